@@ -31,6 +31,31 @@ def in_range(name: str, rank: int) -> str:
     return f"{name} is one of {', '.join(map(str, range(rank)))}, or counts from the end: -1 to -{rank}"
 
 
+def put_on_device(name: str) -> str:
+    """The hint for a tensor that has to be on a device: the call that puts it there."""
+    return f"ttnn.to_device({name}, device) puts it there; so does device=… where it is made"
+
+
+def read_to_host(name: str) -> str:
+    """The hint for a tensor that has to be in host memory."""
+    return f"ttnn.from_device({name}) brings it to host memory"
+
+
+def in_tiles(name: str) -> str:
+    """The hint for a tensor that has to be in tiles."""
+    return f"ttnn.to_layout({name}, ttnn.TILE_LAYOUT)"
+
+
+def in_rows(name: str) -> str:
+    """The hint for a tensor that has to be in rows."""
+    return f"ttnn.to_layout({name}, ttnn.ROW_MAJOR_LAYOUT)"
+
+
+def as_type(name: str, *dtypes: str) -> str:
+    """The hint for a tensor of another element type: the calls that make one of those that are taken."""
+    return " or ".join(f"ttnn.typecast({name}, ttnn.{dtype})" for dtype in dtypes)
+
+
 def said(error: BaseException) -> str:
     """What an error says, without where it was raised and without hints."""
     return str(error).rpartition("info:\n")[2]

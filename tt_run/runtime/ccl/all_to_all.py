@@ -75,12 +75,15 @@ def _check(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, asked: 
     members = checks.members_of(tensor, device, cluster_axis)
     if split == join:
         raise fatal(
-            f"in_dim and out_dim must be different dimensions, got {join} and {split}", "in_dim != out_dim"
+            f"in_dim and out_dim must be different dimensions, got {join} and {split}",
+            "in_dim != out_dim",
+            hint="to move nothing leave the call out",
         )
     if tensor.shape[split] % members:
         raise fatal(
             f"out_dim {split} of {tensor.shape} must be divisible by the {members} devices of a group",
             "input_shape[out_dim] % num_devices == 0",
+            hint=f"ttnn.pad dimension {split} to a multiple of {members}",
         )
     shape = list(tensor.shape)
     shape[split] //= members

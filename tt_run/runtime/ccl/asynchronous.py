@@ -213,4 +213,7 @@ def all_reduce_async(*args: Any, **kwargs: Any) -> Tensor:
 
 def _only_sums(math_op: ReduceType) -> None:
     if math_op is not ReduceType.Sum:
-        raise fatal(f"all_reduce_async supports ReduceType.Sum only, got {math_op}")
+        raise fatal(
+            f"all_reduce_async supports ReduceType.Sum only, got {math_op}",
+            hint="math_op=ttnn.ReduceType.Sum",
+        )

@@ -8,8 +8,8 @@ from typing import Any
 
 from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.errors import fatal, in_range
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.errors import as_type, fatal, in_range, put_on_device
+from tt_run.runtime.mesh.coordinate import MeshCoordinate, within
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, no_tensor
@@ -27,6 +27,7 @@ def device_of(tensor: Tensor, name: str) -> MeshDevice:
         raise fatal(
             "Input tensor must be on device, got storage type: StorageType::HOST",
             f"storage_type() == StorageType::DEVICE (move it with ttnn.to_device before {name})",
+            hint=put_on_device("tensor"),
         )
     device.require_open(name)
     return device
@@ -41,7 +42,10 @@ def members_of(
     """
     extents = device.shape
     if any_ring and isinstance(cluster_axis, int) and cluster_axis >= extents.dims():
-        raise fatal(f"Invalid cluster axis {cluster_axis}. Must be 0 or 1")
+        raise fatal(
+            f"Invalid cluster axis {cluster_axis}. Must be 0 or 1",
+            hint="cluster_axis=0 goes along columns, from row to row; cluster_axis=1 along rows",
+        )
     if cluster_axis is not None:
         size = extents[_whole(cluster_axis, "cluster_axis")]
     held = holders(tensor, device)
@@ -90,7 +94,11 @@ def scatter_dim(tensor: Tensor, dim: int, members: int) -> int:
     """The dimension of a reduce-scatter, counted from the front; it must divide."""
     rank, dim = tensor.shape.rank, _whole(dim, "dim")
     if rank < 2:
-        raise fatal("reduce_scatter currently supports rank 2 tensors at minimum", "rank > 1")
+        raise fatal(
+            "reduce_scatter currently supports rank 2 tensors at minimum",
+            "rank > 1",
+            hint=f"ttnn.reshape(tensor, (1, {tensor.shape[0] if rank else 1}))",
+        )
     if not -rank <= dim < rank:
         raise fatal(
             f"Invalid scatter dim {dim} for rank {rank} tensor",
@@ -98,7 +106,10 @@ def scatter_dim(tensor: Tensor, dim: int, members: int) -> int:
             hint=in_range("dim", rank),
         )
     if tensor.dtype not in _SUMMED:
-        raise fatal(f"reduce_scatter supports {', '.join(d.name for d in _SUMMED)}, got {tensor.dtype}")
+        raise fatal(
+            f"reduce_scatter supports {', '.join(d.name for d in _SUMMED)}, got {tensor.dtype}",
+            hint=as_type("tensor", "bfloat16", "float32"),
+        )
     dim %= rank
     if tensor.shape[dim] % members:
         if tensor.layout is Layout.TILE and dim >= rank - 2:
@@ -145,7 +156,9 @@ def position_of(device: MeshDevice, coord: MeshCoordinate, role: str) -> int:
     index = device.index_of(coord)
     if index is None:
         raise fatal(
-            f"Mesh device must contain {role} coordinate device", f"{coord} is inside of {device.shape}"
+            f"Mesh device must contain {role} coordinate device",
+            f"{coord} is inside of {device.shape}",
+            hint=within(device.shape),
         )
     return index
 

@@ -76,7 +76,10 @@ def gather_as(
     """An all-gather under the name of one of its forms."""
     plan = planned(ALL_GATHER, tensor, cluster_axis, dim, tuning, name)
     if mesh_device is not None and mesh_device is not plan.device:
-        raise fatal(f"mesh_device {mesh_device} is not the mesh of the tensor: {plan.device}")
+        raise fatal(
+            f"mesh_device {mesh_device} is not the mesh of the tensor: {plan.device}",
+            hint="leave mesh_device out",
+        )
     return _result(plan, tensor, run(plan, tensor), tuning[2], output)
 
 
@@ -265,7 +268,8 @@ def result(
     expected = (tuple(shards.data.shape[1:]), source.dtype)
     if (tuple(output.shape), output.dtype) != expected:
         raise fatal(
-            f"Output tensor has shape {output.shape} and {output.dtype}, the result {list(expected[0])} and {source.dtype}"
+            f"Output tensor has shape {output.shape} and {output.dtype}, the result {list(expected[0])} and {source.dtype}",
+            hint="leave the output tensor out, or make it with ttnn.empty of that shape",
         )
     output.overwrite(shards)
     return output

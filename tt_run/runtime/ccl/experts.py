@@ -87,9 +87,15 @@ def _check_dispatch(tensor: Tensor, device: MeshDevice, cluster_axis: int | None
     members = checks.members_of(tensor, device, cluster_axis)
     batch, length, width = _tokens(tuple(tensor.shape), "input_tensor")
     if _tokens(choices, "expert_indices_tensor")[:2] != (batch, length):
-        raise fatal("input_tensor and expert_indices_tensor must have the same batch and sequence")
+        raise fatal(
+            "input_tensor and expert_indices_tensor must have the same batch and sequence",
+            hint=f"{tensor.shape} and {list(choices)} differ before their last dimension",
+        )
     if concat not in (1, 2):
-        raise fatal(f"output_concat_dim must be 1 or 2, got {concat}")
+        raise fatal(
+            f"output_concat_dim must be 1 or 2, got {concat}",
+            hint="output_concat_dim=1 for the batch, 2 for the sequence",
+        )
     shape = [1, batch, length, width]
     shape[concat] *= members
     return Intent(tuple(shape), concat, (batch, length, width))
@@ -123,7 +129,9 @@ def all_to_all_dispatch_metadata(
     Per device: tokens [B, S, 1, H], indices and scores [B, S, 1, K], T = B*S. Every token also goes to the devices of `shared_expert_ids`.
     """
     if cluster_axis is None:
-        raise fatal("all_to_all_dispatch_metadata needs cluster_axis", "axis.has_value()")
+        raise fatal(
+            "all_to_all_dispatch_metadata needs cluster_axis", "axis.has_value()", hint="cluster_axis=0 or 1"
+        )
     if expert_scores_tensor.shape != expert_indices_tensor.shape:
         raise fatal(
             f"expert_scores_tensor {expert_scores_tensor.shape} must have the shape of expert_indices_tensor "
@@ -162,7 +170,10 @@ def _check_metadata(
     members = checks.members_of(tensor, device, cluster_axis)
     batch, length, width = _tokens(tuple(tensor.shape), "input_tensor")
     if _tokens(choices, "expert_indices_tensor")[:2] != (batch, length):
-        raise fatal("input_tensor and expert_indices_tensor must have the same batch and sequence")
+        raise fatal(
+            "input_tensor and expert_indices_tensor must have the same batch and sequence",
+            hint=f"{tensor.shape} and {list(choices)} differ before their last dimension",
+        )
     return Intent((1, members * batch * length, width), None, (width,))
 
 
@@ -221,7 +232,10 @@ def _check_combine(tensor: Tensor, device: MeshDevice, cluster_axis: int | None,
     dim, choices = asked
     members = checks.members_of(tensor, device, cluster_axis)
     if dim not in (1, 2):
-        raise fatal(f"output_shard_dim must be 1 or 2, got {dim}")
+        raise fatal(
+            f"output_shard_dim must be 1 or 2, got {dim}",
+            hint="output_shard_dim=1 for the batch, 2 for the sequence",
+        )
     shape = tuple(tensor.shape)
     if len(shape) != 4 or shape[1:3] != choices[-3:-1] or shape[dim] % members:
         raise fatal(

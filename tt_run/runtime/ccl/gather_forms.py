@@ -154,7 +154,8 @@ def ring_attention_all_gather_async(
     """`all_gather` of several tensors, each into its own output buffer."""
     if len(input_tensor) != len(persistent_output_buffer):
         raise fatal(
-            f"{len(input_tensor)} tensors need as many output buffers, got {len(persistent_output_buffer)}"
+            f"{len(input_tensor)} tensors need as many output buffers, got {len(persistent_output_buffer)}",
+            hint="leave persistent_output_buffer out, or give one for each tensor",
         )
     tuning, name = (topology, num_links, memory_config), "ring_attention_all_gather_async"
     return [
@@ -196,7 +197,10 @@ def high_bw_all_gather(
     tensor = input_tensor
     if input_batch_index is not None:
         if not 0 <= input_batch_index < tensor.shape[0]:
-            raise fatal(f"input_batch_index {input_batch_index} is outside of {tensor.shape}")
+            raise fatal(
+                f"input_batch_index {input_batch_index} is outside of {tensor.shape}",
+                hint=f"input_batch_index=0 to {tensor.shape[0] - 1}",
+            )
         rows, at = tensor.shards, int(input_batch_index)
         tensor = tensor.derive(Shards(rows.data[:, at : at + 1].copy(), rows.index))
     tuning = None, num_links, None

@@ -88,12 +88,15 @@ def _check_pad(
     dim = checks.gather_dim(tensor, dim)
     checks.members_of(tensor, device, cluster_axis)
     if mode not in MODES:
-        raise fatal(f"padding_mode must be one of {', '.join(MODES)}, got {mode!r}")
+        raise fatal(
+            f"padding_mode must be one of {', '.join(MODES)}, got {mode!r}", hint="padding_mode='zeros'"
+        )
     length = tensor.shape[dim]
     if min(before, after) < 0 or max(before, after) > length:
         raise fatal(
             f"padding {before} and {after} of dimension {dim} must be between 0 and the {length} rows of a shard",
             "padding <= input_shape[dim]",
+            hint=f"pad with at most {length}, or distribute over fewer devices",
         )
     shape = list(tensor.shape)
     shape[dim] += before + after

@@ -58,7 +58,10 @@ def reduce_to_root(
     device = checks.device_of(input_tensor_l, "reduce_to_root")
     for tensor in inputs[1:]:
         if checks.device_of(tensor, "reduce_to_root") is not device:
-            raise fatal("Operands to reduce_to_root need to be on the same device!")
+            raise fatal(
+                "Operands to reduce_to_root need to be on the same device!",
+                hint="distribute all of them over one mesh",
+            )
     root = checks.position_of(device, root_coord, "root")
     _check_line(device, root)
     cores = _cores(inputs)

@@ -70,7 +70,9 @@ def reduce_scatter_minimal_direct(
     device = checks.device_of(input_tensor, "reduce_scatter_minimal_direct")
     if cluster_axis is None and 1 not in device.shape:
         raise fatal(
-            f"reduce_scatter_minimal_direct needs cluster_axis on {device.shape}", "cluster_axis.has_value()"
+            f"reduce_scatter_minimal_direct needs cluster_axis on {device.shape}",
+            "cluster_axis.has_value()",
+            hint="cluster_axis=0 or 1",
         )
     output = persistent_buffers[0] if persistent_buffers else None
     tuning = None, num_links, memory_config
@@ -125,6 +127,7 @@ def reduce_scatter_minimal_async_create_intermediate_buffer(
         raise fatal(
             f"the contiguous path needs a ring and a dimension other than 0, got {topology} and {dim}",
             "topology == Topology::Ring && dim != 0",
+            hint="topology=ttnn.Topology.Ring",
         )
     return [input_tensor.derive(input_tensor.shards.map(lambda values: values * 0)) for _ in range(2)]
 

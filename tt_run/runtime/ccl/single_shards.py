@@ -66,7 +66,11 @@ def _check_broadcast(tensor: Tensor, device: MeshDevice, cluster_axis: int | Non
     position = checks.position_of(device, sender, "sender")
     held = checks.holders(tensor, device)
     if held is not None and position not in held:
-        raise fatal(f"the sender {sender} holds no shard of the tensor", "sender holds a shard")
+        raise fatal(
+            f"the sender {sender} holds no shard of the tensor",
+            "sender holds a shard",
+            hint="distribute the tensor over the sender too, or name a device that holds a shard",
+        )
     checks.members_of(tensor, device, cluster_axis)
     return Intent(arguments=(position,), detail=f"sender {_place(sender)}")
 
@@ -89,7 +93,8 @@ def point_to_point(
     sender, receiver = plan.arguments
     if output_tensor is not None and output_tensor.spec != input_tensor.spec:
         raise fatal(
-            f"Output tensor must have the spec of the input: {output_tensor.spec.text()} != {input_tensor.spec.text()}"
+            f"Output tensor must have the spec of the input: {output_tensor.spec.text()} != {input_tensor.spec.text()}",
+            hint="leave output_tensor out",
         )
     device, owners = plan.device, plan.device.owner_ranks
     with Call(plan, input_tensor) as call:
@@ -163,7 +168,10 @@ def _carried(call: Call, sender: int, ranks: list[int]) -> Array | None:
     if root == here.rank:
         row = shards.of(device.local_positions.index(sender))
         if row is None:
-            raise fatal(f"the sender at position {sender} holds no shard of the tensor")
+            raise fatal(
+                f"the sender at position {sender} holds no shard of the tensor",
+                hint="distribute the tensor over the sender too, or name a device that holds a shard",
+            )
         if shapes.active():
             return row
         row = np.asarray(row, order="C")

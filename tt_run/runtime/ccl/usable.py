@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.enums import FabricConfig, Topology
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, put_on_device
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -34,7 +34,11 @@ def get_usable_topology(
     _check_axis(cluster_axis)
     device = tensor.device()
     if device is None:
-        raise fatal("get_usable_topology needs a tensor on a device", "tensor.device() != nullptr")
+        raise fatal(
+            "get_usable_topology needs a tensor on a device",
+            "tensor.device() != nullptr",
+            hint=put_on_device("tensor"),
+        )
     wanted = topology or _OF_FABRIC.get(fabric.get_fabric_config(), Topology.Linear)
     return wanted if wanted not in _OPEN or _closes(device, cluster_axis) else _OPEN[wanted]
 
@@ -49,4 +53,7 @@ def _closes(device: MeshDevice, axis: int | None) -> bool:
 
 def _check_axis(axis: int | None) -> None:
     if axis not in (None, 0, 1):
-        raise fatal(f"cluster_axis must be 0, 1 or None, got {axis}")
+        raise fatal(
+            f"cluster_axis must be 0, 1 or None, got {axis}",
+            hint="cluster_axis=0, 1 or None for the whole mesh",
+        )

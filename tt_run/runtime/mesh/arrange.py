@@ -5,7 +5,7 @@ from __future__ import annotations
 from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.mesh import lines
 from tt_run.runtime.mesh.choice import larger_systems
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.coordinate import MeshCoordinate, within
 from tt_run.runtime.mesh.shape import MeshShape
 
 Place = tuple[int, int]
@@ -21,6 +21,7 @@ def places_in(outer: MeshShape, requested: MeshShape, offset: MeshCoordinate | N
         raise fatal(
             f"Requested mesh shape {requested} has zero devices (mesh_size=0). MeshShape must have at least one device.",
             "requested_size > 0",
+            hint="write every extent as 1 or more: ttnn.MeshShape(1, 1) is one device",
         )
     if requested.mesh_size() > outer.mesh_size():
         raise fatal(
@@ -31,7 +32,10 @@ def places_in(outer: MeshShape, requested: MeshShape, offset: MeshCoordinate | N
         )
     _check_rank(outer, requested)
     if offset is not None and offset.dims() != outer.dims():
-        raise fatal(f"Provided offset dimensions mismatch: {offset} != {outer.dims()}")
+        raise fatal(
+            f"Provided offset dimensions mismatch: {offset} != {outer.dims()}",
+            hint="offset=ttnn.MeshCoordinate(row, column)",
+        )
     start = (offset[0], offset[1]) if offset is not None else (0, 0)
     rows, columns = requested
     beyond = not (start[0] < outer[0] and start[1] < outer[1])
@@ -39,6 +43,7 @@ def places_in(outer: MeshShape, requested: MeshShape, offset: MeshCoordinate | N
         raise fatal(
             f"The specified offset {offset} is out of bounds for the system mesh shape {outer}",
             "system_shape[0] > system_offset[0] && system_shape[1] > system_offset[1]",
+            hint=within(outer),
         )
     if beyond:
         pass
@@ -70,25 +75,35 @@ def tile(outer: MeshShape, inner: MeshShape) -> list[MeshCoordinate]:
     """The offsets at which copies of `inner` cover `outer`, row-major. Raises RuntimeError when they do not."""
     if inner.dims() != outer.dims():
         raise fatal(
-            f"Submesh shape {inner} and mesh device shape {outer} must have the same number of dimensions."
+            f"Submesh shape {inner} and mesh device shape {outer} must have the same number of dimensions.",
+            hint=f"write as many extents as the mesh has: {outer.dims()}",
         )
     for dimension, (whole, part) in enumerate(zip(outer, inner, strict=True)):
         if part <= 0:
-            raise fatal(f"Invalid submesh shape: ({inner}). All dimensions must be positive.")
+            raise fatal(
+                f"Invalid submesh shape: ({inner}). All dimensions must be positive.",
+                hint="write every extent as 1 or more",
+            )
         if whole % part:
             raise fatal(
-                f"Shape {outer} is not divisible by submesh shape {inner} along dimension {dimension}"
+                f"Shape {outer} is not divisible by submesh shape {inner} along dimension {dimension}",
+                hint=f"along dimension {dimension} write one of {', '.join(str(n) for n in range(1, whole + 1) if whole % n == 0)}",
             )
     return [MeshCoordinate(r, c) for r in range(0, outer[0], inner[0]) for c in range(0, outer[1], inner[1])]
 
 
 def _check_rank(outer: MeshShape, requested: MeshShape) -> None:
     if requested.dims() == 1:
-        raise fatal("MeshDeviceViewImpl is not 2D!", "shape_2d_.has_value()")
+        raise fatal(
+            "MeshDeviceViewImpl is not 2D!",
+            "shape_2d_.has_value()",
+            hint=f"write it with rows: ttnn.MeshShape(1, {requested.mesh_size()})",
+        )
     if requested.dims() != outer.dims():
         raise fatal(
             f"Requested mesh shape dimensions mismatch: {requested} != {outer}",
             "shape.dims() == system_shape.dims()",
+            hint=f"a mesh of this system has {outer.dims()} dimensions: ttnn.MeshShape(rows, columns)",
         )
 
 

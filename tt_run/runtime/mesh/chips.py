@@ -83,7 +83,8 @@ class Chips:
         grid = self.workers
         if virtual_core.x not in columns or not 0 <= virtual_core.y - first_row < grid.y:
             raise fatal(
-                f"No core coordinate found at location: ({virtual_core.x}, {virtual_core.y}, TENSIX, TRANSLATED)"
+                f"No core coordinate found at location: ({virtual_core.x}, {virtual_core.y}, TENSIX, TRANSLATED)",
+                hint="mesh_device.worker_core_from_logical_core(core) gives the coordinates that there are",
             )
         return CoreCoord(columns.index(virtual_core.x), virtual_core.y - first_row)
 
@@ -92,7 +93,8 @@ class Chips:
         banks = dram_grid(self.arch()).x
         if not 0 <= logical_core.x < banks or logical_core.y:
             raise fatal(
-                f"Bounds-Error -- Logical_core={logical_core} is outside of logical_grid_size={banks}-1"
+                f"Bounds-Error -- Logical_core={logical_core} is outside of logical_grid_size={banks}-1",
+                hint=f"ttnn.CoreCoord(0, 0) to ttnn.CoreCoord({banks - 1}, 0)",
             )
         return logical_core
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import product
 from typing import NoReturn
 
-from tt_run.runtime.errors import fatal, incompatible
+from tt_run.runtime.errors import fatal, in_range, incompatible
 from tt_run.runtime.mesh.shape import MeshShape, integers
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.native.unordered import Unsized
@@ -17,6 +17,13 @@ _CONSTRUCTORS = (
     "__init__(self, c0: int, c1: int, c2: int) -> None",
     "__init__(self, coords: collections.abc.Sequence[int]) -> None",
 )
+
+
+def within(shape: Iterable[int]) -> str:
+    """The hint for a coordinate outside of a mesh: the first and the last that it has."""
+    ends = [extent - 1 for extent in shape]
+    first = ", ".join("0" for _ in ends)
+    return f"coordinates are ttnn.MeshCoordinate({first}) to ttnn.MeshCoordinate({', '.join(map(str, ends))})"
 
 
 @native("ttnn._ttnn.multi_device.MeshCoordinate")
@@ -46,6 +53,7 @@ class MeshCoordinate(Unsized, metaclass=Native):
             raise fatal(
                 f"Index out of bounds: {index} not in [{-size}, {size})",
                 "normalized_index >= 0 && normalized_index < size",
+                hint=in_range("the index", size),
             )
         return self._values[index]
 

@@ -16,7 +16,7 @@ from tt_run.runtime import guard
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.arrange import places_in, snake, tile
 from tt_run.runtime.mesh.chips import Chips
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.coordinate import MeshCoordinate, within
 from tt_run.runtime.mesh.device_layout import DeviceLayout, Positions
 from tt_run.runtime.mesh.residents import Move, Residents
 from tt_run.runtime.mesh.shape import MeshShape
@@ -126,10 +126,13 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
         """The process-local id of a device. Raises RuntimeError outside the mesh and for a remote device."""
         index = self.index_of(coord)
         if index is None:
-            raise fatal(f"Device ID requested for MeshCoord {coord} not found.")
+            raise fatal(f"Device ID requested for MeshCoord {coord} not found.", hint=within(self._shape))
         number = self.system.ids[self.positions[index]]
         if number is None:
-            raise fatal(f"Cannot get device for remote device at coordinate {coord}")
+            raise fatal(
+                f"Cannot get device for remote device at coordinate {coord}",
+                hint="ask mesh_device.get_view().is_local(coord) first: another rank hosts this device",
+            )
         return number
 
     def get_system_mesh_id(self) -> int:
@@ -140,7 +143,7 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
         """Mesh id and row-major number in the system mesh. Raises RuntimeError outside the mesh."""
         index = self.index_of(coord)
         if index is None:
-            raise fatal(f"Coordinate {coord} not found in mesh {self._shape}")
+            raise fatal(f"Coordinate {coord} not found in mesh {self._shape}", hint=within(self._shape))
         return FabricNodeId(MeshId(self.system.mesh_id), self.positions[index])
 
     def get_view(self) -> MeshDeviceView:
@@ -177,18 +180,28 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
     def _check_submesh(self, shape: MeshShape, offset: MeshCoordinate | None) -> None:
         self.require_open("create_submesh")
         if any(extent <= 0 for extent in shape):
-            raise fatal(f"Invalid submesh shape: ({shape}). All dimensions must be positive.")
+            raise fatal(
+                f"Invalid submesh shape: ({shape}). All dimensions must be positive.",
+                hint="write every extent as 1 or more",
+            )
         if shape.dims() != self._shape.dims():
             raise fatal(
-                f"Submesh shape {shape} and mesh device shape {self._shape} must have the same number of dimensions."
+                f"Submesh shape {shape} and mesh device shape {self._shape} must have the same number of dimensions.",
+                hint=f"write {self._shape.dims()} numbers in each",
             )
         if offset is not None and offset.dims() != shape.dims():
-            raise fatal(f"Submesh shape {shape} and offset {offset} must have the same number of dimensions.")
+            raise fatal(
+                f"Submesh shape {shape} and offset {offset} must have the same number of dimensions.",
+                hint=f"write {self._shape.dims()} numbers in each",
+            )
         start = offset if offset is not None else MeshCoordinate(0, 0)
         if any(o + extent > whole for o, extent, whole in zip(start, shape, self._shape, strict=True)):
             shown = "std::nullopt" if offset is None else str(offset)
             raise fatal(
-                f"Submesh shape {shape} and offset {shown} does not fit within parent mesh ({self._shape})."
+                f"Submesh shape {shape} and offset {shown} does not fit within parent mesh ({self._shape}).",
+                hint="offset plus shape must stay within "
+                + " x ".join(map(str, self._shape))
+                + ", row by row and column by column",
             )
 
     def reshape(self, shape: MeshShape) -> None:
@@ -202,7 +215,10 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
         if not isinstance(shape, MeshShape):
             raise TypeError(f"reshape(): new_shape must be a MeshShape, not {type(shape).__name__}")
         if shape.mesh_size() != self._shape.mesh_size():
-            raise fatal("New shape must have the same number of devices as current shape")
+            raise fatal(
+                "New shape must have the same number of devices as current shape",
+                hint=f"{shape} has {shape.mesh_size()} devices, this mesh {self._shape.mesh_size()}: cut a part of it with create_submesh",
+            )
         if shape == self._shape:
             return
         if shape.dims() == 2 and 1 in shape:
@@ -215,7 +231,8 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
         if not set(positions) <= set(self.positions):
             raise fatal(
                 f"User has requested a reshape of the MeshDevice to shape: {shape}, but it is not possible to form a physically "
-                f"connected mesh grid with the opened devices from the original shape: {self._shape}."
+                f"connected mesh grid with the opened devices from the original shape: {self._shape}.",
+                hint="close it and open the other shape: ttnn.open_mesh_device(mesh_shape)",
             )
         self._rearrange(shape, positions)
 

@@ -181,7 +181,10 @@ def distributed_context_subcontext_size(subcontext_id: int) -> Size:
     """How many ranks a sub-context has. Raises RuntimeError for an unknown one."""
     sizes = _sizes()
     if not 0 <= int(subcontext_id) < len(sizes):
-        raise fatal(f"Invalid subcontext id {int(subcontext_id)}: there are {len(sizes)} subcontexts.")
+        raise fatal(
+            f"Invalid subcontext id {int(subcontext_id)}: there are {len(sizes)} subcontexts.",
+            hint=f"the subcontexts are 0 to {len(sizes) - 1}",
+        )
     return Size(sizes[int(subcontext_id)])
 
 
@@ -197,7 +200,8 @@ def distributed_context_local_to_world_rank(subcontext_id: int, local_rank: int)
     size = int(distributed_context_subcontext_size(subcontext_id))
     if not 0 <= int(local_rank) < size:
         raise fatal(
-            f"Invalid local rank {int(local_rank)}: subcontext {int(subcontext_id)} has {size} ranks."
+            f"Invalid local rank {int(local_rank)}: subcontext {int(subcontext_id)} has {size} ranks.",
+            hint=f"its ranks are 0 to {size - 1}",
         )
     return Rank(sum(_sizes()[: int(subcontext_id)]) + int(local_rank))
 
@@ -220,7 +224,13 @@ def _context() -> Group:
 def _peer(rank: int) -> int:
     number = int(rank)
     if not 0 <= number < _context().size:
-        raise fatal(f"Invalid rank {number}: the context has {_context().size} ranks.")
+        raise fatal(
+            f"Invalid rank {number}: the context has {_context().size} ranks.",
+            hint=f"its ranks are 0 to {_context().size - 1}",
+        )
     if number == _context().rank:
-        raise fatal(f"Rank {number} cannot exchange bytes with itself.")
+        raise fatal(
+            f"Rank {number} cannot exchange bytes with itself.",
+            hint="name another rank; a rank alone has nobody to send to",
+        )
     return number

@@ -23,7 +23,10 @@ def fabric_of(system: SystemMesh) -> Fabric:
                 for link, share in _lost_links(loss, whole, system.channels).items():
                     lost[link] += share
             except LossError as wrong:
-                raise fatal(f"--degrade {loss.text}: {wrong}") from None
+                raise fatal(
+                    f"--degrade {loss.text}: {wrong}",
+                    hint="mgd show draws the devices and their links: --degrade D0-D1",
+                ) from None
     return Fabric(whole.dims, whole.wraps, {link: max(1.0 - share, 0.0) for link, share in lost.items()})
 
 
@@ -39,7 +42,9 @@ def _losses() -> tuple[Loss, ...]:
     try:
         return tuple(read_losses(os.environ.get(contract.DEGRADE, "")))
     except LossError as wrong:
-        raise fatal(f"--degrade: {wrong}") from None
+        raise fatal(
+            f"--degrade: {wrong}", hint="name links and chips as mgd show draws them: --degrade D0-D1"
+        ) from None
 
 
 def _lost_links(loss: Loss, fabric: Fabric, channels: int) -> dict[Link, float]:

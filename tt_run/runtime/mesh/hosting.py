@@ -24,7 +24,8 @@ def places_of(peers: tuple[Peer, ...], meshes: Mapping[int, Mesh], path: str) ->
             mesh_id = slots[len(places) % len(slots)][0] if len(peers) > 1 else next(iter(meshes))
         if mesh_id not in meshes:
             raise fatal(
-                f"rank {peer.rank} has {contract.MESH_ID}={mesh_id}, but {path} has the meshes {sorted(meshes)}"
+                f"rank {peer.rank} has {contract.MESH_ID}={mesh_id}, but {path} has the meshes {sorted(meshes)}",
+                hint=f"unset {contract.MESH_ID}, or write one of them; tt-run sets it from the rank bindings",
             )
         if host_rank is None:
             host_rank = sum(1 for other, _ in places.values() if other == mesh_id)
@@ -78,7 +79,8 @@ def local_ids(
         exposed = len(visible) * (2 if machine.partners else 1)
         if exposed < len(chips):
             raise fatal(
-                f"TT_VISIBLE_DEVICES={visible_text} exposes {exposed} devices, but this rank's block of mesh {mesh.mesh_id} has {len(chips)}."
+                f"TT_VISIBLE_DEVICES={visible_text} exposes {exposed} devices, but this rank's block of mesh {mesh.mesh_id} has {len(chips)}.",
+                hint=f"name {len(chips) // (2 if machine.partners else 1)} of them, or unset TT_VISIBLE_DEVICES",
             )
         pcie = len(visible)
     ids: list[int | None] = [None] * mesh.device_count
@@ -95,7 +97,8 @@ def described_ids(mesh: Mesh, block: Block, text: str) -> tuple[int | None, ...]
     numbers = [int(word) for word in text.split(",") if word.strip().isdigit()]
     if len(numbers) != len(block.devices):
         raise fatal(
-            f"{contract.DEVICE_IDS}={text} does not fit a block of {len(block.devices)} devices of mesh {mesh.mesh_id}."
+            f"{contract.DEVICE_IDS}={text} does not fit a block of {len(block.devices)} devices of mesh {mesh.mesh_id}.",
+            hint=f"unset {contract.DEVICE_IDS}; tt-run writes it where it knows the chips",
         )
     ids: list[int | None] = [None] * mesh.device_count
     for (row, column), number in zip(block.devices, numbers, strict=True):

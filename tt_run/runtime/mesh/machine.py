@@ -104,7 +104,11 @@ def discover(machine: Machine, visible: Sequence[int] | None) -> Discovered:
         chips = embed(links, order, (rows, columns))
         if chips is not None:
             return Discovered((rows, columns), chips)
-    raise fatal("No mesh can be formed from the visible devices.", "!order.empty()")
+    raise fatal(
+        "No mesh can be formed from the visible devices.",
+        "!order.empty()",
+        hint="unset TT_VISIBLE_DEVICES, or name chips that are linked",
+    )
 
 
 def embed(links: dict[int, list[int]], order: Sequence[int], dims: Dims) -> tuple[int, ...] | None:
@@ -147,14 +151,16 @@ def parse_visible(text: str | None, machine: Machine) -> tuple[int, ...] | None:
     wrong = [word for word in words if not word.isdigit()]
     if wrong:
         raise fatal(
-            f"TT_VISIBLE_DEVICES={text!r}: {', '.join(wrong)} is not a device id; write a comma list such as 0,1"
+            f"TT_VISIBLE_DEVICES={text!r}: {', '.join(wrong)} is not a device id; write a comma list such as 0,1",
+            hint="TT_VISIBLE_DEVICES=0,1",
         )
     chips = tuple(dict.fromkeys(int(word) for word in words))
     unknown = [chip for chip in chips if chip not in machine.pcie]
     if unknown:
         raise fatal(
             f"TT_VISIBLE_DEVICES={text!r}: no PCIe device {', '.join(map(str, unknown))} on this {machine.cluster_type} machine; "
-            f"it has {machine.pcie[0]}..{machine.pcie[-1]}"
+            f"it has {machine.pcie[0]}..{machine.pcie[-1]}",
+            hint="unset TT_VISIBLE_DEVICES, or name those that there are",
         )
     return chips
 

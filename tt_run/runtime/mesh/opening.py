@@ -54,6 +54,7 @@ def open_mesh_device(
         raise fatal(
             f"Number of command queues must be 1 or {MAX_QUEUES}, got {num_command_queues}",
             "num_hw_cqs > 0 and num_hw_cqs <= MAX_NUM_HW_CQS",
+            hint="num_command_queues=1 or 2",
         )
     if mesh_shape is not None and not system_mesh.cache_info().currsize:
         choose_system(mesh_shape, os.environ)
@@ -99,7 +100,9 @@ def _check_worker_l1(size: int) -> None:
     most = int(load(shipped(name)).common["memory.l1_most"].base)
     if size > most:
         raise fatal(
-            f"Worker L1 size {size} is larger than max size {most}", "worker_l1_size <= max_worker_l1_size"
+            f"Worker L1 size {size} is larger than max size {most}",
+            "worker_l1_size <= max_worker_l1_size",
+            hint=f"worker_l1_size={most} or less; 0 takes what the chip has",
         )
 
 
@@ -117,7 +120,10 @@ def _chosen(system: SystemMesh, shape: MeshShape, ids: Sequence[int]) -> tuple[i
             hint=f"the system mesh has the chips {', '.join(map(str, sorted(known)))}",
         )
     if len(set(ids)) != len(ids):
-        raise fatal(f"physical_device_ids names a device twice: {list(ids)}")
+        raise fatal(
+            f"physical_device_ids names a device twice: {list(ids)}",
+            hint=f"name {shape.mesh_size()} different ones of {', '.join(map(str, sorted(known)))}",
+        )
     return tuple(known[number] for number in ids)
 
 

@@ -46,7 +46,10 @@ def pcie_device_id(device_id: int) -> int:
     """The PCIe device through which a device is reached. Raises RuntimeError for an unknown id."""
     devices, hosts = get_num_devices(), system_mesh().visible_pcie_devices
     if not 0 <= device_id < devices:
-        raise fatal(f"Device {device_id} not found; there are {get_device_ids()}")
+        raise fatal(
+            f"Device {device_id} not found; there are {get_device_ids()}",
+            hint=f"the ids are 0 to {devices - 1}",
+        )
     return device_id if device_id < hosts else (device_id - hosts) % max(hosts, 1)
 
 
@@ -65,7 +68,10 @@ def apply_device_delay(
     rows, columns = tuple(mesh_device.shape)
     if len(delays) != rows or any(len(row) != columns for row in delays):
         given = f"{len(delays)} rows of {sorted({len(row) for row in delays})}"
-        raise fatal(f"delays must have the shape of the mesh, {rows} rows of {columns}, not {given}")
+        raise fatal(
+            f"delays must have the shape of the mesh, {rows} rows of {columns}, not {given}",
+            hint=f"[[0] * {columns} for _ in range({rows})] delays nothing",
+        )
 
 
 def enable_memory_reports() -> None:

@@ -36,11 +36,13 @@ class MeshCoordinateRange(metaclass=Native):
             raise fatal(
                 f"Start and end dimensions of a coordinate range do not match: {self.start.dims()} != {self.end.dims()}",
                 "start.dims() == end.dims()",
+                hint="write both ends with as many numbers",
             )
         if any(a > b for a, b in zip(self.start, self.end, strict=True)):
             raise fatal(
                 f"Start coordinate is greater than end coordinate: {self.start} > {self.end}",
                 "start[i] <= end[i]",
+                hint="start is the upper left corner, end the lower right: both are part of the range",
             )
 
     def dims(self) -> int:
@@ -101,7 +103,10 @@ class MeshCoordinateRangeSet(metaclass=Native):
         points = {tuple(c) for r in (*self._ranges, added) for c in r}
         for candidate in (*self._ranges, added):
             if candidate.dims() != added.dims():
-                raise fatal(f"Cannot merge ranges of {candidate.dims()} and {added.dims()} dimensions.")
+                raise fatal(
+                    f"Cannot merge ranges of {candidate.dims()} and {added.dims()} dimensions.",
+                    hint="keep ranges of other dimensions in a set of their own",
+                )
         pending = [added]
         kept = list(self._ranges)
         while pending:

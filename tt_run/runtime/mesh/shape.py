@@ -37,7 +37,9 @@ class MeshShape(Unsized, metaclass=Native):
         if extents is None:
             raise incompatible("__init__", _CONSTRUCTORS, (self, *args), kwargs)
         if not extents:
-            raise fatal("MeshShape cannot have 0 dimension.", "dims() > 0")
+            raise fatal(
+                "MeshShape cannot have 0 dimension.", "dims() > 0", hint="ttnn.MeshShape(rows, columns)"
+            )
         object.__setattr__(self, "_extents", extents)
 
     def dims(self) -> int:

@@ -16,7 +16,7 @@ from tt_run import contract
 from tt_run.runtime import guard
 from tt_run.runtime.comm.world import World, world
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.mesh.coordinate import MeshCoordinate, row_major
+from tt_run.runtime.mesh.coordinate import MeshCoordinate, row_major, within
 from tt_run.runtime.mesh.hosting import described_ids, local_ids, owners_of, places_of
 from tt_run.runtime.mesh.machine import (
     Machine,
@@ -70,7 +70,9 @@ class SystemMesh:
         )
         if not inside:
             raise fatal(
-                f"Coordinate {coord} is out of bounds for shape {self.shape}", "coord.dims() == shape.dims()"
+                f"Coordinate {coord} is out of bounds for shape {self.shape}",
+                "coord.dims() == shape.dims()",
+                hint=within(self.shape),
             )
         return coord[0] * self.shape[1] + coord[1]
 
@@ -78,7 +80,11 @@ class SystemMesh:
         """The process-local id of a local device. Raises RuntimeError for a remote one."""
         found = self.ids[self.position(coord)]
         if found is None:
-            raise fatal(f"Device at {coord} is remote.", "is_local(coord)")
+            raise fatal(
+                f"Device at {coord} is remote.",
+                "is_local(coord)",
+                hint="ask is_local(coord) first: another rank hosts this device",
+            )
         return found
 
 
@@ -132,7 +138,7 @@ def find_system_mesh(environment: Mapping[str, str], ranks: World) -> SystemMesh
     try:
         system = find(environment.get(contract.SYSTEM) or contract.DEFAULT_SYSTEM)
     except UnknownSystem as error:
-        raise fatal(f"{contract.SYSTEM}: {error}") from None
+        raise fatal(f"{contract.SYSTEM}: {error}", hint="mgd systems lists them") from None
     if ranks.size > 1 or system.hosts > 1 or not system.cluster_type or system.mesh_count > 1:
         return _from_descriptor(str(system.path), environment, ranks)
     return _discovered(machine_of_system(system), environment.get(contract.VISIBLE_DEVICES), ranks.rank)
@@ -208,7 +214,8 @@ def _by_id(graph: MeshGraph, path: str) -> dict[int, Mesh]:
         first = found.setdefault(mesh.mesh_id, mesh)
         if (first.dims, first.host_dims) != (mesh.dims, mesh.host_dims):
             raise fatal(
-                f"{path} has several meshes with the id {mesh.mesh_id} and of different shape: {first.dims} and {mesh.dims}"
+                f"{path} has several meshes with the id {mesh.mesh_id} and of different shape: {first.dims} and {mesh.dims}",
+                hint="give each of them a mesh_id of its own in the descriptor",
             )
     return found
 
@@ -219,4 +226,7 @@ def _graph(path: str) -> MeshGraph:
     try:
         return expand(load(path))
     except MgdError as error:
-        raise fatal(f"{contract.MESH_GRAPH_DESC_PATH}={path} cannot be used:\n{error}") from None
+        raise fatal(
+            f"{contract.MESH_GRAPH_DESC_PATH}={path} cannot be used:\n{error}",
+            hint="mgd check FILE tells every mistake in it",
+        ) from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tt_run.runtime.cores import CoreRangeSet
 from tt_run.runtime.errors import fatal, incompatible, type_name
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.coordinate import MeshCoordinate, within
 from tt_run.runtime.mesh.device_layout import local_range
 from tt_run.runtime.mesh.numbers import CountedNumber, LabelledNumber, TypedNumber
 from tt_run.runtime.mesh.ranges import MeshCoordinateRange
@@ -84,14 +84,19 @@ class MeshDeviceView(metaclass=Native):
         """True when this rank hosts the device. Raises RuntimeError outside the mesh."""
         index = self._device.index_of(coord)
         if index is None:
-            raise fatal(f"Coordinate {coord} not found in mesh {self._device.shape}")
+            raise fatal(
+                f"Coordinate {coord} not found in mesh {self._device.shape}", hint=within(self._device.shape)
+            )
         return index in self._device.local_positions
 
     def get_local_mesh_coord_range(self) -> MeshCoordinateRange:
         """The range of coordinates on this rank. Raises RuntimeError when there is none."""
         found = local_range(self._device)
         if found is None:
-            raise fatal(f"{self._device} has no local devices on this host.")
+            raise fatal(
+                f"{self._device} has no local devices on this host.",
+                hint="ask mesh_device.get_device_ids() first: it is empty on a rank that hosts none of the mesh",
+            )
         return found
 
 
@@ -109,7 +114,9 @@ class ProgramCache:
             return True
         if not self.misses_allowed:
             raise fatal(
-                "Device operation requires compilation, but program cache misses are not allowed", "cache_hit"
+                "Device operation requires compilation, but program cache misses are not allowed",
+                "cache_hit",
+                hint="run the operation once before set_program_cache_misses_allowed(False)",
             )
         if self.enabled:
             self._programs.add(program)
@@ -195,7 +202,7 @@ class SubDevices:
         if not isinstance(sub_devices, (list, tuple)):
             raise TypeError(f"sub_devices must be a list of SubDevice, not {type_name(sub_devices)}")
         if not sub_devices:
-            raise fatal("sub_device_ids to stall must not be empty")
+            raise fatal("sub_device_ids to stall must not be empty", hint="name at least one sub-device")
         _check_apart([one for one in sub_devices if isinstance(one, SubDevice)])
         self._made += 1
         name = SubDeviceManagerId(self._made)
@@ -212,7 +219,10 @@ class SubDevices:
         count = 1 if self.loaded is None else len(self._layouts[self.loaded])
         for number in numbers:
             if isinstance(number, SubDeviceId) and int(number) >= count:
-                raise fatal(f"SubDevice index {int(number)} out of bounds {count}")
+                raise fatal(
+                    f"SubDevice index {int(number)} out of bounds {count}",
+                    hint=f"ttnn.SubDeviceId(0) to ttnn.SubDeviceId({count - 1})",
+                )
         self.stall_group = tuple(numbers)
 
     def part_with(self, cores: CoreRangeSet) -> int:
@@ -232,12 +242,17 @@ class SubDevices:
         """Forget a layout. Raises RuntimeError for an unknown or the active one."""
         self._require(name)
         if name == self.loaded:
-            raise fatal("Cannot remove active sub-device manager")
+            raise fatal(
+                "Cannot remove active sub-device manager", hint="clear_loaded_sub_device_manager() first"
+            )
         del self._layouts[name]
 
     def _require(self, name: SubDeviceManagerId) -> None:
         if name not in self._layouts:
-            raise fatal("Sub device manager does not exist")
+            raise fatal(
+                "Sub device manager does not exist",
+                hint="create_sub_device_manager(…) returns the name of one",
+            )
 
 
 def _check_apart(sub_devices: Sequence[SubDevice]) -> None:
@@ -246,4 +261,7 @@ def _check_apart(sub_devices: Sequence[SubDevice]) -> None:
         for other in sub_devices[at + 1 :]:
             for mine, theirs in zip(one.cores, other.cores, strict=False):
                 if theirs.subtract(mine).num_cores() != theirs.num_cores():
-                    raise fatal("SubDevices specified for SubDeviceManager intersect")
+                    raise fatal(
+                        "SubDevices specified for SubDeviceManager intersect",
+                        hint="give each core to one of them only",
+                    )

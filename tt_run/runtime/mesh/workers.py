@@ -56,7 +56,10 @@ class DispatchCoreConfig(metaclass=Native):
                 raise incompatible("create_dispatch_core_config", _DISPATCH, kwargs={name: value})
         columns = axis is DispatchCoreAxis.COL
         if columns and type is DispatchCoreType.ETH:
-            raise throw("COL axis is not supported for ETH dispatch core type")
+            raise throw(
+                "COL axis is not supported for ETH dispatch core type",
+                hint="leave axis out, or name ttnn.DispatchCoreType.WORKER",
+            )
         self.asked_type, self.asked_axis = type, axis
 
     @property
@@ -84,7 +87,8 @@ def dispatch_of(machine: Machine, asked: object) -> tuple[DispatchCoreType, Disp
     if arch_of(machine.arch) is Arch.BLACKHOLE:
         if axis is DispatchCoreAxis.ROW:
             raise throw(
-                "ROW dispatch core axis is not supported for blackhole arch unless fabric tensix MUX is enabled"
+                "ROW dispatch core axis is not supported for blackhole arch unless fabric tensix MUX is enabled",
+                hint="leave axis out, or name ttnn.DispatchCoreAxis.COL",
             )
         return kind or DispatchCoreType.WORKER, DispatchCoreAxis.COL
     columns = axis is DispatchCoreAxis.COL

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tt_run.runtime.enums import BufferType, Layout
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, put_on_device
 from tt_run.runtime.mesh.queries import dram_alignment, l1_alignment
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import tile_bytes
@@ -39,4 +39,8 @@ def _elements(tensor: Tensor) -> int:
 
 def _on_device(tensor: Tensor) -> None:
     if tensor.device() is None:
-        raise fatal("Expected Tensor with DeviceStorage, got StorageType::HOST", "device_storage != nullptr")
+        raise fatal(
+            "Expected Tensor with DeviceStorage, got StorageType::HOST",
+            "device_storage != nullptr",
+            hint=put_on_device("tensor"),
+        )

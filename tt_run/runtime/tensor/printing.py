@@ -63,7 +63,10 @@ def set_printoptions(*, profile: str, sci_mode: str | bool | None = None, precis
             hint=f"{profile!r} is no profile of printing; use one of {', '.join(_PROFILES)}",
         )
     if mode not in _SCI_MODES:
-        raise fatal(f"Unrecognized sci_mode {sci_mode!r}; use True, False or 'default'")
+        raise fatal(
+            f"Unrecognized sci_mode {sci_mode!r}; use True, False or 'default'",
+            hint="ttnn.set_printoptions(sci_mode='default')",
+        )
     _options = PrintOptions(name, _SCI_MODES[mode], precision)
 
 

@@ -60,7 +60,11 @@ def worker_cores_of(tensor: Tensor, noc: object = None) -> list[CoreCoord]:
     memory, device = tensor.memory_config(), tensor.device()
     pieces, spec = memory.nd_shard_spec, memory.shard_spec
     if pieces is None or device is None:
-        raise fatal("Tensor must be sharded to compute optimal worker cores.", "tensor.is_sharded()")
+        raise fatal(
+            "Tensor must be sharded to compute optimal worker cores.",
+            "tensor.is_sharded()",
+            hint="ttnn.to_memory_config(tensor, ttnn.create_sharded_memory_config(...))",
+        )
     by_row = pieces.orientation is ShardOrientation.ROW_MAJOR
     shape, grid = tuple(tensor.padded_shape), pieces.grid
     cut = _pieces(shape, tuple(pieces.shard_shape))

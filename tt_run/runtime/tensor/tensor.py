@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tt_run.runtime.enums import DataType, Layout, StorageType
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, put_on_device, read_to_host
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.native.classes import Native
 from tt_run.runtime.native.refusals import bound
@@ -315,7 +315,9 @@ class Tensor(_Methods, metaclass=Native):
     def buffer_address(self) -> int:
         """Where the device buffer lies, given when it is first asked for. Raises RuntimeError on the host and after `deallocate`."""
         if self._device is None:
-            raise fatal("StorageType::HOST doesn't support buffer_address method")
+            raise fatal(
+                "StorageType::HOST doesn't support buffer_address method", hint=put_on_device("tensor")
+            )
         storage = self._storage
         while isinstance(storage, BufferPart):
             storage = storage.whole
@@ -346,7 +348,7 @@ class Tensor(_Methods, metaclass=Native):
     def host_buffer(self) -> HostBuffer:
         """The host shards by mesh coordinate. Raises RuntimeError on a device."""
         if self._device is not None:
-            raise fatal("Tensor must be on host to access host_buffer")
+            raise fatal("Tensor must be on host to access host_buffer", hint=read_to_host("tensor"))
         return HostBuffer(self._site, self._storage.shards)
 
     def tensor_topology(self) -> TensorTopology:

@@ -111,7 +111,10 @@ def check_layout(dtype: DataType, layout: Layout) -> None:
     if not isinstance(layout, Layout):
         raise TypeError(f"layout must be ttnn.TILE_LAYOUT or ttnn.ROW_MAJOR_LAYOUT, got {layout!r}")
     if dtype in BLOCK_FLOATS and layout is not Layout.TILE:
-        raise fatal("Layout must be Layout::TILE for bfloat8_b or bfloat4_b!")
+        raise fatal(
+            "Layout must be Layout::TILE for bfloat8_b or bfloat4_b!",
+            hint="layout=ttnn.TILE_LAYOUT, or dtype=ttnn.bfloat16",
+        )
 
 
 def quantize(values: npt.NDArray[np.float32], dtype: DataType) -> npt.NDArray[np.float32]:

@@ -106,7 +106,9 @@ def check_collective(mesh_shape: Iterable[int], cluster_axis: int | None) -> Non
         return
     if sum(1 for length in mesh_shape if length > 1) > 1:
         raise fatal(
-            "1D fabric on a 2D mesh_device requires cluster_axis to be set", "cluster_axis.has_value()"
+            "1D fabric on a 2D mesh_device requires cluster_axis to be set",
+            "cluster_axis.has_value()",
+            hint="name cluster_axis, or ttnn.set_fabric_config(ttnn.FabricConfig.FABRIC_2D) before opening the mesh",
         )
 
 
@@ -118,9 +120,14 @@ def check_route(sender: MeshCoordinate, receiver: MeshCoordinate) -> None:
         raise fatal(
             f"Routing coordinates {sender} and {receiver} invalid for 1D fabric",
             "sender_coord[0] == receiver_coord[0] || sender_coord[1] == receiver_coord[1]",
+            hint="send along one row or column, or ttnn.set_fabric_config(ttnn.FabricConfig.FABRIC_2D) before opening the mesh",
         )
 
 
 def _require_fabric() -> None:
     if strict() and _state.config is FabricConfig.DISABLED:
-        raise fatal("Trying to get un-initialized fabric context", "fabric_context_ != nullptr")
+        raise fatal(
+            "Trying to get un-initialized fabric context",
+            "fabric_context_ != nullptr",
+            hint="ttnn.set_fabric_config(ttnn.FabricConfig.FABRIC_1D) before opening the mesh",
+        )

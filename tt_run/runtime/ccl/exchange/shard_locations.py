@@ -43,6 +43,7 @@ class RowTable:
                 f"the devices at positions {sorted(empty)} hold no shard of the tensor: it was distributed over fewer devices "
                 "than take part in the collective",
                 "every device of the group holds a shard",
+                hint="distribute over all devices of the mesh, or open a submesh of those that hold it: mesh_device.create_submesh",
             )
 
     def _pairs(self) -> zip[tuple[tuple[int, ...], tuple[int, ...]]]:

@@ -31,6 +31,7 @@ def check_broadcast(a: Iterable[int], b: Iterable[int]) -> None:
                 f"Broadcasting rule violation for rank >= 7 at dimension index {-back} (output rank {max(len(left), len(right))}). "
                 f"Broadcast is supported up to rank 6. dim a: {ours}, dim b: {theirs}",
                 "a_dim == b_dim",
+                hint="ttnn.reshape to rank 6 or less, or ttnn.repeat to the same shape first",
             )
         if ours == theirs or ours == 1 or theirs == 1:
             continue

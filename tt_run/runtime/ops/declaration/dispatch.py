@@ -375,7 +375,10 @@ def _queue(kwargs: dict[str, Any]) -> int:
             continue
         found = int(queue)
         if not 0 <= found < QUEUES:
-            raise fatal(f"cq_id {found} is out of range")
+            raise fatal(
+                f"cq_id {found} is out of range",
+                hint="cq_id=0, or 1 on a mesh opened with num_command_queues=2",
+            )
     return found
 
 

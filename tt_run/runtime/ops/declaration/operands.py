@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tt_run.runtime.enums import DataType, Layout, cpp
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, in_range, put_on_device
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, no_tensor
 from tt_run.runtime.ops.declaration.result_topology import result_topology
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -40,12 +40,15 @@ def on_device(*tensors: Tensor, kind: str = "eltwise binary") -> MeshDevice:
         if device is None:
             raise fatal(
                 _host_text(kind, position, tensor),
-                hint="ttnn.to_device(tensor, device) puts it there; so does device=… where it is made",
+                hint=put_on_device("tensor"),
             )
         if first is None:
             first = device
         elif device is not first:
-            raise fatal(f"Operands to {kind} need to be on the same device!")
+            raise fatal(
+                f"Operands to {kind} need to be on the same device!",
+                hint="open one mesh for all of them, or read one and distribute it anew: ttnn.to_torch, ttnn.from_torch(…, device=device)",
+            )
     if first is None:
         raise ArgumentMismatch("no ttnn.Tensor among the arguments")
     if not first.is_open:
@@ -142,14 +145,19 @@ def into(output: Tensor, shards: Shards, dtype: DataType, like: Tensor) -> Tenso
     if not isinstance(output, Tensor):
         raise no_tensor("output_tensor", output)
     if output.device() is not like.device():
-        raise fatal("The output tensor needs to be on the same device as the operands!")
+        raise fatal(
+            "The output tensor needs to be on the same device as the operands!",
+            hint="ttnn.empty(shape, dtype, layout, device) on the device of the operands, or leave output_tensor out",
+        )
     if output.shape != shards.shape:
         raise fatal(
-            f"Shape of Output Tensor {output.shape} should match the computed shape Shape({list(shards.shape)})!"
+            f"Shape of Output Tensor {output.shape} should match the computed shape Shape({list(shards.shape)})!",
+            hint="ttnn.empty of that shape, or leave output_tensor out",
         )
     if output.dtype is not dtype:
         raise fatal(
-            f"If both output dtype and output tensor are provided, their data types should match: {dtype} and {output.dtype}"
+            f"If both output dtype and output tensor are provided, their data types should match: {dtype} and {output.dtype}",
+            hint="leave dtype out: the output tensor has one",
         )
     output.overwrite(shards)
     return output
@@ -168,7 +176,10 @@ def axis_of(dim: int, rank: int, refusal: str | None = None) -> int:
     if isinstance(dim, bool) or not isinstance(dim, int):
         raise ArgumentMismatch(f"a dimension is an int, not {type(dim).__name__}")
     if not -rank <= dim < max(rank, 1):
-        raise fatal(refusal or f"ShapeBase[] index out of range. {dim} not in [-{max(rank, 4)}, {rank})")
+        raise fatal(
+            refusal or f"ShapeBase[] index out of range. {dim} not in [-{max(rank, 4)}, {rank})",
+            hint=in_range("dim", rank) if rank else None,
+        )
     return dim % max(rank, 1)
 
 
@@ -181,11 +192,15 @@ def axes_of(dims: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
     listed = [dims] if isinstance(dims, int) else list(dims)
     for place, dim in enumerate(listed):
         if isinstance(dim, int) and not -_DIMENSIONS <= dim < _DIMENSIONS:
-            raise fatal(f"Dimension must be in the range [{-_DIMENSIONS}, {_DIMENSIONS - 1}]")
+            raise fatal(
+                f"Dimension must be in the range [{-_DIMENSIONS}, {_DIMENSIONS - 1}]",
+                hint=in_range("dim", rank) if rank else None,
+            )
         if isinstance(dim, int) and not -rank <= dim < max(rank, 1):
             raise fatal(
                 f"Unsupported dim {dim + rank if dim < 0 else dim} at index {place}. After possible adjustment, needs to be at "
-                f"least 0 and less than rank {rank}, or exactly 0 for a rank 0 tensor."
+                f"least 0 and less than rank {rank}, or exactly 0 for a rank 0 tensor.",
+                hint=in_range("dim", rank) if rank else None,
             )
     found = sorted(axis_of(dim, rank) for dim in listed)
     for place, (one, other) in enumerate(pairwise(found)):
@@ -193,6 +208,7 @@ def axes_of(dims: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
             raise fatal(
                 f"reduce dim list contains a duplicate axis after sorting (indices {place} and {place + 1}, value {one})",
                 "dim[i] != dim[i - 1]",
+                hint="name each dimension once",
             )
     return tuple(found or range(rank))
 

@@ -221,7 +221,10 @@ def read(tensor: Tensor, composer: MeshToTensor | None = None, *, copies: bool =
                 hint=_ways_to_read(tensor),
             )
         if not held:
-            raise fatal("The tensor holds no shard on any device")
+            raise fatal(
+                "The tensor holds no shard on any device",
+                hint="make it with ttnn.from_torch, or write into it with ttnn.copy_host_to_device_tensor",
+            )
         array = held[0]
     shapes.values_read(array.shape)
     if shapes.without_memory(array):

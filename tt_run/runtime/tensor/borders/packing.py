@@ -30,7 +30,12 @@ def _faces(values: Float32, height: int, width: int) -> Float32:
 
 def _packed(data: Float32, H: int, W: int, tile_h: int, tile_w: int, bits: int) -> bytes:
     if H % tile_h or W % tile_w or tile_h % _FACE or tile_w % _FACE:
-        raise fatal(f"{H}x{W} elements are not whole tiles of {tile_h}x{tile_w}, in faces of {_FACE}x{_FACE}")
+        raise fatal(
+            f"{H}x{W} elements are not whole tiles of {tile_h}x{tile_w}, in faces of {_FACE}x{_FACE}",
+            hint=f"pad both to whole tiles: {-(-H // tile_h) * tile_h}x{-(-W // tile_w) * tile_w}"
+            if tile_h % _FACE == 0 == tile_w % _FACE
+            else f"tile_h and tile_w are multiples of {_FACE}",
+        )
     blocks = _faces(np.asarray(data, np.float32).reshape(H, W), tile_h, tile_w)
     sign, magnitude, shared = encode(blocks.view(np.uint32), bits)
     per_tile = tile_h * tile_w // BLOCK

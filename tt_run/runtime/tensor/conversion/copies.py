@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tt_run.runtime import queues
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, read_to_host
 from tt_run.runtime.mesh import transfer_rules
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.native.arguments import public
@@ -19,9 +19,12 @@ def copy_host_to_device_tensor(
     """Write a host tensor into the buffer of a device tensor. Raises RuntimeError when their specs differ."""
     device = device_tensor.device()
     if host_tensor.device() is not None:
-        raise fatal("Source tensor is not on host.")
+        raise fatal("Source tensor is not on host.", hint=read_to_host("source"))
     if device is None:
-        raise fatal("Destination tensor is not on device.")
+        raise fatal(
+            "Destination tensor is not on device.",
+            hint="ttnn.allocate_tensor_on_device(spec, device) makes a destination",
+        )
     device.require_open("copy_host_to_device_tensor")
     _check_same(host_tensor, device_tensor)
     device_tensor.overwrite(counted_on(host_tensor, device))
@@ -35,7 +38,10 @@ def copy_device_to_host_tensor(
     """Write a device tensor into a host tensor. Raises RuntimeError when their specs differ."""
     device = device_tensor.device()
     if device is None:
-        raise fatal("Source tensor is not on device.")
+        raise fatal(
+            "Source tensor is not on device.",
+            hint="ttnn.copy_host_to_device_tensor(host_tensor, device_tensor) goes the other way",
+        )
     device.require_open("copy_device_to_host_tensor")
     transfer_rules.check(device, "read")
     _check_same(host_tensor, device_tensor)
@@ -54,11 +60,20 @@ def copy_device_to_host_tensor(
 
 def _check_same(host_tensor: Tensor, device_tensor: Tensor) -> None:
     if host_tensor.shape != device_tensor.shape:
-        raise fatal("Host tensor has different shape")
+        raise fatal(
+            "Host tensor has different shape",
+            hint=f"the host tensor is {host_tensor.shape}, the device tensor {device_tensor.shape}: ttnn.allocate_tensor_on_device(host_tensor.spec, device) makes one that fits",
+        )
     if host_tensor.dtype is not device_tensor.dtype:
-        raise fatal("Host tensor has different dtype")
+        raise fatal(
+            "Host tensor has different dtype",
+            hint=f"ttnn.to_dtype(host_tensor, ttnn.{device_tensor.dtype.name.lower()})",
+        )
     if host_tensor.layout is not device_tensor.layout:
-        raise fatal("Host tensor has different page config")
+        raise fatal(
+            "Host tensor has different page config",
+            hint=f"ttnn.to_layout(host_tensor, ttnn.{device_tensor.layout.name}_LAYOUT)",
+        )
 
 
 @public

@@ -119,7 +119,8 @@ def counted_on(tensor: Tensor, device: MeshDevice) -> Shards:
     site: Any = tensor.site
     if tuple(site.shape) != tuple(device.shape):
         raise fatal(
-            f"Tensor distributed over mesh shape {site.shape} does not fit on a device of shape {device.shape}"
+            f"Tensor distributed over mesh shape {site.shape} does not fit on a device of shape {device.shape}",
+            hint=f"distribute it over this mesh: ttnn.distribute_tensor(tensor, mapper), with a mapper made of a mesh of {device.shape}",
         )
     if tuple(site.local_positions) == tuple(device.local_positions):
         return tensor.shards

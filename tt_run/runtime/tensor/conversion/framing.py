@@ -91,11 +91,17 @@ def embed(tensor: Tensor, shape: tuple[int, ...], starts: tuple[int, ...], value
     old = tuple(tensor.shape)
     if len(shape) == len(old) > len(starts):
         rank = len(starts)
-        raise throw(f"ShapeBase[] index out of range. {rank} not in [-{max(4, rank)}, {rank})")
+        raise throw(
+            f"ShapeBase[] index out of range. {rank} not in [-{max(4, rank)}, {rank})",
+            hint=f"give a start for each of the {len(old)} dimensions",
+        )
     if not len(shape) == len(starts) == len(old) or any(
         s < 0 or s + n > m for s, n, m in zip(starts, old, shape, strict=True)
     ):
-        raise fatal(f"Tensor of shape {tensor.shape} does not fit at {list(starts)} into shape {list(shape)}")
+        raise fatal(
+            f"Tensor of shape {tensor.shape} does not fit at {list(starts)} into shape {list(shape)}",
+            hint="each start plus the tensor's length stays within the new shape, one number for each dimension",
+        )
     filler = convert(np.full((1,), value, np.float32), tensor.dtype)[0]
     frame = tensor.shards.map(lambda stack: _placed(stack, shape, starts, filler))
     if shape == old:
@@ -124,7 +130,8 @@ def crop(tensor: Tensor, starts: tuple[int, ...], ends: tuple[int, ...]) -> Tens
         not 0 <= s <= e <= n for s, e, n in zip(starts, ends, frame.shape, strict=True)
     ):
         raise fatal(
-            f"Range {list(starts)} to {list(ends)} is not inside a tensor of shape {tensor.padded_shape}"
+            f"Range {list(starts)} to {list(ends)} is not inside a tensor of shape {tensor.padded_shape}",
+            hint="start and end are 0 up to the length, one of each for each dimension",
         )
     where = (slice(None), *(slice(s, e) for s, e in zip(starts, ends, strict=True)))
     part = _rounded(tensor, frame.map(lambda stack: stack[where].copy()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tt_run.runtime.enums import DataType, Layout, cpp
-from tt_run.runtime.errors import ArgumentMismatch, fatal
+from tt_run.runtime.errors import ArgumentMismatch, fatal, in_tiles
 from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, padded_shape
@@ -83,7 +83,10 @@ def typecast(
     Raises RuntimeError when `input_dtype` is not the tensor's, or a block float is not in TILE layout.
     """
     if output_dtype is not None and dtype is not tensor.dtype:
-        raise fatal(f"typecast: input_dtype {dtype} does not match the tensor's {tensor.dtype}")
+        raise fatal(
+            f"typecast: input_dtype {dtype} does not match the tensor's {tensor.dtype}",
+            hint=f"leave input_dtype out, or name ttnn.{tensor.dtype.name.lower()}",
+        )
     wanted = output_dtype or dtype
     check_layout(wanted, tensor.layout)
     result = _converted(tensor, wanted, tensor.layout, memory_config)
@@ -115,7 +118,7 @@ def to_memory_config(
             hint=f"{memory_config.memory_layout} names no cores: give a ShardSpec, or use ttnn.create_sharded_memory_config",
         )
     if dtype in BLOCK_FLOATS and tensor.layout is not Layout.TILE:
-        raise fatal(f"Only TILE layout is supported for {dtype.name} dtype!")
+        raise fatal(f"Only TILE layout is supported for {dtype.name} dtype!", hint=in_tiles("tensor"))
     if output_tensor is None and dtype in (None, tensor.dtype) and memory_config == tensor.memory_config():
         return tensor.alias()
     result = _converted(tensor, dtype or tensor.dtype, tensor.layout, memory_config)

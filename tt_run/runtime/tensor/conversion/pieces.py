@@ -20,7 +20,11 @@ def piece_of(tensor: Tensor, core: CoreCoord | int) -> Tensor:
     memory = tensor.memory_config()
     spec = memory.shard_spec
     if tensor.device() is None or spec is None:
-        raise fatal("extract_shard needs a tensor on a device that is cut over its cores", "is_sharded()")
+        raise fatal(
+            "extract_shard needs a tensor on a device that is cut over its cores",
+            "is_sharded()",
+            hint="ttnn.to_memory_config(tensor, ttnn.create_sharded_memory_config(...)) cuts it",
+        )
     by_row = spec.orientation is ShardOrientation.ROW_MAJOR
     cores = corerange_to_cores(spec.grid, row_wise=by_row)
     number = core if isinstance(core, int) else cores.index(core) if core in cores else -1

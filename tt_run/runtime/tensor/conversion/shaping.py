@@ -31,7 +31,10 @@ def _resolve(volume: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     known = math.prod(length for length in shape if length != -1)
     if -1 in shape:
         if not known or volume % known:
-            raise fatal(f"cannot reshape {volume} elements into shape {list(shape)}")
+            raise fatal(
+                f"cannot reshape {volume} elements into shape {list(shape)}",
+                hint=f"the lengths beside -1 must divide {volume}",
+            )
         shape = tuple(volume // known if length == -1 else length for length in shape)
     if math.prod(shape) != volume:
         raise fatal(

@@ -101,7 +101,10 @@ def _from_values(
 ) -> Tensor:
     dims = Shape(shape)
     if len(data) != dims.volume():
-        raise fatal(f"Buffer size {len(data)} differs from shape volume {dims.volume()}")
+        raise fatal(
+            f"Buffer size {len(data)} differs from shape volume {dims.volume()}",
+            hint=f"shape {list(dims)} needs {dims.volume()} values",
+        )
     values = np.asarray(data)
     if values.dtype == np.float64 or not values.size:
         values = values.astype(np.float32)

@@ -115,9 +115,12 @@ def arange(
     if last is None:
         raise ArgumentMismatch("ttnn.arange: an end is required: arange(end) or arange(start, end, step)")
     if step == 0:
-        raise fatal("Step must be nonzero")
+        raise fatal("Step must be nonzero", hint="step=1 counts up, step=-1 down")
     if (last - first) * step < 0:
-        raise fatal(f"Invalid range: Step {step} does not lead from {first} to {last}")
+        raise fatal(
+            f"Invalid range: Step {step} does not lead from {first} to {last}",
+            hint=f"step={'' if last > first else '-'}1, or exchange start and end",
+        )
     values = np.arange(first, last, step, dtype=np.int64)
     source = values.astype(np.float32) if is_float(dtype) else values
     return from_array(
@@ -139,7 +142,8 @@ def from_buffer(
     source = np.asarray(buffer, np.float32 if is_float(dtype) else np.int64).reshape(-1)
     if source.size != math.prod(dims):
         raise fatal(
-            f"from_buffer: the buffer has {source.size} elements, shape {list(dims)} has {math.prod(dims)}"
+            f"from_buffer: the buffer has {source.size} elements, shape {list(dims)} has {math.prod(dims)}",
+            hint=f"give {math.prod(dims)} values, or a shape of {source.size} elements",
         )
     return from_array(
         source.reshape(dims),
@@ -205,7 +209,10 @@ def random_source(seed: int | None) -> np.random.Generator:
 def check_range(low: float, high: float) -> None:
     """Raises RuntimeError for bounds with nothing between them (reference library 0.81.1)."""
     if not low < high:
-        raise fatal(f"Uniform range lower bound must be less than upper bound, got [{low:g}, {high:g})")
+        raise fatal(
+            f"Uniform range lower bound must be less than upper bound, got [{low:g}, {high:g})",
+            hint="exchange the bounds, or use ttnn.full for one value",
+        )
 
 
 def between(
@@ -325,7 +332,10 @@ def _filled(
 
 def _write(target: Tensor, made: Tensor) -> Tensor:
     if target.shape != made.shape:
-        raise fatal(f"Optional output tensor has shape {target.shape}, expected {made.shape}")
+        raise fatal(
+            f"Optional output tensor has shape {target.shape}, expected {made.shape}",
+            hint=f"give a tensor of shape {made.shape}, or leave optional_tensor out",
+        )
     index = tuple(0 if row >= 0 else -1 for row in target.shards.index)
     target.overwrite(Shards(made.shards.data, index))
     return target

@@ -57,7 +57,10 @@ class CppMeshToTensor(metaclass=Native):
                 s for p in self._distribution.positions if p < len(shards) and (s := shards[p]) is not None
             ]
         if not found:
-            raise fatal("The tensor holds no shard at the coordinates that the composer reads")
+            raise fatal(
+                "The tensor holds no shard at the coordinates that the composer reads",
+                hint="give the composer the mesh, and the mesh_shape, that the tensor was distributed over",
+            )
         dims = check_dims(self._config.dims, found[0].ndim)
         if len(found) == 1:
             return found[0]
@@ -65,7 +68,8 @@ class CppMeshToTensor(metaclass=Native):
             grid = (len(found),)
         elif len(found) != self._distribution.shape.mesh_size():
             raise fatal(
-                f"ND composition requires the number of tensors {len(found)} to match the mesh shape {self._distribution.shape}"
+                f"ND composition requires the number of tensors {len(found)} to match the mesh shape {self._distribution.shape}",
+                hint=f"ttnn.MeshComposerConfig(dims, mesh_shape_override=…) of {len(found)} devices, or ttnn.ConcatMeshToTensor(mesh, dim) for all in a row",
             )
         return _concatenate(found, grid, dims)
 

@@ -31,11 +31,13 @@ class Distribution:
         shape = config.mesh_shape_override or site.shape
         if shape.mesh_size() > site.shape.mesh_size():
             raise fatal(
-                f"The size of the supplied mesh shape {shape} does not match the device shape size {site.shape}"
+                f"The size of the supplied mesh shape {shape} does not match the device shape size {site.shape}",
+                hint=f"a mesh_shape of at most {site.shape.mesh_size()} devices, such as {tuple(site.shape)}",
             )
         if shape.dims() != axes:
             raise fatal(
-                f"The number of dimensions in the mesh shape {shape} does not match the number of {axes_name} in the config {config}"
+                f"The number of dimensions in the mesh shape {shape} does not match the number of {axes_name} in the config {config}",
+                hint=f"name {shape.dims()} {axes_name}, one for each dimension of the mesh",
             )
         self.shape = shape
         self.site = HostSite.of(site)
@@ -49,13 +51,17 @@ def _coords(shape: MeshShape, mesh: MeshShape, offset: MeshCoordinate) -> tuple[
         if offset.dims() and any(offset):
             raise fatal(
                 "mesh_offset_override is only supported when the distribution fits within the mesh device per-dimension "
-                f"(SUBMESH mode); distribution {shape} is laid over mesh {mesh} in row-major order, got offset {offset}"
+                f"(SUBMESH mode); distribution {shape} is laid over mesh {mesh} in row-major order, got offset {offset}",
+                hint=f"leave the offset out, or write a mesh_shape_override that fits into {tuple(mesh)}",
             )
         return tuple(row_major(mesh)[: shape.mesh_size()])
     if not offset.dims():
         return tuple(row_major(shape))
     if offset.dims() != mesh.dims() or any(o + s > m for o, s, m in zip(offset, shape, mesh, strict=True)):
-        raise fatal(f"The distribution {shape} at offset {offset} does not fit within the mesh {mesh}")
+        raise fatal(
+            f"The distribution {shape} at offset {offset} does not fit within the mesh {mesh}",
+            hint="a smaller mesh_shape_override, or an offset nearer to the origin",
+        )
     return tuple(
         MeshCoordinate([o + c for o, c in zip(offset, coord, strict=True)]) for coord in row_major(shape)
     )

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, cpp
-from tt_run.runtime.errors import fatal, incompatible
+from tt_run.runtime.errors import fatal, incompatible, read_to_host
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.native.arguments import public
 from tt_run.runtime.native.classes import Native, native
@@ -102,7 +102,10 @@ def _cut(
         pieces[key] = array[tuple(where)]
     wanted = int(np.prod([grid[axis] for axis in cut_axes], dtype=int))
     if not pieces:
-        raise fatal("No chunks were produced")
+        raise fatal(
+            "No chunks were produced",
+            hint="the dimension that is cut has no elements: give a tensor with some, or replicate it",
+        )
     if len(grid) > 1 and len(pieces) != wanted:
         raise fatal(
             f"ND sharding requires the number of chunks {len(pieces)} to match the mesh dimension size {wanted}",
@@ -272,11 +275,13 @@ def distribute_tensor(
         raise noted(incompatible("distribute_tensor", (_DISTRIBUTE,), (tensor, mapper)), why)
     if tensor.device() is not None:
         raise fatal(
-            f"TensorToMesh only supports host tensors; got storage type: {cpp(tensor.storage_type())}"
+            f"TensorToMesh only supports host tensors; got storage type: {cpp(tensor.storage_type())}",
+            hint=read_to_host("tensor"),
         )
     if is_distributed(tensor):
         raise fatal(
-            f"Can't get a single buffer from host storage distributed over mesh shape {tensor.site.shape}"
+            f"Can't get a single buffer from host storage distributed over mesh shape {tensor.site.shape}",
+            hint="it is distributed already: read it together first, ttnn.to_torch(tensor, mesh_composer=…)",
         )
     array = tensor.shards.each()[0]
     assert array is not None

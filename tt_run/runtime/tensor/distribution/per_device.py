@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tt_run.runtime.enums import StorageType
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, put_on_device, read_to_host
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.native.arguments import public
@@ -70,13 +70,19 @@ def from_host_shards(tensors: Sequence[Tensor], mesh_shape: MeshShape) -> Tensor
     Raises RuntimeError when the number differs from the mesh size or the specs differ.
     """
     if len(tensors) != mesh_shape.mesh_size():
-        raise fatal("Number of tensor shards must match mesh size")
+        raise fatal(
+            "Number of tensor shards must match mesh size",
+            hint=f"{mesh_shape} needs {mesh_shape.mesh_size()} tensors, not {len(tensors)}",
+        )
     first = tensors[0]
     for tensor in tensors:
         if tensor.storage_type() is not StorageType.HOST:
-            raise fatal("All tensor shards must be on host")
+            raise fatal("All tensor shards must be on host", hint=read_to_host("shard"))
         if tensor.spec != first.spec:
-            raise fatal("All tensor shards must have the same tensor spec")
+            raise fatal(
+                "All tensor shards must have the same tensor spec",
+                hint=f"make shape, element type and layout of each those of the first: {first.shape}, {first.dtype}, {first.layout}",
+            )
     coords = coords_of(tuple(mesh_shape))
     # A tensor given for several devices is one array, so that it is stored once.
     arrays = {id(tensor): tensor.shards.each()[0] for tensor in tensors}
@@ -98,17 +104,26 @@ def combine_device_tensors(*, tensors: Sequence[Tensor]) -> Tensor:
     Raises RuntimeError when one is not on a device, lies on another mesh or has another spec.
     """
     if not tensors:
-        raise fatal("At least one tensor shard must be provided")
+        raise fatal(
+            "At least one tensor shard must be provided",
+            hint="give a tensor for each device, as ttnn.get_device_tensors returns them",
+        )
     first = tensors[0]
     device = first.device()
     arrays: list[Any] = []
     for tensor in tensors:
         if device is None or tensor.device() is None:
-            raise fatal("All tensor shards must be on device")
+            raise fatal("All tensor shards must be on device", hint=put_on_device("shard"))
         if tensor.device() is not device:
-            raise fatal("All tensor shards must be on the same mesh device")
+            raise fatal(
+                "All tensor shards must be on the same mesh device",
+                hint="combine those of each mesh by themselves",
+            )
         if tensor.spec != first.spec:
-            raise fatal("All tensor shards must have the same tensor spec")
+            raise fatal(
+                "All tensor shards must have the same tensor spec",
+                hint=f"make shape, element type and layout of each those of the first: {first.shape}, {first.dtype}, {first.layout}",
+            )
         shards = tensor.shards.each()
         arrays = (
             shards

@@ -90,7 +90,10 @@ def create_group_norm_input_negative_mask(
 
 def _divides(channels: int, groups: int) -> None:
     if groups < 1 or channels % groups:
-        raise fatal(f"channel must be divisible by num_groups: {channels} channels, {groups} groups")
+        raise fatal(
+            f"channel must be divisible by num_groups: {channels} channels, {groups} groups",
+            hint=f"num_groups is one of {', '.join(str(n) for n in range(1, channels + 1) if channels % n == 0)}",
+        )
 
 
 def dram_group_norm_virtual_columns(core_grid: CoreGrid, num_channels: int, num_groups: int) -> int:
@@ -178,7 +181,10 @@ def determine_expected_group_norm_sharded_config_and_grid_size(
     """
     _divides(num_channels, num_groups)
     if num_channels % TILE_SIZE:
-        raise fatal(f"num_channels {num_channels} must be divisible by {TILE_SIZE}")
+        raise fatal(
+            f"num_channels {num_channels} must be divisible by {TILE_SIZE}",
+            hint=f"pad the channels to {-(-num_channels // TILE_SIZE) * TILE_SIZE}",
+        )
     grid = device.core_grid
     if is_height_sharded:
         columns, rows = grid.x, grid.y

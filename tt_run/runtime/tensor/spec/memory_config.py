@@ -204,7 +204,11 @@ class MemoryConfig(metaclass=Native):
 
     def _set_in_l1(self, name: str, enable: bool) -> None:
         if enable and self.buffer_type is not BufferType.L1:
-            raise fatal(f"{name} is only supported for L1 buffers", "config.buffer_type() == BufferType::L1")
+            raise fatal(
+                f"{name} is only supported for L1 buffers",
+                "config.buffer_type() == BufferType::L1",
+                hint="name ttnn.BufferType.L1",
+            )
         object.__setattr__(self, name, bool(enable))
 
     def is_sharded(self) -> bool:

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Iterable, Iterator
 from typing import overload
 
-from tt_run.runtime.errors import fatal, throw
+from tt_run.runtime.errors import fatal, in_range, throw
 from tt_run.runtime.native.classes import Native
 from tt_run.runtime.native.refusals import bound
 from tt_run.runtime.native.unordered import Unordered
@@ -67,7 +67,10 @@ class Shape(Unordered, metaclass=Native):
             return Shape(self._dims[index])
         rank = len(self._dims)
         if not -max(rank, 4) <= index < rank:
-            raise throw(f"ShapeBase[] index out of range. {index} not in [-{max(rank, 4)}, {rank})")
+            raise throw(
+                f"ShapeBase[] index out of range. {index} not in [-{max(rank, 4)}, {rank})",
+                hint=in_range("the index", rank),
+            )
         # Shapes of rank below 4 count as padded with ones on the left; negative indices may reach into the padding.
         return self._dims[index] if index >= -rank else 1
 

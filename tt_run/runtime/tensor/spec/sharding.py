@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
 from tt_run.runtime.enums import BufferType, Layout, ShardOrientation, TensorMemoryLayout
-from tt_run.runtime.errors import fatal, throw
+from tt_run.runtime.errors import fatal, in_range, throw
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec, ShardSpec
 from tt_run.runtime.tuning.choices import ShardDistributionStrategy, ShardShapeAlignment
 
@@ -206,6 +206,7 @@ def on_cores(
         raise fatal(
             f"Tensor shape rank ({len(padded)}) can't be less than shard shape rank ({rank})!",
             "tensor_shape.rank() >= shard_shape.rank()",
+            hint=f"give the pieces {len(padded)} dimensions, or the tensor {rank}",
         )
     return found
 
@@ -261,7 +262,9 @@ def _check_pieces(
     elif kind is TensorMemoryLayout.BLOCK_SHARDED:
         _check_blocks(spec, down, across)
     if len(padded) == 1 and height != 1:
-        raise fatal("Shard shape must be 1D for 1D tensor!", "shard_shape[0] == 1")
+        raise fatal(
+            "Shard shape must be 1D for 1D tensor!", "shard_shape[0] == 1", hint="a shard shape of [1, width]"
+        )
 
 
 def _check_blocks(spec: ShardSpec, down: int, across: int) -> None:
@@ -294,7 +297,10 @@ def _unfit(message: str) -> RuntimeError:
 def dimension(dim: int, rank: int) -> int:
     """A dimension counted from the front. Raises RuntimeError for one that a shape of `rank` does not have."""
     if not -rank <= dim < rank:
-        raise throw(f"ShapeBase[] index out of range. {dim} not in [-{max(rank, 4)}, {rank})")
+        raise throw(
+            f"ShapeBase[] index out of range. {dim} not in [-{max(rank, 4)}, {rank})",
+            hint=in_range("the dimension", rank),
+        )
     return dim % rank
 
 

@@ -40,7 +40,10 @@ class Tile(metaclass=Native):
             raise TypeError(f"Tile(): a height and a width, not {self.tile_shape!r}")
         height, width = self.tile_shape
         if (height, width) not in _TILE_SHAPES:
-            raise throw("Tile size is not valid for our hardware")
+            raise throw(
+                "Tile size is not valid for our hardware",
+                hint="ttnn.Tile((32, 32)); heights are 32, 16, 8, 4, 2 or 1, widths 32 or 16",
+            )
         object.__setattr__(self, "tile_shape", (height, width))
 
     @property
@@ -152,7 +155,10 @@ class TensorSpec(metaclass=Native):
         if not isinstance(dtype, DataType) or not isinstance(layout, Layout):
             raise TypeError("TensorSpec(): a shape, a DataType and a Layout")
         if layout is not Layout.TILE and dtype in BLOCK_FLOATS:
-            raise fatal(f"Only TILE layout is supported for {dtype.name} dtype!")
+            raise fatal(
+                f"Only TILE layout is supported for {dtype.name} dtype!",
+                hint="layout=ttnn.TILE_LAYOUT, or dtype=ttnn.bfloat16",
+            )
         if layout is not Layout.TILE and parts[Tile] not in (None, DEFAULT_TILE):
             raise fatal(
                 "Configuring a ROW MAJOR page config with a custom tile configuration is not supported.",
