@@ -109,7 +109,10 @@ def dropout(
             hint="ttnn.to_layout(x, ttnn.TILE_LAYOUT)",
         )
     if not 0 <= probability < 1:
-        raise fatal(f"dropout: a probability from 0 to below 1 is needed, got {probability}")
+        raise fatal(
+            f"dropout: a probability from 0 to below 1 is needed, got {probability}",
+            hint="dropout(tensor, probability=0.1, scale=1 / 0.9, seed=…)",
+        )
     kept: Any = random_source(seed).random(tuple(input_tensor.shape), np.float32) >= probability
     factors = np.where(kept, np.float32(scale), np.float32(0))
     shards = input_tensor.shards.map(lambda stack: convert(stack * factors, input_tensor.dtype))

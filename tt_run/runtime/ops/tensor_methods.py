@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import Layout
-from tt_run.runtime.errors import fatal, type_name
+from tt_run.runtime.errors import fatal, in_rows, type_name
 from tt_run.runtime.native.refusals import listed, refusal
 from tt_run.runtime.ops.data_movement import movement
 from tt_run.runtime.ops.declaration.dispatch import Operation, view
@@ -70,7 +70,8 @@ class TensorMethods:
         count = self.logical_volume()
         if count != 1:
             raise fatal(
-                f"tensor.item() requires tensor to have exactly one element, but got {count} elements"
+                f"tensor.item() requires tensor to have exactly one element, but got {count} elements",
+                hint="ttnn.to_torch(tensor) reads them all",
             )
         return cast("float | int", self.to_numpy().item())
 
@@ -130,7 +131,9 @@ class TensorMethods:
         """
         if self.layout is not Layout.ROW_MAJOR:
             raise fatal(
-                "Tensor layout must be ROW_MAJOR for unpadding", "tensor.layout() == Layout::ROW_MAJOR"
+                "Tensor layout must be ROW_MAJOR for unpadding",
+                "tensor.layout() == Layout::ROW_MAJOR",
+                hint=in_rows("tensor"),
             )
         filled = tuple(self.padded_shape)[-2:]
         if any(length % 32 for length in filled):

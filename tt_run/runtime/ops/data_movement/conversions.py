@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tt_run.runtime.cores import core_of
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout, cpp
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, in_rows, in_tiles
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Operation, no_tensor, operation
 from tt_run.runtime.ops.declaration.operands import ints, on_device, relabel, settle
@@ -229,7 +229,11 @@ def tilize(
     """The same elements in TILE layout, in `dtype` if given."""
     on_device(input_tensor, kind="data movement")
     if input_tensor.layout is not Layout.ROW_MAJOR:
-        raise fatal("Can only tilize row major data", "input_tensor.layout() == Layout::ROW_MAJOR")
+        raise fatal(
+            "Can only tilize row major data",
+            "input_tensor.layout() == Layout::ROW_MAJOR",
+            hint=in_rows("tensor"),
+        )
     return _in_layout(input_tensor, Layout.TILE, dtype, memory_config, tile)
 
 
@@ -244,6 +248,10 @@ def untilize(
     """The same elements in ROW_MAJOR layout; block floats become bfloat16, which they need to leave their tiles."""
     on_device(input_tensor, kind="data movement")
     if input_tensor.layout is not Layout.TILE:
-        raise fatal("Can only untilize tile major data", "input_tensor.layout() == Layout::TILE")
+        raise fatal(
+            "Can only untilize tile major data",
+            "input_tensor.layout() == Layout::TILE",
+            hint=in_tiles("tensor"),
+        )
     dtype = DataType.BFLOAT16 if input_tensor.dtype in BLOCK_FLOATS else None
     return _in_layout(input_tensor, Layout.ROW_MAJOR, dtype, memory_config)

@@ -29,7 +29,10 @@ def _places(index: Array, length: int, name: str) -> Array:
     places = index.astype(np.int64)
     if places.size and not (places.min() >= 0 and places.max() < length):
         worst = int(places.max() if places.max() >= length else places.min())
-        raise fatal(f"{name}: index {worst} is out of range for a dimension of length {length}")
+        raise fatal(
+            f"{name}: index {worst} is out of range for a dimension of length {length}",
+            hint=f"indices are 0 to {length - 1}",
+        )
     return places
 
 
@@ -72,7 +75,10 @@ def _tosa_scatter(x: Array, index: Array, source: Array) -> Array:
 def _triangle(keep: Any) -> Any:
     def compute(x: Array, diagonal: int) -> Array:
         if x.ndim < 3:
-            raise fatal("tril and triu need tensors of rank 2 or more")
+            raise fatal(
+                "tril and triu need tensors of rank 2 or more",
+                hint="ttnn.unsqueeze(tensor, 0) makes a matrix of a row",
+            )
         kept: Array = np.where(keep(np.ones(x.shape[-2:], bool), diagonal), x, x.dtype.type(0))
         return kept
 
@@ -89,7 +95,8 @@ def _narrow(x: Array, dim: int, start: int, length: int) -> Array:
     start += x.shape[axis] if start < 0 else 0
     if length < 0 or not 0 <= start <= x.shape[axis] - length:
         raise fatal(
-            f"narrow: {start} to {start + length} is outside of a dimension of length {x.shape[axis]}"
+            f"narrow: {start} to {start + length} is outside of a dimension of length {x.shape[axis]}",
+            hint=f"start + length is at most {x.shape[axis]}",
         )
     return np.moveaxis(np.moveaxis(x, axis, 0)[start : start + length], 0, axis)
 

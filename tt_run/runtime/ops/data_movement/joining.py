@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.ops.data_movement.movement import moved, settled, unmoved
 from tt_run.runtime.ops.declaration import families
@@ -88,7 +88,10 @@ def stack(input_tensors: Sequence[Tensor], dim: int) -> Tensor:
     parts = _same_kind(input_tensors, "stack")
     axis = axis_of(dim, len(parts[0].shape) + 1)
     if any(t.shape != parts[0].shape for t in parts):
-        raise fatal(f"stack expects tensors of one shape, got {[list(t.shape) for t in parts]}")
+        raise fatal(
+            f"stack expects tensors of one shape, got {[list(t.shape) for t in parts]}",
+            hint="ttnn.reshape or ttnn.pad them to one shape; ttnn.concat joins tensors that differ along its dimension",
+        )
     dtype = parts[0].dtype
     shards = combine(lambda *s: settled(np.stack(s, axis=axis + 1), dtype), *(t.shards for t in parts))
     return settle(parts, shards, dtype, memory_config=fitted_shards.in_dram_if_sharded(parts[0]))
@@ -99,10 +102,13 @@ def _same_kind(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
         raise ArgumentMismatch(f"expected a sequence of tensors, got {type(tensors).__name__}")
     parts = list(tensors)
     if not parts:
-        raise fatal(f"ttnn.{name}: expected a non-empty list of Tensors!")
+        raise fatal(f"ttnn.{name}: expected a non-empty list of Tensors!", hint=f"ttnn.{name}([a, b], dim)")
     on_device(*parts, kind=name)
     if any(t.dtype is not parts[0].dtype for t in parts):
-        raise fatal(f"{name}: all tensors need one dtype, got {', '.join(str(t.dtype) for t in parts)}")
+        raise fatal(
+            f"{name}: all tensors need one dtype, got {', '.join(str(t.dtype) for t in parts)}",
+            hint=as_type("tensor", parts[0].dtype.name.lower()),
+        )
     return parts
 
 
@@ -154,7 +160,10 @@ def slice(
         if chosen.start > chosen.stop:
             raise fatal(f"End {end[d]} must be greater than or equal to start {begin[d]}", hint=where)
         if end[d] > length:
-            raise fatal(f"slice [{begin[d]}:{end[d]}] does not fit dimension {d} of length {length}")
+            raise fatal(
+                f"slice [{begin[d]}:{end[d]}] does not fit dimension {d} of length {length}",
+                hint=f"begin and end are 0 to {length}",
+            )
     everything = all(i == builtins.slice(0, n, 1) for i, n in zip(index, shape, strict=True))
     if everything and output_tensor is None and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
@@ -206,7 +215,10 @@ def _slice_each(
 ) -> Tensor:
     """A slice of its own on each local device."""
     if not (isinstance(starts, Tensor) and isinstance(ends, Tensor)):
-        raise fatal("slice: starts and ends must both be tensors where they differ from device to device")
+        raise fatal(
+            "slice: starts and ends must both be tensors where they differ from device to device",
+            hint="give both as tensors, or both as lists of numbers",
+        )
     rank = len(x.shape)
     made: list[Array | None] = []
     each = zip(x.shards.each(), starts.shards.each(), ends.shards.each(), strict=True)
@@ -216,16 +228,23 @@ def _slice_each(
             continue
         bounds = list(zip(ints(begin.ravel()), ints(end.ravel()), strict=True))
         if len(bounds) != rank or any(not 0 <= b < e <= n for (b, e), n in zip(bounds, x.shape, strict=True)):
-            raise fatal(f"slice {bounds} does not fit a tensor of shape {x.shape}")
+            raise fatal(
+                f"slice {bounds} does not fit a tensor of shape {x.shape}",
+                hint="bounds are 0 up to the length of each dimension",
+            )
         made.append(shard[tuple(builtins.slice(*each) for each in bounds)].copy())
     sizes = {part.shape for part in made if part is not None}
     if len(sizes) > 1:
-        raise fatal(f"slice: the pieces of the devices must have one shape, got {sorted(sizes)}")
+        raise fatal(
+            f"slice: the pieces of the devices must have one shape, got {sorted(sizes)}",
+            hint="starts and ends that are equally far apart on every device",
+        )
     if slice_dim is not None and num_devices:
         expected = x.shape[slice_dim] // num_devices
         if any(size[slice_dim] != expected for size in sizes):
             raise fatal(
-                f"slice: pieces along dimension {slice_dim} must have {expected} elements for {num_devices} devices"
+                f"slice: pieces along dimension {slice_dim} must have {expected} elements for {num_devices} devices",
+                hint=f"end - start must be {expected} along it",
             )
     return settle(
         (x,),
@@ -272,12 +291,18 @@ def split(
     length = input_tensor.shape[axis]
     if isinstance(split_size, int):
         if split_size < 1:
-            raise fatal(f"split size must be positive, got {split_size}")
+            raise fatal(
+                f"split size must be positive, got {split_size}",
+                hint="split_size=1 or more, or a list of sizes",
+            )
         sizes = [min(split_size, length - start) for start in range(0, length, split_size)]
     else:
         sizes = list(ints(split_size))
         if sum(sizes) != length:
-            raise fatal(f"split sizes {sizes} must sum to the {length} elements of dimension {dim}")
+            raise fatal(
+                f"split sizes {sizes} must sum to the {length} elements of dimension {dim}",
+                hint=f"sizes that add up to {length}, or one size for all",
+            )
     fitted = memory_config is None
     return _pieces(
         input_tensor,
@@ -296,7 +321,7 @@ def chunk(input_tensor: Tensor, chunks: int, dim: int) -> list[Tensor]:
     axis = axis_of(dim, len(input_tensor.shape))
     length = input_tensor.shape[axis]
     if chunks < 1:
-        raise fatal(f"chunk needs a positive number of chunks, got {chunks}")
+        raise fatal(f"chunk needs a positive number of chunks, got {chunks}", hint="chunks=1 or more")
     size = max(1, -(-length // chunks))
     sizes = [min(size, length - start) for start in range(0, length, size)]
     places = [fitted_shards.of_part(input_tensor, _part(input_tensor, axis, each)) for each in sizes]

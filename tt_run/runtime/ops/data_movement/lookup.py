@@ -79,13 +79,17 @@ def embedding(
     if len(shape) > 2:
         if volume(shape[1:-1]) != 1:
             raise fatal(
-                f"embedding: ids of shape {input_tensor.shape}; dimensions between the first and the last must be 1"
+                f"embedding: ids of shape {input_tensor.shape}; dimensions between the first and the last must be 1",
+                hint="ttnn.reshape(ids, (batch, length))",
             )
         shape = (shape[0], shape[-1])
 
     def picked(ids: Array, table: Array) -> Array:
         if ids.size and not (ids.min() >= 0 and ids.max() < rows):
-            raise fatal(f"embedding: id {int(ids.max())} is outside of the table of {rows} rows")
+            raise fatal(
+                f"embedding: id {int(ids.max())} is outside of the table of {rows} rows",
+                hint=f"ids are 0 to {rows - 1}: the table is shorter than the vocabulary, or an id is wrong",
+            )
         ids = ids.reshape(len(ids), *shape)
         found = np.empty((*ids.shape, width), table.dtype)
         for out, row, entries in zip(found, ids, table.reshape(len(table), rows, width), strict=True):

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, in_range
 from tt_run.runtime.kernels.ordering import in_order
 from tt_run.runtime.ops.data_movement import reinterpreting
 from tt_run.runtime.ops.declaration import families
@@ -239,7 +239,8 @@ def transpose(
 def _within(dim: int, rank: int) -> int:
     if not -rank <= dim < rank:
         raise fatal(
-            f"Dimension out of range (expected to be in range of [{-rank},{rank - 1}], but got {dim})"
+            f"Dimension out of range (expected to be in range of [{-rank},{rank - 1}], but got {dim})",
+            hint=in_range("dim", rank) if rank else None,
         )
     return dim % rank
 
@@ -284,7 +285,10 @@ def expand(
     shape, wanted = tuple(input_tensor.shape), ints(output_shape)
     old = (1,) * (len(wanted) - len(shape)) + shape
     if len(old) != len(wanted) or any(w not in (-1, o) and o != 1 for w, o in zip(wanted, old, strict=True)):
-        raise fatal(f"Cannot expand shape {list(shape)} to {list(wanted)}")
+        raise fatal(
+            f"Cannot expand shape {list(shape)} to {list(wanted)}",
+            hint="lengths of 1 can be expanded, others must stay as they are (or -1); ttnn.repeat copies",
+        )
     full = [o if w == -1 else w for w, o in zip(wanted, old, strict=True)]
     if full == list(shape) and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
@@ -381,13 +385,19 @@ def pad(
     if input_tensor_start is None:
         widths = [ints(pair) for pair in padding]
         if len(widths) > len(shape):
-            raise fatal("ttnn.pad: padding len can't be larger than input tensor rank")
+            raise fatal(
+                "ttnn.pad: padding len can't be larger than input tensor rank",
+                hint="at most one (before, after) for each dimension",
+            )
         widths = [(0, 0)] * (len(shape) - len(widths)) + widths
     else:
         pairs = zip(ints(padding), ints(input_tensor_start), shape, strict=True)
         widths = [(start, total - start - length) for total, start, length in pairs]
     if len(widths) != len(shape) or any(len(w) != 2 or min(w) < 0 for w in widths):
-        raise fatal(f"padding {list(map(tuple, widths))} does not fit a tensor of shape {list(shape)}")
+        raise fatal(
+            f"padding {list(map(tuple, widths))} does not fit a tensor of shape {list(shape)}",
+            hint="one (before, after) for each dimension, 0 or more",
+        )
     if input_tensor.layout is Layout.TILE and input_tensor.device() is not None and any(w[0] for w in widths):
         raise fatal(
             "ttnn.pad: on device tile padding does not support front padding",

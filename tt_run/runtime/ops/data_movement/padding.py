@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.cores import CoreCoord, CoreRangeSet
 from tt_run.runtime.enums import DataType, Layout, ShardOrientation, TensorMemoryLayout
-from tt_run.runtime.errors import fatal, throw
+from tt_run.runtime.errors import fatal, in_tiles, throw
 from tt_run.runtime.ops.data_movement import conversions, joining, movement
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
@@ -74,7 +74,8 @@ def tilize_with_val_padding(
     padded, shape = ints(output_tensor_shape), tuple(input_tensor.shape)
     if len(padded) < len(shape):
         raise throw(
-            f"ShapeBase[] index out of range. {len(padded)} not in [-{max(4, len(padded))}, {len(padded)})"
+            f"ShapeBase[] index out of range. {len(padded)} not in [-{max(4, len(padded))}, {len(padded)})",
+            hint=f"give {len(shape)} lengths, one for each dimension of the tensor",
         )
     for place, (room, length) in enumerate(zip(padded, shape, strict=False)):
         if room < length:
@@ -82,11 +83,13 @@ def tilize_with_val_padding(
                 f"Output tensor shape {Shape(padded)} must be greater than or equal to input shape {input_tensor.shape} "
                 f"in each dimension, but is smaller in dimension {place}",
                 "input_shape[i] <= operation_attributes.output_padded_shape[i]",
+                hint=f"at least {length} along dimension {place}",
             )
     if framing.tile_multiple(padded) != padded:
         raise fatal(
             f"To be tilizable output tensor shape {Shape(padded)} must be divisible by tile size (32, 32)",
             "inner_dim % TILE_WIDTH == 0 && num_rows % TILE_HEIGHT == 0",
+            hint=f"{list(framing.tile_multiple(padded))} are whole tiles",
         )
     result: Tensor = conversions.tilize.compute(input_tensor, memory_config=memory_config, dtype=dtype)
     # A tensor cut into two-dimensional pieces is padded as far as its tiles reach.
@@ -110,13 +113,18 @@ def untilize_with_unpadding(
     """The elements up to and with `output_tensor_end` in ROW_MAJOR layout."""
     on_device(input_tensor, kind="data movement")
     if input_tensor.layout is not Layout.TILE:
-        raise fatal("Can only untilize tile major data", "input_tensor.layout() == Layout::TILE")
+        raise fatal(
+            "Can only untilize tile major data",
+            "input_tensor.layout() == Layout::TILE",
+            hint=in_tiles("tensor"),
+        )
     ends = [end + 1 for end in ints(output_tensor_end)]
     shape = tuple(input_tensor.shape)
     room = tuple(input_tensor.padded_shape)
     if len(ends) != len(shape) or any(end > n for end, n in zip(ends, room, strict=True)):
         raise fatal(
-            f"untilize_with_unpadding: end {list(ints(output_tensor_end))} is outside of shape {list(room)}"
+            f"untilize_with_unpadding: end {list(ints(output_tensor_end))} is outside of shape {list(room)}",
+            hint=f"ends count up to {[n - 1 for n in room]}, included",
         )
     rows = conversions.untilize.compute(input_tensor)
     if any(map(operator.gt, ends, shape)):  # the padding is asked for as well
@@ -133,7 +141,11 @@ def fill_implicit_tile_padding(
     """The same tensor, the padding of its tiles being `fill_value`: no operation reads it, `to_torch_with_padded_shape` shows it."""
     on_device(input_tensor, kind="data movement")
     if input_tensor.layout is not Layout.TILE:
-        raise fatal("FillPad should only be used for tile layout", "input_tensor.layout() == TILE_LAYOUT")
+        raise fatal(
+            "FillPad should only be used for tile layout",
+            "input_tensor.layout() == TILE_LAYOUT",
+            hint=in_tiles("tensor"),
+        )
     result: Tensor = conversions.clone.compute(input_tensor, memory_config=memory_config)
     return framing.filled(result, fill_value)
 
@@ -155,7 +167,10 @@ def _slice_rows(tensor: Tensor, num_slices: int, slice_index: int) -> tuple[int,
     if num_slices < 1:
         raise fatal("num_slices must be greater than 0", hint=f"num_slices is {num_slices}")
     if rows % num_slices or not 0 <= slice_index < num_slices:
-        raise fatal(f"slice {slice_index} of {num_slices} does not cut {rows} rows evenly")
+        raise fatal(
+            f"slice {slice_index} of {num_slices} does not cut {rows} rows evenly",
+            hint="give a num_slices that divides the rows, and a slice_index from 0 to below it",
+        )
     length = rows // num_slices
     return slice_index * length, (slice_index + 1) * length
 
@@ -222,7 +237,10 @@ def copy_host_to_device_tensor_partial(
         return
     spec = device_tensor.memory_config().shard_spec
     if spec is None:
-        raise fatal("copy_host_to_device_tensor_partial needs a device tensor with a sharded buffer")
+        raise fatal(
+            "copy_host_to_device_tensor_partial needs a device tensor with a sharded buffer",
+            hint="ttnn.copy_host_to_device_tensor(host_tensor, device_tensor) writes it whole",
+        )
     if not logical_core_filter.contains(spec.grid):
         raise fatal(
             "copy_host_to_device_tensor_partial: the filter leaves out cores that hold the tensor, and the emulation does "
@@ -258,7 +276,10 @@ def bitcast(
     on_device(input_tensor, kind="bitcast")
     old = input_tensor.dtype
     if _BITS.get(old) is None or _BITS.get(old) != _BITS.get(dtype):
-        raise fatal(f"bitcast: {old} and {dtype} are not types of the same size")
+        raise fatal(
+            f"bitcast: {old} and {dtype} are not types of the same size",
+            hint="ttnn.typecast(tensor, dtype) converts the values instead",
+        )
 
     def reread(stack: Array) -> Array:
         stack = np.ascontiguousarray(stack)

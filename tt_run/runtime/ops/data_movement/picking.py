@@ -80,11 +80,17 @@ def scatter(
         "amin": np.minimum,
     }
     if reduce not in combine_with:
-        raise fatal(f"unknown scatter reduction {reduce!r}; known are add, multiply, amax, amin")
+        raise fatal(
+            f"unknown scatter reduction {reduce!r}; known are add, multiply, amax, amin",
+            hint="leave reduce out to overwrite",
+        )
     axis = axis_of(dim, len(input.shape)) + 1
     _check_index(input, index, axis - 1)
     if len(index.shape) != len(src.shape) or any(map(operator.gt, index.shape, src.shape)):
-        raise fatal(f"scatter needs a source as large as its index, got {src.shape} and {index.shape}")
+        raise fatal(
+            f"scatter needs a source as large as its index, got {src.shape} and {index.shape}",
+            hint=f"ttnn.slice the index to {src.shape}, or give a source of {index.shape}",
+        )
     compile_scatter(input, index, src, axis - 1)
     function = combine_with[reduce]
 
@@ -112,14 +118,17 @@ def scatter(
 def _check_index(input: Tensor, index: Tensor, axis: int) -> None:
     if len(input.shape) != len(index.shape):
         raise fatal(
-            f"Index and input tensor must have the same number of dimensions, got {index.shape} and {input.shape}"
+            f"Index and input tensor must have the same number of dimensions, got {index.shape} and {input.shape}",
+            hint=f"ttnn.reshape(index, …) to {len(input.shape)} dimensions",
         )
     if any(n > m for d, (n, m) in enumerate(zip(index.shape, input.shape, strict=True)) if d != axis):
         raise fatal(
-            f"Index tensor shape {index.shape} must not exceed the input's {input.shape} outside of dimension {axis}"
+            f"Index tensor shape {index.shape} must not exceed the input's {input.shape} outside of dimension {axis}",
+            hint="ttnn.slice the index to the input's shape",
         )
     data = index.shards.data
     if data.size and not (data.min() >= 0 and data.max() < input.shape[axis]):
         raise fatal(
-            f"index {int(data.max())} is out of range for dimension {axis} of length {input.shape[axis]}"
+            f"index {int(data.max())} is out of range for dimension {axis} of length {input.shape[axis]}",
+            hint=f"indices are 0 to {input.shape[axis] - 1}",
         )

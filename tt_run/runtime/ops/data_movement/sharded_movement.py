@@ -48,7 +48,10 @@ def padded_slice(
             "Only 4D tensors are supported for padded_slice", hint=f"the input has shape {input_tensor.shape}"
         )
     if any(int(step) != 1 for step in padded_slice_step or ()):
-        raise fatal("Steps != 1 are not supported for padded_slice.")
+        raise fatal(
+            "Steps != 1 are not supported for padded_slice.",
+            hint="leave the steps out; ttnn.slice takes them",
+        )
     if not memory_config.is_sharded():
         raise fatal("Output Memory Config must be sharded. Use slice for non-sharded outputs.")
     found = joining.slice.compute(
@@ -81,9 +84,15 @@ def convert_to_chw(input: Tensor, *, dtype: DataType | None = None) -> Tensor:
     on_device(input, kind="convert to chw")
     given = input.memory_config()
     if given.shard_spec is None:
-        raise fatal("Input tensor must be sharded to infer output memory config")
+        raise fatal(
+            "Input tensor must be sharded to infer output memory config",
+            hint="memory_config=…, or cut the tensor: ttnn.to_memory_config(tensor, ttnn.create_sharded_memory_config(...))",
+        )
     if given.memory_layout is not _HEIGHT:
-        raise fatal("Input tensor must be height sharded")
+        raise fatal(
+            "Input tensor must be height sharded",
+            hint="memory_config=…, or ttnn.create_sharded_memory_config(..., strategy=ttnn.ShardStrategy.HEIGHT) for the tensor",
+        )
     target = dtype or input.dtype
     if target in BLOCK_FLOATS:
         raise fatal("Only TILE layout is supported for BFLOAT8_B dtype!", hint="dtype=ttnn.bfloat16")

@@ -57,7 +57,10 @@ def divide(
 ) -> Tensor:
     """a / b; rounding_mode `floor` or `trunc` rounds the quotient. Two int32 tensors give float32 without one."""
     if rounding_mode not in _DIVISIONS:
-        raise fatal(f"Incorrect rounding mode (expected None, 'trunc', or 'floor'), got '{rounding_mode}'")
+        raise fatal(
+            f"Incorrect rounding mode (expected None, 'trunc', or 'floor'), got '{rounding_mode}'",
+            hint="rounding_mode='floor', 'trunc' or None",
+        )
     divisor = _either(input_tensor_b, value, "input_tensor_b", "value")
     fused = (activations, input_tensor_a_activations, input_tensor_b_activations)
     return apply(

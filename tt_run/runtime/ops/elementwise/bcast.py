@@ -60,9 +60,15 @@ def bcast(
     """a + b, a - b or a b, b repeated along the dimensions that `dim` names, where its length must be 1."""
     height, width = input_b.shape[-2], input_b.shape[-1]
     if dim in (BcastOpDim.H, BcastOpDim.HW) and height != 1:
-        raise fatal(f"bcast along the height needs a second operand of height 1, got shape {input_b.shape}")
+        raise fatal(
+            f"bcast along the height needs a second operand of height 1, got shape {input_b.shape}",
+            hint="ttnn.add and its family broadcast by themselves",
+        )
     if dim in (BcastOpDim.W, BcastOpDim.HW) and width != 1:
-        raise fatal(f"bcast along the width needs a second operand of width 1, got shape {input_b.shape}")
+        raise fatal(
+            f"bcast along the width needs a second operand of width 1, got shape {input_b.shape}",
+            hint="ttnn.add and its family broadcast by themselves",
+        )
     result: Tensor = _OPERATIONS[math_op].compute(
         *(layouts.to_layout(each, Layout.TILE) for each in (input_a, input_b)),
         memory_config=memory_config,

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout, cpp
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Activation, chain, counted
 from tt_run.runtime.kernels.elementwise import CLOSED, SUMS, evaluate
@@ -178,7 +178,10 @@ def apply(
     if len(tensors) == 2:
         check_pair(rule.name, own, other, joins=rule.follows)
     if rule.integer and real:
-        raise fatal(f"{rule.name} works on the bits of integers, got {own} and {other}")
+        raise fatal(
+            f"{rule.name} works on the bits of integers, got {own} and {other}",
+            hint=as_type("tensor", "int32"),
+        )
     promoted = (
         len(tensors) == 1 and not is_float(own) and _promotes(rule, own, b if isinstance(a, Tensor) else a)
     )

@@ -39,7 +39,10 @@ def complex_tensor(real: Tensor, imag: Tensor) -> ComplexTensor:
     if not (isinstance(real, Tensor) and isinstance(imag, Tensor)):
         raise TypeError("ttnn.complex_tensor takes two tensors, the real and the imaginary part")
     if real.shape != imag.shape:
-        raise fatal(f"the real part has shape {real.shape}, the imaginary part {imag.shape}")
+        raise fatal(
+            f"the real part has shape {real.shape}, the imaginary part {imag.shape}",
+            hint="ttnn.reshape one of them to the other's shape",
+        )
     return ComplexTensor((real, imag))
 
 

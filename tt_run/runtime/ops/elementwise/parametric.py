@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 def polyval(x: Array, coefficients: Sequence[float]) -> Array:
     """The polynomial whose coefficients are given, highest power first, by Horner's rule."""
     if not len(coefficients):
-        raise fatal("polyval: coeffs is empty")
+        raise fatal("polyval: coeffs is empty", hint="coeffs=[2.0, 1.0] is 2x + 1")
     value = x * 0 + f.number(x, coefficients[0])
     for coefficient in coefficients[1:]:
         value *= x
@@ -36,7 +36,9 @@ def chained(x: Array, activations: Sequence[Any]) -> Array:
     """Activations one after the other."""
     function = chain(activations)
     if function is None:
-        raise fatal("unary_chain: ops_chain is empty")
+        raise fatal(
+            "unary_chain: ops_chain is empty", hint="ops_chain=[ttnn.UnaryWithParam(ttnn.UnaryOpType.RELU)]"
+        )
     return function(x)
 
 

@@ -42,7 +42,8 @@ def _computed(
     for level in given[1:]:
         if level.logical_volume() not in (1, wanted):
             raise fatal(
-                f"a scale or zero point has one value, or one for each of the {wanted} entries of axis {axis}; got {level.shape}"
+                f"a scale or zero point has one value, or one for each of the {wanted} entries of axis {axis}; got {level.shape}",
+                hint=f"a number, or a tensor of {wanted} values",
             )
 
     def level_of(stack: Array) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Applied
 from tt_run.runtime.kernels.elementwise import evaluate
@@ -100,7 +100,10 @@ def addcdiv(
     """a + value * b / c."""
     on_device(input_a, input_b, input_c, kind="eltwise ternary")
     if not is_float(input_a.dtype):
-        raise fatal(f"addcdiv needs floating-point tensors, got {input_a.dtype}")
+        raise fatal(
+            f"addcdiv needs floating-point tensors, got {input_a.dtype}",
+            hint=as_type("tensor", "float32", "bfloat16"),
+        )
     factor = np.float32(value)
     return ternary(
         lambda a, b, c: a + factor * b / c,
@@ -170,7 +173,9 @@ def clamp(
 ) -> Tensor:
     """Elements limited to [min, max], numbers or tensors; one of them may be left out."""
     if min is None and max is None:
-        raise fatal("Only one of 'min' or 'max' can be None. Please provide one value")
+        raise fatal(
+            "Only one of 'min' or 'max' can be None. Please provide one value", hint="min=…, max=… or both"
+        )
     if not isinstance(min, Tensor) and not isinstance(max, Tensor):
         if input_tensor.dtype is DataType.INT32 and (isinstance(min, float) or isinstance(max, float)):
             # A limit with a fraction takes integers to float32.

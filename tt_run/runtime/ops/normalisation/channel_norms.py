@@ -66,9 +66,15 @@ def batch_norm(
     RuntimeError outside of training without running statistics.
     """
     if len(input.shape) != 4:
-        raise fatal(f"batch_norm takes tensors [N, C, H, W], got shape {input.shape}")
+        raise fatal(
+            f"batch_norm takes tensors [N, C, H, W], got shape {input.shape}",
+            hint="ttnn.reshape(tensor, (N, C, H, W))",
+        )
     if not training and (running_mean is None or running_var is None):
-        raise fatal("running_mean and running_var must be defined in evaluation mode")
+        raise fatal(
+            "running_mean and running_var must be defined in evaluation mode",
+            hint="running_mean=…, running_var=…, or training=True",
+        )
     named = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
     given = {name: tensor for name, tensor in named.items() if tensor is not None}
     operands = [input, *given.values()]
@@ -78,7 +84,8 @@ def batch_norm(
     for name, tensor in given.items():
         if tensor.logical_volume() != channels:
             raise fatal(
-                f"{name} of shape {tensor.shape} does not have one value for each of {channels} channels"
+                f"{name} of shape {tensor.shape} does not have one value for each of {channels} channels",
+                hint=f"give it {channels} values, in the shape [1, {channels}, 1, 1]",
             )
 
     def on_shards(x: Any, *parameters: Any) -> list[Any]:
@@ -111,14 +118,19 @@ def _rotated(
     """Images [N, H, W, C] turned counter-clockwise; the way of torchvision, whose function is the golden one."""
     if expand:
         raise fatal(
-            "expand=True is not supported. Only same-size rotation (expand=False) is implemented", "!expand"
+            "expand=True is not supported. Only same-size rotation (expand=False) is implemented",
+            "!expand",
+            hint="leave expand out; ttnn.pad the image before for a result that loses no corner",
         )
     if interpolation_mode not in ("nearest", "bilinear"):
         raise fatal(
-            f"Only 'nearest' and 'bilinear' interpolation_mode are supported, got {interpolation_mode!r}"
+            f"Only 'nearest' and 'bilinear' interpolation_mode are supported, got {interpolation_mode!r}",
+            hint="interpolation_mode='nearest'",
         )
     if x.dim() != 4:
-        raise fatal(f"Input tensor must be 4D (N, H, W, C), got rank {x.dim()}")
+        raise fatal(
+            f"Input tensor must be 4D (N, H, W, C), got rank {x.dim()}", hint="ttnn.unsqueeze_to_4D(tensor)"
+        )
     torch = torch_cpu.library()
     height, width = x.shape[1], x.shape[2]
     middle = (width / 2, height / 2) if center is None else center

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout, cpp
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.rowwise import along, along_last
@@ -227,7 +227,8 @@ def row_of(parameter: Tensor | None, width: int, name: str) -> Tensor | None:
         a_tile_high = len(shape) > 1 and shape[-2:] == (TILE_SIZE, width) and volume(shape[:-2]) == 1
         if volume(shape) != width and not a_tile_high:
             raise fatal(
-                f"{name} of shape {parameter.shape} does not have one value for each of {width} columns"
+                f"{name} of shape {parameter.shape} does not have one value for each of {width} columns",
+                hint=f"give it {width} values, one for each column",
             )
     return parameter
 
@@ -253,6 +254,7 @@ def _check_tiles(x: Tensor, residual: Tensor | None, gamma: Tensor | None, beta:
         raise fatal(
             f"LayerNorm TILE input requires tile shape 32x32, got: {own}",
             "tile_height == tt::constants::TILE_HEIGHT && tile_width == tt::constants::TILE_WIDTH",
+            hint="leave tile out where the tensor is made",
         )
     for word, other in (("residual", residual), ("gamma", gamma), ("beta", beta)):
         if other is not None and other.layout is Layout.TILE and other.tile != x.tile:
@@ -279,12 +281,18 @@ def _normalised(
     _check_normed(x)
     floating("layernorm", *given)
     if not centre and x.layout is not Layout.TILE:
-        raise fatal("ttnn::rms_norm does not support ROW_MAJOR input tensors. Use TILE layout.")
+        raise fatal(
+            "ttnn::rms_norm does not support ROW_MAJOR input tensors. Use TILE layout.",
+            hint=in_tiles("tensor"),
+        )
     if x.memory_config().memory_layout is TensorMemoryLayout.HEIGHT_SHARDED:
         raise fatal("Height sharded inputs are not supported.", hint="shard the width, or blocks")
     _check_tiles(x, residual, weight, bias)
     if residual is not None and residual.shape != x.shape:
-        raise fatal(f"Input and residual shapes must be equal, got {x.shape} and {residual.shape}")
+        raise fatal(
+            f"Input and residual shapes must be equal, got {x.shape} and {residual.shape}",
+            hint="ttnn.reshape one of them to the other's shape",
+        )
     tiny = np.float32(epsilon)
 
     def rows(out: Array, values: Array, *others: Array) -> None:
@@ -377,9 +385,16 @@ def group_norm(
     floating("groupnorm", input_tensor, *given)
     channels = input_tensor.shape[-1]
     if num_groups < 1:
-        raise fatal(f"num_groups must be greater than 0, got {num_groups}", "num_groups > 0")
+        raise fatal(
+            f"num_groups must be greater than 0, got {num_groups}",
+            "num_groups > 0",
+            hint="num_groups=1 or more",
+        )
     if channels % num_groups:
-        raise fatal(f"channel must be divisible by num_groups: {channels} channels, {num_groups} groups")
+        raise fatal(
+            f"channel must be divisible by num_groups: {channels} channels, {num_groups} groups",
+            hint=f"num_groups is one of {', '.join(str(n) for n in range(1, channels + 1) if channels % n == 0)}",
+        )
     target = dtype or input_tensor.dtype
 
     def compute(stack: Array, *others: Array) -> Array:

@@ -17,7 +17,10 @@ from tt_run.runtime.values.dtypes import is_float
 def check(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> None:
     ours, theirs = a.shape.dims, b.shape.dims
     if not ours or not theirs:
-        raise fatal(f"matmul needs tensors of rank 1 or more, got shapes {list(ours)} and {list(theirs)}")
+        raise fatal(
+            f"matmul needs tensors of rank 1 or more, got shapes {list(ours)} and {list(theirs)}",
+            hint="ttnn.multiply takes a single number",
+        )
     width = ours[-2] if transpose_a and len(ours) > 1 else ours[-1]
     height = theirs[-1] if transpose_b or len(theirs) == 1 else theirs[-2]
     if width != height:
@@ -56,7 +59,9 @@ def _check_batches(ours: tuple[int, ...], theirs: tuple[int, ...]) -> None:
         return
     if any(length != 1 for length in theirs[: max(len(theirs) - len(ours), 0)]):
         raise fatal(
-            "When in1 rank greater than in0 rank front dimensions need to be 1", "input_shape_b[index] == 1"
+            "When in1 rank greater than in0 rank front dimensions need to be 1",
+            "input_shape_b[index] == 1",
+            hint="exchange the operands, or ttnn.reshape the first to the second's rank",
         )
     if len(ours) != len(theirs):
         raise fatal(

@@ -135,10 +135,14 @@ def _columns(a: Tensor, b: Tensor, start: int, transpose_a: bool, transpose_b: b
     """The columns of `a` that `b` is multiplied with, from a whole tile on."""
     count = b.shape[-1] if transpose_b else b.shape[-2]
     if transpose_a or a.memory_config().is_sharded():
-        raise fatal("in0_column_offset needs an interleaved first tensor and no transpose_a")
+        raise fatal(
+            "in0_column_offset needs an interleaved first tensor and no transpose_a",
+            hint="ttnn.slice the columns of the first tensor instead",
+        )
     if start < 0 or start % TILE_SIZE or start + count > a.shape[-1]:
         raise fatal(
-            f"in0_column_offset {start} must be a multiple of {TILE_SIZE}, with {count} columns of {a.shape[-1]} from there on"
+            f"in0_column_offset {start} must be a multiple of {TILE_SIZE}, with {count} columns of {a.shape[-1]} from there on",
+            hint="ttnn.slice the columns of the first tensor instead",
         )
     return settle((a,), a.shards.map(lambda s: s[..., start : start + count].copy()), a.dtype)
 
@@ -163,7 +167,7 @@ def minimal_matmul(
     """
     whole = side_by_side(input_tensor, weight_tensor)
     if fuse_swiglu and fused_activation is not None:
-        raise fatal("fuse_swiglu excludes fused_activation")
+        raise fatal("fuse_swiglu excludes fused_activation", hint="leave one of the two out")
     made = product(
         whole,
         weight_tensor,
@@ -190,14 +194,18 @@ def side_by_side(inputs: Tensor | Sequence[Tensor], weight: Tensor) -> Tensor:
     if not isinstance(inputs, (list, tuple)):
         raise no_tensor("input_tensor", inputs)
     if len(inputs) != 2:
-        raise fatal(f"input_tensor must be one tensor or [prefix, suffix], got {len(inputs)} tensors")
+        raise fatal(
+            f"input_tensor must be one tensor or [prefix, suffix], got {len(inputs)} tensors",
+            hint="ttnn.concat joins more before",
+        )
     prefix, suffix = inputs
     on_device(prefix, suffix, weight, kind="matmul")
     seam = -(-prefix.shape[-1] // TILE_SIZE) * TILE_SIZE
     width, rest = weight.shape[-2], suffix.shape[-1]
     if tuple(prefix.shape)[:-1] != tuple(suffix.shape)[:-1]:
         raise fatal(
-            f"prefix {prefix.shape} and suffix {suffix.shape} may differ in their last dimension only"
+            f"prefix {prefix.shape} and suffix {suffix.shape} may differ in their last dimension only",
+            hint="give both the same rows and batches",
         )
     if not seam + rest <= width <= seam + -(-rest // TILE_SIZE) * TILE_SIZE:
         raise fatal(
@@ -218,7 +226,11 @@ def swiglu(values: Array) -> Array:
     """Of columns that are tiles of gates and of what they gate in turn: silu(gate) * up. Raises RuntimeError when they are no pairs."""
     *rest, width = values.shape
     if width % (2 * TILE_SIZE):
-        raise fatal(f"fuse_swiglu needs pairs of tiles, got {width} columns", "N % (2 * TILE_SIZE) == 0")
+        raise fatal(
+            f"fuse_swiglu needs pairs of tiles, got {width} columns",
+            "N % (2 * TILE_SIZE) == 0",
+            hint=f"pad the weight to a multiple of {2 * TILE_SIZE} columns",
+        )
     pairs = values.reshape(*rest, width // (2 * TILE_SIZE), 2, TILE_SIZE)
     gated: Array = silu(np.ascontiguousarray(pairs[..., 0, :])) * pairs[..., 1, :]
     return gated.reshape(*rest, width // 2)

@@ -60,7 +60,10 @@ def _loss(name: str, distance: Callable[[Array, Array], Array], path: str, doc: 
         on_device(*given, kind="loss")
         floating(name, *given)
         if input_reference.shape != input_prediction.shape:
-            raise fatal(f"{name}: shapes {input_reference.shape} and {input_prediction.shape} differ")
+            raise fatal(
+                f"{name}: shapes {input_reference.shape} and {input_prediction.shape} differ",
+                hint="give both the same shape: ttnn.reshape one of them",
+            )
         dtype = input_reference.dtype
 
         def on_stacks(a: Array, b: Array) -> Array:

@@ -142,7 +142,7 @@ def sort(
     # A tensor without dimensions is one element, whatever it is sorted along.
     refusal = f"Sort dim {dim} is out of range for rank-{rank} tensor"
     if not rank and dim not in (0, -1):
-        raise fatal(refusal)
+        raise fatal(refusal, hint="dim=0 or -1: the tensor has one element")
     axis = axis_of(dim, rank, refusal) + 1 if rank else 0
     places = input_tensor.shards.map(
         lambda s: _order(s, axis, descending) if rank else np.zeros(s.shape, np.int64)
@@ -220,7 +220,10 @@ def manual_seed(
         return
     users = _listed(user_ids)
     if len(values) not in (1, len(users)):
-        raise fatal(f"manual_seed got {len(values)} seeds for {len(users)} users")
+        raise fatal(
+            f"manual_seed got {len(values)} seeds for {len(users)} users",
+            hint="give a seed for each user, or one number for all",
+        )
     each = zip(users, values * (len(users) // len(values)), strict=True)
     _seeds.of_user.update((user, seed) for user, seed in each if seed != _GOES_ON)
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout, cpp
-from tt_run.runtime.errors import fatal, throw
+from tt_run.runtime.errors import as_type, fatal, in_range, in_rows, in_tiles, put_on_device, throw
 from tt_run.runtime.kernels.ordered_sums import reduced_shape
 from tt_run.runtime.ops.declaration.operands import axes_of, on_device, volume
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -34,7 +34,10 @@ def check_total(
     on_device(tensor, kind="reduction")
     axes, dtype = axes_of(dim, len(tensor.shape)), tensor.dtype
     if name == "mean" and dtype in (DataType.INT32, DataType.UINT32):
-        raise fatal(f"ttnn.mean does not support integer inputs - got {cpp(dtype)}.")
+        raise fatal(
+            f"ttnn.mean does not support integer inputs - got {cpp(dtype)}.",
+            hint=as_type("tensor", "float32"),
+        )
     if name in ("max", "min"):
         _not_empty(tensor, axes)
     if dtype not in (*_FLOATS, DataType.UINT32) and not (dtype is DataType.INT32 and name in _SIGNED):
@@ -55,18 +58,24 @@ def check_spread(
 ) -> None:
     """Arguments of `ttnn.std` and `var`."""
     if tensor.device() is None:
-        raise fatal("Tensor must already be on device", "tensor.storage_type() == StorageType::DEVICE")
+        raise fatal(
+            "Tensor must already be on device",
+            "tensor.storage_type() == StorageType::DEVICE",
+            hint=put_on_device("tensor"),
+        )
     on_device(tensor, kind="reduction")
     axes_of(dim, len(tensor.shape))
     if tensor.dtype not in _FLOATS:
         raise fatal(
-            f"Only FLOAT32, BFLOAT16, and BFLOAT8_B are supported for Std/Var reduction - got {cpp(tensor.dtype)}"
+            f"Only FLOAT32, BFLOAT16, and BFLOAT8_B are supported for Std/Var reduction - got {cpp(tensor.dtype)}",
+            hint=as_type("tensor", "float32"),
         )
     if tensor.dtype is DataType.FLOAT32 and getattr(kernel, "fp32_dest_acc_en", True) is False:
         raise fatal(
             "ttnn.std/var with Float32 input requires fp32_dest_acc_en=true in the compute kernel config; otherwise precision is "
             "silently lost in the unpacker format conversion.",
             "!(input_cb_data_format == tt::DataFormat::Float32 && !fp32_dest_acc_en)",
+            hint="leave compute_kernel_config out, or set fp32_dest_acc_en=True in it",
         )
     _placement(tensor, memory_config, cores)
 
@@ -74,7 +83,10 @@ def check_spread(
 def _not_empty(tensor: Tensor, axes: Collection[int]) -> None:
     for axis in axes:
         if len(tensor.shape) and tensor.shape[axis] == 0:
-            raise throw(f"Expected reduction dim {axis} to have non-zero size")
+            raise throw(
+                f"Expected reduction dim {axis} to have non-zero size",
+                hint=f"the tensor is empty along dimension {axis}: reduce along another, or give it elements",
+            )
 
 
 def _placement(tensor: Tensor, memory_config: MemoryConfig | None, cores: CoreRangeSet | None) -> None:
@@ -82,7 +94,11 @@ def _placement(tensor: Tensor, memory_config: MemoryConfig | None, cores: CoreRa
     own = tensor.memory_config()
     if cores is not None:
         if not cores.ranges():
-            raise fatal("Program core grid must not be empty", "!program_grid.ranges().empty()")
+            raise fatal(
+                "Program core grid must not be empty",
+                "!program_grid.ranges().empty()",
+                hint="leave sub_core_grids out, or name cores: ttnn.CoreRangeSet([ttnn.CoreRange(first, last)])",
+            )
         check_on_grid("Program core grid", cores, tensor, "device grid")
         if own.shard_spec is not None and own.buffer_type is BufferType.L1:
             grid = own.shard_spec.grid
@@ -90,6 +106,7 @@ def _placement(tensor: Tensor, memory_config: MemoryConfig | None, cores: CoreRa
                 raise fatal(
                     f"Input shard grid {grid} must be contained in program core grid {cores}",
                     "program_grid.contains(input_shard_grid)",
+                    hint="name the cores of the tensor's shards among them, or leave sub_core_grids out",
                 )
     if memory_config is None or not memory_config.is_sharded():
         return
@@ -97,17 +114,20 @@ def _placement(tensor: Tensor, memory_config: MemoryConfig | None, cores: CoreRa
     if memory_config.nameless and not own.is_sharded():
         if layout is TensorMemoryLayout.ND_SHARDED:
             raise fatal(
-                "ND_SHARDED memory layout requires nd_shard_spec to be set on the output memory config or the input tensor"
+                "ND_SHARDED memory layout requires nd_shard_spec to be set on the output memory config or the input tensor",
+                hint="memory_config=ttnn.MemoryConfig(ttnn.BufferType.L1, nd_shard_spec)",
             )
         raise fatal(
             f"Sharded memory layout {cpp(layout)} requires either nd_shard_spec or shard_spec to be set on the output memory config "
-            "or the input tensor"
+            "or the input tensor",
+            hint="ttnn.create_sharded_memory_config(...) makes one with a shard specification",
         )
     spec = memory_config.shard_spec
     if layout is TensorMemoryLayout.BLOCK_SHARDED and spec is not None and len(spec.grid.ranges()) != 1:
         raise fatal(
             f"Block sharding requires a single CoreRange, got {len(spec.grid.ranges())} ranges",
             "grid.ranges().size() == 1",
+            hint="one rectangle of cores: ttnn.CoreRangeSet([ttnn.CoreRange(first, last)])",
         )
 
 
@@ -119,7 +139,9 @@ def check_on_grid(what: str, cores: CoreRangeSet, tensor: Tensor, where: str = "
     grid = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(size.x - 1, size.y - 1))])
     if not grid.contains(cores):
         raise fatal(
-            f"{what} {cores} must be contained in {where} {grid}", "device_grid.contains(program_grid)"
+            f"{what} {cores} must be contained in {where} {grid}",
+            "device_grid.contains(program_grid)",
+            hint=f"name cores from (0, 0) to ({size.x - 1}, {size.y - 1})",
         )
 
 
@@ -134,7 +156,7 @@ def check_argmax(
     """Arguments of `ttnn.argmax`."""
     on_device(tensor, kind="topk")
     if output is not None and output.device() is None:
-        raise fatal("Preallocated output tensor must be on device")
+        raise fatal("Preallocated output tensor must be on device", hint=put_on_device("output"))
     shape = tuple(tensor.shape)
     _argmax_dim(dim, len(shape))
     axes = axes_of(dim, len(shape))
@@ -142,10 +164,14 @@ def check_argmax(
         wanted = Shape(reduced_shape(shape, axes, keepdim))
         if output.shape != wanted:
             raise fatal(
-                f"Preallocated output tensor has incorrect shape! Got : {output.shape}, expected: {wanted}"
+                f"Preallocated output tensor has incorrect shape! Got : {output.shape}, expected: {wanted}",
+                hint="leave the output tensor out, or make it of the expected shape with ttnn.empty",
             )
         if not shape and output.dtype is not DataType.UINT32:
-            raise fatal("Preallocated output tensor must be UINT32 for rank 0 input tensor")
+            raise fatal(
+                "Preallocated output tensor must be UINT32 for rank 0 input tensor",
+                hint=as_type("output", "uint32"),
+            )
     if dim is not None or shape:
         _not_empty(tensor, axes)
     if not shape or not volume(shape):
@@ -155,7 +181,8 @@ def check_argmax(
     if cores is not None:
         if len(cores.ranges()) > 2:
             raise fatal(
-                f"Multicore argmax only supports up to 2 core grid ranges, but got {len(cores.ranges())} ranges"
+                f"Multicore argmax only supports up to 2 core grid ranges, but got {len(cores.ranges())} ranges",
+                hint="join them: ttnn.CoreRangeSet of one or two rectangles",
             )
         check_on_grid("Argmax Multicore argmax sub_core_grids", cores, tensor)
 
@@ -164,17 +191,24 @@ def _argmax_dim(dim: int | None, rank: int) -> None:
     if dim is None:
         return
     if not rank and dim not in (0, -1):
-        raise fatal(f"argmax: Dimension out of range for scalar tensor (expected 0 or -1, but got {dim})")
+        raise fatal(
+            f"argmax: Dimension out of range for scalar tensor (expected 0 or -1, but got {dim})",
+            hint="dim=0, or leave it out",
+        )
     if rank and not -rank <= dim < rank:
         raise fatal(
-            f"argmax: Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})"
+            f"argmax: Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})",
+            hint=in_range("dim", rank),
         )
 
 
 def _argmax_input(tensor: Tensor, dim: int | None) -> None:
     memory, dtype, rank = tensor.memory_config().memory_layout, tensor.dtype, len(tensor.shape)
     if memory is not TensorMemoryLayout.INTERLEAVED:
-        raise fatal(f"Only INTERLEAVED memory layout is supported for inputs, got {cpp(memory)}")
+        raise fatal(
+            f"Only INTERLEAVED memory layout is supported for inputs, got {cpp(memory)}",
+            hint="ttnn.sharded_to_interleaved(tensor)",
+        )
     if tensor.layout is Layout.TILE:
         if dtype not in _ARGMAX_TILES:
             raise fatal(
@@ -182,28 +216,39 @@ def _argmax_input(tensor: Tensor, dim: int | None) -> None:
                 hint="ttnn.to_layout(tensor, ttnn.ROW_MAJOR_LAYOUT)",
             )
         if dim is None:
-            raise fatal("For inputs with TILE layout, dim parameter must be specified!")
+            raise fatal(
+                "For inputs with TILE layout, dim parameter must be specified!",
+                hint=f"{in_range('dim', rank)}; or {in_rows('tensor')}",
+            )
         return
     if dtype not in _ARGMAX_ROWS:
         raise fatal(
             "Only BFLOAT16, FLOAT32, INT32, UINT32, and UINT16 are supported for inputs with ROW_MAJOR layout, got "
-            f"{cpp(dtype)}"
+            f"{cpp(dtype)}",
+            hint=as_type("tensor", "float32"),
         )
     if dim is not None and dtype not in _ARGMAX_TILES and dim % rank != rank - 1:
         raise fatal(
-            f"ROW_MAJOR: only argmax on the last dim is supported. Got dim={dim} (normalized={dim % rank}), expected {rank - 1}"
+            f"ROW_MAJOR: only argmax on the last dim is supported. Got dim={dim} (normalized={dim % rank}), expected {rank - 1}",
+            hint="ttnn.transpose the dimension to the end, or give a tensor in tiles of bfloat16 or float32",
         )
 
 
 def _argmax_output(memory_config: MemoryConfig | None, output: Tensor | None) -> None:
     if output is not None and output.dtype is not DataType.UINT32:
-        raise fatal(f"Only UINT32 is supported for outputs, got {cpp(output.dtype)}")
+        raise fatal(
+            f"Only UINT32 is supported for outputs, got {cpp(output.dtype)}",
+            hint="leave the output tensor out, or make it with dtype=ttnn.uint32",
+        )
     if memory_config is not None and memory_config.is_sharded():
         raise fatal(
-            f"Only INTERLEAVED memory layout is supported for outputs, got {cpp(memory_config.memory_layout)}"
+            f"Only INTERLEAVED memory layout is supported for outputs, got {cpp(memory_config.memory_layout)}",
+            hint="memory_config=ttnn.DRAM_MEMORY_CONFIG",
         )
     if output is not None and output.layout is not Layout.ROW_MAJOR:
-        raise fatal(f"Output tensor must have ROW_MAJOR layout, got {cpp(output.layout)}")
+        raise fatal(
+            f"Output tensor must have ROW_MAJOR layout, got {cpp(output.layout)}", hint=in_rows("output")
+        )
 
 
 def check_topk(
@@ -221,7 +266,8 @@ def check_topk(
     rank = len(shape)
     if not -rank <= dim < max(rank, 1):
         raise fatal(
-            f"Dimension for topk is out of range (expected to be in range of [{-max(rank, 1)}, {max(rank, 1) - 1}])"
+            f"Dimension for topk is out of range (expected to be in range of [{-max(rank, 1)}, {max(rank, 1) - 1}])",
+            hint=in_range("dim", max(rank, 1)),
         )
     size = shape[dim] if rank else 1
     if not 0 < k <= size:
@@ -232,28 +278,41 @@ def check_topk(
     _topk_outputs(outputs, Shape(k if d == dim % max(rank, 1) else n for d, n in enumerate(shape)))
     memory = memory_config or tensor.memory_config()
     if memory.is_sharded():
-        raise fatal("Sharded implementation not supported yet")
+        raise fatal(
+            "Sharded implementation not supported yet",
+            hint="ttnn.sharded_to_interleaved(tensor), and memory_config=ttnn.DRAM_MEMORY_CONFIG",
+        )
     if tensor.layout is not Layout.TILE:
         raise fatal("The input must be in tiled format", hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)")
     if tensor.dtype not in _TOPK:
-        raise fatal(f"Input tensor must be BFLOAT16, BFLOAT8_B, or FLOAT32, got: {cpp(tensor.dtype)}")
+        raise fatal(
+            f"Input tensor must be BFLOAT16, BFLOAT8_B, or FLOAT32, got: {cpp(tensor.dtype)}",
+            hint=as_type("tensor", "bfloat16"),
+        )
     if places is not None and places.dtype not in _TOPK_PLACES:
-        raise fatal(f"Optional indices tensor must be UINT16, UINT32, or INT32, got: {cpp(places.dtype)}")
+        raise fatal(
+            f"Optional indices tensor must be UINT16, UINT32, or INT32, got: {cpp(places.dtype)}",
+            hint=as_type("indices", "uint16", "uint32", "int32"),
+        )
     if cores is not None:
         check_on_grid("TopK sub_core_grids", cores, tensor)
         if size >= _MULTI_CORE_TOPK and len(cores.ranges()) != 1:
-            raise fatal(f"Only one core range is supported right now, got {len(cores.ranges())}")
+            raise fatal(
+                f"Only one core range is supported right now, got {len(cores.ranges())}",
+                hint="name one rectangle: ttnn.CoreRangeSet([ttnn.CoreRange(first, last)])",
+            )
 
 
 def _topk_outputs(outputs: Sequence[Tensor] | None, wanted: Shape) -> None:
     named = list(zip(("values", "indices"), outputs or (), strict=False))
     for what, tensor in named:
         if tensor.device() is None:
-            raise fatal(f"Preallocated output {what} tensor must be on device")
+            raise fatal(f"Preallocated output {what} tensor must be on device", hint=put_on_device(what))
     for what, tensor in named:
         if tensor.shape != wanted:
             raise fatal(
-                f"Preallocated {what} tensor has incorrect shape! Got : {tensor.shape}, expected: {wanted}"
+                f"Preallocated {what} tensor has incorrect shape! Got : {tensor.shape}, expected: {wanted}",
+                hint="leave the output tensors out, or make them of the expected shape with ttnn.empty",
             )
 
 
@@ -266,14 +325,18 @@ def check_prod(tensor: Tensor, dim: Dims, into_dims: bool, output: Tensor | None
     rank, dtype = len(tensor.shape), tensor.dtype
     if isinstance(dim, int) and not -max(rank, 1) <= dim < max(rank, 1):
         raise fatal(
-            f"Dimension for prod is out of range (expected to be in range of [{-max(rank, 1)}, {max(rank, 1) - 1}])"
+            f"Dimension for prod is out of range (expected to be in range of [{-max(rank, 1)}, {max(rank, 1) - 1}])",
+            hint=in_range("dim", max(rank, 1)),
         )
     if dim is None and dtype not in (*_FLOATS, DataType.BFLOAT4_B):
         raise fatal(
-            f"Error - unsupported data type for prod, expected BFLOAT16, FLOAT32, BFLOAT8_B or BFLOAT4_B but got {cpp(dtype)}."
+            f"Error - unsupported data type for prod, expected BFLOAT16, FLOAT32, BFLOAT8_B or BFLOAT4_B but got {cpp(dtype)}.",
+            hint=as_type("tensor", "float32"),
         )
     if dim is not None and dtype is DataType.BFLOAT4_B:
-        raise fatal("ttnn.prod with a dim argument does not support bfloat4_b")
+        raise fatal(
+            "ttnn.prod with a dim argument does not support bfloat4_b", hint=as_type("tensor", "bfloat16")
+        )
     if dim is not None:
         _prod_dtype(dtype)
 
@@ -281,49 +344,67 @@ def check_prod(tensor: Tensor, dim: Dims, into_dims: bool, output: Tensor | None
 def _prod_dtype(dtype: DataType) -> None:
     if dtype not in _FLOATS:
         raise fatal(
-            f"Error - unsupported data type for prod, expected BFLOAT16, FLOAT32 or BFLOAT8_B but got {cpp(dtype)}."
+            f"Error - unsupported data type for prod, expected BFLOAT16, FLOAT32 or BFLOAT8_B but got {cpp(dtype)}.",
+            hint=as_type("tensor", "float32"),
         )
 
 
 def _prod_into(tensor: Tensor, dims: list[int], output: Tensor | None) -> None:
     if tensor.device() is None:
-        raise fatal(f"Input tensor must be stored on device. Storage type: {cpp(tensor.storage_type())}")
+        raise fatal(
+            f"Input tensor must be stored on device. Storage type: {cpp(tensor.storage_type())}",
+            hint=put_on_device("tensor"),
+        )
     on_device(tensor, kind="data movement")
     for dim in dims if len(dims) > 1 else ():
         if dim not in (0, 1):
-            raise throw(f"Unsupported dim {dim} for prod nc op")
+            raise throw(
+                f"Unsupported dim {dim} for prod nc op",
+                hint="dims=[0], [1] or [0, 1]; ttnn.prod(tensor, dim) takes the others",
+            )
     for dim in dims:
         if not 0 <= dim <= 3:
-            raise fatal("dim should be 0 - 3")
+            raise fatal("dim should be 0 - 3", hint="dims=[0], [1] or [0, 1]")
         if len(tensor.shape) != 4:
-            raise fatal(f"rank should be 4, got rank: {len(tensor.shape)}")
+            raise fatal(
+                f"rank should be 4, got rank: {len(tensor.shape)}", hint="ttnn.unsqueeze_to_4D(tensor)"
+            )
         if output is not None:
             _prod_shapes(tensor, output, dims)
         _prod_dtype(tensor.dtype)
         if dim not in (0, 1):
-            raise fatal(f"Dimension ({dim}) must be either 0 or 1", "dim == 0 || dim == 1")
+            raise fatal(
+                f"Dimension ({dim}) must be either 0 or 1",
+                "dim == 0 || dim == 1",
+                hint="dims=[0], [1] or [0, 1]; ttnn.prod(tensor, dim) takes the others",
+            )
 
 
 def _prod_shapes(tensor: Tensor, output: Tensor, dims: list[int]) -> None:
     for place, (a, b) in enumerate(zip(tensor.padded_shape, output.padded_shape, strict=False)):
         if place not in dims and a != b:
             raise fatal(
-                f"Input and output shapes must match at dimension {place}, got input: {a} vs output: {b}"
+                f"Input and output shapes must match at dimension {place}, got input: {a} vs output: {b}",
+                hint="an output of length 1 along dims and of the tensor's elsewhere",
             )
 
 
 def check_running(tensor: Tensor, dim: int, output: Tensor | None) -> None:
     """Arguments of `ttnn.cumsum` and `cumprod`."""
     if output is not None and output.device() is None:
-        raise fatal("Preallocated output tensor must be on device")
+        raise fatal("Preallocated output tensor must be on device", hint=put_on_device("output"))
     on_device(tensor, kind="data movement")
     rank = len(tensor.shape)
     if output is not None and output.shape != tensor.shape:
         raise fatal(
-            f"Shape mismatch: input tensor shape {tensor.shape} does not match output tensor shape {output.shape}."
+            f"Shape mismatch: input tensor shape {tensor.shape} does not match output tensor shape {output.shape}.",
+            hint="leave the output tensor out, or make it of the tensor's shape with ttnn.empty",
         )
     if not -rank <= dim < max(rank, 1):
-        raise fatal(f"The requested accumulation axis is {dim}, while the input tensor has rank {rank}.")
+        raise fatal(
+            f"The requested accumulation axis is {dim}, while the input tensor has rank {rank}.",
+            hint=in_range("dim", rank) if rank else "dim=0",
+        )
     if not volume(tuple(tensor.shape)) or not rank:
         return
     if tensor.memory_config().is_sharded():
@@ -332,4 +413,6 @@ def check_running(tensor: Tensor, dim: int, output: Tensor | None) -> None:
             hint="ttnn.sharded_to_interleaved(tensor)",
         )
     if tensor.layout is not Layout.TILE:
-        raise fatal(f"The provided input tensor has a non-tile layout: {tensor.layout.name}.")
+        raise fatal(
+            f"The provided input tensor has a non-tile layout: {tensor.layout.name}.", hint=in_tiles("tensor")
+        )
