@@ -76,7 +76,7 @@ def save_checkpoint(
     absent = sorted(set(expected_shapes or ()) - names)
     if absent:
         raise CheckpointShapeError(
-            f"checkpointing: expected_shapes names tensors not in this checkpoint: {', '.join(absent[:3])}"
+            f"checkpointing: expected_shapes names tensors not in this checkpoint: {', '.join(absent[:3])}; help: name those that named_parameters() lists"
         )
     _warn_of_the_unchecked(records, model_params)
     partial = Path(f"{path}.tmp")
@@ -114,7 +114,9 @@ def _outline(node: Any) -> Any:
     if isinstance(node, Mapping):
         return {key: _outline(below) for key, below in node.items()}
     if not isinstance(node, (bool, int, float)):
-        raise TypeError(f"checkpointing: a state is of tensors and numbers, not {type(node).__name__}")
+        raise TypeError(
+            f"checkpointing: a state is of tensors and numbers, not {type(node).__name__}; help: save what get_state_dict() gave"
+        )
     return node
 
 
@@ -130,7 +132,9 @@ def _tensors(node: Any, above: tuple[str, ...]) -> Iterator[Place]:
 def _facts(tensor: Tensor) -> dict[str, str]:
     value = tensor.get_value(PreferredPrecision.NATIVE)
     if value.dtype not in (DataType.FLOAT32, DataType.BFLOAT16):
-        raise ValueError(f"checkpointing: unsupported tensor dtype {value.dtype} (only FLOAT32 and BFLOAT16)")
+        raise ValueError(
+            f"checkpointing: unsupported tensor dtype {value.dtype} (only FLOAT32 and BFLOAT16); help: ttnn.typecast(tensor, ttnn.float32) before it is saved"
+        )
     layout = "ROW_MAJOR" if value.layout is Layout.ROW_MAJOR else "TILE"
     return {"layout": layout, "dtype": value.dtype.name}
 
@@ -231,7 +235,7 @@ def _fill(
     if missing or extra:
         raise RuntimeError(
             f"checkpoint restore mismatch: {len(missing)} param(s) left at init ({missing[:3]}), "
-            f"{len(extra)} checkpoint param(s) ignored ({extra[:3]})"
+            f"{len(extra)} checkpoint param(s) ignored ({extra[:3]}); help: load it into a model of the same configuration"
         )
     shapes = {}
     for name in _progress(list(outline), "Loading model", shown):
@@ -279,10 +283,12 @@ def _count(node: Any) -> int:
 def _first(stream: IO[bytes], path: str) -> dict[str, Any]:
     found = _read(stream, path)
     if not isinstance(found, dict) or not {"format", "header", "manifest"} <= found.keys():
-        raise ValueError(f"{path} is not a checkpoint: it has no format, header and manifest")
+        raise ValueError(
+            f"{path} is not a checkpoint: it has no format, header and manifest; help: name the folder or file that save_checkpoint wrote"
+        )
     if found["format"] != FORMAT_VERSION:
         raise ValueError(
-            f"{path} has checkpoint format {found['format']}, this program reads {FORMAT_VERSION}"
+            f"{path} has checkpoint format {found['format']}, this program reads {FORMAT_VERSION}; help: save it again with the version that wrote it, or train anew"
         )
     return found
 
@@ -294,7 +300,9 @@ def _read(stream: IO[bytes], path: str) -> Any:
         raise
     except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, KeyError) as problem:
         what = str(problem) or type(problem).__name__
-        raise ValueError(f"{os.fspath(path)} is not a checkpoint, or not a complete one: {what}") from None
+        raise ValueError(
+            f"{os.fspath(path)} is not a checkpoint, or not a complete one: {what}; help: take an earlier one: the run that wrote it may have been stopped"
+        ) from None
 
 
 class _Plain(pickle.Unpickler):

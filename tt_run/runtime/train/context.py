@@ -69,7 +69,9 @@ class AutoContext:
         from tt_run.runtime.train.device import open_mesh
 
         if self._device is not None:
-            raise RuntimeError("open_device was called after the device was created.")
+            raise RuntimeError(
+                "open_device was called after the device was created. help: close_device() first"
+            )
         self._device = open_mesh(mesh_shape, device_ids)
 
     def close_device(self) -> None:
@@ -138,7 +140,9 @@ class AutoContext:
     def initialize_parallelism_context(self, config: DistributedConfig) -> None:
         """Decide which axis carries what, once per process. Raises RuntimeError on a second call and for a shape that does not fit."""
         if self._parallelism is not None and not self._implied:
-            raise RuntimeError("ParallelismContext is already initialized.")
+            raise RuntimeError(
+                "ParallelismContext is already initialized. help: take the one that get_parallelism_context() returns"
+            )
         self._implied = False
         shape = self.get_device().shape
         self._parallelism = ParallelismContext(config, (shape[0], shape[1]))
@@ -156,7 +160,9 @@ class AutoContext:
     def get_parallelism_context(self) -> ParallelismContext:
         """The axes. Raises RuntimeError before they are initialised."""
         if self._parallelism is None:
-            raise RuntimeError("ParallelismContext is not initialized.")
+            raise RuntimeError(
+                "ParallelismContext is not initialized. help: initialize_parallelism_context(ttml.autograd.DistributedConfig(enable_ddp=True)) after open_device"
+            )
         return self._parallelism
 
     def is_parallelism_context_initialized(self) -> bool:
@@ -170,13 +176,17 @@ class AutoContext:
         from tt_run.runtime.train.multihost import DistributedContext
 
         if self._distributed is not None:
-            raise RuntimeError("MPIContext is already initialized.")
+            raise RuntimeError(
+                "MPIContext is already initialized. help: take the one that get_distributed_context() returns"
+            )
         self._distributed = DistributedContext.of_world()
 
     def get_distributed_context(self) -> DistributedContext:
         """The ranks of the job. Raises RuntimeError before they are joined."""
         if self._distributed is None:
-            raise RuntimeError("DistributedContext is not initialized.")
+            raise RuntimeError(
+                "DistributedContext is not initialized. help: initialize_distributed_context() first, in a program that tt-run started"
+            )
         return self._distributed
 
     def initialize_socket_manager(self, socket_type: SocketType) -> None:

@@ -32,7 +32,9 @@ def pair(mesh_shape: Any) -> tuple[int, int]:
     except (TypeError, ValueError):
         sides = []
     if len(sides) != 2 or min(sides) < 1:
-        raise RuntimeError(f"mesh_shape must be a list/tuple of 2 integers: [rows, cols], got {mesh_shape!r}")
+        raise RuntimeError(
+            f"mesh_shape must be a list/tuple of 2 integers: [rows, cols], got {mesh_shape!r}; help: mesh_shape=[1, 8]"
+        )
     return sides[0], sides[1]
 
 
@@ -55,7 +57,7 @@ def open_mesh(mesh_shape: Any, device_ids: Sequence[int] | None) -> MeshDevice:
     whole = (system[0], system[1])
     if device_ids and len(device_ids) != wanted:
         raise RuntimeError(
-            f"mesh_shape [{shape[0]}, {shape[1]}] has {wanted} devices, device_ids names {len(device_ids)}: {list(device_ids)}"
+            f"mesh_shape [{shape[0]}, {shape[1]}] has {wanted} devices, device_ids names {len(device_ids)}: {list(device_ids)}; help: name {wanted} of them, or leave device_ids out"
         )
     if wanted > whole[0] * whole[1]:
         wish = f"mesh_shape [{shape[0]}, {shape[1]}] wants {wanted} devices"
@@ -101,7 +103,9 @@ def forget_system() -> None:
 def _any_shape() -> bool:
     wish = os.environ.get(contract.MESH_SHAPE, "fit")
     if wish not in ("fit", "any"):
-        raise ValueError(f"{contract.MESH_SHAPE}={wish!r} is not one of fit, any")
+        raise ValueError(
+            f"{contract.MESH_SHAPE}={wish!r} is not one of fit, any; help: {contract.MESH_SHAPE}=fit"
+        )
     return wish == "any"
 
 

@@ -209,7 +209,9 @@ def fully_shard(
     parameter is cut already, and for sizes that do not divide.
     """
     if STATE in module.__dict__:
-        raise RuntimeError(f"Module {module.get_name()!r} already wrapped with fully_shard.")
+        raise RuntimeError(
+            f"Module {module.get_name()!r} already wrapped with fully_shard. help: call fully_shard once for each module"
+        )
     axis, size = _axis(mesh_axis)
     if size <= 1:
         warnings.warn(
@@ -265,7 +267,7 @@ def _manage(state: FSDPState, name: str, shard_dim: int | str, tensor: Tensor) -
     placements, shape = value.tensor_topology().placements(), list(value.shape)
     if isinstance(placements[state.axis_index], PlacementShard):
         raise RuntimeError(
-            f"fully_shard: parameter {name!r} is cut along mesh axis {state.mesh_axis_name!r} already ({placements})"
+            f"fully_shard: parameter {name!r} is cut along mesh axis {state.mesh_axis_name!r} already ({placements}); help: name another axis"
         )
     taken = {p.dim % len(shape) for p in placements if isinstance(p, PlacementShard)}
     if shard_dim == "auto":
@@ -278,7 +280,7 @@ def _manage(state: FSDPState, name: str, shard_dim: int | str, tensor: Tensor) -
         return
     if shape[chosen] % state.axis_size:
         raise RuntimeError(
-            f"fully_shard: parameter {name!r} has shape {shape}; dim {chosen} does not divide by the {state.axis_size} devices of {state.mesh_axis_name!r}"
+            f"fully_shard: parameter {name!r} has shape {shape}; dim {chosen} does not divide by the {state.axis_size} devices of {state.mesh_axis_name!r}; help: a shard_dim that does, or a layer whose size is a multiple of {state.axis_size}"
         )
     tensor.set_value(single_shards.mesh_partition(value, chosen, state.axis_index))
     tensor.fsdp_axis, tensor.fsdp_dim = state.axis_index, chosen

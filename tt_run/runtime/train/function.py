@@ -35,12 +35,16 @@ class Function:
     @staticmethod
     def forward(ctx: FunctionContext, *args: Any) -> Any:
         """The value of the operation, or its values."""
-        raise NotImplementedError("a Function defines forward(ctx, *args)")
+        raise NotImplementedError(
+            "a Function defines forward(ctx, *args); help: write it as a static method of the class"
+        )
 
     @staticmethod
     def backward(ctx: FunctionContext, *gradients: Value) -> Any:
         """The gradients of the tensors among the arguments."""
-        raise NotImplementedError("a Function defines backward(ctx, *gradients)")
+        raise NotImplementedError(
+            "a Function defines backward(ctx, *gradients); help: write it as a static method of the class; a gradient for each tensor of forward"
+        )
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
@@ -90,7 +94,7 @@ class Function:
             own = own[:-1]
         if len(own) != len(inputs):
             raise RuntimeError(
-                f"{cls.__name__}.backward returned {len(own)} gradients for {len(inputs)} tensors"
+                f"{cls.__name__}.backward returned {len(own)} gradients for {len(inputs)} tensors; help: return one gradient, or None, for each tensor that forward was given"
             )
         for tensor, gradient in zip(inputs, own, strict=True):
             if gradient is not None:

@@ -79,10 +79,12 @@ class DistributedContext:
         """
         listed = [int(rank) for rank in ranks]
         if len(set(listed)) != len(listed) or not all(0 <= rank < self.size() for rank in listed):
-            raise ValueError(f"create_sub_context: {listed} are not distinct ranks of 0..{self.size() - 1}")
+            raise ValueError(
+                f"create_sub_context: {listed} are not distinct ranks of 0..{self.size() - 1}; help: name each rank once"
+            )
         if self.rank() not in listed:
             raise ValueError(
-                f"create_sub_context: rank {self.rank()} is not in {listed}; only members create a sub-context"
+                f"create_sub_context: rank {self.rank()} is not in {listed}; only members create a sub-context; help: if the rank is in the list, then create it"
             )
         return DistributedContext(world().group([self._group.ranks[rank] for rank in listed]))
 
@@ -92,7 +94,9 @@ class SocketManager:
 
     def __init__(self, socket_type: SocketType) -> None:
         if not isinstance(socket_type, SocketType):
-            raise TypeError(f"initialize_socket_manager takes a SocketType, not {type(socket_type).__name__}")
+            raise TypeError(
+                f"initialize_socket_manager takes a SocketType, not {type(socket_type).__name__}; help: ttml.core.distributed.SocketType.MPI or FABRIC"
+            )
         self.socket_type = socket_type
 
     def send(
@@ -199,5 +203,5 @@ def _facts(value: Value, direction: str, peer: int) -> dict[str, Any]:
 def _check_peer(context: DistributedContext, rank: int) -> None:
     if not 0 <= rank < context.size() or rank == context.rank():
         raise RuntimeError(
-            f"rank {rank} is not another rank of this context of {context.size()} (own rank {context.rank()})"
+            f"rank {rank} is not another rank of this context of {context.size()} (own rank {context.rank()}); help: name one of 0..{context.size() - 1} beside it"
         )

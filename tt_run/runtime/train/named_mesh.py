@@ -32,7 +32,7 @@ class Mesh:
     def __post_init__(self) -> None:
         if len(self.shape) != 2 or len(self.axis_names) != 2 or len(set(self.axis_names)) != 2:
             raise ValueError(
-                f"a Mesh has two sides and a name of its own for each, got {self.shape} and {self.axis_names}"
+                f"a Mesh has two sides and a name of its own for each, got {self.shape} and {self.axis_names}; help: ttml.Mesh((2, 4), ('dp', 'tp'))"
             )
 
     def num_devices(self) -> int:

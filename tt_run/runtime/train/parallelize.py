@@ -212,12 +212,14 @@ def _deal_heads(module: AbstractModuleBase, cut: set[int], size: int, axis: int)
         if not any(chosen):
             continue
         if not all(chosen):
-            raise ValueError(f"parallelize_module: a plan cuts all layers of {name!r} or none")
+            raise ValueError(
+                f"parallelize_module: a plan cuts all layers of {name!r} or none; help: name all of them in the plan, or leave all out"
+            )
         counts = {kind: getattr(found, kind) for kind in kinds}
         for kind, count in counts.items():
             if count % size:
                 raise ValueError(
-                    f"{name}: {kind} ({count}) must be divisible by the {size} devices of the axis"
+                    f"{name}: {kind} ({count}) must be divisible by the {size} devices of the axis; help: an axis of fewer devices, or a model with a multiple of {size}"
                 )
         dealt.append((found, {kind: count // size for kind, count in counts.items()}))
     for found, counts in dealt:
@@ -239,7 +241,7 @@ def _check(name: str, layer: LinearLayer, style: ParallelStyle, device: Any, axi
         tensor, dim = layer._tensors.get(kind), layout.shard_dim(axis)
         if tensor is not None and dim is not None and tensor.shape()[dim] % size:
             raise ValueError(
-                f"{name}.{kind}: {tensor.shape()} does not divide over {size} devices on dimension {dim}"
+                f"{name}.{kind}: {tensor.shape()} does not divide over {size} devices on dimension {dim}; help: make it a multiple of {size}, or leave the layer out of the plan"
             )
 
 

@@ -143,7 +143,9 @@ def restore(value: Value, array: Array, name: str, *, rounded: bool = True) -> V
     for axis, dim in placed.items():
         expected[dim] *= topology.distribution_shape()[axis]
     if list(array.shape) != expected:
-        raise ValueError(f"{name}: saved with shape {list(array.shape)}, the model has {expected}")
+        raise ValueError(
+            f"{name}: saved with shape {list(array.shape)}, the model has {expected}; help: load it into a model of the same configuration"
+        )
     array = np.asarray(array, np.float32)
     if placed:
         device = value.device()

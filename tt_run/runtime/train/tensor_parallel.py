@@ -24,7 +24,7 @@ class TPStrategy(enum.Enum):
         """What two settings of a configuration mean. Raises ValueError for sequence without tensor parallelism."""
         if enable_sp and not enable_tp:
             raise ValueError(
-                "enable_sp requires enable_tp: sequence parallelism goes over the tensor-parallel axis"
+                "enable_sp requires enable_tp: sequence parallelism goes over the tensor-parallel axis; help: enable_tp=True"
             )
         if enable_sp:
             return cls.TENSOR_SEQUENCE

@@ -98,9 +98,13 @@ def load(path: str | os.PathLike[str]) -> Checkpoint:
     except OSError:
         raise
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as problem:
-        raise ValueError(f"{path} is not a checkpoint of this program: {problem}") from None
+        raise ValueError(
+            f"{path} is not a checkpoint of this program: {problem}; help: name the file that training wrote"
+        ) from None
     if header.get("format") != FORMAT:
-        raise ValueError(f"{path} has checkpoint format {header.get('format')}, this program reads {FORMAT}")
+        raise ValueError(
+            f"{path} has checkpoint format {header.get('format')}, this program reads {FORMAT}; help: save it again with this version, or start without --model_path"
+        )
     parameters = {
         name.split("/", 1)[1]: array for name, array in arrays.items() if name.startswith("parameter/")
     }
@@ -121,7 +125,9 @@ def apply(checkpoint: Checkpoint, model: Any, optimizer: Any = None) -> int:
         named = ", ".join(
             [f"not saved: {n}" for n in missing[:3]] + [f"not in the model: {n}" for n in extra[:3]]
         )
-        raise ValueError(f"the checkpoint is of another model ({named})")
+        raise ValueError(
+            f"the checkpoint is of another model ({named}); help: start it with the configuration that it was saved with"
+        )
     for name, tensor in parameters.items():
         tensor.set_value(restore_parameter(tensor, checkpoint.parameters[name], name))
     if optimizer is not None and checkpoint.optimizer:
@@ -171,7 +177,9 @@ def import_safetensors(directory: str | os.PathLike[str], model: Any) -> None:
     parameters: dict[str, Tensor] = model.parameters()
     missing = sorted(set(parameters) ^ set(stored))
     if missing:
-        raise ValueError(f"{directory} is of another model: {missing[0]} is not in both")
+        raise ValueError(
+            f"{directory} is of another model: {missing[0]} is not in both; help: take the configuration that belongs to the weights"
+        )
     for name, tensor in parameters.items():
         tensor.set_value(restore_parameter(tensor, stored[name], name))
 

@@ -289,7 +289,7 @@ def schedule(yaml_config: Mapping[str, Any], total_steps: int) -> Schedule:
     given = SchedulerConfig(yaml_config)
     if given.beta1_warmup_steps:
         raise ConfigError(
-            "scheduler_config.beta1_warmup_steps needs a loop that sets beta1; use SchedulerConfig.schedule().beta1_at"
+            "scheduler_config.beta1_warmup_steps needs a loop that sets beta1; use SchedulerConfig.schedule().beta1_at; help: leave it out"
         )
     return given.schedule().lr_at
 

@@ -41,7 +41,7 @@ class CharTokenizer:
         unknown = sorted({character for character in text if character not in self.stoi})
         if unknown:
             raise ValueError(
-                f"the vocabulary has no {', '.join(map(repr, unknown[:8]))}; it was made from another text"
+                f"the vocabulary has no {', '.join(map(repr, unknown[:8]))}; it was made from another text; help: take the text that it was made from, or leave the checkpoint out"
             )
         return [self.stoi[character] for character in text]
 
@@ -50,7 +50,9 @@ class CharTokenizer:
         numbers = [int(number) for number in ids]
         unknown = [number for number in numbers if number not in self.itos]
         if unknown:
-            raise ValueError(f"no token has the id {unknown[0]}; there are {self.vocab_size}")
+            raise ValueError(
+                f"no token has the id {unknown[0]}; there are {self.vocab_size}; help: take the tokenizer that the model was trained with"
+            )
         return "".join(symbol for number in numbers if len(symbol := self.itos[number]) == 1)
 
 
@@ -95,7 +97,9 @@ def make_tokenizer(cfg: Any, text: str) -> CharTokenizer | BytePairTokenizer:
         return CharTokenizer(text)
     path = getattr(cfg, "tokenizer_path", None)
     if not path:
-        raise ValueError("tokenizer_type: bpe needs tokenizer_path, the tokenizer.json of the model")
+        raise ValueError(
+            "tokenizer_type: bpe needs tokenizer_path, the tokenizer.json of the model; help: tokenizer_path: FILE, or tokenizer_type: char"
+        )
     return BytePairTokenizer(path)
 
 
@@ -142,7 +146,9 @@ def get_batch(
     """
     last = len(ids) - seq_len - 1
     if last < 0:
-        raise ValueError(f"the text has {len(ids)} tokens, a window needs {seq_len + 1}")
+        raise ValueError(
+            f"the text has {len(ids)} tokens, a window needs {seq_len + 1}; help: max_sequence_length: {len(ids) - 1}, or a longer text"
+        )
     starts = (
         np.random.randint(0, last + 1, batch_size)
         if generator is None

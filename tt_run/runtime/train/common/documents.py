@@ -96,7 +96,9 @@ def whole_of(source: Any, name: str) -> Mapping[str, Any]:
     if isinstance(source, (str, os.PathLike)):
         return whole_of(load_config(source), name)
     if not isinstance(source, Mapping):
-        raise ConfigError(f"the configuration is a map of settings, not {source!r}")
+        raise ConfigError(
+            f"the configuration is a map of settings, not {source!r}; help: training_config: and other sections, or the name of a file"
+        )
     if source and not any(name in source for name in (*SECTIONS, MODEL_FILE) if name != "optimizer"):
         return _Alone({name: source}, source)
     return source

@@ -111,5 +111,7 @@ def last_logits(logits: Tensor) -> Array:
     """The logits of the last position of the first sequence. Raises RuntimeError when devices hold different ones."""
     value = logits.get_value(PreferredPrecision.FULL)
     if not is_replicated(value, None):
-        raise RuntimeError("generation needs the same logits on every device; do not shard the prompt")
+        raise RuntimeError(
+            "generation needs the same logits on every device; do not shard the prompt; help: replicate it: ttml.autograd.Tensor.from_numpy(prompt)"
+        )
     return np.asarray(value.shards.row(0))[0, 0, -1]

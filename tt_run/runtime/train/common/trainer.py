@@ -66,11 +66,11 @@ class Placing:
         """Raise ValueError when a total batch size, or the positions, do not divide over their axis."""
         if length is not None and length % self.positions_size:
             raise ValueError(
-                f"sequences of {length} positions must divide by the {self.positions_size} devices of context parallelism"
+                f"sequences of {length} positions must divide by the {self.positions_size} devices of context parallelism; help: max_sequence_length: a multiple of {self.positions_size}"
             )
         if batch_size % self.size:
             raise ValueError(
-                f"batch_size {batch_size} is the total and must divide by the {self.size} data-parallel groups"
+                f"batch_size {batch_size} is the total and must divide by the {self.size} data-parallel groups; help: batch_size: a multiple of {self.size}"
             )
 
     def mapper(self, rank: int) -> Any:

@@ -65,7 +65,7 @@ def sft_collate_fn(
     total = float(weights.sum())
     if not total:
         raise ValueError(
-            f"no position of the batch is trained: every label is {IGNORED} or behind {length} tokens"
+            f"no position of the batch is trained: every label is {IGNORED} or behind {length} tokens; help: leave {IGNORED} out of some labels, or a longer max_sequence_length"
         )
     weights *= np.float32(weights.size / total)
     # Tests of programs put a stand-in of three arguments in the place of from_numpy, which makes something else than tensors.
@@ -95,4 +95,6 @@ def _check(row: int, example: Any) -> None:
             )
     ids, labels = (len(example[name]) for name in ("input_ids", "labels"))
     if ids != labels:
-        raise ValueError(f"example {row} has {ids} input_ids and {labels} labels")
+        raise ValueError(
+            f"example {row} has {ids} input_ids and {labels} labels; help: one label for each id; {IGNORED} where none counts"
+        )

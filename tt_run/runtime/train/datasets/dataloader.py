@@ -31,11 +31,11 @@ class TTMLDataloader(ABC):
 
     def __init__(self, dataset: Any, collate_fn: Collate, batch_size: int) -> None:
         if batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, not {batch_size}")
+            raise ValueError(f"batch_size must be at least 1, not {batch_size}; help: batch_size=1 or more")
         if not hasattr(dataset, "__len__") or not callable(collate_fn):
             raise TypeError(
                 "a loader takes a data set with a length and a function of a list of examples, "
-                f"not {type(dataset).__name__} and {type(collate_fn).__name__}"
+                f"not {type(dataset).__name__} and {type(collate_fn).__name__}; help: DataLoader(examples, collate_fn, batch_size=…)"
             )
         self.dataset, self.collate_fn, self.batch_size = dataset, collate_fn, batch_size
 

@@ -114,7 +114,9 @@ class ModuleBase:
 
     def _free(self, name: str) -> None:
         if name in self._modules or name in self._tensors:
-            raise RuntimeError(f"{self._name} already has something named {name!r}")
+            raise RuntimeError(
+                f"{self._name} already has something named {name!r}; help: take another name, or override_tensor / override_module"
+            )
 
     # --- parameters --------------------------------------------------------------------------------------------------
 
@@ -165,7 +167,9 @@ class ModuleBase:
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What a call computes; modules define it."""
-        raise TypeError(f"{type(self).__name__} defines no forward()")
+        raise TypeError(
+            f"{type(self).__name__} defines no forward(); help: def forward(self, x): … in the class"
+        )
 
 
 class AbstractModuleBase(ModuleBase):

@@ -122,5 +122,7 @@ class ModuleDict(AbstractModuleBase):
 def _module(value: ModuleBase) -> ModuleBase:
     """Raise TypeError for what is no module."""
     if not isinstance(value, ModuleBase):
-        raise TypeError(f"ModuleList and ModuleDict hold modules of ttml, not {type_name(value)}")
+        raise TypeError(
+            f"ModuleList and ModuleDict hold modules of ttml, not {type_name(value)}; help: derive it from ttml.modules.AbstractModuleBase"
+        )
     return value

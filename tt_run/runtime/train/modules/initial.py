@@ -62,7 +62,7 @@ def _evenly(a: float, b: float) -> Draw:
 
 def _normally(mean: float, std: float) -> Draw:
     if not std >= 0:
-        raise ValueError(f"normal: std is at least 0, not {std}")
+        raise ValueError(f"normal: std is at least 0, not {std}; help: std=0.02")
 
     def draw(shape: tuple[int, ...]) -> Array:
         if shapes.active():
@@ -111,7 +111,7 @@ def _fans(shape: Sequence[int]) -> tuple[int, int]:
         sides = sides[1:]
     if len(sides) < 2:
         raise ValueError(
-            f"Fan in and fan out can not be computed for tensor with fewer than 2 dimensions, got {list(shape)}"
+            f"Fan in and fan out can not be computed for tensor with fewer than 2 dimensions, got {list(shape)}; help: give weights two dimensions, or name another initialiser for a bias"
         )
     field = math.prod(sides[2:])
     return sides[1] * field, sides[0] * field
@@ -124,7 +124,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else param
         if isinstance(slope, bool) or not isinstance(slope, (int, float)):
-            raise ValueError(f"negative_slope {param} not a valid number")
+            raise ValueError(f"negative_slope {param} not a valid number; help: param=0.01")
         return math.sqrt(2.0 / (1.0 + slope**2))
     if nonlinearity not in _GAINS:
         raise ValueError(
@@ -192,7 +192,7 @@ def kaiming_normal(a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "le
 def fan_in(inputs: int) -> Initializer:
     """Evenly from (-k, k) with k = sqrt(1 / inputs): what linear layers start from. Raises ValueError without an input."""
     if inputs < 1:
-        raise ValueError(f"a layer has at least one input, not {inputs}")
+        raise ValueError(f"a layer has at least one input, not {inputs}; help: in_features=1 or more")
     bound = math.sqrt(1.0 / inputs)
     return uniform(-bound, bound)
 

@@ -132,7 +132,7 @@ class _Parallel(AbstractModuleBase):
         """Raise ValueError for ids that are cut over the axis: every device of it looks up all of them."""
         if self.size > 1 and not is_replicated(tensor.get_value(), self.axis):
             raise ValueError(
-                f"{type(self).__name__} expects ids replicated across TP axis {self.axis}; they are cut over it"
+                f"{type(self).__name__} expects ids replicated across TP axis {self.axis}; they are cut over it; help: shard the batch over another axis"
             )
 
 
@@ -160,7 +160,7 @@ class ColumnParallelLinear(_Parallel):
         if out_features % self.size:
             raise RuntimeError(
                 "Output features must be divisible by the TP size. "
-                f"Output features = {out_features}, TP size = {self.size}"
+                f"Output features = {out_features}, TP size = {self.size}; help: make them a multiple of {self.size}, or the axis shorter"
             )
         self.gather_output = gather_output
         self.weight = Parameter(
@@ -205,7 +205,7 @@ class VocabParallelEmbedding(_Parallel):
         super().__init__(shard_dim, axis_name)
         if num_embeddings % self.size:
             raise ValueError(
-                f"num_embeddings {num_embeddings} must be divisible by the tensor-parallel size {self.size}"
+                f"num_embeddings {num_embeddings} must be divisible by the tensor-parallel size {self.size}; help: pad the vocabulary to a multiple of {self.size}"
             )
         self.num_embeddings_per_partition = num_embeddings // self.size
         self.weight = Parameter(
@@ -250,12 +250,12 @@ class FeatureParallelEmbedding(_Parallel):
         super().__init__(None, axis_name)
         if embedding_dim % self.size:
             raise ValueError(
-                f"embedding_dim {embedding_dim} must be divisible by the tensor-parallel size {self.size}"
+                f"embedding_dim {embedding_dim} must be divisible by the tensor-parallel size {self.size}; help: make it a multiple of {self.size}"
             )
         self.embedding_dim_per_partition = embedding_dim // self.size
         if self.embedding_dim_per_partition % TILE_SIZE:
             raise ValueError(
-                f"the part of embedding_dim on each device, {self.embedding_dim_per_partition}, must be a multiple of {TILE_SIZE}"
+                f"the part of embedding_dim on each device, {self.embedding_dim_per_partition}, must be a multiple of {TILE_SIZE}; help: make embedding_dim a multiple of {self.size * TILE_SIZE}"
             )
         self.gather_output = gather_output
         self.weight = Parameter(
@@ -294,7 +294,7 @@ class RowParallelLinear(_Parallel):
         self.sequence_parallel = sequence_parallel and self.size > 1
         if in_features % self.size:
             raise RuntimeError(
-                f"Input features must be divisible by the TP size. Input features = {in_features}, TP size = {self.size}"
+                f"Input features must be divisible by the TP size. Input features = {in_features}, TP size = {self.size}; help: make them a multiple of {self.size}, or the axis shorter"
             )
         self.input_is_parallel = input_is_parallel
         self.weight = Parameter(

@@ -48,9 +48,13 @@ class LoraConfig:
     def __post_init__(self) -> None:
         check_fields(self)
         if self.rank < 1:
-            raise ValueError(f"LoraConfig: rank must be at least 1, not {self.rank}")
+            raise ValueError(
+                f"LoraConfig: rank must be at least 1, not {self.rank}; help: LoraConfig(rank=8)"
+            )
         if not 0.0 <= self.lora_dropout < 1.0:
-            raise ValueError(f"LoraConfig: lora_dropout is in [0, 1), not {self.lora_dropout}")
+            raise ValueError(
+                f"LoraConfig: lora_dropout is in [0, 1), not {self.lora_dropout}; help: lora_dropout=0.0"
+            )
         for name in ("target_modules", "trainable_modules"):
             if isinstance(getattr(self, name), str):
                 raise ValueError(

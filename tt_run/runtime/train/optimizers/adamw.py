@@ -176,7 +176,7 @@ class MorehAdamW(AdamWComposite):
     def __init__(self, parameters: Mapping[str, Tensor], config: AdamWConfig) -> None:
         if config.use_kahan_summation:
             raise RuntimeError(
-                "MorehAdamW: Kahan summation is not supported. Use default AdamWComposite instead."
+                "MorehAdamW: Kahan summation is not supported. Use default AdamWComposite instead. help: kahan_summation=False"
             )
         super().__init__(parameters, config)
 

@@ -65,7 +65,9 @@ def settings(optimizer: object, given: object, kind: type[Settings]) -> Settings
     if isinstance(given, kind):
         rate = getattr(given, "lr", 0.0)
         if not 0.0 <= rate < math.inf:
-            raise RuntimeError(f"{type(optimizer).__name__}: lr is at least 0 and finite, not {rate}")
+            raise RuntimeError(
+                f"{type(optimizer).__name__}: lr is at least 0 and finite, not {rate}; help: lr=1e-3"
+            )
         return given
     raise TypeError(
         f"{type(optimizer).__name__}() takes settings of {kind.__name__}, not {type_name(given)}; "

@@ -50,9 +50,11 @@ class LinearScheduler(_Begun, plain.LinearScheduler):
         self, optimizer: OptimizerBase, start_factor: float, end_factor: float, total_steps: int
     ) -> None:
         if not 0.0 < start_factor <= 1.0:
-            raise ValueError(f"start_factor is above 0 and at most 1, got {start_factor}")
+            raise ValueError(
+                f"start_factor is above 0 and at most 1, got {start_factor}; help: start_factor=0.1"
+            )
         if not 0.0 <= end_factor <= 1.0:
-            raise ValueError(f"end_factor is between 0 and 1, got {end_factor}")
+            raise ValueError(f"end_factor is between 0 and 1, got {end_factor}; help: end_factor=1.0")
         super().__init__(optimizer, start_factor, end_factor, total_steps)
         self._start()
 

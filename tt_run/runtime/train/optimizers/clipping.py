@@ -41,9 +41,9 @@ def clip_grad_norm(
     gradient; ValueError for a bound below 0 and an order that is not above it.
     """
     if not _real("max_norm", max_norm) >= 0:
-        raise ValueError(f"clip_grad_norm: max_norm is at least 0, not {max_norm}")
+        raise ValueError(f"clip_grad_norm: max_norm is at least 0, not {max_norm}; help: max_norm=1.0")
     if not _real("p_norm_type", p_norm_type) > 0:
-        raise ValueError(f"clip_grad_norm: p_norm_type is above 0, not {p_norm_type}")
+        raise ValueError(f"clip_grad_norm: p_norm_type is above 0, not {p_norm_type}; help: p_norm_type=2.0")
     given = [tensor for _, tensor in sorted(parameters.items()) if tensor.is_grad_initialized()]
     if not given:
         raise RuntimeError("clip_grad_norm: no parameter has a gradient; call backward() first")
@@ -56,7 +56,7 @@ def clip_grad_norm(
     norm = stacks.compute(lambda sums: sums**root, total)
     if error_if_nonfinite and not np.isfinite(norm.shards.data).all():
         raise RuntimeError(
-            f"clip_grad_norm: the total norm of order {p_norm_type} of the gradients is {norm.shards.data.max()}"
+            f"clip_grad_norm: the total norm of order {p_norm_type} of the gradients is {norm.shards.data.max()}; help: a lower lr, or error_if_nonfinite=False to go on"
         )
     factor = stacks.compute(
         lambda own: np.minimum(np.float32(1), np.float32(max_norm) / (own + _SMALL)), norm

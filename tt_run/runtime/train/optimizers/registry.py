@@ -93,7 +93,7 @@ def register_optimizer(type: str, creator: Creator) -> None:
     """Make `{"type": type, …}` mean `creator(config, params)`; a name registered again means the last one."""
     if not callable(creator):
         raise TypeError(
-            f"register_optimizer({type!r}): the creator is called with (config, params), got {creator!r}"
+            f"register_optimizer({type!r}): the creator is called with (config, params), got {creator!r}; help: a function of a configuration (dict) and parameters (dict)"
         )
     registered[type] = creator
 

@@ -82,7 +82,9 @@ class LambdaScheduler(SchedulerBase):
     def __init__(self, optimizer: OptimizerBase, lr_lambda: Callable[[int], float]) -> None:
         super().__init__(optimizer)
         if not callable(lr_lambda):
-            raise TypeError(f"LambdaScheduler: lr_lambda is called with the step, got {lr_lambda!r}")
+            raise TypeError(
+                f"LambdaScheduler: lr_lambda is called with the step, got {lr_lambda!r}; help: lambda step: 0.95**step"
+            )
         self._lr_lambda = lr_lambda
 
     def rate(self, step: int) -> float:
@@ -110,7 +112,7 @@ class StepScheduler(SchedulerBase):
     def __init__(self, optimizer: OptimizerBase, step_size: int, gamma: float = 0.1) -> None:
         super().__init__(optimizer)
         if step_size < 1:
-            raise ValueError(f"step_size must be positive, got {step_size}")
+            raise ValueError(f"step_size must be positive, got {step_size}; help: step_size=1 or more")
         self._step_size, self._gamma = step_size, gamma
 
     def rate(self, step: int) -> float:
@@ -128,7 +130,7 @@ class LinearScheduler(SchedulerBase):
     ) -> None:
         super().__init__(optimizer)
         if total_steps < 1:
-            raise ValueError(f"total_steps must be positive, got {total_steps}")
+            raise ValueError(f"total_steps must be positive, got {total_steps}; help: total_steps=1 or more")
         self._start_factor, self._end_factor, self._total_steps = start_factor, end_factor, total_steps
 
     def rate(self, step: int) -> float:
@@ -145,7 +147,7 @@ class CosineAnnealingScheduler(SchedulerBase):
     def __init__(self, optimizer: OptimizerBase, T_max: int, eta_min: float = 0.0) -> None:
         super().__init__(optimizer)
         if T_max < 1:
-            raise ValueError(f"T_max must be positive, got {T_max}")
+            raise ValueError(f"T_max must be positive, got {T_max}; help: T_max=1 or more")
         self._T_max, self._eta_min = T_max, eta_min
 
     def rate(self, step: int) -> float:

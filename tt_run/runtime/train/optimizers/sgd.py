@@ -29,11 +29,17 @@ class SGDConfig:
     def __post_init__(self) -> None:
         check_fields(self)
         if self.nesterov and self.dampening != 0.0:
-            raise RuntimeError(f"Nesterov momentum requires zero dampening! dampening={self.dampening}")
+            raise RuntimeError(
+                f"Nesterov momentum requires zero dampening! dampening={self.dampening}; help: dampening=0.0, or nesterov=False"
+            )
         if self.nesterov and self.momentum <= 0.0:
-            raise RuntimeError(f"Nesterov momentum requires a positive momentum! momentum={self.momentum}")
+            raise RuntimeError(
+                f"Nesterov momentum requires a positive momentum! momentum={self.momentum}; help: momentum=0.9, or nesterov=False"
+            )
         if self.dampening != 0.0 and self.momentum <= 0.0:
-            raise RuntimeError(f"Dampening requires a positive momentum! momentum={self.momentum}")
+            raise RuntimeError(
+                f"Dampening requires a positive momentum! momentum={self.momentum}; help: momentum=0.9, or dampening=0.0"
+            )
 
     @staticmethod
     def make(

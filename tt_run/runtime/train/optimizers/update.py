@@ -129,7 +129,7 @@ class Slot:
         shards = tensor.get_value(PreferredPrecision.FULL).shards
         if shards.shape != self._shape:
             raise ValueError(
-                f"{name}: saved with shape {list(shards.shape)} per device, the parameter has {list(self._shape)}"
+                f"{name}: saved with shape {list(shards.shape)} per device, the parameter has {list(self._shape)}; help: load it into a model of the same configuration, split over the mesh as it was"
             )
         if shards.index == self._index or shapes.active():
             return np.array(shards.data, np.float32)

@@ -112,7 +112,7 @@ class OneStepAsyncGRPOTrainer(GRPOTrainer):
         """Go through the prompts once."""
         if self.config.num_iterations != 1:
             raise ValueError(
-                f"OneStepAsyncGRPOTrainer requires num_iterations == 1 (got {self.config.num_iterations})"
+                f"OneStepAsyncGRPOTrainer requires num_iterations == 1 (got {self.config.num_iterations}); help: GRPOConfig(num_iterations=1)"
             )
         _require(self, ("submit_generate", "await_generate", "push_weights"))
         completer: Any = self.completer
