@@ -171,7 +171,8 @@ class CoreRangeSet(metaclass=Native):
         if both is not None:
             a, b = map(_range, both)
             raise fatal(
-                f"Cannot create CoreRangeSet with specified core ranges because core ranges {a} and {b} overlap!"
+                f"Cannot create CoreRangeSet with specified core ranges because core ranges {a} and {b} overlap!",
+                hint="name each core in one range only, or merge them: ttnn.CoreRangeSet(ranges).merge(others)",
             )
         self._ranges = tuple(given)
 
@@ -194,7 +195,11 @@ class CoreRangeSet(metaclass=Native):
     def bounding_box(self) -> CoreRange:
         """The smallest rectangle that holds every core. Raises RuntimeError when there is none."""
         if not self._ranges:
-            raise fatal("Cannot get bounding_box of an empty CoreRangeSet!", "!this->ranges().empty()")
+            raise fatal(
+                "Cannot get bounding_box of an empty CoreRangeSet!",
+                "!this->ranges().empty()",
+                hint="give the set a range: ttnn.CoreRangeSet([ttnn.CoreRange(first, last)])",
+            )
         return CoreRange(
             CoreCoord(min(r.start.x for r in self._ranges), min(r.start.y for r in self._ranges)),
             CoreCoord(max(r.end.x for r in self._ranges), max(r.end.y for r in self._ranges)),
@@ -254,6 +259,7 @@ def num_cores_to_corerangeset(
         raise fatal(
             f"Target number of cores {target_num_cores} is greater than total number of available cores {available}",
             "target_num_cores <= total_available_cores",
+            hint=f"ask for {available} or fewer, or a larger grid",
         )
     whole = (0, 0, grid_size.x - 1, grid_size.y - 1)
     return _set(rectangles.first_cells([whole], (0, 0), target_num_cores, row_wise)[0])
@@ -274,14 +280,23 @@ def num_cores_to_corerangeset_in_subcoregrids(
         raise fatal(
             f"Target number of cores {target_num_cores} is greater than total available cores {available}",
             "target_num_cores <= sub_core_grids.num_cores()",
+            hint=f"ask for {available} or fewer, or name more in sub_core_grids",
         )
     if not sub_core_grids.contains(start_core):
-        raise fatal("Start core must be inside sub_core_grids", "sub_core_grids.contains(start_core)")
+        raise fatal(
+            "Start core must be inside sub_core_grids",
+            "sub_core_grids.contains(start_core)",
+            hint="start_core=… of one of the ranges of sub_core_grids",
+        )
     found, missing = rectangles.first_cells(
         map(_rectangle, sub_core_grids), (start_core.x, start_core.y), target_num_cores, row_wise
     )
     if missing:
-        raise fatal(f"Failed to assign all {target_num_cores} requested cores", "remaining_cores == 0")
+        raise fatal(
+            f"Failed to assign all {target_num_cores} requested cores",
+            "remaining_cores == 0",
+            hint="begin nearer to the first core of sub_core_grids: cores before the start are left out",
+        )
     return _set(found)
 
 

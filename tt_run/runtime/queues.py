@@ -98,7 +98,11 @@ def push_queue(cq_id: Any) -> None:
 def pop_queue() -> None:
     """Take back the last `push_queue` of this thread. Raises RuntimeError when there is none."""
     if not _issued.numbers:
-        raise fatal("Current command queue id stack is empty", "!cq_id_stack.empty()")
+        raise fatal(
+            "Current command queue id stack is empty",
+            "!cq_id_stack.empty()",
+            hint="with ttnn.command_queue(0): …",
+        )
     _issued.numbers.pop()
 
 
@@ -122,7 +126,11 @@ def queue_number(device: MeshDevice, cq_id: Any) -> int:
     """The number of a queue (None: the first). Raises RuntimeError for one that the device was not opened with."""
     number = issued_to() if cq_id is None else int(cq_id)
     if not 0 <= number < device.queues:
-        raise fatal(f"cq_id {number} is out of range", "cq_id < mesh_command_queues_.size()")
+        raise fatal(
+            f"cq_id {number} is out of range",
+            "cq_id < mesh_command_queues_.size()",
+            hint="cq_id=0, or 1 on a mesh opened with num_command_queues=2",
+        )
     return number
 
 
@@ -178,7 +186,11 @@ def command_queue(cq_id: int) -> Iterator[None]:
     The choice is that of this thread. Raises RuntimeError in the block for a queue that the device was not opened with.
     """
     if not 0 <= int(cq_id) <= 1:
-        raise fatal(f"cq_id {int(cq_id)} is out of range", "cq_id < mesh_command_queues_.size()")
+        raise fatal(
+            f"cq_id {int(cq_id)} is out of range",
+            "cq_id < mesh_command_queues_.size()",
+            hint="cq_id=0, or 1 on a mesh opened with num_command_queues=2",
+        )
     with issuing(int(cq_id)):
         yield
 

@@ -157,11 +157,15 @@ def _object(text: str, where: str) -> dict[str, Any]:
     try:
         values = json.loads(text)
     except ValueError as error:
-        raise throw(f"TTNN config overrides are not valid JSON: {error}{where}") from None
+        raise throw(
+            f"TTNN config overrides are not valid JSON: {error}{where}",
+            hint="TTNN_CONFIG_OVERRIDES='{\"enable_logging\": true}'",
+        ) from None
     if not isinstance(values, dict):
         raise fatal(
             f"TTNN config overrides must be a JSON object, got: {json.dumps(values)}{where}",
             "json.is_object()",
+            hint="TTNN_CONFIG_OVERRIDES='{\"enable_logging\": true}'",
         )
     return values
 

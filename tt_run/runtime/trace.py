@@ -199,7 +199,11 @@ def begin_trace_capture(mesh_device: MeshDevice, *, cq_id: Any = None) -> MeshTr
     _forget_closed()
     queue, number = queue_number(mesh_device, cq_id), next(_ids)
     if any(trace.device is mesh_device and trace.queue == queue for trace in _capturing):
-        raise fatal(f"CQ {queue} is already being used for tracing tid {number}", "!trace_id().has_value()")
+        raise fatal(
+            f"CQ {queue} is already being used for tracing tid {number}",
+            "!trace_id().has_value()",
+            hint="ttnn.end_trace_capture(device, trace_id, cq_id=…) first",
+        )
     _capturing.append(Trace(number, mesh_device, queue))
     _listen()
     return MeshTraceId(number)
@@ -216,7 +220,11 @@ def end_trace_capture(mesh_device: MeshDevice, trace_id: MeshTraceId, *, cq_id: 
             trace.seal()
             _traces[number] = trace
             return
-    raise fatal(f"CQ {queue} is not being used for tracing tid {number}", "trace_id() == trace_id")
+    raise fatal(
+        f"CQ {queue} is not being used for tracing tid {number}",
+        "trace_id() == trace_id",
+        hint="end_trace_capture with the number and the queue that begin_trace_capture had",
+    )
 
 
 @public
@@ -228,12 +236,13 @@ def execute_trace(
     queue_number(mesh_device, cq_id)
     mesh_device.require_open("execute_trace")
     if any(trace.covers(mesh_device) for trace in _capturing):
-        raise throw("A trace cannot be executed during trace capture.")
+        raise throw("A trace cannot be executed during trace capture.", hint="ttnn.end_trace_capture first")
     trace = _traces.get(number)
     if trace is None or trace.device is not mesh_device:
         raise fatal(
             f"Trace instance {number} must exist on Mesh device {mesh_device.id()}'s active sub-device manager 0",
             "trace_buffer != nullptr",
+            hint="execute it before ttnn.release_trace, on the device that captured it",
         )
     global _inside
     begun = events.begin("trace", f"trace {number}", trace) if events.listening else None
@@ -314,7 +323,9 @@ def _record(begun: events.Begun) -> events.After | None:
 def _forbid(device: MeshDevice, direction: str) -> None:
     if any(trace.covers(device) for trace in _capturing):
         raise fatal(
-            f"{direction.capitalize()}s are not supported during trace capture.", "!trace_id_.has_value()"
+            f"{direction.capitalize()}s are not supported during trace capture.",
+            "!trace_id_.has_value()",
+            hint="write before ttnn.begin_trace_capture and read after ttnn.end_trace_capture",
         )
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime import events, guard
 from tt_run.runtime.enums import BufferType, DataType, NamedEnum
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh.coordinate import within
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.ops.declaration import families
@@ -87,7 +88,10 @@ class _HostSocket:
             )
         index = mesh_device.index_of(core.device_coord)
         if index is None:
-            raise fatal(f"the device {core.device_coord} of the socket is outside of {mesh_device.shape}")
+            raise fatal(
+                f"the device {core.device_coord} of the socket is outside of {mesh_device.shape}",
+                hint=within(mesh_device.shape),
+            )
         if index not in mesh_device.local_positions:
             raise fatal(
                 f"the device {core.device_coord} belongs to rank {mesh_device.owner_ranks[index]}: a host talks to its own devices",
@@ -116,6 +120,7 @@ class _HostSocket:
             raise fatal(
                 f"page size {page_size} must be positive and fit the FIFO of {self._fifo_size} bytes",
                 "page_size <= fifo_size",
+                hint=f"a size from 1 to {self._fifo_size}",
             )
         self._page = int(page_size)
 
@@ -125,7 +130,9 @@ class _HostSocket:
             raise fatal("set_page_size() comes before data moves", "page_size > 0")
         if nbytes % self._page:
             raise fatal(
-                f"{nbytes} bytes are no multiple of the page size {self._page}", "data_size % page_size == 0"
+                f"{nbytes} bytes are no multiple of the page size {self._page}",
+                "data_size % page_size == 0",
+                hint="pad the data, or set_page_size() to a divisor before data moves",
             )
         return nbytes // self._page
 
@@ -288,7 +295,8 @@ def _check(tensor: Tensor, socket: _HostSocket, kind: type[_HostSocket], name: s
         raise ArgumentMismatch(f"{name} needs a ttnn.Tensor and a ttnn.{kind.__name__}")
     if tensor.device() is not socket.get_mesh_device():
         raise fatal(
-            f"{name}: the tensor is on {tensor.device() or 'the host'}, the socket on {socket.get_mesh_device()}"
+            f"{name}: the tensor is on {tensor.device() or 'the host'}, the socket on {socket.get_mesh_device()}",
+            hint="ttnn.to_device(tensor, socket.get_mesh_device())",
         )
     socket.get_mesh_device().require_open(name)
 

@@ -12,6 +12,7 @@ from typing import NoReturn
 from tt_run.runtime import guard, queues
 from tt_run.runtime.comm.world import Group, world
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh.coordinate import within
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.native.arguments import public
 from tt_run.runtime.native.classes import Native, native
@@ -149,10 +150,15 @@ def _checked(config: SocketConfig) -> tuple[SocketConnection, ...]:
     connections = connections_of(config)
     if not connections:
         raise fatal(
-            "Socket connection config cannot be empty.", "!base_config.socket_connection_config.empty()"
+            "Socket connection config cannot be empty.",
+            "!base_config.socket_connection_config.empty()",
+            hint="ttnn.SocketConfig([ttnn.SocketConnection(sender_core, receiver_core)], …)",
         )
     if len({c.receiver_core for c in connections}) < len(connections):
-        raise fatal("Cannot reuse receiver cores in a single socket.")
+        raise fatal(
+            "Cannot reuse receiver cores in a single socket.",
+            hint="a receiver core of its own for each connection",
+        )
     return connections
 
 
@@ -160,7 +166,8 @@ def _index(device: MeshDevice, core: MeshCoreCoord, role: SocketEndpoint) -> int
     index = device.index_of(core.device_coord)
     if index is None:
         raise fatal(
-            f"The {role.name.lower()} device {core.device_coord} of a connection is outside of {device.shape}"
+            f"The {role.name.lower()} device {core.device_coord} of a connection is outside of {device.shape}",
+            hint=within(device.shape),
         )
     return index
 
@@ -173,12 +180,16 @@ def _meet(
     if ranks is not None:
         ends = ([ranks[0]], [ranks[1]])
         if not all(0 <= rank < here.size for rank in ranks) or ranks[0] == ranks[1]:
-            raise fatal(f"Invalid socket sender rank {ranks[0]} or receiver rank {ranks[1]} specified.")
+            raise fatal(
+                f"Invalid socket sender rank {ranks[0]} or receiver rank {ranks[1]} specified.",
+                hint="two different ranks of the job, as distributed_context_get_size() counts them",
+            )
     elif mesh_ids is not None:
         found = [[peer.rank for peer in here.peers if peer.mesh_id == mesh_id] for mesh_id in mesh_ids]
         if not all(found) or mesh_ids[0] == mesh_ids[1]:
             raise fatal(
-                f"Invalid socket sender mesh id {mesh_ids[0]} or receiver mesh id {mesh_ids[1]} specified."
+                f"Invalid socket sender mesh id {mesh_ids[0]} or receiver mesh id {mesh_ids[1]} specified.",
+                hint="two different meshes of the descriptor: mgd show FILE draws their ids",
             )
         ends = (found[0], found[1])
     else:
@@ -206,13 +217,15 @@ def _meet(
         row, column = core.device_coord
         if not (row < rows and column < columns):
             raise fatal(
-                f"The device {core.device_coord} of a connection is outside of the peer's {rows}x{columns} mesh"
+                f"The device {core.device_coord} of a connection is outside of the peer's {rows}x{columns} mesh",
+                hint=f"coordinates are up to ({rows - 1}, {columns - 1})",
             )
         rank: int = owners[row * columns + column]
         if rank not in group.ranks:
             raise fatal(
                 f"The device {core.device_coord} of a connection belongs to rank {rank}, which is at neither end of the socket: it sends "
-                f"from ranks {list(ends[0])} to ranks {list(ends[1])}"
+                f"from ranks {list(ends[0])} to ranks {list(ends[1])}",
+                hint="build the socket on the ranks of its two ends only",
             )
         return rank
 
@@ -221,7 +234,8 @@ def _meet(
 
 def _stranger(rank: int, ends: tuple[Sequence[int], Sequence[int]]) -> NoReturn:
     raise fatal(
-        f"Rank {rank} is at neither end of the socket: it sends from ranks {list(ends[0])} to ranks {list(ends[1])}"
+        f"Rank {rank} is at neither end of the socket: it sends from ranks {list(ends[0])} to ranks {list(ends[1])}",
+        hint="build the socket on the ranks of its two ends only",
     )
 
 

@@ -104,10 +104,12 @@ def _check(tensor: Tensor, socket: MeshSocket, role: SocketEndpoint, name: str) 
         raise fatal(
             f"{name} op requires a {role.name} socket",
             "mesh_socket.get_socket_endpoint_type() == socket_type",
+            hint="send on the socket whose config names this rank as sender, receive on the other",
         )
     if tensor.device() is not socket.get_mesh_device():
         raise fatal(
-            f"{name}: the tensor is on {tensor.device() or 'the host'}, the socket on {socket.get_mesh_device()}"
+            f"{name}: the tensor is on {tensor.device() or 'the host'}, the socket on {socket.get_mesh_device()}",
+            hint="ttnn.to_device(tensor, socket.get_mesh_device())",
         )
     socket.get_mesh_device().require_open(name)
 
@@ -126,7 +128,8 @@ def _row(tensor: Tensor, connection: SocketConnection) -> Any:
     row = tensor.shards.of(device.local_positions.index(index))
     if row is None:
         raise fatal(
-            f"send_async: the device {connection.sender_core.device_coord} holds no shard of the tensor"
+            f"send_async: the device {connection.sender_core.device_coord} holds no shard of the tensor",
+            hint="distribute the tensor over all devices of the mesh, or connect those that hold it",
         )
     return row[..., :0].ravel() if shapes.active() else np.asarray(row, order="C")
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.mesh import MeshCoordinate
 from tt_run.runtime.ops.attention.cache_blocks import Blocks, blocks_of, check_ring
 from tt_run.runtime.ops.declaration import families
@@ -58,10 +58,16 @@ def _rewrite(
 def _fill(cache: Tensor, input: Tensor, user: int, start: int) -> Tensor:
     users, heads, length, depth = cache.shape
     if tuple(input.shape[-3:]) != (heads, input.shape[-2], depth) or not 0 <= user < users:
-        raise fatal(f"fill_cache: input {input.shape} for user {user} does not fit the cache {cache.shape}")
+        raise fatal(
+            f"fill_cache: input {input.shape} for user {user} does not fit the cache {cache.shape}",
+            hint="[1, heads, length, width] with the heads and width of the cache, and a user that it has",
+        )
     stop = start + input.shape[-2]
     if not 0 <= start <= stop <= length:
-        raise fatal(f"fill_cache: positions {start} to {stop} are outside of the cache's {length}")
+        raise fatal(
+            f"fill_cache: positions {start} to {stop} are outside of the cache's {length}",
+            hint=f"update_idx plus the length of the input is at most {length}",
+        )
 
     def write(row: Array, new: Array) -> None:
         row[user, :, start:stop] = new.reshape(heads, -1, depth)
@@ -85,10 +91,14 @@ def _update(cache: Tensor, input: Tensor, position: int, offset: int) -> Tensor:
     users, heads, length, depth = cache.shape
     if input.shape[-3] != heads or input.shape[-1] != depth or input.shape[-2] < offset + users:
         raise fatal(
-            f"update_cache: input {input.shape} does not fit the cache {cache.shape} (expected [1, H, B, D])"
+            f"update_cache: input {input.shape} does not fit the cache {cache.shape} (expected [1, H, B, D])",
+            hint="ttnn.permute puts the users third",
         )
     if not 0 <= position < length:
-        raise fatal(f"update_cache: position {position} is outside of the cache's {length}")
+        raise fatal(
+            f"update_cache: position {position} is outside of the cache's {length}",
+            hint=f"update_idx is 0 to {length - 1}",
+        )
 
     def write(row: Array, new: Array) -> None:
         row[:, :, position] = new.reshape(heads, -1, depth)[:, offset : offset + users].transpose(1, 0, 2)
@@ -144,7 +154,10 @@ def paged_update_cache(
     copies lie once on each core. Raises RuntimeError when those do not fit.
     """
     if bool(update_idxs) == (update_idxs_tensor is not None):
-        raise fatal("paged_update_cache needs one of update_idxs and update_idxs_tensor")
+        raise fatal(
+            "paged_update_cache needs one of update_idxs and update_idxs_tensor",
+            hint="update_idxs=[…] of one position for each user",
+        )
     given = {"positions": update_idxs_tensor, "pages": page_table}
     named = {name: tensor for name, tensor in given.items() if tensor is not None}
     if page_table is None and (block_size or num_kv_heads):
@@ -268,7 +281,7 @@ def plus_one(
     """One added to every element of an integer tensor, in place; negative entries stay if asked for. Returns the tensor."""
     on_device(input_tensor, kind="plus one")
     if is_float(input_tensor.dtype):
-        raise fatal(f"plus_one counts in integers, got {input_tensor.dtype}")
+        raise fatal(f"plus_one counts in integers, got {input_tensor.dtype}", hint=as_type("tensor", "int32"))
 
     def counted(stack: Array) -> Array:
         signed = stack.view(np.int32) if stack.dtype == np.uint32 else stack

@@ -126,16 +126,23 @@ def check_heads(q: int, k: Tensor, v: Tensor, heads: int | None = None) -> None:
     `heads`: theirs, where a call sees others than the tensors have.
     """
     if tuple(k.shape)[:-1] != tuple(v.shape)[:-1]:
-        raise fatal(f"K and V must have the same shape, got {k.shape} and {v.shape}")
+        raise fatal(
+            f"K and V must have the same shape, got {k.shape} and {v.shape}",
+            hint="give both the same heads, length and width",
+        )
     own = heads or k.shape[1]
     if own == 0 or q < own:
         raise fatal(
             "Q num_heads must be >= K num_heads and divisible by K num_heads, and K num_heads must be greater than 0. "
             f"Got Q: {q}, K: {own}",
             "nkv > 0 && nqh >= nkv && nqh % nkv == 0",
+            hint="a number of key heads that divides the query heads",
         )
     if q % own:
-        raise fatal(f"Q num_heads must be divisible by K num_heads. Q: {q}, K: {own}")
+        raise fatal(
+            f"Q num_heads must be divisible by K num_heads. Q: {q}, K: {own}",
+            hint="a number of key heads that divides the query heads",
+        )
 
 
 def check_chunks(program_config: object) -> None:
@@ -146,6 +153,7 @@ def check_chunks(program_config: object) -> None:
             raise fatal(
                 f"{word} must be a positive multiple of TILE_SIZE. Got {word}: {size}, TILE_SIZE: {TILE_SIZE}",
                 f"{word} > 0 && {word} % tt::constants::TILE_WIDTH == 0",
+                hint=f"{word}={TILE_SIZE} or a multiple of it",
             )
 
 
@@ -184,13 +192,17 @@ def scaled_dot_product_attention(
     check_chunks(program_config)
     windows = cu_window_seqlens is not None
     if is_causal and attn_mask is not None:
-        raise fatal("attn_mask must not be provided when is_causal is true")
+        raise fatal(
+            "attn_mask must not be provided when is_causal is true",
+            hint="is_causal=False, or leave attn_mask out",
+        )
     queries, keys = input_tensor_q.shape[2], input_tensor_k.shape[2]
     triangle = None
     if is_causal and not windows:
         if queries != keys:
             raise fatal(
-                f"Causal SDPA requires Q and K to have the same sequence length. Got Q: {queries}, K: {keys}"
+                f"Causal SDPA requires Q and K to have the same sequence length. Got Q: {queries}, K: {keys}",
+                hint="is_causal=False with a mask, or ttnn.transformer.chunked_scaled_dot_product_attention for a later part of a sequence",
             )
         triangle = causal_mask(queries, keys, sliding_window_size)
     elif sliding_window_size and not windows:

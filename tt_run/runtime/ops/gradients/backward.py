@@ -75,7 +75,10 @@ def _zero(name: str, extra: str = "") -> Row:
 
 def _check_rounding(rounding_mode: str | None) -> None:
     if rounding_mode not in (None, "trunc", "floor"):
-        raise fatal(f"Incorrect rounding mode (expected None, 'trunc', or 'floor'), got {rounding_mode!r}")
+        raise fatal(
+            f"Incorrect rounding mode (expected None, 'trunc', or 'floor'), got {rounding_mode!r}",
+            hint="rounding_mode='floor', 'trunc' or None",
+        )
 
 
 def _divided(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
@@ -115,7 +118,10 @@ def _gelu(gradient: Any, x: Any, variant: Any = None) -> Any:
 
 def _bias_gelu(gradient: Any, x: Any, bias: Any, variant: Any = None, approximate: str | None = None) -> Any:
     if approximate not in (None, "none", "tanh"):
-        raise fatal(f"Incorrect approximation type (expected 'none', 'tanh'), got {approximate!r}")
+        raise fatal(
+            f"Incorrect approximation type (expected 'none', 'tanh'), got {approximate!r}",
+            hint="approximate='tanh' or 'none'",
+        )
     form = approximate or ("tanh" if getattr(variant, "name", "") == "Tanh" else "none")
 
     def forward(value: Any, added: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, put_on_device
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.activations import activation as activation_of
 from tt_run.runtime.kernels.elementwise import finish
@@ -203,7 +203,8 @@ def conv_transpose2d(
     )  # fmt: skip
     if min(out) < 1:
         raise fatal(
-            f"the result would be {out[0]} x {out[1]}: padding {tuple(padding)} takes more than there is"
+            f"the result would be {out[0]} x {out[1]}: padding {tuple(padding)} takes more than there is",
+            hint="less padding, a smaller kernel or dilation, or a larger image",
         )
 
     def forward(x: Any, w: Any, b: Any) -> Any:
@@ -269,13 +270,15 @@ def conv3d(
             )
     where = input_tensor.device() or device
     if where is None:
-        raise fatal("conv3d needs its input on a device")
+        raise fatal("conv3d needs its input on a device", hint=put_on_device("tensor"))
     kernel, steps, spread, (t, h, w) = (
         tuple(map(int, v)) for v in (kernel_size, stride, dilation, padding)
     )  # fmt: skip
     channels = input_tensor.shape[-1]
     if padding_mode not in ("zeros", "replicate"):
-        raise fatal(f"padding_mode must be zeros or replicate, got {padding_mode}")
+        raise fatal(
+            f"padding_mode must be zeros or replicate, got {padding_mode}", hint="padding_mode='zeros'"
+        )
     mode = "constant" if padding_mode == "zeros" else "replicate"
     settings = config if config is not None else Conv3dConfig()
     rows = video_filters.Rows(
@@ -338,7 +341,10 @@ def _computed(
     given = [images, weights, *([bias] if bias is not None else [])]
     target = dtype or images.dtype
     if layout is Layout.ROW_MAJOR and target is DataType.BFLOAT8_B:
-        raise fatal("Conv output can't be in Row Major if output dtype is BFloat8_B.")
+        raise fatal(
+            "Conv output can't be in Row Major if output dtype is BFloat8_B.",
+            hint="output_layout=ttnn.TILE_LAYOUT, or dtype=ttnn.bfloat16",
+        )
 
     def on_stacks(*stacks: Array) -> tuple[Array, ...]:
         def each(x: Any, w: Any, b: Any = None) -> Any:

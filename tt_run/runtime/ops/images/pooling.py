@@ -273,7 +273,10 @@ def upsample(
     if mode not in ("nearest", "bilinear"):
         raise fatal("mode must be 'nearest' or 'bilinear'", hint=f"ttnn.upsample has no mode {mode!r}")
     if len(input_tensor.shape) != 4:
-        raise fatal(f"upsample takes images (N, H, W, C), got shape {list(input_tensor.shape)}")
+        raise fatal(
+            f"upsample takes images (N, H, W, C), got shape {list(input_tensor.shape)}",
+            hint="ttnn.reshape(tensor, (N, H, W, C))",
+        )
     if input_tensor.padded_shape != input_tensor.shape:
         raise fatal(
             "Tiled input must be tile-aligned (no padding difference)",
@@ -315,7 +318,10 @@ def fold(
         )
     words = [int(v) for v in padding]
     if len(words) not in (2, 4, 6):
-        raise fatal(f"fold: padding needs two, four or six numbers, got {words}")
+        raise fatal(
+            f"fold: padding needs two, four or six numbers, got {words}",
+            hint="padding=[top, bottom, left, right]",
+        )
     top, bottom, left, right = words[:4] if len(words) > 2 else (words[0], words[0], words[1], words[1])
     front, back = words[4:] if len(words) == 6 else (0, 0)
     turned = use_transpose_as_fold
@@ -328,7 +334,8 @@ def fold(
         for word, size, step in (("H", height, stride_h), ("W", width, stride_w)):
             if size % step:
                 raise fatal(
-                    f"Fold: logical {word} ({size}) must be divisible by stride_{word.lower()} ({step})."
+                    f"Fold: logical {word} ({size}) must be divisible by stride_{word.lower()} ({step}).",
+                    hint=f"ttnn.pad the {word.lower()} to a multiple of {step}",
                 )
         rows, columns = height // stride_h, width // stride_w
         blocks = x.reshape(batch, rows, stride_h, columns, stride_w, channels).permute(0, 1, 3, 2, 4, 5)
@@ -370,7 +377,8 @@ def grid_sample(
     if input_tensor.shape[-1] % TILE_SIZE:
         raise fatal(
             f"Input tensor last dimension must be divisible by TILE_WIDTH ({TILE_SIZE}), but got {input_tensor.shape[-1]} "
-            f"in padded shape {input_tensor.padded_shape}"
+            f"in padded shape {input_tensor.padded_shape}",
+            hint=f"ttnn.pad the channels to a multiple of {TILE_SIZE}",
         )
     if use_precomputed_grid and grid.dtype is not DataType.BFLOAT16:
         raise fatal(

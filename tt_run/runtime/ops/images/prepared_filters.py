@@ -64,7 +64,10 @@ def one_row(stack: Array) -> Array:
 def bias_row(bias: Tensor, device: MeshDevice, config: Conv2dConfig, channels: int) -> Tensor:
     """A bias as a row of tiles on the device."""
     if int(np.prod(tuple(bias.shape))) != channels:
-        raise fatal(f"a bias of shape {list(bias.shape)} does not have {channels} elements")
+        raise fatal(
+            f"a bias of shape {list(bias.shape)} does not have {channels} elements",
+            hint=f"a bias of shape [1, 1, 1, {channels}]",
+        )
     return laid_out(bias, device, config.weights_dtype or bias.dtype, one_row)
 
 
@@ -127,7 +130,10 @@ def prepare_conv_weights(
 ) -> Tensor:
     """Filters as `conv2d` keeps them: the matrix `(1, 1, kh*kw*in / groups, out)` in tiles on the device."""
     if weights_format != "OIHW":
-        raise fatal(f"weights_format must be OIHW, got {weights_format}")
+        raise fatal(
+            f"weights_format must be OIHW, got {weights_format}",
+            hint="ttnn.permute or torch.permute the weights to (out, in, height, width)",
+        )
     kernel, config = pair("kernel_size", kernel_size), conv_config or Conv2dConfig()
     check_convolution(pair("stride", stride), groups, config)
     shape = (out_channels, in_channels // groups, *kernel)
@@ -189,7 +195,10 @@ def prepare_conv_transpose2d_weights(
 ) -> Tensor:
     """Filters as `conv_transpose2d` keeps them: the matrix `(1, 1, kh*kw*out / groups, in)` in tiles on the device."""
     if weights_format != "IOHW":
-        raise fatal(f"weights_format must be IOHW, got {weights_format}")
+        raise fatal(
+            f"weights_format must be IOHW, got {weights_format}",
+            hint="ttnn.permute or torch.permute the weights to (in, out, height, width)",
+        )
     kernel, config = pair("kernel_size", kernel_size), conv_config or Conv2dConfig()
     check_convolution(pair("stride", stride), groups, config)
     shape = (in_channels, out_channels // groups, *kernel)

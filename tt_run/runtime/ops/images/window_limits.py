@@ -12,13 +12,18 @@ def check_pool(kernel: Pair, steps: Pair, sides: Borders) -> None:
     """Raises RuntimeError for windows and steps of zero, and for borders wider than half a window."""
     if min(kernel) < 1:
         raise fatal(
-            f"Pool2D: Kernel size must be greater than 0 in both dimensions, got ({kernel[0]}, {kernel[1]})"
+            f"Pool2D: Kernel size must be greater than 0 in both dimensions, got ({kernel[0]}, {kernel[1]})",
+            hint="kernel_size=[1, 1] or more",
         )
     if min(steps) < 1:
-        raise fatal(f"Pool2D: stride must be greater than 0, got ({steps[0]}, {steps[1]})")
+        raise fatal(
+            f"Pool2D: stride must be greater than 0, got ({steps[0]}, {steps[1]})",
+            hint="stride=[1, 1] or more",
+        )
     if max(sides.top, sides.bottom) > kernel[0] // 2 or max(sides.left, sides.right) > kernel[1] // 2:
         raise fatal(
-            f"Pool2D: Padding {tuple(sides)} should not exceed half of kernel size ({kernel[0]}, {kernel[1]})"
+            f"Pool2D: Padding {tuple(sides)} should not exceed half of kernel size ({kernel[0]}, {kernel[1]})",
+            hint=f"at most {[k // 2 for k in kernel]} on each side; ttnn.pad pads more",
         )
 
 
@@ -26,19 +31,30 @@ def check_convolution(steps: Pair, groups: int, config: Conv2dConfig) -> None:
     """Raises RuntimeError for steps, groups and divisors of zero, and for blocks that are not whole tiles."""
     if min(steps) < 1:
         raise fatal(
-            f"stride must be greater than 0, got ({steps[0]}, {steps[1]})", "stride[0] > 0 && stride[1] > 0"
+            f"stride must be greater than 0, got ({steps[0]}, {steps[1]})",
+            "stride[0] > 0 && stride[1] > 0",
+            hint="stride=[1, 1] or more",
         )
     if groups < 1:
-        raise fatal("groups must be greater than 0", "groups > 0")
+        raise fatal("groups must be greater than 0", "groups > 0", hint="groups=1 or more")
     if config.act_block_w_div < 1:
-        raise fatal("Config Error: act_block_w_div must be greater than 0.", "act_block_w_div > 0")
+        raise fatal(
+            "Config Error: act_block_w_div must be greater than 0.",
+            "act_block_w_div > 0",
+            hint="act_block_w_div=1",
+        )
     if config.act_block_h_override % TILE_SIZE:
         raise fatal(
             f"Config Error: act_block_h_override ({config.act_block_h_override}) must be a multiple of {TILE_SIZE} (tile height).",
             "act_block_h_override % TILE_HEIGHT == 0",
+            hint=f"act_block_h_override={TILE_SIZE} or a multiple of it; 0 chooses",
         )
     if config.override_sharding_config and config.core_grid is None:
-        raise fatal("Core grid must be provided when overriding sharding config", "core_grid.has_value()")
+        raise fatal(
+            "Core grid must be provided when overriding sharding config",
+            "core_grid.has_value()",
+            hint="core_grid=ttnn.CoreRangeSet(…), or override_sharding_config=False",
+        )
 
 
 def check_adaptive(image: Pair, out: Pair) -> None:

@@ -37,7 +37,7 @@ def pair(name: str, value: int | Sequence[int]) -> Pair:
     """A height and a width, from a pair or one number for both. Raises RuntimeError for anything else."""
     words = (value, value) if isinstance(value, int) else tuple(int(v) for v in value)
     if len(words) != 2:
-        raise fatal(f"{name} needs two numbers, got {list(words)}")
+        raise fatal(f"{name} needs two numbers, got {list(words)}", hint=f"{name}=[height, width]")
     return words[0], words[1]
 
 
@@ -48,7 +48,10 @@ def borders(value: int | Sequence[int]) -> Borders:
         return Borders(words[0], words[0], words[1], words[1])
     if len(words) == 4:
         return Borders(*words)
-    raise fatal(f"padding needs two or four numbers, got {words}")
+    raise fatal(
+        f"padding needs two or four numbers, got {words}",
+        hint="padding=[height, width] or [top, bottom, left, right]",
+    )
 
 
 def to_planes(x: Any, batch: int, height: int, width: int, channels: int) -> Any:
@@ -58,6 +61,7 @@ def to_planes(x: Any, batch: int, height: int, width: int, channels: int) -> Any
         raise fatal(
             f"an input of shape {list(x.shape)} does not hold {batch} images of {height}x{width} with {channels} channels",
             "input volume == batch_size * input_height * input_width * channels",
+            hint="ttnn.reshape(tensor, (1, 1, N * H * W, C)), with the numbers of the call",
         )
     return x.reshape(batch, height, width, held)[..., :channels].permute(0, 3, 1, 2)
 

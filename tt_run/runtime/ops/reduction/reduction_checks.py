@@ -273,7 +273,7 @@ def check_topk(
     if not 0 < k <= size:
         raise fatal(
             f"K cannot be larger than the dimension size! K={k}, dimension size={size}",
-            hint=f"dimension {dim}",
+            hint=f"k=1 to {size}, the length of dimension {dim}",
         )
     _topk_outputs(outputs, Shape(k if d == dim % max(rank, 1) else n for d, n in enumerate(shape)))
     memory = memory_config or tensor.memory_config()
