@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import itertools
 import textwrap
 from collections.abc import Iterator
 from typing import Any
@@ -57,6 +58,7 @@ def arguments_of(name: str) -> type[Any] | None:
 
 
 def _command(name: str) -> Iterator[str]:
+    from tt_run.cli.command_line import CommandLine
     from tt_run.cli.commands import COMMANDS
 
     kind = arguments_of(name)
@@ -65,7 +67,9 @@ def _command(name: str) -> Iterator[str]:
         return
     yield from ("```text", kind.usage, "```", "")
     yield from paragraphs(kind.__doc__ or "")
-    yield from _groups(kind, "####", heading=False)
+    launch = {option.key for option in CommandLine.options()}
+    if not launch <= {option.key for option in kind.options()}:  # those of a launch stand above
+        yield from _groups(kind)
 
 
 def paragraphs(text: str) -> list[str]:
@@ -73,25 +77,27 @@ def paragraphs(text: str) -> list[str]:
     lines: list[str] = []
     for part in inspect.cleandoc(text).split("\n\n"):
         rows = part.split("\n")
-        if all(row.startswith(("  ", "\t")) for row in rows):
-            lines += ["```text", *textwrap.dedent(part).split("\n"), "```", ""]
-        elif rows[1:] and all(row.startswith("  ") for row in rows[1:]):
-            lines += [rows[0], "", "```text", *textwrap.dedent("\n".join(rows[1:])).split("\n"), "```", ""]
-        else:
-            lines += [*rows, ""]
+        plain = list(itertools.takewhile(lambda row: not row.startswith(("  ", "\t")), rows))
+        block = rows[len(plain) :]
+        if not all(row.startswith(("  ", "\t")) for row in block):
+            plain, block = rows, []
+        if plain:
+            lines += [*plain, ""]
+        if block:
+            lines += ["```text", *textwrap.dedent("\n".join(block)).split("\n"), "```", ""]
     return lines
 
 
-def _groups(kind: type[Any], level: str, heading: bool = True) -> Iterator[str]:
+def _groups(kind: type[Any], level: str = "") -> Iterator[str]:
+    """The options as tables, one below a heading for each group; without a level as one table."""
     group = None
     for option in kind.options():
-        if option.group != group:
-            group = option.group
-            yield ""
-            if heading:
-                yield from (f"{level} {group}", "")
+        if group is None or (level and option.group != group):
+            if level:
+                yield from ("", f"{level} {option.group}", "")
             yield from ("| option | meaning |", "| --- | --- |")
-        yield f"| {spelling(option)} | {cell(option.help)}{' *Emulated.*' if option.variable else ''} |"
+        group = option.group
+        yield f"| {spelling(option)} | {cell(option.help)}{' *Emulated.*' if option.needs == 'emulate' else ''} |"
 
 
 def spelling(option: Any) -> str:

@@ -190,6 +190,9 @@ def _misspelt(op: str) -> str:
     }
     for stub in shims.rglob("*.pyi"):
         known |= set(re.findall(r"^\s*(?:def |class )?(\w+)", stub.read_text(encoding="utf-8"), re.MULTILINE))
+    known = {
+        name for name in known if not name.startswith("ttnn_")
+    }  # other names of operations, which go by their own
     near = [] if op in known else difflib.get_close_matches(op, known, 1, 0.8)
     return f"no operation is called {op}: did you mean op={near[0]}?" if near else ""
 

@@ -16,9 +16,10 @@ from tt_run.errors import UsageError
 class Completion(Arguments):
     """Print the completion script of a shell: bash, zsh or fish.
 
-    bash:  tt-run completion bash > ~/.local/share/bash-completion/completions/tt-run
-    zsh:   tt-run completion zsh > "${fpath[1]}/_tt-run"
-    fish:  tt-run completion fish > ~/.config/fish/completions/tt-run.fish
+    To have it in every new shell:
+      bash:  tt-run completion bash > ~/.local/share/bash-completion/completions/tt-run
+      zsh:   tt-run completion zsh > "${fpath[1]}/_tt-run"
+      fish:  tt-run completion fish > ~/.config/fish/completions/tt-run.fish
     """
 
     __slots__ = ()

@@ -234,8 +234,10 @@ def text_of(found: Comparison) -> str:
         )
     lines += found.notes
     if found.difference is None:
-        unit = "calls" if found.alike else "collectives"
-        lines.append(f"No difference: {found.calls} {unit} {where} with the same values.")
+        unit = "call" if found.alike else "collective"
+        lines.append(
+            f"No difference: {found.calls} {unit}{'s' * (found.calls != 1)} {where} with the same values."
+        )
         return "\n".join(lines)
     return "\n".join([*lines, *_told(found.difference, found.sides)])
 
