@@ -61,7 +61,7 @@ base = Llama(
 )  # fmt: skip
 print(f"every one of {ttml.common.utils.parameter_count(base):,} parameters:")
 fit(base, "+", 120, 5e-3)
-peft = LoraConfig(rank=4, alpha=8.0, target_modules=["q_linear", "kv_linear", "w1", "w2", "w3"])
+peft = LoraConfig(rank=4, alpha=8.0, target_modules=["qkv_linear", "w_gate_up", "w2"])
 frozen = {name: tensor.to_numpy().copy() for name, tensor in base.parameters().items()}
 adapted = fit(base, "-", 120, 2e-2, peft_config=peft)
 trained = [t for t in adapted.parameters().values() if t.get_requires_grad()]

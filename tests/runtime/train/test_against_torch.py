@@ -117,8 +117,8 @@ def attention_of(torch: Any, p: dict[str, Any], x: Any) -> Any:
     def layer(name: str, u: Any) -> Any:
         return torch.nn.functional.linear(u, p[f"{name}/weight"][0, 0], flat(p[f"{name}/bias"]))
 
-    k, v = layer("kv_linear", x[:, 0]).chunk(2, -1)
-    mixed = references.attention(torch, layer("q_linear", x[:, 0]), k, v, 4, 2, turn)
+    q, k, v = layer("qkv_linear", x[:, 0]).split((WIDTH, WIDTH // 2, WIDTH // 2), -1)
+    mixed = references.attention(torch, q, k, v, 4, 2, turn)
     return layer("out_linear", mixed)[:, None]
 
 

@@ -75,7 +75,10 @@ PUBLISHED = {
     "ttml.models.autograd_ops": "SequencePrefixSlice ConcatLastDim",
     "ttml.models.llama.autograd_ops": "ConcatLastDim SliceLastDim",
     "ttml.models.llama.hf_exporter": "save_to_hf_format",
-    "ttml.models.llama.safetensors_loader": "load_from_safetensors",
+    "ttml.models.llama.safetensors_loader": """
+        load_from_safetensors ROW_DIM COL_DIM _TIED_NAMES _assemble _canonical _check_coverage _check_sources _pad_to _require_shape _rules
+        _sharded_dim _to_bf16_4d _unpermute_proj_rows
+    """,
     "ttml.testing": "TP_AXIS_SIZE bf16_spacing ulp_error assert_within_ulp mesh_composer read_mesh_tensor device_mesh",
     "ttml.parallel": "SEQUENCE_DIM TPStrategy is_sequence_parallel",
     "ttml.common.config": """

@@ -45,14 +45,20 @@ from tt_run.runtime.train.sharded_parameters import whole_parameter
 from tt_run.runtime.train.tensor import Tensor
 
 PLAN = {
-    r".*\.(q_linear|kv_linear|w1|w3|q_proj|k_proj|v_proj|gate_proj|up_proj)": ColwiseParallel(),
+    r".*\.(qkv_linear|w_gate_up|q_proj|k_proj|v_proj|gate_proj|up_proj)": ColwiseParallel(),
     r".*\.(out_linear|w2|o_proj|down_proj)": RowwiseParallel(),
     "fc|lm_head": ColwiseParallel(gather_output=True),
 }
 POLICY = {
-    r".*\.(q_linear|kv_linear|w1|w3)\.weight": Layout(placements=(Replicate(), Shard(-2))),
-    r".*\.(q_linear|kv_linear)\.bias": Layout(2, {1: Shard(-1)}),
+    r".*\.(qkv_linear|w_gate_up)\.weight": Layout(placements=(Replicate(), Shard(-2))),
+    r".*\.qkv_linear\.bias": Layout(2, {1: Shard(-1)}),
     r".*\.(out_linear|w2)\.weight": Layout(2, {1: Shard(-1)}),
+}
+
+
+OLDER = {
+    r".*\.(q_linear|kv_linear|w1|w3)": ColwiseParallel(),
+    r".*\.(out_linear|w2)": RowwiseParallel(),
 }
 
 
@@ -95,6 +101,7 @@ def trained(opened: Any, make: Callable[[], Any], shape: tuple[int, int], cut: C
         (llama, (1, 2), lambda model, device: parallelize_module(model, device, {**PLAN}, tp_axis=1)),
         (qwen3, (2, 2), lambda model, device: parallelize_module(model, device, {**PLAN}, tp_axis=1)),
         (llama, (2, 2), lambda model, device: distribute_module(model, device, POLICY)),
+        (llama, (1, 2), lambda model, device: parallelize_module(model, device, OLDER, tp_axis=1)),
     ],
 )
 def test_a_model_that_is_cut_learns_as_it_did(opened: Any, make: Any, shape: Any, cut: Any) -> None:
@@ -117,12 +124,12 @@ def test_what_a_plan_cuts(opened: Any) -> None:
     runtime = get_runtime()
     assert isinstance(runtime, MeshRuntime) and (runtime.tp_axis, runtime.mesh_shape) == (1, (1, 2))
     parameters = model.parameters()
-    for name, placement in (("q_linear/weight", Shard(-2)), ("q_linear/bias", Shard(-1)), ("out_linear/weight", Shard(-1)), ("out_linear/bias", Replicate())):  # fmt: skip
+    for name, placement in (("qkv_linear/weight", Shard(-2)), ("qkv_linear/bias", Shard(-1)), ("out_linear/weight", Shard(-1)), ("out_linear/bias", Replicate())):  # fmt: skip
         assert get_layout(parameters[f"Llama/blocks/0/attention/{name}"]).placements == (
             Replicate(),
             placement,
         )
-    assert model.blocks[0].attention.num_heads == 2 and parameters["Llama/blocks/0/attention/q_linear/weight"].shape() == [1, 1, 32, 64]  # fmt: skip
+    assert model.blocks[0].attention.num_heads == 2 and parameters["Llama/blocks/0/attention/qkv_linear/weight"].shape() == [1, 1, 64, 64]  # fmt: skip
     set_runtime(None)
     sync_gradients(model)  # no axis is said to carry data
     assert get_runtime() is None
@@ -174,9 +181,9 @@ def test_layouts_are_values(opened: Any) -> None:
     ("plan", "said"),
     [
         ({"blocks.0.mlp.w9": ColwiseParallel()}, r"'blocks.0.mlp.w9' names no linear layer; it has .*blocks.0"),
-        ({r".*\.q_linear": ColwiseParallel()}, "cuts all layers of 'blocks.0.attention' or none"),
-        ({r".*\.w1": ColwiseParallel()}, r"blocks.0.mlp.w1.weight: \[1, 1, 30, 64\] does not divide over 4 devices"),
-        ({r".*\.(q_linear|kv_linear)": ColwiseParallel(), r".*\.out_linear": RowwiseParallel()}, r"blocks.0.attention: num_groups \(2\) must be divisible by the 4 devices"),
+        ({r".*\.qkv_linear": ColwiseParallel()}, "cuts all layers of 'blocks.0.attention' or none"),
+        ({r".*\.w_gate_up": ColwiseParallel()}, r"blocks.0.mlp.w_gate_up.weight: \[1, 1, 60, 64\] does not divide over 4 devices"),
+        ({r".*\.qkv_linear": ColwiseParallel(), r".*\.out_linear": RowwiseParallel()}, r"blocks.0.attention: num_groups \(2\) must be divisible by the 4 devices"),
     ],
 )  # fmt: skip
 def test_plans_that_do_not_fit(opened: Any, plan: dict[str, Any], said: str) -> None:
@@ -198,7 +205,7 @@ def test_policies_that_do_not_fit(opened: Any) -> None:
     for policy, said in (
         ({"fc.weight": Layout(2, {0: Shard(0)})}, r"'fc.weight' is Layout.*help: Shard\(-2\) or Shard\(-1\)"),
         ({"fc.weight": Layout(2)}, "over one axis of the mesh"),
-        ({"fc.weight": Layout(2, {0: Shard(-2)}), "blocks.0.mlp.w1.weight": Layout(2, {1: Shard(-2)})}, r"axes \[0, 1\]"),
+        ({"fc.weight": Layout(2, {0: Shard(-2)}), "blocks.0.mlp.w_gate_up.weight": Layout(2, {1: Shard(-2)})}, r"axes \[0, 1\]"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=said):
             distribute_module(model, device, policy)

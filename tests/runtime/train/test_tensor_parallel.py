@@ -28,7 +28,7 @@ from tt_run.runtime.train.tensor_parallel import EmbeddingPlacement, TPStrategy,
 ENTRIES, LENGTH = 64, 64
 SIZES: dict[str, Any] = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 1, "vocab_size": ENTRIES, "max_position_embeddings": LENGTH, "attention_bias": True}  # fmt: skip
 CUT: dict[str, Any] = {"embedding_placement": EmbeddingPlacement.VocabParallel}
-LORA = LoraConfig(rank=4, target_modules=["q_linear", "out_linear", "w1", "w2"], trainable_modules=["_norm"])
+LORA = LoraConfig(rank=4, target_modules=["qkv_linear", "out_linear", "w_gate_up", "w2"], trainable_modules=["_norm"])
 
 
 def trained(context: Any, adapted: bool, **changes: Any) -> tuple[list[float], dict[str, np.ndarray]]:
@@ -160,9 +160,9 @@ def test_adapters_of_cut_layers_are_cut_with_them(opened_mesh: Any) -> None:  # 
     opened_mesh((1, 2), ("dp", "tp"))
     model = LoraModel(DecoderLlama(LlamaConfig(**SIZES, tp_strategy=TPStrategy.TENSOR)), LORA)
     block: Any = model.model.blocks[0]  # type: ignore[attr-defined]
-    query, out = block.attention.q_linear, block.attention.out_linear
+    query, out = block.attention.qkv_linear, block.attention.out_linear
     assert isinstance(query, ParallelLoraLinear) and isinstance(out, ParallelLoraLinear)
-    assert [t.tensor.shape() for t in (query.lora_A, query.lora_B)] == [[1, 1, 4, 64], [1, 1, 32, 4]]
+    assert [t.tensor.shape() for t in (query.lora_A, query.lora_B)] == [[1, 1, 4, 64], [1, 1, 64, 4]]
     assert [t.tensor.shape() for t in (out.lora_A, out.lora_B)] == [[1, 1, 4, 32], [1, 1, 64, 4]]
 
 

@@ -12,7 +12,7 @@ import os
 import pickle
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +22,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.modules.base import NamedParameters
+from tt_run.runtime.train.modules.joint import concatenated, joints_of
 from tt_run.runtime.train.named_files import named
 from tt_run.runtime.train.sharded_parameters import restore_parameter, whole_shape
 from tt_run.runtime.train.sharding import ReplicaMismatchError, Sharding
@@ -231,15 +232,17 @@ def _fill(
     parameters: Mapping[str, Tensor], outline: Mapping[str, Any], arrays: _Records, shown: bool
 ) -> dict[str, tuple[int, ...]]:
     """Put the parameters back; gives their whole shapes."""
-    missing, extra = sorted(set(parameters) - set(outline)), sorted(set(outline) - set(parameters))
+    joints = joints_of(outline, parameters)
+    saved = {joints.get(name, name) for name in outline}
+    missing, extra = sorted(set(parameters) - saved), sorted(saved - set(parameters))
     if missing or extra:
         raise RuntimeError(
             f"checkpoint restore mismatch: {len(missing)} param(s) left at init ({missing[:3]}), "
             f"{len(extra)} checkpoint param(s) ignored ({extra[:3]}); help: load it into a model of the same configuration"
         )
     shapes = {}
-    for name in _progress(list(outline), "Loading model", shown):
-        tensor, array = parameters[name], arrays.next()
+    for name, array in _joined(_progress(list(outline), "Loading model", shown), joints, arrays):
+        tensor = parameters[name]
         tensor.set_value(_placed(tensor, array, ("model",), name).get_value(PreferredPrecision.FULL))
         shapes[name] = array.shape
     return shapes
@@ -253,14 +256,28 @@ def _state(
     if _TENSORS not in node:
         return {key: _state(below, live[key], arrays, (*above, key), shapes) for key, below in node.items()}
     found = NamedParameters()
-    for name in node[_TENSORS]:
-        array = arrays.next()
+    for name, array in _joined(node[_TENSORS], joints_of(node[_TENSORS], live), arrays):
         if (shape := shapes.get(name, array.shape)) != array.shape:
             raise CheckpointShapeError(
                 f"checkpointing: {_label(above, name)} record has shape {array.shape}, model[{name}] in the same file has {shape}"
             )
         found[name] = _placed(live[name], array, above, name)
     return found
+
+
+def _joined(names: Iterable[str], joints: Mapping[str, str], arrays: _Records) -> Iterator[tuple[str, Array]]:
+    """The arrays by name; parts of what is one parameter now as that one, when all of them are read."""
+    held: dict[str, dict[str, Array]] = {}
+    for name in names:
+        array, joint = arrays.next(), joints.get(name)
+        if joint is None:
+            yield name, array
+            continue
+        parts = held.setdefault(joint, {})
+        parts[name] = array
+        wanted = [part for part, whole in joints.items() if whole == joint]
+        if len(parts) == len(wanted):
+            yield joint, concatenated(joint, [parts[part] for part in wanted])
 
 
 def _placed(live: Tensor, array: Array, above: tuple[str, ...], name: str) -> Tensor:

@@ -137,15 +137,17 @@ def distribute_tensor(
     layout: Layout,
     requires_grad: bool | None = None,
     *,
-    sections: int = 1,
+    sections: tuple[int, ...] = (1,),
 ) -> Tensor:
     """A tensor of the same numbers and element type in another layout; `requires_grad` None keeps what it has. Collective over the mesh's ranks.
 
-    Of a dimension that holds `sections` side by side each device gets its part of every one.
+    Of a dimension that holds `sections` side by side, of such sizes to one another, each device gets its part of every one.
     """
     rank, array = len(tensor.shape()), whole_parameter(tensor)
     cut = [(axis, p.dim % rank) for axis, p in enumerate(layout.placements) if isinstance(p, Shard)]
-    joint = Joint(cut[0][1], sections, int(mesh_device.shape[cut[0][0]])) if cut and sections > 1 else None
+    joint = (
+        Joint(cut[0][1], sections, int(mesh_device.shape[cut[0][0]])) if cut and len(sections) > 1 else None
+    )
     if joint is not None:
         array = joint.dealt(array)
     made = Tensor.from_numpy(array, new_type=tensor.dtype(), mapper=layout.build_mapper(mesh_device, rank))

@@ -16,9 +16,10 @@ from tt_run.runtime.train.axis_placement import is_replicated
 from tt_run.runtime.train.distributed import synchronize_gradients
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.layouts import Layout, Shard, distribute_tensor
-from tt_run.runtime.train.models.decoders.llama import GroupedQueryAttention
+from tt_run.runtime.train.models.decoders.llama import GroupedQueryAttention, LlamaMLP
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3Attention
 from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
+from tt_run.runtime.train.modules.joint import joint_names
 from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.ops import binary, distributed
 from tt_run.runtime.train.ops.distributed import GradOutputType
@@ -117,7 +118,8 @@ def parallelize_module(
 ) -> AbstractModuleBase:
     """Cut the linear layers that a plan names over an axis; changes and returns the module. Make the optimizer afterwards.
 
-    Names are dotted and relative to the module, `blocks.0.mlp.w1`; a key of the plan is a name or a regular expression for whole names. Attention
+    Names are dotted and relative to the module, `blocks.0.mlp.w2`; a key of the plan is a name or a regular expression for whole names; a Llama's `q_linear` or `w1` means
+    the joint layer that holds it. Attention
     of a Llama or a Qwen3 whose layers are cut has its heads dealt to the devices. Raises ValueError for features and heads that do not divide
     and for a key that names no linear layer, NotImplementedError for `cp_axis`.
     """
@@ -139,10 +141,10 @@ def parallelize_module(
             f"parallelize_module: {missing[0]!r} names no linear layer; it has {', '.join(name for name, _ in layers[:6])}, …"
         )
     for name, found, style in chosen.values():
-        _check(name, found, style, mesh_device, tp_axis)
+        _check(name, found, style, mesh_device, tp_axis, _halves(module, found))
     sections = _deal_heads(module, set(chosen), size, tp_axis)
     for _, found, style in chosen.values():
-        _cut(found, style, mesh_device, tp_axis, sections.get(id(found), 1))
+        _cut(found, style, mesh_device, tp_axis, sections.get(id(found), (1,)))
     set_runtime(MeshRuntime(mesh_device, tp_axis=tp_axis))
     return module
 
@@ -193,16 +195,23 @@ def sync_gradients(
 def _key(name: str, plan: Mapping[str, ParallelStyle]) -> str | None:
     if name in plan:
         return name
-    return next((key for key in plan if re.fullmatch(key, name)), None)
+    return next(
+        (key for key in plan if re.fullmatch(key, name) or re.fullmatch(joint_names(key), name)), None
+    )
 
 
-def _deal_heads(module: AbstractModuleBase, cut: set[int], size: int, axis: int) -> dict[int, int]:
-    """Give each device its heads of every attention whose layers are cut; how many sections a joint layer has, by layer."""
-    sections: dict[int, int] = {}
+def _deal_heads(
+    module: AbstractModuleBase, cut: set[int], size: int, axis: int
+) -> dict[int, tuple[int, ...]]:
+    """Give each device its heads of every attention whose layers are cut; the sections of joint layers, by layer."""
+    sections: dict[int, tuple[int, ...]] = {}
     dealt: list[tuple[GroupedQueryAttention | Qwen3Attention, dict[str, int]]] = []
     for name, found in module.named_modules():
+        if isinstance(found, LlamaMLP):
+            sections[id(found.w_gate_up)] = (1, 1)
+            continue
         if isinstance(found, GroupedQueryAttention):
-            layers, kinds = (found.q_linear, found.kv_linear, found.out_linear), ("num_heads", "num_groups")
+            layers, kinds = (found.qkv_linear, found.out_linear), ("num_heads", "num_groups")
         elif isinstance(found, Qwen3Attention):
             layers = (found.q_proj, found.k_proj, found.v_proj, found.o_proj)  # type: ignore[assignment]
             kinds = ("num_heads", "num_kv_heads")
@@ -226,7 +235,7 @@ def _deal_heads(module: AbstractModuleBase, cut: set[int], size: int, axis: int)
         for kind, count in counts.items():
             setattr(found, kind, count)
         if isinstance(found, GroupedQueryAttention):
-            sections[id(found.kv_linear)] = 2
+            sections[id(found.qkv_linear)] = (found.num_heads, found.num_groups, found.num_groups)
         else:
             for norm in (found.q_norm, found.k_norm):
                 # Every device norms its own heads by the one gamma.
@@ -234,22 +243,33 @@ def _deal_heads(module: AbstractModuleBase, cut: set[int], size: int, axis: int)
     return sections
 
 
-def _check(name: str, layer: LinearLayer, style: ParallelStyle, device: Any, axis: int) -> None:
+def _halves(module: AbstractModuleBase, layer: LinearLayer) -> int:
+    """How many equal matrices a layer holds side by side: two where it is a feed-forward's gate and up."""
+    found = any(isinstance(each, LlamaMLP) and each.w_gate_up is layer for _, each in module.named_modules())
+    return 2 if found else 1
+
+
+def _check(name: str, layer: LinearLayer, style: ParallelStyle, device: Any, axis: int, halves: int) -> None:
     """Raise ValueError for features that do not divide."""
     size = int(device.shape[axis])
     for kind, layout in style.get_layouts(device, axis).items():
         tensor, dim = layer._tensors.get(kind), layout.shard_dim(axis)
-        if tensor is not None and dim is not None and tensor.shape()[dim] % size:
+        parts = size * (halves if isinstance(style, ColwiseParallel) else 1)
+        if tensor is not None and dim is not None and tensor.shape()[dim] % parts:
             raise ValueError(
-                f"{name}.{kind}: {tensor.shape()} does not divide over {size} devices on dimension {dim}; help: make it a multiple of {size}, or leave the layer out of the plan"
+                f"{name}.{kind}: {tensor.shape()} does not divide over {size} devices on dimension {dim}"
+                + (f", {halves} matrices side by side" if halves > 1 else "")
+                + f"; help: make it a multiple of {parts}, or leave the layer out of the plan"
             )
 
 
-def _cut(layer: LinearLayer, style: ParallelStyle, device: Any, axis: int, sections: int) -> None:
+def _cut(layer: LinearLayer, style: ParallelStyle, device: Any, axis: int, sections: tuple[int, ...]) -> None:
+    # Rows that are gathered again, and columns, lie as in the whole matrix.
+    dealt = sections if isinstance(style, ColwiseParallel) and not style.gather_output else (1,)
     for kind, layout in style.get_layouts(device, axis).items():
         tensor = layer._tensors.get(kind)
         if tensor is not None:
-            moved = distribute_tensor(tensor, device, layout, sections=sections)
+            moved = distribute_tensor(tensor, device, layout, sections=dealt)
             tensor.set_value(moved.get_value(PreferredPrecision.FULL))
             tensor.joint = moved.joint
     layer.forward = functools.partial(_forward, layer, style, axis)  # type: ignore[method-assign]

@@ -32,27 +32,33 @@ Array = npt.NDArray[Any]
 class Joint:
     """How a joint matrix lies when it is cut: `dim` holds `sections` side by side, and each of `parts` cuts has a part of every one.
 
-    [q | k | v] over two devices is stored as [q0 k0 v0 | q1 k1 v1].
+    [q | k | v] over two devices is stored as [q0 k0 v0 | q1 k1 v1]. Sections are as many equal ones, or the sizes of each to one another.
     """
 
     dim: int
-    sections: int
+    sections: int | tuple[int, ...]
     parts: int
 
     def dealt(self, array: Array) -> Array:
         """The whole matrix in the order in which it is cut."""
-        return self._swapped(array, self.sections, self.parts)
+        sections = [np.split(whole, self.parts, self.dim) for whole in self._cut(array)]
+        return self._joined(array, [each[part] for part in range(self.parts) for each in sections])
 
     def gathered(self, array: Array) -> Array:
         """Undo `dealt`."""
-        return self._swapped(array, self.parts, self.sections)
+        parts = [self._cut(own) for own in np.split(array, self.parts, self.dim)]
+        return self._joined(array, [each for section in zip(*parts, strict=True) for each in section])
 
-    def _swapped(self, array: Array, outer: int, inner: int) -> Array:
-        if shapes.active():
-            return array
-        shape, dim = array.shape, self.dim
-        split = array.reshape(*shape[:dim], outer, inner, shape[dim] // (outer * inner), *shape[dim + 1 :])
-        return np.ascontiguousarray(np.swapaxes(split, dim, dim + 1)).reshape(shape)
+    def _cut(self, array: Array) -> list[Array]:
+        """The sections of the whole matrix, or of one part."""
+        sizes = (1,) * self.sections if isinstance(self.sections, int) else self.sections
+        width = array.shape[self.dim]
+        return np.split(
+            array, [sum(sizes[:count]) * width // sum(sizes) for count in range(1, len(sizes))], self.dim
+        )
+
+    def _joined(self, array: Array, pieces: list[Array]) -> Array:
+        return array if shapes.active() else np.concatenate(pieces, self.dim)
 
 
 def whole_parameter(tensor: Tensor, stack: Array | None = None, *, verify: bool = True) -> Array:

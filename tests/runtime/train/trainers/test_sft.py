@@ -293,7 +293,7 @@ def test_adapters_and_an_optimizer_by_configuration(opened: Any) -> None:
     opened()
     made = trainer(
         model(),
-        peft_config=LoraConfig(rank=2, target_modules=["q_linear"]),
+        peft_config=LoraConfig(rank=2, target_modules=["qkv_linear"]),
         optimizer={"type": "SGD", "lr": 0.1},
     )
     assert made.optimizer.get_name() == "SGD"

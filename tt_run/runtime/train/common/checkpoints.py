@@ -23,6 +23,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.models import safetensors
+from tt_run.runtime.train.modules.joint import joined
 from tt_run.runtime.train.named_files import named
 from tt_run.runtime.train.optimizers.base import FORMER_NAMES
 from tt_run.runtime.train.sharded_parameters import restore_parameter, whole_parameter
@@ -117,10 +118,8 @@ def load(path: str | os.PathLike[str]) -> Checkpoint:
 def apply(checkpoint: Checkpoint, model: Any, optimizer: Any = None) -> int:
     """Put a checkpoint into a model, its optimizer and the generators; returns the step. Raises ValueError naming what does not fit."""
     parameters: dict[str, Tensor] = model.parameters()
-    missing, extra = (
-        sorted(set(parameters) - set(checkpoint.parameters)),
-        sorted(set(checkpoint.parameters) - set(parameters)),
-    )
+    saved = joined(checkpoint.parameters, parameters)
+    missing, extra = sorted(set(parameters) - set(saved)), sorted(set(saved) - set(parameters))
     if missing or extra:
         named = ", ".join(
             [f"not saved: {n}" for n in missing[:3]] + [f"not in the model: {n}" for n in extra[:3]]
@@ -129,9 +128,11 @@ def apply(checkpoint: Checkpoint, model: Any, optimizer: Any = None) -> int:
             f"the checkpoint is of another model ({named}); help: start it with the configuration that it was saved with"
         )
     for name, tensor in parameters.items():
-        tensor.set_value(restore_parameter(tensor, checkpoint.parameters[name], name))
+        tensor.set_value(restore_parameter(tensor, saved[name], name))
     if optimizer is not None and checkpoint.optimizer:
-        optimizer.set_state_dict(_restored(optimizer.get_state_dict(), checkpoint.optimizer, ()))
+        live = optimizer.get_state_dict()
+        state = joined(checkpoint.optimizer, ("/".join(names) for names, _ in leaves(live)))
+        optimizer.set_state_dict(_restored(live, state, ()))
     restore_generators(checkpoint.generators)
     return checkpoint.step
 
@@ -173,8 +174,8 @@ def export_safetensors(path: str | os.PathLike[str], model: Any) -> Path:
 
 def import_safetensors(directory: str | os.PathLike[str], model: Any) -> None:
     """Fill a model from the files that `export_safetensors` wrote. Raises ValueError naming what does not fit."""
-    stored = safetensors.Weights(str(directory), "")
     parameters: dict[str, Tensor] = model.parameters()
+    stored = joined(safetensors.Weights(str(directory), ""), parameters)
     missing = sorted(set(parameters) ^ set(stored))
     if missing:
         raise ValueError(

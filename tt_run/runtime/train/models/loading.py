@@ -55,7 +55,7 @@ class Filling:
     def put(self, path: str, array: Array, *sources: str) -> None:
         """Load an array, in the order of the model on one device, into a parameter."""
         self.used.update(sources)
-        name = f"{self.root}/{path}"
+        name = f"{self.root}/{path}" if self.root else path
         target = self.parameters.get(name)
         if target is None:
             return

@@ -117,7 +117,9 @@ class MultiHeadAttention(AbstractModuleBase):
         return self.dropout(self.out_linear(mixed))
 
 
-def dealt(make: initial.Initializer, dim: int, sections: int, parts: int) -> initial.Initializer:
+def dealt(
+    make: initial.Initializer, dim: int, sections: int | tuple[int, ...], parts: int
+) -> initial.Initializer:
     """An initialiser that draws the whole tensor, then reorders `dim` so that equal cuts hold a part of each section.
 
     [q | k | v] over two devices becomes [q0 k0 v0 | q1 k1 v1].

@@ -13,6 +13,7 @@ from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase, RunMode
 from tt_run.runtime.train.modules.containers import ModuleDict, ModuleList
+from tt_run.runtime.train.modules.joint import joint_names, part_names
 from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLayer, RowParallelLinear
 from tt_run.runtime.train.modules.parameter import Parameter
 from tt_run.runtime.train.ops import binary, distributed
@@ -24,17 +25,15 @@ from tt_run.runtime.train.tensor_parallel import SEQUENCE_DIM
 
 AnyLinear = LinearLayer | ColumnParallelLinear | RowParallelLinear
 
-JOINT = {"qkv_linear": r"\b(q_linear|kv_linear)", "w_gate_up": r"\b(w1|w3)"}
-"""Joint layers of the reference's newer Llama, and what finds the layers that hold the same weights here."""
-
 
 @dataclass
 class LoraConfig:
     """Which layers get adapters, and of what width.
 
-    `target_modules` are regular expressions searched in dotted paths of linear layers (`qkv_linear` and `w_gate_up` mean their parts where a
-    model has these apart), `trainable_modules` parts of paths of parameters that stay trained. The update is scaled by alpha / rank, by
-    alpha / sqrt(rank) with `use_rslora`. Raises ValueError for a rank or a dropout that cannot be, and for a text that is no expression.
+    `target_modules` are regular expressions searched in dotted paths of linear layers; `qkv_linear` and `w_gate_up` mean `q_linear`,
+    `kv_linear`, `w1` and `w3` where a model has these apart, and a part means the joint layer where not. `trainable_modules` are parts of paths
+    of parameters that stay trained. The update is scaled by alpha / rank, by alpha / sqrt(rank) with `use_rslora`. Raises ValueError for a rank
+    or a dropout that cannot be, and for a text that is no expression.
     """
 
     rank: int = 8
@@ -123,6 +122,9 @@ class ParallelLoraLinear(AbstractModuleBase):
             initial.fan_in(self.in_features)((1, 1, config.rank, self.in_features), cut_a)
         )
         self.lora_B = Parameter(initial.zeros()((1, 1, self.out_features, config.rank), cut_b))
+        if self.by_columns:
+            # Its rows are features of the layer, and lie as that one's.
+            self.lora_B.tensor.joint = self.weight.tensor.joint
         self.dropout_prob, self.scaling = config.lora_dropout, config.scaling
         # One table of both: what stands in the place of a parameter, gathered by `fully_shard` say, is what the layer computes with.
         layer._tensors = self._tensors
@@ -196,11 +198,11 @@ class LoraModel(AbstractModuleBase):
 
 
 def _pattern(text: str, paths: list[str]) -> re.Pattern[str]:
-    """What a target finds; a joint layer that the model has not stands for its parts, each with an adapter of its own."""
-    found = re.compile(text)
-    if not any(found.search(path) for path in paths):
-        for joint, parts in JOINT.items():
-            text = text.replace(joint, parts)
+    """What a target finds; a joint layer that the model has not stands for its parts, each with an adapter of its own, and a part for its joint."""
+    for words in (text, part_names(text), joint_names(text)):
+        found = re.compile(words)
+        if any(found.search(path) for path in paths):
+            return found
     return re.compile(text)
 
 

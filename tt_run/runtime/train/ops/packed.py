@@ -23,10 +23,14 @@ Array = npt.NDArray[Any]
 @recorded
 def swiglu_packed(packed: Tensor) -> Tensor:
     """silu(gate) * up of [..., 2 * I] = [gate | up] -> [..., I]. Raises RuntimeError as `swiglu_packed_fw`."""
+    _half(packed.get_value())
+    return gated(packed)
+
+
+def gated(packed: Tensor) -> Tensor:
+    """`swiglu_packed` for halves of any width."""
     x = packed.get_value()
-    return result(
-        swiglu_packed_fw(x), (packed,), lambda gradient: packed.add_grad(swiglu_packed_bw(x, gradient))
-    )
+    return result(_forward(x), (packed,), lambda gradient: packed.add_grad(_backward(x, gradient)))
 
 
 def swiglu_packed_fw(packed: Value, preallocated_output: Value | None = None) -> Value:
@@ -34,19 +38,27 @@ def swiglu_packed_fw(packed: Value, preallocated_output: Value | None = None) ->
 
     Raises RuntimeError for a last dimension whose halves are not whole tiles.
     """
-    half = _half(packed)
-    found = stacks.compute(lambda x: functions.silu(x[..., :half]) * x[..., half:], packed)
-    return _into(found, preallocated_output)
+    _half(packed)
+    return _into(_forward(packed), preallocated_output)
 
 
 def swiglu_packed_bw(packed: Value, dL_dh: Value, preallocated_grad: Value | None = None) -> Value:
     """The gradient of [gate | up], of its own shape. Raises RuntimeError for a gradient of another width than the halves."""
-    half = _half(packed)
-    expected = [*tuple(packed.shape)[:-1], half]
+    expected = [*tuple(packed.shape)[:-1], _half(packed)]
     if [*dL_dh.shape] != expected:
         raise RuntimeError(
             f"swiglu_packed: the gradient has shape {[*dL_dh.shape]}, that of packed with its last dim halved is {expected}"
         )
+    return _into(_backward(packed, dL_dh), preallocated_grad)
+
+
+def _forward(packed: Value) -> Value:
+    half = int(packed.shape[-1]) // 2
+    return stacks.compute(lambda x: functions.silu(x[..., :half]) * x[..., half:], packed)
+
+
+def _backward(packed: Value, gradient: Value) -> Value:
+    half = int(packed.shape[-1]) // 2
 
     def backward(x: Array, d: Array) -> Array:
         gate, up = x[..., :half], x[..., half:]
@@ -54,7 +66,7 @@ def swiglu_packed_bw(packed: Value, dL_dh: Value, preallocated_grad: Value | Non
         slope = open_ * (np.float32(1) + gate * (np.float32(1) - open_))
         return np.concatenate([d * up * slope, d * gate * open_], axis=-1)
 
-    return _into(stacks.compute(backward, packed, dL_dh, dtype=packed.dtype), preallocated_grad)
+    return stacks.compute(backward, packed, gradient, dtype=packed.dtype)
 
 
 def _half(packed: Value) -> int:

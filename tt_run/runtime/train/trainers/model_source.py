@@ -18,7 +18,7 @@ from tt_run.runtime.train.common.utils import build_mesh
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.distributed import enable_fabric
 from tt_run.runtime.train.fsdp import fully_shard
-from tt_run.runtime.train.models.decoders.export import PLACES
+from tt_run.runtime.train.models.decoders.export import JOINT_PLACES, PLACES
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig, LlamaRopeScalingConfig
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3, create_qwen3_config_from_hf
@@ -27,6 +27,7 @@ from tt_run.runtime.train.models.either_llama import Llama
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
 from tt_run.runtime.train.models.safetensors import Weights
 from tt_run.runtime.train.modules.base import AbstractModuleBase
+from tt_run.runtime.train.modules.joint import joined
 from tt_run.runtime.train.modules.lazy import lazy_init, materialize_module
 from tt_run.runtime.train.named_mesh import maybe_mesh, open_device_mesh
 from tt_run.runtime.train.parallelism import DistributedConfig, ParallelismContext
@@ -91,7 +92,8 @@ def load_checkpoint(model: Any, checkpoint_path: str, dp_mapper: Any = None) -> 
 
     Every parameter is loaded as it lies, so `dp_mapper` is not needed.
     """
-    stored, parameters = Weights(checkpoint_path, ""), model.parameters()
+    parameters = model.parameters()
+    stored = joined(Weights(checkpoint_path, ""), parameters)
     missing = [name for name in parameters if name not in stored]
     for name, tensor in parameters.items():
         if name in stored:
@@ -109,8 +111,8 @@ def load_hf_state_dict(model_source: str) -> dict[str, np.ndarray]:
 def weights_ref_hf_dict(model: Any) -> dict[str, Value]:
     """The parameters of a Llama or a Qwen3 on their devices by Hugging Face's names, [1, 1, rows, columns] or [1, 1, 1, columns].
 
-    Rows of queries and keys are in interleaved pairs. A Llama's keys and values are slices of what holds both; all others are the parameters
-    themselves. Raises TypeError for another model.
+    Rows of queries and keys are in interleaved pairs. A Llama's queries, keys, values, gates and ups are slices of what holds them; all others are the
+    parameters themselves. Raises TypeError for another model.
     """
     if isinstance(model, Qwen3):
         return _qwen3_weights(model)
@@ -121,7 +123,8 @@ def weights_ref_hf_dict(model: Any) -> dict[str, Value]:
 
 def _llama_weights(model: DecoderLlama) -> dict[str, Value]:
     config, values = model.config, _values(model)
-    rows = config.num_key_value_heads * (config.hidden_size // config.num_attention_heads)
+    each = config.hidden_size // config.num_attention_heads
+    heads, groups = config.num_attention_heads * each, config.num_key_value_heads * each
     tied = config.weight_tying is WeightTyingType.Enabled
     found = {
         "model.embed_tokens.weight": values["fc/weight" if tied else "tok_emb/weight"],
@@ -131,16 +134,18 @@ def _llama_weights(model: DecoderLlama) -> dict[str, Value]:
     for name, value in values.items():
         _, _, place = name.partition("blocks/")
         number, _, inside = place.partition("/")
-        root = f"model.layers.{number}"
+        root, (layer, _, kind) = f"model.layers.{number}", inside.rpartition("/")
+        dim = 2 if kind == "weight" else 3
         if inside in PLACES:
             found[f"{root}.{PLACES[inside]}"] = value
-        elif inside.startswith("attention/kv_linear/"):
-            kind = inside.rpartition("/")[2]
-            dim = 2 if kind == "weight" else 3
-            for part, first in (("k_proj", 0), ("v_proj", rows)):
+        elif layer in JOINT_PLACES:
+            half = value.shape[dim] // 2
+            sizes, begin = (heads, groups, groups) if layer == "attention/qkv_linear" else (half, half), 0
+            for part, rows in zip(JOINT_PLACES[layer], sizes, strict=True):
                 begins, ends = [0] * 4, list(value.shape)
-                begins[dim], ends[dim] = first, first + rows
-                found[f"{root}.self_attn.{part}.{kind}"] = joining.slice(value, begins, ends)
+                begins[dim], ends[dim] = begin, begin + rows
+                found[f"{root}.{part}.{kind}"] = joining.slice(value, begins, ends)
+                begin += rows
     return found
 
 

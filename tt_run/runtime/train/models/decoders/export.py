@@ -29,6 +29,11 @@ PLACES = {
     "mlp/w2/weight": "mlp.down_proj.weight",
 }
 """Parameters within a block, and what Hugging Face calls them."""
+JOINT_PLACES = {
+    "attention/qkv_linear": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    "mlp/w_gate_up": ("mlp.gate_proj", "mlp.up_proj"),
+}
+"""Layers whose rows are those of several of Hugging Face's."""
 _ENDS = {
     "tok_emb/weight": "model.embed_tokens.weight",
     "ln_fc/gamma": "model.norm.weight",
@@ -75,7 +80,7 @@ def normalized(config: LlamaConfig | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def state_dict(parameters: Mapping[str, Array], config: Mapping[str, Any]) -> dict[str, Array]:
-    """Hugging Face's names and arrays of parameters by name, `Llama/blocks/0/attention/q_linear/weight` and so on."""
+    """Hugging Face's names and arrays of parameters by name, `Llama/blocks/0/attention/qkv_linear/weight` and so on; also of older names."""
     heads, groups = config["num_attention_heads"], config["num_key_value_heads"]
     found: dict[str, Array] = {}
     for name, given in parameters.items():
@@ -88,8 +93,18 @@ def state_dict(parameters: Mapping[str, Array], config: Mapping[str, Any]) -> di
         if len(parts) != 3 or parts[0] != "blocks":
             raise ValueError(f"{name} is no parameter of a Llama")
         root, inside = f"model.layers.{parts[1]}", parts[2]
-        if inside.startswith("attention/kv_linear/"):
-            kind = inside.rsplit("/", 1)[1]
+        layer, _, kind = inside.rpartition("/")
+        if layer == "attention/qkv_linear":
+            each = len(array) // (heads + 2 * groups)
+            query, rest = array[: heads * each], array[heads * each :]
+            found[f"{root}.self_attn.q_proj.{kind}"] = halved(query, heads)
+            keys, values = split_keys_values(rest, groups * each, groups)
+            found[f"{root}.self_attn.k_proj.{kind}"] = keys
+            found[f"{root}.self_attn.v_proj.{kind}"] = values
+        elif layer == "mlp/w_gate_up":
+            for part, rows in zip(JOINT_PLACES[layer], np.split(array, 2), strict=True):
+                found[f"{root}.{part}.{kind}"] = rows
+        elif layer == "attention/kv_linear":
             keys, values = split_keys_values(array, len(array) // 2, groups)
             found[f"{root}.self_attn.k_proj.{kind}"] = keys
             found[f"{root}.self_attn.v_proj.{kind}"] = values

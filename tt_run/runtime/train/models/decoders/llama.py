@@ -23,10 +23,9 @@ from tt_run.runtime.train.modules.linear import (
     RowParallelLinear,
     VocabParallelEmbedding,
 )
-from tt_run.runtime.train.ops import binary, distributed, rope, shapes
+from tt_run.runtime.train.ops import binary, distributed, packed, rope, shapes
 from tt_run.runtime.train.ops.distributed import GradOutputType
 from tt_run.runtime.train.ops.ring_attention import attention, context_axis
-from tt_run.runtime.train.ops.unary import silu
 from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.train.tensor_parallel import SEQUENCE_DIM, EmbeddingPlacement, TPStrategy
 
@@ -37,13 +36,18 @@ NO_CACHE = (
 
 
 def layer(
-    inputs: int, outputs: int, bias: bool = False, cut: str = "", sections: int = 1, sequence: bool = False
+    inputs: int,
+    outputs: int,
+    bias: bool = False,
+    cut: str = "",
+    sections: int | tuple[int, ...] = 1,
+    sequence: bool = False,
 ) -> ModuleBase:
     """A layer from N(0, 0.02) with a bias of zeros: whole, cut by "column" (a joint one of `sections`) or by "row" with a cut input."""
     weight, zeros = initial.normal(0.0, 0.02), initial.zeros()
     if cut == "column":
         parts = tensor_parallel_size()
-        if sections > 1:
+        if sections != 1:
             weight, zeros = dealt(weight, 2, sections, parts), dealt(zeros, 3, sections, parts)
         return ColumnParallelLinear(
             inputs, outputs, bias, weight_init=weight, bias_init=zeros, sequence_parallel=sequence
@@ -115,10 +119,10 @@ class GroupedQueryAttention(AbstractModuleBase):
         self.embedding_size, self.rope_params, self.dropout_prob = embedding_size, rope_params, dropout
         self.num_heads, self.num_groups = num_heads // parts, num_groups // parts
         column, row = ("column", "row") if parts > 1 else ("", "")
-        joint = 2 * num_groups * (embedding_size // num_heads)
+        joint = (num_heads + 2 * num_groups) * (embedding_size // num_heads)
         self.sequence_parallel = cut = sequence_parallel
-        self.q_linear = layer(embedding_size, embedding_size, bias_linears, column, sequence=cut)
-        self.kv_linear = layer(embedding_size, joint, bias_linears, column, 2, cut)
+        sections = (num_heads, num_groups, num_groups)
+        self.qkv_linear = layer(embedding_size, joint, bias_linears, column, sections, cut)
         self.out_linear = layer(embedding_size, embedding_size, bias_linears, row, sequence=cut)
         self.dropout = DropoutLayer(dropout)
 
@@ -153,9 +157,7 @@ class GroupedQueryAttention(AbstractModuleBase):
         return self._out(query, key, value, mask)
 
     def _heads(self, input: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
-        query, key, value = shapes.grouped_heads_creation(
-            self.q_linear(input), self.kv_linear(input), self.num_heads, self.num_groups
-        )
+        query, key, value = shapes.heads_creation(self.qkv_linear(input), self.num_heads, self.num_groups)
         return rope.rope(query, self.rope_params, start), rope.rope(key, self.rope_params, start), value
 
     def _out(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
@@ -168,7 +170,7 @@ class GroupedQueryAttention(AbstractModuleBase):
 
 
 class LlamaMLP(AbstractModuleBase):
-    """w2(silu(w1 x) * w3 x)."""
+    """w2(silu(gate) * up), where one layer makes both: w_gate_up x = [gate | up]."""
 
     def __init__(
         self,
@@ -182,14 +184,18 @@ class LlamaMLP(AbstractModuleBase):
         cut = sequence_parallel
         wide = intermediate_size or swiglu_width(embedding_size)
         column, row = ("column", "row") if use_tp and tensor_parallel_size() > 1 else ("", "")
-        self.w1 = layer(embedding_size, wide, cut=column, sequence=cut)
-        self.w3 = layer(embedding_size, wide, cut=column, sequence=cut)
+        if column and wide % tensor_parallel_size():
+            raise RuntimeError(
+                "Output features must be divisible by the TP size. "
+                f"Output features = {wide}, TP size = {tensor_parallel_size()}"
+            )
+        self.w_gate_up = layer(embedding_size, 2 * wide, cut=column, sections=2, sequence=cut)
         self.w2 = layer(wide, embedding_size, cut=row, sequence=cut)
         self.dropout = DropoutLayer(dropout)
 
     def forward(self, input: Tensor) -> Tensor:
         """[B, 1, S, D] -> the same shape."""
-        return self.dropout(self.w2(binary.mul(silu(self.w1(input)), self.w3(input))))
+        return self.dropout(self.w2(packed.gated(self.w_gate_up(input))))
 
 
 class LlamaBlock(AbstractModuleBase):
@@ -260,7 +266,7 @@ def through(
 
 
 class DecoderLlama(AbstractModuleBase):
-    """Token embedding, blocks, last norm, head. Parameters are named `Llama/blocks/0/attention/q_linear/weight` and so on."""
+    """Token embedding, blocks, last norm, head. Parameters are named `Llama/blocks/0/attention/qkv_linear/weight` and so on."""
 
     def __init__(self, config: LlamaConfig) -> None:
         super().__init__()

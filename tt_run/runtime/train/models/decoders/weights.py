@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.train.models.decoders import llama_files as files
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3
-from tt_run.runtime.train.models.loading import Filling, interleaved, joint_keys_values
+from tt_run.runtime.train.models.loading import Filling, interleaved
 from tt_run.runtime.train.models.safetensors import Weights
 from tt_run.runtime.train.tensor import Tensor
 
@@ -39,40 +40,22 @@ def load_from_safetensors(model: Any, path: Any, config: Any = None) -> None:
 
 
 def load_decoder_llama(model: DecoderLlama, source: Any) -> None:
-    """Fill a Llama. Raises as `load_from_safetensors`."""
-    config, given = model.config, _weights(source)
-    filling = Filling(model.get_name(), model.parameters())
-    heads, groups = config.num_attention_heads, config.num_key_value_heads
-    ends = {
-        "embed_tokens.weight": "tok_emb/weight",
-        "lm_head.weight": "fc/weight",
-        "norm.weight": "ln_fc/gamma",
-    }
-    same = {
-        "input_layernorm.weight": "attention_norm/gamma",
-        "post_attention_layernorm.weight": "mlp_norm/gamma",
-        "self_attn.o_proj": "attention/out_linear",
-        "mlp.gate_proj": "mlp/w1",
-        "mlp.up_proj": "mlp/w3",
-        "mlp.down_proj": "mlp/w2",
-    }
-    tied = model.tok_emb.weight is model.fc.weight
-    for name, layer, part, kind in _entries(given):
-        if name in ends:
-            place = "fc/weight" if tied and name == "embed_tokens.weight" else ends[name]
-            filling.put(place, given[name], name)
-            continue
-        root, stem = f"blocks/{layer}", part.removesuffix(f".{kind}")
-        if part in same or stem in same:
-            place = same.get(part) or f"{same[stem]}/{kind}"
-            filling.put(f"{root}/{place}", given[name], name)
-        elif stem == "self_attn.q_proj":
-            filling.put(f"{root}/attention/q_linear/{kind}", interleaved(given[name], heads), name)
-        elif stem == "self_attn.k_proj":
-            values = name.replace("k_proj", "v_proj")
-            both = joint_keys_values(given[name], given[values], groups)
-            filling.put(f"{root}/attention/kv_linear/{kind}", both, name, values)
-    filling.report(set(given))
+    """Fill a Llama, and print what was left out. Raises RuntimeError for a file that lacks what the model has, before anything is loaded."""
+    given = {files.canonical(name): array for name, array in _weights(source).items()}
+    parameters = model.parameters()
+    rules = [*files.rules(model.config, parameters), *files.bias_rules(model.config, parameters, given)]
+    files.check_coverage(parameters, rules, given)
+    files.check_sources(rules, given)
+    filling = Filling("", parameters)
+    for rule in rules:
+        blocks = [given[name] for name in rule.sources]
+        filling.put(rule.param, files.assemble(rule.of(blocks), None, 1, rule.param), *rule.sources)
+    print(f"Loaded {len(rules)} parameters from {len(filling.used)} checkpoint tensors.")
+    if left := sorted(set(parameters) - filling.loaded):
+        print(f"Left at initial values: {len(left)} biases the checkpoint does not carry.")
+    unused = sorted(name for name in set(given) - filling.used if not name.endswith("rotary_emb.inv_freq"))
+    if unused:
+        print(f"Note: {len(unused)} checkpoint tensors were not used: {', '.join(unused[:8])}")
 
 
 def load_from_hf(model: Qwen3, source: Any) -> None:
