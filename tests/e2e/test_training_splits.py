@@ -174,3 +174,65 @@ def test_odd_shapes_give_the_same_bits_on_any_split(tmp_path: Path) -> None:
         assert len(lines) == 3
         found.add(frozenset(lines))
     assert len(found) == 1
+
+
+PLANS = """
+import hashlib
+import numpy as np, ttml, ttnn
+from ttml.distributed import ColwiseParallel, Layout, Replicate, RowwiseParallel, Shard, distribute_batch, distribute_module
+from ttml.distributed import distribute_tensor, get_layout, parallelize_module, sync_gradients
+from ttml.models import llama, qwen3
+
+context = ttml.autograd.AutoContext.get_instance()
+SIZES = dict(hidden_size=64, num_attention_heads=4, num_key_value_heads=4, num_hidden_layers=1, vocab_size=128)
+PLAN = {r".*\\.(qkv_linear|w_gate_up|[qkv]_proj|gate_proj|up_proj)": ColwiseParallel(), "fc|lm_head": ColwiseParallel(gather_output=True),
+    r".*\\.(out_linear|w2|o_proj|down_proj)": RowwiseParallel()}
+POLICY = {r".*\\.(qkv_linear|w_gate_up)\\.weight": Layout(placements=(Replicate(), Shard(-2))),
+    r".*\\.(out_linear|w2)\\.weight": Layout(2, {1: Shard(-1)})}
+ways = {
+    "plan": (lambda: llama.Llama(llama.LlamaConfig(**SIZES, attention_bias=True)), lambda m, d: parallelize_module(m, d, PLAN, tp_axis=1)),
+    "policy": (lambda: llama.Llama(llama.LlamaConfig(**SIZES)), lambda m, d: distribute_module(m, d, POLICY)),
+    "qwen3": (lambda: qwen3.Qwen3(qwen3.Qwen3Config(**SIZES, intermediate_size=64, head_dim=32, max_position_embeddings=32)),
+        lambda m, d: parallelize_module(m, d, PLAN, tp_axis=1)),
+}
+context.open_device([2, 4])
+device = context.get_device()
+whole = ttml.autograd.Tensor.from_numpy(np.arange(64, dtype=np.float32).reshape(1, 1, 8, 8))
+moved = distribute_tensor(whole, device, Layout(2, {0: Shard(-2), 1: Shard(-1)}))
+assert get_layout(moved).placements == (Shard(-2), Shard(-1)) and get_layout(distribute_batch(
+    ttml.autograd.Tensor.from_numpy(np.zeros((2, 1, 4, 8), np.float32)), device, 0)).placements == (Shard(0), Replicate())
+for name, (make, cut) in ways.items():
+    ttml.manual_seed(3)
+    model = cut(make(), device)
+    optimizer = ttml.optimizers.create_optimizer({"type": "SGD", "lr": 0.1, "momentum": 0.9}, model.parameters())
+    losses = []
+    for step in range(3):
+        draw = np.random.default_rng(step).integers(0, 128, (4, 33), np.uint32)
+        x, y = (ttml.autograd.Tensor.from_numpy(np.ascontiguousarray(part).reshape(shape), ttnn.Layout.ROW_MAJOR, ttnn.DataType.UINT32,
+            Layout(2, {0: Shard(0)}).build_mapper(device, len(shape))) for part, shape in ((draw[:, :-1], (4, 1, 1, 32)), (draw[:, 1:], (4, 32))))
+        optimizer.zero_grad()
+        loss = ttml.ops.loss.cross_entropy_loss(model(x), y)
+        losses.append(ttml.common.utils.get_loss_over_devices(loss))
+        loss.backward()
+        context.reset_graph()
+        sync_gradients(model, cluster_axes=[0])
+        optimizer.step()
+    digest = hashlib.sha256(np.float32(losses).tobytes())
+    for _, tensor in sorted(model.parameters().items()):
+        digest.update(ttml.Sharding.from_tensor(tensor).gather(tensor).tobytes())
+    print("weights sha256", name, digest.hexdigest()[:16])
+"""
+
+
+@pytest.mark.wide
+def test_a_model_cut_by_a_plan_gives_the_same_bits_on_any_split(tmp_path: Path) -> None:
+    """`ttml.distributed` over ranks that hold both rows, halves of rows, one row, and parts of both."""
+    program = tmp_path / "program.py"
+    program.write_text(PLANS)
+    found = set()
+    for split in ("1x1", "1x2", "2x1", "2x2"):
+        words = ("--emulate", "--no-prefix", "--system", "t3000", "--split", split, "python", program)
+        lines = {line for line in tt_run(*words, timeout=100).check().out.splitlines() if "sha256" in line}
+        assert len(lines) == 3
+        found.add(frozenset(lines))
+    assert len(found) == 1
