@@ -15,7 +15,7 @@ from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.distribution import mappers
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard
-from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.distributed import set_tensor_placements, shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.ops import binary, distributed
 from tt_run.runtime.train.ops.distributed import GradOutputType, RingShiftDirection
 from tt_run.runtime.train.tensor import Tensor
@@ -139,3 +139,17 @@ def test_a_sum_differs_where_an_operand_does(opened: Any, one: str, other: str) 
             for part in parts
         )
         assert isinstance(merged[axis], PlacementShard) == differs, axis
+
+
+def test_placements_are_said_anew(opened: Any) -> None:
+    """The shards stay; the number of placements is that of the mesh's axes."""
+    opened((2, 2), ddp=True, tp=True)
+    tensor = Tensor.from_numpy(np.ones((1, 1, 4, 4), np.float32))
+    set_tensor_placements(tensor, [PlacementReplicate(), PlacementShard(3)])
+    assert [str(p) for p in tensor.get_value().tensor_topology().placements()] == [
+        str(PlacementReplicate()),
+        str(PlacementShard(3)),
+    ]
+    assert tensor.shape() == [1, 1, 4, 4]
+    with pytest.raises(RuntimeError, match="1 placements for a tensor on a mesh of 2 axes"):
+        set_tensor_placements(tensor, [PlacementReplicate()])

@@ -319,7 +319,9 @@ def test_either_kind_of_llama(opened: Any, names: str) -> None:
         return
     config = either_llama.LlamaConfig(hidden_size=64, num_attention_heads=4, num_hidden_layers=1)
     made: Any = either_llama.Llama(config)
-    assert isinstance(made, DecoderLlama) and "Llama/blocks/0/attention/qkv_linear/weight" in made.parameters()
+    assert (
+        isinstance(made, DecoderLlama) and "Llama/blocks/0/attention/qkv_linear/weight" in made.parameters()
+    )
     with pytest.raises(TypeError, match="num_heads"):
         either_llama.LlamaConfig(hidden_size=64, num_heads=4)
 

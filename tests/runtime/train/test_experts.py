@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,16 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train.common.factory import TransformerModelFactory
 from tt_run.runtime.train.common.trainer import Trainer
 from tt_run.runtime.train.common.utils import initialize_device
+from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
-from tt_run.runtime.train.models.decoders.expert_parallel import SparseMoEEP
+from tt_run.runtime.train.models.decoders.expert_parallel import SparseMoE, SparseMoEEP, SparseMoETP
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig, MoE
 from tt_run.runtime.train.modules.initial import manual_seed
 from tt_run.runtime.train.ops import binary, experts, pieces, unary
 from tt_run.runtime.train.ops.matmul import linear
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
+from tt_run.runtime.train.sharded_parameters import whole as whole_value
 from tt_run.runtime.train.sharded_parameters import whole_parameter
 from tt_run.runtime.train.tensor import Tensor
 
@@ -107,10 +111,10 @@ def test_blocks_of_rows_pass_their_experts(opened_mesh: Any) -> None:  # noqa: F
         experts.moe_ffn_swiglu_fw(x, integers([0, 64, 64, 96]), *lists[:2], lists[2][:2])
 
 
-def trained(context: Any) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def trained(context: Any, config: DeepSeekConfig = CONFIG) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Logits of a DeepSeek and its whole gradients."""
     manual_seed(3)
-    model = DeepSeek(CONFIG)
+    model = DeepSeek(config)
     ids = np.random.default_rng(0).integers(0, 64, (BATCH, 1, 1, LENGTH), np.uint32)
     mask = Tensor.from_numpy(np.tril(np.ones((1, 1, LENGTH, LENGTH), np.float32)))
     out = model(Tensor.from_numpy(ids, Layout.ROW_MAJOR, DataType.UINT32), mask)
@@ -124,6 +128,59 @@ def trained(context: Any) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     }
     context.reset_graph()
     return out.to_numpy(), gradients
+
+
+def test_experts_cut_over_devices_are_those_of_one(opened_mesh: Any) -> None:  # noqa: F811
+    """`sparse_tp`: logits and every gradient as on one device; tokens that the axis cuts by the batch come back cut."""
+    config = replace(CONFIG, moe_type="sparse_tp")
+    logits, gradients = trained(opened_mesh((1, 1)), config)
+    cut, others = trained(opened_mesh((1, 4), ("_", "ep")), config)
+    np.testing.assert_allclose(cut, logits, rtol=1e-4, atol=1e-5)
+    assert others.keys() == gradients.keys() and sum("/w_gate/" in name for name in gradients) == EXPERTS
+    for name, gradient in gradients.items():
+        np.testing.assert_allclose(others[name], gradient, rtol=1e-3, atol=1e-6, err_msg=name)
+    opened_mesh((1, 2), ("_", "dp"))
+    manual_seed(3)
+    mixture = SparseMoETP(config, axis_name="dp")
+    assert mixture.w_gate[0].tensor.shape() == [1, 1, INNER // 2, WIDTH]
+    tokens = numbers(7, 2, 1, LENGTH, WIDTH)
+    whole = Tensor.from_numpy(tokens)
+    dealt = Tensor.from_numpy(
+        tokens, mapper=shard_tensor_to_mesh_mapper(AutoContext.get_instance().get_device(), 0, 1)
+    )
+    outs, upstream = (mixture(whole), mixture(dealt)), numbers(8, 2, 1, LENGTH, WIDTH)
+    assert outs[1].shape() == [1, 1, LENGTH, WIDTH]
+    np.testing.assert_array_equal(whole_value(outs[1].get_value()), outs[0].to_numpy())
+    for x, out in zip((whole, dealt), outs, strict=True):
+        weight = Tensor.from_numpy(upstream, mapper=None if x is whole else shard_tensor_to_mesh_mapper(AutoContext.get_instance().get_device(), 0, 1))  # fmt: skip
+        weight.set_requires_grad(False)
+        unary.mean(binary.mul(out, weight)).backward()
+    # The mean is that of half the tokens on each device.
+    found = whole_value(dealt.get_value().derive(dealt.get_grad().shards))
+    np.testing.assert_allclose(found, 2 * whole.get_grad().to_numpy(), rtol=1e-4, atol=1e-7)
+    with pytest.raises(ValueError, match="33 features of an expert do not divide over the 2 devices of 'dp'"):
+        SparseMoETP(replace(config, moe_inter_dim=33), axis_name="dp")
+
+
+def test_a_sparse_mixture_computes_what_a_dense_one_does(opened_mesh: Any) -> None:  # noqa: F811
+    """`SparseMoE`: parameters of the same names, the same numbers and the same gradients, of tokens too."""
+    opened_mesh((1, 1))
+    found = []
+    for kind in (MoE, SparseMoE):
+        manual_seed(3)
+        mixture, x = kind(CONFIG), Tensor.from_numpy(numbers(7, BATCH, 1, LENGTH, WIDTH))
+        out = mixture(x)
+        out.set_grad(Tensor.from_numpy(numbers(8, *out.shape())).get_value())
+        out.backward(False)
+        gradients = {
+            name.partition("/")[2]: t.get_grad().to_numpy()
+            for name, t in mixture.parameters().items()
+            if t.is_grad_initialized()
+        }
+        found.append({"out": out.to_numpy(), "x": x.get_grad().to_numpy(), **gradients})
+    assert found[0].keys() == found[1].keys() and len(found[0]) == 2 + 1 + 3 * EXPERTS + 3
+    for name, array in found[0].items():
+        np.testing.assert_allclose(found[1][name], array, rtol=1e-3, atol=1e-5, err_msg=name)
 
 
 def test_experts_dealt_over_devices_are_those_of_one(opened_mesh: Any) -> None:  # noqa: F811

@@ -24,7 +24,7 @@ PUBLISHED = {
     "ttml.trainers": "SFTConfig SFTTrainer TrainerCallback LoraConfig GRPOConfig GRPOTrainer get_grpo_config",
     "ttml.trainers.callback": "TrainerCallback",
     "ttml.trainers.grpo_trainer": """
-        GRPOCompleter GRPOMonitor RolloutBatch RolloutSampler compute_advantages_host dispatch_reward iter_micro_batch upload_micro_advantages
+        GRPOCompleter GRPOMonitor RolloutBatch RolloutSampler compute_advantages_host compute_advantages_ttnn iter_batched_completions dispatch_reward iter_micro_batch upload_micro_advantages
         check_new_weight_version layout_microbatch place_old_nlog_probs save_checkpoint RemoteRolloutConfig ROLLOUT_SOURCES ROLLOUT_MODES
         VALID_ROLLOUT_COMBINATIONS TTMLRolloutSampler build_rollout_sampler ScoredRolloutBatch RolloutBatchSource InProcessRolloutBatchSource
         build_rollout_batch_source validate_rollout_batch GRPOTrainer GRPOConfig get_grpo_config
@@ -60,7 +60,15 @@ PUBLISHED = {
     "ttml.ops.metal": "gated_rmsnorm_fw gated_rmsnorm_bw swiglu_packed_fw swiglu_packed_bw moe_group moe_ungroup",
     "ttml.ops.metal_ops": "moe_group moe_ungroup",
     "ttml.ops.moe": "moe_group_op moe_ungroup_op moe_ffn_swiglu_fw",
+    "ttml.models.deepseek.moe_sparse": "SparseMoE",
     "ttml.models.deepseek.moe_sparse_ep": "SparseMoEEP",
+    "ttml.models.deepseek.moe_sparse_tp": "SparseMoETP",
+    "ttml.models.nanogpt.safetensors_loader": "load_gpt2_from_safetensors",
+    "ttml.modules.embedding": "Embedding VocabParallelEmbedding FeatureParallelEmbedding",
+    "ttml.modules.linear": "LinearLayer ColumnParallelLinear RowParallelLinear",
+    "ttml.trainers.grpo_monitor": "GRPOMonitor",
+    "ttml.trainers.rollout.base": "RolloutBatch RolloutSampler",
+    "ttml.trainers.rollout.ttml_rollout_sampler": "TTMLRolloutSampler",
     "ttml.lazy": "lazy_init is_lazy_init_enabled materialize_module",
     "ttml.autograd.function": "Function FunctionContext get_links",
     "ttml.models.qwen3.attention": "Qwen3Attention",
@@ -97,12 +105,12 @@ PUBLISHED = {
     "ttml.core.utils": "MemoryUsageTracker DRAMUsage",
     "ttml.core.distributed": """
         enable_fabric disable_fabric all_reduce all_gather reduce_scatter replicate_tensor_to_mesh_mapper shard_tensor_to_mesh_mapper concat_mesh_to_tensor_composer create_mesh_composer
-        create_mesh_composer_config synchronize_gradients SocketType SocketManager DistributedContext
+        create_mesh_composer_config synchronize_gradients set_tensor_placements SocketType SocketManager DistributedContext
     """,
     "ttml.common": "config utils data model_factory generate sampling schedulers trainer performance memory_utils muon_optimizer",
     "ttml.common.utils": """
         set_seed round_up_to_tile initialize_device create_optimizer get_loss_over_devices build_logits_mask no_grad
-        PerformanceMeter summary build_causal_mask build_mesh get_available_device_memory_in_bytes get_tt_metal_runtime_root
+        PerformanceMeter summary resolve_padded_load_shape build_causal_mask build_mesh get_available_device_memory_in_bytes get_tt_metal_runtime_root
     """,
     "ttml.common.data": "CharTokenizer load_shakespeare_text prepare_data get_batch build_causal_mask",
     "ttml.common.model_factory": "TransformerModelFactory adjust_vocab_size map_runner_type",

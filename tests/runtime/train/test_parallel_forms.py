@@ -87,7 +87,9 @@ def train(
     )
     blocks = model.blocks
     if adapted:
-        model = LoraModel(model, LoraConfig(rank=4, target_modules=["qkv_linear", "out_linear", "w_gate_up", "w2"]))
+        model = LoraModel(
+            model, LoraConfig(rank=4, target_modules=["qkv_linear", "out_linear", "w_gate_up", "w2"])
+        )
     if "fsdp" in axes:
         for block in blocks:
             fsdp.fully_shard(block)

@@ -28,7 +28,9 @@ from tt_run.runtime.train.tensor_parallel import EmbeddingPlacement, TPStrategy,
 ENTRIES, LENGTH = 64, 64
 SIZES: dict[str, Any] = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 1, "vocab_size": ENTRIES, "max_position_embeddings": LENGTH, "attention_bias": True}  # fmt: skip
 CUT: dict[str, Any] = {"embedding_placement": EmbeddingPlacement.VocabParallel}
-LORA = LoraConfig(rank=4, target_modules=["qkv_linear", "out_linear", "w_gate_up", "w2"], trainable_modules=["_norm"])
+LORA = LoraConfig(
+    rank=4, target_modules=["qkv_linear", "out_linear", "w_gate_up", "w2"], trainable_modules=["_norm"]
+)
 
 
 def trained(context: Any, adapted: bool, **changes: Any) -> tuple[list[float], dict[str, np.ndarray]]:

@@ -205,6 +205,7 @@ def test_sample_op(opened: Any) -> None:
     logits = np.zeros((2, 1, 3, 8), np.float32)
     logits[..., 5] = 4.0
     logits[..., 7] = 9.0
+    assert np.array_equal(data.build_causal_mask(3, device=True).to_numpy(), data.build_causal_mask(T=3))
     mask = utils.build_logits_mask(7, 8)
     greedy = sample_op(Tensor.from_numpy(logits), 0.0, 1, mask)
     assert greedy.shape() == [2, 1, 3, 1]
@@ -312,3 +313,19 @@ def test_a_log_without_phases_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.log").write_text("nothing here\n")
     assert analysed("--logs", tmp_path / "x.log").returncode == 1
     assert analysed("--logs", tmp_path / "none.log").returncode == 2
+
+
+def test_to_which_shape_a_weight_is_padded(capsys: pytest.CaptureFixture[str]) -> None:
+    padded = utils.resolve_padded_load_shape
+    assert padded([50, 64], [64, 64], (50, 64), name="w") == padded((64, 64), (64, 64)) == (64, 64)
+    assert capsys.readouterr().out == ""
+    assert padded((50, 64), (64, 64), name="w") == (64, 64)
+    assert "tile-padding w from (50, 64) to (64, 64)" in capsys.readouterr().out
+    for given, said in (
+        (((50,), (64, 64)), "w: source rank 1 does not match target rank 2"),
+        (((51, 64), (64, 64), (50, 64)), r"checkpoint shape \(51, 64\) does not match the config-implied shape \(50, 64\)"),
+        (((96, 64), (64, 64), (96, 64)), r"parameter shape \(64, 64\) is smaller than"),
+        (((20, 64), (64, 64)), r"Unexpected shape for w: got \(20, 64\), expected \(64, 64\)"),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match=said):
+            padded(*given, name="w")

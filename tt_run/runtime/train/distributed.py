@@ -15,10 +15,11 @@ from tt_run.runtime.ccl import collectives
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.distribution import composers, mappers
 from tt_run.runtime.tensor.distribution.configs import MeshComposerConfig, MeshMapperConfig
-from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, PlacementShard
+from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, PlacementShard, TensorTopology
 from tt_run.runtime.train import stacks
 from tt_run.runtime.train.axis_placement import is_replicated, members
 from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.graph import PreferredPrecision
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice
@@ -152,6 +153,20 @@ def synchronize_gradients(
                 parameter.fsdp_axis,
             ):  # else the mean already
                 _average(parameter, axis)
+
+
+def set_tensor_placements(tensor: Tensor, placements: Sequence[Placement]) -> None:
+    """Say otherwise how a tensor lies over the mesh, one placement for each axis; its shards stay as they are.
+
+    Raises RuntimeError for another number of placements than the mesh has axes.
+    """
+    value = tensor.get_value(PreferredPrecision.NATIVE)
+    device = value.device()
+    if device is None or len(placements) != device.shape.dims():
+        axes = "no mesh" if device is None else f"a mesh of {device.shape.dims()} axes"
+        raise RuntimeError(f"set_tensor_placements: {len(placements)} placements for a tensor on {axes}")
+    coords = value.tensor_topology().mesh_coords()
+    value.update_tensor_topology(TensorTopology(device.shape, list(placements), coords))
 
 
 def _average(parameter: Tensor, axis: int | None) -> None:

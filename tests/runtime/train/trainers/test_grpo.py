@@ -31,6 +31,8 @@ from tt_run.runtime.train.trainers.rollouts import (
     RolloutBatch,
     RolloutSampler,
     advantages_of,
+    compute_advantages_ttnn,
+    iter_batched_completions,
     layout_microbatch,
     place_old_nlog_probs,
     reward_names,
@@ -228,6 +230,38 @@ def test_advantages_compare_with_the_own_group() -> None:
     assert advantages_of(np.array([1, 3, 10, 10], np.float32), 2).tolist() == [-1, 1, 0, 0]
     with pytest.raises(ValueError, match="3 rewards are no whole number of groups of 2"):
         advantages_of(np.zeros(3, np.float32), 2)
+
+
+def test_advantages_on_devices_are_those_of_the_host(opened: Any) -> None:
+    """Whole groups on each device, less their means, in bfloat16."""
+    context = opened((1, 2), ddp=True)
+    rewards = np.array([1, 3, 10, 10, 0, 1, -4, 2], np.float32)
+    mapper = shard_tensor_to_mesh_mapper(context.get_device(), 0)
+    found = compute_advantages_ttnn(rewards, 2, mapper, 2)
+    assert list(found.shape) == [4, 1]
+    assert Tensor(found, False).to_numpy(composer=concat_mesh_to_tensor_composer(context.get_device(), 0)).ravel().tolist() == advantages_of(rewards, 2).tolist()  # fmt: skip
+    for size, devices in ((3, 1), (4, 4)):
+        with pytest.raises(
+            ValueError, match=f"no whole number of groups of {size} on each of {devices} devices"
+        ):
+            compute_advantages_ttnn(rewards, size, None, devices)
+
+
+def test_completions_come_in_batches_with_their_columns() -> None:
+    class Twice:
+        def generate(self, prompts: list[list[int]]) -> list[list[int]]:
+            return [[*prompt, count] for prompt in prompts for count in range(2)]
+
+    batches = list(
+        iter_batched_completions(Twice(), [[1], [2], [3]], {"answer": "abc"}, batch_size=2, num_generations=2)
+    )
+    assert [batch[:3] for batch in batches] == [
+        ([[1], [1], [2], [2]], [[1, 0], [1, 1], [2, 0], [2, 1]], {"answer": ["a", "a", "b", "b"]}),
+        ([[3], [3]], [[3, 0], [3, 1]], {"answer": ["c", "c"]}),
+    ]
+    assert all(batch[3] >= 0 for batch in batches)
+    with pytest.raises(ValueError, match="2 completions of 1 prompts, 3 of each are wanted"):
+        list(iter_batched_completions(Twice(), [[1]], {}, num_generations=3))
 
 
 def test_advantages_of_a_micro_batch_are_dealt_out_in_order(opened: Any) -> None:

@@ -8,15 +8,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from tt_run import contract
+from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.train.common.config import TrainingConfig
 from tt_run.runtime.train.named_files import read_text
+from tt_run.runtime.train.tensor import Tensor
 
 Ids = npt.NDArray[np.uint32]
 
@@ -159,6 +161,11 @@ def get_batch(
     return x, y
 
 
-def build_causal_mask(length: int) -> npt.NDArray[np.float32]:
-    """[1, 1, T, T]: 1 where a position may see another, itself and those before."""
-    return np.tril(np.ones((1, 1, length, length), np.float32))
+@overload
+def build_causal_mask(T: int, device: Literal[False] = False) -> npt.NDArray[np.float32]: ...
+@overload
+def build_causal_mask(T: int, device: Literal[True]) -> Tensor: ...
+def build_causal_mask(T: int, device: bool = False) -> npt.NDArray[np.float32] | Tensor:
+    """[1, 1, T, T]: 1 where a position may see another, itself and those before; with `device` a bfloat16 tensor, the same on every device."""
+    mask = np.tril(np.ones((1, 1, T, T), np.float32))
+    return Tensor.from_numpy(mask, Layout.TILE, DataType.BFLOAT16) if device else mask

@@ -149,7 +149,7 @@ class TransformerModelFactory:
             max_seq_len=given.max_sequence_length,
             rope_theta=given.theta,
             runner_type=map_runner_type(given.runner_type),
-            moe_type=given.moe_type if given.moe_type in ("dense", "sparse_ep") else "sparse",
+            moe_type=given.moe_type,
             **{name: getattr(given, name) for name in latent},
             **moe,
         )

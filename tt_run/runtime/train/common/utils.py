@@ -9,7 +9,7 @@ import contextlib
 import random
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -110,6 +110,43 @@ def get_loss_over_devices(loss: Tensor) -> float:
         return float(loss.to_numpy().mean())
     composer = concat_mesh_to_tensor_composer(AutoContext.get_instance().get_device(), 0)
     return float(loss.to_numpy(composer=composer).mean())
+
+
+def resolve_padded_load_shape(
+    src_shape: Sequence[int],
+    target_shape: Sequence[int],
+    expected_shape: Sequence[int] | None = None,
+    *,
+    name: str = "",
+) -> tuple[int, ...]:
+    """The shape to which a weight from a file is padded: `target_shape`, the parameter's, where the file's is that one or `expected_shape`.
+
+    `expected_shape` is what the configuration says, before whole tiles. Raises RuntimeError for a file's shape that is another, and for one
+    that would have to be cut.
+    """
+    source, target = tuple(map(int, src_shape)), tuple(map(int, target_shape))
+    if len(source) != len(target):
+        raise RuntimeError(f"{name}: source rank {len(source)} does not match target rank {len(target)}.")
+    if expected_shape is not None:
+        expected = tuple(map(int, expected_shape))
+        if source != expected:
+            raise RuntimeError(
+                f"{name}: checkpoint shape {source} does not match the config-implied shape {expected}; help: the configuration in its config.json"
+            )
+        if any(own < given for own, given in zip(target, source, strict=True)):
+            raise RuntimeError(
+                f"{name}: parameter shape {target} is smaller than the config-implied shape {source}"
+            )
+        return target
+    if source != target:
+        if target != tuple(map(round_up_to_tile, source)):
+            raise RuntimeError(
+                f"Unexpected shape for {name}: got {source}, expected {target} or what it is without padding to whole tiles"
+            )
+        print(
+            f"Warning: tile-padding {name} from {source} to {target}; no configuration says that this is all that differs"
+        )
+    return target
 
 
 def build_logits_mask(vocab_size: int, padded_vocab_size: int) -> Tensor:

@@ -6,6 +6,7 @@ neighbours; keys and values share one matrix. Rows of the vocabulary beyond the 
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -108,9 +109,12 @@ def load_llama(model: Llama, directory: str) -> None:
     filling.report(set(tensors))
 
 
-def load_gpt2(model: GPT, directory: str) -> None:
-    """Fill a GPT-2 from files of Hugging Face's; its matrices are stored as [in, out] and are turned. Raises as `load_llama`."""
-    tensors = Weights(directory, "transformer.")
+def load_gpt2(model: GPT, safetensors_path: str | os.PathLike[str], config: Any = None) -> None:
+    """Fill a GPT-2 or a NanoGPT from files of Hugging Face's; matrices are stored as [in, out] and are turned. Raises as `load_llama`.
+
+    The model itself says what `config` would.
+    """
+    tensors = Weights(os.fspath(safetensors_path), "transformer.")
     filling = Filling(model.get_name(), model.parameters())
     for name in tensors:
         block = re.fullmatch(r"h\.(\d+)\.(.+?)(?:\.(weight|bias))", name)

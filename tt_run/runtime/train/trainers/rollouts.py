@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +14,10 @@ import numpy as np
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.tensor.distribution.mappers import TensorToMesh
 from tt_run.runtime.tile import whole_tiles
+from tt_run.runtime.train import stacks
 from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.train.trainers.completion import Tokens
+from tt_run.runtime.values.dtypes import convert
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
@@ -105,6 +108,57 @@ def advantages_of(rewards: np.ndarray, group_size: int) -> np.ndarray:
         raise ValueError(f"{len(rewards)} rewards are no whole number of groups of {group_size}")
     grouped = np.asarray(rewards, np.float32).reshape(-1, group_size)
     return (grouped - grouped.mean(axis=1, keepdims=True)).reshape(-1)
+
+
+def compute_advantages_ttnn(
+    rewards_np: np.ndarray, group_size: int, mapper: TensorToMesh | None, num_devices: int
+) -> Value:
+    """`advantages_of` computed on the devices, in bfloat16: [rows of a device, 1] on each, whole groups dealt by `mapper`.
+
+    Raises ValueError when rewards are no whole number of groups, or groups do not divide among the devices.
+    """
+    groups, rest = divmod(len(rewards_np), group_size)
+    if rest or groups % num_devices:
+        raise ValueError(
+            f"{len(rewards_np)} rewards are no whole number of groups of {group_size} on each of {num_devices} devices"
+        )
+    grouped = np.asarray(rewards_np, np.float32).reshape(groups, 1, 1, group_size)
+    value = Tensor.from_numpy(grouped, new_type=DataType.BFLOAT16, mapper=mapper).get_value()
+    rows = len(rewards_np) // num_devices
+
+    def less_mean(x: np.ndarray) -> np.ndarray:
+        mean = convert(x.mean(axis=-1, keepdims=True, dtype=np.float32), DataType.BFLOAT16)
+        return (x - mean).reshape(len(x), rows, 1)
+
+    return stacks.compute(less_mean, value)
+
+
+def iter_batched_completions(
+    completer: Any,
+    prompts: Sequence[Tokens],
+    batch_columns: Mapping[str, Sequence[Any]],
+    batch_size: int = 32,
+    num_generations: int = 1,
+) -> Iterator[tuple[list[Tokens], list[Tokens], dict[str, list[Any]], float]]:
+    """Prompts, `num_generations` times each, what `completer.generate` makes of them, columns as often, and the seconds that took; `batch_size` prompts at a time.
+
+    Raises ValueError for another number of completions.
+    """
+    for start in range(0, len(prompts), batch_size):
+        part = slice(start, start + batch_size)
+        began = time.perf_counter()
+        completions = completer.generate(list(prompts[part]))
+        seconds = time.perf_counter() - began
+        expanded = [prompt for prompt in prompts[part] for _ in range(num_generations)]
+        if len(completions) != len(expanded):
+            raise ValueError(
+                f"{len(completions)} completions of {len(prompts[part])} prompts, {num_generations} of each are wanted"
+            )
+        columns = {
+            name: [entry for entry in column[part] for _ in range(num_generations)]
+            for name, column in batch_columns.items()
+        }
+        yield expanded, completions, columns, seconds
 
 
 def dispatch_reward(

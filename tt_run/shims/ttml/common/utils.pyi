@@ -13,6 +13,7 @@ from tt_run.runtime.train.common.files import get_tt_metal_runtime_root as get_t
 from tt_run.runtime.train.common.utils import initialize_device as initialize_device
 from tt_run.runtime.train.common.utils import no_grad as no_grad
 from tt_run.runtime.train.common.utils import parameter_count as parameter_count
+from tt_run.runtime.train.common.utils import resolve_padded_load_shape as resolve_padded_load_shape
 from tt_run.runtime.train.common.utils import round_up_to_tile as round_up_to_tile
 from tt_run.runtime.train.common.utils import run_mode as run_mode
 from tt_run.runtime.train.common.utils import set_seed as set_seed

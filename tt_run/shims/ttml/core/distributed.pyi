@@ -18,6 +18,7 @@ from tt_run.runtime.train.distributed import enable_fabric as enable_fabric
 from tt_run.runtime.train.distributed import reduce_scatter as reduce_scatter
 from tt_run.runtime.train.distributed import release_metal_env as release_metal_env
 from tt_run.runtime.train.distributed import replicate_tensor_to_mesh_mapper as replicate_tensor_to_mesh_mapper
+from tt_run.runtime.train.distributed import set_tensor_placements as set_tensor_placements
 from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper as shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.distributed import synchronize_gradients as synchronize_gradients
 

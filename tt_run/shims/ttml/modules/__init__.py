@@ -10,6 +10,6 @@ _TABLE = {
     "tt_run.runtime.train.modules.linear": "LinearLayer ColumnParallelLinear RowParallelLinear VocabParallelEmbedding FeatureParallelEmbedding",
     "tt_run.runtime.train.modules.layers": "Embedding LayerNormLayer RMSNormLayer DropoutLayer",
 }
-_SUBMODULES = ("distributed", "lora", "module_base", "parameter")
+_SUBMODULES = ("distributed", "embedding", "linear", "lora", "module_base", "parameter")
 
 __getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES)

@@ -24,6 +24,8 @@ from tt_run.runtime.train.modules.base import RunMode as RunMode
 from tt_run.runtime.train.modules.parameter import TensorMetadata as TensorMetadata
 from tt_run.runtime.train.modules.linear import VocabParallelEmbedding as VocabParallelEmbedding
 from . import distributed as distributed
+from . import embedding as embedding
+from . import linear as linear
 from . import lora as lora
 from . import module_base as module_base
 from . import parameter as parameter

@@ -17,6 +17,7 @@ _TABLE = {
 }
 _SUBMODULES = (
     "callback",
+    "grpo_monitor",
     "grpo_trainer",
     "fully_async_grpo_trainer",
     "one_step_async_grpo_trainer",

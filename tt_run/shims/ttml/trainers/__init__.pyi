@@ -24,6 +24,7 @@ from tt_run.runtime.train.trainers.callback import TrainerCallback as TrainerCal
 from . import callback as callback
 from . import fully_async_grpo_trainer as fully_async_grpo_trainer
 from tt_run.runtime.train.trainers.grpo_config import get_grpo_config as get_grpo_config
+from . import grpo_monitor as grpo_monitor
 from . import grpo_trainer as grpo_trainer
 from . import one_step_async_grpo_trainer as one_step_async_grpo_trainer
 from . import rollout as rollout

@@ -4,7 +4,8 @@
     latent  x -> wkv_a -> [latent | one rotary key for all heads]; norm(latent) -> wkv_b -> each head's [key | value]
 
 With `use_tp` heads, hidden features and the vocabulary are cut over the tensor-parallel axis; the latent, the gate and its choice are whole on every
-device. `moe_tp_axis_name` cuts the experts, and them alone, over a named axis of the mesh; `moe_type="sparse_ep"` deals them whole over `moe_axis_name`.
+device. `moe_tp_axis_name` cuts the experts, and them alone, over a named axis of the mesh; `moe_type="sparse_ep"` deals them whole over
+`moe_axis_name`, `"sparse_tp"` cuts each of them over it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.train.models.decoders.cut_layers import axis_of, narrow, parts_of, wide
-from tt_run.runtime.train.models.decoders.expert_parallel import SparseMoEEP
+from tt_run.runtime.train.models.decoders.expert_parallel import SparseMoEEP, SparseMoETP
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig, DeepSeekMLP, MoE
 from tt_run.runtime.train.models.runner import run
 from tt_run.runtime.train.models.transformer import as_logits
@@ -89,9 +90,8 @@ class MultiHeadLatentAttention(AbstractModuleBase):
 
 
 def _mixture(config: DeepSeekConfig) -> MoE:
-    if config.moe_type != "sparse_ep":
-        return MoE(config)
-    return SparseMoEEP(config)
+    kinds: dict[str, type[MoE]] = {"sparse_ep": SparseMoEEP, "sparse_tp": SparseMoETP}
+    return kinds.get(config.moe_type, MoE)(config)
 
 
 class DeepSeekBlock(AbstractModuleBase):

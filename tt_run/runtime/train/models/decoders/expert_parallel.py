@@ -1,6 +1,6 @@
-"""A mixture whose experts are dealt over a mesh axis: each device has some whole experts, groups the tokens routed to them, and computes those alone.
+"""Mixtures that group the tokens routed to experts and compute those alone: on one device, with experts dealt over a mesh axis, or each cut over it.
 
-route (the same on every device) -> group own tokens -> own experts -> back to the tokens -> sum over the axis
+route (the same on every device) -> group own tokens -> own experts, or own parts -> back to the tokens -> sum over the axis
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train.axis_placement import is_replicated
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig, MoE
@@ -20,6 +21,7 @@ from tt_run.runtime.train.modules.lazy import deferred
 from tt_run.runtime.train.modules.parameter import Parameter
 from tt_run.runtime.train.named_mesh import maybe_mesh
 from tt_run.runtime.train.ops import binary, distributed, experts, pieces
+from tt_run.runtime.train.ops.distributed import GradOutputType
 from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.values import shapes
 
@@ -106,10 +108,7 @@ class SparseMoEEP(MoE):
 
     def _own(self) -> Value:
         """The numbers of each device's experts."""
-        numbers = np.arange(self.num_experts, dtype=np.uint32)
-        return Tensor.from_numpy(
-            numbers, layout=Layout.ROW_MAJOR, new_type=DataType.UINT32, mapper=self._mapper
-        ).get_value()
+        return all_numbers(self.num_experts, self._mapper)
 
     def forward(self, x: Tensor) -> Tensor:
         """[B, 1, S, D] -> the same shape."""
@@ -120,32 +119,114 @@ class SparseMoEEP(MoE):
             # Each device says what its own experts want of tokens and weights; the gradient is the sum of what all say.
             seen = distributed.broadcast(seen, self.cluster_axis)
             weights = distributed.broadcast(weights, self.cluster_axis)
-        batch, _, length, _ = x.shape()
-        own, count = self._own(), self.n_activated
-        grouped = experts.moe_group_op(seen, numbers, weights, own, self.e_local, count)
-        made = experts.moe_ffn_swiglu_fw(
-            grouped.grouped,
-            grouped.offsets,
-            self.w_gate.tensors(),
-            self.w_up.tensors(),
-            self.w_down.tensors(),
-        )
-        out = experts.moe_ungroup_op(
-            made,
-            grouped.grouped_scores,
-            numbers,
-            own,
-            grouped.plan,
-            grouped.offsets,
-            self.e_local,
-            count,
-            batch,
-            1,
-            length,
-        )
+        matrices = self.w_gate.tensors(), self.w_up.tensors(), self.w_down.tensors()
+        out = routed(seen, numbers, weights, self._own(), *matrices)
         if self.cluster_axis is not None:
             out = distributed.all_reduce(out, True, self.cluster_axis)
         return out if self.shared_experts is None else binary.add(out, self.shared_experts(x))
+
+
+class SparseMoE(MoE):
+    """`MoE` that computes of each expert the tokens alone that are routed to it."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, 1, S, D] -> the same shape."""
+        scores = self._scores(x)
+        _, numbers = self._best(scores)
+        weights = pieces.picked(self._weights(scores), numbers)
+        layers: list[Any] = list(self.experts)
+        matrices = ([getattr(e, name).get_weight() for e in layers] for name in ("w1", "w3", "w2"))
+        out = routed(x, numbers, weights, all_numbers(self.num_experts), *matrices)
+        return out if self.shared_experts is None else binary.add(out, self.shared_experts(x))
+
+
+class SparseMoETP(MoE):
+    """`MoE` whose experts are cut over an axis: every device has a part of the inner features of each, and their products are summed.
+
+    The axis is as with `SparseMoEEP`. Raises ValueError when the inner features do not divide over it.
+    """
+
+    def __init__(self, config: DeepSeekConfig, *, axis_name: str | None = None) -> None:
+        name = (
+            "tp" if getattr(config, "use_tp", False) else axis_name or getattr(config, "moe_axis_name", None)
+        )
+        object.__setattr__(self, "axis_name", name or "tp")
+        object.__setattr__(self, "cluster_axis", _axis(self.axis_name))
+        super().__init__(config)
+
+    axis_name: str
+    cluster_axis: int | None
+
+    def _make_experts(self, config: DeepSeekConfig, cut: bool, axis: str | None) -> None:
+        device, count = AutoContext.get_instance().get_device(), config.n_routed_experts
+        size = 1 if self.cluster_axis is None else int(device.shape[self.cluster_axis])
+        width, inner = config.dim, config.moe_inter_dim
+        if inner % size:
+            raise ValueError(
+                f"{inner} features of an expert do not divide over the {size} devices of {self.axis_name!r}"
+            )
+
+        def mapper(dim: int) -> Any:
+            return None if size == 1 else shard_tensor_to_mesh_mapper(device, dim, self.cluster_axis)
+
+        self.w_gate = ExpertWeights(count, 1, inner, width, mapper(2))
+        self.w_up = ExpertWeights(count, 1, inner, width, mapper(2))
+        self.w_down = ExpertWeights(count, 1, width, inner, mapper(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, 1, S, D] -> the same shape; tokens that the axis cuts by the batch are gathered first and cut again."""
+        axis = self.cluster_axis
+        gathered = axis is not None and not is_replicated(x.get_value(), axis)
+        whole = distributed.all_gather(x, 0, axis, GradOutputType.REPLICATED) if gathered else x
+        scores = self._scores(whole)
+        _, numbers = self._best(scores)
+        weights, seen = pieces.picked(self._weights(scores), numbers), whole
+        if axis is not None:
+            seen, weights = distributed.broadcast(seen, axis), distributed.broadcast(weights, axis)
+        matrices = self.w_gate.tensors(), self.w_up.tensors(), self.w_down.tensors()
+        out = routed(seen, numbers, weights, all_numbers(self.num_experts), *matrices)
+        if axis is not None:
+            out = distributed.all_reduce(out, True, axis)
+        if self.shared_experts is not None:
+            out = binary.add(out, self.shared_experts(whole))
+        return distributed.scatter(out, 0, axis) if gathered else out
+
+
+def routed(
+    tokens: Tensor,
+    numbers: Value,
+    weights: Tensor,
+    own: Value,
+    gate: list[Tensor],
+    up: list[Tensor],
+    down: list[Tensor],
+) -> Tensor:
+    """What the experts `own` of a device make of the tokens [B, 1, S, D] routed to them, weighed: [B, 1, S, D]."""
+    batch, _, length, _ = tokens.shape()
+    count, chosen = len(gate), int(numbers.shape[-1])
+    grouped = experts.moe_group_op(tokens, numbers, weights, own, count, chosen)
+    made = experts.moe_ffn_swiglu_fw(grouped.grouped, grouped.offsets, gate, up, down)
+    return experts.moe_ungroup_op(
+        made,
+        grouped.grouped_scores,
+        numbers,
+        own,
+        grouped.plan,
+        grouped.offsets,
+        count,
+        chosen,
+        batch,
+        1,
+        length,
+    )
+
+
+def all_numbers(count: int, mapper: Any = None) -> Value:
+    """The numbers of experts, all on each device or dealt by a mapper."""
+    numbers = np.arange(count, dtype=np.uint32)
+    return Tensor.from_numpy(
+        numbers, layout=Layout.ROW_MAJOR, new_type=DataType.UINT32, mapper=mapper
+    ).get_value()
 
 
 def _axis(name: str) -> int | None:

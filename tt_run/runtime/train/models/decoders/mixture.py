@@ -64,9 +64,9 @@ class DeepSeekConfig:
         check_fields(self)
         if self.score_func not in ("sigmoid", "softmax"):
             raise ValueError(f"score_func: {self.score_func!r} is not one of sigmoid, softmax")
-        if self.moe_type not in ("dense", "sparse", "sparse_ep"):
+        if self.moe_type not in ("dense", "sparse", "sparse_ep", "sparse_tp"):
             raise ValueError(
-                f"moe_type: {self.moe_type!r} is not one of dense and sparse, which give the same numbers here, and sparse_ep"
+                f"moe_type: {self.moe_type!r} is not one of dense and sparse, which give the same numbers here, sparse_ep and sparse_tp"
             )
         if self.n_routed_experts % self.n_expert_groups:
             raise ValueError(

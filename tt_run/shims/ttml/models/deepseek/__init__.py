@@ -8,6 +8,16 @@ _TABLE = {
     "tt_run.runtime.train.models.decoders.flops": "calculate_flops_per_token=deepseek",
     "tt_run.runtime.train.models.decoders.weights": "load_from_safetensors",
 }
-_SUBMODULES = ("autograd_ops", "flops", "mla", "moe", "moe_sparse_ep", "torch_baseline", "transformer")
+_SUBMODULES = (
+    "autograd_ops",
+    "flops",
+    "mla",
+    "moe",
+    "moe_sparse",
+    "moe_sparse_ep",
+    "moe_sparse_tp",
+    "torch_baseline",
+    "transformer",
+)
 
 __getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES)

@@ -9,7 +9,9 @@ from . import flops as flops
 from tt_run.runtime.train.models.decoders.weights import load_from_safetensors as load_from_safetensors
 from . import mla as mla
 from . import moe as moe
+from . import moe_sparse as moe_sparse
 from . import moe_sparse_ep as moe_sparse_ep
+from . import moe_sparse_tp as moe_sparse_tp
 from . import torch_baseline as torch_baseline
 from . import transformer as transformer
 

@@ -10,7 +10,7 @@ _TABLE = {
     "tt_run.runtime.train.trainers.grpo_saving": "save_checkpoint",
     "tt_run.runtime.train.trainers.grpo_monitor": "GRPOMonitor",
     "tt_run.runtime.train.trainers.rollouts": """
-        RolloutBatch RolloutSampler compute_advantages_host=advantages_of dispatch_reward iter_micro_batch upload_micro_advantages
+        RolloutBatch RolloutSampler compute_advantages_host=advantages_of compute_advantages_ttnn iter_batched_completions dispatch_reward iter_micro_batch upload_micro_advantages
         check_new_weight_version layout_microbatch place_old_nlog_probs
     """,
     "tt_run.runtime.train.trainers.sampler": "TTMLRolloutSampler build_rollout_sampler",

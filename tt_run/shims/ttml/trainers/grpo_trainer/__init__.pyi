@@ -20,9 +20,11 @@ from tt_run.runtime.train.trainers.sampler import TTMLRolloutSampler as TTMLRoll
 from tt_run.runtime.train.trainers.batch_source import build_rollout_batch_source as build_rollout_batch_source
 from tt_run.runtime.train.trainers.sampler import build_rollout_sampler as build_rollout_sampler
 from tt_run.runtime.train.trainers.rollouts import check_new_weight_version as check_new_weight_version
+from tt_run.runtime.train.trainers.rollouts import compute_advantages_ttnn as compute_advantages_ttnn
 from tt_run.runtime.train.trainers.rollouts import dispatch_reward as dispatch_reward
 from tt_run.runtime.train.trainers.grpo_config import get_grpo_config as get_grpo_config
 from . import grpo_trainer as grpo_trainer
+from tt_run.runtime.train.trainers.rollouts import iter_batched_completions as iter_batched_completions
 from tt_run.runtime.train.trainers.rollouts import iter_micro_batch as iter_micro_batch
 from tt_run.runtime.train.trainers.rollouts import layout_microbatch as layout_microbatch
 from . import llama_composite_kv as llama_composite_kv

@@ -1,0 +1,7 @@
+"""`ttml.models.deepseek.moe_sparse`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {"tt_run.runtime.train.models.decoders.expert_parallel": "SparseMoE"}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)
