@@ -11,7 +11,10 @@ import pytest
 from tests.runtime.train import references
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.train.models.decoders.llama import GroupedQueryAttention
+from tt_run.runtime.train.models.decoders.llama import GroupedQueryAttention, LlamaMLP
+from tt_run.runtime.train.models.decoders.mixture import DeepSeekMLP
+from tt_run.runtime.train.models.decoders.qwen3 import Qwen3MLP
+from tt_run.runtime.train.models.mlp import MultiLayerPerceptronParameters, create_mlp_model
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase
 from tt_run.runtime.train.modules.layers import Embedding, LayerNormLayer, RMSNormLayer
@@ -97,6 +100,18 @@ def theirs(torch: Any, name: str, p: dict[str, Any], x: Any) -> Any:
         p = {path.removeprefix("model/"): twin for path, twin in p.items()}
         hidden = nn.layer_norm(hidden, (24,), flat(p["norm/gamma"]), flat(p["norm/beta"]), 1e-6)
         return nn.linear(nn.gelu(hidden), p["second/weight"][0, 0], flat(p["second/bias"]))
+    if name == "layers":
+        for number in range(3):
+            x = nn.linear(x, p[f"layers/{number}/weight"][0, 0], flat(p[f"layers/{number}/bias"]))
+            x = nn.relu(x) if number < 2 else x
+        return x
+    if name == "llama's":
+        low, high = p["w_gate_up/weight"][0, 0].chunk(2)
+        return nn.linear(nn.silu(nn.linear(x, low)) * nn.linear(x, high), p["w2/weight"][0, 0])
+    if name in ("qwen3's", "deepseek's"):
+        names = ("gate_proj", "up_proj", "down_proj") if name == "qwen3's" else ("w1", "w3", "w2")
+        low, high, down = (p[f"{layer}/weight"][0, 0] for layer in names)
+        return nn.linear(nn.silu(nn.linear(x, low)) * nn.linear(x, high), down)
     if name == "gated":
         low, down, high = (p[f"w{i}/weight"][0, 0] for i in (1, 2, 3))
         return nn.linear(nn.silu(nn.linear(x, low)) * nn.linear(x, high), down)
@@ -130,6 +145,10 @@ MODULES: dict[str, Callable[[], Any]] = {
     "feed": Feed,
     "attention": Attending,
     "lora": adapted,
+    "llama's": lambda: LlamaMLP(WIDTH, 24),
+    "qwen3's": lambda: Qwen3MLP(WIDTH, 24),
+    "deepseek's": lambda: DeepSeekMLP(WIDTH, 24),
+    "layers": lambda: create_mlp_model(MultiLayerPerceptronParameters(WIDTH, (24, 12), WIDTH)),
 }
 OPTIMIZERS: dict[str, tuple[dict[str, Any], Callable[[Any, Any], Any]]] = {
     "AdamW": ({"lr": 0.01, "beta1": 0.8, "beta2": 0.95, "epsilon": 1e-6, "weight_decay": 0.1}, lambda o, p: o.AdamW(p, 0.01, (0.8, 0.95), 1e-6, 0.1)),
@@ -216,6 +235,10 @@ def rising(s: Any, optimizer: Any) -> list[Any]:
 SCHEDULES: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
     "lambda": (lambda s, o: s.LambdaScheduler(o, lambda n: 1 / (1 + n)), lambda s, o: s.LambdaLR(o, lambda n: 1 / (1 + n))),
     "lambda from a half": (lambda s, o: s.LambdaScheduler(o, lambda n: 0.5 + n), lambda s, o: s.LambdaLR(o, lambda n: 0.5 + n)),
+    "identity": (
+        lambda s, o: s.LambdaScheduler(o, schedulers.identity(1.0, 30)),
+        lambda s, o: s.ConstantLR(o, 1.0),
+    ),
     "step": (lambda s, o: s.StepScheduler(o, 3, 0.5), lambda s, o: s.StepLR(o, 3, 0.5)),
     "linear up": (lambda s, o: s.LinearScheduler(o, 0.25, 1.0, 6), lambda s, o: s.LinearLR(o, 0.25, 1.0, 6)),
     "linear down": (lambda s, o: s.LinearScheduler(o, 1.0, 0.0, 5), lambda s, o: s.LinearLR(o, 1.0, 0.0, 5)),
