@@ -37,7 +37,18 @@ PUBLISHED = {
     "ttml.distributed": """
         Layout DistributedLayout Shard Replicate get_layout set_layout MeshRuntime get_runtime set_runtime distribute_tensor distribute_batch
         distribute_module parallelize_module sync_gradients ParallelStyle ColwiseParallel RowwiseParallel init_ops fully_shard
+        dispatch register_op redistribute ShardingPlan register_rule get_rule DispatchTracer DispatchTraceCallback dispatch_trace
     """,
+    "ttml.distributed.cache": "PlanCache",
+    "ttml.distributed.debug": "TraceEntry DispatchTrace DispatchTracer DispatchTraceCallback dispatch_trace",
+    "ttml.distributed.rules.registry": """
+        ShardingPlan CCL Broadcast AllReduce AllGather OptionalCCL register_rule get_rule register_module_rule get_module_rule _OP_RULES _MODULE_RULES
+    """,
+    "ttml.distributed.rules.matmul": "linear_rule matmul_rule",
+    "ttml.distributed.rules.elementwise": "elementwise_binary_rule elementwise_unary_rule dropout_rule",
+    "ttml.distributed.rules.normalization": "rmsnorm_rule layernorm_rule",
+    "ttml.distributed.rules.attention": "sdpa_rule",
+    "ttml.distributed.rules.loss": "cross_entropy_loss_rule",
     "ttml.distributed.layout": "replicated_layout layout_from_topology layout_to_mapper_config",
     "ttml.distributed.mesh_runtime": "MeshRuntime get_runtime set_runtime",
     "ttml.distributed.style": "ColwiseParallel RowwiseParallel",

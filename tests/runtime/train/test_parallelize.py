@@ -24,6 +24,7 @@ from tt_run.runtime.train.layouts import (
     replicated_layout,
     set_layout,
 )
+from tt_run.runtime.train.mesh_runtime import MeshRuntime, get_runtime, set_runtime
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3, Qwen3Config
 from tt_run.runtime.train.models.either_llama import Llama
@@ -32,13 +33,10 @@ from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
 from tt_run.runtime.train.parallelize import (
     ColwiseParallel,
-    MeshRuntime,
     RowwiseParallel,
     distribute_module,
-    get_runtime,
     init_ops,
     parallelize_module,
-    set_runtime,
     sync_gradients,
 )
 from tt_run.runtime.train.sharded_parameters import whole_parameter

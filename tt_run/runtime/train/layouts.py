@@ -22,6 +22,9 @@ class Shard:
 
     dim: int
 
+    def __repr__(self) -> str:
+        return f"Shard({self.dim})"
+
 
 @dataclass(frozen=True)
 class Replicate:
@@ -30,7 +33,7 @@ class Replicate:
 
 @dataclass(frozen=True, init=False)
 class Layout:
-    """One placement for each axis of the mesh: `Layout(placements=(…))`, or `Layout(ndim, {axis: Shard(dim)})` with all other axes replicated.
+    """One placement for each axis of the mesh: `Layout((…))`, `Layout(placements=(…))`, or `Layout(ndim, {axis: Shard(dim)})` with all other axes replicated.
 
     Without both it has the axes of the open mesh. Raises TypeError for both, ValueError for an axis that is none.
     """
@@ -39,15 +42,19 @@ class Layout:
 
     def __init__(
         self,
-        ndim: int | None = None,
+        ndim: int | Sequence[Shard | Replicate] | None = None,
         axis_placements: Mapping[int, Shard | Replicate] | None = None,
         *,
         placements: Sequence[Shard | Replicate] | None = None,
     ) -> None:
+        if isinstance(ndim, Sequence) and placements is None and axis_placements is None:
+            ndim, placements = None, ndim
         if placements is not None and (ndim is not None or axis_placements is not None):
             raise TypeError("Layout() takes placements, or ndim and axis_placements")
         if placements is None:
             count = AutoContext.get_instance().get_device().shape.dims() if ndim is None else ndim
+            if isinstance(count, Sequence):
+                raise TypeError("Layout() takes placements, or ndim and axis_placements")
             given = dict(axis_placements or {})
             wrong = [axis for axis in given if not 0 <= axis < count]
             if wrong:
@@ -113,19 +120,22 @@ def get_layout(tensor: Tensor) -> Layout:
     device, rank = value.device(), len(value.shape)
     ndim = 2 if device is None else device.shape.dims()
     found = layout_from_topology(by_axes(value), ndim)
+    return counted(found, rank)
+
+
+def counted(layout: Layout, rank: int) -> Layout:
+    """A layout as `get_layout` writes it for a tensor of so many dimensions."""
     return Layout(
         placements=[
-            Shard(_counted(p.dim % rank, rank)) if isinstance(p, Shard) else p for p in found.placements
+            Shard(_counted(p.dim % rank, rank)) if isinstance(p, Shard) else p for p in layout.placements
         ]
     )
 
 
 def set_layout(tensor: Tensor, layout: Layout) -> None:
     """Confirm a layout. Raises ValueError for another than the tensor has: its shards lie where they are."""
-    rank = len(tensor.shape())
-    wanted = [Shard(_counted(p.dim % rank, rank)) if isinstance(p, Shard) else p for p in layout.placements]
     has = get_layout(tensor)
-    if has.placements != tuple(wanted):
+    if has != counted(layout, len(tensor.shape())):
         raise ValueError(
             f"set_layout: the tensor lies as {has}, not as {layout}; help: distribute_tensor(tensor, mesh_device, layout)"
         )

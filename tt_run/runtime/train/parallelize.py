@@ -12,48 +12,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tt_run.runtime.train.axis_placement import is_replicated
+from tt_run.runtime.train.dispatch.calls import dispatch
+from tt_run.runtime.train.dispatch.plans import get_module_rule
+from tt_run.runtime.train.dispatch.trace import dispatch_trace
 from tt_run.runtime.train.distributed import synchronize_gradients
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.layouts import Layout, Shard, distribute_tensor
+from tt_run.runtime.train.mesh_runtime import MeshRuntime, get_runtime, set_runtime
 from tt_run.runtime.train.models.decoders.llama import GroupedQueryAttention, LlamaMLP
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3Attention
 from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
 from tt_run.runtime.train.modules.joint import joint_names
 from tt_run.runtime.train.modules.linear import LinearLayer
-from tt_run.runtime.train.ops import binary, distributed
+from tt_run.runtime.train.ops import distributed
 from tt_run.runtime.train.ops.distributed import GradOutputType
-from tt_run.runtime.train.ops.matmul import linear
 from tt_run.runtime.train.tensor import Tensor
-
-
-@dataclass
-class MeshRuntime:
-    """The devices of a plan and what their axes carry."""
-
-    mesh_device: Any
-    tp_axis: int | None = None
-    dp_axis: int | None = None
-    cp_axis: int | None = None
-
-    @property
-    def mesh_shape(self) -> tuple[int, ...]:
-        """Devices along each axis."""
-        return tuple(self.mesh_device.shape)
-
-
-_runtime: MeshRuntime | None = None
-
-
-def get_runtime() -> MeshRuntime | None:
-    """What the last plan was laid over, None before the first."""
-    return _runtime
-
-
-def set_runtime(runtime: MeshRuntime | None) -> None:
-    """Say what the axes carry, or forget it."""
-    global _runtime
-    _runtime = runtime
 
 
 def init_ops() -> None:
@@ -85,7 +58,7 @@ class ColwiseParallel(ParallelStyle):
 
     def forward(self, axis: int, weight: Tensor, bias: Tensor | None, x: Tensor) -> Tensor:
         """[..., in] on every device -> [..., out / size] on each, or [..., out]."""
-        out = linear(distributed.broadcast(x, axis), weight, bias)
+        out: Tensor = dispatch("linear", x, weight, *([] if bias is None else [bias]))
         if not self.gather_output:
             return out
         return distributed.all_gather(out, out.get_rank() - 1, axis, GradOutputType.REPLICATED)
@@ -102,10 +75,8 @@ class RowwiseParallel(ParallelStyle):
 
     def forward(self, axis: int, weight: Tensor, bias: Tensor | None, x: Tensor) -> Tensor:
         """[..., in / size] on each device, or [..., in] -> [..., out] on every device."""
-        if is_replicated(x.get_value(), axis):
-            x = distributed.scatter(x, x.get_rank() - 1, axis)
-        out = distributed.all_reduce(linear(x, weight, None), True, axis)
-        return out if bias is None else binary.add(out, bias)
+        out: Tensor = dispatch("linear", x, weight, *([] if bias is None else [bias]))
+        return out
 
 
 def parallelize_module(
@@ -143,8 +114,8 @@ def parallelize_module(
     for name, found, style in chosen.values():
         _check(name, found, style, mesh_device, tp_axis, _halves(module, found))
     sections = _deal_heads(module, set(chosen), size, tp_axis)
-    for _, found, style in chosen.values():
-        _cut(found, style, mesh_device, tp_axis, sections.get(id(found), (1,)))
+    for name, found, style in chosen.values():
+        _cut(name, found, style, mesh_device, tp_axis, sections.get(id(found), (1,)))
     set_runtime(MeshRuntime(mesh_device, tp_axis=tp_axis))
     return module
 
@@ -157,8 +128,13 @@ def distribute_module(
 ) -> AbstractModuleBase:
     """As `parallelize_module`, by layouts of weights, `{".*\\.w1\\.weight": Layout(…)}`: rows cut is column-wise, columns cut row-wise.
 
+    What a program registered for a class of modules by `register_module_rule` is called for each of them first.
+
     Raises ValueError for a layout that cuts a weight in any other way, and where two axes are cut.
     """
+    for name, found in list(model.named_modules()):
+        if (rule := get_module_rule(type(found))) is not None:
+            rule(found, mesh_device, policy, name)
     plan: dict[str, ParallelStyle] = {}
     axes = set[int]()
     for key, layout in policy.items():
@@ -263,7 +239,9 @@ def _check(name: str, layer: LinearLayer, style: ParallelStyle, device: Any, axi
             )
 
 
-def _cut(layer: LinearLayer, style: ParallelStyle, device: Any, axis: int, sections: tuple[int, ...]) -> None:
+def _cut(
+    name: str, layer: LinearLayer, style: ParallelStyle, device: Any, axis: int, sections: tuple[int, ...]
+) -> None:
     # Rows that are gathered again, and columns, lie as in the whole matrix.
     dealt = sections if isinstance(style, ColwiseParallel) and not style.gather_output else (1,)
     for kind, layout in style.get_layouts(device, axis).items():
@@ -272,8 +250,9 @@ def _cut(layer: LinearLayer, style: ParallelStyle, device: Any, axis: int, secti
             moved = distribute_tensor(tensor, device, layout, sections=dealt)
             tensor.set_value(moved.get_value(PreferredPrecision.FULL))
             tensor.joint = moved.joint
-    layer.forward = functools.partial(_forward, layer, style, axis)  # type: ignore[method-assign]
+    layer.forward = functools.partial(_forward, name, layer, style, axis)  # type: ignore[method-assign]
 
 
-def _forward(layer: LinearLayer, style: ParallelStyle, axis: int, tensor: Tensor) -> Tensor:
-    return style.forward(axis, layer.get_weight(), layer.get_bias(), tensor)
+def _forward(name: str, layer: LinearLayer, style: ParallelStyle, axis: int, tensor: Tensor) -> Tensor:
+    with dispatch_trace.module_scope(name):
+        return style.forward(axis, layer.get_weight(), layer.get_bias(), tensor)

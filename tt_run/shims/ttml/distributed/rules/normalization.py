@@ -1,0 +1,9 @@
+"""`ttml.distributed.rules.normalization`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {
+    "tt_run.runtime.train.dispatch.rules": "rmsnorm_rule layernorm_rule",
+}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)
