@@ -21,6 +21,7 @@ from tt_run.runtime.tensor.spec.memory_config import (
 )
 
 TALL, WIDE = (HIGH, HEIGHT, (3, 0), (32, 64)), (BROAD, WIDTH, (3, 0), (64, 32))
+LONG = ((128, 256), WIDTH, (3, 0), (128, 64))
 SQUARE = ((128, 128), BLOCK, (3, 1), (64, 32))
 
 
@@ -94,6 +95,8 @@ def test_reduced(one: MeshDevice, cut, dim, keepdim, found):
         (TALL, TILE, (0, 2, 1, 3), (HEIGHT, (3, 0), (1024, 64))),
         (WIDE, TILE, (0, 1, 3, 2), L1_MEMORY_CONFIG),
         (WIDE, ROW, (0, 1, 3, 2), (WIDTH, (3, 0), (128, 16))),
+        (LONG, TILE, (0, 1, 3, 2), (WIDTH, (3, 0), (256, 32))),
+        (LONG, TILE, (0, 2, 1, 3), (WIDTH, (3, 0), (4096, 64))),
         (SQUARE, TILE, (0, 2, 1, 3), (BLOCK, (3, 1), (2048, 32))),
     ],
 )
@@ -151,3 +154,11 @@ def test_expanded_and_joined(one: MeshDevice):
     tall = lying(one, *TALL, TILE)
     assert where(ops.expand(tall, (2, 1, -1, -1))) == (HEIGHT, (7, 0), (32, 64))
     assert where(ops.repeat_interleave(tall, 2, 2)) == DRAM_MEMORY_CONFIG
+    wide = lying(one, *LONG, TILE)
+    assert where(ops.expand(wide, (2, 1, -1, -1))) == (WIDTH, (3, 0), (256, 64))
+    assert where(ops.repeat(wide, (1, 1, 2, 1))) == (WIDTH, (3, 0), (256, 64))
+
+
+def test_dropped_rows_of_ones_leave_blocks_where_they_are(one: MeshDevice):
+    blocks = lying(one, (128, 256), BLOCK, (3, 1), (64, 64), TILE)
+    assert where(ops.mean(blocks, -2)) == (BLOCK, (3, 1), (32, 64))

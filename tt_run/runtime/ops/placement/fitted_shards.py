@@ -55,6 +55,11 @@ def _even(
     return MemoryConfig(kind, memory.buffer_type, made.shard_spec)
 
 
+def _flat(padded: Sequence[int]) -> tuple[int, int]:
+    """Rows and columns of a tensor as one matrix."""
+    return math.prod(padded[:-1]), padded[-1]
+
+
 def _named(memory: MemoryConfig, padded: Sequence[int]) -> MemoryConfig:
     """Rows cut into one piece are a cut by width."""
     spec = memory.shard_spec
@@ -114,7 +119,8 @@ def of_reduction(
         return None
     if memory.memory_layout is _BLOCK:
         reduced = _even(tensor, memory, kept, layout=layout)
-        return _blocks(tensor, reduced, shape, layout) if shape and tuple(kept) != tuple(shape) else reduced
+        before, after = (_flat(padded_shape(tuple(s), layout, tensor.tile).dims) for s in (kept, shape))
+        return _blocks(tensor, reduced, shape, layout) if shape and before != after else reduced
     fitted = _even(tensor, memory, shape, layout=layout)
     return _named(fitted, padded_shape(tuple(shape), layout, tensor.tile).dims)
 
@@ -169,7 +175,7 @@ def of_order(tensor: Tensor, order: Sequence[int]) -> MemoryConfig | None:
     """What `permute` and `transpose` make of their operand's cores. None for a tensor that is not sharded.
 
     The same cut where the last dimension stays; a cut by height of one matrix becomes one by width where it does not. What does not come
-    out even in tiles lies in memory banks.
+    out even in tiles lies in memory banks, and so does what would leave cores of a cut by width without any.
     """
     memory = _sharded(tensor)
     if memory is None:
@@ -179,12 +185,11 @@ def of_order(tensor: Tensor, order: Sequence[int]) -> MemoryConfig | None:
     banks = MemoryConfig(TensorMemoryLayout.INTERLEAVED, memory.buffer_type)
     kind, tiled = memory.memory_layout, tensor.layout is Layout.TILE
     if order[-1] != len(old) - 1 and kind is not _BLOCK:
-        if kind is _WIDTH and tiled:
-            return banks
         kind = _WIDTH if math.prod(old[:-2]) == 1 else kind
     fitted = _even(tensor, memory, shape, kind)
     spec = fitted.shard_spec
     if spec is None or not tiled:
         return fitted
-    padded = padded_shape(tuple(shape), tensor.layout, tensor.tile).dims
-    return banks if math.prod(padded[:-1]) % spec.shape[0] or padded[-1] % spec.shape[1] else fitted
+    high, wide = _flat(padded_shape(tuple(shape), tensor.layout, tensor.tile).dims)
+    idle = memory.memory_layout is _WIDTH and wide < spec.shape[1] * spec.grid.num_cores()
+    return banks if high % spec.shape[0] or wide % spec.shape[1] or idle else fitted

@@ -57,7 +57,10 @@ def of_broadcast(tensors: Sequence[Tensor], shape: Sequence[int], layout: Layout
 
 
 def of_repetition(tensor: Tensor, times: Sequence[int], shape: Sequence[int]) -> MemoryConfig | None:
-    """Longer rows make wider pieces on the same cores; more rows are spread anew over the device. None for what is not sharded."""
+    """Longer rows make wider pieces on the same cores, and more rows higher ones of columns; else rows are spread anew over the device.
+
+    None for what is not sharded.
+    """
     memory, device = tensor.memory_config(), tensor.device()
     spec = memory.shard_spec
     if spec is None or device is None or math.prod(times) == 1:
@@ -66,6 +69,9 @@ def of_repetition(tensor: Tensor, times: Sequence[int], shape: Sequence[int]) ->
         wider = ShardSpec(spec.grid, [spec.shape[0], spec.shape[1] * times[-1]], spec.orientation)
         return MemoryConfig(memory.memory_layout, memory.buffer_type, wider)
     padded = padded_shape(tuple(shape), tensor.layout, tensor.tile).dims
+    if times[-1] == 1 and memory.memory_layout is TensorMemoryLayout.WIDTH_SHARDED:
+        higher = ShardSpec(spec.grid, [math.prod(padded[:-1]), spec.shape[1]], spec.orientation)
+        return MemoryConfig(memory.memory_layout, memory.buffer_type, higher)
     anew = _spread(memory, padded, tensor, device.compute_with_storage_grid_size())
     return MemoryConfig(memory.memory_layout, memory.buffer_type, anew)
 
