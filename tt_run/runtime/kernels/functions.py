@@ -65,7 +65,7 @@ def _inside(x: Array, limit: float) -> float:
     if x.dtype.kind not in "iu":
         return limit
     bounds = np.iinfo(x.dtype)
-    return min(max(int(limit), bounds.min), bounds.max)
+    return int(min(max(limit, bounds.min), bounds.max))
 
 
 def limited(x: Array, low: float, high: float) -> Array:

@@ -61,7 +61,8 @@ def test_integers_in_rows_are_multiplied_and_added(one: MeshDevice):
     found = ops.mac(whole, whole, whole)
     assert (found.layout, held(found).tolist()) == (ROW, [[6, 12]])
     with pytest.raises(RuntimeError, match="non-sharded input tensor"):
-        ops.mac(put(one, [[2, 3]], BF16, ROW), 1.0, 1.0)
+        ops.mac(put(one, [[2, 3]], BF16, ROW), put(one, [[2, 3]], BF16, ROW), 1.0)
+    assert held(ops.mac(put(one, [[2, 3]], BF16, ROW), 2.0, 1.0)).tolist() == [[5, 7]]
 
 
 def test_rows_are_not_written_into_a_tensor_that_is_there(one: MeshDevice):

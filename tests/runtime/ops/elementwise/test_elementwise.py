@@ -30,6 +30,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels.activations import UnaryOpType, UnaryWithParam
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.elementwise import unary
+from tt_run.runtime.ops.elementwise.parametric import PARAMETRIC
 
 SHAPES = [(7,), (3, 5), (1, 1, 33, 65), (2, 3, 32, 32), (1, 2, 3, 4, 5)]
 
@@ -236,7 +237,8 @@ def test_integers(one: MeshDevice):
     assert held(ops.subtract(put(one, [[1]], U16, ROW), put(one, [[2]], U16, ROW))).tolist() == [[65535]]
     assert held(ops.subtract(put(one, [[1]], U32, ROW), 2)).tolist() == [[2**32 - 1]]
     assert held(ops.relu(ta)).tolist() == [[7, 0, 2**31 - 1]]
-    assert ops.add(put(one, [[1]], U8, ROW), 1).dtype is U8
+    with pytest.raises(RuntimeError, match="UINT8 is not supported for binary operation BinaryOpType::ADD"):
+        ops.add(put(one, [[1]], U8, ROW), 1)
 
 
 def test_dtype_of_the_result(one: MeshDevice):
@@ -443,11 +445,54 @@ def test_float_scalars_and_tensors_of_integers(one: MeshDevice):
     assert ops.multiply(t, 2).dtype is I32
     assert ops.multiply(t, 2.0).dtype is F32
     assert held(ops.add(t, 2.0)).tolist() == [[3, 0, 5]]
-    for name, scalar in (("add", 2.5), ("gt", math.nan), ("maximum", 2.0**31)):
+    for name, scalar in (("add", 2.5), ("gt", math.nan), ("add", 2.0**31)):
         with pytest.raises(
             RuntimeError, match="only a finite integer within the range of DataType::INT32 survives"
         ):
             getattr(ops, name)(t, scalar)
+
+
+def test_numbers_that_the_type_of_integers_does_not_hold(one: MeshDevice):
+    """The larger and the smaller of two cut them; less than 32 bits are computed with the number as it is; others wrap integers."""
+    t, short = put(one, [[1, -2, 3]], I32, ROW), put(one, [[0, 2, 5]], U16, ROW)
+    wide = put(one, [[0, 2, 5]], U32, ROW)
+    assert held(ops.maximum(t, 1.5)).tolist() == [[1, 1, 3]]
+    assert held(ops.minimum(t, math.inf)).tolist() == [[1, -2, 3]]
+    assert held(ops.maximum(t, 5e9)).tolist() == [[2**31 - 1] * 3]
+    assert held(ops.gt(short, 1.5)).tolist() == [[0, 1, 1]]
+    assert held(ops.multiply(short, 1.5)).tolist() == [[0, 3, 7]]
+    assert held(ops.gt(short, math.nan)).tolist() == [[0, 0, 0]]
+    assert held(ops.add(wide, -1)).tolist() == [[2**32 - 1, 1, 4]]
+    with pytest.raises(RuntimeError, match="cannot represent the scalar -3.0"):
+        ops.add(wide, -3.0)
+    assert held(ops.fill(wide, -1)).tolist() == [[2**32 - 1] * 3]
+    with pytest.raises(RuntimeError, match="FILL value 70000 out of range for UInt16"):
+        ops.fill(short, 70000)
+    with pytest.raises(RuntimeError, match="RELU_MIN lower_limit -1 out of range for UInt16"):
+        PARAMETRIC["relu_min"](short, -1)
+    assert held(PARAMETRIC["relu_max"](t, math.inf)).tolist() == [[1, 0, 3]]
+
+
+def test_numbers_chosen_among_integers(one: MeshDevice):
+    t, wide = put(one, [[1, 0]], I32), put(one, [[1, 0]], U32)
+    for tensor in (t, wide):
+        found = ops.where(tensor, 2, -1)
+        assert (found.dtype, held(found).tolist()) == (F32, [[2, -1]])
+    assert held(ops.where(t, t, -4)).tolist() == [[1, -4]]
+    for number in (2.5, math.inf, 5_000_000_000):
+        with pytest.raises(RuntimeError, match="ttnn.where with a DataType::INT32 tensor cannot represent"):
+            ops.where(t, t, number)
+    with pytest.raises(RuntimeError, match="DataType::UINT16 is not supported"):
+        ops.where(put(one, [[1]], U16), 1, 2)
+
+
+def test_quotients_and_limits_that_leave_the_integers(one: MeshDevice):
+    t = put(one, [[7, -7]], I32)
+    for found in (ops.floor_div(t, 2), ops.floor_div(t, put(one, [[2, 2]], I32))):
+        assert (found.dtype, held(found).tolist()) == (F32, [[3, -4]])
+    assert ops.clip(t, -1, 1).dtype is F32
+    assert ops.clamp(t, -1, 1).dtype is I32
+    assert ops.clamp(t, -1, 1 << 40).dtype is F32
 
 
 @pytest.mark.parametrize(

@@ -51,16 +51,18 @@ def embedding(
     """
     on_device(input_tensor, weight, kind="embedding")
     rows, width = weight.shape[-2], weight.shape[-1]
-    target = dtype or weight.dtype
+    # A table in blocks is read as rows, which blocks have none of.
+    own = DataType.BFLOAT16 if weight.dtype is DataType.BFLOAT8_B else weight.dtype
+    target = dtype or own
     if input_tensor.dtype not in (DataType.UINT32, DataType.BFLOAT16):
         raise fatal(
             "Input must be UINT32 or BFLOAT16",
             hint=f"the ids are {input_tensor.dtype.name}: ttnn.typecast(ids, ttnn.uint32)",
         )
 
-    if weight.dtype is not DataType.BFLOAT16:
+    if own is not DataType.BFLOAT16:
         raise fatal("Weights tensor must have BFLOAT16 dtype", hint="ttnn.typecast(weight, ttnn.bfloat16)")
-    if target is not weight.dtype and (layout or weight.layout) is not Layout.TILE:
+    if target is not own and (layout or weight.layout) is not Layout.TILE:
         raise fatal(
             "Can only typecast output embeddings when producing TILE_LAYOUT output",
             hint="layout=ttnn.TILE_LAYOUT",

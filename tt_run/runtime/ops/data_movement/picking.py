@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.data_movement.movement import settled
@@ -93,6 +94,8 @@ def scatter(
         )
     compile_scatter(input, index, src, axis - 1)
     function = combine_with[reduce]
+    # Blocks are scattered as rows, in which they are none.
+    dtype = DataType.BFLOAT16 if input.dtype is DataType.BFLOAT8_B else input.dtype
 
     def placed(values: Array, places: Array, source: Array) -> Array:
         result = values.copy()
@@ -109,10 +112,10 @@ def scatter(
             new = np.take(source[tuple(map(builtins.slice, places.shape))], [position], axis=axis)
             new = new.astype(result.dtype)
             result[tuple(at)] = new if function is None else function(result[tuple(at)], new)
-        return finish(result, input.dtype)
+        return finish(result, dtype)
 
     shards = combine(placed, input.shards, index.shards, src.shards)
-    return settle((input, index, src), shards, input.dtype, memory_config=memory_config)
+    return settle((input, index, src), shards, dtype, memory_config=memory_config)
 
 
 def _check_index(input: Tensor, index: Tensor, axis: int) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from tt_run.runtime.enums import DataType, cpp
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.values.dtypes import is_float
+from tt_run.runtime.values.dtypes import is_float, stored_dtype
 
 _FLOATS = frozenset({DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.BFLOAT4_B})
 _INT32 = frozenset({DataType.INT32})
@@ -64,17 +69,10 @@ _NATIVE = {
 def check_pair(name: str, first: DataType, second: DataType, joins: bool = False) -> None:
     """Raises RuntimeError for two tensors that operation `name` does not take. `joins`: one goes over to the other's type."""
     native = _NATIVE.get(name, name.upper())
-    pair = PAIRS.get(native)
-    if pair is None:
-        pair = _COMPARISON
+    pair = PAIRS.get(native, _COMPARISON)
     for letter, dtype, other in (("A", first, second), ("B", second, first)):
         if dtype not in pair.takes and not (dtype in pair.beside and is_float(other)):
-            raise fatal(
-                f"Input tensor {letter} dtype {cpp(dtype)} is not supported for binary operation BinaryOpType::{native}",
-                hint="ttnn.typecast(tensor, ttnn.bfloat16)"
-                if pair.takes & _FLOATS
-                else "ttnn.typecast(tensor, ttnn.int32)",
-            )
+            raise _not_taken(letter, dtype, native, pair)
     if first is second:
         return
     blocks_apart = pair.mixes and is_float(first) and is_float(second)
@@ -83,6 +81,45 @@ def check_pair(name: str, first: DataType, second: DataType, joins: bool = False
             f"Mixed dtype is not supported for binary operation BinaryOpType::{native}, dtype A: {cpp(first)}, dtype B: {cpp(second)}",
             hint="ttnn.typecast one of them to the other's element type",
         )
+
+
+def _not_taken(letter: str, dtype: DataType, native: str, pair: Pair) -> RuntimeError:
+    return fatal(
+        f"Input tensor {letter} dtype {cpp(dtype)} is not supported for binary operation BinaryOpType::{native}",
+        hint=f"ttnn.typecast(tensor, ttnn.{'bfloat16' if pair.takes & _FLOATS else 'int32'})",
+    )
+
+
+_OF_BITS = frozenset(name for name, pair in PAIRS.items() if pair is _BITS) | {"POWER"}
+"""With a number they are kernels of one operand, which take other integers."""
+
+
+def scalar_among_integers(name: str, dtype: DataType, scalar: Any, real: bool = False) -> Any:
+    """The number beside a tensor of integers, as operation `name` computes with it; `real`: among real numbers.
+
+    What has a fraction, or is no number of the type, stays a float where the type has less than 32 bits; the larger and the smaller of two
+    cut it to the type. Raises RuntimeError for a type that the operation does not take, and for a number that is no integer of 32 bits.
+    """
+    native = _NATIVE.get(name, name.upper())
+    pair = PAIRS.get(native, _COMPARISON)
+    if native not in _OF_BITS and dtype not in pair.takes | pair.beside:
+        raise _not_taken("A", dtype, native, pair)
+    if real:
+        return scalar
+    whole = math.isfinite(scalar) and float(scalar).is_integer()
+    if dtype not in _WIDE and native not in _OF_BITS:
+        return int(scalar) if whole else float(scalar)
+    limits = np.iinfo(stored_dtype(dtype))
+    if native in ("MAXIMUM", "MINIMUM") and not math.isnan(scalar):
+        return int(min(max(scalar, limits.min), limits.max))
+    least = -(1 << 31) if isinstance(scalar, numbers.Integral) else limits.min
+    if not whole or (dtype in _WIDE and not least <= scalar <= limits.max):
+        raise fatal(
+            f"Binary operation {name.upper()} with a {cpp(dtype)} tensor cannot represent the scalar {scalar}: only a finite "
+            f"integer within the range of {cpp(dtype)} survives being packed as one, and this value would be changed silently. "
+            "Typecast the input to a floating-point dtype first."
+        )
+    return int(scalar)
 
 
 _UNARY_INTEGERS = {

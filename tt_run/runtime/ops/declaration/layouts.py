@@ -104,7 +104,12 @@ _TERNARY = LAYOUTS["lerp"][0].sentence
 LAYOUTS["where"] = [
     Wanted(("predicate",), Layout.TILE, _TERNARY, False, beside=("true_value", "false_value"))
 ]
-LAYOUTS["mac"] = [Wanted(("input_tensor_a",), Layout.TILE, _TERNARY, False, floats=True)]
+LAYOUTS["mac"] = [
+    Wanted(("input_tensor_a",), Layout.TILE, _TERNARY, False, beside=("input_tensor_b",), floats=True)
+]
+LAYOUTS["floor_div"] = [
+    Wanted(("input_tensor_a",), Layout.TILE, _TERNARY, False, beside=("input_tensor_b",))
+]
 _enter(
     "Inputs to SDPA must be tilized",
     """

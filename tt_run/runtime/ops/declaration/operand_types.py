@@ -38,6 +38,7 @@ TYPES: dict[str, list[Taken]] = {}
 
 _BF16, _F32, _BFP8, _BFP4 = DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B, DataType.BFLOAT4_B
 _I32, _U32, _U16 = DataType.INT32, DataType.UINT32, DataType.UINT16
+_U8 = DataType.UINT8
 
 
 def _enter(
@@ -277,6 +278,38 @@ _enter(
     experimental.wan_fused_rmsnorm_post_allgather: stats rope_cos rope_sin
     experimental.dit_layernorm_post_allgather: weight bias
     """,
+)
+
+
+_enter(
+    "Addcmul supports only BFLOAT16, BFLOAT8_B, FLOAT32, INT32, and UINT32 dtypes. Got {given}",
+    (_BF16, _BFP8, _F32, _I32, _U32),
+    "addcmul: input_a",
+)
+_enter(
+    "{name} does not support UINT32 inputs. Got {operand}={given}",
+    (_BF16, _F32, _BFP8, _BFP4, _I32, _U16, _U8),
+    "lerp: input",
+)
+_enter(
+    "{name} supports only BFLOAT16 or FLOAT32, got {given}",
+    (_BF16, _F32),
+    "snake_beta: input_tensor",
+)
+_enter(
+    "{name}: unsupported dtype {given}; supported dtypes are BFLOAT16, BFLOAT8_B, FLOAT32, INT32, UINT32",
+    (_BF16, _BFP8, _F32, _I32, _U32),
+    "outer: input_tensor_a input_tensor_b",
+)
+_enter(
+    "Unary: LGAMMA requires BFLOAT16 or FLOAT32 input, got dtype {given}",
+    (_BF16, _F32, _I32, _U32, _U16, _U8),
+    "lgamma multigammaln: input_tensor",
+)
+_enter(
+    "Unary: UnaryOpType::RPOW does not support integer input dtype {given}",
+    (_BF16, _F32, _BFP8, _BFP4),
+    "rpow: input_tensor",
 )
 
 

@@ -21,6 +21,7 @@ from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import evaluate, finish
+from tt_run.runtime.ops.declaration import whole_numbers
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.costs import tensors
 from tt_run.runtime.ops.declaration.dispatch import Golden, Operation, operation
@@ -36,8 +37,11 @@ Array = npt.NDArray[Any]
 Function = Callable[..., Any] | str
 """A function of an engine's arrays and numbers, or the path of one below torch: `special.digamma`."""
 
-Engine = Callable[[Callable[..., Any], Sequence[Any], Sequence[Tensor], DataType], tuple[list[Shards], bool]]
-"""Computes a function of a call's values, the tensors among them, into shards of a dtype; says whether there are several results."""
+Engine = Callable[[Callable[..., Any], Sequence[Any], Sequence[Tensor], DataType | None], tuple[list[Shards], bool]]
+"""Computes a function of a call's values, the tensors among them, into shards of a dtype; says whether there are several results.
+
+None for the dtype: in float64 and not rounded, which is exact for the integers among the operands.
+"""
 
 Check = Callable[[str, Sequence[Tensor], Mapping[str, Any]], None]
 """Raises RuntimeError for arguments that an operation refuses: its name, the tensors among its values, and all arguments by name."""
@@ -184,7 +188,8 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
     if len(given) == 1:
         check_unary(row.name, first.dtype)
     whole = next((t.dtype for t in given if not is_float(t.dtype)), None)
-    if not row.integers and whole is not None:
+    made = None if whole is None else whole_numbers.results(row.name, given)
+    if not row.integers and whole is not None and made is None:
         raise fatal(
             f"{row.name} does not support integer input dtype {cpp(whole)}",
             hint="ttnn.typecast(tensor, ttnn.float32)",
@@ -195,8 +200,10 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
     target = arguments.get("dtype") or row.dtype or first.dtype
     # A floating result goes over into the type of the tensor made for it, rounded once.
     others = any(room_type(target, room) is not target for room in _rooms(row, arguments, 2))
+    unrounded = others or made is not None
+    wide = None if made is not None else DataType.FLOAT32 if others else target
     try:
-        found, several = engine(function, values, given, DataType.FLOAT32 if others else target)
+        found, several = engine(function, values, given, wide)
     except RuntimeError as error:
         raise _unfit(row.name, given, error) from None
     rooms = _rooms(row, arguments, len(found))
@@ -205,12 +212,12 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
     memory = _given(arguments, _MEMORY) or row.memory
     results = []
     for number, (shards, output) in enumerate(zip(found, rooms, strict=True)):
-        dtype = room_type(target, output)
+        dtype = room_type(target if made is None else made[number], output)
         own = arguments.get(f"{row.rooms[number]}_memory_config") if row.rooms else None
         results.append(
             settle(
                 given,
-                Shards(finish(shards.data, dtype), shards.index) if others else shards,
+                Shards(finish(shards.data, dtype), shards.index) if unrounded else shards,
                 dtype,
                 memory_config=own or memory,
                 output_tensor=output,
@@ -264,7 +271,7 @@ def _unfit(name: str, given: Sequence[Tensor], error: RuntimeError) -> RuntimeEr
 
 
 def torch_shards(
-    function: Callable[..., Any], values: Sequence[Any], given: Sequence[Tensor], target: DataType
+    function: Callable[..., Any], values: Sequence[Any], given: Sequence[Tensor], target: DataType | None
 ) -> tuple[list[Shards], bool]:
     """The function of torch tensors, one device's shards at a time."""
     several = False
@@ -276,25 +283,28 @@ def torch_shards(
         return result
 
     def on_stacks(*stacks: Array) -> list[Array]:
+        if target is None:
+            return list(torch_cpu.on_each(noted, [s.astype(np.float64) for s in stacks]))
         return [finish(a, target) for a in torch_cpu.on_each(noted, [_real(s) for s in stacks])]
 
     return combine_all(on_stacks, *(t.shards for t in given)), several
 
 
 def stacks(
-    function: Callable[..., Any], values: Sequence[Any], given: Sequence[Tensor], target: DataType
+    function: Callable[..., Any], values: Sequence[Any], given: Sequence[Tensor], target: DataType | None
 ) -> tuple[list[Shards], bool]:
     """The function of NumPy stacks (devices, *shard): every device at once. It must treat every shard by itself."""
 
     def on_stacks(*arrays: Array) -> Array:
         with np.errstate(all="ignore"):
-            return finish(np.ascontiguousarray(_called(function, values, *arrays)), target)
+            found = np.ascontiguousarray(_called(function, values, *arrays))
+            return found if target is None else finish(found, target)
 
     return [combine(on_stacks, *(t.shards for t in given))], False
 
 
 def elements(
-    function: Callable[..., Any], values: Sequence[Any], given: Sequence[Tensor], target: DataType
+    function: Callable[..., Any], values: Sequence[Any], given: Sequence[Tensor], target: DataType | None
 ) -> tuple[list[Shards], bool]:
     """The function of NumPy blocks, element by element; tensors broadcast against each other.
 
@@ -303,10 +313,15 @@ def elements(
     for other in given[1:]:
         check_broadcast(given[0].shape, other.shape)
     rank = max(len(t.shape) for t in given)
-    real = is_float(target) or any(is_float(t.dtype) for t in given)
+    real = target is None or is_float(target) or any(is_float(t.dtype) for t in given)
     compute = np.dtype(np.float32) if real else stored_dtype(given[0].dtype)
 
     def on_stacks(*arrays: Array) -> Array:
+        if target is None:
+            with np.errstate(all="ignore"):
+                return np.asarray(
+                    _called(function, values, *(align(a.astype(np.float64), rank) for a in arrays))
+                )
         aligned = [align(a.astype(compute, copy=False), rank) for a in arrays]
         return evaluate(partial(_called, function, values), target, *aligned)
 

@@ -6,6 +6,7 @@ Source: reference library 0.81.1.
 from __future__ import annotations
 
 import numbers
+from dataclasses import replace
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,11 +27,13 @@ from tt_run.runtime.values.dtypes import is_float
 
 Array = npt.NDArray[Any]
 
+_SIGNED = (DataType.INT32,)
 _DIVISIONS = {
-    None: Rule("divide", np.divide, "a / b.", real=True, widens=True, promotes=WIDE, follows=True),
+    None: Rule("divide", np.divide, "a / b.", real=True, widens=_SIGNED, promotes=WIDE, follows=True),
     "floor": Rule("floor_div", f.floor_divide, "The floor of a / b.", promotes=WIDE, follows=True),
     "trunc": Rule("div_trunc", f.trunc_divide, "a / b cut towards zero.", promotes=WIDE, follows=True),
 }
+_FLOOR = replace(_DIVISIONS["floor"], widens=WIDE)
 _RSUB = Rule("rsub", lambda a, b: np.subtract(b, a), "b - a.")
 _MAXIMUM = Rule("maximum", np.maximum, "The larger of a and b.")
 _MINIMUM = Rule("minimum", np.minimum, "The smaller of a and b.")
@@ -161,7 +164,7 @@ def floor_div(
     output_tensor: Tensor | None = None,
 ) -> Tensor:
     """The floor of a / b."""
-    return apply(_DIVISIONS["floor"], input_tensor_a, input_tensor_b, None, memory_config, output_tensor)
+    return apply(_FLOOR, input_tensor_a, input_tensor_b, None, memory_config, output_tensor)
 
 
 def _with_second(rule: Rule) -> Operation:

@@ -5,7 +5,6 @@ Source: reference library 0.81.1.
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from tt_run.runtime.kernels.elementwise import CLOSED, SUMS, evaluate
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import Golden, Operation, no_tensor, operation
-from tt_run.runtime.ops.declaration.element_types import check_pair
+from tt_run.runtime.ops.declaration.element_types import check_pair, scalar_among_integers
 from tt_run.runtime.ops.declaration.layouts import check_room
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import common as goldens
@@ -47,8 +46,8 @@ class Rule:
     doc: str
     # Integers go through float32: the function leaves the integers.
     real: bool = False
-    # Two int32 tensors give float32, as the reference's true division does.
-    widens: bool = False
+    # Integers whose quotients are float32, as the reference's division makes them.
+    widens: tuple[DataType, ...] = ()
     # The function is one of bits: floating-point tensors are refused.
     integer: bool = False
     # Element types of tensors that a float scalar takes to float32.
@@ -182,17 +181,20 @@ def apply(
             f"{rule.name} works on the bits of integers, got {own} and {other}",
             hint=as_type("tensor", "int32"),
         )
-    promoted = (
-        len(tensors) == 1 and not is_float(own) and _promotes(rule, own, b if isinstance(a, Tensor) else a)
-    )
-    real = real or promoted
+    promoted = False
+    if len(tensors) == 1 and not is_float(own):
+        number = b if isinstance(a, Tensor) else a
+        promoted = own in rule.promotes and _leaves_integers(number)
+        number = scalar_among_integers(rule.name, own, number, real=rule.real or promoted)
+        a, b = (a, number) if isinstance(a, Tensor) else (number, b)
+        real = real or promoted or isinstance(number, float)
     if dtype is None:
         dtype = own
         if isinstance(output_tensor, Tensor):
             dtype = output_tensor.dtype
         elif rule.follows and own in WIDE and is_float(other):
             dtype = other
-        elif promoted or (rule.widens and own is DataType.INT32):
+        elif promoted or own in rule.widens:
             dtype = DataType.FLOAT32
         elif rule.compares and own is DataType.UINT8:
             dtype = DataType.UINT16
@@ -220,25 +222,9 @@ def apply(
     )
 
 
-def _promotes(rule: Rule, dtype: DataType, scalar: Any) -> bool:
-    """Whether a scalar takes a tensor of integers to float32.
-
-    A float does so where the rule says, by its type, not its value. Raises RuntimeError for a scalar that is no integer of the dtype
-    in the other operations, which stay among the integers.
-    """
-    if dtype in rule.promotes:
-        return not isinstance(scalar, numbers.Integral) or not -(1 << 31) <= int(scalar) < 1 << 32
-    if rule.real:
-        return False
-    bounds = np.iinfo(stored_dtype(dtype))
-    whole = math.isfinite(scalar) and float(scalar).is_integer()
-    if not whole or (dtype in WIDE and not bounds.min <= scalar <= bounds.max):
-        raise fatal(
-            f"Binary operation {rule.name.upper()} with a {cpp(dtype)} tensor cannot represent the scalar {scalar}: only a finite "
-            f"integer within the range of {cpp(dtype)} survives being packed as one, and this value would be changed silently. "
-            "Typecast the input to a floating-point dtype first."
-        )
-    return False
+def _leaves_integers(scalar: Any) -> bool:
+    """Whether a scalar takes a tensor to float32: a float does by its type, not its value."""
+    return not isinstance(scalar, numbers.Integral) or not -(1 << 31) <= int(scalar) < 1 << 32
 
 
 def _tensors(a: Operand, b: Operand) -> tuple[Tensor, ...]:

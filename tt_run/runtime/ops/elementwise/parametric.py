@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import chain
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import PLACED, UNARY_TAIL, Row, declare, elements
 from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.values.dtypes import convert
 
 Array = npt.NDArray[Any]
 
@@ -30,6 +32,33 @@ def polyval(x: Array, coefficients: Sequence[float]) -> Array:
         value *= x
         value += f.number(x, coefficient)
     return value
+
+
+def _short(word: str, x: Array, value: float) -> None:
+    """Raises RuntimeError for a number that unsigned integers of less than 32 bits do not hold."""
+    if x.dtype.kind == "u" and x.itemsize < 4 and not 0 <= value <= np.iinfo(x.dtype).max:
+        raise fatal(
+            f"{word} {value} out of range for UInt{x.itemsize * 8}",
+            hint=f"give a number from 0 to {np.iinfo(x.dtype).max}, or ttnn.typecast(tensor, ttnn.int32)",
+        )
+
+
+def _filled(x: Array, value: float) -> Array:
+    if x.dtype.kind == "f" or np.iinfo(x.dtype).min <= value <= np.iinfo(x.dtype).max:
+        return np.full_like(x, value)
+    _short("FILL value", x, value)
+    whole = {"i": DataType.INT32, "u": DataType.UINT32}[x.dtype.kind]
+    return np.full_like(x, convert(np.array([value], np.float64), whole)[0])
+
+
+def _at_least(x: Array, limit: float) -> Array:
+    _short("RELU_MIN lower_limit", x, limit)
+    return f.at_least(x, limit)
+
+
+def _relu_max(x: Array, limit: float) -> Array:
+    _short("RELU_MAX upper_limit", x, limit)
+    return f.relu_max(x, limit)
 
 
 def chained(x: Array, activations: Sequence[Any]) -> Array:
@@ -86,16 +115,16 @@ PARAMETRIC = declare(
         f.threshold,
         "x above the threshold, `value` elsewhere.", golden="nn.functional.threshold"),
     Row("relu_max", f"(input_tensor: Tensor, upper_limit: float, {UNARY_TAIL})",
-        f.relu_max, "x limited to [0, upper_limit].",
+        _relu_max, "x limited to [0, upper_limit].",
         golden=lambda x, upper_limit, **_: x.clamp(max=upper_limit).relu()),
-    Row("relu_min", f"(input_tensor: Tensor, lower_limit: float, {UNARY_TAIL})", f.at_least,
+    Row("relu_min", f"(input_tensor: Tensor, lower_limit: float, {UNARY_TAIL})", _at_least,
         "The larger of x and lower_limit.", golden=lambda x, lower_limit, **_: x.clamp(min=lower_limit)),
     Row("rdiv", f"(input_tensor: Tensor, value: float, *, rounding_mode: str | None = None, {UNARY_TAIL[3:]})",
         f.divided, "value / x; rounding_mode `floor` or `trunc` rounds the quotient.", integers=False, golden=_golden_rdiv),
     Row("rpow", f"(input_tensor: Tensor, exponent: float, {UNARY_TAIL})",
         f.rpow, "`exponent` to the power of x.",
         golden=lambda x, exponent, **_: x.new_full(x.shape, exponent).pow(x)),
-    Row("fill", f"(input_tensor: Tensor, fill_value: float, {UNARY_TAIL})", np.full_like,
+    Row("fill", f"(input_tensor: Tensor, fill_value: float, {UNARY_TAIL})", _filled,
         "A tensor like the input with one value everywhere.", golden="full_like"),
     Row("bitwise_not", f"(input_tensor: Tensor, {UNARY_TAIL})", np.invert, "The bits that x has not.",
         golden="bitwise_not"),

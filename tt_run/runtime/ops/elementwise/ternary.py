@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.enums import DataType, cpp
 from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Applied
@@ -40,17 +40,18 @@ def ternary(
     output_tensor: Tensor | None,
     *,
     kept: int = 0,
+    real: bool = False,
 ) -> Tensor:
     """A kernel of several operands, tensors or numbers, that broadcast against each other.
 
-    Computed in the stored form of `dtype`; the first `kept` operands come as they are.
+    Computed in the stored form of `dtype`, or among integers in float64 where `real`; the first `kept` operands come as they are.
     """
     tensors = [t for t in operands if isinstance(t, Tensor)]
     on_device(*tensors, kind="eltwise ternary")
     for other in tensors[1:]:
         check_broadcast(tensors[0].shape, other.shape)
     rank = max(len(t.shape) for t in tensors)
-    compute = stored_dtype(dtype)
+    compute = np.dtype(np.float64) if real and not is_float(dtype) else stored_dtype(dtype)
     dtype = room_type(dtype, output_tensor)
 
     def on_stacks(*stacks: Array) -> Array:
@@ -77,6 +78,12 @@ def addcmul(
 ) -> Tensor:
     """a + value * b * c."""
     on_device(input_a, input_b, input_c, kind="eltwise ternary")
+    types = [t.dtype for t in (input_a, input_b, input_c)]
+    if len(set(types)) > 1 and not all(map(is_float, types)):
+        raise fatal(
+            f"Addcmul TTT requires all input tensors to have the same dtype. Got {', '.join(map(cpp, types))}",
+            hint="ttnn.typecast the integers",
+        )
     factor = stored_dtype(input_a.dtype).type(value)
     return ternary(
         lambda a, b, c: a + factor * b * c,
@@ -99,9 +106,9 @@ def addcdiv(
 ) -> Tensor:
     """a + value * b / c."""
     on_device(input_a, input_b, input_c, kind="eltwise ternary")
-    if not is_float(input_a.dtype):
+    if input_a.dtype is DataType.INT32 and input_b.dtype is input_c.dtype is DataType.INT32:
         raise fatal(
-            f"addcdiv needs floating-point tensors, got {input_a.dtype}",
+            "addcdiv does not support INT32 inputs",
             hint=as_type("tensor", "float32", "bfloat16"),
         )
     factor = np.float32(value)
@@ -111,6 +118,7 @@ def addcdiv(
         input_a.dtype,
         memory_config,
         output_tensor,
+        real=True,
     )
 
 
@@ -126,15 +134,43 @@ def where(
 ) -> Tensor:
     """true_value where predicate is not zero, else false_value; dtype of the values, or of the predicate when both are numbers."""
     on_device(predicate, kind="eltwise ternary")
+    numbers = [v for v in (true_value, false_value) if not isinstance(v, Tensor)]
     typed = next((v for v in (true_value, false_value) if isinstance(v, Tensor)), predicate)
+    dtype = typed.dtype
+    if numbers and not is_float(dtype):
+        dtype = _chosen_type(dtype, numbers)
     return ternary(
         _select,
         (predicate, true_value, false_value),
-        typed.dtype,
+        dtype,
         memory_config,
         output_tensor,
         kept=1,
     )
+
+
+def _chosen_type(dtype: DataType, numbers: Sequence[Any]) -> DataType:
+    """The type of a choice with numbers among integers: two of them are chosen as float32, one must be an integer of the type.
+
+    Raises RuntimeError for integers of less than 32 bits, and for a number that is none of the type.
+    """
+    if dtype not in (DataType.INT32, DataType.UINT32):
+        which = "ternary operation WHERE with numbers"
+        raise fatal(
+            f"Input tensor dtype {cpp(dtype)} is not supported for {which}",
+            hint="ttnn.typecast(tensor, ttnn.int32)",
+        )
+    if len(numbers) == 2:
+        return DataType.FLOAT32
+    limits = np.iinfo(stored_dtype(dtype))
+    for number in numbers:
+        if not float(number).is_integer() or not limits.min <= number <= limits.max:
+            raise fatal(
+                f"ttnn.where with a {cpp(dtype)} tensor cannot represent the scalar {number}: only a finite integer within the range of "
+                f"{cpp(dtype)} survives being packed as one",
+                hint="ttnn.typecast(tensor, ttnn.float32)",
+            )
+    return dtype
 
 
 def _select(predicate: Any, true_value: Any, false_value: Any) -> Array:
@@ -153,7 +189,10 @@ def lerp(
 ) -> Tensor:
     """input + weight * (end - input)."""
     on_device(input, end, kind="eltwise ternary")
-    return ternary(_between_ends, (input, end, weight), input.dtype, memory_config, output_tensor)
+    mixed = isinstance(weight, Tensor) and not input.dtype is end.dtype is weight.dtype
+    return ternary(
+        _between_ends, (input, end, weight), input.dtype, memory_config, output_tensor, real=mixed
+    )
 
 
 def _between_ends(a: Any, b: Any, weight: Any) -> Array:
@@ -177,8 +216,8 @@ def clamp(
             "Only one of 'min' or 'max' can be None. Please provide one value", hint="min=…, max=… or both"
         )
     if not isinstance(min, Tensor) and not isinstance(max, Tensor):
-        if input_tensor.dtype is DataType.INT32 and (isinstance(min, float) or isinstance(max, float)):
-            # A limit with a fraction takes integers to float32.
+        if input_tensor.dtype is DataType.INT32 and not all(map(_of_int32, (min, max))):
+            # A limit that is no integer of 32 bits takes integers to float32.
             between = Applied(f.clamped, (min, max))
             return ternary(between, (input_tensor,), DataType.FLOAT32, memory_config, output_tensor)
         return unary.apply(
@@ -206,8 +245,14 @@ def clip(
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
     """Elements limited to [min, max], numbers or tensors; one of them may be left out."""
-    result: Tensor = clamp.compute(input_tensor, min, max, memory_config=memory_config)
+    # A number is a float here, whatever it is written as.
+    low, high = (float(m) if isinstance(m, int) else m for m in (min, max))
+    result: Tensor = clamp.compute(input_tensor, low, high, memory_config=memory_config)
     return result
+
+
+def _of_int32(limit: Any) -> bool:
+    return limit is None or (not isinstance(limit, float) and -(1 << 31) <= limit < 1 << 31)
 
 
 def _between(x: Array, low: Array, high: Array) -> Array:

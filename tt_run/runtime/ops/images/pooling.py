@@ -37,6 +37,11 @@ def _each(function: Function, *given: Tensor) -> list[Shards]:
     return combine_all(lambda *stacks: torch_cpu.on_each(function, stacks), *(t.shards for t in given))
 
 
+def _real(x: Any) -> Any:
+    """Integers in float64, which holds them; anything else as it is."""
+    return x if x.is_floating_point() else x.double()
+
+
 def _one(
     function: Function,
     *given: Tensor,
@@ -184,7 +189,7 @@ def global_avg_pool2d(
     # Sums of shards lie interleaved.
     place = memory_config or (L1_MEMORY_CONFIG if input_tensor.is_sharded() else None)
     return _one(
-        lambda x: x.mean((1, 2), keepdim=True), input_tensor,
+        lambda x: _real(x).mean((1, 2), keepdim=True), input_tensor,
         dtype=dtype, layout=Layout.TILE, memory_config=place,
     )  # fmt: skip
 
@@ -286,7 +291,7 @@ def upsample(
     factors = tuple(float(f) for f in both)
 
     def forward(x: Any) -> Any:
-        planes = x.permute(0, 3, 1, 2)
+        planes = _real(x).permute(0, 3, 1, 2)
         return torch_cpu.named("nn.functional.interpolate")(planes, scale_factor=factors, mode=mode).permute(
             0, 2, 3, 1
         )
@@ -342,7 +347,9 @@ def fold(
         deep = blocks.reshape(batch, rows, columns, -1)
         return deep.reshape(1, 1, batch * rows * columns, -1) if collapse_output else deep
 
-    return _one(forward, input, memory_config=override_memory_config)
+    # Rows of anything but float32 are folded in bfloat16.
+    dtype = DataType.FLOAT32 if input.dtype is DataType.FLOAT32 else DataType.BFLOAT16
+    return _one(forward, input, dtype=dtype, memory_config=override_memory_config)
 
 
 @operation("ttnn.grid_sample", family=families.POOL, golden=pool_goldens.golden_grid_sample)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import NamedEnum
+from tt_run.runtime.enums import DataType, NamedEnum
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
@@ -39,6 +39,10 @@ _REDUCTIONS: dict[LossReductionMode, Callable[[Array], Array]] = {
 }
 
 
+_WHOLE = [{DataType.INT32}, {DataType.UINT32}, {DataType.UINT16}]
+"""Integers whose single losses are taken, which are integers of the same type."""
+
+
 def _loss(name: str, distance: Callable[[Array, Array], Array], path: str, doc: str) -> Operation:
     def golden(
         reference: Any, prediction: Any, reduction: LossReductionMode | str = LossReductionMode.NONE, **_: Any
@@ -58,7 +62,9 @@ def _loss(name: str, distance: Callable[[Array, Array], Array], path: str, doc: 
     ) -> Tensor:
         given = (input_reference, input_prediction)
         on_device(*given, kind="loss")
-        floating(name, *given)
+        whole = reduction is LossReductionMode.NONE and {t.dtype for t in given} in _WHOLE
+        if not whole:
+            floating(name, *given)
         if input_reference.shape != input_prediction.shape:
             raise fatal(
                 f"{name}: shapes {input_reference.shape} and {input_prediction.shape} differ",
@@ -67,7 +73,8 @@ def _loss(name: str, distance: Callable[[Array, Array], Array], path: str, doc: 
         dtype = input_reference.dtype
 
         def on_stacks(a: Array, b: Array) -> Array:
-            values = distance(np.ascontiguousarray(a), np.ascontiguousarray(b))
+            real = (s.astype(np.float64) if whole else np.ascontiguousarray(s) for s in (a, b))
+            values = distance(*real)
             if reduction is not LossReductionMode.NONE:
                 values = _REDUCTIONS[reduction](ordered_sums.rows_of(values, range(values.ndim - 1)))
             return finish(values, dtype)
