@@ -162,7 +162,8 @@ _enter(
     "xlogy_bw rsub_bw addalpha_bw subalpha_bw assign_bw bias_gelu_bw",
     Call(3, 0.4, steps=64),
 )
-_enter("add_bw sub_bw mul_bw div_bw", Call(2, 0.4, arguments=(2.0,), steps=64))
+_enter("add_bw sub_bw mul_bw div_bw fmod_bw remainder_bw", Call(2, 0.4, arguments=(2.0,), steps=64))
+_enter("assign_bw", Call(2))
 _enter("lerp_bw", Call(4), Call(3, arguments=(0.3,)))
 _enter("where_bw", Call(4))
 _enter("addcmul_bw addcdiv_bw", Call(4, 0.5, arguments=(0.5,), steps=128))

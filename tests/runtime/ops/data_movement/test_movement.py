@@ -325,6 +325,8 @@ def test_what_is_tiled_stays_and_what_is_not_cannot_be_filled(one: MeshDevice):
     assert ops.tilize_with_zero_padding(tiled).storage is tiled.storage
     with pytest.raises(RuntimeError, match="FillPad should only be used for tile layout"):
         ops.fill_implicit_tile_padding(put(one, np.ones((40, 50)), BF16, ROW), 0.0)
+    # Rows of whole tiles would have nothing to fill.
+    assert ops.fill_implicit_tile_padding(put(one, np.ones((64, 32)), BF16, ROW), 0.0).layout is ROW
     assert tuple(ops.untilize_with_unpadding(tiled, [63, 63]).shape) == (64, 64)
 
 

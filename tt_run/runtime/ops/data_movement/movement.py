@@ -20,7 +20,7 @@ from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, settle, volume
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.goldens import creation_goldens
-from tt_run.runtime.ops.placement import fitted_shards, larger_shards
+from tt_run.runtime.ops.placement import asked_shards, fitted_shards, larger_shards
 from tt_run.runtime.tensor.conversion import framing
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec.shape import Shape
@@ -156,8 +156,7 @@ def reshape(
     if wanted == tuple(input_tensor.shape) and memory_config in (None, input_tensor.memory_config()):
         return input_tensor.alias()
     stayed = stays(input_tensor, wanted, memory_config)
-    if memory_config is None and not stayed:
-        memory_config = fitted_shards.of_reshape(input_tensor, wanted)
+    memory_config = asked_shards.of_reshape(input_tensor, memory_config, wanted, stayed)
     return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), memory_config, view=stayed)
 
 

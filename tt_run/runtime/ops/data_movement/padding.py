@@ -140,14 +140,15 @@ def fill_implicit_tile_padding(
 ) -> Tensor:
     """The same tensor, the padding of its tiles being `fill_value`: no operation reads it, `to_torch_with_padded_shape` shows it."""
     on_device(input_tensor, kind="data movement")
-    if input_tensor.layout is not Layout.TILE:
+    result: Tensor = conversions.clone.compute(input_tensor, memory_config=memory_config)
+    edges = input_tensor.tile.tile_shape
+    if result.layout is not Layout.TILE and any(map(operator.mod, tuple(result.shape)[-2:], edges)):
         raise fatal(
             "FillPad should only be used for tile layout",
             "input_tensor.layout() == TILE_LAYOUT",
             hint=in_tiles("tensor"),
         )
-    result: Tensor = conversions.clone.compute(input_tensor, memory_config=memory_config)
-    return framing.filled(result, fill_value)
+    return framing.filled(result, fill_value) if result.layout is Layout.TILE else result
 
 
 @operation("ttnn.reshard", family=families.CONVERSION, golden=lambda x, *_, **__: x)

@@ -27,6 +27,7 @@ from tt_run.runtime.ops.declaration.costs import Cost, tensors
 from tt_run.runtime.ops.declaration.families import NUMPY, Family
 from tt_run.runtime.ops.declaration.layouts import LAYOUTS, check_layouts
 from tt_run.runtime.ops.declaration.operand_types import TYPES, check_types
+from tt_run.runtime.ops.declaration.places import PLACES, check_places
 from tt_run.runtime.ops.declaration.spellings import SPELLINGS, usual
 from tt_run.runtime.queues import check_queue, issued_to, issuing
 from tt_run.runtime.tensor.late_methods import late_methods
@@ -101,7 +102,9 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
         "layouts",
         "may_keep",
         "name",
+        "places",
         "python_fully_qualified_name",
+        "ruled",
         "signatures",
         "spellings",
         "state",
@@ -140,6 +143,8 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
         self.kinds: Kinds | None = None
         self.layouts = LAYOUTS.get(name.removeprefix("ttnn."))
         self.types = TYPES.get(name.removeprefix("ttnn."))
+        self.places = PLACES.get(name.removeprefix("ttnn."))
+        self.ruled = bool(self.layouts or self.types or self.places)
         self.may_keep = programs.may_keep(family)
         self.__name__ = name
         self.__qualname__ = self.short_name
@@ -170,12 +175,11 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
         try:
             if kwargs or len(args) > 1:
                 _check_kinds(self.kinds or self._learned(), args, kwargs)
-            if self.layouts is not None:
-                check_layouts(
-                    self.short_name, self.layouts, (self.kinds or self._learned()).names, args, kwargs
-                )
-            if self.types is not None:
-                check_types(self.short_name, self.types, (self.kinds or self._learned()).names, args, kwargs)
+            if self.ruled:
+                names = (self.kinds or self._learned()).names
+                check_layouts(self.short_name, self.layouts or (), names, args, kwargs)
+                check_types(self.short_name, self.types or (), names, args, kwargs)
+                check_places(self.places or (), names, args, kwargs)
             result = perform(self, args, kwargs)
         except FAULTS as error:
             self._explain(error, args, kwargs)

@@ -94,15 +94,18 @@ _OF_BITS = frozenset(name for name, pair in PAIRS.items() if pair is _BITS) | {"
 """With a number they are kernels of one operand, which take other integers."""
 
 
-def scalar_among_integers(name: str, dtype: DataType, scalar: Any, real: bool = False) -> Any:
-    """The number beside a tensor of integers, as operation `name` computes with it; `real`: among real numbers.
+def scalar_among_integers(
+    name: str, dtype: DataType, scalar: Any, real: bool = False, leaves: bool = False
+) -> Any:
+    """The number beside a tensor of integers, as operation `name` computes with it; `real`: among real numbers, `leaves`: with a
+    result of those.
 
     What has a fraction, or is no number of the type, stays a float where the type has less than 32 bits; the larger and the smaller of two
     cut it to the type. Raises RuntimeError for a type that the operation does not take, and for a number that is no integer of 32 bits.
     """
     native = _NATIVE.get(name, name.upper())
     pair = PAIRS.get(native, _COMPARISON)
-    if native not in _OF_BITS and dtype not in pair.takes | pair.beside:
+    if native not in _OF_BITS and dtype not in pair.takes | (pair.beside if leaves else frozenset()):
         raise _not_taken("A", dtype, native, pair)
     if real:
         return scalar

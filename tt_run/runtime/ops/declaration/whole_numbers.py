@@ -36,7 +36,7 @@ addcdiv_bw: ffif>ffft fiff>ffft fiif>ffft ifff>iFFt ifif>iFFt iiff>iFFt iiif>iFF
 addcmul_bw:
   fffi>ffft ffif>ffft ffii>ffft fiff>ffft fifi>ffft fiif>ffft fiii>ffft hhhh>hhh ifff>ifft iffi>iFft ifif>ifFt
   ifii>iFFt iiff>ifft iifi>iFft iiif>ifFt iiii>iFF uuuu>uFF
-assign_bw: bbb>bb ffi>fit fif>ift fii>iit hhh>hh iff>fft ifi>fit iif>ift iii>ii uuu>uu
+assign_bw: bb>b hh>h ii>i uu>u bbb>bb ffi>fit fif>ift fii>iit hhh>hh iff>fft ifi>fit iif>ift iii>ii uuu>uu
 atan2_bw hypot_bw logaddexp2_bw logaddexp_bw: iff>fft
 ceil_bw fill_bw fill_zero_bw floor_bw frac_bw round_bw sign_bw trunc_bw: bb>b fi>ft hh>h if>it ii>i uu>u
 celu_bw softplus_bw: fi>ft if>it ii>it uu>ut
@@ -49,7 +49,7 @@ div_no_nan_bw: fi>ft ii>F uu>F
 elu_bw: if>it
 erf_bw: fi>ft hh>h if>ft ii>F uu>F
 erfinv_bw reciprocal_bw: fi>ft if>Ft ii>Ft uu>Ft
-fmod_bw remainder_bw: ffi>fft fif>fft fii>fft iff>ift ifi>ift iif>ift iii>ii
+fmod_bw remainder_bw: bb>bt hh>ht ii>it uu>ut ffi>fft fif>fft fii>fft iff>ift ifi>ift iif>ift iii>ii
 hardsigmoid_bw: fi>ft ii>F
 hardswish_bw: fi>ft if>ft ii>Ft
 isclose: ii>F

@@ -25,7 +25,7 @@ from tt_run.runtime.ops.declaration.element_types import check_pair, scalar_amon
 from tt_run.runtime.ops.declaration.layouts import check_room
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import common as goldens
-from tt_run.runtime.ops.placement import larger_shards
+from tt_run.runtime.ops.placement import asked_shards, larger_shards
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import is_float, stored_dtype
@@ -185,7 +185,8 @@ def apply(
     if len(tensors) == 1 and not is_float(own):
         number = b if isinstance(a, Tensor) else a
         promoted = own in rule.promotes and _leaves_integers(number)
-        number = scalar_among_integers(rule.name, own, number, real=rule.real or promoted)
+        leaves = promoted or own in rule.widens
+        number = scalar_among_integers(rule.name, own, number, rule.real or promoted, leaves)
         a, b = (a, number) if isinstance(a, Tensor) else (number, b)
         real = real or promoted or isinstance(number, float)
     if dtype is None:
@@ -202,6 +203,11 @@ def apply(
     # Row-major only where both are; one tile operand makes tiles of the result.
     tiled = tensors[0].layout is Layout.ROW_MAJOR and tensors[-1].layout is Layout.TILE
     made = tensors[-1].layout if tiled else tensors[0].layout
+    if len(tensors) == 1:
+        memory_config = asked_shards.like_operand(tensors[0], memory_config)
+    elif memory_config is not None and memory_config.nameless and tensors[0].is_sharded():
+        # Both say where they lie, and the call nothing that counts.
+        memory_config = memory_config if tensors[0].shape != tensors[1].shape else None
     if (
         memory_config is None
         and output_tensor is None

@@ -23,7 +23,7 @@ from tt_run.runtime.ops.declaration.operands import on_device, room_type, settle
 from tt_run.runtime.ops.elementwise import unary
 from tt_run.runtime.ops.elementwise.binary import Operand
 from tt_run.runtime.ops.goldens import common as goldens
-from tt_run.runtime.ops.placement import larger_shards
+from tt_run.runtime.ops.placement import asked_shards, larger_shards
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import is_float, stored_dtype
@@ -62,7 +62,11 @@ def ternary(
 
     shards = combine(on_stacks, *(t.shards for t in tensors))
     if memory_config is None and output_tensor is None:
-        memory_config = larger_shards.of_broadcast(tensors, shards.data.shape[1:], tensors[0].layout)
+        memory_config = larger_shards.of_broadcast(
+            tensors, shards.data.shape[1:], tensors[0].layout, any_first=True
+        )
+    if len(tensors) == 1:
+        memory_config = asked_shards.like_operand(tensors[0], memory_config)
     return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
 
 

@@ -100,9 +100,17 @@ def of_pieces(tensor: Tensor, axis: int, sizes: Sequence[int]) -> list[MemoryCon
 
 
 def of_tiles(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
-    """What rows keep of the cores of the tiles that they were. None for a tensor that is not sharded."""
+    """What rows keep of the cores of the tiles that they were, without padding across the cut. None for a tensor that is not sharded."""
     memory = _sharded(tensor)
-    return None if memory is None else _even(tensor, memory, shape, layout=Layout.TILE)
+    fitted = None if memory is None else _even(tensor, memory, shape, layout=Layout.TILE)
+    if memory is None or fitted is None or fitted.shard_spec is None or memory.memory_layout is _BLOCK:
+        return fitted
+    spec, (rows, columns) = fitted.shard_spec, _flat(shape)
+    whole = memory.memory_layout is _WIDTH
+    piece = [rows if whole else spec.shape[0], spec.shape[1] if whole else columns]
+    return MemoryConfig(
+        fitted.memory_layout, fitted.buffer_type, ShardSpec(spec.grid, piece, spec.orientation)
+    )
 
 
 def in_dram_if_sharded(tensor: Tensor) -> MemoryConfig | None:
@@ -111,10 +119,14 @@ def in_dram_if_sharded(tensor: Tensor) -> MemoryConfig | None:
 
 
 def of_reduction(
-    tensor: Tensor, kept: Sequence[int], shape: Sequence[int], layout: Layout
+    tensor: Tensor,
+    kept: Sequence[int],
+    shape: Sequence[int],
+    layout: Layout,
+    asked: MemoryConfig | None = None,
 ) -> MemoryConfig | None:
-    """What a reduction to `kept`, with its ones, makes of its operand's cores; dropping them to `shape` is a reshape."""
-    memory = _sharded(tensor)
+    """What a reduction to `kept`, with its ones, makes of its operand's cores or those `asked` for; dropping them to `shape` is a reshape."""
+    memory = asked or _sharded(tensor)
     if memory is None:
         return None
     if memory.memory_layout is _BLOCK:
@@ -125,12 +137,14 @@ def of_reduction(
     return _named(fitted, padded_shape(tuple(shape), layout, tensor.tile).dims)
 
 
-def of_reshape(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
-    """What `reshape` makes of its operand's cores. None for a tensor that is not sharded.
+def of_reshape(
+    tensor: Tensor, shape: Sequence[int], asked: MemoryConfig | None = None
+) -> MemoryConfig | None:
+    """What `reshape` makes of its operand's cores or those `asked` for. None for a tensor that is not sharded.
 
     Raises RuntimeError when the rows of a piece would not be whole multiples of L1's alignment.
     """
-    memory = _sharded(tensor)
+    memory = asked or _sharded(tensor)
     if memory is None:
         return None
     if memory.memory_layout is _BLOCK:

@@ -32,14 +32,19 @@ def of_padding(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
     return sharding.settled(grown, padded, tensor.layout, tensor.tile.tile_shape)
 
 
-def of_broadcast(tensors: Sequence[Tensor], shape: Sequence[int], layout: Layout) -> MemoryConfig | None:
+def of_broadcast(
+    tensors: Sequence[Tensor], shape: Sequence[int], layout: Layout, any_first: bool = False
+) -> MemoryConfig | None:
     """Where a result of this shape lies beside sharded operands: the first one's cores, its pieces larger by as much as the result is.
 
-    None where the first operand of all says it as it is, or none is sharded. One in L1 keeps its own place.
+    Of operands of one shape that are cut differently, one in blocks says it, else the first that is cut evenly. None where the first operand
+    of all says it as it is, or none is sharded. One in L1 keeps its own place, unless `any_first`.
     """
     first = tensors[0].memory_config()
-    sharded = first.is_sharded() or first == DRAM_MEMORY_CONFIG
-    held = next((t for t in tensors if t.memory_config().is_sharded()), None) if sharded else None
+    follows = any_first or first.is_sharded() or first == DRAM_MEMORY_CONFIG
+    cut = [t for t in tensors if t.memory_config().is_sharded()] if follows else []
+    alike = len({t.shape for t in cut}) == 1
+    held = min(cut, key=_rank if alike else lambda _: 0, default=None)
     if held is None:
         return None
     memory = held.memory_config()
@@ -54,6 +59,18 @@ def of_broadcast(tensors: Sequence[Tensor], shape: Sequence[int], layout: Layout
     return MemoryConfig(
         memory.memory_layout, memory.buffer_type, ShardSpec(spec.grid, piece, spec.orientation)
     )
+
+
+def _rank(tensor: Tensor) -> int:
+    """How late the cut of an operand is asked: blocks first, then what is even, last what is not."""
+    memory = tensor.memory_config()
+    spec = memory.shard_spec
+    if memory.memory_layout is TensorMemoryLayout.BLOCK_SHARDED or spec is None:
+        return 0
+    padded = padded_shape(tuple(tensor.shape), tensor.layout, tensor.tile).dims
+    down = memory.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED
+    length, piece = (math.prod(padded[:-1]), spec.shape[0]) if down else (padded[-1], spec.shape[1])
+    return 1 if length == piece * spec.grid.num_cores() else 2
 
 
 def of_repetition(tensor: Tensor, times: Sequence[int], shape: Sequence[int]) -> MemoryConfig | None:

@@ -39,8 +39,12 @@ _REDUCTIONS: dict[LossReductionMode, Callable[[Array], Array]] = {
 }
 
 
-_WHOLE = [{DataType.INT32}, {DataType.UINT32}, {DataType.UINT16}]
-"""Integers whose single losses are taken, which are integers of the same type."""
+_WHOLE = {
+    LossReductionMode.NONE: [{DataType.INT32}, {DataType.UINT32}, {DataType.UINT16}],
+    LossReductionMode.SUM: [{DataType.INT32}, {DataType.UINT32}],
+    LossReductionMode.MEAN: [],
+}
+"""Integers whose losses are taken, which are integers of the same type."""
 
 
 def _loss(name: str, distance: Callable[[Array, Array], Array], path: str, doc: str) -> Operation:
@@ -62,7 +66,7 @@ def _loss(name: str, distance: Callable[[Array, Array], Array], path: str, doc: 
     ) -> Tensor:
         given = (input_reference, input_prediction)
         on_device(*given, kind="loss")
-        whole = reduction is LossReductionMode.NONE and {t.dtype for t in given} in _WHOLE
+        whole = {t.dtype for t in given} in _WHOLE[reduction]
         if not whole:
             floating(name, *given)
         if input_reference.shape != input_prediction.shape:

@@ -19,7 +19,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import Operation, operation
 from tt_run.runtime.ops.declaration.operands import axes_of, axis_of, on_device, settle
 from tt_run.runtime.ops.goldens import common as goldens
-from tt_run.runtime.ops.placement import fitted_shards
+from tt_run.runtime.ops.placement import asked_shards, fitted_shards
 from tt_run.runtime.ops.reduction.reduction_checks import (
     check_argmax,
     check_prod,
@@ -65,9 +65,14 @@ def reduced(
             restore(before)
         return finish(values, target).reshape(len(stack), *ordered_sums.reduced_shape(shape, axes, keepdim))
 
-    if memory_config is None and output_tensor is None:
+    if output_tensor is None:
         kept, left = (ordered_sums.reduced_shape(shape, axes, keep) for keep in (True, keepdim))
-        memory_config = fitted_shards.of_reduction(tensor, kept, left, layout or tensor.layout)
+        if memory_config is not None and memory_config.is_sharded():
+            layout = Layout.TILE
+        made = layout or tensor.layout
+        asked = asked_shards.anew(tensor, memory_config)
+        if memory_config is None or asked is not None:
+            memory_config = fitted_shards.of_reduction(tensor, kept, left, made, asked)
     shards = tensor.shards.map(compute)
     return settle(
         (tensor,), shards, target, memory_config=memory_config, layout=layout, output_tensor=output_tensor

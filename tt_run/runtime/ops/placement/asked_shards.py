@@ -1,0 +1,77 @@
+"""What a call's sharded memory configuration becomes that names no cores, or pieces of another shape: operation by operation.
+
+Source: memory configurations of results of reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tt_run.runtime.enums import Layout, cpp
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.placement import fitted_shards
+from tt_run.runtime.tensor.spec import sharding
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
+from tt_run.runtime.tensor.tensor import Tensor
+
+
+def like_operand(tensor: Tensor, memory_config: MemoryConfig | None) -> MemoryConfig | None:
+    """A configuration without cores has those and the pieces of its operand, whatever the cut is called; any other is itself.
+
+    So it is for results of the operand's shape that are computed element by element.
+    """
+    spec = tensor.memory_config().shard_spec
+    if memory_config is None or not memory_config.nameless or spec is None or tensor.device() is None:
+        return memory_config
+    return MemoryConfig(memory_config.memory_layout, memory_config.buffer_type, spec)
+
+
+def anew(tensor: Tensor, memory_config: MemoryConfig | None) -> MemoryConfig | None:
+    """The configuration whose cores a result is to be cut over anew, whatever pieces it names; its operand's for one that names no cores.
+
+    None for what is not cut, or by pieces of any rank.
+    """
+    asked = like_operand(tensor, memory_config)
+    if asked is None or asked.shard_spec is None or asked.created_with_nd_shard_spec:
+        return None
+    return asked
+
+
+def refitted(
+    tensor: Tensor, memory_config: MemoryConfig, shape: Sequence[int], layout: Layout
+) -> MemoryConfig | None:
+    """As `anew`, but None where the pieces fit a result of `shape`."""
+    asked = anew(tensor, memory_config)
+    if asked is None:
+        return None
+    if asked is not memory_config:
+        return asked
+    try:
+        sharding.settled(
+            asked, padded_shape(tuple(shape), layout, tensor.tile).dims, layout, tensor.tile.tile_shape
+        )
+    except RuntimeError:
+        return asked
+    return None
+
+
+def of_reshape(
+    tensor: Tensor, memory_config: MemoryConfig | None, shape: Sequence[int], stays: bool
+) -> MemoryConfig | None:
+    """Where `reshape` puts its result, None for the operand's place; `stays`: nothing is moved.
+
+    Raises RuntimeError for shards without cores of an operand that has none.
+    """
+    if memory_config is None:
+        return None if stays else fitted_shards.of_reshape(tensor, shape)
+    if not memory_config.is_sharded() or tensor.device() is None:
+        return memory_config
+    if memory_config.nameless and not tensor.is_sharded():
+        raise fatal(
+            f"ttnn.reshape: sharded output memory_config (layout={cpp(memory_config.memory_layout)}) names no cores, and the input is not "
+            "sharded",
+            hint="give a ShardSpec, or use ttnn.create_sharded_memory_config",
+        )
+    asked = refitted(tensor, memory_config, shape, tensor.layout)
+    return memory_config if asked is None else fitted_shards.of_reshape(tensor, shape, asked)
