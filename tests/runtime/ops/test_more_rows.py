@@ -64,8 +64,9 @@ def test_moving_average(one: MeshDevice):
     check(one, "ema", [sample(1, 2, 3, 40)], 0.75, dtype=BF16)
 
 
-def test_correlation():
+def test_correlation(one: MeshDevice):
     x = sample(4, 5)
+    assert call("pearson_correlation_coefficient", x, put(one, x, BF16)) == pytest.approx(1, abs=1e-4)
     assert call("pearson_correlation_coefficient", x, 3 * x + 1) == pytest.approx(1)
     assert call("pearson_correlation_coefficient", x, -x) == pytest.approx(-1)
     assert call("pearson_correlation_coefficient", np.ones(3), np.ones(3)) == 1

@@ -12,7 +12,10 @@ from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
-from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseMultiCastProgramConfig
+from tt_run.runtime.tuning.matmul import (
+    MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig,
+    MatmulMultiCoreReuseMultiCastProgramConfig,
+)
 
 
 def sample(shape: tuple[int, ...], dtype: DataType, seed: int) -> np.ndarray:
@@ -203,6 +206,31 @@ def test_a_bias_in_a_tile_of_its_own(one: MeshDevice):
     near(ops.linear(put(one, x), put(one, w), bias=put(one, b)), x.astype(float) @ w + b[:, :, :1], steps=16)
     with pytest.raises(RuntimeError, match=r"bias of shape \[5, 96\] does not fit a product of 43 rows"):
         ops.linear(put(one, x), put(one, w), bias=put(one, b[0, 0, :5]))
+
+
+def test_a_program_config_fuses_the_first_row_of_a_bias(one: MeshDevice):
+    rng = np.random.default_rng(0)
+    x, w, b = (rng.uniform(-1, 1, s).astype(np.float32) for s in ((1, 1, 32, 64), (64, 96), (1, 1, 32, 96)))
+    program = MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig(
+        in0_block_w=1, per_core_M=1, per_core_N=1, fused_activation=None
+    )
+    plain, fused = (
+        ops.linear(put(one, x), put(one, w), bias=put(one, b), program_config=p) for p in (None, program)
+    )
+    near(plain, x.astype(float) @ w + b, steps=16)
+    near(fused, x.astype(float) @ w + b[:, :, :1], steps=16)
+
+
+def test_what_addmm_refuses(one: MeshDevice):
+    small, large = (np.ones((n, n), np.float32) for n in (4, 8))
+    with pytest.raises(RuntimeError, match="alpha parameter cannot be 0"):
+        ops.addmm(put(one, small), put(one, small), put(one, small), alpha=0.0)
+    with pytest.raises(
+        RuntimeError, match="must have shape matching one of result of mat1_tensor @ mat2_tensor"
+    ):
+        ops.addmm(put(one, large), put(one, small), put(one, small))
+    unused = ops.addmm(put(one, large), put(one, small), put(one, small), beta=0.0)
+    near(unused, small @ small, steps=1)
 
 
 @pytest.mark.parametrize(

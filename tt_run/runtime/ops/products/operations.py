@@ -291,17 +291,32 @@ def addmm(
     output_tile: Tile | None = None,
     optional_output_tensor: Tensor | None = None,
 ) -> Tensor:
-    """beta input + alpha (mat1 @ mat2), rounded once; the input broadcasts."""
+    """beta input + alpha (mat1 @ mat2), rounded once; the input broadcasts, and does not count where beta is 0.
+
+    Raises RuntimeError for an alpha of 0 and an input that does not broadcast to the product.
+    """
     dtype = dtype or (
         optional_output_tensor.dtype if optional_output_tensor is not None else mat1_tensor.dtype
     )
     given = (mat1_tensor, mat2_tensor, input_tensor)
     on_device(*given, kind="matmul")
     check(mat1_tensor, mat2_tensor, False, False)
+    if alpha == 0:
+        raise fatal("alpha parameter cannot be 0", hint="ttnn.multiply(input, beta) needs no product")
+    product_shape = (mat1_tensor.shape[-2], mat2_tensor.shape[-1])
+    if beta != 0 and any(
+        n not in (1, m) for n, m in zip(input_tensor.shape[-2:], product_shape, strict=True)
+    ):
+        raise fatal(
+            "input_tensor must have shape matching one of result of mat1_tensor @ mat2_tensor",
+            hint=f"{input_tensor.shape} and {list(product_shape)}",
+        )
     one, other = np.float32(alpha), np.float32(beta)
 
     def compute(a: Array, b: Array, x: Array) -> Array:
         values = gemm.matmul(a, b)
+        if beta == 0:
+            return evaluate(lambda v: one * v, dtype, values)
         return evaluate(lambda v, w: one * v + other * w, dtype, values, align(x, values.ndim - 1))
 
     shards = combine(compute, *(t.shards for t in given))

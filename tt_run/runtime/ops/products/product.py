@@ -57,6 +57,9 @@ def product(
         return _by_vector(a, b, bias, row, column, dtype, function, memory_config, output_tensor)
     rank = max(len(a.shape), len(b.shape))
     rows = a.shape[-1] if transpose_a else a.shape[-2]
+    fused = (
+        program_config is not None
+    )  # the kernel adds the first row of a bias's tile, however high the product is
     if bias is not None:
         check_bias(bias, rows, b.shape[-2] if transpose_b else b.shape[-1])
 
@@ -66,7 +69,7 @@ def product(
             np.swapaxes(x, -1, -2) if transpose_a else x, np.swapaxes(y, -1, -2) if transpose_b else y
         )
         if z is not None:
-            if z.ndim > 2 and z.shape[-2] not in (1, rows):
+            if z.ndim > 2 and (fused or z.shape[-2] not in (1, rows)):
                 z = z[..., :1, :]  # a row in a tile of its own: the rest of the tile does not count
             z = align(z, rank)
             return evaluate((lambda v, w: function(v + w)) if function else np.add, dtype, values, z)

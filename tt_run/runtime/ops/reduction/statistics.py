@@ -114,7 +114,7 @@ def pearson_correlation_coefficient(expected: Any, actual: Any) -> float:
     """How alike two tensors are, 1 for values that grow together; a `ttnn` tensor is read first. 1 for equal constants, else 0."""
     arrays = [
         np.nan_to_num(
-            np.asarray(to_torch(t) if isinstance(t, Tensor) else _plain(t), np.float64), posinf=0, neginf=0
+            np.asarray(_plain(to_torch(t) if isinstance(t, Tensor) else t), np.float64), posinf=0, neginf=0
         )
         for t in (expected, actual)
     ]

@@ -71,7 +71,8 @@ def _read_header(file: BinaryIO, path: Path) -> dict[str, Any]:
     length = int.from_bytes(start[len(MAGIC) :], "little")
     if not start.startswith(MAGIC) or length > _LONGEST_HEADER:
         raise RuntimeError(
-            f"Unable to load the tensor from {path}.  It is not a tensor file of this runtime."
+            f"Unable to load the tensor from {path}.  The file is truncated or corrupt, or it is none of this runtime: "
+            "write it again with ttnn.dump_tensor"
         )
     try:
         header = json.loads(file.read(length))
