@@ -114,7 +114,7 @@ def test_damaged_headers_are_refused(tmp_path: Path, changes: dict[str, Any]) ->
     path = tmp_path / "x.tensorbin"
     dump_tensor(path, made(ar(3, 5)))
     damaged(path, **changes)
-    with pytest.raises(RuntimeError, match="Unable to load the tensor from .*truncated or corrupt"):
+    with pytest.raises(RuntimeError, match=r"Unable to load the tensor from .*truncated or corrupt"):
         load_tensor(path)
 
 
@@ -125,7 +125,7 @@ def test_damaged_headers_are_refused(tmp_path: Path, changes: dict[str, Any]) ->
 def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.tensorbin"
     path.write_bytes(content)
-    with pytest.raises(RuntimeError, match="Unable to load the tensor from .*truncated or corrupt"):
+    with pytest.raises(RuntimeError, match=r"Unable to load the tensor from .*truncated or corrupt"):
         load_tensor(path)
 
 

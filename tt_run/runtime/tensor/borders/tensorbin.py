@@ -62,7 +62,7 @@ def read(path: Path) -> StoredTensor:
             return _record(header, file)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise RuntimeError(
-                f"Unable to load the tensor from {path}.  The file is damaged: {error}"
+                f"Unable to load the tensor from {path}.  The file is truncated or corrupt: {error}"
             ) from error
 
 
@@ -77,7 +77,9 @@ def _read_header(file: BinaryIO, path: Path) -> dict[str, Any]:
     try:
         header = json.loads(file.read(length))
     except ValueError as error:
-        raise RuntimeError(f"Unable to load the tensor from {path}.  The file is damaged: {error}") from error
+        raise RuntimeError(
+            f"Unable to load the tensor from {path}.  The file is truncated or corrupt: {error}"
+        ) from error
     file.seek(-file.tell() % _ALIGNMENT, os.SEEK_CUR)
     return header if isinstance(header, dict) else {}
 
