@@ -13,7 +13,7 @@ from typing import Any
 
 from tt_run.runtime import rectangles
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.native.arguments import public
+from tt_run.runtime.native.arguments import also_named, public
 from tt_run.runtime.native.classes import Native
 from tt_run.runtime.native.refusals import bound
 from tt_run.runtime.native.unordered import Unordered
@@ -118,7 +118,8 @@ class CoreRange(metaclass=Native):
         """Number of cores."""
         return rectangles.size(_rectangle(self))
 
-    def contains(self, other: CoreCoord | CoreRange) -> bool:
+    @also_named(core="other", core_range="other", core_range_set="other")
+    def contains(self, other: CoreCoord | CoreRange | CoreRangeSet) -> bool:
         """True when every core of `other` is in the rectangle."""
         return CoreRangeSet([self]).contains(other)
 
@@ -205,6 +206,7 @@ class CoreRangeSet(metaclass=Native):
             CoreCoord(max(r.end.x for r in self._ranges), max(r.end.y for r in self._ranges)),
         )
 
+    @also_named(core="other", core_range="other", core_range_set="other")
     def contains(self, other: CoreCoord | CoreRange | CoreRangeSet) -> bool:
         """True when every core of `other` is in one of the rectangles."""
         if isinstance(other, (CoreCoord, tuple, list)):
@@ -309,6 +311,7 @@ def corerange_to_cores(
     return [CoreCoord(*cell) for cell in cells][:max_cores]
 
 
+@also_named(start="num_cores", end="grid_size_x")
 def grid_to_cores(
     num_cores: int | CoreCoord | Sequence[int],
     grid_size_x: int | CoreCoord | Sequence[int],
@@ -331,6 +334,7 @@ def grid_to_cores(
     return [CoreCoord(i // grid_size_y, i % grid_size_y) for i in range(count)]
 
 
+@also_named(core_grid="grid_size")
 def split_work_to_cores(
     grid_size: CoreCoord | CoreRangeSet | Sequence[int], units_to_divide: int, row_wise: bool = False
 ) -> tuple[int, CoreRangeSet, CoreRangeSet, CoreRangeSet, int, int]:

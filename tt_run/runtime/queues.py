@@ -19,7 +19,7 @@ from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.ranges import MeshCoordinateRange
 from tt_run.runtime.mesh.view import QueueId
-from tt_run.runtime.native.arguments import public
+from tt_run.runtime.native.arguments import also_named, public
 from tt_run.runtime.native.classes import Native, native
 
 _numbers: weakref.WeakKeyDictionary[MeshDevice, dict[int, Iterator[int]]] = weakref.WeakKeyDictionary()
@@ -168,6 +168,7 @@ def event_synchronize(mesh_event: MeshEvent) -> None:
 
 
 @public
+@also_named(device="mesh_device")
 def synchronize_device(
     mesh_device: MeshDevice, cq_id: Any = None, sub_device_ids: Sequence[Any] = ()
 ) -> None:

@@ -19,7 +19,7 @@ from tt_run.runtime import events
 from tt_run.runtime.errors import fatal, incompatible, throw
 from tt_run.runtime.mesh import captures, transfer_rules
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.native.arguments import public
+from tt_run.runtime.native.arguments import also_named, public
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.ops.declaration.dispatch import Operation, perform
 from tt_run.runtime.queues import queue_number
@@ -265,6 +265,7 @@ def release_trace(mesh_device: MeshDevice, trace_id: MeshTraceId) -> None:
     _traces.pop(_number(trace_id, "release_trace"), None)
 
 
+@also_named(device="mesh_device")
 def is_trace_capture_active(mesh_device: MeshDevice) -> bool:
     """Whether operations on this mesh are being recorded, by a capture on it or on the mesh it was cut from."""
     return any(trace.covers(mesh_device) for trace in _capturing)

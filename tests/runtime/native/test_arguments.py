@@ -10,6 +10,7 @@ import pytest
 
 from tt_run.runtime import ops, queues, trace
 from tt_run.runtime.ccl.collectives import all_gather
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, grid_to_cores, split_work_to_cores
 from tt_run.runtime.enums import BufferType, DataType, Layout
 from tt_run.runtime.mesh import MeshDevice, MeshShape, close_mesh_device, open_mesh_device
 from tt_run.runtime.mesh.pictures import visualize_mesh_device
@@ -18,8 +19,9 @@ from tt_run.runtime.sockets.config import SocketConfig, SocketConnection, Socket
 from tt_run.runtime.sockets.socket import create_socket_pair
 from tt_run.runtime.tensor.borders import arrays, files
 from tt_run.runtime.tensor.conversion import devices, layouts
+from tt_run.runtime.tensor.creation import allocation
 from tt_run.runtime.tensor.distribution import composers, mappers, per_device
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -63,12 +65,12 @@ CALLS: dict[str, tuple[Callable[[MeshDevice], Any], str]] = {
     "spread": (lambda d: mappers.distribute_tensor(host(), 5), "argument 'mapper' must be Mapper, got int"),
     "compose": (lambda d: composers.aggregate_tensor(host(), 5), "argument 'composer' must be MeshToTensor"),
     "close": (lambda d: close_mesh_device(5), "argument 'mesh_device' must be MeshDevice, got int"),
-    "submesh": (lambda d: d.create_submesh((1, 1)), "argument 'shape' must be MeshShape, got tuple"),
+    "submesh": (lambda d: d.create_submesh((1, 1)), "argument 'submesh_shape' must be MeshShape, got tuple"),
     "offset": (lambda d: d.create_submesh(MeshShape(1, 1), (0, 1)), "argument 'offset' must be MeshCoordinate"),
     "draw": (lambda d: visualize_mesh_device(5), "argument 'mesh_device' must be MeshDevice"),
     "capture": (lambda d: trace.begin_trace_capture(5), "argument 'mesh_device' must be MeshDevice"),
     "event": (lambda d: queues.record_event(5), "argument 'mesh_device' must be MeshDevice"),
-    "socket": (lambda d: create_socket_pair(d, 5, 6), "argument 'receiver_mesh' must be MeshDevice"),
+    "socket": (lambda d: create_socket_pair(d, 5, 6), "argument 'receiver_mesh_device' must be MeshDevice"),
     "operation": (lambda d: ops.to_layout(5, Layout.TILE), "argument 'tensor' must be Tensor, got int"),
     "shape": (lambda d: ops.reshape(devices.to_device(host(), d), [32.0, 32]), "expected a sequence of ints, got [32.0, 32]"),
     "lengths": (lambda d: Shape("ab"), "'str' object cannot be interpreted"),
@@ -136,3 +138,22 @@ def test_the_keyword_that_was_meant(word: str, meant: str | None) -> None:
     def call(cluster_axis: int, mesh_mapper: object, row_of_starts: int, row_of_ends: int) -> None: ...
 
     assert nearest(call, {word: 1}) == (f"\nhelp: {word!r}: did you mean {meant!r}?" if meant else "")
+
+
+def test_arguments_by_the_names_of_each_form(device: MeshDevice) -> None:
+    core, cores = CoreCoord(0, 0), CoreRange(CoreCoord(0, 0), CoreCoord(1, 1))
+    grid = CoreRangeSet([cores])
+    assert grid.contains(core=core) and grid.contains(core_range=cores) and grid.contains(core_range_set=grid)
+    assert grid_to_cores(start=core, end=core) == [core]
+    assert split_work_to_cores(core_grid=grid, units_to_divide=2)[0] == 2
+    tiles = host().to(target_layout=Layout.TILE)
+    assert tiles.to(device=device, mem_config=L1_MEMORY_CONFIG).memory_config() == L1_MEMORY_CONFIG
+    for made in (
+        allocation.allocate_tensor_on_device(tensor_spec=tiles.spec, mesh_device=device),
+        allocation.allocate_tensor_on_device(
+            shape=tiles.shape, dtype=tiles.dtype, layout=tiles.layout, mesh_device=device
+        ),
+    ):
+        assert made.spec == tiles.spec
+    with pytest.raises(TypeError, match="unexpected keyword argument 'devices'"):
+        tiles.to(devices=device)

@@ -218,11 +218,11 @@ def merge_program_descriptors(descriptors: Sequence[ProgramDescriptor]) -> Progr
     )
 
 
-def compute_program_descriptor_hash(program: ProgramDescriptor) -> int:
+def compute_program_descriptor_hash(program_descriptor: ProgramDescriptor) -> int:
     """A number that programs share which are described alike; `custom_program_hash` where it is set."""
-    if program.custom_program_hash is not None:
-        return program.custom_program_hash
-    text = repr(_described(program))
+    if program_descriptor.custom_program_hash is not None:
+        return program_descriptor.custom_program_hash
+    text = repr(_described(program_descriptor))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 

@@ -66,16 +66,16 @@ class Chips:
                 "allocator.has_bank(bank_type, core) || is_claimed_service_core(core)",
             )
 
-    def worker_core_from_logical_core(self, logical: CoreCoord) -> CoreCoord:
+    def worker_core_from_logical_core(self, logical_core: CoreCoord) -> CoreCoord:
         """Where the core is on the chip's network, as translated: harvested rows are not counted. Raises RuntimeError outside the grid."""
         grid = self.workers
-        if not (0 <= logical.x < grid.x and 0 <= logical.y < grid.y):
+        if not (0 <= logical_core.x < grid.x and 0 <= logical_core.y < grid.y):
             raise fatal(
-                f"No core coordinate found at location: ({logical.x}, {logical.y}, TENSIX, LOGICAL)",
+                f"No core coordinate found at location: ({logical_core.x}, {logical_core.y}, TENSIX, LOGICAL)",
                 hint=f"the grid of workers is {grid.x}-{grid.y}",
             )
         columns, first_row = worker_places(self.arch())
-        return CoreCoord(columns[logical.x], logical.y + first_row)
+        return CoreCoord(columns[logical_core.x], logical_core.y + first_row)
 
     def logical_core_from_worker_core(self, virtual_core: CoreCoord) -> CoreCoord:
         """The inverse of `worker_core_from_logical_core`. Raises RuntimeError for what is no worker."""
@@ -118,17 +118,17 @@ class Chips:
         """Keep a layout of sub-devices and name it."""
         return self.sub_devices.create(sub_devices, local_l1_size)
 
-    def load_sub_device_manager(self, manager_id: SubDeviceManagerId) -> None:
+    def load_sub_device_manager(self, sub_device_manager_id: SubDeviceManagerId) -> None:
         """Make a layout of sub-devices the active one."""
-        self.sub_devices.load(manager_id)
+        self.sub_devices.load(sub_device_manager_id)
 
     def clear_loaded_sub_device_manager(self) -> None:
         """Go back to whole devices."""
         self.sub_devices.clear()
 
-    def remove_sub_device_manager(self, manager_id: SubDeviceManagerId) -> None:
+    def remove_sub_device_manager(self, sub_device_manager_id: SubDeviceManagerId) -> None:
         """Forget a layout of sub-devices."""
-        self.sub_devices.remove(manager_id)
+        self.sub_devices.remove(sub_device_manager_id)
 
     def set_sub_device_stall_group(self, sub_device_ids: Sequence[object]) -> None:
         """Which sub-devices a synchronization waits for: kept, since emulated work is done when it is issued."""

@@ -153,25 +153,27 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
     # --- life ----------------------------------------------------------------------------------------------------------
 
     @public
-    def create_submesh(self, shape: MeshShape, offset: MeshCoordinate | None = None) -> MeshDevice:
-        """The rectangle of `shape` at `offset` (the origin when None), as a mesh of its own. Submeshes may overlap and nest.
+    def create_submesh(self, submesh_shape: MeshShape, offset: MeshCoordinate | None = None) -> MeshDevice:
+        """The rectangle of `submesh_shape` at `offset` (the origin when None), as a mesh of its own. Submeshes may overlap and nest.
 
         Raises RuntimeError when it does not fit.
         """
-        self._check_submesh(shape, offset)
+        self._check_submesh(submesh_shape, offset)
         row, column = (offset[0], offset[1]) if offset is not None else (0, 0)
         columns = self._shape[1]
         positions = tuple(
-            self.positions[(row + r) * columns + column + c] for r in range(shape[0]) for c in range(shape[1])
+            self.positions[(row + r) * columns + column + c]
+            for r in range(submesh_shape[0])
+            for c in range(submesh_shape[1])
         )
-        child = MeshDevice(self.system, shape, positions, self, self.queues, self.regions)
+        child = MeshDevice(self.system, submesh_shape, positions, self, self.queues, self.regions)
         self._children.append(child)
         return child
 
     @public
-    def create_submeshes(self, shape: MeshShape) -> list[MeshDevice]:
+    def create_submeshes(self, submesh_shape: MeshShape) -> list[MeshDevice]:
         """Cut the whole mesh into submeshes of one shape, row-major. Raises RuntimeError when it does not divide."""
-        return [self.create_submesh(shape, offset) for offset in tile(self._shape, shape)]
+        return [self.create_submesh(submesh_shape, offset) for offset in tile(self._shape, submesh_shape)]
 
     def get_submeshes(self) -> list[MeshDevice]:
         """The submeshes cut directly from this mesh."""
@@ -204,7 +206,7 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
                 + ", row by row and column by column",
             )
 
-    def reshape(self, shape: MeshShape) -> None:
+    def reshape(self, new_shape: MeshShape) -> None:
         """Arrange the same devices as another shape, in place.
 
         A line runs through the old shape as a snake or ring. Any other shape is laid out anew from the place of the first device, as
@@ -212,29 +214,29 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
         Raises RuntimeError when the number of devices differs or the new layout needs other devices, TypeError for what is no MeshShape.
         """
         self.require_open("reshape")
-        if not isinstance(shape, MeshShape):
-            raise TypeError(f"reshape(): new_shape must be a MeshShape, not {type(shape).__name__}")
-        if shape.mesh_size() != self._shape.mesh_size():
+        if not isinstance(new_shape, MeshShape):
+            raise TypeError(f"reshape(): new_shape must be a MeshShape, not {type(new_shape).__name__}")
+        if new_shape.mesh_size() != self._shape.mesh_size():
             raise fatal(
                 "New shape must have the same number of devices as current shape",
-                hint=f"{shape} has {shape.mesh_size()} devices, this mesh {self._shape.mesh_size()}: cut a part of it with create_submesh",
+                hint=f"{new_shape} has {new_shape.mesh_size()} devices, this mesh {self._shape.mesh_size()}: cut a part of it with create_submesh",
             )
-        if shape == self._shape:
+        if new_shape == self._shape:
             return
-        if shape.dims() == 2 and 1 in shape:
+        if new_shape.dims() == 2 and 1 in new_shape:
             columns = self._shape[1]
-            self._rearrange(shape, tuple(self.positions[r * columns + c] for r, c in snake(self._shape)))
+            self._rearrange(new_shape, tuple(self.positions[r * columns + c] for r, c in snake(self._shape)))
             return
         columns = self.system.shape[1]
         first = MeshCoordinate(divmod(self.positions[0], columns))
-        positions = tuple(r * columns + c for r, c in places_in(self.system.shape, shape, first))
+        positions = tuple(r * columns + c for r, c in places_in(self.system.shape, new_shape, first))
         if not set(positions) <= set(self.positions):
             raise fatal(
-                f"User has requested a reshape of the MeshDevice to shape: {shape}, but it is not possible to form a physically "
+                f"User has requested a reshape of the MeshDevice to shape: {new_shape}, but it is not possible to form a physically "
                 f"connected mesh grid with the opened devices from the original shape: {self._shape}.",
                 hint="close it and open the other shape: ttnn.open_mesh_device(mesh_shape)",
             )
-        self._rearrange(shape, positions)
+        self._rearrange(new_shape, positions)
 
     def _rearrange(self, shape: MeshShape, positions: Positions) -> None:
         place_of = dict(zip(self.coords, self.positions, strict=True))

@@ -8,7 +8,7 @@ from itertools import product
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, fits_as_submesh, row_major
 from tt_run.runtime.mesh.shape import MeshShape
-from tt_run.runtime.native.arguments import public
+from tt_run.runtime.native.arguments import also_named, public
 from tt_run.runtime.native.classes import Native, native
 
 _RANGE_CONSTRUCTORS = (
@@ -92,6 +92,7 @@ class MeshCoordinateRangeSet(metaclass=Native):
         for entry in ranges:
             self.merge(entry)
 
+    @also_named(range="added")
     def merge(self, added: MeshCoordinateRange) -> None:
         """Add a range: parts already present count once, and what then forms one rectangle becomes one range."""
         if not isinstance(added, MeshCoordinateRange):

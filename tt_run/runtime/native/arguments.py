@@ -59,6 +59,21 @@ def public(function: Function) -> Function:
     return checked  # type: ignore[return-value]
 
 
+def also_named(**others: str) -> Callable[[Function], Function]:
+    """Take an argument by other names too: those of the native overloads that one function stands for, as `{other: own}`."""
+
+    def named(function: Function) -> Function:
+        @functools.wraps(function)
+        def renaming(*args: Any, **kwargs: Any) -> Any:
+            if kwargs:
+                kwargs = {others.get(word, word): value for word, value in kwargs.items()}
+            return function(*args, **kwargs)
+
+        return renaming  # type: ignore[return-value]
+
+    return named
+
+
 def mismatch(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
 ) -> str | None:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal, in_rows, type_name
+from tt_run.runtime.native.arguments import also_named
 from tt_run.runtime.native.refusals import listed, refusal
 from tt_run.runtime.ops.data_movement import movement
 from tt_run.runtime.ops.declaration.dispatch import Operation, view
@@ -76,6 +77,7 @@ class TensorMethods:
         return cast("float | int", self.to_numpy().item())
 
     @listed("ttnn._ttnn.tensor.Tensor")
+    @also_named(device="target", target_layout="target")
     def to(
         self: Any,
         target: Layout | MeshDevice,
@@ -158,6 +160,7 @@ class TensorMethods:
         """The values of a host tensor with its padding, as a torch tensor."""
         return arrays.to_torch(self.derive(framing.frame_of(self), layout=Layout.ROW_MAJOR))
 
+    @also_named(core_id="core")
     def extract_shard(self: Any, core: CoreCoord | int) -> Tensor:
         """The piece that one core holds of a tensor that is cut over cores, as a host tensor of the piece's shape."""
         return pieces.piece_of(self, core)

@@ -77,20 +77,20 @@ class SocketConfig(metaclass=Native):
 
     def __init__(
         self,
-        socket_connection_config: Sequence[SocketConnection],
-        socket_mem_config: SocketMemoryConfig,
+        connections: Sequence[SocketConnection],
+        memory_config: SocketMemoryConfig,
         sender_rank: int | None = None,
         receiver_rank: int | None = None,
         *,
         sender_mesh_id: int | None = None,
         receiver_mesh_id: int | None = None,
     ) -> None:
-        self._connections = tuple(socket_connection_config)
+        self._connections = tuple(connections)
         kinds = [(connection, SocketConnection) for connection in self._connections]
-        for part, kind in (*kinds, (socket_mem_config, SocketMemoryConfig)):
+        for part, kind in (*kinds, (memory_config, SocketMemoryConfig)):
             if not isinstance(part, kind):
                 raise TypeError(f"SocketConfig(): expected a {kind.__name__}, got {type_name(part)}")
-        self._memory = socket_mem_config
+        self._memory = memory_config
         self._ranks = _ends("rank", sender_rank, receiver_rank)
         self._mesh_ids = _ends("mesh_id", sender_mesh_id, receiver_mesh_id)
         if self._ranks is not None and self._mesh_ids is not None:

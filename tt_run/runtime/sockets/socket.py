@@ -14,7 +14,7 @@ from tt_run.runtime.comm.world import Group, world
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.coordinate import within
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.native.arguments import public
+from tt_run.runtime.native.arguments import also_named, public
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.sockets.config import (
     MeshCoreCoord,
@@ -47,6 +47,7 @@ class MeshSocket(metaclass=Native):
     _bound_name = "ttnn._ttnn.mesh_socket.MeshSocket"
     lanes: tuple[Lane, ...]
 
+    @also_named(device="mesh_device")
     def __init__(self, mesh_device: MeshDevice, config: SocketConfig) -> None:
         mesh_device.require_open("MeshSocket")
         connections = _checked(config)
@@ -127,10 +128,10 @@ class MeshSocket(metaclass=Native):
 
 @public
 def create_socket_pair(
-    sender_mesh: MeshDevice, receiver_mesh: MeshDevice, config: SocketConfig
+    sender_mesh_device: MeshDevice, receiver_mesh_device: MeshDevice, socket_config: SocketConfig
 ) -> tuple[MeshSocket, MeshSocket]:
     """Both ends of a socket inside this process. Raises RuntimeError when a mesh has devices on other ranks."""
-    for device in (sender_mesh, receiver_mesh):
+    for device in (sender_mesh_device, receiver_mesh_device):
         device.require_open("create_socket_pair")
         if not device.all_local:
             raise fatal(
@@ -139,8 +140,8 @@ def create_socket_pair(
             )
     stream = ProcessStream()
     return (
-        MeshSocket.over(sender_mesh, SocketEndpoint.SENDER, config, stream),
-        MeshSocket.over(receiver_mesh, SocketEndpoint.RECEIVER, config, stream),
+        MeshSocket.over(sender_mesh_device, SocketEndpoint.SENDER, socket_config, stream),
+        MeshSocket.over(receiver_mesh_device, SocketEndpoint.RECEIVER, socket_config, stream),
     )
 
 

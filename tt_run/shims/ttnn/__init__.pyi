@@ -462,7 +462,7 @@ def addcmul_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _T
     """The gradients of `addcmul`'s three operands."""
     ...
 def addmm(input_tensor: _Tensor, mat1_tensor: _Tensor, mat2_tensor: _Tensor, *, alpha: float = 1.0, beta: float = 1.0, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, program_config: object = None, compute_kernel_config: object = None, core_grid: _CoreGrid | None = None, output_tile: _Tile | None = None, optional_output_tensor: _Tensor | None = None) -> _Tensor:
-    """beta input + alpha (mat1 @ mat2), rounded once; the input broadcasts."""
+    """beta input + alpha (mat1 @ mat2), rounded once; the input broadcasts, and does not count where beta is 0."""
     ...
 def all_broadcast(input_tensor: _Tensor, *, cluster_axis: int | None = None, subdevice_id: _Any = None, memory_config: _MemoryConfig | None = None, num_links: int | None = 1, topology: _Any = _Topology.Linear, use_l1_small_for_semaphores: bool = False) -> list[_Tensor]:
     """One tensor per member of the groups: the i-th holds the shard of member i on every device of its group."""
@@ -479,10 +479,10 @@ def all_to_all_combine(input_tensor: _Tensor, expert_metadata_tensor: _Tensor, e
 def all_to_all_dispatch(input_tensor: _Tensor, expert_indices_tensor: _Tensor, expert_mapping_tensor: _Tensor, *, cluster_axis: int | None = None, output_tensors: _Sequence[_Tensor] | None = None, num_links: int | None = None, topology: _Any = None, memory_config: _MemoryConfig | None = None, subdevice_id: _Any = None, output_concat_dim: int | None = 1) -> list[_Tensor]:
     """Send each token to the devices of its group that hold one of its experts."""
     ...
-def allocate_tensor_on_device(spec_or_shape: _TensorSpec | _Shape | _Sequence[int], dtype_or_device: _DataType | _MeshDevice_, layout: _Layout | None = None, mesh_device: _MeshDevice_ | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
+def allocate_tensor_on_device(spec_or_shape: _TensorSpec | _Shape | _Sequence[int], dtype_or_device: _DataType | _MeshDevice_ | None = None, layout: _Layout | None = None, mesh_device: _MeshDevice_ | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """A tensor of zeros on every device: `(spec, mesh_device)` or `(shape, dtype, layout, mesh_device, memory_config=None)`."""
     ...
-def allocate_tensor_on_host(spec_or_shape: _TensorSpec | _Shape | _Sequence[int], dtype_or_device: _DataType | _MeshDevice_, layout: _Layout | None = None, mesh_device: _MeshDevice_ | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
+def allocate_tensor_on_host(spec_or_shape: _TensorSpec | _Shape | _Sequence[int], dtype_or_device: _DataType | _MeshDevice_ | None = None, layout: _Layout | None = None, mesh_device: _MeshDevice_ | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The host counterpart of `allocate_tensor_on_device`, with room for one shard per device."""
     ...
 def alt_complex_rotate90(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
@@ -1451,7 +1451,7 @@ def prepare_conv_bias(*, bias_tensor: _Tensor, input_memory_config: _MemoryConfi
 def prepare_conv_transpose2d_bias(*, bias_tensor: _Tensor, out_channels: int, device: _MeshDevice_, **tuning: _Any) -> _Tensor:
     """A bias as `conv_transpose2d` keeps it: `(1, 1, 1, out)` in tiles on the device; the other settings change nothing."""
     ...
-def prepare_conv_transpose2d_weights(*, weight_tensor: _Tensor, input_memory_config: _MemoryConfig, input_layout: _Layout, weights_format: str, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int], padding: _Sequence[int], dilation: _Sequence[int], has_bias: bool, groups: int, device: _MeshDevice_, input_dtype: _DataType, output_dtype: _DataType | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, slice_config: _Op2DSliceConfig | None = None, mirror_kernel: bool = True) -> _Tensor:
+def prepare_conv_transpose2d_weights(*, weight_tensor: _Tensor, input_memory_config: _MemoryConfig, input_layout: _Layout, weights_format: str, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int], padding: _Sequence[int], output_padding: _Sequence[int] = ..., dilation: _Sequence[int], has_bias: bool, groups: int, device: _MeshDevice_, input_dtype: _DataType, output_dtype: _DataType | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, dram_slice_config: _Op2DSliceConfig | None = None, mirror_kernel: bool = True) -> _Tensor:
     """Filters as `conv_transpose2d` keeps them: the matrix `(1, 1, kh*kw*out / groups, in)` in tiles on the device."""
     ...
 def prepare_conv_weights(*, weight_tensor: _Tensor, input_memory_config: _MemoryConfig, input_layout: _Layout, weights_format: str, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int], padding: _Sequence[int], dilation: _Sequence[int], has_bias: bool, groups: int, device: _MeshDevice_, input_dtype: _DataType, output_dtype: _DataType | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, slice_config: _Op2DSliceConfig | None = None) -> _Tensor:

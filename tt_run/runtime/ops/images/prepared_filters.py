@@ -182,6 +182,7 @@ def prepare_conv_transpose2d_weights(
     kernel_size: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
+    output_padding: Sequence[int] = (0, 0),
     dilation: Sequence[int],
     has_bias: bool,
     groups: int,
@@ -190,7 +191,7 @@ def prepare_conv_transpose2d_weights(
     output_dtype: DataType | None = None,
     conv_config: Conv2dConfig | None = None,
     compute_config: WormholeComputeKernelConfig | None = None,
-    slice_config: Op2DSliceConfig | None = None,
+    dram_slice_config: Op2DSliceConfig | None = None,
     mirror_kernel: bool = True,
 ) -> Tensor:
     """Filters as `conv_transpose2d` keeps them: the matrix `(1, 1, kh*kw*out / groups, in)` in tiles on the device."""

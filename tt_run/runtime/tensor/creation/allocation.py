@@ -9,7 +9,7 @@ import numpy as np
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import ArgumentMismatch
-from tt_run.runtime.native.arguments import public
+from tt_run.runtime.native.arguments import also_named, public
 from tt_run.runtime.tensor.conversion.devices import from_device
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, TensorSpec
@@ -23,10 +23,14 @@ if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice
 
 
+_BY_FORM = also_named(tensor_spec="spec_or_shape", shape="spec_or_shape", dtype="dtype_or_device")
+
+
 @public
+@_BY_FORM
 def allocate_tensor_on_device(
     spec_or_shape: TensorSpec | Shape | Sequence[int],
-    dtype_or_device: DataType | MeshDevice,
+    dtype_or_device: DataType | MeshDevice | None = None,
     layout: Layout | None = None,
     mesh_device: MeshDevice | None = None,
     memory_config: MemoryConfig | None = None,
@@ -47,9 +51,10 @@ def allocate_tensor_on_device(
 
 
 @public
+@_BY_FORM
 def allocate_tensor_on_host(
     spec_or_shape: TensorSpec | Shape | Sequence[int],
-    dtype_or_device: DataType | MeshDevice,
+    dtype_or_device: DataType | MeshDevice | None = None,
     layout: Layout | None = None,
     mesh_device: MeshDevice | None = None,
     memory_config: MemoryConfig | None = None,
@@ -67,7 +72,7 @@ def _wanted(
     device: MeshDevice | None,
     memory_config: MemoryConfig | None,
 ) -> tuple[TensorSpec, MeshDevice]:
-    if isinstance(first, TensorSpec):
+    if isinstance(first, TensorSpec) and (second is not None or device is not None):
         return first, second if device is None else device
     if not isinstance(second, DataType) or device is None:
         raise ArgumentMismatch(

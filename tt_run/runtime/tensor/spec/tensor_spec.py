@@ -12,6 +12,7 @@ from typing import Any
 from tt_run.runtime.cores import CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal, throw
+from tt_run.runtime.native.arguments import also_named
 from tt_run.runtime.native.classes import Native
 from tt_run.runtime.native.refusals import bound
 from tt_run.runtime.tensor.spec import sharding
@@ -222,6 +223,7 @@ class TensorSpec(metaclass=Native):
         """The same tensor cut into blocks over a rectangle of cores."""
         return self._cut_in_two(TensorMemoryLayout.BLOCK_SHARDED, grid, orientation)
 
+    @also_named(nd_shard_spec="shard_shape")
     def sharded(
         self,
         shard_shape: Sequence[int] | NdShardSpec,
