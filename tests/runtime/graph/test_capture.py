@@ -77,6 +77,20 @@ def test_another_shape_of_the_same_bytes_is_no_buffer(operand: Tensor) -> None:
     assert [node["node_type"] for node in graph].count("buffer") == 2
 
 
+def test_a_batch_that_is_spread_takes_the_buffers_of_equal_operands(operand: Tensor) -> None:
+    """Two tiles for each operand and for the result, beside the tensors: 27 tiles and six for (4, 3, …) and (1, 3, …) in the reference."""
+    capture.begin_graph_capture(RunMode.NO_DISPATCH)
+    many, few = (
+        empty((n, 3, 32, 32), DataType.BFLOAT16, Layout.TILE, operand.device(), L1_MEMORY_CONFIG)
+        for n in (4, 1)
+    )
+    spread = add(many, few)
+    graph = capture.end_graph_capture()
+    assert [node["node_type"] for node in graph].count("circular_buffer_allocate") == 3
+    assert extract.extract_peak_L1_memory_usage(graph) == (2 * 12 + 3 + 6) * 2048
+    assert spread.is_allocated()
+
+
 def test_what_crosses_and_what_is_seen_anew_is_told_with_its_arguments(operand: Tensor) -> None:
     """As 0.81.1 tells them: the tensor, where it goes, whether it is waited for; a shape and the same with its padding."""
 

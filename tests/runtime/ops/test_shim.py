@@ -306,3 +306,11 @@ def test_completion_in_a_shell_lists_operations():
         timeout=60,
     )
     assert done.stdout.startswith("ttnn.digamma"), done.stderr
+
+
+def test_native_modules_have_the_classes_of_their_operations(ttnn: ModuleType) -> None:
+    native = ttnn._ttnn.operations
+    for path in ("core.WormholeComputeKernelConfig", "conv.Conv2dConfig", "transformer.SDPAProgramConfig"):
+        module, name = path.split(".")
+        assert getattr(getattr(native, module), name) is getattr(ttnn, name)
+    assert [each.name for each in native.moreh.MorehSoftmaxOp] == ["SOFTMAX", "SOFTMIN", "LOGSOFTMAX"]

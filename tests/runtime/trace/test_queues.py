@@ -7,7 +7,8 @@ import pytest
 
 from tt_run.runtime import queues
 from tt_run.runtime.ccl.semaphores import create_global_semaphore
-from tt_run.runtime.cores import CoreRange, CoreRangeSet
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.descriptors.global_buffers import create_global_circular_buffer
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
 from tt_run.runtime.ops.data_movement.borders import BORDERS
@@ -87,6 +88,7 @@ def test_work_for_a_queue_that_the_device_lacks():
         lambda: from_torch(np.ones((2, 2), np.float32)).to(device),
         lambda: PLAIN["neg"](here),
         lambda: create_global_semaphore(device, grid, 5),
+        lambda: create_global_circular_buffer(device, [(CoreCoord(0, 1), grid)], 2048),
     ):
         with pytest.raises(RuntimeError, match="cq_id 1 is out of range"), queues.command_queue(1):
             work()

@@ -13,6 +13,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.native.arguments import public
 from tt_run.runtime.native.classes import Native, native
+from tt_run.runtime.queues import check_queue
 
 
 @native("ttnn._ttnn.global_circular_buffer.global_circular_buffer")
@@ -51,6 +52,7 @@ def create_global_circular_buffer(
     Raises RuntimeError without a sender, for a core that is named twice or that the device does not have, and for another memory
     than L1.
     """
+    check_queue(mesh_device)
     if not sender_receiver_core_mapping:
         raise fatal("At least one sender required", "num_sender_cores > 0")
     sending = [core_of(sender) for sender, _ in sender_receiver_core_mapping]

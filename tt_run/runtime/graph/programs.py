@@ -167,9 +167,9 @@ def _tile(tensor: Tensor) -> int:
 
 
 def _binary(native: str, given: Sequence[Tensor], results: Sequence[Tensor], operation: str) -> Iterator[int]:
-    """Two tiles of each operand and of the result; of a number one. Operands that are spread over others are not known."""
+    """Two tiles of each operand and of the result; of a number one. Operands of which a row or column is spread are not known."""
     operands = given[:2]
-    alike = len({tuple(each.padded_shape) for each in operands}) == 1
+    alike = len({tuple(each.padded_shape)[-2:] for each in operands}) == 1
     if native == BINARY and operation in _PLAIN and alike and _interleaved((*given, *results)):
         yield 2 * _tile(operands[0])
         yield 2 * _tile(operands[1]) if len(operands) > 1 else _tile(operands[0])

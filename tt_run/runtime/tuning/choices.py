@@ -311,3 +311,12 @@ class MorehSoftmaxBackwardOp(NamedEnum):
     SOFTMAX = 0
     SOFTMIN = 1
     LOGSOFTMAX = 2
+
+
+@native("ttnn._ttnn.operations.moreh.MorehSoftmaxOp")
+class MorehSoftmaxOp(NamedEnum):
+    """Which of the three is computed."""
+
+    SOFTMAX = 0
+    SOFTMIN = 1
+    LOGSOFTMAX = 2
