@@ -76,6 +76,11 @@ def _largest(bits: Bits) -> Bits:
     return bits
 
 
+def shared_exponents(rows: Float32) -> Bits:
+    """The largest exponent of each of many rows of 16."""
+    return _largest(rows.reshape(-1).view(np.uint32) & _EXPONENT) >> np.uint32(23)
+
+
 def encode(bits: Bits, magnitude_bits: int) -> tuple[Bits, Bits, Bits]:
     """Sign, magnitude and shared exponent of rows of 16 float32 bit patterns."""
     shift = np.uint32(24 - magnitude_bits)

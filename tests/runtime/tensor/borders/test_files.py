@@ -14,6 +14,7 @@ from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor.borders import tensorbin
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.borders.files import as_tensor, dump_tensor, load_tensor
+from tt_run.runtime.tensor.borders.stored import StoredTensor
 from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
 from tt_run.runtime.tensor.distribution.mappers import (
     ReplicateTensorToMesh,
@@ -98,6 +99,20 @@ def test_names_and_missing_files(tmp_path: Path) -> None:
         load_tensor(tmp_path / "folder.tensorbin")
 
 
+def in_our_own_format(path: Path, tensor: Tensor) -> None:
+    record = StoredTensor(tensor.spec, tensor.shards, tuple(tensor.site.shape), tensor.tensor_topology())
+    with path.open("wb") as file:
+        tensorbin.write_own(file, record)
+
+
+def test_files_of_our_own_format_are_read(tmp_path: Path, mesh: MeshDevice) -> None:
+    tensor = made(ar(16, 8), mesh_mapper=ShardTensorToMesh(mesh, 0), dtype=DataType.BFLOAT16)
+    in_our_own_format(tmp_path / "x.tensorbin", tensor)
+    loaded = load_tensor(tmp_path / "x.tensorbin")
+    assert (loaded.spec, loaded.shards.index) == (tensor.spec, tensor.shards.index)
+    assert np.array_equal(loaded.shards.data, tensor.shards.data)
+
+
 def damaged(path: Path, **changes: Any) -> None:
     """Rewrite the header of a file with other values (None: without that entry)."""
     data = path.read_bytes()
@@ -112,7 +127,7 @@ def damaged(path: Path, **changes: Any) -> None:
 ])  # fmt: skip
 def test_damaged_headers_are_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
     path = tmp_path / "x.tensorbin"
-    dump_tensor(path, made(ar(3, 5)))
+    in_our_own_format(path, made(ar(3, 5)))
     damaged(path, **changes)
     with pytest.raises(RuntimeError, match=r"Unable to load the tensor from .*truncated or corrupt"):
         load_tensor(path)
@@ -131,7 +146,7 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
 
 def test_a_cut_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.tensorbin"
-    dump_tensor(path, made(ar(3, 5)))
+    in_our_own_format(path, made(ar(3, 5)))
     path.write_bytes(path.read_bytes()[:-4])
     with pytest.raises(RuntimeError, match="14 values instead of 15"):
         load_tensor(path)

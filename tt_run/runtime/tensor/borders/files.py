@@ -13,6 +13,7 @@ from tt_run.runtime.enums import DataType, DumpTensorMode, Layout
 from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tensor.borders import tensorbin
 from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.borders.stored import StoredTensor
 from tt_run.runtime.tensor.conversion.devices import from_device, to_device
 from tt_run.runtime.tensor.distribution.gathering import every_shard
 from tt_run.runtime.tensor.distribution.mappers import Mapper
@@ -51,7 +52,7 @@ def dump_tensor(
 
 
 def _write(path: Path, tensor: Tensor, shards: Shards) -> None:
-    record = tensorbin.StoredTensor(tensor.spec, shards, tuple(tensor.site.shape), tensor.tensor_topology())
+    record = StoredTensor(tensor.spec, shards, tuple(tensor.site.shape), tensor.tensor_topology())
     tensorbin.write(path, record)
 
 

@@ -1,14 +1,13 @@
-"""The `.tensorbin` file: a magic word, a JSON header, then the distinct shards as raw little-endian rows.
+"""The `.tensorbin` file: the reference's format, and one of our own for what that has no form for, which older files have too.
 
-The format is our own and holds plain data only, so reading a file from elsewhere cannot run code. Files of the real library are
-another format and are refused.
+Ours is a magic word, a JSON header, then the distinct shards as raw little-endian rows. Both hold plain data only, so reading a file
+from elsewhere cannot run code.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -19,7 +18,9 @@ from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.shape import MeshShape
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec, ShardSpec
+from tt_run.runtime.tensor.borders import reference_file
+from tt_run.runtime.tensor.borders.stored import StoredTensor, memory_of
+from tt_run.runtime.tensor.spec.memory_config import NdShardSpec, ShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, TensorSpec, Tile
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard, TensorTopology
 from tt_run.runtime.values.bfloat16 import from_wire, to_wire
@@ -32,31 +33,33 @@ _LONGEST_HEADER = 1 << 26
 Array = npt.NDArray[Any]
 
 
-@dataclass(frozen=True)
-class StoredTensor:
-    """What a file holds: shards counted over all positions of a mesh shape, their spec and their topology."""
-
-    spec: TensorSpec
-    shards: Shards
-    mesh: tuple[int, ...]
-    topology: TensorTopology
-
-
 def write(path: Path, record: StoredTensor) -> None:
     """Write a file as a whole or not at all: readers never see half of one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    header = json.dumps(_header(record)).encode()
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     with temporary.open("wb") as file:
-        file.write(MAGIC + len(header).to_bytes(8, "little") + header)
-        file.write(b"\0" * (-file.tell() % _ALIGNMENT))
-        _on_disk(record.shards.data, record.spec.dtype).tofile(file)
+        if reference_file.fits(record):
+            reference_file.write(file, record)
+        else:
+            write_own(file, record)
     temporary.replace(path)
 
 
+def write_own(file: BinaryIO, record: StoredTensor) -> None:
+    """Write a tensor in our own format."""
+    header = json.dumps(_header(record)).encode()
+    file.write(MAGIC + len(header).to_bytes(8, "little") + header)
+    file.write(b"\0" * (-file.tell() % _ALIGNMENT))
+    _on_disk(record.shards.data, record.spec.dtype).tofile(file)
+
+
 def read(path: Path) -> StoredTensor:
-    """Read a file. Raises RuntimeError when it is not one of ours or is damaged."""
+    """Read a file. Raises RuntimeError when it has neither format or is damaged."""
     with path.open("rb") as file:
+        ours = file.read(len(MAGIC)) == MAGIC
+        file.seek(0)
+        if not ours:
+            return reference_file.read(file, path)
         header = _read_header(file, path)
         try:
             return _record(header, file)
@@ -91,6 +94,7 @@ def _header(record: StoredTensor) -> dict[str, Any]:
         "dtype": spec.dtype.name,
         "layout": spec.layout.name,
         "tile": list(spec.tile.tile_shape),
+        "transpose_tile": spec.tile.transpose_tile,
         "memory_layout": spec.memory_config.memory_layout.name,
         "buffer_type": spec.memory_config.buffer_type.name,
         "shard_spec": _spec_words(spec.memory_config.shard_spec, "shape"),
@@ -131,18 +135,21 @@ def _spec_parts(words: dict[str, Any] | None) -> _Pieces | None:
 
 def _record(header: dict[str, Any], file: BinaryIO) -> StoredTensor:
     pieces, nd_pieces = (_spec_parts(header.get(name)) for name in ("shard_spec", "nd_shard_spec"))
-    memory = MemoryConfig(
+    memory = memory_of(
         TensorMemoryLayout[header["memory_layout"]],
         BufferType[header["buffer_type"]],
         pieces and ShardSpec(pieces.grid, pieces.shape, pieces.orientation),
+        nd_pieces and NdShardSpec(nd_pieces.shape, nd_pieces.grid, nd_pieces.orientation),
     )
-    if nd_pieces is not None:
-        any_rank = NdShardSpec(nd_pieces.shape, nd_pieces.grid, nd_pieces.orientation)
-        alone = MemoryConfig(memory.memory_layout, memory.buffer_type, None, any_rank)
-        memory = alone if pieces is None else memory.recast(nd_shard_spec=any_rank)
     height, width = header["tile"]
     dtype = DataType[header["dtype"]]
-    spec = TensorSpec(Shape(header["shape"]), dtype, Layout[header["layout"]], memory, Tile((height, width)))
+    spec = TensorSpec(
+        Shape(header["shape"]),
+        dtype,
+        Layout[header["layout"]],
+        memory,
+        Tile((height, width), header.get("transpose_tile") is True),
+    )
     shape = (int(header["rows"]), *spec.shape)
     disk = np.dtype(np.uint16) if dtype is DataType.BFLOAT16 else stored_dtype(dtype)
     raw = np.fromfile(file, disk)
