@@ -169,6 +169,8 @@ def joined(lines: list[str], width: int = 140) -> list[str]:
 
 def statement(stub: Stub, name: str, value: Any, home: tuple[str, str] | None) -> str:
     """How a stub says one published name."""
+    if home is not None and home[0].partition(".")[0] == "ttnn":
+        return f"from {home[0]} import {name} as {name}\n"
     if type(value).__name__ == "FastOperation":
         first = getattr(sys.modules["ttnn"], name, None)
         if stub.package.endswith(".quasar") and getattr(first, "compute", None) is value.compute:

@@ -44,7 +44,7 @@ def ttnn_names_page() -> str:
     others = sorted(
         name
         for name, is_operation in reference.names().items()
-        if not is_operation and name.rpartition(".")[2] not in ARTEFACTS
+        if not is_operation and name.rpartition(".")[2] not in ARTEFACTS and not name.startswith("ttnn._ttnn")
     )
     for name in others:
         found = _resolved(name)

@@ -252,6 +252,50 @@ def test_a_class_is_found_in_the_native_module_that_it_names(ttnn: ModuleType):
         assert getattr(importlib.import_module(kind.__module__), kind.__qualname__) is kind
 
 
+@pytest.mark.parametrize(
+    ("module", "name", "first"),
+    [
+        ("ttnn._ttnn.operations.binary", "add", "add"),
+        ("ttnn._ttnn.operations.unary_backward", "gelu_bw", "gelu_bw"),
+        ("ttnn._ttnn.operations.transformer", "scaled_dot_product_attention", "transformer.scaled_dot_product_attention"),
+        ("ttnn._ttnn.operations.experimental", "paged_update_cache", "experimental.paged_update_cache"),
+        ("ttnn._ttnn.operations.ccl", "all_gather", "all_gather"),
+        ("ttnn._ttnn.operations.kv_cache", "update_cache_for_token_", "kv_cache.update_cache_for_token_"),
+        ("ttnn.operations.core", "as_tensor", "as_tensor"),
+        ("ttnn.operations.conv2d", "prepare_conv_weights", "prepare_conv_weights"),
+        ("ttnn.distributed.distributed", "ConcatMeshToTensor", "ConcatMeshToTensor"),
+    ],
+)  # fmt: skip
+def test_modules_of_operations_have_the_same_ones(ttnn: ModuleType, module: str, name: str, first: str):
+    value: Any = ttnn
+    for step in first.split("."):
+        value = getattr(value, step)
+    assert getattr(importlib.import_module(module), name) is value
+
+
+def test_every_native_room_of_operations_can_be_imported(ttnn: ModuleType):
+    from tt_run.runtime.native import names as reference
+
+    below = "ttnn._ttnn.operations."
+    rooms = {
+        name.removeprefix(below).partition(".")[0] for name in reference.names() if name.startswith(below)
+    }
+    assert len(rooms) == 42
+    for room in rooms:
+        assert dir(importlib.import_module(below + room)), room
+
+
+def test_what_a_module_of_operations_leaves_out_is_told(ttnn: ModuleType):
+    binary = importlib.import_module("ttnn.operations.binary")
+    with pytest.raises(AttributeError, match=r"torch_squared_difference exists in TT-NN 0\.81\.1 and is"):
+        _ = binary.torch_squared_difference
+    matmul = importlib.import_module("ttnn._ttnn.operations.matmul")
+    with pytest.raises(
+        AttributeError, match=r"MatmulInputs exists in TT-NN 0\.81\.1 and is part of writing kernels"
+    ):
+        _ = matmul.MatmulInputs
+
+
 def test_importing_is_silent_and_loads_neither_mpi_nor_torch():
     code = "import sys, ttnn; sys.exit(any(m.split('.')[0] in ('torch', 'mpi4py', 'rich', 'google') for m in sys.modules))"
     done = subprocess.run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import json
 import sys
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from tt_run.runtime.ops.declaration import dispatch
 from tt_run.runtime.settings import CONFIG
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tools import call_files, hooks, registration
+from tt_run.runtime.tools import call_files, hooks, registration, tensor_ids
 
 pytestmark = pytest.mark.listening
 
@@ -100,3 +101,69 @@ def test_an_operation_of_the_program(
     assert not any(name.startswith("ttnn.experimental.") for name in rows)
     with pytest.raises(RuntimeError, match="must start with"):
         registration.register_python_operation(name="twice")
+
+
+def test_lists_of_hooks_and_the_operations_under_way(mesh: MeshDevice) -> None:
+    lists = importlib.import_module("tt_run.runtime.tools.hook_lists")
+    x, seen = tensor(mesh), []
+    exp = catalog.find("ttnn.exp")
+    assert exp is not None
+
+    def before(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        seen.append((operation.name, list(lists.OPERATION_CALL_STACK)))
+
+    lists.PRE_OPERATION_HOOKS.append(before)
+    try:
+        exp(x)
+        with hooks.register_post_operation_hook(lambda *call: seen.append(len(lists.POST_OPERATION_HOOKS))):
+            exp(x)
+        with pytest.raises(RuntimeError), hooks.register_post_operation_hook(lambda *call: seen.append("no")):
+            catalog.every()["ttnn.matmul"](x, x)
+    finally:
+        lists.PRE_OPERATION_HOOKS.remove(before)
+    exp(x)
+    once = ("ttnn.exp", ["ttnn.exp"])
+    assert seen == [once, once, 1, ("ttnn.matmul", ["ttnn.matmul"])]
+    assert not lists.OPERATION_CALL_STACK
+    assert not lists.POST_OPERATION_HOOKS
+
+
+def test_the_registered_operations(mesh: MeshDevice) -> None:
+    listed = registration.RegisteredOperations()
+    exp = catalog.every()["ttnn.exp"]
+    assert exp in listed
+    assert len(list(listed)) == len(registration.query_registered_operations(include_experimental=True))
+    with pytest.raises(RuntimeError, match=r'Operation with name "ttnn\.exp" is already registered'):
+        listed.add(exp, "ttnn.exp")
+    mine = dispatch.FastOperation("ttnn.mine", lambda x: x)
+    assert mine not in listed
+    listed.add(mine, "ttnn.mine")
+    assert mine in listed
+
+
+def test_numbers_and_records_of_results(mesh: MeshDevice) -> None:
+    x = tensor(mesh)
+    first = x.tensor_id
+    assert tensor_ids.set_output_tensor_id_decorator(lambda: [x, 3])() == [x, 3]
+    assert x.tensor_id > first
+    record = tensor_ids.get_tensor_report_record(x)
+    assert (record["tensor_id"], record["storage_type"], record["device_id"]) == (
+        x.tensor_id,
+        "DEVICE",
+        mesh.id(),
+    )
+    assert record["address"] == x.buffer_address()
+    x.deallocate()
+    after = tensor_ids.get_tensor_report_record(x)
+    assert (after["address"], after["memory_config"]) == (None, record["memory_config"])
+    with pytest.raises(RuntimeError, match="Unsupported tensor report record type"):
+        tensor_ids.get_tensor_report_record(3)
+
+
+def test_golden_tensors_of_what_is_written_over(mesh: MeshDevice) -> None:
+    torch = pytest.importorskip("torch")
+    x = tensor(mesh)
+    tensor_ids.refresh_or_invalidate_global_goldens([x], torch.ones(2, 3))
+    assert torch.equal(tensor_ids.goldens[x.tensor_id], torch.ones(2, 3))
+    tensor_ids.refresh_or_invalidate_global_goldens([x], None)
+    assert x.tensor_id not in tensor_ids.goldens

@@ -19,6 +19,11 @@ DEVICE_IDS_IN_DATABASE: set[int] = set()
 """`ttnn.database`: devices whose entry is in the open database."""
 
 
+TRACE_ALLOC_TRACKING = False
+TRACE_ALLOC_DIAGNOSTICS = False
+"""`ttnn.decorators`: whether allocations under a trace are watched; none can do harm here."""
+
+
 def is_tracing_enabled() -> bool:
     """Whether calls are traced."""
     return ENABLE_TRACER

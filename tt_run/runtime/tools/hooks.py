@@ -16,29 +16,63 @@ Before = Callable[[FastOperation, tuple[Any, ...], dict[str, Any]], object]
 After = Callable[[FastOperation, tuple[Any, ...], dict[str, Any], Any], object]
 
 
+PRE_OPERATION_HOOKS: list[Before] = []
+"""What is called before every operation, while anybody looks: `tools.hook_lists` does so from when a program asks for the list."""
+
+POST_OPERATION_HOOKS: list[After] = []
+"""What is called after every operation that did not fail."""
+
+_leave: list[Callable[[], None]] = []
+"""Takes the listener away, once for each that looks."""
+
+
 @contextmanager
 def register_pre_operation_hook(hook: Before) -> Iterator[None]:
     """Call `hook(operation, args, kwargs)` before every operation of the block; what it returns does not count."""
-
-    def before(begun: events.Begun) -> None:
-        if isinstance(begun.subject, FastOperation):
-            hook(begun.subject, begun.args, dict(begun.kwargs))
-
-    leave = events.precede(before)
-    try:
+    with _registered(PRE_OPERATION_HOOKS, hook):
         yield
-    finally:
-        leave()
 
 
 @contextmanager
 def register_post_operation_hook(hook: After) -> Iterator[None]:
     """Call `hook(operation, args, kwargs, output)` after every operation of the block that did not fail."""
-    leave = events.precede(lambda begun: following(begun, hook))
+    with _registered(POST_OPERATION_HOOKS, hook):
+        yield
+
+
+@contextmanager
+def _registered(hooks: list[Any], hook: Any) -> Iterator[None]:
+    hooks.append(hook)
+    look()
     try:
         yield
     finally:
+        look_away()
+        hooks.remove(hook)
+
+
+def look() -> None:
+    """Call the hooks of the lists from now on."""
+    _leave.append(_leave[-1] if _leave else events.precede(_around))
+
+
+def look_away() -> None:
+    """Undo one `look`."""
+    leave = _leave.pop()
+    if not _leave:
         leave()
+
+
+def _around(begun: events.Begun) -> events.After | None:
+    if isinstance(begun.subject, FastOperation):
+        for hook in tuple(PRE_OPERATION_HOOKS):
+            hook(begun.subject, begun.args, dict(begun.kwargs))
+    return following(begun, _after)
+
+
+def _after(operation: FastOperation, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+    for hook in tuple(POST_OPERATION_HOOKS):
+        hook(operation, args, kwargs, output)
 
 
 def following(begun: events.Begun, hook: After) -> events.After | None:

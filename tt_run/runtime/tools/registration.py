@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -94,6 +94,35 @@ def query_registered_operations(include_experimental: bool = False) -> list[Fast
     plain = [each for name, each in found.items() if not name.startswith(_EXPERIMENTAL)]
     late = [each for name, each in found.items() if name.startswith(_EXPERIMENTAL)]
     return plain + late if include_experimental else plain
+
+
+def register_ttl_operation_as_ttnn_operation(
+    python_fully_qualified_name: str, function: Callable[..., Any]
+) -> Any:
+    """Make a function an experimental operation. Raises RuntimeError for a name that does not begin with `ttnn.`."""
+    return register_python_operation(name=python_fully_qualified_name, is_experimental=True)(function)
+
+
+class RegisteredOperations:
+    """All operations, and what a program adds to them."""
+
+    def __init__(self) -> None:
+        self._added: list[FastOperation] = []
+
+    def __iter__(self) -> Iterator[FastOperation]:
+        return iter([*query_registered_operations(include_experimental=True), *self._added])
+
+    def __contains__(self, operation: object) -> bool:
+        return any(each is operation for each in self)
+
+    def add(self, operation: FastOperation, name: str) -> None:
+        """Add one more. Raises RuntimeError for one that is there."""
+        if operation in self:
+            raise RuntimeError(f'Operation with name "{name}" is already registered')
+        self._added.append(operation)
+
+
+REGISTERED_OPERATIONS = RegisteredOperations()
 
 
 def dump_operations(csv_file: str | Path, include_experimental: bool = False) -> None:

@@ -6,6 +6,7 @@ Source: reference library 0.81.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
 from typing import Any
 
 from tt_run.runtime.kernels.torch_cpu import library
@@ -117,6 +118,49 @@ def get_inplace_output_tensors(
 ) -> list[Any]:
     """The tensors that a call's keywords say it writes."""
     return get_ttnn_tensors([function_kwargs.get(name) for name in output_tensor_kwarg_names])
+
+
+def refresh_or_invalidate_global_goldens(inplace_tensors: list[Any], global_golden_output: Any) -> None:
+    """Give tensors that an operation wrote over the golden tensors of its result, or none where there are not as many."""
+    torch_tensor = library().Tensor
+    fresh = [] if global_golden_output is None else get_tensors(global_golden_output, torch_tensor)
+    for place, tensor in enumerate(inplace_tensors):
+        if len(fresh) == len(inplace_tensors):
+            postprocess_global_golden_function_outputs(tensor, fresh[place])
+        else:
+            goldens.pop(tensor.tensor_id, None)
+
+
+def set_output_tensor_id_decorator(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose results get new numbers at each call."""
+
+    @wraps(function)
+    def numbered(*arguments: Any, **keywords: Any) -> Any:
+        output = function(*arguments, **keywords)
+        set_tensor_id(get_all_tensors(output), force=True)
+        return output
+
+    return numbered
+
+
+def get_tensor_report_record(tensor: Any) -> dict[str, Any]:
+    """What a report says of a tensor: number, shape, type, layout and where it lies. Raises RuntimeError for what is none."""
+    if not isinstance(tensor, (Tensor, library().Tensor)):
+        raise RuntimeError(f"Unsupported tensor report record type: {type(tensor)}")
+    device = tensor.device() if isinstance(tensor, Tensor) else None
+    memory = tensor.memory_config() if device is not None else None
+    lies = device is not None and tensor.is_allocated()
+    return {
+        "tensor_id": int(tensor.tensor_id),
+        "shape": str(tensor.shape),
+        "dtype": str(tensor.dtype),
+        "layout": str(tensor.layout),
+        "memory_config": None if memory is None else str(memory),
+        "device_id": device.id() if device is not None and lies else None,
+        "address": tensor.buffer_address() if lies else None,
+        "buffer_type": None if memory is None else memory.buffer_type.value,
+        "storage_type": "HOST" if device is None else "DEVICE",
+    }
 
 
 def _each(value: Any, change: Callable[[Any], Any]) -> Any:

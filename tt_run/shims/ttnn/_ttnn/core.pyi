@@ -2,6 +2,8 @@
 """`ttnn._ttnn.core`."""
 
 from tt_run.runtime.queues import current_queue as _current_queue
+from tt_run.runtime.queues import pop_queue as _pop_queue
+from tt_run.runtime.queues import push_queue as _push_queue
 from tt_run.runtime.settings import Config as Config
 from tt_run.runtime.tensor.questions import get_memory_config as get_memory_config
 from tt_run.runtime.tensor.printing import set_printoptions as set_printoptions
@@ -9,3 +11,5 @@ from tt_run.runtime.tensor.borders.packing import tilize_and_pack_bfp4_b as tili
 from tt_run.runtime.tensor.borders.packing import tilize_and_pack_bfp8_b as tilize_and_pack_bfp8_b
 
 get_current_command_queue_id_for_thread = _current_queue
+pop_current_command_queue_id_for_thread = _pop_queue
+push_current_command_queue_id_for_thread = _push_queue

@@ -23,7 +23,7 @@ _TABLE = {
         DisableMemoryReports=disable_memory_reports get_dispatch_core_axis=dispatch_core_axis
         get_dram_alignment=dram_alignment get_l1_alignment=l1_alignment disable_asynchronous_slow_dispatch enable_asynchronous_slow_dispatch get_optimal_dram_bank_to_logical_worker_assignment=dram_bank_workers initialize_fast_dispatch=begin_fast_dispatch terminate_fast_dispatch=end_fast_dispatch
     """,
-    "tt_run.runtime.memory.views": "MemoryView get_memory_view get_max_worker_l1_unreserved_size=max_worker_l1_bytes",
+    "tt_run.runtime.memory.views": "MemoryView get_memory_view GetMemoryView=get_memory_view get_max_worker_l1_unreserved_size=max_worker_l1_bytes GetAllocatorBaseAddress=allocator_base_address DumpDeviceMemoryState=dump_memory_state",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

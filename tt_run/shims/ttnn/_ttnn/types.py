@@ -10,7 +10,7 @@ _TABLE = {
         DataMovementProcessor NOC_MODE
     """,
     "tt_run.runtime.enums": """
-        DEVICE_STORAGE_TYPE=StorageType.DEVICE
+        DEVICE_STORAGE_TYPE=StorageType.DEVICE HOST_STORAGE_TYPE=StorageType.HOST
     """,
     "tt_run.runtime.tuning.choices": """
         CoreType NOC

@@ -15,3 +15,4 @@ from tt_run.runtime.mesh.view import QueueId as QueueId
 from tt_run.runtime.tensor.spec.tensor_spec import Shape as Shape
 
 DEVICE_STORAGE_TYPE: _StorageType
+HOST_STORAGE_TYPE: _StorageType

@@ -35,4 +35,6 @@ _TABLE = {
     "tt_run.runtime.queues": "synchronize_device",
 }
 
-__getattr__, __dir__ = _publish(globals(), _TABLE)
+_SUBMODULES = ("distributed",)
+
+__getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES)

@@ -2,14 +2,30 @@
 """`ttnn.operations`."""
 
 from . import activations as activations
+from . import binary as binary
+from . import binary_backward as binary_backward
+from . import binary_complex as binary_complex
 from . import ccl as ccl
+from . import comparison as comparison
+from . import complex_unary_backward as complex_unary_backward
 from . import conv2d as conv2d
+from . import core as core
+from . import creation as creation
+from . import data_movement as data_movement
 from . import embedding as embedding
+from . import golden_common as golden_common
+from . import integer_golden as integer_golden
 from . import losses as losses
 from . import matmul as matmul
 from . import moreh as moreh
 from . import normalization as normalization
 from . import pool as pool
 from . import reduction as reduction
+from . import ternary as ternary
+from . import ternary_backward as ternary_backward
 from . import transformer as transformer
+from . import transformer_golden as transformer_golden
+from . import unary as unary
+from . import unary_backward as unary_backward
+from . import unary_complex as unary_complex
 

@@ -5,10 +5,18 @@ from tt_run.runtime.tuning.conv import L1_FULL as _L1_FULL
 from tt_run.runtime.tuning.conv import Op2DSliceConfig as _Op2DSliceConfig
 from tt_run.runtime.tuning.conv import SliceTypeEnum as _SliceTypeEnum
 from tt_run.runtime.tuning.conv import Conv2dConfig as Conv2dConfig
+from ttnn import Op2DDRAMSliceHeight as Op2DDRAMSliceHeight
+from ttnn import Op2DDRAMSliceWidth as Op2DDRAMSliceWidth
+from ttnn import Op2DL1Full as Op2DL1Full
+from ttnn import Op2DL1FullSliceConfig as Op2DL1FullSliceConfig
 from tt_run.runtime.tuning.conv import Op2DSliceConfig as Op2DSliceConfig
 from tt_run.runtime.tuning.conv import PaddingMode as PaddingMode
 from tt_run.runtime.tuning.conv import SlidingWindowParallelConfig as SlidingWindowParallelConfig
 from tt_run.runtime.tuning.conv import get_conv_output_dim as get_conv_output_dim
+from ttnn import prepare_conv_bias as prepare_conv_bias
+from ttnn import prepare_conv_transpose2d_bias as prepare_conv_transpose2d_bias
+from ttnn import prepare_conv_transpose2d_weights as prepare_conv_transpose2d_weights
+from ttnn import prepare_conv_weights as prepare_conv_weights
 
 Conv2dDRAMSliceHeight: _SliceTypeEnum
 Conv2dDRAMSliceWidth: _SliceTypeEnum

@@ -19,6 +19,11 @@ _TABLE = {
         distributed_context_subcontext_sizes distributed_context_local_to_world_rank Rank Size Tag
         send_bytes=distributed_context_send_bytes recv_bytes=distributed_context_recv_bytes
         is_initialized=distributed_context_is_initialized get_rank=distributed_context_get_rank
+        allgather_int=distributed_context_allgather_int world_rank=distributed_context_world_rank
+        world_size=distributed_context_world_size subcontext_count=distributed_context_subcontext_count
+        subcontext_id=distributed_context_subcontext_id subcontext_size=distributed_context_subcontext_size
+        subcontext_sizes=distributed_context_subcontext_sizes
+        local_to_world_rank=distributed_context_local_to_world_rank
         get_size=distributed_context_get_size barrier=distributed_context_barrier
     """,
     "tt_run.runtime.tensor.spec.topology": "PlacementReplicate PlacementShard TensorTopology",

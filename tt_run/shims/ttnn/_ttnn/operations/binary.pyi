@@ -2,4 +2,16 @@
 """`ttnn._ttnn.operations.binary`."""
 
 from tt_run.runtime.tuning.choices import BinaryOpType as BinaryOpType
+from ttnn import (
+    BinaryOpType as BinaryOpType, add as add, add_ as add_, addalpha as addalpha, atan2 as atan2, bias_gelu as bias_gelu, bias_gelu_ as bias_gelu_,
+    bitwise_and as bitwise_and, bitwise_left_shift as bitwise_left_shift, bitwise_or as bitwise_or, bitwise_right_shift as bitwise_right_shift,
+    bitwise_xor as bitwise_xor, clamped_silu_glu as clamped_silu_glu, div as div, div_no_nan as div_no_nan, divide as divide, divide_ as divide_, eq as eq, eq_ as eq_,
+    floor_div as floor_div, fmod as fmod, gcd as gcd, ge as ge, ge_ as ge_, gt as gt, gt_ as gt_, hypot as hypot, isclose as isclose, lcm as lcm, ldexp as ldexp, ldexp_ as ldexp_,
+    le as le, le_ as le_, logaddexp as logaddexp, logaddexp2 as logaddexp2, logaddexp2_ as logaddexp2_, logaddexp_ as logaddexp_, logical_and as logical_and,
+    logical_and_ as logical_and_, logical_left_shift as logical_left_shift, logical_or as logical_or, logical_or_ as logical_or_,
+    logical_right_shift as logical_right_shift, logical_xor as logical_xor, logical_xor_ as logical_xor_, lt as lt, lt_ as lt_, maximum as maximum,
+    minimum as minimum, multiply as multiply, multiply_ as multiply_, ne as ne, ne_ as ne_, nextafter as nextafter, outer as outer, polyval as polyval, pow as pow,
+    prelu as prelu, remainder as remainder, rsub as rsub, rsub_ as rsub_, situ_glu as situ_glu, squared_difference as squared_difference,
+    squared_difference_ as squared_difference_, subalpha as subalpha, subtract as subtract, subtract_ as subtract_, xlogy as xlogy,
+)
 

@@ -2,4 +2,15 @@
 """`ttnn._ttnn.operations.ccl`."""
 
 from tt_run.runtime.enums import Topology as Topology
+from ttnn import all_broadcast as all_broadcast
+from ttnn import all_gather as all_gather
+from ttnn import all_reduce as all_reduce
+from ttnn import all_to_all_combine as all_to_all_combine
+from ttnn import all_to_all_dispatch as all_to_all_dispatch
+from ttnn import broadcast as broadcast
+from ttnn import get_num_links as get_num_links
+from ttnn import get_usable_topology as get_usable_topology
+from ttnn import mesh_partition as mesh_partition
+from ttnn import reduce_scatter as reduce_scatter
+from ttnn import reduce_to_root as reduce_to_root
 

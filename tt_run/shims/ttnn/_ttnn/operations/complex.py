@@ -3,6 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE: dict[str, str] = {
+    "ttnn": "complex_tensor",
     "tt_run.runtime.ops.elementwise.complex_numbers": "ComplexTensor",
 }
 

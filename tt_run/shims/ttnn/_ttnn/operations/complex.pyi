@@ -2,4 +2,5 @@
 """`ttnn._ttnn.operations.complex`."""
 
 from tt_run.runtime.ops.elementwise.complex_numbers import ComplexTensor as ComplexTensor
+from ttnn import complex_tensor as complex_tensor
 

@@ -3,4 +3,13 @@
 
 from tt_run.runtime.tuning.conv import Conv2dConfig as Conv2dConfig
 from tt_run.runtime.tuning.conv import PaddingMode as PaddingMode
+from ttnn import Conv2dConfig as Conv2dConfig
+from ttnn import PaddingMode as PaddingMode
+from ttnn import conv1d as conv1d
+from ttnn import conv2d as conv2d
+from ttnn import conv_transpose2d as conv_transpose2d
+from ttnn import prepare_conv_bias as prepare_conv_bias
+from ttnn import prepare_conv_transpose2d_bias as prepare_conv_transpose2d_bias
+from ttnn import prepare_conv_transpose2d_weights as prepare_conv_transpose2d_weights
+from ttnn import prepare_conv_weights as prepare_conv_weights
 

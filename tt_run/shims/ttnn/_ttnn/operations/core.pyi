@@ -4,4 +4,14 @@
 from tt_run.runtime.tuning.compute import DeviceComputeKernelConfig as DeviceComputeKernelConfig
 from tt_run.runtime.tuning.compute import ThrottleLevel as ThrottleLevel
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as WormholeComputeKernelConfig
+from ttnn import (
+    DeviceComputeKernelConfig as DeviceComputeKernelConfig, ThrottleLevel as ThrottleLevel, WormholeComputeKernelConfig as WormholeComputeKernelConfig,
+    allocate_tensor_on_device as allocate_tensor_on_device, allocate_tensor_on_host as allocate_tensor_on_host,
+    copy_device_to_host_tensor as copy_device_to_host_tensor, copy_host_to_device_tensor as copy_host_to_device_tensor,
+    copy_host_to_device_tensor_partial as copy_host_to_device_tensor_partial, deallocate as deallocate, from_device as from_device,
+    grid_to_cores as grid_to_cores, init_device_compute_kernel_config as init_device_compute_kernel_config,
+    num_cores_to_corerangeset as num_cores_to_corerangeset, num_cores_to_corerangeset_in_subcoregrids as num_cores_to_corerangeset_in_subcoregrids,
+    reallocate as reallocate, split_work_to_cores as split_work_to_cores, to_device as to_device, to_dtype as to_dtype, to_layout as to_layout,
+    to_memory_config as to_memory_config, unsqueeze_to_4D as unsqueeze_to_4D,
+)
 

@@ -2,4 +2,16 @@
 """`ttnn._ttnn.operations.data_movement`."""
 
 from tt_run.runtime.tuning.choices import TileReshapeMapMode as TileReshapeMapMode
+from ttnn import (
+    TileReshapeMapMode as TileReshapeMapMode, assign as assign, bcast as bcast, chunk as chunk, clone as clone, concat as concat, copy as copy, expand as expand,
+    fill_implicit_tile_padding as fill_implicit_tile_padding, fill_ones_rm as fill_ones_rm, fill_rm as fill_rm, fold as fold, gather as gather,
+    indexed_fill as indexed_fill, interleaved_to_sharded as interleaved_to_sharded, interleaved_to_sharded_partial as interleaved_to_sharded_partial,
+    moe_expert_token_remap as moe_expert_token_remap, moe_routing_remap as moe_routing_remap, move as move, narrow as narrow, nonzero as nonzero, pad as pad,
+    permute as permute, repeat as repeat, repeat_interleave as repeat_interleave, reshape as reshape, reshape_on_device as reshape_on_device, reshard as reshard,
+    roll as roll, scatter as scatter, scatter_add as scatter_add, sharded_to_interleaved as sharded_to_interleaved,
+    sharded_to_interleaved_partial as sharded_to_interleaved_partial, slice as slice, sort as sort, split as split, squeeze as squeeze, stack as stack,
+    tilize as tilize, tilize_with_val_padding as tilize_with_val_padding, tilize_with_zero_padding as tilize_with_zero_padding, tosa_gather as tosa_gather,
+    tosa_scatter as tosa_scatter, transpose as transpose, unsqueeze as unsqueeze, untilize as untilize, untilize_with_unpadding as untilize_with_unpadding,
+    view as view,
+)
 

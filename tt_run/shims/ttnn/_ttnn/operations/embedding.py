@@ -3,7 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE: dict[str, str] = {
-    "tt_run.runtime.ops.data_movement.lookup": "EmbeddingsType",
+    "ttnn": "EmbeddingsType embedding",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

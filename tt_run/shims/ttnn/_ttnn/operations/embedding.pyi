@@ -2,4 +2,6 @@
 """`ttnn._ttnn.operations.embedding`."""
 
 from tt_run.runtime.ops.data_movement.lookup import EmbeddingsType as EmbeddingsType
+from ttnn import EmbeddingsType as EmbeddingsType
+from ttnn import embedding as embedding
 

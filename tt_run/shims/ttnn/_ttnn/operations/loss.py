@@ -3,7 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE: dict[str, str] = {
-    "tt_run.runtime.ops.reduction.losses": "LossReductionMode",
+    "ttnn": "LossReductionMode l1_loss mse_loss",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -2,4 +2,7 @@
 """`ttnn._ttnn.operations.loss`."""
 
 from tt_run.runtime.ops.reduction.losses import LossReductionMode as LossReductionMode
+from ttnn import LossReductionMode as LossReductionMode
+from ttnn import l1_loss as l1_loss
+from ttnn import mse_loss as mse_loss
 

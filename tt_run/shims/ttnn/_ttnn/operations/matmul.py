@@ -3,12 +3,11 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE: dict[str, str] = {
-    "tt_run.runtime.tuning.matmul": """
+    "ttnn": """
         MatmulMultiCoreReuseMultiCast1DProgramConfig
         MatmulMultiCoreReuseMultiCastBatchedDRAMShardedProgramConfig
-        MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig
-        MatmulMultiCoreReuseMultiCastProgramConfig
-        MatmulMultiCoreReuseProgramConfig
+        MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig MatmulMultiCoreReuseMultiCastProgramConfig
+        MatmulMultiCoreReuseProgramConfig addmm linear matmul matmul_batched_weights sparse_matmul
     """,
 }
 

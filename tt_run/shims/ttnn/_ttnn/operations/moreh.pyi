@@ -5,4 +5,17 @@ from tt_run.runtime.tuning.choices import MorehSoftmaxBackwardOp as MorehSoftmax
 from tt_run.runtime.tuning.choices import MorehSoftmaxBackwardOpParallelizationStrategy as MorehSoftmaxBackwardOpParallelizationStrategy
 from tt_run.runtime.tuning.choices import MorehSoftmaxOp as MorehSoftmaxOp
 from tt_run.runtime.tuning.choices import MorehSoftmaxOpParallelizationStrategy as MorehSoftmaxOpParallelizationStrategy
+from ttnn import (
+    moreh_abs_pow as moreh_abs_pow, moreh_adam as moreh_adam, moreh_adamw as moreh_adamw, moreh_arange as moreh_arange, moreh_bmm as moreh_bmm,
+    moreh_bmm_backward as moreh_bmm_backward, moreh_clip_grad_norm as moreh_clip_grad_norm, moreh_cumsum as moreh_cumsum,
+    moreh_cumsum_backward as moreh_cumsum_backward, moreh_dot as moreh_dot, moreh_dot_backward as moreh_dot_backward, moreh_fold as moreh_fold,
+    moreh_getitem as moreh_getitem, moreh_group_norm as moreh_group_norm, moreh_group_norm_backward as moreh_group_norm_backward,
+    moreh_layer_norm as moreh_layer_norm, moreh_layer_norm_backward as moreh_layer_norm_backward, moreh_linear as moreh_linear,
+    moreh_linear_backward as moreh_linear_backward, moreh_logsoftmax as moreh_logsoftmax, moreh_logsoftmax_backward as moreh_logsoftmax_backward,
+    moreh_matmul as moreh_matmul, moreh_matmul_backward as moreh_matmul_backward, moreh_mean as moreh_mean, moreh_mean_backward as moreh_mean_backward,
+    moreh_nll_loss as moreh_nll_loss, moreh_nll_loss_backward as moreh_nll_loss_backward,
+    moreh_nll_loss_unreduced_backward as moreh_nll_loss_unreduced_backward, moreh_norm as moreh_norm, moreh_norm_backward as moreh_norm_backward,
+    moreh_sgd as moreh_sgd, moreh_softmax as moreh_softmax, moreh_softmax_backward as moreh_softmax_backward, moreh_softmin as moreh_softmin,
+    moreh_softmin_backward as moreh_softmin_backward, moreh_sum as moreh_sum, moreh_sum_backward as moreh_sum_backward,
+)
 

@@ -9,4 +9,19 @@ from tt_run.runtime.tuning.choices import LayerNormType as LayerNormType
 from tt_run.runtime.tuning.blocks import SoftmaxDefaultProgramConfig as SoftmaxDefaultProgramConfig
 from tt_run.runtime.tuning.blocks import SoftmaxProgramConfig as SoftmaxProgramConfig
 from tt_run.runtime.tuning.blocks import SoftmaxShardedMultiCoreProgramConfig as SoftmaxShardedMultiCoreProgramConfig
+from ttnn import (
+    DistributedLayerNormStage as DistributedLayerNormStage, LayerNormDefaultProgramConfig as LayerNormDefaultProgramConfig,
+    LayerNormShardedMultiCoreProgramConfig as LayerNormShardedMultiCoreProgramConfig, LayerNormType as LayerNormType,
+    SoftmaxDefaultProgramConfig as SoftmaxDefaultProgramConfig, SoftmaxProgramConfig as SoftmaxProgramConfig,
+    SoftmaxShardedMultiCoreProgramConfig as SoftmaxShardedMultiCoreProgramConfig, batch_norm as batch_norm,
+    create_group_norm_input_mask as create_group_norm_input_mask, create_group_norm_input_negative_mask as create_group_norm_input_negative_mask,
+    create_layernorm_program_config as create_layernorm_program_config,
+    determine_expected_group_norm_sharded_config_and_grid_size as determine_expected_group_norm_sharded_config_and_grid_size,
+    group_norm as group_norm, layer_norm as layer_norm, layer_norm_post_all_gather as layer_norm_post_all_gather,
+    layer_norm_pre_all_gather as layer_norm_pre_all_gather, layernorm_default_compute_config as layernorm_default_compute_config, rms_norm as rms_norm,
+    rms_norm_post_all_gather as rms_norm_post_all_gather, rms_norm_pre_all_gather as rms_norm_pre_all_gather,
+    rmsnorm_default_compute_config as rmsnorm_default_compute_config,
+    scale_causal_mask_hw_dims_softmax_in_place as scale_causal_mask_hw_dims_softmax_in_place, scale_mask_softmax as scale_mask_softmax,
+    scale_mask_softmax_in_place as scale_mask_softmax_in_place, softmax as softmax, softmax_in_place as softmax_in_place,
+)
 

@@ -3,7 +3,9 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE: dict[str, str] = {
-    "tt_run.runtime.enums": "ReduceType",
+    "ttnn": """
+        ReduceType argmax cumprod cumsum ema manual_seed max mean min moe prod sampling std sum topk var
+    """,
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

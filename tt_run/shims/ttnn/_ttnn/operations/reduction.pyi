@@ -2,4 +2,20 @@
 """`ttnn._ttnn.operations.reduction`."""
 
 from tt_run.runtime.enums import ReduceType as ReduceType
+from ttnn import ReduceType as ReduceType
+from ttnn import argmax as argmax
+from ttnn import cumprod as cumprod
+from ttnn import cumsum as cumsum
+from ttnn import ema as ema
+from ttnn import manual_seed as manual_seed
+from ttnn import max as max
+from ttnn import mean as mean
+from ttnn import min as min
+from ttnn import moe as moe
+from ttnn import prod as prod
+from ttnn import sampling as sampling
+from ttnn import std as std
+from ttnn import sum as sum
+from ttnn import topk as topk
+from ttnn import var as var
 

@@ -3,7 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE: dict[str, str] = {
-    "tt_run.runtime.trace": "MeshTraceId",
+    "ttnn": "MeshTraceId begin_trace_capture end_trace_capture execute_trace release_trace",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -2,4 +2,9 @@
 """`ttnn._ttnn.operations.trace`."""
 
 from tt_run.runtime.trace import MeshTraceId as MeshTraceId
+from ttnn import MeshTraceId as MeshTraceId
+from ttnn import begin_trace_capture as begin_trace_capture
+from ttnn import end_trace_capture as end_trace_capture
+from ttnn import execute_trace as execute_trace
+from ttnn import release_trace as release_trace
 

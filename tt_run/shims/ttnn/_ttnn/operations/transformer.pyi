@@ -2,4 +2,33 @@
 """`ttnn._ttnn.operations.transformer`."""
 
 from tt_run.runtime.tuning.blocks import SDPAProgramConfig as SDPAProgramConfig
+from ttnn import ChunkGdnFusedProgramConfig as ChunkGdnFusedProgramConfig
+from ttnn import ChunkGdnMonoProgramConfig as ChunkGdnMonoProgramConfig
+from ttnn import ChunkGdnPhasedProgramConfig as ChunkGdnPhasedProgramConfig
+from ttnn import ChunkGdnWyInverse as ChunkGdnWyInverse
+from ttnn.transformer import PagedCacheGeometryOverride as PagedCacheGeometryOverride
+from ttnn.transformer import SDPAProgramConfig as SDPAProgramConfig
+from ttnn.transformer import SparseKVFormat as SparseKVFormat
+from ttnn.transformer import attention_softmax as attention_softmax
+from ttnn.transformer import attention_softmax_ as attention_softmax_
+from ttnn.transformer import chunk_gated_delta_rule as chunk_gated_delta_rule
+from ttnn.transformer import chunked_flash_mla_prefill as chunked_flash_mla_prefill
+from ttnn.transformer import chunked_scaled_dot_product_attention as chunked_scaled_dot_product_attention
+from ttnn.transformer import concatenate_heads as concatenate_heads
+from ttnn.transformer import exp_ring_joint_scaled_dot_product_attention as exp_ring_joint_scaled_dot_product_attention
+from ttnn.transformer import flash_mla_prefill as flash_mla_prefill
+from ttnn.transformer import flash_multi_latent_attention_decode as flash_multi_latent_attention_decode
+from ttnn.transformer import fused_recurrent_gated_delta_rule as fused_recurrent_gated_delta_rule
+from ttnn.transformer import gated_delta_attn_seq as gated_delta_attn_seq
+from ttnn.transformer import joint_scaled_dot_product_attention as joint_scaled_dot_product_attention
+from ttnn.transformer import paged_flash_multi_latent_attention_decode as paged_flash_multi_latent_attention_decode
+from ttnn.transformer import paged_scaled_dot_product_attention_decode as paged_scaled_dot_product_attention_decode
+from ttnn.transformer import ring_distributed_scaled_dot_product_attention as ring_distributed_scaled_dot_product_attention
+from ttnn.transformer import ring_joint_scaled_dot_product_attention as ring_joint_scaled_dot_product_attention
+from ttnn.transformer import ring_mla as ring_mla
+from ttnn.transformer import scaled_dot_product_attention as scaled_dot_product_attention
+from ttnn.transformer import scaled_dot_product_attention_decode as scaled_dot_product_attention_decode
+from ttnn.transformer import sparse_sdpa as sparse_sdpa
+from ttnn.transformer import sparse_sdpa_msa as sparse_sdpa_msa
+from ttnn.transformer import split_query_key_value_and_split_heads as split_query_key_value_and_split_heads
 

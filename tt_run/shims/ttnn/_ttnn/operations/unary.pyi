@@ -3,4 +3,19 @@
 
 from tt_run.runtime.ops.elementwise.unary import GeluVariant as GeluVariant
 from tt_run.runtime.ops.elementwise.unary import SigmoidMode as SigmoidMode
+from ttnn import (
+    GeluVariant as GeluVariant, SigmoidMode as SigmoidMode, abs as abs, acos as acos, acosh as acosh, alt_complex_rotate90 as alt_complex_rotate90, asin as asin,
+    asinh as asinh, atan as atan, atanh as atanh, bitcast as bitcast, bitwise_not as bitwise_not, cbrt as cbrt, ceil as ceil, celu as celu, clamp as clamp, clip as clip,
+    cos as cos, cosh as cosh, deg2rad as deg2rad, digamma as digamma, elu as elu, eqz as eqz, erf as erf, erfc as erfc, erfinv as erfinv, exp as exp, exp2 as exp2, expm1 as expm1,
+    fill as fill, floor as floor, frac as frac, geglu as geglu, gelu as gelu, gez as gez, glu as glu, gtz as gtz, hardmish as hardmish, hardshrink as hardshrink,
+    hardsigmoid as hardsigmoid, hardswish as hardswish, hardtanh as hardtanh, heaviside as heaviside, i0 as i0, i1 as i1, identity as identity, isfinite as isfinite,
+    isinf as isinf, isnan as isnan, isneginf as isneginf, isposinf as isposinf, leaky_relu as leaky_relu, lez as lez, lgamma as lgamma, log as log, log10 as log10,
+    log1p as log1p, log2 as log2, log_sigmoid as log_sigmoid, logical_not as logical_not, logical_not_ as logical_not_, logit as logit, ltz as ltz, mish as mish,
+    multigammaln as multigammaln, neg as neg, nez as nez, normalize_global as normalize_global, normalize_hw as normalize_hw, polygamma as polygamma,
+    rad2deg as rad2deg, rdiv as rdiv, reciprocal as reciprocal, reglu as reglu, relu as relu, relu6 as relu6, relu_max as relu_max, relu_min as relu_min, round as round,
+    rpow as rpow, rsqrt as rsqrt, selu as selu, sigmoid as sigmoid, sigmoid_accurate as sigmoid_accurate, sign as sign, signbit as signbit, silu as silu, sin as sin,
+    sinh as sinh, softcap as softcap, softplus as softplus, softshrink as softshrink, softsign as softsign, sqrt as sqrt, square as square, std_hw as std_hw,
+    swiglu as swiglu, swish as swish, tan as tan, tanh as tanh, tanhshrink as tanhshrink, threshold as threshold, tril as tril, triu as triu, trunc as trunc,
+    unary_chain as unary_chain, var_hw as var_hw, xielu as xielu,
+)
 

@@ -1,0 +1,9 @@
+"""`ttnn._ttnn.operations.embedding_backward`: names only."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE: dict[str, str] = {
+    "ttnn": "embedding_bw",
+}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)

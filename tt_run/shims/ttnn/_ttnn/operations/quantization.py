@@ -1,0 +1,9 @@
+"""`ttnn._ttnn.operations.quantization`: names only."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE: dict[str, str] = {
+    "ttnn": "dequantize quantize requantize",
+}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)
