@@ -14,7 +14,12 @@ from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.borders import tensorbin
 from tt_run.runtime.tensor.borders.arrays import from_torch
-from tt_run.runtime.tensor.borders.files import dump_tensor, load_tensor
+from tt_run.runtime.tensor.borders.files import (
+    dump_tensor,
+    dump_tensor_flatbuffer,
+    load_tensor,
+    load_tensor_flatbuffer,
+)
 from tt_run.runtime.tensor.borders.flatbuffer import Fields, Number, Numbers, Struct, Table, Tables, written
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import create_mesh_mapper
@@ -174,3 +179,14 @@ def test_a_written_buffer_reads_as_it_was_meant() -> None:
     )
     with pytest.raises(ValueError, match="field 2 is missing"):
         second.struct(2, "QQ")
+
+
+def test_the_native_functions_take_any_name_and_a_device_by_its_place(
+    tmp_path: Path, mesh: MeshDevice
+) -> None:
+    tensor = made(*cases()["over_a_mesh"])
+    dump_tensor_flatbuffer(filename=str(tmp_path / "x.bin"), tensor=tensor)
+    same(load_tensor_flatbuffer(str(tmp_path / "x.bin")), tensor)
+    assert load_tensor_flatbuffer(str(tmp_path / "x.bin"), mesh).device() is mesh
+    with pytest.raises(RuntimeError, match="The file does not exist"):
+        load_tensor_flatbuffer(str(tmp_path / "y.bin"))

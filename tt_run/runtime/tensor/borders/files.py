@@ -38,7 +38,18 @@ def dump_tensor(
     DISTRIBUTED_GATHER is a collective over the ranks of a distributed tensor: its first rank writes the whole. With LOCAL each rank writes
     what it holds, to a file with its rank in the name when the mesh spans several ranks. Raises RuntimeError for another extension.
     """
-    path = _checked(file_name)
+    _dump(_checked(file_name), tensor, mode)
+
+
+@public
+def dump_tensor_flatbuffer(
+    filename: str, tensor: Tensor, mode: DumpTensorMode = DumpTensorMode.DISTRIBUTED_GATHER
+) -> None:
+    """As `dump_tensor`, to a file of any name."""
+    _dump(Path(filename), tensor, mode)
+
+
+def _dump(path: Path, tensor: Tensor, mode: DumpTensorMode) -> None:
     site = tensor.site
     if whole(site) or mode is DumpTensorMode.LOCAL:
         index = dict(zip(site.local_positions, tensor.shards.index, strict=True))
@@ -62,7 +73,17 @@ def load_tensor(file_name: str | Path, *, device: MeshDevice | None = None) -> T
 
     Raises RuntimeError for another extension, a missing or damaged file, and a mesh of another shape.
     """
-    path = _checked(file_name)
+    return _load(_checked(file_name), device)
+
+
+@public
+def load_tensor_flatbuffer(file_name: str, device: MeshDevice | None = None) -> Tensor:
+    """As `load_tensor`, from a file of any name."""
+    return _load(Path(file_name), device)
+
+
+def _load(path: Path, device: MeshDevice | None) -> Tensor:
+    file_name = path
     if not path.exists() and _rank_file(path).exists():
         path = _rank_file(path)
     if not path.exists():
