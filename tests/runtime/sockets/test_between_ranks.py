@@ -7,6 +7,7 @@ import pytest
 from tests.runtime.mpi import ROOT, mpirun, run_ranks
 
 PROGRAM = Path(__file__).with_name("program.py")
+PAIRS = Path(__file__).with_name("pair_program.py")
 DESCRIPTOR = str(ROOT / "configs" / "mgd" / "t3k_2x2_two_meshes.textproto")
 VISIBLE = ("0,1", "2,3")
 
@@ -82,3 +83,41 @@ def test_what_would_hang_is_an_error(body, wanted):
     assert result.returncode not in (0, 124, 137), result.stdout + result.stderr
     text = result.stdout + result.stderr
     assert all(word in text for word in wanted), text
+
+
+WHOLE = {1: "t3k_mesh_graph_descriptor", 2: "t3k_2x4_two_hosts", 4: "t3k_2x4_four_hosts"}
+
+
+def test_pairs_between_parts_of_one_mesh_are_the_same_on_any_split():
+    """`create_socket_pair` on parts that several ranks host: each receives what it does when one process holds both ends."""
+    said = {}
+    for ranks, name in WHOLE.items():
+        path = ROOT / "configs" / "mgd" / f"{name}.textproto"
+        result = run_ranks(
+            ranks, PAIRS, env={"TT_MESH_GRAPH_DESC_PATH": str(path), "TT_RUN_GUARD_TIMEOUT": "10"}, timeout=60
+        )
+        said[ranks] = [rank.stdout.splitlines() for rank in result.check().ranks]
+    alone = said[1][0]
+    assert [line.split()[0] for line in alone] == ["apart", "overlapping", "crossed", "rows", "some"]
+    for ranks in (2, 4):
+        assert all(set(lines) <= set(alone) for lines in said[ranks])
+        assert {line for lines in said[ranks] for line in lines} == set(alone)
+
+
+def test_ranks_that_build_other_pairs_are_told():
+    body = HEAD.replace("MeshShape(2, 2)", "MeshShape(2, 4)").replace(
+        "x = ttnn.from_torch", "y = ttnn.from_torch"
+    ) + (
+        "left, right = mesh_device.create_submeshes(ttnn.MeshShape(2, 2))\n"
+        "ways = [ttnn.SocketConnection(core, core)] + ([ttnn.SocketConnection("
+        "ttnn.MeshCoreCoord(ttnn.MeshCoordinate(0, 1), ttnn.CoreCoord(0, 0)),"
+        "ttnn.MeshCoreCoord(ttnn.MeshCoordinate(0, 1), ttnn.CoreCoord(0, 0)))] if rank else [])\n"
+        "ttnn.create_socket_pair(left, right, ttnn.SocketConfig(ways, memory))\n"
+    )
+    path = ROOT / "configs" / "mgd" / "t3k_2x4_two_hosts.textproto"
+    result = run_ranks(
+        2, body, env={"TT_MESH_GRAPH_DESC_PATH": str(path), "TT_RUN_GUARD_TIMEOUT": "3"}, timeout=40
+    )
+    assert result.returncode not in (0, 124, 137)
+    for words in ("create_socket_pair(connections 1", "create_socket_pair(connections 2"):
+        assert words in result.stderr

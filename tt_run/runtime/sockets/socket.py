@@ -67,15 +67,12 @@ class MeshSocket(metaclass=Native):
 
     @classmethod
     def over(
-        cls, mesh_device: MeshDevice, role: SocketEndpoint, config: SocketConfig, stream: Stream
+        cls, mesh_device: MeshDevice, role: SocketEndpoint, config: SocketConfig, lanes: Sequence[Lane]
     ) -> MeshSocket:
-        """An end whose other end is in this process."""
+        """An end whose other end is built in the same call."""
         socket: MeshSocket = object.__new__(cls)
-        connections = _checked(config)
-        socket._take_part(mesh_device, role, connections)
-        for core in socket._own_cores():
-            _index(mesh_device, core, role)
-        socket.lanes = ((stream, connections),)
+        socket._take_part(mesh_device, role, _checked(config))
+        socket.lanes = tuple(lanes)
         return socket
 
     def _take_part(
@@ -130,19 +127,45 @@ class MeshSocket(metaclass=Native):
 def create_socket_pair(
     sender_mesh_device: MeshDevice, receiver_mesh_device: MeshDevice, socket_config: SocketConfig
 ) -> tuple[MeshSocket, MeshSocket]:
-    """Both ends of a socket inside this process. Raises RuntimeError when a mesh has devices on other ranks."""
+    """Both ends of a socket, of which every rank holds what is on its own devices.
+
+    Where the meshes have devices on several ranks, all of these build the pair together. Raises RuntimeError for connections that are empty,
+    outside of the meshes or share a receiving core.
+    """
     for device in (sender_mesh_device, receiver_mesh_device):
         device.require_open("create_socket_pair")
-        if not device.all_local:
-            raise fatal(
-                f"create_socket_pair connects meshes of one process, but {device} has devices on ranks "
-                f"{list(device.group.ranks)}: build a MeshSocket on each rank instead"
-            )
-    stream = ProcessStream()
+    connections, here = _checked(socket_config), world().rank
+    ways = [
+        (_owner(sender_mesh_device, c.sender_core, SocketEndpoint.SENDER), _owner(receiver_mesh_device, c.receiver_core, SocketEndpoint.RECEIVER))
+        for c in connections
+    ]  # fmt: skip
+    ranks = sorted({*sender_mesh_device.owner_ranks, *receiver_mesh_device.owner_ranks})
+    group, tag = None, 0
+    if ranks != [here] and here in ranks:
+        group = world().group(ranks)
+        text = f"{sender_mesh_device.shape} {receiver_mesh_device.shape} " + " ".join(map(str, connections))
+        detail = f"connections {len(connections)} ({zlib.crc32(text.encode()):08x})"
+        guard.collective(group, guard.Signature("create_socket_pair", detail=detail))
+        tag = next(_tags[group])
+    inside = ProcessStream()
+
+    def lanes(own: int) -> Iterator[Lane]:
+        for peer in ranks:
+            way = (here, peer) if own == 0 else (peer, here)
+            carried = tuple(c for c, found in zip(connections, ways, strict=True) if found == way)
+            if carried and peer == here:
+                yield inside, carried
+            elif carried and group is not None:
+                yield RankStream(group, group.ranks.index(peer), tag, len(carried)), carried
+
     return (
-        MeshSocket.over(sender_mesh_device, SocketEndpoint.SENDER, socket_config, stream),
-        MeshSocket.over(receiver_mesh_device, SocketEndpoint.RECEIVER, socket_config, stream),
+        MeshSocket.over(sender_mesh_device, SocketEndpoint.SENDER, socket_config, tuple(lanes(0))),
+        MeshSocket.over(receiver_mesh_device, SocketEndpoint.RECEIVER, socket_config, tuple(lanes(1))),
     )
+
+
+def _owner(device: MeshDevice, core: MeshCoreCoord, role: SocketEndpoint) -> int:
+    return device.owner_ranks[_index(device, core, role)]
 
 
 def _checked(config: SocketConfig) -> tuple[SocketConnection, ...]:

@@ -64,7 +64,7 @@ def recv_async(output_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
         for arrival, numbers in arrivals:
             rows.update(dict(zip(numbers, arrival.take(), strict=True)))
         waiting.popleft()
-        if buffer.allocated:
+        if rows and buffer.allocated:
             old = buffer.shards
             if shapes.active():
                 rows = dict.fromkeys(rows, old.row(0))

@@ -107,9 +107,7 @@ LAYOUTS["where"] = [
 LAYOUTS["mac"] = [
     Wanted(("input_tensor_a",), Layout.TILE, _TERNARY, False, beside=("input_tensor_b",), floats=True)
 ]
-LAYOUTS["floor_div"] = [
-    Wanted(("input_tensor_a",), Layout.TILE, _TERNARY, False, beside=("input_tensor_b",))
-]
+LAYOUTS["floor_div"] = [Wanted(("input_tensor_a",), Layout.TILE, _TERNARY, False, beside=("input_tensor_b",))]
 _enter(
     "Inputs to SDPA must be tilized",
     """

@@ -44,7 +44,13 @@ class Place:
             return True
         if self.alike and own.memory_layout is not asked.memory_layout:
             return not self.if_cut or (own.is_sharded() and asked.is_sharded())
-        return self.if_cut and not self.alike and self.result_cut is None and own.is_sharded() and not asked.is_sharded()
+        return (
+            self.if_cut
+            and not self.alike
+            and self.result_cut is None
+            and own.is_sharded()
+            and not asked.is_sharded()
+        )
 
 
 PLACES: dict[str, list[Place]] = {}
@@ -67,7 +73,9 @@ _enter(
 _enter(
     "clone",
     Place(
-        "Clone: input and output must have the same memory layout when both are sharded", alike=True, if_cut=True
+        "Clone: input and output must have the same memory layout when both are sharded",
+        alike=True,
+        if_cut=True,
     ),
 )
 _enter("layer_norm rms_norm", Place("Sharded inputs require sharded outputs.", if_cut=True))
@@ -99,5 +107,7 @@ def check_places(
         cut = own.is_sharded() and place.operand_cut is False
         raise fatal(
             place.sentence.format(own=cpp(own.memory_layout), asked=cpp(wanted)),
-            hint=f"{_SPREAD}({names[0]})" if cut else f"leave {place.result} out, or give one that fits: {_CUT}",
+            hint=f"{_SPREAD}({names[0]})"
+            if cut
+            else f"leave {place.result} out, or give one that fits: {_CUT}",
         )

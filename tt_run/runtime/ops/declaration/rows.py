@@ -37,7 +37,9 @@ Array = npt.NDArray[Any]
 Function = Callable[..., Any] | str
 """A function of an engine's arrays and numbers, or the path of one below torch: `special.digamma`."""
 
-Engine = Callable[[Callable[..., Any], Sequence[Any], Sequence[Tensor], DataType | None], tuple[list[Shards], bool]]
+Engine = Callable[
+    [Callable[..., Any], Sequence[Any], Sequence[Tensor], DataType | None], tuple[list[Shards], bool]
+]
 """Computes a function of a call's values, the tensors among them, into shards of a dtype; says whether there are several results.
 
 None for the dtype: in float64 and not rounded, which is exact for the integers among the operands.

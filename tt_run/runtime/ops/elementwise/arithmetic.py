@@ -6,8 +6,8 @@ Source: reference library 0.81.1.
 from __future__ import annotations
 
 import numbers
-from dataclasses import replace
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np

@@ -194,9 +194,7 @@ def lerp(
     """input + weight * (end - input)."""
     on_device(input, end, kind="eltwise ternary")
     mixed = isinstance(weight, Tensor) and not input.dtype is end.dtype is weight.dtype
-    return ternary(
-        _between_ends, (input, end, weight), input.dtype, memory_config, output_tensor, real=mixed
-    )
+    return ternary(_between_ends, (input, end, weight), input.dtype, memory_config, output_tensor, real=mixed)
 
 
 def _between_ends(a: Any, b: Any, weight: Any) -> Array:
