@@ -14,7 +14,12 @@ from tt_run.runtime import catalog
 from tt_run.runtime.enums import BufferType, ShardOrientation
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.declaration.places import PLACES
-from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from tt_run.runtime.tensor.spec.memory_config import (
+    DRAM_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+    MemoryConfig,
+    ShardSpec,
+)
 
 CUT = ((128, 256), HEIGHT, (3, 0), (32, 256))
 BY_WIDTH = MemoryConfig(WIDTH, BufferType.L1, ShardSpec(cores((3, 0)), (128, 64), ShardOrientation.ROW_MAJOR))
@@ -48,7 +53,9 @@ def test_names_are_parameters():
         ("sharded_to_interleaved", (), "memory_config", BY_WIDTH, "must be Interleaved"),
     ],
 )  # fmt: skip
-def test_what_lies_in_shards(one: MeshDevice, name: str, rest: Any, word: str, asked: MemoryConfig, sentence: str):
+def test_what_lies_in_shards(
+    one: MeshDevice, name: str, rest: Any, word: str, asked: MemoryConfig, sentence: str
+):
     with pytest.raises(RuntimeError, match=rf"(?s)help: leave {word} out.*{sentence}"):
         op(name)(lying(one, *CUT, TILE), *rest, **{word: asked})
 

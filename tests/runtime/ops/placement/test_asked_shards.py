@@ -59,7 +59,11 @@ def test_a_pair_that_is_cut_keeps_its_cut_where_no_cores_are_named(one: MeshDevi
 
 def test_a_function_keeps_the_pieces_under_the_name_that_is_asked(one: MeshDevice):
     rows = lying(one, SHAPE, HEIGHT, (0, 3), (32, 256), TILE)
-    for function in (ops.relu, lambda x, **k: ops.add(x, 1.0, **k), lambda x, **k: ops.where(x, 1.0, 2.0, **k)):
+    for function in (
+        ops.relu,
+        lambda x, **k: ops.add(x, 1.0, **k),
+        lambda x, **k: ops.where(x, 1.0, 2.0, **k),
+    ):
         assert where(function(rows, memory_config=nameless(BLOCK))) == (BLOCK, (0, 3), (32, 256))
         with pytest.raises(RuntimeError, match="Shard height 32 must match physical height 128"):
             function(rows, memory_config=nameless(WIDTH))
