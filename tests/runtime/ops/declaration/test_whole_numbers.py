@@ -40,7 +40,7 @@ def test_every_form_gives_the_types_it_names(one: MeshDevice, name: str):
             assert results(found) == [RESULTS[letter] for letter in made], letters
             if tiles and layout is TILE and "f" not in letters:
                 rows = [put(one, np.full((1, 2, 3, 5), 2), OPERANDS[letter], ROW) for letter in letters]
-                with pytest.raises(RuntimeError, match="integer input dtype|non-sharded input tensor|TILE"):
+                with pytest.raises(RuntimeError, match=r"integer input dtype|non-sharded input tensor|TILE"):
                     op(name)(*rows, *call.arguments, **call.keywords)
 
 
