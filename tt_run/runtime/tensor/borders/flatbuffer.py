@@ -1,7 +1,8 @@
 """FlatBuffers, as much of the format as the reference's tensor files need: tables that are read with every offset checked, and written.
 
 A table is read by the numbers of its fields, which the schema of the file gives. What is written is laid out from its root on, so
-that every offset points forward; a field of None is left out. Source: the FlatBuffers binary format.
+that every offset points forward; a field of None is left out. The package `flatbuffers` has no verifier in Python, so a damaged file
+would be read as another tensor. Source: the FlatBuffers binary format.
 """
 
 from __future__ import annotations
