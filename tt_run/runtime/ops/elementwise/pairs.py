@@ -66,7 +66,7 @@ def _situ_golden(gate: Any, up: Any, beta1: float, beta2: float, **_: Any) -> An
 
 
 def _clamped_golden(gate: Any, up: Any, limit: float, **_: Any) -> Any:
-    gate = gate.clamp(max=limit)
+    gate, up = goldens.widened(gate).clamp(max=limit), goldens.widened(up)
     return gate * gate.sigmoid() * up.clamp(-limit, limit)
 
 

@@ -106,7 +106,7 @@ PARAMETRIC = declare(
         "alpha_p x² + x / 2 above zero, alpha_n (exp(x) - 1 - x) + x / 2 below.", integers=False, golden=_golden_xielu),
     Row("softcap", f"(input_tensor: Tensor, beta: float, {UNARY_TAIL})",
         f.softcap, "beta tanh(x / beta).",
-        integers=False, golden=lambda x, beta, **_: beta * (x / beta).tanh()),
+        integers=False, golden=lambda x, beta, **_: beta * (goldens.widened(x) / beta).tanh()),
     Row("heaviside", f"(input_tensor: Tensor, value: float, {UNARY_TAIL})",
         f.heaviside,
         "0 below zero, 1 above, `value` at zero.",
