@@ -1,8 +1,8 @@
 """The bytes of a shard as the reference keeps them on the host: rows padded to an alignment, tiles face by face, block floats packed.
 
-An alignment says to what the last dimensions are rounded up, the dimensions before them count as rows. A tile's faces stand row by row, one
-after the other; in a transposed tile columns take the place of rows, of faces and inside of them. A tile of block floats begins with its shared exponents,
-a byte for each row of a face, filled up to 16. Source: reference library 0.81.1.
+An alignment says to what the last dimensions are rounded up, the dimensions before them count as rows. A tile's faces stand row by row,
+one after the other; in a transposed tile columns take the place of rows, of faces and inside of them. A tile of block floats begins
+with its shared exponents, a byte for each row of a face, filled up to 16. Source: reference library 0.81.1.
 """
 
 from __future__ import annotations
