@@ -286,3 +286,26 @@ def test_fold(one: MeshDevice, words: dict[str, Any]) -> None:
     image = draw(2, 4, 6, 8)
     wanted = get_golden_function(found("fold"))(of_torch(image), 2, 2, **words)
     compare(found("fold")(put(one, image, F32, ROW), 2, 2, **words), wanted.double().numpy(), steps=1)
+
+
+def test_goldens_compute_in_the_types_of_the_reference() -> None:
+    narrow = torch.tensor(draw(1, 2, 3, 64)).bfloat16()
+    for name in ("mish", "scale_mask_softmax", "rms_norm"):
+        assert get_golden_function(found(name))(narrow).dtype is torch.float32
+    assert get_golden_function(found("rms_norm"))(narrow, torch.ones(64).bfloat16()).dtype is torch.bfloat16
+    level = get_golden_function(found("dequantize"))(torch.tensor(whole(4, 8)), 0.1, 3)
+    assert level.dtype is torch.bfloat16
+    exact = get_golden_function(found("dequantize"))(torch.tensor(whole(4, 8)), 0.1, 3, dtype=F32)
+    assert exact.dtype is torch.float32
+    assert get_golden_function(found("ldexp"))(torch.tensor([3]), torch.tensor([-1])).tolist() == [1.5]
+
+
+def test_goldens_of_repeated_slices_and_pooled_images() -> None:
+    x = torch.tensor(draw(2, 3, 4, 5))
+    repeated = get_golden_function(found("repeat_interleave"))
+    assert repeated(x, 2).shape == (4, 3, 4, 5)
+    assert repeated(x, 2, dim=1).shape == (2, 6, 4, 5)
+    pooled = get_golden_function(found("global_avg_pool2d"))
+    assert pooled(x).shape == (2, 1, 1, 5)
+    assert pooled(x[0]).shape == (1, 1, 5)
+    assert torch.allclose(pooled(x[0, 0]), x[0, 0].mean())

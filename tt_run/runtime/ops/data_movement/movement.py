@@ -324,7 +324,7 @@ def repeat(
     )
 
 
-@operation("ttnn.repeat_interleave", family=families.MOVEMENT, golden="repeat_interleave")
+@operation("ttnn.repeat_interleave", family=families.MOVEMENT, golden=goldens.repeat_interleave)
 def repeat_interleave(
     input_tensor: Tensor, repeats: int, dim: int, *, memory_config: MemoryConfig | None = None
 ) -> Tensor:

@@ -13,6 +13,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import axis_of, on_device, settle
+from tt_run.runtime.ops.goldens.creation_goldens import of_type
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import convert, is_float, stored_dtype
@@ -82,8 +83,10 @@ def _golden_quantize(x: Any, scale: Any, zero_point: Any, axis: int | None = Non
     return (x / _by_axis(scale, x, axis) + _by_axis(zero_point, x, axis)).round().int()
 
 
-def _golden_dequantize(x: Any, scale: Any, zero_point: Any, axis: int | None = None, **_: Any) -> Any:
-    return (x - _by_axis(zero_point, x, axis)) * _by_axis(scale, x, axis)
+def _golden_dequantize(
+    x: Any, scale: Any, zero_point: Any, axis: int | None = None, dtype: DataType | None = None, **_: Any
+) -> Any:
+    return of_type((x - _by_axis(zero_point, x, axis)) * _by_axis(scale, x, axis), dtype or DataType.BFLOAT16)
 
 
 def _golden_requantize(x: Any, a: Any, za: Any, b: Any, zb: Any, axis: int | None = None, **_: Any) -> Any:

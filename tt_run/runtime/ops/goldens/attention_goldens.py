@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from tt_run.runtime.kernels.torch_cpu import library, named
-from tt_run.runtime.ops.goldens.common import widened
 
 
 def attend(q: Any, k: Any, v: Any, mask: Any, scale: float | None, sink: Any = None) -> Any:
@@ -285,14 +284,15 @@ def paged_decode(
 
 
 def masked_softmax(x: Any, scale: float | None = None, mask: Any = None, **_: Any) -> Any:
-    """softmax(x * scale + mask) along the last dimension."""
-    x = widened(x) if scale is None else widened(x) * scale
+    """softmax(x * scale + mask) along the last dimension, in float32."""
+    x = x.float() if scale is None else x.float() * scale
     return library().softmax(x if mask is None else x + mask, -1)
 
 
 def softmax_of_heads(x: Any, *, head_size: int | None = None, attention_mask: Any = None, **_: Any) -> Any:
     """softmax(x / sqrt(head_size) + mask) along the last dimension."""
-    return masked_softmax(x, None if head_size is None else 1 / math.sqrt(head_size), attention_mask)
+    scale = None if head_size is None else 1 / math.sqrt(head_size)
+    return masked_softmax(x, scale, attention_mask).to(x.dtype)
 
 
 def split_heads(

@@ -28,7 +28,7 @@ UNARY: dict[str, str | Golden] = {
     "tanhshrink": "nn.functional.tanhshrink",
     "cbrt": lambda x, **_: x.sign() * x.abs() ** (1 / 3),
     "softsign": "nn.functional.softsign",
-    "mish": lambda x, **_: named("nn.functional.mish")(widened(x)),
+    "mish": lambda x, **_: named("nn.functional.mish")(x.float()),
     "hardswish": "nn.functional.hardswish",
     "hardsigmoid": "nn.functional.hardsigmoid",
     "eqz": lambda x, **_: x == 0,
@@ -43,7 +43,7 @@ UNARY: dict[str, str | Golden] = {
 BINARY: dict[str, str | Golden] = {
     "subtract": "sub",
     "squared_difference": lambda a, b, **_: (a - b) ** 2,
-    "ldexp": lambda a, b, **_: a * 2**b,
+    "ldexp": lambda a, b, **_: a * 2.0**b,
     "rsub": lambda a, b, **_: b - a,
     "logical_left_shift": lambda a, b, **_: a << b,
     "logical_right_shift": lambda a, b, **_: (a & 0xFFFFFFFF) >> b,
@@ -162,9 +162,10 @@ def rms_norm(
     **_: Any,
 ) -> Any:
     """The last dimension over its root mean square."""
-    x = widened(x if residual_input_tensor is None else x + residual_input_tensor)
-    x = x / (x.square().mean(-1, keepdim=True) + epsilon).sqrt()
-    x = x if weight is None else x * _row(weight, x)
+    x = x if residual_input_tensor is None else x + residual_input_tensor
+    x = x * (x.float().square().mean(-1, keepdim=True) + epsilon).rsqrt()
+    if weight is not None:
+        x = (x.to(weight.dtype) if weight.dtype.itemsize == 2 else x) * _row(weight, x)
     return x if bias is None else x + _row(bias, x)
 
 
@@ -271,7 +272,12 @@ def roll(x: Any, shifts: Any, dim: Any = None, **_: Any) -> Any:
     )
 
 
-def nonzero(x: Any, **_: Any) -> list[Any]:
+def repeat_interleave(x: Any, repeats: Any, dim: int = 0, **_: Any) -> Any:
+    """Every slice along a dimension, the first one unless another is named, several times in a row."""
+    return x.repeat_interleave(repeats, dim)
+
+
+def nonzero(x: Any, *_: Any, **__: Any) -> list[Any]:
     """The count of elements that are not zero, [1, 1, 1, 8], and their four coordinates one after the other, [1, 1, 1, 4 * volume]."""
     found = library().nonzero(x.reshape((1,) * (4 - x.dim()) + tuple(x.shape)))
     count, places = (

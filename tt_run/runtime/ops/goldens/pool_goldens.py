@@ -25,9 +25,10 @@ def golden_upsample(
     return larger.permute(0, 2, 3, 1)
 
 
-def golden_global_avg_pool2d(input_tensor: Any) -> Any:
-    """The mean of each channel: [N, 1, 1, C]."""
-    return input_tensor.mean((1, 2), keepdim=True)
+def golden_global_avg_pool2d(input_tensor: Any, **_: Any) -> Any:
+    """The mean of each channel: [N, 1, 1, C]; of an image (H, W) without batch and channels the mean of all."""
+    rows = 1 if input_tensor.dim() == 4 else 0
+    return input_tensor.mean((rows, rows + 1), keepdim=True)
 
 
 def golden_conv2d(

@@ -181,7 +181,7 @@ def avg_pool2d(
     return pooled
 
 
-@operation("ttnn.global_avg_pool2d", family=families.POOL)
+@operation("ttnn.global_avg_pool2d", family=families.POOL, golden=pool_goldens.golden_global_avg_pool2d)
 def global_avg_pool2d(
     input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, dtype: DataType | None = None
 ) -> Tensor:
