@@ -192,8 +192,10 @@ def test_plans_that_do_not_fit(opened: Any, plan: dict[str, Any], said: str) -> 
         parallelize_module(model, device, plan, tp_axis=1)
     assert AutoContext.get_instance().get_device() is device
     np.testing.assert_array_equal(whole_parameter(model.fc.weight.tensor), before)
-    with pytest.raises(NotImplementedError, match="cp_axis is not emulated"):
-        parallelize_module(model, device, {}, cp_axis=0)
+    with pytest.raises(
+        ValueError, match="cp_axis cuts positions of a Llama or a Qwen3, Embedding has no attention"
+    ):
+        parallelize_module(Embedding(4, 4), device, {}, cp_axis=0)
 
 
 def test_policies_that_do_not_fit(opened: Any) -> None:
@@ -207,3 +209,39 @@ def test_policies_that_do_not_fit(opened: Any) -> None:
     ):  # fmt: skip
         with pytest.raises(ValueError, match=said):
             distribute_module(model, device, policy)
+
+
+@pytest.mark.parametrize("make", [llama, qwen3])
+@pytest.mark.parametrize(("shape", "plan"), [((2, 2), PLAN), ((4, 1), {})])
+def test_positions_cut_by_a_plan_learn_as_whole_ones(opened: Any, make: Any, shape: Any, plan: Any) -> None:
+    """`cp_axis` alone and beside matrices that are cut: losses and weights of three steps, gradients averaged over the runtime's axes."""
+
+    def run(mesh: tuple[int, int], cut: bool) -> tuple[list[float], dict[str, np.ndarray]]:
+        context = opened(mesh, ddp=mesh[0] > 1, tp=mesh[1] > 1)
+        device, model, losses = context.get_device(), make(), []
+        if cut:
+            parallelize_module(model, device, plan, tp_axis=1, cp_axis=0)
+            runtime = get_runtime()
+            assert runtime is not None and runtime.is_cp_enabled and runtime.is_tp_enabled == bool(plan)
+        optimizer = SGD(model.parameters(), SGDConfig.make(0.1, 0.0, 0.0, 0.0, False))
+        for step in range(3):
+            draw = np.random.default_rng(step).integers(0, 64, (2, 33), np.uint32)
+            x, y = (
+                Tensor.from_numpy(np.ascontiguousarray(part).reshape(size), TensorLayout.ROW_MAJOR, DataType.UINT32,
+                    shard_tensor_to_mesh_mapper(device, len(size) - 1, 0) if cut else None)
+                for part, size in ((draw[:, :-1], (2, 1, 1, 32)), (draw[:, 1:], (2, 32)))
+            )  # fmt: skip
+            optimizer.zero_grad()
+            loss = cross_entropy_loss(model(x), y)
+            losses.append(get_loss_over_devices(loss))
+            loss.backward()
+            context.reset_graph()
+            sync_gradients(model)
+            optimizer.step()
+        return losses, {name: whole_parameter(tensor) for name, tensor in model.parameters().items()}
+
+    (losses, weights), (expected, whole) = run(shape, True), run((1, 1), False)
+    set_runtime(None)
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+    for name, array in whole.items():
+        np.testing.assert_allclose(weights[name], array, atol=2e-5, err_msg=name)

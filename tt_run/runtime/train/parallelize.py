@@ -26,6 +26,7 @@ from tt_run.runtime.train.modules.joint import joint_names
 from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.ops import distributed
 from tt_run.runtime.train.ops.distributed import GradOutputType
+from tt_run.runtime.train.ops.ring_attention import ring_attention_sdpa
 from tt_run.runtime.train.tensor import Tensor
 
 
@@ -91,13 +92,11 @@ def parallelize_module(
 
     Names are dotted and relative to the module, `blocks.0.mlp.w2`; a key of the plan is a name or a regular expression for whole names; a Llama's `q_linear` or `w1` means
     the joint layer that holds it. Attention
-    of a Llama or a Qwen3 whose layers are cut has its heads dealt to the devices. Raises ValueError for features and heads that do not divide
-    and for a key that names no linear layer, NotImplementedError for `cp_axis`.
+    of a Llama or a Qwen3 whose layers are cut has its heads dealt to the devices; with `cp_axis` each
+    device along that axis has a part of the positions, and its attention sees all. Raises ValueError for features and heads that do not divide
+    for a key that names no linear layer, and for `cp_axis` without such attention.
     """
-    if cp_axis is not None:
-        raise NotImplementedError(
-            "parallelize_module: cp_axis is not emulated; help: DistributedConfig(enable_cp=True) cuts positions"
-        )
+    seeing = [] if cp_axis is None else _attentions(module)
     size, used = int(mesh_device.shape[tp_axis]), set[str]()
     layers = [(name, found) for name, found in module.named_modules() if isinstance(found, LinearLayer)]
     chosen: dict[int, tuple[str, LinearLayer, ParallelStyle]] = {}
@@ -116,8 +115,28 @@ def parallelize_module(
     sections = _deal_heads(module, set(chosen), size, tp_axis)
     for name, found, style in chosen.values():
         _cut(name, found, style, mesh_device, tp_axis, sections.get(id(found), (1,)))
-    set_runtime(MeshRuntime(mesh_device, tp_axis=tp_axis))
+    for attends in seeing:
+        _see_all_positions(attends, cp_axis)
+    set_runtime(MeshRuntime(mesh_device, tp_axis=tp_axis if chosen else None, cp_axis=cp_axis))
     return module
+
+
+def _attentions(module: AbstractModuleBase) -> list[GroupedQueryAttention | Qwen3Attention]:
+    kinds = (GroupedQueryAttention, Qwen3Attention)
+    found = [each for _, each in module.named_modules() if isinstance(each, kinds)]
+    if not found:
+        raise ValueError(f"parallelize_module: cp_axis cuts positions of a Llama or a Qwen3, {module.get_name()} has no attention of theirs")  # fmt: skip
+    return found
+
+
+def _see_all_positions(found: GroupedQueryAttention | Qwen3Attention, axis: int | None) -> None:
+    """Queries of a device's own positions meet the keys of all, turned by the places that they have in the whole."""
+
+    def sdpa(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+        return ring_attention_sdpa(query, key, value, mask, cp_axis=axis)
+
+    found.rope_params.axis = axis
+    found.sdpa = sdpa  # type: ignore[method-assign]
 
 
 def distribute_module(
@@ -150,10 +169,7 @@ def distribute_module(
         plan[re.sub(r"\\?\.weight$", "", key)] = ColwiseParallel() if dim in (-2, 2) else RowwiseParallel()
     if len(axes) > 1:
         raise ValueError(f"distribute_module: the policy cuts over axes {sorted(axes)}, one is emulated")
-    if not plan:
-        set_runtime(MeshRuntime(mesh_device))
-        return model
-    return parallelize_module(model, mesh_device, plan, tp_axis=axes.pop(), cp_axis=cp_axis)
+    return parallelize_module(model, mesh_device, plan, tp_axis=axes.pop() if axes else 0, cp_axis=cp_axis)
 
 
 def sync_gradients(

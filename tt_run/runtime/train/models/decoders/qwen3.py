@@ -182,9 +182,13 @@ class Qwen3Attention(AbstractModuleBase):
             if layer_idx is None:
                 raise ValueError("forward with kv_cache requires layer_idx")
             key, value = kv_cache.update(layer_idx, key, value)
-        mixed = causal_attention(query, key, value, mask)
+        mixed = self.sdpa(query, key, value, mask)
         out: Tensor = self.o_proj(shapes.heads_fusion(mixed))
         return out
+
+    def sdpa(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+        """The attention of heads [B, H, S, E] over groups [B, G, S, E]; a program may put another operation in its place."""
+        return causal_attention(query, key, value, mask)
 
 
 class Qwen3MLP(AbstractModuleBase):
