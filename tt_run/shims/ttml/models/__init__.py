@@ -18,6 +18,7 @@ _SUBMODULES = (
     "gpt2",
     "llama",
     "qwen3",
+    "qwen38",
     "deepseek",
     "distributed",
 )

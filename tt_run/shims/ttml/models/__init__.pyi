@@ -21,4 +21,5 @@ from tt_run.runtime.train.models.runner import memory_efficient_runner as memory
 from . import mlp as mlp
 from . import nanogpt as nanogpt
 from . import qwen3 as qwen3
+from . import qwen38 as qwen38
 
