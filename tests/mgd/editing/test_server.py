@@ -149,6 +149,10 @@ def test_a_field_says_its_type_and_a_mistake_its_rule() -> None:
     plain, position = at(GOOD.replace("[1, 1]", "[1, |3]"))
     told = ask(plain, "textDocument/hover", position=position)["contents"]["value"]
     assert told.startswith("### MGD012: uneven host split") and "<a" not in told
+    for lines in (-1, 1):  # as far to the right, above and below the mistake
+        beside = {**position, "line": position["line"] + lines}
+        answer = ask(plain, "textDocument/hover", position=beside)
+        assert answer is None or "MGD012" not in answer["contents"]["value"]
 
 
 def test_layout_and_repairs_are_those_of_fmt_and_fix() -> None:
