@@ -51,6 +51,25 @@ def theirs(text: str) -> Any:
         return None
 
 
+def test_what_is_not_written_has_the_default_of_protobuf() -> None:
+    text = "mesh_descriptors { channels {} express_links {} } top_level_instance { mesh {} } graph_descriptors { instances { mesh {} } }"
+    read, oracle = ours(text), theirs(text)
+    assert read is not None
+    pairs = [
+        (read.mesh_descriptors[0], oracle.mesh_descriptors[0], ("name", "arch")),
+        (read.mesh_descriptors[0].channels, oracle.mesh_descriptors[0].channels, ("count",)),
+        (
+            read.mesh_descriptors[0].express_links[0],
+            oracle.mesh_descriptors[0].express_links[0],
+            ("dim_idx", "wrap"),
+        ),
+        (read.top_level_instance.mesh, oracle.top_level_instance.mesh, ("mesh_descriptor", "mesh_id")),
+        (read.graph_descriptors[0], oracle.graph_descriptors[0], ("name", "type")),
+    ]
+    for own, other, names in pairs:
+        assert [getattr(own, name) for name in names] == [getattr(other, name) for name in names]
+
+
 BLANKS = [" ", "\n", "\t", "\r\n", " # a comment\n", "  "]
 
 
