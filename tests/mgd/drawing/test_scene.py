@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from itertools import pairwise
 
 import pytest
@@ -57,6 +58,19 @@ def test_a_chain_winds_from_neighbour_to_neighbour(count: int) -> None:
     chain = [(each, each + 1) for each in range(count - 1)]
     rows = arranged(count, chain, (150, 150)).rows
     assert len(rows[-1]) < len(rows[0]) or set(chain) <= neighbours(rows)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(3, 5), (5, 3), (2, 4), (4, 2)])
+@pytest.mark.parametrize("size", [(100, 100), (300, 50), (50, 300)])
+def test_boxes_linked_as_an_open_grid_stand_in_that_grid(
+    rows: int, columns: int, size: tuple[float, float]
+) -> None:
+    """Whatever shape the boxes have: lines then join neighbours alone."""
+    numbers = [[row * columns + column for column in range(columns)] for row in range(rows)]
+    across = [pair for row in numbers for pair in itertools.pairwise(row)]
+    down = [pair for column in zip(*numbers, strict=True) for pair in itertools.pairwise(column)]
+    found = arranged(rows * columns, [*across, *down], size)
+    assert found.rows == tuple(map(tuple, numbers))
 
 
 def test_a_torus_is_its_grid_a_star_hangs_from_its_middle_all_pairs_share_a_rail() -> None:
