@@ -592,6 +592,26 @@ def test_links_that_could_not_be_tried_in_time_are_passed_over(
     assert refusal(t3000, whole) == [told] and late
 
 
+def test_a_link_that_could_not_be_left_out_in_time_stays_named(
+    t3000: PhysicalGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was not proven to be needless is told; the others are left out all the same."""
+    meshes = tuple(mesh(1, 2, mesh_id=i) for i in range(4))
+    pairs = ((0, 1), (0, 2), (0, 3), (1, 2), (2, 3), (1, 3))
+    whole = MeshGraph(meshes, tuple(InterLink(a, b, 1, "STRICT") for a, b in pairs))
+    real = assigning.assign
+
+    def assign(wanted: Any, links: Any, *words: Any) -> Any:
+        if len(links) == len(pairs) - 1 and (0, 1) not in links:
+            raise OutOfTime
+        return real(wanted, links, *words)
+
+    monkeypatch.setattr(explain, "assign", assign)
+    [told] = refusal(t3000, whole)
+    named = told.split("links between them: ")[1].split(" cannot hold")[0].split(", ")
+    assert "0-1" in named and len(named) < len(pairs)
+
+
 def test_one_process_is_told_from_several_by_its_number(four_galaxies: PhysicalGraph) -> None:
     graph = MeshGraph((mesh(8, 4, hosts=(2, 1)),))
     for processes, slots in ((None, TRAYS), (1, {(1, 1)}), (2, TRAYS)):
