@@ -226,6 +226,17 @@ def test_a_mock_cluster_runs_here_even_in_an_allocation(sandbox: Sandbox) -> Non
     assert plan.placement.hosts == ()
 
 
+def test_ranks_bound_to_a_mock_cluster_use_the_allocation(sandbox: Sandbox) -> None:
+    """Where the bindings say what each rank is, it may run on any host of the job."""
+    sandbox.two_ranks()
+    sandbox.set(SLURM_JOB_ID="7", SLURM_JOB_NODELIST="h[1-2]", SLURM_TASKS_PER_NODE="1(x2)")
+    for name in ("d0.yaml", "d1.yaml"):
+        sandbox.write(name, "arch: {}\n")
+    sandbox.write("mock.yaml", "rank_to_cluster_mock_cluster_desc: {0: d0.yaml, 1: d1.yaml}\n")
+    plan = sandbox.plan(mock_cluster_rank_binding="mock.yaml", check="off")
+    assert [rank.host for rank in plan.ranks] == ["h1", "h2"]
+
+
 def test_an_allocation_is_used_and_can_be_ignored(sandbox: Sandbox) -> None:
     sandbox.two_ranks()
     sandbox.set(SLURM_JOB_ID="7", SLURM_JOB_NODELIST="h[1-2]", SLURM_TASKS_PER_NODE="1(x2)")
