@@ -28,9 +28,10 @@ KEPT, AGAIN, LEFT, MISSING = "kept", "again", "left", "missing"
 SEEN, ABSENT, NAMES = "seen", "absent", "names"
 """A file that was asked for and there, one that was not, and a folder's names."""
 
-_PACKAGE = str(Path(__file__).resolve().parents[2]) + os.sep
+_PACKAGE = Path(__file__).resolve().parents[2]
+_OURS = tuple(str(_PACKAGE.with_name(name)) + os.sep for name in (_PACKAGE.name, "mgd", "configs"))
 _NOT_THE_PROGRAMS = (
-    "/proc/", "/dev/", "/sys/", "/etc/", "/usr/", "/run/", _PACKAGE, sys.prefix + os.sep, sys.base_prefix + os.sep,
+    "/proc/", "/dev/", "/sys/", "/etc/", "/usr/", "/run/", *_OURS, sys.prefix + os.sep, sys.base_prefix + os.sep,
 )  # fmt: skip
 _NO_DATA = (".py", ".pyc", ".so", ".record")
 _SECRET = re.compile(

@@ -53,8 +53,9 @@ def _recording(rank: int, size: int) -> Recording:
     folder = Path(os.environ[contract.RECORD])
     if run := os.environ.get(contract.RUN_DIR):
         folder = folder / Path(run).name
-    made = Recording(_new_file(folder, rank), start.clocks)
-    made.file.write_json(frames.HEADER, _header(rank, size))
+    with start.unasked():
+        made = Recording(_new_file(folder, rank), start.clocks)
+        made.file.write_json(frames.HEADER, _header(rank, size))
     start.connect(made.entropy, made.read, made.opened)
     start.at_failure(lambda kind, error: made.leave(_failure(kind, error)))
     start.at_end(lambda: made.leave({}))
@@ -81,16 +82,6 @@ def _new_file(folder: Path, rank: int) -> FrameWriter:
 
 
 def _header(rank: int, size: int) -> dict[str, Any]:
-    if start.opened is not None:
-        start.opened.paused = True
-    try:
-        return _facts(rank, size)
-    finally:
-        if start.opened is not None:
-            start.opened.paused = False
-
-
-def _facts(rank: int, size: int) -> dict[str, Any]:
     found = dict(start.state)
     hidden = sorted(name for name in found["environment"] if _SECRET.search(name))
     found["environment"] = {n: v for n, v in found["environment"].items() if n not in hidden}

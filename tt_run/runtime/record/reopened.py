@@ -9,7 +9,8 @@ import threading
 import zlib
 from collections import defaultdict, deque
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from typing import Any, NoReturn
 
 from tt_run.runtime.record import asking
 from tt_run.runtime.record.asking import OPEN, STAT
@@ -80,15 +81,14 @@ class Reopened:
     def names(self, path: Any, list_: Callable[[], list[str]]) -> list[str]:
         """The names that a folder had in the run."""
         _, found = self._next(path, NAMES)
-        if found is not None and found[0]["names"] is None:
+        if found is None:
+            return list_()
+        recorded = found[0]["names"]
+        if recorded is None:
             _missing(path)
-        try:
-            now = list_()
-        except OSError:
-            if found is None:
-                raise
-            now = []
-        return now if found is None else list(found[0]["names"])
+        with suppress(OSError):
+            list_()  # what is there still is told apart from what is not
+        return list(recorded)
 
     def _next(self, file: Any, kind: str) -> tuple[str, tuple[Told, bytes] | None]:
         """The whole name of a file, and what the record has of it now."""
@@ -157,7 +157,7 @@ def _as_it_was(now: os.stat_result | None, mode: int, size: int, changed: int) -
     )
 
 
-def _missing(path: Any) -> int:
+def _missing(path: Any) -> NoReturn:
     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
 
 

@@ -11,7 +11,8 @@ import io
 import os
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -169,6 +170,18 @@ def connect(
             reads(told, data)
         opened.waiting.clear()
         opened.hand = reads
+
+
+@contextmanager
+def unasked() -> Iterator[None]:
+    """While it is not the program that asks for files."""
+    if opened is not None:
+        opened.paused = True
+    try:
+        yield
+    finally:
+        if opened is not None:
+            opened.paused = False
 
 
 def at_failure(tell: Callable[[type[BaseException], BaseException], None]) -> None:
