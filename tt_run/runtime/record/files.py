@@ -71,9 +71,9 @@ class Read:
     def opens(self, file: Any) -> Any:
         """The program is about to read a file. Gives None: it reads the file itself."""
         path = self._name_of(file)
-        if path:
-            with self._lock:
-                self._look(path)
+        found = self._look(path) if path else None
+        if found is not None:  # not under the lock: who writes it down has one, too
+            self.hand(*found)
 
     def stat(self, path: Any) -> os.stat_result:
         """What a file is like now, and in the record."""
@@ -112,15 +112,18 @@ class Read:
         path = "" if self.paused else name_of(file)
         return "" if path.startswith(self._own) or os.getpid() != self._process else path
 
-    def _look(self, path: str) -> None:
+    def _look(self, path: str) -> tuple[Told, bytes] | None:
+        with self._lock:
+            return self._found(path)
+
+    def _found(self, path: str) -> tuple[Told, bytes] | None:
         try:
             found = STAT(path)
         except (OSError, ValueError):
             self._last.pop(path, None)
-            self.hand({"path": path, "how": MISSING}, b"")
-            return
+            return {"path": path, "how": MISSING}, b""
         if found.st_mode & 0o170000 != 0o100000:
-            return
+            return None
         told: Told = {"path": path, "how": LEFT, "size": found.st_size, "changed": found.st_mtime_ns}
         seen = found.st_ino, found.st_size, found.st_mtime_ns
         data = b""
@@ -135,4 +138,4 @@ class Read:
             except OSError:
                 pass
         self._last[path] = seen
-        self.hand(told, data)
+        return told, data
