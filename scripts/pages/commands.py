@@ -141,7 +141,7 @@ def mgd_commands_page() -> str:
         ]
         lines += paragraphs((command.help or "").replace("\b\n", "  "))
         rows = [param.get_help_record(inner) for param in command.get_params(inner)]
-        rows = [row for row in rows if row]
+        rows = [row for row in rows if row and row[1]]  # words without a sentence stand in the usage
         if rows:
             lines += ["| option | meaning |", "| --- | --- |"]
             lines += [f"| `{cell(row[0])}` | {cell(row[1])} |" for row in rows if row]

@@ -27,6 +27,10 @@ def training_settings_page() -> str:
         lines += ["| key | takes | default | from |", "|---|---|---|---|"]
         for key, setting in kind.settings.items():
             default = setting.default
-            shown = "" if default is None or isinstance(default, Section) else f"`{default}`"
+            shown = (
+                ""
+                if default is None or isinstance(default, Section)
+                else f"`{str(default).lower() if isinstance(default, bool) else default}`"
+            )
             lines.append(f"| `{key}` | {setting.kind.told} | {shown} | {setting.source} |")
     return "\n".join(lines) + "\n"

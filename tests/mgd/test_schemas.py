@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +94,11 @@ def test_the_hooks_of_pre_commit_call_verbs_that_exist() -> None:
     for hook in hooks:
         tool, verb, *_ = hook["entry"].split()
         assert tool == "mgd" and verb in VERBS and hook["language"] == "python"
+
+
+@pytest.mark.parametrize(
+    "page", ["json-outputs", "configuration-files", "commands", "mgd-commands", "variables"]
+)
+def test_every_key_and_option_of_the_reference_says_what_it_is(page: str) -> None:
+    rows = (ROOT / f"docs/reference/{page}.md").read_text(encoding="utf-8").splitlines()
+    assert [row for row in rows if re.search(r"\|\s*\|$", row)] == []
