@@ -11,6 +11,7 @@ from tests.runtime.ops.golden import check
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, held, put
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType
+from tt_run.runtime.events import PACKAGE
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.elementwise.pairs import PAIRS, TRIPLES, WHOLE
 from tt_run.runtime.ops.elementwise.parametric import PARAMETRIC
@@ -134,3 +135,13 @@ def test_fused_functions(one: MeshDevice, name: str):
     step = UnaryWithParam(UnaryOpType[name], parameters)
     found = held(add(put(one, [[0.0, 1.0]]), put(one, [[0.25, 1.0]]), activations=[step])).tolist()[0]
     assert found == pytest.approx(wanted, rel=1e-5, abs=2e-6)
+
+
+def test_what_a_row_refuses_is_told_at_the_line_of_the_program(one: MeshDevice):
+    """The function that has the row's signature is made, not read from a file, and is no part of the program all the same."""
+    polyval = catalog.find("ttnn.polyval")
+    assert polyval is not None
+    with pytest.raises(RuntimeError, match="coeffs is empty") as refused:
+        polyval(put(one, np.ones((32, 32)), F32), [])
+    files = [entry.frame.code.raw.co_filename for entry in refused.traceback]
+    assert [file for file in files if not file.startswith(PACKAGE)] == [__file__]

@@ -171,7 +171,8 @@ def with_signature(
         f"from __future__ import annotations\ndef {word}{signature} -> Tensor:\n    return _body(locals())\n"
     )
     space: dict[str, Any] = {"_body": body, **_NAMES}
-    exec(compile(source, f"<operation {name}>", "exec"), space)
+    # The name of its file says that a line in it is not the program's.
+    exec(compile(source, f"{__file__.removesuffix('.py')}/{name}", "exec"), space)
     made: Callable[..., Any] = space[word]
     made.__doc__ = doc
     made.__module__ = __name__
