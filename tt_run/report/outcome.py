@@ -200,8 +200,8 @@ def _became(status: RankStatus, failure: dict[str, Any] | None) -> str:
 
 
 def _devices(devices: list[list[int]]) -> str:
-    """`2x2 from (0, 2)`: size and corner of the block."""
-    if not devices or any(len(each) != 2 for each in devices):
+    """`2x2 from (0, 2)`: size and corner of the block; empty for what is none, as in a damaged report."""
+    if not devices or any(list(map(type, each)) != [int, int] for each in devices):
         return ""
     (top, left), (bottom, right) = devices[0], devices[-1]
     return f"{bottom - top + 1}x{right - left + 1} from ({top}, {left})"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 
 from tt_run.report.charts import Series, line_chart, thinned
 from tt_run.report.curves import steps_of
+from tt_run.report.outcome import _devices
 from tt_run.report.words import Cleaner, data, ranks_text, short_site, size, span
 
 
@@ -91,3 +93,18 @@ def test_axes_have_a_few_round_numbers(values: tuple[float, ...], unit: str) -> 
     drawn = line_chart("t", [Series("s", tuple(enumerate(values)))], across="x", unit=unit)  # type: ignore[arg-type]
     ticks = re.findall('text-anchor="end">([^<]*)', drawn)
     assert 2 <= len(ticks) <= 9 and len(set(ticks)) == len(ticks)
+
+
+@pytest.mark.parametrize(
+    ("devices", "shown"),
+    [
+        ([[0, 2], [0, 3], [1, 2], [1, 3]], "2x2 from (0, 2)"),
+        ([], ""),
+        ([[0, None]], ""),
+        ([[0, 2, 3]], ""),
+        ([["0", 2], [1, 3]], ""),
+    ],
+)
+def test_the_block_of_a_rank(devices: list[Any], shown: str) -> None:
+    """Of a damaged plan nothing is said."""
+    assert _devices(devices) == shown
