@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType
@@ -23,9 +22,10 @@ from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.native.arguments import FAULTS, mismatch, nearest
 from tt_run.runtime.ops.declaration import programs
 from tt_run.runtime.ops.declaration.argument_kinds import Kinds, kinds_of
-from tt_run.runtime.ops.declaration.costs import Cost, tensors
+from tt_run.runtime.ops.declaration.costs import Cost
 from tt_run.runtime.ops.declaration.families import NUMPY, Family
 from tt_run.runtime.ops.declaration.layouts import LAYOUTS, check_layouts
+from tt_run.runtime.ops.declaration.misfits import STUMBLES, misfit, raised_on_purpose
 from tt_run.runtime.ops.declaration.operand_types import TYPES, check_types
 from tt_run.runtime.ops.declaration.places import PLACES, check_places
 from tt_run.runtime.ops.declaration.spellings import SPELLINGS, usual
@@ -183,8 +183,11 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
             result = perform(self, args, kwargs)
         except FAULTS as error:
             self._explain(error, args, kwargs)
-        except (IndexError, NotImplementedError) as error:
-            raise self._misfit(error, args, kwargs) from error
+        except STUMBLES as error:
+            found = misfit(self.name, error, args, kwargs)
+            if found is error:
+                raise
+            raise found from error
         self._compiled(args, kwargs, result)
         return result
 
@@ -229,8 +232,10 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
             fault = mismatch(self.compute, args, kwargs, error)
         if fault is None:
             if isinstance(error, ValueError) and not self.direct:
-                raise self._misfit(error, args, kwargs) from error
-            raise error
+                raise misfit(self.name, error, args, kwargs) from error
+            if self.direct or isinstance(error, ValueError) or raised_on_purpose(error):
+                raise error
+            fault = f"{type(error).__name__}: {error}"
         raise TypeError(
             f"{self.name}(): incompatible function arguments.\n"
             f"Called with:\n    {_call_text(self.short_name, args, kwargs)}\n"
@@ -238,16 +243,6 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
             + "\n".join(f"    {s}" for s in self.described())
             + f"\n{fault}{nearest(self.compute, kwargs, args)}"
         ) from None
-
-    def _misfit(self, error: Exception, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Exception:
-        """What to raise for operands that NumPy or PyTorch stumbled over; what the tensor layer says by itself stays as it is."""
-        frame = error.__traceback__
-        while frame is not None and frame.tb_next is not None:
-            frame = frame.tb_next
-        if frame is None or "/runtime/tensor/" in frame.tb_frame.f_code.co_filename.replace(os.sep, "/"):
-            return error
-        given = ", ".join(f"{t.dtype.name} {t.shape}" for t in tensors([*args, *kwargs.values()]))
-        return fatal(f"{self.name}: the operands do not fit: {error}", hint=f"they are {given}")
 
     def described(self) -> tuple[str, ...]:
         """The signatures as text, in the reference's notation."""
