@@ -98,3 +98,16 @@ def test_blocks_column_by_column_are_refused(one: MeshDevice):
     tensor = ops.to_memory_config(put(one, np.ones((1, 1, 128, 64)), BF16, ROW), memory)
     with pytest.raises(RuntimeError, match="Only row major orientation"):
         ops.max_pool2d(tensor, 2, 8, 8, 64, [2, 2], [2, 2], [0, 0], [1, 1])
+
+
+@pytest.mark.parametrize(
+    ("kind", "grid", "piece"),
+    [(H, (4, 1), [256, 64]), (W, (2, 1), [1024, 32]), (B, (2, 4), [256, 32])],
+)
+def test_enlarged_images_stay_on_their_cores(one: MeshDevice, kind, grid: tuple[int, int], piece):
+    memory = create_sharded_memory_config((1, 16, 16, 64), CoreGrid(x=grid[0], y=grid[1]), kind)
+    images = ops.to_memory_config(put(one, np.ones((1, 16, 16, 64)), BF16, ROW), memory)
+    found = ops.upsample(images, 2)
+    spec = found.memory_config().shard_spec
+    assert (list(spec.shape), spec.grid) == (piece, memory.shard_spec.grid)
+    assert (held(found) == 1).all()

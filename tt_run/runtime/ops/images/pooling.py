@@ -20,7 +20,7 @@ from tt_run.runtime.ops.goldens import pool_goldens
 from tt_run.runtime.ops.images import sample_places
 from tt_run.runtime.ops.images.window_limits import check_adaptive, check_pool
 from tt_run.runtime.ops.images.windows import Borders, borders, pair, to_planes, to_rows
-from tt_run.runtime.ops.placement.pooled_shards import of_pool
+from tt_run.runtime.ops.placement.pooled_shards import of_enlargement, of_pool
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
@@ -296,7 +296,8 @@ def upsample(
             0, 2, 3, 1
         )
 
-    return _one(forward, input_tensor, memory_config=memory_config)
+    place = memory_config or of_enlargement(input_tensor, factors)
+    return _one(forward, input_tensor, memory_config=place)
 
 
 @operation("ttnn.fold", family=families.MOVEMENT, golden=pool_goldens.golden_fold)

@@ -7,6 +7,7 @@ interleaved. Source: memory configurations of results of reference library 0.81.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, Layout, ShardOrientation, TensorMemoryLayout
@@ -75,3 +76,13 @@ def _divisor(count: int, most: int) -> int:
 
 def _up(value: int, step: int) -> int:
     return math.ceil(value / step) * step
+
+
+def of_enlargement(tensor: Tensor, factors: Sequence[float]) -> MemoryConfig | None:
+    """The cores of an image, each with the pixels that its own became. None for one that is not cut, or not by whole factors."""
+    memory = tensor.memory_config()
+    spec, times = memory.shard_spec, math.prod(factors)
+    if spec is None or tensor.device() is None or times != int(times):
+        return None
+    piece = ShardSpec(spec.grid, [spec.shape[0] * int(times), spec.shape[1]], spec.orientation)
+    return MemoryConfig(memory.memory_layout, memory.buffer_type, piece)
