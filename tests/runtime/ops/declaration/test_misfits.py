@@ -60,7 +60,7 @@ def test_errors_raised_on_purpose_stay_what_they_are(one: MeshDevice):
     with pytest.raises(RuntimeError) as error:
         ops.matmul(put(one, np.ones((32, 64)), BF16), put(one, np.ones((32, 64)), BF16))
     assert raised_on_purpose(error.value) and misfit("ttnn.matmul", error.value, (), {}) is error.value
-    with pytest.raises(TypeError, match="not a ttnn.Tensor"):
+    with pytest.raises(TypeError, match=r"not a ttnn\.Tensor"):
         ops.relu(np.ones(3))
 
     class Ours(RuntimeError):
