@@ -306,11 +306,6 @@ _enter(
     (_BF16, _F32, _I32, _U32, _U16, _U8),
     "lgamma multigammaln: input_tensor",
 )
-_enter(
-    "Unary: UnaryOpType::RPOW does not support integer input dtype {given}",
-    (_BF16, _F32, _BFP8, _BFP4),
-    "rpow: input_tensor",
-)
 
 
 def check_types(
