@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.train.test_building import opened_mesh  # noqa: F401 - the fixture
+from tt_run.runtime import events
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train.common.factory import TransformerModelFactory
 from tt_run.runtime.train.common.trainer import Trainer
@@ -78,6 +79,19 @@ def test_grouped_tokens_come_back_weighed(opened_mesh: Any, own: list[int]) -> N
     np.testing.assert_allclose(tokens.get_grad().to_numpy(), upstream * share, rtol=1e-5, atol=1e-6)
     dots = (upstream * tokens.to_numpy()).sum(axis=-1, keepdims=True) * here
     np.testing.assert_allclose(weights.get_grad().to_numpy(), dots, rtol=1e-4, atol=1e-5)
+
+
+def test_grouping_tells_who_listens_of_both_its_tensors(opened_mesh: Any) -> None:  # noqa: F811
+    opened_mesh((1, 1))
+    heard: list[events.Event] = []
+    end = events.subscribe(heard.append)
+    try:
+        *_, found = routed([5, 1])
+    finally:
+        end()
+    (event,) = [one for one in heard if one.name == "ttml.moe_group_op"]
+    held = [each.get_value().spec for each in (found.grouped, found.grouped_scores)]
+    assert [*event.results] == [(tuple(spec.shape), spec.dtype.name.lower()) for spec in held]
 
 
 def test_blocks_of_rows_pass_their_experts(opened_mesh: Any) -> None:  # noqa: F811

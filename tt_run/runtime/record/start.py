@@ -249,7 +249,10 @@ def _restore(path: Path) -> int:
         elif frame.kind == frames.LIBRARY:
             library = frame.json
     began = header.get("time")
-    _reopen(header, began if isinstance(began, float) else float("inf"), openings)
+    if (
+        contract.REPLAY_HOW in os.environ
+    ):  # not in a child that this process starts, such as an editor's adapter
+        _reopen(header, began if isinstance(began, float) else float("inf"), openings)
     program_clocks.install(program_clocks.Replayed(bytes(told)))
     version, numbers, gauss = header["random"]
     random.setstate((version, tuple(numbers), gauss))

@@ -50,7 +50,7 @@ def recorded(function: Call) -> Call:
         finally:
             _running = before
         if events.listening:
-            results = out if isinstance(out, tuple) else (out,)
+            results = _variables(out)
             given = [value for value in (*args, *kwargs.values()) if isinstance(value, Variable)]
             # What consists of other recorded operations is told of by those.
             facts = {} if _told != told else {"operands": _specs(given), "results": _specs(results)}
@@ -59,6 +59,14 @@ def recorded(function: Call) -> Call:
         return out
 
     return cast(Call, run)
+
+
+def _variables(out: Any) -> tuple[Variable, ...]:
+    """The autograd tensors of a result: it, or those in a tuple or in an object that names what it holds."""
+    if isinstance(out, Variable):
+        return (out,)
+    held = out if isinstance(out, tuple) else vars(out).values()
+    return tuple(value for value in held if isinstance(value, Variable))
 
 
 def _specs(tensors: Sequence[Variable]) -> tuple[TensorSpec, ...]:

@@ -160,7 +160,7 @@ def test_a_cut_file_says_how_much_is_there(tmp_path: Path) -> None:
     path = tmp_path / "x.tensorbin"
     shutil.copy(FILES / "rows.tensorbin", path)
     path.write_bytes(path.read_bytes()[:-4])
-    with pytest.raises(RuntimeError, match="The file is damaged: 92 bytes instead of 96"):
+    with pytest.raises(RuntimeError, match="The file is truncated or corrupt: 92 bytes instead of 96"):
         load_tensor(path)
 
 

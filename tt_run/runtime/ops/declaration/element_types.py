@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tt_run.runtime.enums import DataType, cpp
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.values.dtypes import is_float, stored_dtype
 
 _FLOATS = frozenset({DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.BFLOAT4_B})
@@ -120,7 +120,8 @@ def scalar_among_integers(
         raise fatal(
             f"Binary operation {name.upper()} with a {cpp(dtype)} tensor cannot represent the scalar {scalar}: only a finite "
             f"integer within the range of {cpp(dtype)} survives being packed as one, and this value would be changed silently. "
-            "Typecast the input to a floating-point dtype first."
+            "Typecast the input to a floating-point dtype first.",
+            hint=as_type("tensor", "float32"),
         )
     return int(scalar)
 

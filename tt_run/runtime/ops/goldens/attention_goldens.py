@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tt_run.runtime.kernels.torch_cpu import library, named
+from tt_run.runtime.ops.goldens.common import widened
 
 
 def attend(q: Any, k: Any, v: Any, mask: Any, scale: float | None, sink: Any = None) -> Any:
@@ -284,8 +285,8 @@ def paged_decode(
 
 
 def masked_softmax(x: Any, scale: float | None = None, mask: Any = None, **_: Any) -> Any:
-    """softmax(x * scale + mask) along the last dimension, in float32."""
-    x = x.float() if scale is None else x.float() * scale
+    """softmax(x * scale + mask) along the last dimension, in float32 at least."""
+    x = widened(x) if scale is None else widened(x) * scale
     return library().softmax(x if mask is None else x + mask, -1)
 
 

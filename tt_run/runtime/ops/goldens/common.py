@@ -28,7 +28,7 @@ UNARY: dict[str, str | Golden] = {
     "tanhshrink": "nn.functional.tanhshrink",
     "cbrt": lambda x, **_: x.sign() * x.abs() ** (1 / 3),
     "softsign": "nn.functional.softsign",
-    "mish": lambda x, **_: named("nn.functional.mish")(x.float()),
+    "mish": lambda x, **_: named("nn.functional.mish")(widened(x)),
     "hardswish": "nn.functional.hardswish",
     "hardsigmoid": "nn.functional.hardsigmoid",
     "eqz": lambda x, **_: x == 0,

@@ -65,12 +65,15 @@ def read(file: BinaryIO, path: Path) -> StoredTensor:
     size = os.fstat(file.fileno()).st_size
     if not 0 < length <= min(size - _LENGTH, _LONGEST_HEADER):
         raise RuntimeError(
-            f"Unable to load the tensor from {path}.  It is not a tensor file of the reference or of this runtime."
+            f"Unable to load the tensor from {path}.  The file is truncated or corrupt, or it is none of the reference nor of this runtime: "
+            "write it again with ttnn.dump_tensor"
         )
     try:
         return _stored(Table.root(file.read(length)), np.fromfile(file, np.uint8))
     except (KeyError, TypeError, ValueError, IndexError, OverflowError, RuntimeError, MemoryError) as error:
-        raise RuntimeError(f"Unable to load the tensor from {path}.  The file is damaged: {error}") from error
+        raise RuntimeError(
+            f"Unable to load the tensor from {path}.  The file is truncated or corrupt: {error}"
+        ) from error
 
 
 def _tensor(record: StoredTensor, size: int, stride: int) -> Fields:
