@@ -102,6 +102,7 @@ def test_a_rank_that_somebody_else_has_stopped_is_left_to_them(jobs: Jobs) -> No
     one, other = (job.status(rank).pid for rank in (0, 1))
     assert one is not None and other is not None
     os.kill(one, signal.SIGSTOP)
+    until(lambda: state_of(one) == "T", what="the stopped rank")
     stop(job).send(signal.SIGCONT)
     until(lambda: state_of(other) != "T", what="the other rank that goes on")
     assert state_of(one) == "T"

@@ -1,14 +1,17 @@
-"""Meshes for the tests of the runtime."""
+"""Meshes for the tests of the runtime, and events that end with a test."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import pytest
 
+from tt_run.runtime import events
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.opening import open_mesh_device
 from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.tools import hooks
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +36,16 @@ def one() -> Iterator[MeshDevice]:
     device = open_mesh_device(MeshShape(1, 1))
     yield device
     device.close()
+
+
+@pytest.fixture
+def without_looking(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The lists of hooks look at every operation from when they are asked for: not beyond the test."""
+    lists = "tt_run.runtime.tools.hook_lists"
+    monkeypatch.setattr(events, "_befores", [*events._befores])
+    monkeypatch.setattr(events, "listening", events.listening)
+    monkeypatch.setattr(hooks, "_leave", [*hooks._leave])
+    was_there = lists in sys.modules
+    yield
+    if not was_there:
+        sys.modules.pop(lists, None)

@@ -103,7 +103,7 @@ def test_an_operation_of_the_program(
         registration.register_python_operation(name="twice")
 
 
-def test_lists_of_hooks_and_the_operations_under_way(mesh: MeshDevice) -> None:
+def test_lists_of_hooks_and_the_operations_under_way(mesh: MeshDevice, without_looking: None) -> None:
     lists = importlib.import_module("tt_run.runtime.tools.hook_lists")
     x, seen = tensor(mesh), []
     exp = catalog.find("ttnn.exp")
