@@ -21,6 +21,7 @@ from tt_run.runtime.tensor.borders.files import (
     load_tensor_flatbuffer,
 )
 from tt_run.runtime.tensor.borders.flatbuffer import Fields, Number, Numbers, Struct, Table, Tables, written
+from tt_run.runtime.tensor.borders.stored import StoredTensor
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import create_mesh_mapper
 from tt_run.runtime.tensor.spec.memory_config import (
@@ -35,6 +36,7 @@ from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.choices import ShardDistributionStrategy
+from tt_run.runtime.values import shapes
 
 FILES = Path(__file__).with_name("reference_files")
 GRID = CoreRangeSet(
@@ -104,6 +106,30 @@ def test_what_the_reference_wrote_is_read_and_written_alike(tmp_path: Path, name
     dump_tensor(path, expected)
     assert payload(path) == payload(FILES / f"{name}.tensorbin")
     same(load_tensor(path), expected)
+
+
+@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("own", [False, True], ids=["theirs", "own"])
+def test_a_run_in_shapes_reads_no_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, own: bool
+) -> None:
+    expected = load_tensor(FILES / f"{name}.tensorbin")
+    path = tmp_path / "x.tensorbin"
+    shutil.copy(FILES / f"{name}.tensorbin", path)
+    if own:
+        record = StoredTensor(
+            expected.spec, expected.shards, tuple(expected.site.shape), expected.tensor_topology()
+        )
+        with path.open("wb") as file:
+            tensorbin.write_own(file, record)
+    monkeypatch.delattr(np, "fromfile")
+    with shapes.only():
+        found = load_tensor(path)
+        assert len(found.shards.data) == 0 and found.shards.index == shapes.whole(expected.shards.index)
+        assert (found.spec, found.tensor_topology()) == (expected.spec, expected.tensor_topology())
+        path.write_bytes(path.read_bytes()[:-1])
+        with pytest.raises(RuntimeError, match="instead of"):
+            load_tensor(path)
 
 
 def test_every_file_has_a_case() -> None:

@@ -20,11 +20,12 @@ from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.borders.flatbuffer import Fields, Number, Numbers, Struct, Table, Tables, written
 from tt_run.runtime.tensor.borders.physical import alignment_of, packed, packed_size, unpacked
-from tt_run.runtime.tensor.borders.stored import StoredTensor, memory_of
+from tt_run.runtime.tensor.borders.stored import StoredTensor, memory_of, rest_of
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec, ShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, TensorSpec, Tile
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard, TensorTopology
 from tt_run.runtime.tuning.choices import ShardDistributionStrategy
+from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS
 from tt_run.runtime.values.shards import Shards
 
@@ -69,7 +70,7 @@ def read(file: BinaryIO, path: Path) -> StoredTensor:
             "write it again with ttnn.dump_tensor"
         )
     try:
-        return _stored(Table.root(file.read(length)), np.fromfile(file, np.uint8))
+        return _stored(Table.root(file.read(length)), rest_of(file, np.uint8))
     except (KeyError, TypeError, ValueError, IndexError, OverflowError, RuntimeError, MemoryError) as error:
         raise RuntimeError(
             f"Unable to load the tensor from {path}.  The file is truncated or corrupt: {error}"
@@ -151,7 +152,8 @@ def _stored(tensor: Table, data: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> 
         if given != size or offset + size > len(data):
             raise ValueError(f"{min(given, max(len(data) - offset, 0))} bytes instead of {size}")
         index[positions[position]] = rows.setdefault(offset, len(rows))
-    raw = np.stack([data[offset : offset + size] for offset in rows])
+    read = () if shapes.active() else rows
+    raw = np.concatenate([data[:0], *(data[offset : offset + size] for offset in read)]).reshape(-1, size)
     shards = Shards(unpacked(raw, spec, alignment), tuple(index))
     return StoredTensor(spec, shards, mesh, _read_topology(tensor.table(3), mesh))
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
 
 from tt_run.runtime.enums import BufferType, TensorMemoryLayout
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec, ShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
 from tt_run.runtime.tensor.spec.topology import TensorTopology
+from tt_run.runtime.values import shapes
 from tt_run.runtime.values.shards import Shards
 
 
@@ -19,6 +25,15 @@ class StoredTensor:
     shards: Shards
     mesh: tuple[int, ...]
     topology: TensorTopology
+
+
+def rest_of(file: BinaryIO, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """What follows in a file. In a run in shapes it is mapped and never read: only how much there is counts."""
+    kind, start = np.dtype(dtype), file.tell()
+    if not shapes.active():
+        return np.fromfile(file, kind)
+    count = (os.fstat(file.fileno()).st_size - start) // kind.itemsize
+    return np.memmap(file, kind, "r", start, (count,)) if count else np.empty(0, kind)
 
 
 def memory_of(

@@ -19,10 +19,11 @@ from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation,
 from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.borders import reference_file
-from tt_run.runtime.tensor.borders.stored import StoredTensor, memory_of
+from tt_run.runtime.tensor.borders.stored import StoredTensor, memory_of, rest_of
 from tt_run.runtime.tensor.spec.memory_config import NdShardSpec, ShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, TensorSpec, Tile
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard, TensorTopology
+from tt_run.runtime.values import shapes
 from tt_run.runtime.values.bfloat16 import from_wire, to_wire
 from tt_run.runtime.values.dtypes import stored_dtype
 from tt_run.runtime.values.shards import Shards
@@ -152,9 +153,11 @@ def _record(header: dict[str, Any], file: BinaryIO) -> StoredTensor:
     )
     shape = (int(header["rows"]), *spec.shape)
     disk = np.dtype(np.uint16) if dtype is DataType.BFLOAT16 else stored_dtype(dtype)
-    raw = np.fromfile(file, disk)
+    raw = rest_of(file, disk)
     if raw.size != int(np.prod(shape, dtype=int)):
         raise ValueError(f"{raw.size} values instead of {int(np.prod(shape, dtype=int))}")
+    if shapes.active():
+        raw, shape = raw[:0], (0, *spec.shape)
     data = from_wire(raw) if dtype is DataType.BFLOAT16 else raw
     topology = TensorTopology(
         MeshShape(header["distribution_shape"]),
