@@ -91,7 +91,7 @@ def install(keeper: Keeper) -> None:
     for function, original in pairs:
         shared = _shared(function, original)
         setattr(os, original.__name__, shared)
-        if accessor is not None:
+        if accessor is not None and original is not _OS_OPEN:  # its `open` is that of files
             setattr(accessor, original.__name__, shared)
         for able in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
             if original in able:

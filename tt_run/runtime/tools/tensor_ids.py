@@ -5,11 +5,11 @@ Source: reference library 0.81.1.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from typing import Any
 
-from tt_run.runtime.kernels.torch_cpu import library
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
 from tt_run.runtime.tensor.distribution.per_device import get_device_tensors
@@ -72,6 +72,12 @@ def leaves_of_both(golden: Any, output: Any, path: Path = ()) -> Iterator[tuple[
         yield path, golden, output
 
 
+def _of_torch() -> tuple[type, ...]:
+    """PyTorch's class of tensors, where the program has loaded it: before that none can be met."""
+    torch: Any = sys.modules.get("torch")
+    return () if torch is None else (torch.Tensor,)
+
+
 def get_tensors(object_value: Any, tensor_type: type | tuple[type, ...]) -> list[Any]:
     """The tensors of a type in nested values, each once."""
     found = {id(leaf): leaf for _, leaf in leaves(object_value) if isinstance(leaf, tensor_type)}
@@ -85,7 +91,7 @@ def get_ttnn_tensors(object_value: Any) -> list[Any]:
 
 def get_all_tensors(object_value: Any) -> list[Any]:
     """The mesh and torch tensors in nested values, each once."""
-    return get_tensors(object_value, (Tensor, library().Tensor))
+    return get_tensors(object_value, (Tensor, *_of_torch()))
 
 
 def get_devices(object_value: Any) -> set[MeshDevice]:
@@ -101,7 +107,7 @@ def set_tensor_id(tensor: Any, force: bool = False) -> None:
     elif isinstance(tensor, Tensor):
         if force:
             tensor.tensor_id = next_tensor_id()
-    elif isinstance(tensor, library().Tensor):
+    elif isinstance(tensor, _of_torch()):
         if force or getattr(tensor, "tensor_id", None) is None:
             tensor.tensor_id = next_tensor_id()
     else:
@@ -122,7 +128,7 @@ def get_inplace_output_tensors(
 
 def refresh_or_invalidate_global_goldens(inplace_tensors: list[Any], global_golden_output: Any) -> None:
     """Give tensors that an operation wrote over the golden tensors of its result, or none where there are not as many."""
-    torch_tensor = library().Tensor
+    torch_tensor = _of_torch()
     fresh = [] if global_golden_output is None else get_tensors(global_golden_output, torch_tensor)
     for place, tensor in enumerate(inplace_tensors):
         if len(fresh) == len(inplace_tensors):
@@ -145,7 +151,7 @@ def set_output_tensor_id_decorator(function: Callable[..., Any]) -> Callable[...
 
 def get_tensor_report_record(tensor: Any) -> dict[str, Any]:
     """What a report says of a tensor: number, shape, type, layout and where it lies. Raises RuntimeError for what is none."""
-    if not isinstance(tensor, (Tensor, library().Tensor)):
+    if not isinstance(tensor, (Tensor, *_of_torch())):
         raise RuntimeError(f"Unsupported tensor report record type: {type(tensor)}")
     device = tensor.device() if isinstance(tensor, Tensor) else None
     memory = tensor.memory_config() if device is not None else None
@@ -190,7 +196,7 @@ def default_postprocess_golden_function_outputs(
     like = next(iter(get_ttnn_tensors((function_args, function_kwargs))), None)
 
     def placed(value: Any) -> Any:
-        if like is None or not isinstance(value, library().Tensor):
+        if like is None or not isinstance(value, _of_torch()):
             return value
         return from_torch(value, dtype=like.dtype, layout=like.layout, device=like.device())
 
@@ -203,7 +209,7 @@ def prepare_backward_golden_inputs(
     """The arguments of a backward golden function: gradients cleared, and kept for what is floating-point or complex."""
 
     def prepared(value: Any) -> Any:
-        if isinstance(value, library().Tensor):
+        if isinstance(value, _of_torch()):
             value.grad = None
             if value.is_floating_point() or value.is_complex():
                 value.requires_grad_(True)
