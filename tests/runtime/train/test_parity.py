@@ -24,6 +24,8 @@ from tt_run.runtime.train.optimizers.base import OptimizerBase
 from tt_run.runtime.train.optimizers.schedulers import SchedulerBase
 from tt_run.runtime.train.tensor import Tensor
 
+pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
+
 SHIMS, TESTS = ROOT / "tt_run" / "shims" / "ttml", ROOT / "tests" / "runtime" / "train"
 ROOMS = ("modules", "models", "optimizers", "schedulers", "common/schedulers.py", "ops")
 WITHIN = {

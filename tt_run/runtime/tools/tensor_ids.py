@@ -72,7 +72,7 @@ def leaves_of_both(golden: Any, output: Any, path: Path = ()) -> Iterator[tuple[
         yield path, golden, output
 
 
-def _of_torch() -> tuple[type, ...]:
+def _of_torch() -> tuple[Any, ...]:
     """PyTorch's class of tensors, where the program has loaded it: before that none can be met."""
     torch: Any = sys.modules.get("torch")
     return () if torch is None else (torch.Tensor,)
@@ -151,7 +151,7 @@ def set_output_tensor_id_decorator(function: Callable[..., Any]) -> Callable[...
 
 def get_tensor_report_record(tensor: Any) -> dict[str, Any]:
     """What a report says of a tensor: number, shape, type, layout and where it lies. Raises RuntimeError for what is none."""
-    if not isinstance(tensor, (Tensor, *_of_torch())):
+    if not isinstance(tensor, Tensor) and not isinstance(tensor, _of_torch()):
         raise RuntimeError(f"Unsupported tensor report record type: {type(tensor)}")
     device = tensor.device() if isinstance(tensor, Tensor) else None
     memory = tensor.memory_config() if device is not None else None
