@@ -65,7 +65,7 @@ def test_replicas_along_one_axis_only() -> None:
 
 def test_another_collective_is_still_a_divergence() -> None:
     call = "ttnn.all_reduce(x) if rank else ttnn.all_gather(x, dim=3, cluster_axis=1)"
-    assert "error[TTG001]" in run(2, "rank", call=call).ranks[0].stderr
+    assert any("error[TTG001]" in rank.stderr for rank in run(2, "rank", call=call).ranks)
 
 
 def test_nobody_looks_unless_asked() -> None:
