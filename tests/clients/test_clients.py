@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.clients, pytest.mark.wide, pytest.mark.timeout(150)]
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with this project's packages and nothing else: a client brings top-level packages `tests` and `tools` of its own."""
     if not PYTHON.exists():
-        reason = "TT_RUN_CLIENTS names no environment with torch-ttnn and tt-symbiote"
+        reason = "TT_RUN_CLIENTS names no environment with torch-ttnn, tt-symbiote, tt-bio and tt-check"
         if os.environ.get("TT_RUN_REQUIRE_CLIENTS"):
             pytest.fail(reason)
         pytest.skip(reason)
@@ -59,3 +59,34 @@ def test_tt_symbiote_takes_the_place_of_modules(packages: Path, tmp_path: Path) 
     found = run("symbiote_models.py", packages, tmp_path, MESH_DEVICE="T3K")
     assert set(found) == {"bert", "llama", "vit", "resnet", "convolution"}
     assert min(found.values()) > 0.999, found
+
+
+def test_tt_bio_computes_its_models_and_gradients(packages: Path, tmp_path: Path) -> None:
+    found = run("bio_models.py", packages, tmp_path)
+    assert set(found) == {"structure", "language", "gradients"}
+    assert min(found.values()) > 0.999, found
+
+
+@pytest.mark.parametrize("system", ["n150", "t3k"])
+def test_tt_check_finds_a_system_ready(packages: Path, tmp_path: Path, system: str) -> None:
+    tool = tmp_path / "tt-smi"  # the package asks it for boards
+    tool.write_text(
+        """#!/bin/sh\n[ "$1" = -r ] || echo '{"device_info": [{"board_info": {"board_type": "n300"}}]}'\n"""
+    )
+    tool.chmod(0o755)
+    words = ["--runs", "2", "--activation-width-per-device", "64", "--prefill-rows", "64", "--json"]
+    emulated = ["-m", "tt_run.emulate", "--system", system, "-c"]
+    done = subprocess.run(
+        [
+            *("timeout", "-k", "5", "120", str(PYTHON), *emulated),
+            f"from tt_check.cli import _parse_args, run_check; import json; print(json.dumps(run_check(_parse_args({words!r}))))",
+        ],
+        env={**os.environ, "PYTHONPATH": str(packages), "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["status"] == "pass"
