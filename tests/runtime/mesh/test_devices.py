@@ -354,7 +354,7 @@ def test_programs_may_say_which_cores_dispatch() -> None:
     assert {part: 1}[part] == 1 and part != SubDevice([])
     layout = mesh.create_sub_device_manager([part], 0)
     mesh.load_sub_device_manager(layout)
-    mesh.set_sub_device_stall_group([SubDeviceId(0)])
+    mesh.set_sub_device_stall_group([SubDeviceId(id=0)])
     with pytest.raises(RuntimeError, match="Cannot remove active sub-device manager"):
         mesh.remove_sub_device_manager(layout)
     mesh.clear_loaded_sub_device_manager()

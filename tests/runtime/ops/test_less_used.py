@@ -225,3 +225,26 @@ def test_moves(one: MeshDevice):
         before = put(one, x)
         assert held(call(name, before)).tolist() == x.tolist(), name
         assert not before.is_allocated(), name
+
+
+def test_a_view_takes_its_sizes_by_name(one: MeshDevice):
+    x = put(one, np.arange(256).reshape(4, 64), BF16, ROW)
+    view = call("experimental.view", x, N=1, C=2, H=2, W=64)
+    assert view.shape == (1, 2, 2, 64)
+    assert held(view).reshape(4, 64).tolist() == held(x).tolist()
+    with pytest.raises(TypeError, match="missing a required argument: 'shape'"):
+        call("experimental.view", x)
+
+
+@pytest.mark.parametrize("kind", [TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED])
+def test_padding_is_filled_on_the_way_out_of_shards(one: MeshDevice, kind: TensorMemoryLayout):
+    grid = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(1, 0))])
+    shape = [32, 64] if kind is TensorMemoryLayout.HEIGHT_SHARDED else [64, 32]
+    spec = ShardSpec(grid, shape, ShardOrientation.ROW_MAJOR)
+    x = to_memory_config(put(one, np.ones((40, 50)), BF16), MemoryConfig(kind, BufferType.L1, spec))
+    filled = call("fill_implicit_tile_padding", x, 3.0, memory_config=DRAM_MEMORY_CONFIG)
+    assert filled.memory_config() == DRAM_MEMORY_CONFIG
+    assert x.is_sharded()
+    padded = filled.cpu().to_torch_with_padded_shape().float().numpy()
+    assert (padded[:40, :50] == 1).all()
+    assert (padded[40:] == 3).all() and (padded[:, 50:] == 3).all()

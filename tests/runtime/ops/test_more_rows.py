@@ -62,6 +62,8 @@ def test_statistics_of_matrices(one: MeshDevice, name: str):
 
 def test_moving_average(one: MeshDevice):
     check(one, "ema", [sample(1, 2, 3, 40)], 0.75, dtype=BF16)
+    steps = held(call("ema", put(one, np.full((1, 1, 1, 3), 4), BF16), 0.25)).reshape(-1)
+    assert steps.tolist() == [3, 3.75, 3.9375]  # nothing comes before the first element
 
 
 def test_correlation(one: MeshDevice):

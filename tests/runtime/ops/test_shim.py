@@ -162,7 +162,8 @@ def test_suites_tidy_up_tools_that_are_not_there(ttnn: ModuleType) -> None:
     assert ttnn.database.SQLITE_CONNECTION is None
     ttnn.tracer.disable_tracing()
     assert not ttnn.tracer.is_tracing_enabled()
-    for begin in (ttnn.tracer.enable_tracing, ttnn.tracer.trace):
+    used = (ttnn.tracer.get_graph, ttnn.tracer.visualize, ttnn.tracer.codegen)
+    for begin in (ttnn.tracer.enable_tracing, ttnn.tracer.trace, *(lambda f=f: f(None) for f in used)):
         with pytest.raises(NotImplementedError, match=r"what ttnn[.]graph records"):
             begin()
 

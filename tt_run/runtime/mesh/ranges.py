@@ -78,8 +78,9 @@ class MeshCoordinateRangeSet(metaclass=Native):
     __slots__ = ("_ranges",)
     _bound_name = "ttnn._ttnn.multi_device.MeshCoordinateRangeSet"
 
-    def __init__(self, *ranges: MeshCoordinateRange) -> None:
+    def __init__(self, *ranges: MeshCoordinateRange, range: MeshCoordinateRange | None = None) -> None:
         self._ranges: list[MeshCoordinateRange] = []
+        ranges = ranges if range is None else (*ranges, range)
         if not all(isinstance(entry, MeshCoordinateRange) for entry in ranges):
             raise incompatible(
                 "__init__",

@@ -142,8 +142,8 @@ class SubDeviceId(metaclass=Native):
 
     _bound_name: ClassVar[str] = "ttnn._ttnn.device.SubDeviceId"
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "value", operator.index(self.value))
+    def __init__(self, id: int) -> None:
+        object.__setattr__(self, "value", operator.index(id))
 
     def __int__(self) -> int:
         return self.value

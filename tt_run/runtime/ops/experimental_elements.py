@@ -10,11 +10,14 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.native.arguments import also_named
 from tt_run.runtime.ops.data_movement import conversions, movement
 from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.composites import compile_isin
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import floating, on_device, settle
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare, stacks
+from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.creation.from_shape import random_source
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -61,6 +64,24 @@ def broadcast_to(
     return output
 
 
+@operation("ttnn.experimental.view", family=families.MOVEMENT, golden=goldens.reshape)
+@also_named(N="shape")
+def experimental_view(
+    input_tensor: Tensor,
+    shape: Sequence[int] | int,
+    *others: int,
+    C: int | None = None,
+    H: int | None = None,
+    W: int | None = None,
+) -> Tensor:
+    """`reshape` that moves nothing; the new shape as a sequence or as numbers, which may be called `N`, `C`, `H` and `W`."""
+    on_device(input_tensor, kind="data movement")
+    sizes = (*others, *(size for size in (C, H, W) if size is not None))
+    given = (shape, *sizes) if isinstance(shape, int) else shape
+    wanted = movement.resolve_shape(given, tuple(input_tensor.shape))
+    return movement.moved(input_tensor, lambda s: s.reshape(len(s), *wanted), view=True)
+
+
 @operation("ttnn.experimental.isin", family=families.SORT)
 def isin(
     elements: Tensor,
@@ -85,6 +106,7 @@ def isin(
         )
         return np.where(found, np.uint32(0xFFFFFFFF), np.uint32(0)).astype(np.uint32)
 
+    compile_isin(elements, test_elements)
     return settle(given, combine(among, *(t.shards for t in given)), DataType.UINT32, output_tensor=out)
 
 

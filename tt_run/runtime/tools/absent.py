@@ -45,6 +45,21 @@ def trace() -> NoReturn:
     enable_tracing()
 
 
+def get_graph(value: object) -> NoReturn:
+    """As `enable_tracing`: no value was traced."""
+    enable_tracing()
+
+
+def visualize(*values: object, **options: object) -> NoReturn:
+    """As `enable_tracing`: there is no traced graph to draw."""
+    enable_tracing()
+
+
+def codegen(*values: object, **options: object) -> NoReturn:
+    """As `enable_tracing`: there is no traced graph to write as a program."""
+    enable_tracing()
+
+
 def acknowledge_corruptible(tensor: object) -> None:
     """Say that a replayed trace may write over a tensor; here none does."""
 

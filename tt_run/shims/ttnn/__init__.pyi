@@ -737,7 +737,7 @@ def elu_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, alpha: float = 1.0, m
     """The gradient of `elu`'s operand."""
     ...
 def ema(input_tensor: _Tensor, alpha: float, *, out: _Tensor | None = None, core_grid: _Any = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: _Any = None) -> _Tensor:
-    """The exponential moving average along the last dimension: alpha times the last plus (1 - alpha) x."""
+    """The exponential moving average along the last dimension, from zero on: alpha times the last plus (1 - alpha) x."""
     ...
 def embedding(input_tensor: _Tensor, weight: _Tensor, *, padding_idx: int | None = None, layout: _Layout | None = None, embeddings_type: _EmbeddingsType = _EmbeddingsType.GENERIC, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """Rows of `weight` [vocabulary, width] (leading ones allowed) by the ids of the input: [1, 8] ids -> [1, 8, width]."""

@@ -2,8 +2,11 @@
 """`ttnn.tracer`."""
 
 from tt_run.runtime.tools.absent import ENABLE_TRACER as ENABLE_TRACER
+from tt_run.runtime.tools.absent import codegen as codegen
 from tt_run.runtime.tools.absent import disable_tracing as disable_tracing
 from tt_run.runtime.tools.absent import enable_tracing as enable_tracing
+from tt_run.runtime.tools.absent import get_graph as get_graph
 from tt_run.runtime.tools.absent import is_tracing_enabled as is_tracing_enabled
 from tt_run.runtime.tools.absent import trace as trace
+from tt_run.runtime.tools.absent import visualize as visualize
 

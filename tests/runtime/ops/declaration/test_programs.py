@@ -7,6 +7,7 @@ import pytest
 
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, put
+from tt_run.runtime import catalog
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG
@@ -88,3 +89,29 @@ def test_a_scatter_is_several_programs(one: MeshDevice, shape, dim, index, sourc
     assert counter.total == programs
     counter.reset()
     assert counter.total == 0
+
+
+@pytest.mark.parametrize(
+    ("elements", "tests", "programs"), [([10], [20], 1), ([10, 10], [20, 20], 4), ([5, 1, 10], [20], 3)]
+)
+def test_a_search_is_in_lines(one: MeshDevice, elements: list[int], tests: list[int], programs: int):
+    found = [put(one, np.zeros(shape, np.int32), I32, ROW) for shape in (elements, tests)]
+    one.clear_program_cache()
+    counter = CacheEntriesCounter(one)
+    for _ in range(2):
+        counter.decorator(catalog.find("ttnn.experimental.isin"))(*found)
+    assert counter.total == programs
+
+
+def test_a_product_by_groups_learns_its_shapes_when_it_runs(one: MeshDevice):
+    product = catalog.find("ttnn.experimental.group_attn_matmul")
+    one.clear_program_cache()
+    counter = CacheEntriesCounter(one)
+    for depth, keys, heads, groups, programs in ((96, 320, 4, 2, 1), (64, 256, 6, 3, 1), (64, 128, 6, 3, 2)):
+        queries = put(one, np.ones((1, heads, 32, depth)), BF16)
+        counter.decorator(product)(
+            queries,
+            put(one, np.ones((32, groups, depth, keys)), BF16),
+            compute_with_storage_grid_size=CoreCoord(8, 8),
+        )
+        assert counter.total == programs

@@ -15,7 +15,9 @@ from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.reduction.ordering import topk
 from tt_run.runtime.ops.reduction.reductions import REDUCTIONS, argmax, cumsum, prod
 from tt_run.runtime.tensor.borders.arrays import from_torch
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
+from tt_run.runtime.tensor.conversion.layouts import to_memory_config
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec, ShardSpec
+from tt_run.runtime.tensor.spec.shape import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
 
@@ -35,8 +37,10 @@ def cores(*ranges: tuple[int, int, int, int]) -> CoreRangeSet:
     return CoreRangeSet([CoreRange(CoreCoord(a, b), CoreCoord(c, d)) for a, b, c, d in ranges])
 
 
-def sharded(grid: CoreRangeSet, *shape: int, kind: TensorMemoryLayout = HEIGHT) -> MemoryConfig:
-    return MemoryConfig(kind, L1, ShardSpec(grid, list(shape), ShardOrientation.ROW_MAJOR))
+def sharded(
+    grid: CoreRangeSet, *shape: int, kind: TensorMemoryLayout = HEIGHT, where: BufferType = L1
+) -> MemoryConfig:
+    return MemoryConfig(kind, where, ShardSpec(grid, list(shape), ShardOrientation.ROW_MAJOR))
 
 
 def over(name: str, *shape: int, dtype: DataType = BF16, **options: Any) -> Callable[[MeshDevice], Any]:
@@ -70,6 +74,20 @@ REFUSED: dict[str, Refused] = {
     "cores that are not there": (
         "Program core grid {\\[0-0 - 99-99\\]} must be contained in device grid {\\[0-0 - 7-7\\]}",
         over("sum", sub_core_grids=cores((0, 0, 99, 99))),
+    ),
+    "shards into DRAM": (
+        "sharded output memory layout TensorMemoryLayout::HEIGHT_SHARDED is only supported with L1 buffers",
+        over("sum", memory_config=sharded(cores((0, 0, 0, 0)), 32, 32, where=BufferType.DRAM)),
+    ),
+    "spread into shards in DRAM": (
+        "sharded output memory layout .* got buffer type BufferType::DRAM",
+        over("std", memory_config=sharded(cores((0, 0, 0, 0)), 32, 32, where=BufferType.DRAM)),
+    ),
+    "shards of DRAM": (
+        "sharded input memory layout TensorMemoryLayout::HEIGHT_SHARDED is only supported with L1 buffers",
+        lambda d: REDUCTIONS["sum"](
+            to_memory_config(zeros(d), sharded(cores((0, 0, 0, 0)), 32, 32, where=BufferType.DRAM)), dim=-1
+        ),
     ),
     "shards without cores": (
         "TensorMemoryLayout::HEIGHT_SHARDED requires either nd_shard_spec or shard_spec",
@@ -153,6 +171,16 @@ REFUSED: dict[str, Refused] = {
         lambda d: cumsum(zeros(d), 4),
     ),
     "a running sum of rows": ("non-tile layout: ROW_MAJOR", lambda d: cumsum(zeros(d, layout=ROW), 0)),
+    "a running sum on cores that are not there": (
+        "Output shard grid {.*63-63.*} must be contained in device compute grid",
+        lambda d: cumsum(zeros(d), 0, memory_config=sharded(cores((63, 63, 63, 63)), 32, 32)),
+    ),
+    "a running sum in pieces on cores that are not there": (
+        "ND shard grid .+ must be contained in device compute grid",
+        lambda d: cumsum(
+            zeros(d), 0, memory_config=MemoryConfig(L1, NdShardSpec(Shape([32, 32]), cores((63, 63, 63, 63))))
+        ),
+    ),
     "a running sum into another shape": (
         "Shape mismatch: input tensor shape Shape\\(\\[32, 32\\]\\)",
         lambda d: cumsum(zeros(d), 0, out=zeros(d, 32, 64)),

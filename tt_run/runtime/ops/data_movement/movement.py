@@ -174,15 +174,6 @@ def view(input_tensor: Tensor, shape: Sequence[int] | int, *others: int) -> Tens
     return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), view=True)
 
 
-@operation("ttnn.experimental.view", family=families.MOVEMENT, golden=goldens.reshape)
-def experimental_view(input_tensor: Tensor, shape: Sequence[int] | int, *others: int) -> Tensor:
-    """`reshape` that moves nothing; the new shape as a sequence or as numbers."""
-    on_device(input_tensor, kind="data movement")
-    given = (shape, *others) if isinstance(shape, int) else shape
-    wanted = resolve_shape(given, tuple(input_tensor.shape))
-    return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), view=True)
-
-
 @operation("ttnn.permute", family=families.MOVEMENT, golden="permute")
 def permute(
     input_tensor: Tensor,

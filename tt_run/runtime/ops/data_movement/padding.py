@@ -140,7 +140,8 @@ def fill_implicit_tile_padding(
 ) -> Tensor:
     """The same tensor, the padding of its tiles being `fill_value`: no operation reads it, `to_torch_with_padded_shape` shows it."""
     on_device(input_tensor, kind="data movement")
-    result: Tensor = conversions.clone.compute(input_tensor, memory_config=memory_config)
+    copy: Tensor = conversions.clone.compute(input_tensor)
+    result: Tensor = conversions.to_memory_config.compute(copy, memory_config) if memory_config else copy
     edges = input_tensor.tile.tile_shape
     if result.layout is not Layout.TILE and any(map(operator.mod, tuple(result.shape)[-2:], edges)):
         raise fatal(

@@ -36,3 +36,14 @@ def compile_scatter(input: Tensor, index: Tensor, src: Tensor, axis: int) -> Non
         turned[axis], turned[-1] = turned[-1], turned[axis]
         for shape, kind in zip([*shapes, tuple(turned)], [*kinds, kinds[0]], strict=True):
             compiled("transpose", shape, kind)
+
+
+def compile_isin(elements: Tensor, test_elements: Tensor) -> None:
+    """Enter what `isin` compiles beside itself: its kernel takes lines, so others are made lines, and the result is given its shape again."""
+    device = elements.device()
+    if device is None:
+        return
+    for tensor, steps in ((elements, ("line", "shape")), (test_elements, ("line",))):
+        if len(tensor.shape) > 1:
+            for step in steps:
+                device.program_cache.use((f"isin: {step}", tuple(tensor.shape), tensor.dtype))

@@ -86,6 +86,8 @@ def program_of(
     name: str, family: Family | None, names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[object, ...]:
     """The key of a call, whose positional arguments are called `names`."""
+    if name == "ttnn.experimental.group_attn_matmul":
+        return _by_blocks(name, args, kwargs)
     key: list[object] = [_ONE_NAME.get(name, name)]
     for place, value in enumerate(args):
         if isinstance(value, Tensor):
@@ -100,6 +102,25 @@ def program_of(
         idle = name == "ttnn.batch_norm" and not words.get("training")
         key += ((w, words[w]) for w in _COMPILED_IN[name] if w in words and not (idle and w == "momentum"))
     return tuple(key)
+
+
+def _by_blocks(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[object, ...]:
+    """The key of a kernel that learns its shapes when it runs: element types, kinds of memory, and the tiles of a result's row done at once."""
+    key: list[object] = [name]
+    tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)]
+    for value in (*args, *kwargs.values()):
+        if isinstance(value, Tensor):
+            memory = value.memory_config()
+            key.append((value.dtype, memory.memory_layout, memory.buffer_type))
+        elif isinstance(value, MemoryConfig):
+            key.append((value.memory_layout, value.buffer_type))
+        elif isinstance(value, Enum):
+            key.append(value)
+    key.append(min(-(-tensors[1].shape[-1] // tensors[1].tile.tile_shape[1]), _TILES_AT_ONCE))
+    return tuple(key)
+
+
+_TILES_AT_ONCE = 8
 
 
 def _add(key: list[object], word: str, value: Any, args: Sequence[Any], family: Family | None) -> None:

@@ -289,6 +289,11 @@ def upsample(
         )
     both = (scale_factor, scale_factor) if isinstance(scale_factor, (int, float)) else tuple(scale_factor)
     factors = tuple(float(f) for f in both)
+    if mode == "bilinear" and not all(factor.is_integer() for factor in factors):
+        raise fatal(
+            f"bilinear mode requires integer scale factors, got ({', '.join(f'{f:g}' for f in factors)})",
+            hint="scale_factor=2, or mode='nearest', which takes any factor",
+        )
 
     def forward(x: Any) -> Any:
         planes = _real(x).permute(0, 3, 1, 2)

@@ -12,7 +12,7 @@ from tt_run.runtime.cores import CoreRangeSet
 from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.declaration.operands import volume
-from tt_run.runtime.ops.reduction.reduction_checks import check_on_grid
+from tt_run.runtime.ops.reduction.placement_checks import check_on_grid
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
-from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout, cpp
+from tt_run.runtime.cores import CoreRangeSet
+from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import as_type, fatal, in_range, in_rows, in_tiles, put_on_device, throw
 from tt_run.runtime.kernels.ordered_sums import reduced_shape
 from tt_run.runtime.ops.declaration.operands import axes_of, on_device, volume
+from tt_run.runtime.ops.reduction.placement_checks import check_on_grid, check_placement, check_shards_on_grid
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
@@ -46,7 +47,7 @@ def check_total(
             f"(INT32 is supported for MAX/MIN/SUM) - got {cpp(dtype)}.",
             hint="ttnn.typecast(tensor, ttnn.float32)",
         )
-    _placement(tensor, memory_config, cores)
+    check_placement(tensor, memory_config, cores)
 
 
 def check_spread(
@@ -77,7 +78,7 @@ def check_spread(
             "!(input_cb_data_format == tt::DataFormat::Float32 && !fp32_dest_acc_en)",
             hint="leave compute_kernel_config out, or set fp32_dest_acc_en=True in it",
         )
-    _placement(tensor, memory_config, cores)
+    check_placement(tensor, memory_config, cores)
 
 
 def _not_empty(tensor: Tensor, axes: Collection[int]) -> None:
@@ -87,62 +88,6 @@ def _not_empty(tensor: Tensor, axes: Collection[int]) -> None:
                 f"Expected reduction dim {axis} to have non-zero size",
                 hint=f"the tensor is empty along dimension {axis}: reduce along another, or give it elements",
             )
-
-
-def _placement(tensor: Tensor, memory_config: MemoryConfig | None, cores: CoreRangeSet | None) -> None:
-    """Cores that a program may use, and where its result is to lie."""
-    own = tensor.memory_config()
-    if cores is not None:
-        if not cores.ranges():
-            raise fatal(
-                "Program core grid must not be empty",
-                "!program_grid.ranges().empty()",
-                hint="leave sub_core_grids out, or name cores: ttnn.CoreRangeSet([ttnn.CoreRange(first, last)])",
-            )
-        check_on_grid("Program core grid", cores, tensor, "device grid")
-        if own.shard_spec is not None and own.buffer_type is BufferType.L1:
-            grid = own.shard_spec.grid
-            if not cores.contains(grid):
-                raise fatal(
-                    f"Input shard grid {grid} must be contained in program core grid {cores}",
-                    "program_grid.contains(input_shard_grid)",
-                    hint="name the cores of the tensor's shards among them, or leave sub_core_grids out",
-                )
-    if memory_config is None or not memory_config.is_sharded():
-        return
-    layout = memory_config.memory_layout
-    if memory_config.nameless and not own.is_sharded():
-        if layout is TensorMemoryLayout.ND_SHARDED:
-            raise fatal(
-                "ND_SHARDED memory layout requires nd_shard_spec to be set on the output memory config or the input tensor",
-                hint="memory_config=ttnn.MemoryConfig(ttnn.BufferType.L1, nd_shard_spec)",
-            )
-        raise fatal(
-            f"Sharded memory layout {cpp(layout)} requires either nd_shard_spec or shard_spec to be set on the output memory config "
-            "or the input tensor",
-            hint="ttnn.create_sharded_memory_config(...) makes one with a shard specification",
-        )
-    spec = memory_config.shard_spec
-    if layout is TensorMemoryLayout.BLOCK_SHARDED and spec is not None and len(spec.grid.ranges()) != 1:
-        raise fatal(
-            f"Block sharding requires a single CoreRange, got {len(spec.grid.ranges())} ranges",
-            "grid.ranges().size() == 1",
-            hint="one rectangle of cores: ttnn.CoreRangeSet([ttnn.CoreRange(first, last)])",
-        )
-
-
-def check_on_grid(what: str, cores: CoreRangeSet, tensor: Tensor, where: str = "device compute grid") -> None:
-    """Raises RuntimeError for cores that the tensor's device does not have."""
-    device = tensor.device()
-    assert device is not None
-    size = device.compute_with_storage_grid_size()
-    grid = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(size.x - 1, size.y - 1))])
-    if not grid.contains(cores):
-        raise fatal(
-            f"{what} {cores} must be contained in {where} {grid}",
-            "device_grid.contains(program_grid)",
-            hint=f"name cores from (0, 0) to ({size.x - 1}, {size.y - 1})",
-        )
 
 
 def check_argmax(
@@ -389,7 +334,9 @@ def _prod_shapes(tensor: Tensor, output: Tensor, dims: list[int]) -> None:
             )
 
 
-def check_running(tensor: Tensor, dim: int, output: Tensor | None) -> None:
+def check_running(
+    tensor: Tensor, dim: int, output: Tensor | None, memory_config: MemoryConfig | None
+) -> None:
     """Arguments of `ttnn.cumsum` and `cumprod`."""
     if output is not None and output.device() is None:
         raise fatal("Preallocated output tensor must be on device", hint=put_on_device("output"))
@@ -416,3 +363,4 @@ def check_running(tensor: Tensor, dim: int, output: Tensor | None) -> None:
         raise fatal(
             f"The provided input tensor has a non-tile layout: {tensor.layout.name}.", hint=in_tiles("tensor")
         )
+    check_shards_on_grid(tensor, output.memory_config() if output is not None else memory_config)

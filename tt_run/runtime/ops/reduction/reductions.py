@@ -284,7 +284,7 @@ def _running(
     tensor: Tensor, dim: int, function: np.ufunc, dtype: DataType | None, reverse: bool, **options: Any
 ) -> Tensor:
     """A running reduction along `dim`, in order."""
-    check_running(tensor, dim, options.get("output_tensor"))
+    check_running(tensor, dim, options.get("output_tensor"), options.get("memory_config"))
     axis = axis_of(dim, len(tensor.shape)) + 1
     target = dtype or tensor.dtype
 

@@ -52,8 +52,9 @@ def _variance_hw(x: Array) -> Array:
 def _moving(x: Array, alpha: float) -> Array:
     old, new = np.float32(alpha), np.float32(1 - alpha)
     result = np.array(x, np.float32)
-    for step in range(1, x.shape[-1]):
-        result[..., step] = result[..., step - 1] * old + x[..., step] * new
+    before = np.zeros(x.shape[:-1], np.float32)
+    for step in range(x.shape[-1]):
+        before = result[..., step] = before * old + x[..., step] * new
     return result
 
 
@@ -68,7 +69,7 @@ def _golden_hw(root: bool) -> Any:
 
 
 def _golden_ema(x: Any, alpha: float, **_: Any) -> Any:
-    steps = [x[..., 0]]
+    steps = [(1 - alpha) * x[..., 0]]
     for step in range(1, x.shape[-1]):
         steps.append(steps[-1] * alpha + (1 - alpha) * x[..., step])
     return x.new_tensor([s.tolist() for s in steps]).movedim(0, -1)
@@ -101,7 +102,7 @@ MOVING = declare(
     families.RUNNING,
     Row("ema", "(input_tensor: Tensor, alpha: float, *, out: Tensor | None = None, core_grid: Any = None, "
         f"{PLACED}, compute_kernel_config: Any = None)", _moving,
-        "The exponential moving average along the last dimension: alpha times the last plus (1 - alpha) x.",
+        "The exponential moving average along the last dimension, from zero on: alpha times the last plus (1 - alpha) x.",
         integers=False, check=check_ema, golden=_golden_ema, rooms=("out",)),
     engine=stacks,
 )  # fmt: skip

@@ -470,8 +470,8 @@ def transpose_rm(input: _Tensor) -> _Tensor:
 def typecast(input_tensor: _Tensor, dtype: _DataType | None = None, output_dtype: _DataType | None = None, *, input_dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The tensor in another element type: `(x, dtype)` or `(x, input_dtype, output_dtype)`, the first of which must be the tensor's."""
     ...
-def view(input_tensor: _Tensor, shape: _Sequence[int] | int, *others: int) -> _Tensor:
-    """`reshape` that moves nothing; the new shape as a sequence or as numbers."""
+def view(input_tensor: _Tensor, shape: _Sequence[int] | int, *others: int, C: int | None = None, H: int | None = None, W: int | None = None) -> _Tensor:
+    """`reshape` that moves nothing; the new shape as a sequence or as numbers, which may be called `N`, `C`, `H` and `W`."""
     ...
 def wait_for_cq_on_tensor_prefetcher(*args: _Any, **kwargs: _Any) -> None:
     """Refused: it starts cores that prefetch weights for kernels; without it the same products give the same values."""
