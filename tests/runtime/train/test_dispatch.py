@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.e2e.launch import ROOT, environment
+from tt_run import contract
 from tt_run.runtime.ccl import collectives
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.dispatch import rules
-from tt_run.runtime.train.dispatch.calls import RAW, dispatch, redistribute, register_op
+from tt_run.runtime.train.dispatch.calls import RAW, dispatch, hashable, redistribute, register_op
 from tt_run.runtime.train.dispatch.plans import (
     MODULE_RULES,
     OP_RULES,
@@ -18,14 +23,30 @@ from tt_run.runtime.train.dispatch.plans import (
     AllReduce,
     Broadcast,
     PlanCache,
+    Scatter,
     ShardingPlan,
     get_module_rule,
     get_rule,
     register_module_rule,
     register_rule,
 )
-from tt_run.runtime.train.dispatch.trace import DispatchTraceCallback, DispatchTracer, dispatch_trace
-from tt_run.runtime.train.layouts import Layout, Replicate, Shard, distribute_tensor, get_layout
+from tt_run.runtime.train.dispatch.trace import (
+    DispatchTraceCallback,
+    DispatchTracer,
+    TraceEntry,
+    dispatch_trace,
+)
+from tt_run.runtime.train.layouts import (
+    Layout,
+    Replicate,
+    Shard,
+    bias_layout,
+    distribute_tensor,
+    get_layout,
+    is_distributed,
+    layout_from_topology,
+    layout_to_mapper_config,
+)
 from tt_run.runtime.train.mesh_runtime import MeshRuntime, get_runtime, set_runtime
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.either_llama import Llama
@@ -36,6 +57,7 @@ from tt_run.runtime.train.parallelize import (
     ColwiseParallel,
     RowwiseParallel,
     distribute_module,
+    match_policy,
     parallelize_module,
 )
 from tt_run.runtime.train.sharded_parameters import whole
@@ -140,6 +162,63 @@ def test_plans() -> None:
     heads, batch = Layout((Shard(0), Shard(1))), Layout((Shard(0), Replicate()))
     assert rules.sdpa_rule(heads, WHOLE, WHOLE, batch).input_layouts == [heads, heads, heads, WHOLE]
     assert rules.cross_entropy_loss_rule(Layout((Shard(0), Shard(-1))), WHOLE).input_layouts == [batch, batch]
+
+
+def test_plans_of_what_moves_dimensions() -> None:
+    """Operands as they lie; a result is told to lie in a way only where the operation does not say it better."""
+    features, batch = Layout((Replicate(), Shard(-1))), Layout((Shard(0), Replicate()))
+    for rule in (rules.rmsnorm_rule, rules.layernorm_rule):
+        plan = rule(features, features, features)
+        assert plan.output_layout == features and plan.input_layouts == [WHOLE, WHOLE, WHOLE]
+        assert plan.post_collectives == [Scatter(-1, 1)] and rule(batch).post_collectives is None
+    moving = ("grouped_heads_creation", "heads_creation", "heads_fusion", "rope", "reshape", "ring_sdpa")
+    for name in moving:
+        plan = getattr(rules, f"{name}_rule")(features, batch)
+        assert plan.input_layouts == [features, batch] and plan.output_layout == features and not plan.named
+    assert rules.embedding_rule(features, WHOLE).output_layout == Layout((Replicate(), Shard(2)))
+    for name in (*moving, "rmsnorm", "embedding", "sdpa", "cross_entropy_loss", "elementwise_unary"):
+        assert getattr(rules, f"{name}_rule")(runtime=None).output_layout.is_replicated()
+    for name in ("broadcast", "all_gather", "all_reduce"):
+        rule = getattr(rules, f"{name}_rule")
+        assert rule(Layout((Shard(0), Shard(-1))), cluster_axis=1).output_layout == batch
+        assert rule(Layout((Shard(0), Shard(-1)))).output_layout == WHOLE
+    assert rules.scatter_rule(WHOLE, dim=-1, cluster_axis=1).output_layout == features
+
+
+def test_published_operations_go_by_rules_once_a_program_asks() -> None:
+    """In a process of its own, for the choice stays."""
+    path = {"PYTHONPATH": f"{ROOT / 'tt_run' / 'shims'}:{ROOT}", contract.SYSTEM: "t3000", contract.ARITHMETIC: "float32"}  # fmt: skip
+    program = Path(__file__).parent / "programs" / "rules.py"
+    ran = subprocess.run([sys.executable, program], env=environment(path), capture_output=True, text=True, timeout=60)  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines() == [
+        "[] ['linear', 'linear', 'rmsnorm', 'heads_creation', 'all_gather']",
+        "{'dim': -1, 'cluster_axis': 1}",
+    ]
+
+
+def test_small_answers(opened: Any) -> None:
+    class Names:
+        @staticmethod
+        def placements() -> list[Any]:
+            return list(layout_to_mapper_config(Layout((Shard(-1), Replicate()))).placements)
+
+    assert layout_from_topology(Names()) == Layout((Shard(-1), Replicate()))
+    assert layout_from_topology(Names(), 3) == Layout((Shard(-1), Replicate(), Replicate()))
+    assert bias_layout(Layout((Replicate(), Shard(-2)))) == Layout((Replicate(), Shard(-1)))
+    assert bias_layout(Layout((Replicate(), Shard(-1)))) == WHOLE
+    rows, columns = Layout((Replicate(), Shard(-2))), Layout((Replicate(), Shard(-1)))
+    policy = {"[w(1": rows, r".*\.w1": rows, "a.w1": columns}
+    assert [match_policy(name, policy) for name in ("a.w1", "b.w1", "b.w2")] == [columns, rows, None]
+    assert hashable({"z": 1, "a": [1]})[1] == ("z", 1) and hashable({}) == ()
+    runtime = MeshRuntime(opened((2, 2), ddp=True, tp=True).get_device(), tp_axis=1)
+    assert (runtime.tp_size, runtime.dp_size, runtime.num_devices) == (2, 1, 4) and runtime.mesh_shape[0] == 2
+    assert is_distributed(on(numbers(0, 1, 1, 2, 2), WHOLE)) and not is_distributed(object())
+    entry = TraceEntry(
+        "linear", [WHOLE], "linear_rule", None, [], [{"arg_idx": 0}], [{"type": "scatter"}], WHOLE
+    )
+    assert "linear_rule" in repr(entry) and "redist=" in repr(entry) and "kwargs=" not in repr(entry)
+    assert entry.to_dict()["op_kwargs"] == {}
 
 
 def test_what_programs_register(opened: Any) -> None:

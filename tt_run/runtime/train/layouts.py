@@ -96,10 +96,10 @@ def replicated_layout(ndim: int = 2) -> Layout:
     return Layout(ndim)
 
 
-def layout_from_topology(topology: Any, mesh_ndim: int) -> Layout:
-    """The layout that a `ttnn` topology says; axes that it does not have replicate."""
+def layout_from_topology(topology: Any, mesh_ndim: int | None = None) -> Layout:
+    """The layout that a `ttnn` topology says, over as many axes unless `mesh_ndim` says more, which replicate."""
     found = [Shard(p.dim) if isinstance(p, PlacementShard) else Replicate() for p in topology.placements()]
-    return Layout(mesh_ndim, dict(enumerate(found)))
+    return Layout(len(found) if mesh_ndim is None else mesh_ndim, dict(enumerate(found)))
 
 
 def layout_to_mapper_config(layout: Layout, tensor_rank: int | None = None) -> MeshMapperConfig:
@@ -121,6 +121,18 @@ def get_layout(tensor: Tensor) -> Layout:
     ndim = 2 if device is None else device.shape.dims()
     found = layout_from_topology(by_axes(value), ndim)
     return counted(found, rank)
+
+
+def is_distributed(tensor: Any) -> bool:
+    """Whether it is a tensor of `ttml` on a mesh of several devices; False for anything else."""
+    device = tensor.get_value().device() if isinstance(tensor, Tensor) else None
+    return device is not None and device.get_num_devices() > 1
+
+
+def bias_layout(weight_layout: Layout) -> Layout:
+    """How the bias of a layer lies whose weight lies so: cut where the rows of the weight are, the features that come out."""
+    cut = (isinstance(p, Shard) and p.dim in (-2, 2) for p in weight_layout.placements)
+    return Layout(placements=[Shard(-1) if each else Replicate() for each in cut])
 
 
 def counted(layout: Layout, rank: int) -> Layout:

@@ -30,10 +30,6 @@ from tt_run.runtime.train.ops.ring_attention import ring_attention_sdpa
 from tt_run.runtime.train.tensor import Tensor
 
 
-def init_ops() -> None:
-    """Nothing: operations follow how their operands lie without it. Programs call it before their first."""
-
-
 class ParallelStyle(ABC):
     """How a linear layer is cut."""
 
@@ -182,6 +178,22 @@ def sync_gradients(
         cluster_axes = [axis for axis in axes if axis is not None]
     if cluster_axes:
         synchronize_gradients(model.parameters(), list(cluster_axes))
+
+
+def match_policy(name: str, policy: Mapping[str, Layout]) -> Layout | None:
+    """What a policy says of a parameter by its dotted name, else by the first regular expression for the whole name; None where it says nothing.
+
+    What is no regular expression names nothing but itself.
+    """
+    if name in policy:
+        return policy[name]
+    for pattern, layout in policy.items():
+        try:
+            if re.fullmatch(pattern, name):
+                return layout
+        except re.error:
+            continue
+    return None
 
 
 def _key(name: str, plan: Mapping[str, ParallelStyle]) -> str | None:

@@ -11,9 +11,30 @@ from tt_run.runtime.train.dispatch import rules
 from tt_run.runtime.train.dispatch.plans import ShardingPlan, get_rule
 from tt_run.runtime.train.dispatch.trace import TraceEntry, dispatch_trace
 from tt_run.runtime.train.distributed import set_tensor_placements
-from tt_run.runtime.train.layouts import Layout, Shard, counted, get_layout, replicated_layout
+from tt_run.runtime.train.layouts import (
+    Layout,
+    Replicate,
+    Shard,
+    counted,
+    get_layout,
+    is_distributed,
+    replicated_layout,
+)
 from tt_run.runtime.train.mesh_runtime import get_runtime
-from tt_run.runtime.train.ops import attention, binary, distributed, dropout, loss, matmul, norms, unary
+from tt_run.runtime.train.ops import (
+    attention,
+    binary,
+    distributed,
+    dropout,
+    embedding,
+    loss,
+    matmul,
+    norms,
+    ring_attention,
+    rope,
+    shapes,
+    unary,
+)
 from tt_run.runtime.train.ops.distributed import GradOutputType
 from tt_run.runtime.train.tensor import Tensor
 
@@ -29,9 +50,22 @@ RAW: dict[str, Callable[..., Any]] = {
     "silu": unary.silu,
     "dropout": dropout.dropout,
     "rmsnorm": norms.rmsnorm,
+    "rmsnorm_composite": norms.rmsnorm_composite,
     "layernorm": norms.layernorm,
-    "scaled_dot_product_attention": attention.scaled_dot_product_attention,
+    "composite_layernorm": norms.composite_layernorm,
+    "sdpa": attention.scaled_dot_product_attention,
+    "ring_sdpa": ring_attention.ring_attention_sdpa,
+    "embedding": embedding.embedding,
+    "grouped_heads_creation": shapes.grouped_heads_creation,
+    "heads_creation": shapes.heads_creation,
+    "heads_fusion": shapes.heads_fusion,
+    "rope": rope.rope,
+    "reshape": shapes.reshape,
     "cross_entropy_loss": loss.cross_entropy_loss,
+    "broadcast": distributed.broadcast,
+    "all_gather": distributed.all_gather,
+    "all_reduce": distributed.all_reduce,
+    "scatter": distributed.scatter,
 }
 """Operations by the names of their rules, and those that programs register."""
 for _name in ("add", "sub", "mul", "div"):
@@ -82,18 +116,19 @@ def dispatch(op_name: str, *args: Any, **kwargs: Any) -> Any:
     with dispatch_trace.call():
         places = [number for number, given in enumerate(args) if isinstance(given, Tensor)]
         tensors: list[Tensor] = [args[number] for number in places]
-        layouts = [get_layout(tensor) for tensor in tensors if _several(tensor)]
+        layouts = [get_layout(tensor) for tensor in tensors if is_distributed(tensor)]
         if len(layouts) < len(tensors) or not layouts:
             out = raw(*args, **kwargs)
             _tell(
                 op_name,
-                [get_layout(t) if _several(t) else None for t in tensors],
+                [get_layout(t) if is_distributed(t) else None for t in tensors],
                 "fast_path",
                 None,
                 [],
                 [],
                 [],
                 None,
+                kwargs,
             )
             return out
         rule, plan = get_rule(op_name), _plan(op_name, layouts, kwargs)
@@ -101,6 +136,7 @@ def dispatch(op_name: str, *args: Any, **kwargs: Any) -> Any:
         laid = list(args)
         for number, (place, tensor) in enumerate(zip(places, tensors, strict=True)):
             wanted = plan.input_layouts[number] if number < len(plan.input_layouts) else layouts[number]
+            wanted = _broadcasting(wanted, layouts[number], tensor)
             if counted(wanted, tensor.get_rank()) != layouts[number]:
                 moves.append({"arg_idx": number, "from": layouts[number], "to": wanted})
                 tensor = redistribute(tensor, wanted, rule is None)
@@ -114,7 +150,7 @@ def dispatch(op_name: str, *args: Any, **kwargs: Any) -> Any:
             laid[places[plan.added_after]] = None
         out = raw(*laid, **kwargs)
         after = [each for each in plan.post_collectives or () if each is not None]
-        if not after:
+        if not after and plan.named:
             _stamp(out, plan.output_layout)
         for each in after:
             out = each(out)
@@ -122,8 +158,18 @@ def dispatch(op_name: str, *args: Any, **kwargs: Any) -> Any:
             out = binary.add(out, late)
         name = getattr(rule, "__name__", None)
         told = [each.log_dict(out_idx=0) for each in after]
-        _tell(op_name, list(layouts), name, plan, before, moves, told, plan.output_layout)
+        _tell(op_name, list(layouts), name, plan, before, moves, told, plan.output_layout, kwargs)
         return out
+
+
+def _broadcasting(wanted: Layout, has: Layout, tensor: Tensor) -> Layout:
+    """A layout that leaves dimensions whole which are of length 1 on every device: each repeats them."""
+    shape = tensor.shape()
+    placements = [
+        own if isinstance(p, Shard) and own == Replicate() and shape[p.dim % len(shape)] == 1 else p
+        for p, own in zip(wanted.placements, has.placements, strict=True)
+    ]
+    return Layout(placements=placements)
 
 
 def _stamp(out: Any, layout: Layout) -> None:
@@ -138,26 +184,43 @@ def _stamp(out: Any, layout: Layout) -> None:
             set_tensor_placements(each, placed)
 
 
-def _several(tensor: Tensor) -> bool:
-    device = tensor.get_value().device()
-    return device is not None and device.get_num_devices() > 1
-
-
 def _plan(op_name: str, layouts: list[Layout], kwargs: dict[str, Any]) -> ShardingPlan:
     rule, runtime = get_rule(op_name), get_runtime()
     if rule is None:
         whole = replicated_layout(layouts[0].ndim)
         return ShardingPlan([whole] * len(layouts), whole)
-    simple = {name: value for name, value in kwargs.items() if isinstance(value, (bool, int, float, str))}
-    key = (op_name, rule, tuple(layouts), tuple(sorted(simple.items())))
+    key = (op_name, rule, tuple(layouts), hashable(kwargs))
     found: ShardingPlan | None = None if runtime is None else runtime.plan_cache.get(key)
     if found is None:
         found = rule(*layouts, runtime=runtime, **kwargs)
-        if runtime is not None and len(simple) == len(kwargs):
+        if runtime is not None and all(isinstance(value, _SIMPLE) for value in kwargs.values()):
             runtime.plan_cache.put(key, found)
     return found
 
 
+_SIMPLE = (bool, int, float, str, type(None))
+"""What a plan may be kept for: an object could change between calls."""
+
+
+def hashable(kwargs: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Keywords by their names in order, those that cannot be hashed as their identities."""
+
+    def kept(value: Any) -> Any:
+        try:
+            hash(value)
+        except TypeError:
+            return id(value)
+        return value
+
+    return tuple((name, kept(kwargs[name])) for name in sorted(kwargs))
+
+
+def get_raw(op_name: str) -> Callable[..., Any]:
+    """The operation that a name stands for, by no rule. Raises KeyError for one that is not registered."""
+    return RAW[op_name]
+
+
 def _tell(name: str, *facts: Any) -> None:
     if dispatch_trace.enabled:
-        dispatch_trace.record(TraceEntry(name, *facts))
+        *most, kwargs = facts
+        dispatch_trace.record(TraceEntry(name, *most, op_kwargs=dict(kwargs)))

@@ -83,14 +83,30 @@ class AllGather(CCL):
         return {"type": "all_gather", "dim": self.dim, "mesh_axis": axis, "grad_replicated": same}
 
 
-OptionalCCL = Broadcast | AllReduce | AllGather | None
+@dataclass(frozen=True)
+class Scatter(CCL):
+    """Of a tensor that every device of an axis holds, each keeps its own part of a dimension."""
+
+    dim: int
+    mesh_axis: int
+
+    def __call__(self, tensor: Tensor) -> Tensor:
+        return distributed.scatter(tensor, self.dim % tensor.get_rank(), self.mesh_axis)
+
+    def facts(self) -> dict[str, Any]:
+        """Its name and arguments."""
+        return {"type": "scatter", "dim": self.dim, "mesh_axis": self.mesh_axis}
+
+
+OptionalCCL = Broadcast | AllReduce | AllGather | Scatter | None
 
 
 @dataclass
 class ShardingPlan:
     """How one call goes: a layout and perhaps a collective for each operand, a layout and perhaps collectives for the result.
 
-    `added_after` is the operand that is added once, after the collectives of the result: a bias where products are summed.
+    `added_after` is the operand that is added once, after the collectives of the result: a bias where products are summed. `named` says
+    that the result is told to lie as `output_layout`; without it, as the operation itself says, which moves dimensions.
     """
 
     input_layouts: list[Layout]
@@ -98,6 +114,7 @@ class ShardingPlan:
     pre_collectives: list[OptionalCCL] | None = None
     post_collectives: list[OptionalCCL] | None = None
     added_after: int | None = None
+    named: bool = True
 
 
 class PlanCache:
@@ -105,27 +122,27 @@ class PlanCache:
 
     def __init__(self, maxsize: int = 1024) -> None:
         self.maxsize = maxsize
-        self._plans: OrderedDict[Hashable, Any] = OrderedDict()
+        self._cache: OrderedDict[Hashable, Any] = OrderedDict()
 
     def get(self, key: Hashable) -> Any:
         """A plan, None where there is none."""
-        if key in self._plans:
-            self._plans.move_to_end(key)
-        return self._plans.get(key)
+        if key in self._cache:
+            self._cache.move_to_end(key)
+        return self._cache.get(key)
 
     def put(self, key: Hashable, plan: Any) -> None:
         """Keep a plan."""
-        self._plans[key] = plan
-        self._plans.move_to_end(key)
-        if len(self._plans) > self.maxsize:
-            self._plans.popitem(last=False)
+        self._cache[key] = plan
+        self._cache.move_to_end(key)
+        if len(self._cache) > self.maxsize:
+            self._cache.popitem(last=False)
 
     def clear(self) -> None:
         """Forget all."""
-        self._plans.clear()
+        self._cache.clear()
 
     def __len__(self) -> int:
-        return len(self._plans)
+        return len(self._cache)
 
 
 OP_RULES: dict[str, Rule] = {}

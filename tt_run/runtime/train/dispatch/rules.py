@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt_run.runtime.train.dispatch.plans import AllReduce, Broadcast, ShardingPlan, register_rule
+from tt_run.runtime.train.dispatch.plans import (
+    AllReduce,
+    Broadcast,
+    OptionalCCL,
+    Scatter,
+    ShardingPlan,
+    register_rule,
+)
 from tt_run.runtime.train.layouts import Layout, Replicate, Shard, replicated_layout
 
 ROWS, COLUMNS = (-2, 2), (-1, 3)
@@ -81,28 +88,129 @@ def dropout_rule(*layouts: Layout, runtime: Any = None, **_: Any) -> ShardingPla
     return elementwise_unary_rule(*layouts)
 
 
+@register_rule("rmsnorm_composite")
 @register_rule("rmsnorm")
-def rmsnorm_rule(input_layout: Layout, *others: Layout, runtime: Any = None, **_: Any) -> ShardingPlan:
-    """Features whole, for the norm is over them; batch and positions as they lie."""
-    whole = _whole_on(input_layout, COLUMNS)
-    return ShardingPlan([whole, *(replicated_layout(each.ndim) for each in others)], whole)
+def rmsnorm_rule(*layouts: Layout, runtime: Any = None, **_: Any) -> ShardingPlan:
+    """The result as the input lies. Features that an axis cuts are whole while they are normed, for the norm is over them."""
+    if not layouts:
+        return ShardingPlan([], replicated_layout())
+    found = layouts[0]
+    axis, whole = _cut_on(found, COLUMNS), _whole_on(found, COLUMNS)
+    after: list[OptionalCCL] | None = None if axis is None else [Scatter(-1, axis)]
+    return ShardingPlan([whole, *(replicated_layout(each.ndim) for each in layouts[1:])], found, None, after)
 
 
+@register_rule("composite_layernorm")
 @register_rule("layernorm")
-def layernorm_rule(input_layout: Layout, *others: Layout, runtime: Any = None, **_: Any) -> ShardingPlan:
+def layernorm_rule(*layouts: Layout, runtime: Any = None, **_: Any) -> ShardingPlan:
     """As `rmsnorm_rule`."""
-    return rmsnorm_rule(input_layout, *others)
+    return rmsnorm_rule(*layouts)
 
 
-@register_rule("scaled_dot_product_attention")
-def sdpa_rule(query_layout: Layout, key_layout: Layout, value_layout: Layout, *masks: Layout, runtime: Any = None, **_: Any) -> ShardingPlan:  # fmt: skip
+@register_rule("sdpa")
+def sdpa_rule(query_layout: Layout | None = None, *layouts: Layout, runtime: Any = None, **_: Any) -> ShardingPlan:  # fmt: skip
     """Batch and heads as the queries lie; positions and features whole, masks too."""
+    if query_layout is None:
+        return ShardingPlan([], replicated_layout())
     found = _whole_on(query_layout, ROWS + COLUMNS)
-    return ShardingPlan([found, found, found, *(replicated_layout(each.ndim) for each in masks)], found)
+    same = [found] * (1 + len(layouts[:2]))
+    return ShardingPlan([*same, *(replicated_layout(each.ndim) for each in layouts[2:])], found)
+
+
+def _as_they_lie(*layouts: Layout, runtime: Any = None, **_: Any) -> ShardingPlan:
+    """Operands as they lie, and the result as the operation itself says, which may move dimensions."""
+    return ShardingPlan(list(layouts), layouts[0] if layouts else replicated_layout(), named=False)
+
+
+@register_rule("ring_sdpa")
+def ring_sdpa_rule(*layouts: Layout, runtime: Any = None, **_: Any) -> ShardingPlan:
+    """As operands lie: each device has a part of the positions and sees all."""
+    return _as_they_lie(*layouts)
+
+
+@register_rule("grouped_heads_creation")
+def grouped_heads_creation_rule(*layouts: Layout, runtime: Any = None, **_: Any) -> ShardingPlan:
+    """As operands lie: features that are cut become heads that are."""
+    return _as_they_lie(*layouts)
+
+
+@register_rule("heads_creation")
+def heads_creation_rule(*layouts: Layout, runtime: Any = None, **_: Any) -> ShardingPlan:
+    """As operands lie: features that are cut become heads that are."""
+    return _as_they_lie(*layouts)
+
+
+@register_rule("heads_fusion")
+def heads_fusion_rule(*layouts: Layout, runtime: Any = None, **_: Any) -> ShardingPlan:
+    """As operands lie: heads that are cut become features that are."""
+    return _as_they_lie(*layouts)
+
+
+@register_rule("rope")
+def rope_rule(*layouts: Layout, runtime: Any = None, **_: Any) -> ShardingPlan:
+    """As operands lie."""
+    return _as_they_lie(*layouts)
+
+
+@register_rule("embedding")
+def embedding_rule(*layouts: Layout, runtime: Any = None, **_: Any) -> ShardingPlan:
+    """As operands lie; positions [B, 1, 1, S] that are cut are cut in the result [B, 1, S, D]."""
+    plan = _as_they_lie(*layouts)
+    moved = [
+        Shard(2) if isinstance(p, Shard) and p.dim in COLUMNS else p for p in plan.output_layout.placements
+    ]
+    plan.output_layout = Layout(placements=moved)
+    return plan
+
+
+@register_rule("reshape")
+def reshape_rule(*layouts: Layout, runtime: Any = None, **_: Any) -> ShardingPlan:
+    """As the operand lies."""
+    return _as_they_lie(*layouts)
 
 
 @register_rule("cross_entropy_loss")
-def cross_entropy_loss_rule(prediction_layout: Layout, target_layout: Layout, *, runtime: Any = None, **_: Any) -> ShardingPlan:  # fmt: skip
+def cross_entropy_loss_rule(*layouts: Layout, runtime: Any = None, **_: Any) -> ShardingPlan:
     """The vocabulary whole; the batch cut as the predictions are, of which each device has the mean of its own."""
-    found = _whole_on(prediction_layout, ROWS + COLUMNS)
-    return ShardingPlan([found, found], found)
+    if not layouts:
+        return ShardingPlan([], replicated_layout())
+    found = _whole_on(layouts[0], ROWS + COLUMNS)
+    return ShardingPlan([found] * len(layouts), found)
+
+
+def _axis_of(keywords: Any) -> int | None:
+    return keywords.get("cluster_axis", keywords.get("mesh_axis"))  # type: ignore[no-any-return]
+
+
+def _along(layout: Layout, keywords: Any, placement: Shard | Replicate) -> ShardingPlan:
+    """The operand as it lies, the result with another placement along the axis that a call names; of all axes without one."""
+    axis = _axis_of(keywords)
+    axes = range(layout.ndim) if axis is None else (axis,)
+    found = layout
+    for each in axes:
+        found = found.with_placement(each, placement)
+    return ShardingPlan([layout], found, named=False)
+
+
+@register_rule("broadcast")
+def broadcast_rule(input_layout: Layout, *, runtime: Any = None, **keywords: Any) -> ShardingPlan:
+    """The operand as it lies; the result is whole along the axis."""
+    return _along(input_layout, keywords, Replicate())
+
+
+@register_rule("all_gather")
+def all_gather_rule(input_layout: Layout, *, runtime: Any = None, **keywords: Any) -> ShardingPlan:
+    """The operand as it lies; the result is whole along the axis."""
+    return _along(input_layout, keywords, Replicate())
+
+
+@register_rule("all_reduce")
+def all_reduce_rule(input_layout: Layout, *, runtime: Any = None, **keywords: Any) -> ShardingPlan:
+    """The operand as it lies; the result is whole along the axis."""
+    return _along(input_layout, keywords, Replicate())
+
+
+@register_rule("scatter")
+def scatter_rule(input_layout: Layout, *, runtime: Any = None, **keywords: Any) -> ShardingPlan:
+    """The operand as it lies; the result is cut along the axis on `dim`."""
+    return _along(input_layout, keywords, Shard(keywords.get("dim", 0)))

@@ -11,7 +11,7 @@ from tt_run.runtime.train.layouts import Layout
 from tt_run.runtime.train.trainers.callback import TrainerCallback
 
 
-@dataclass
+@dataclass(repr=False)
 class TraceEntry:
     """One call: how operands lay, by which rule they were laid, the collectives, how the result lies."""
 
@@ -23,14 +23,29 @@ class TraceEntry:
     redistributions: list[dict[str, Any]]
     post_collectives: list[dict[str, Any]]
     output_layout: Layout | None
+    op_kwargs: dict[str, Any] = field(default_factory=dict)
     depth: int = 0
     module_stack: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, layouts as texts."""
-        names = ("op_name", "rule_name", "depth", "module_stack", "input_layouts", "output_layout")
+        names = (
+            "op_name",
+            "rule_name",
+            "depth",
+            "module_stack",
+            "input_layouts",
+            "output_layout",
+            "op_kwargs",
+        )
         more = ("pre_collectives", "redistributions", "post_collectives")
         return {name: _plain(getattr(self, name)) for name in names + more}
+
+    def __repr__(self) -> str:
+        parts = {"kwargs": self.op_kwargs, "pre_ccl": self.pre_collectives, "redist": self.redistributions, "post_ccl": self.post_collectives}  # fmt: skip
+        said = [f"{name}={value}" for name, value in parts.items() if value]
+        lies = f"{self.input_layouts} -> {self.output_layout}"
+        return f"TraceEntry({', '.join([self.op_name, f'rule={self.rule_name}', lies, *said])})"
 
 
 class DispatchTrace:

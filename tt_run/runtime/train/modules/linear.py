@@ -6,7 +6,8 @@ gradients are exact also without an adaptive optimizer: see `ops/distributed.py`
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -102,7 +103,11 @@ class LinearLayer(AbstractModuleBase):
 
     def forward(self, tensor: Tensor) -> Tensor:
         """[..., in] -> [..., out]."""
-        return linear(tensor, self.get_weight(), self.get_bias())
+        out: Tensor = self.product(tensor, self.get_weight(), self.get_bias())
+        return out
+
+    product: ClassVar[Callable[..., Tensor]] = staticmethod(linear)
+    """What makes x @ W^T + b; `ttml.distributed.init_ops` has it go by the rule of how weights lie."""
 
 
 class _Parallel(AbstractModuleBase):

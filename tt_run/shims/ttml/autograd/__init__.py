@@ -4,7 +4,7 @@ from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
     "tt_run.runtime.train.context": "AutoContext",
-    "tt_run.runtime.train.tensor": "Tensor create_tensor get_links",
+    "tt_run.runtime.train.tensor": "Tensor create_tensor get_links to_numpy=Tensor.to_numpy",
     "tt_run.runtime.train.autocast": "AutocastTensor",
     "tt_run.runtime.train.graph": "Graph GraphNode NodeId GradMode PreferredPrecision",
     "tt_run.runtime.train.parallelism": "DistributedConfig ParallelismContext",

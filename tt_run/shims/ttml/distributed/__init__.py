@@ -9,15 +9,31 @@ _TABLE = {
     """,
     "tt_run.runtime.train.mesh_runtime": "MeshRuntime get_runtime set_runtime",
     "tt_run.runtime.train.parallelize": """
-        init_ops ParallelStyle ColwiseParallel RowwiseParallel parallelize_module distribute_module sync_gradients
+        ParallelStyle ColwiseParallel RowwiseParallel parallelize_module distribute_module sync_gradients
     """,
     "tt_run.runtime.train.dispatch.calls": "dispatch register_op redistribute",
+    "tt_run.runtime.train.dispatch.published": "init_ops",
     "tt_run.runtime.train.dispatch.plans": """
         ShardingPlan CCL Broadcast AllReduce AllGather OptionalCCL register_rule get_rule register_module_rule get_module_rule
     """,
     "tt_run.runtime.train.dispatch.trace": "DispatchTracer DispatchTraceCallback dispatch_trace",
     "tt_run.runtime.train.fsdp": "fully_shard",
 }
-_SUBMODULES = ("cache", "debug", "layout", "mesh_runtime", "rules", "style", "training")
+_SUBMODULES = (
+    "_register_ops",
+    "cache",
+    "debug",
+    "layout",
+    "mesh_runtime",
+    "module_rules",
+    "rules",
+    "style",
+    "training",
+    "utils",
+)
 
 __getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES)
+
+# Modules of the same names are below: importing them would put them in the place of the functions.
+from ttml.distributed.dispatch import dispatch as dispatch  # noqa: E402
+from ttml.distributed.redistribute import redistribute as redistribute  # noqa: E402

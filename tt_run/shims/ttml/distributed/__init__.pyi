@@ -17,6 +17,7 @@ from tt_run.runtime.train.layouts import Replicate as Replicate
 from tt_run.runtime.train.parallelize import RowwiseParallel as RowwiseParallel
 from tt_run.runtime.train.layouts import Shard as Shard
 from tt_run.runtime.train.dispatch.plans import ShardingPlan as ShardingPlan
+from . import _register_ops as _register_ops
 from . import cache as cache
 from . import debug as debug
 from tt_run.runtime.train.dispatch.calls import dispatch as dispatch
@@ -29,11 +30,12 @@ from tt_run.runtime.train.layouts import get_layout as get_layout
 from tt_run.runtime.train.dispatch.plans import get_module_rule as get_module_rule
 from tt_run.runtime.train.dispatch.plans import get_rule as get_rule
 from tt_run.runtime.train.mesh_runtime import get_runtime as get_runtime
-from tt_run.runtime.train.parallelize import init_ops as init_ops
+from tt_run.runtime.train.dispatch.published import init_ops as init_ops
 from . import layout as layout
 from tt_run.runtime.train.layouts import layout_from_topology as layout_from_topology
 from tt_run.runtime.train.layouts import layout_to_mapper_config as layout_to_mapper_config
 from . import mesh_runtime as mesh_runtime
+from . import module_rules as module_rules
 from tt_run.runtime.train.parallelize import parallelize_module as parallelize_module
 from tt_run.runtime.train.dispatch.calls import redistribute as redistribute
 from tt_run.runtime.train.dispatch.plans import register_module_rule as register_module_rule
@@ -46,5 +48,6 @@ from tt_run.runtime.train.mesh_runtime import set_runtime as set_runtime
 from . import style as style
 from tt_run.runtime.train.parallelize import sync_gradients as sync_gradients
 from . import training as training
+from . import utils as utils
 
 DistributedLayout = _Layout

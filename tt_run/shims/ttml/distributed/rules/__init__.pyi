@@ -2,6 +2,7 @@
 """`ttml.distributed.rules`."""
 
 from . import attention as attention
+from . import collectives as collectives
 from . import elementwise as elementwise
 from . import loss as loss
 from . import matmul as matmul
