@@ -222,5 +222,4 @@ def get_raw(op_name: str) -> Callable[..., Any]:
 
 def _tell(name: str, *facts: Any) -> None:
     if dispatch_trace.enabled:
-        *most, kwargs = facts
-        dispatch_trace.record(TraceEntry(name, *most, op_kwargs=dict(kwargs)))
+        dispatch_trace.record(TraceEntry(name, *facts))

@@ -39,4 +39,4 @@ def init_ops() -> None:
             raw = RAW[rule or name]
             if getattr(namespace, name) is raw:
                 setattr(namespace, name, register_op(rule or name, raw))
-    LinearLayer.product = staticmethod(register_op("linear", RAW["linear"]))  # type: ignore[assignment]
+    LinearLayer.product = staticmethod(register_op("linear", RAW["linear"]))

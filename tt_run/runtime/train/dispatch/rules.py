@@ -179,7 +179,8 @@ def cross_entropy_loss_rule(*layouts: Layout, runtime: Any = None, **_: Any) -> 
 
 
 def _axis_of(keywords: Any) -> int | None:
-    return keywords.get("cluster_axis", keywords.get("mesh_axis"))  # type: ignore[no-any-return]
+    found: int | None = keywords.get("cluster_axis", keywords.get("mesh_axis"))
+    return found
 
 
 def _along(layout: Layout, keywords: Any, placement: Shard | Replicate) -> ShardingPlan:
