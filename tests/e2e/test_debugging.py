@@ -77,6 +77,15 @@ def test_one_rank_has_the_terminal_and_every_deadline_waits(pause: int, tmp_path
     assert "TTG0" not in shown and "ZeroDivisionError" in shown
 
 
+def test_a_rank_left_in_the_debugger_is_told_at_the_programs_line(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    talked = talk(("tt-run", "--debug-rank", "1", *SPLIT, "python", program), ("q",), cwd=tmp_path)
+    line = PROGRAM.splitlines().index("    breakpoint()") + 1 + (not AT_THE_CALL)
+    said = f"rank 1: ended at {program}:{line} with exit code 1: tt-run: rank 1 was left in the debugger"
+    assert talked.code == 1 and said in talked.shown, talked.shown
+
+
 def test_without_a_terminal_the_rank_says_what_to_type(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text("import sys\nbreakpoint()\n")

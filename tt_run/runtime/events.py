@@ -24,6 +24,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -336,6 +337,14 @@ def call_site() -> str:
     """`file:line` of the user's code that led here, or `?` when the stack is ours alone."""
     frame = user_frame(2)
     return "?" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def site_of_main_thread() -> str:
+    """`file:line` of the user's code that the main thread is in, as any thread may ask; empty where there is none."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    while frame is not None and is_library(frame.f_code.co_filename):
+        frame = frame.f_back
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 def users_part(trace: TracebackType | None) -> TracebackType | None:

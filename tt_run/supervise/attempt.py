@@ -21,6 +21,7 @@ from tt_run.supervise.case import Verdict, named
 from tt_run.supervise.clocks import failures_on_one_clock, offsets, on_one_clock
 from tt_run.supervise.culprit import ENDED_BY_MPIRUN, PEER_CODES
 from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.injected import of_what_was_dropped
 from tt_run.supervise.lost_hosts import (
     LEFTOVER_FOUND,
     LostHost,
@@ -104,6 +105,7 @@ def conclude(
         verdict = split_verdict(RemoteAgent.chosen(environ, plan.mpi_args), board.all()) or verdict
     verdict = _with_shutdown(verdict, folder)
     verdict = _without_a_start_of_mpi(verdict, board, said)
+    verdict = of_what_was_dropped(verdict, observation, board)
     elsewhere = Swept()
     if not verdict.succeeded:
         # A wrapper whose rank ended by itself has seen to the rest; one that mpirun was told to end has been killed in the midst of it.

@@ -10,8 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from mgd.lean import replace
 from tt_run import contract
 from tt_run.faults import HITTING, LINKS, read_fault
+from tt_run.supervise.case import Verdict
+from tt_run.supervise.stacks import rank_list
+from tt_run.supervise.status import StatusBoard
+from tt_run.supervise.watch import EndedBy, Observation
 
 _FILES = contract.INJECTED_FILE.replace("{rank:04d}", "*")
 
@@ -48,6 +53,27 @@ def _fault(line: str) -> dict[str, Any] | None:
         return told if is_sound and isinstance(when, (int, float)) else None
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
+
+
+def of_what_was_dropped(verdict: Verdict, observation: Observation, board: StatusBoard) -> Verdict:
+    """The verdict on a run that hung or ran out of time, where ranks wait for what a fault on purpose has dropped: the ranks that the fault
+    was for are the ones it names, and the call and line that wait."""
+    folder = board.folder.path
+    if observation.ended_by not in (EndedBy.HANG, EndedBy.TIMEOUT) or verdict.culprit is not None:
+        return verdict
+    waiting = [fault for fault in injected(folder) if fault["action"] == "drop" and fault["op"]]
+    if not waiting:
+        return verdict
+    first = waiting[0]
+    ranks = sorted({fault["rank"] for fault in waiting if fault["fault"] == first["fault"]})
+    meant = [rank for rank in ranks if rank in (read_fault(first["fault"]).ranks or ())] or ranks
+    wait = f"{rank_list(ranks)} wait{'s' if len(ranks) == 1 else ''} in {first['op']} at {first['site']}"
+    sentence = (
+        f"{verdict.sentence.partition(': ')[0]}: {wait} for what --inject {first['fault']} drops on purpose"
+    )
+    culprit = next((status for status in board.all() if status.rank == meant[0]), None)
+    others = [tuple(s for s in part if s is not culprit) for part in (verdict.victims, verdict.lost)]
+    return replace(verdict, sentence=sentence, culprit=culprit, victims=others[0], lost=others[1])
 
 
 def injected_lines(folder: Path, culprit: int | None, failed: bool | None = True) -> list[str]:
@@ -125,7 +151,7 @@ def _sentence(fault: dict[str, Any]) -> str:
         return f"{what} after {fault['after']:.3g} s" if fault["after"] else f"{what} from its start"
     calls = f"after {fault['call']} call{'s' * (fault['call'] != 1)}"
     if not fault["op"]:
-        return f"{what} {calls}"
+        return f"{what} {calls}" + (f", at {fault['site']}" if fault["site"] else "")
     if fault.get("is_call"):
         return f"{what} before call {fault['call']}, {fault['op']} at {fault['site']}"
     return f"{what} in {fault['op']} at {fault['site']}, {calls}"

@@ -119,6 +119,8 @@ def _culprit_lines(
     lines = []
     if record is not None and not (record.get("guard") and is_shown(int(record.get("rank", culprit.rank)))):
         lines += _exception_lines(record, culprit.rank, words_stand_above)
+    elif record is not None:
+        lines += _place_lines(record, culprit.rank)
     is_told = is_shown(culprit.rank) or (record is not None and record.get("guard"))
     if not is_told:  # what the guard says is complete, the log only repeats it
         tail = last_lines(folder.err(culprit.rank), LAST_LINES) or last_lines(
@@ -153,6 +155,12 @@ def _exception_lines(record: Mapping[str, Any], culprit: int, words_stand_above:
     if record.get("last_collective"):
         lines.append(f"    last collective: {record['last_collective']}")
     return lines
+
+
+def _place_lines(record: Mapping[str, Any], culprit: int) -> list[str]:
+    """Where the culprit was, of what a guard's words above say of every rank."""
+    said = str(record.get("message", "")).splitlines()[1:]
+    return [line[:LONGEST] for line in said if line.startswith(f"  rank {culprit}: ")][:1]
 
 
 PACKAGES = frozenset(

@@ -223,7 +223,8 @@ def _accused(case: Case) -> Verdict | None:
         sentence = f"{rank_list(accused)} are at fault together: {what}"
         victims = tuple(status for status in victims if status.rank not in accused)
         followers = tuple(status for status in followers if status.rank not in accused)
-    return Verdict(exit_code & 0xFF, sentence, culprit, followers, (*victims, *case.unrecorded))
+    others = tuple(status for status in case.unrecorded if status.rank not in accused)
+    return Verdict(exit_code & 0xFF, sentence, culprit, followers, (*victims, *others))
 
 
 def _quitter(case: Case) -> Verdict | None:

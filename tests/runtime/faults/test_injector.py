@@ -178,3 +178,12 @@ def test_a_link_that_is_cut_fails_what_crosses_it_and_nothing_else(mesh: MeshDev
         "degrade",
         "delay",
     ]
+
+
+def test_a_fault_at_a_time_notes_where_the_program_is(tmp_path: Path) -> None:
+    record = tmp_path / "rank-0000.injected"
+    fault = read_fault("kill=rank:0,after=0s")
+    injector = Tame(0, [fault], record)
+    with pytest.raises(Ended, match="kill"):
+        injector._at_time(0, fault)
+    assert json.loads(record.read_text())["site"].startswith(f"{__file__}:")

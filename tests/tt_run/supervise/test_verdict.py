@@ -146,6 +146,11 @@ class TestAccused:
         assert found.sentence == "ranks 0-1 are at fault together: error[TTG001]: no"
         assert [status.rank for status in (*found.followers, *found.victims)] == [2]
 
+    def test_whoever_is_at_fault_did_not_end_because_of_it(self) -> None:
+        statuses = [rank(0, code=1), rank(1, end=None), rank(2, end=None), rank(3, end=None)]
+        found = verdict_of(*statuses, failures={n: self.raised(1, 2) for n in (0, 1)})
+        assert [status.rank for status in (*found.followers, *found.victims)] == [0, 3]
+
     def test_it_may_have_ended_with_0(self) -> None:
         found = verdict_of(rank(0, code=1), rank(1, end=5.0, code=0), failures={0: self.raised(1)})
         assert found.culprit is not None and found.culprit.rank == 1

@@ -67,7 +67,7 @@ class Injector:
 
     def _at_time(self, number: int, fault: Fault) -> None:
         self.spent.add(number)
-        self.note(fault, "", "", guard.calls_made())
+        self.note(fault, "", events.site_of_main_thread(), guard.calls_made())
         if fault.action == "raise":
             raise_in_main_thread(f"{fault.message} (--inject {fault.text})")
         elif fault.action == "full":

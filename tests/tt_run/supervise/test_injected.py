@@ -1,0 +1,64 @@
+"""What the report says of faults on purpose: what was dropped, and where a fault met a rank that made no call."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tt_run.supervise.test_verdict import ENDED, rank
+from tt_run.contract import Exit
+from tt_run.supervise.case import Verdict
+from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.injected import injected_lines, of_what_was_dropped
+from tt_run.supervise.status import StatusBoard
+from tt_run.supervise.watch import EndedBy, Observation
+
+HUNG = Verdict(Exit.HANG, "hang: no rank has made progress for 3 s: rank 0 waits for ranks 1-2")
+
+
+def note(folder: Path, number: int, fault: str, op: str = "all_gather", site: str = "train.py:6") -> None:
+    """What a rank writes of a fault before its fourth call."""
+    action = fault.partition("=")[0]
+    facts: dict[str, Any] = {"rank": number, "fault": fault, "action": action, "call": 4, "is_call": bool(op)}
+    path = folder / f"rank-{number:04d}.injected"
+    path.write_text(json.dumps({**facts, "op": op, "site": site}) + "\n")
+
+
+def board(folder: Path) -> StatusBoard:
+    """Three ranks that have not ended."""
+    return StatusBoard(RunFolder(folder), 3, {number: rank(number, end=None) for number in range(3)})
+
+
+def hung(by: EndedBy = EndedBy.HANG) -> Observation:
+    return Observation(by, ENDED.launcher_code, 0.0, 100.0, 99.0)
+
+
+@pytest.mark.parametrize(
+    ("fault", "culprit"), [("drop=rank:2,call=4", 2), ("drop=link:1-2,call=4", 1), ("drop=link:*", 1)]
+)
+def test_a_hang_over_what_was_dropped_says_so(tmp_path: Path, fault: str, culprit: int) -> None:
+    for number in (1, 2):
+        note(tmp_path, number, fault)
+    found = of_what_was_dropped(HUNG, hung(), board(tmp_path))
+    assert (
+        found.sentence
+        == f"hang: ranks 1-2 wait in all_gather at train.py:6 for what --inject {fault} drops on purpose"
+    )
+    assert found.culprit is not None and found.culprit.rank == culprit
+    assert found.exit_code == Exit.HANG
+
+
+def test_other_hangs_keep_their_sentence(tmp_path: Path) -> None:
+    assert of_what_was_dropped(HUNG, hung(), board(tmp_path)) is HUNG
+    note(tmp_path, 1, "delay=rank:1")
+    assert of_what_was_dropped(HUNG, hung(), board(tmp_path)) is HUNG
+    note(tmp_path, 1, "drop=rank:1,call=4")
+    assert of_what_was_dropped(HUNG, hung(EndedBy.ITSELF), board(tmp_path)) is HUNG
+
+
+def test_a_fault_at_a_time_names_the_line(tmp_path: Path) -> None:
+    note(tmp_path, 1, "kill=rank:1,after=1s", op="")
+    assert injected_lines(tmp_path, 1)[0] == "  injected: kill of rank 1 after 4 calls, at train.py:6"
