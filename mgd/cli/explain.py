@@ -7,10 +7,11 @@ import sys
 import click
 
 from mgd.cli.output import page_width, say, wants_colour
+from mgd.cli.words import NameWord, rule_codes
 
 
 @click.command()
-@click.argument("code", required=False)
+@click.argument("code", type=NameWord(rule_codes), metavar="[CODE]", required=False)
 def command(code: str | None) -> None:
     """Explain a rule by CODE (MGD012, or 12) or by name; without one, list all rules."""
     from mgd.catalogue import nearest

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from mgd.authoring.blueprint import Dims
 from mgd.authoring.draft import ARCHES, FIGURES, WRAPS, Wishes, drafted, parse_shape
 from mgd.cli.output import say, wants_colour
+from mgd.cli.words import NameWord, system_names
 from mgd.descriptor import Descriptor
 from mgd.diagnostics import render
 from mgd.systems import UnknownSystem, find, text_of
@@ -50,7 +51,12 @@ _COUNT = Count(2**31 - 1)
 
 
 @click.command(context_settings={"show_default": True})
-@click.option("--system", metavar="NAME", help="A shipped system, with --hosts and --meshes alone.")
+@click.option(
+    "--system",
+    type=NameWord(system_names),
+    metavar="NAME",
+    help="A shipped system, with --hosts and --meshes alone.",
+)
 @click.option(
     "--arch",
     type=click.Choice(list(ARCHES), case_sensitive=False),

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import click
 
 from mgd.cli.output import say
+from mgd.cli.words import NameWord
 from mgd.resources import configs_root
 
 _END = ".schema.json"
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", type=NameWord(lambda: _known()), metavar="[NAME]", required=False)
 def command(name: str | None) -> None:
     """Print the JSON schema NAME of a YAML file; without one, list them with their paths."""
-    folder = configs_root() / "schemas"
-    known = {path.name.removesuffix(_END): path for path in sorted(folder.glob(f"*{_END}"))}
+    known = _known()
     if name is None:
         for each, path in known.items():
             say(f"{each:<28} {json.loads(path.read_text(encoding='utf-8'))['title']}\n{'':<28} {path}")
@@ -25,3 +26,8 @@ def command(name: str | None) -> None:
     if name not in known:
         raise click.UsageError(f"there is no schema '{name}': {', '.join(known)}")
     say(known[name].read_text(encoding="utf-8"), end="")
+
+
+def _known() -> dict[str, Path]:
+    folder = configs_root() / "schemas"
+    return {path.name.removesuffix(_END): path for path in sorted(folder.glob(f"*{_END}"))}

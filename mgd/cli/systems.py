@@ -9,12 +9,13 @@ from typing import Any
 import click
 
 from mgd.cli.output import page_width, say, table, wants_colour
+from mgd.cli.words import NameWord, system_names
 from mgd.drawing.canvas import paint
 from mgd.systems import System, UnknownSystem, find, systems
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", type=NameWord(system_names), metavar="[NAME]", required=False)
 @click.option("--json", "as_json", is_flag=True, help="One JSON list instead of a table.")
 @click.option("--path", "only_path", is_flag=True, help="Only the file of NAME.")
 def command(name: str | None, as_json: bool, only_path: bool) -> None:

@@ -7,7 +7,39 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from click.shell_completion import CompletionItem
+
+
+class NameWord(click.ParamType):  # type: ignore[type-arg] # generic for type checkers only, from click 8.3
+    """One of some names, which shells complete; what is none of them is for the verb to refuse."""
+
+    name = "name"
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names = names
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(name) for name in self._names() if name.startswith(incomplete)]
+
+
+def system_names() -> list[str]:
+    """The names of the systems that come with tt-run."""
+    from mgd.systems import systems
+
+    return [system.name for system in systems()]
+
+
+def rule_codes() -> list[str]:
+    """The codes that `mgd explain` takes."""
+    from mgd.rules import all_rules
+
+    return list(all_rules())
 
 
 class DescriptorWord(click.ParamType):  # type: ignore[type-arg] # generic for type checkers only, from click 8.3
@@ -20,7 +52,5 @@ class DescriptorWord(click.ParamType):  # type: ignore[type-arg] # generic for t
     ) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        from mgd.systems import systems
-
-        names = [CompletionItem(system.name) for system in systems() if system.name.startswith(incomplete)]
+        names = [CompletionItem(name) for name in system_names() if name.startswith(incomplete)]
         return [*names, CompletionItem(incomplete, type="file")]

@@ -65,13 +65,17 @@ def _positional(command: str) -> Sequence[str]:
         return _codes()
     if command == "completion":
         return SHELLS
+    if command == "examples":
+        from tt_run.cli.commands.examples import example_names
+
+        return example_names()
     return (RUN_NAMES,) if command in RUNS else ()
 
 
 def _codes() -> list[str]:
-    from tt_run.rules import GUARD, LAUNCH
+    from tt_run.rules import FAMILIES
 
-    return [*LAUNCH.rules(), *GUARD.rules()]
+    return [code for family in FAMILIES for code in family.rules()]
 
 
 # --- bash ----------------------------------------------------------------------------------------------------------

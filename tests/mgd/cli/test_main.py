@@ -102,6 +102,10 @@ def test_completion_knows_verbs_and_systems() -> None:
 
     assert "check" in complete("mgd", "ch")
     assert "t3000" in complete("mgd", "show", "t3")
+    assert "t3000" in complete("mgd", "systems", "t3")
+    assert "t3000" in complete("mgd", "new", "--system", "t3")
+    assert "MGD012" in complete("mgd", "explain", "MGD01")
+    assert "rank-bindings" in complete("mgd", "schema", "rank")
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def command(words: Sequence[str]) -> int:
         print(command_help(Examples))
         return Exit.OK
     root = examples_root()
-    known = {path.stem: path for path in sorted(root.iterdir()) if _is_example(path)}
+    known = _known(root)
     if not given.rest and not given.all:
         width = max(map(len, known))
         for name, path in known.items():
@@ -61,6 +61,18 @@ def examples_root() -> Path:
             "TTR037", f"there are no examples beside {package}", help="reinstall tt-run from its wheel"
         )
     )
+
+
+def example_names() -> list[str]:
+    """What `tt-run examples` takes, for a shell to offer; none where the examples were left out."""
+    try:
+        return list(_known(examples_root()))
+    except UsageError:
+        return []
+
+
+def _known(root: Path) -> dict[str, Path]:
+    return {path.stem: path for path in sorted(root.iterdir()) if _is_example(path)}
 
 
 def copy(paths: Sequence[Path], root: Path, folder: Path) -> Iterator[str]:
