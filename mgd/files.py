@@ -45,10 +45,26 @@ def _chunks(stream: BinaryIO) -> Iterator[bytes]:
         yield chunk
 
 
+def encoding_help(data: bytes, file: str) -> str:
+    """What to type for bytes that are no UTF-8: the call of iconv, where they look like text of another encoding."""
+    import shlex
+
+    stem, ending = os.path.splitext(file)  # noqa: PTH122 - pathlib is not loaded yet
+    new = shlex.quote(f"{stem}-utf8{ending}")
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return f"iconv -f utf-16 -t utf-8 {shlex.quote(file)} > {new}, or save it as UTF-8 in the editor"
+    if b"\0" in data:
+        return "name a text file: this one holds bytes that no text has"
+    return f"iconv -f latin1 -t utf-8 {shlex.quote(file)} > {new}, or save it as UTF-8 in the editor"
+
+
 def as_source(text: str | bytes, file: str) -> tuple[Source, list[Diagnostic]]:
     """The text to parse, and what is odd about its bytes. Raises ParseError for bytes that no text has."""
     warnings: list[Diagnostic] = []
+    nul_help = "save it as plain text"
     if isinstance(text, bytes):
+        if text.startswith((b"\xff\xfe", b"\xfe\xff")):
+            nul_help = encoding_help(text, file)
         try:
             decoded = text.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -63,9 +79,12 @@ def as_source(text: str | bytes, file: str) -> tuple[Source, list[Diagnostic]]:
         decoded = text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
     source = Source(decoded, file)
     if decoded.startswith("\ufeff"):
-        raise _not_text(source, 0, "the file begins with a byte order mark", "save it as UTF-8 without BOM")
+        import shlex
+
+        bare = "save it as UTF-8 without BOM: sed -i '1s/^\\xEF\\xBB\\xBF//' " + shlex.quote(file)
+        raise _not_text(source, 0, "the file begins with a byte order mark", bare)
     if (nul := decoded.find("\0")) >= 0:
-        raise _not_text(source, nul, "the file holds a NUL byte", "save it as plain text")
+        raise _not_text(source, nul, "the file holds a NUL byte", nul_help)
     return source, warnings
 
 
@@ -96,3 +115,16 @@ def _similar(name: str) -> str:
     except (OSError, ValueError):
         near = ""
     return f"did you mean {path.parent / near}?" if near else "check the path"
+
+
+def write_file(name: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a file anew; what a full disk leaves of it goes. Raises OSError that names the file."""
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        with open(name, "wb") as stream:
+            stream.write(data)
+    except OSError as error:
+        if error.filename is None:
+            error.filename = os.fspath(name)
+            os.unlink(name)  # noqa: PTH108 - pathlib is not loaded yet
+        raise

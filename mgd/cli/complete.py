@@ -6,6 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from mgd.cli.output import say
+from mgd.cli.usage import Misused
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -24,5 +25,5 @@ def command(shell: str) -> None:
 
     found = get_completion_class(shell)
     if found is None:
-        raise click.UsageError(f"click cannot complete for {shell}")
+        raise Misused(f"click cannot complete for {shell}", "mgd completion bash")
     say(found(cli, {}, "mgd", "_MGD_COMPLETE").source())

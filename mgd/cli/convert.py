@@ -9,7 +9,9 @@ import click
 from mgd.cli.inputs import STDIN, load_input, read_input
 from mgd.cli.output import say
 from mgd.cli.rewrite import is_yaml
+from mgd.cli.usage import Misused
 from mgd.cli.words import DescriptorWord
+from mgd.files import write_file
 
 
 @click.command()
@@ -26,12 +28,12 @@ def command(file: str, target: str | None, output: str | None, force: bool) -> N
     reads YAML and --to 1.0 reads text format.
     """
     if file == STDIN and target is None:
-        raise click.UsageError("say --to 1.0 or --to 2.0 for standard input")
+        raise Misused("standard input does not say what to convert to", "add --to 1.0 or --to 2.0")
     from_yaml = is_yaml(file) if file != STDIN else target == "2.0"
     if target == ("1.0" if from_yaml else "2.0"):
-        raise click.UsageError(f"{file} is MGD {target} already")
+        raise Misused(f"{file} is MGD {target} already", "leave --to out")
     if output is not None and Path(output).exists() and not force:
-        raise click.UsageError(f"{output} exists; --force replaces it")
+        raise Misused(f"{output} exists", "--force replaces it")
     if from_yaml:
         from mgd.v1.textproto import to_textproto
 
@@ -44,5 +46,5 @@ def command(file: str, target: str | None, output: str | None, force: bool) -> N
     if output is None:
         say(text, end="")
     else:
-        Path(output).write_text(text, encoding="utf-8")
+        write_file(output, text)
         say(f"{output}: written", err=True)

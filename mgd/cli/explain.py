@@ -7,6 +7,7 @@ import sys
 import click
 
 from mgd.cli.output import page_width, say, wants_colour
+from mgd.cli.usage import Misused
 from mgd.cli.words import NameWord, rule_codes
 
 
@@ -26,5 +27,5 @@ def command(code: str | None) -> None:
     if rule is None:
         near = nearest(code, [FAMILY])
         hint = f"did you mean {' or '.join(near)}?" if near else "`mgd explain` lists them all"
-        raise click.UsageError(f"there is no rule '{code}': {hint}")
+        raise Misused(f"there is no rule '{code}'", hint)
     say(page(rule, colour=wants_colour(sys.stdout), width=page_width(sys.stdout, 0)))

@@ -35,10 +35,11 @@ class Verbs(click.Group):
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             from difflib import get_close_matches
 
+            from mgd.cli.usage import Misused
+
             near = get_close_matches(args[0], VERBS, n=1)
-            ctx.fail(
-                f"there is no command '{args[0]}'" + (f": did you mean `mgd {near[0]}`?" if near else "")
-            )
+            help = f"did you mean `mgd {near[0]}`?" if near else "mgd --help lists what there is"
+            raise Misused(f"there is no command '{args[0]}'", help)
         return super().resolve_command(ctx, args)
 
 
@@ -70,9 +71,13 @@ def run(words: Sequence[str]) -> int:
     """Run one command line; returns its exit code, 2 for wrong usage. What the verbs raise of their own goes on."""
     try:
         code = cli.main(args=list(words), prog_name="mgd", standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()  # the help
         return 2
+    except click.ClickException as error:
+        from mgd.cli.usage import tell
+
+        return tell(error)
     except click.Abort:
         return 130
     return code if isinstance(code, int) else 0

@@ -19,7 +19,11 @@ STDIN_NAME = "<stdin>"
 
 
 class WrongUsage(Exception):
-    """Words of the command line that cannot be meant; the text says what to write. Exit code 2."""
+    """Words of the command line that cannot be meant, with `help`, what to type instead. Exit code 2."""
+
+    def __init__(self, message: str, help: str = "") -> None:
+        super().__init__(message)
+        self.help = help
 
 
 def expand_words(words: Iterable[str], *, systems: bool = True) -> Iterator[str]:
@@ -36,7 +40,10 @@ def expand_words(words: Iterable[str], *, systems: bool = True) -> Iterator[str]
         elif _is_dir(path):
             found = sorted(str(each) for each in _below(path))
             if not found:
-                raise WrongUsage(f"there is no descriptor (*.textproto) in the folder {word}")
+                raise WrongUsage(
+                    f"there is no descriptor (*.textproto) in the folder {word}",
+                    "name a descriptor; mgd new --shape 2x4 writes one",
+                )
             yield from found
         else:
             yield (_system_file(word) if systems else None) or word

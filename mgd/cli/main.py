@@ -6,6 +6,7 @@ Exit codes: 0 all is well, 1 a descriptor is rejected, differs or would change, 
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -65,7 +66,8 @@ def _drop_output() -> None:
 
 def _environment(error: OSError) -> int:
     where = f" {error.filename}" if error.filename else ""
-    sys.stderr.write(f"error: cannot use{where}: {(error.strerror or str(error)).lower()}\n")
+    help = "make room, or name another file" if error.errno == errno.ENOSPC else "name another file or folder"
+    sys.stderr.write(f"error: cannot use{where}: {(error.strerror or str(error)).lower()}\n  help: {help}\n")
     return 2
 
 
@@ -75,8 +77,9 @@ def _reported(error: Exception) -> int:
     from mgd.errors import MgdError, UnreadableError
 
     if isinstance(error, WrongUsage):
-        sys.stderr.write(f"Error: {error}\n")
-        return 2
+        from mgd.cli.usage import tell
+
+        return tell(error)
     if not isinstance(error, MgdError):
         raise error
     from mgd.cli.output import wants_colour

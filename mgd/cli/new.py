@@ -13,9 +13,11 @@ from click.core import ParameterSource
 from mgd.authoring.blueprint import Dims
 from mgd.authoring.draft import ARCHES, FIGURES, WRAPS, Wishes, drafted, parse_shape
 from mgd.cli.output import say, wants_colour
+from mgd.cli.usage import Misused
 from mgd.cli.words import NameWord, system_names
 from mgd.descriptor import Descriptor
 from mgd.diagnostics import render
+from mgd.files import write_file
 from mgd.systems import UnknownSystem, find, text_of
 
 
@@ -125,10 +127,12 @@ def command(
     from mgd.reading import loads
 
     if bindings is not None and output is None:
-        raise click.UsageError("--bindings names the descriptor's file: say -o FILE as well")
+        raise Misused(
+            "--bindings names the descriptor's file, which -o says", f"add -o FILE to --bindings {bindings}"
+        )
     for target in (output, bindings):
         if target is not None and Path(target).exists() and not force:
-            raise click.UsageError(f"{target} exists; --force replaces it")
+            raise Misused(f"{target} exists", "--force replaces it")
     text = _drafted(words) if system is None else _derived(ctx, system)
     descriptor = loads(text, file=output or "new.textproto")
     findings = check(descriptor)
@@ -139,7 +143,7 @@ def command(
     if output is None:
         say(text, end="")
         return 0
-    Path(output).write_text(text, encoding="utf-8")
+    write_file(output, text)
     say(f"{output}: written; mgd show {output} draws it", err=True)
     if bindings is not None:
         _bind(descriptor, output, bindings)
@@ -151,13 +155,15 @@ def _bind(descriptor: Descriptor, output: str, bindings: str) -> None:
     from mgd.instances import expand_checked
 
     seen_from_there = os.path.relpath(Path(output).resolve(), Path(bindings).resolve().parent)
-    Path(bindings).write_text(bindings_text(expand_checked(descriptor), seen_from_there), encoding="utf-8")
+    write_file(bindings, bindings_text(expand_checked(descriptor), seen_from_there))
     say(f"{bindings}: written; tt-run --rank-binding {bindings} PROGRAM runs it", err=True)
 
 
 def _drafted(words: dict[str, Any]) -> str:
     if not words["shapes"]:
-        raise click.UsageError("say --shape (such as 2x4), or --system")
+        raise Misused(
+            "mgd new: neither --shape nor --system", "mgd new --shape 2x4, or mgd new --system t3000"
+        )
     return drafted(Wishes(**words)).text()
 
 
@@ -166,11 +172,12 @@ def _derived(ctx: click.Context, name: str) -> str:
     given = {key for key in ctx.params if ctx.get_parameter_source(key) is not ParameterSource.DEFAULT}
     if odd := sorted(given - {"system", "hosts", "meshes", "output", "bindings", "force"}):
         options = ", ".join(f"--{key.rstrip('s').replace('_', '-')}" for key in odd)
-        raise click.UsageError(f"--system brings its own shape and links: leave out {options}")
+        raise Misused("--system brings its own shape and links", f"leave out {options}")
     hosts = ctx.params["hosts"]
     if len(hosts) > 1:
-        raise click.UsageError("--system takes one --hosts, for all meshes")
+        raise Misused("--system takes one --hosts, for all meshes", "write --hosts 1x2 once")
     try:
         return text_of(find(name), hosts=hosts[0] if "hosts" in given else None, meshes=ctx.params["meshes"])
     except UnknownSystem as error:
-        raise click.UsageError(str(error)) from None
+        message, _, help = str(error).partition(": ")
+        raise Misused(message, help) from None

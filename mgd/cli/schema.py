@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from mgd.cli.output import say
+from mgd.cli.usage import Misused
 from mgd.cli.words import NameWord
 from mgd.resources import configs_root
 
@@ -24,7 +25,7 @@ def command(name: str | None) -> None:
             say(f"{each:<28} {json.loads(path.read_text(encoding='utf-8'))['title']}\n{'':<28} {path}")
         return
     if name not in known:
-        raise click.UsageError(f"there is no schema '{name}': {', '.join(known)}")
+        raise Misused(f"there is no schema '{name}'", f"there are {', '.join(known)}")
     say(known[name].read_text(encoding="utf-8"), end="")
 
 

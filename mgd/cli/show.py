@@ -9,8 +9,10 @@ import click
 
 from mgd.cli.inputs import STDIN, load_input
 from mgd.cli.output import page_width, say, wants_colour
+from mgd.cli.usage import Misused
 from mgd.cli.words import DescriptorWord
 from mgd.drawing.text import WIDTH, draw
+from mgd.files import write_file
 
 _DESCRIPTORS = (".textproto", ".yaml", ".yml", ".json", ".pbtxt")
 
@@ -31,9 +33,9 @@ class _Show(click.Command):
             plain = [word for word in words if not word.startswith("-")]
             file = plain[0] if plain else "t3000"
             picture = f"{Path(file).stem}.{option.removeprefix('--')}"
-            raise click.UsageError(
-                f"{said.rstrip('.')}: write the picture's file and then the descriptor, mgd show {option} {picture} {file}",
-                ctx,
+            raise Misused(
+                f"mgd show: {said[:1].lower()}{said[1:].rstrip('.')}",
+                f"write the picture's file and then the descriptor, mgd show {option} {picture} {file}",
             ) from None
 
 
@@ -72,10 +74,11 @@ def command(file: str, svg: str | None, html: str | None, width: int | None, eve
 
 def _write(target: str, text: str) -> None:
     if target.endswith(_DESCRIPTORS) and Path(target).exists():
-        raise click.UsageError(
-            f"{target} is a descriptor, which the picture would replace: name another file for the picture"
+        raise Misused(
+            f"{target} is a descriptor, which the picture would replace",
+            f"name another file for the picture, such as {Path(target).stem}.svg",
         )
     if target == "-":
         say(text, end="")
     else:
-        Path(target).write_text(text, encoding="utf-8")
+        write_file(target, text)

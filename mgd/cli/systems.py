@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from mgd.cli.output import page_width, say, table, wants_colour
+from mgd.cli.usage import Misused
 from mgd.cli.words import NameWord, system_names
 from mgd.drawing.canvas import paint
 from mgd.systems import System, UnknownSystem, find, systems
@@ -24,11 +25,12 @@ def command(name: str | None, as_json: bool, only_path: bool) -> None:
     Every name and alias works wherever a FILE is wanted, and for `tt-run --system`.
     """
     if only_path and name is None:
-        raise click.UsageError("--path needs the NAME of a system")
+        raise Misused("--path needs the NAME of a system", "write mgd systems t3000 --path")
     try:
         chosen = [find(name)] if name else list(systems())
     except UnknownSystem as error:
-        raise click.UsageError(str(error)) from None
+        message, _, help = str(error).partition(": ")
+        raise Misused(message, help) from None
     if only_path:
         say(str(chosen[0].path))
     elif as_json:

@@ -1,7 +1,7 @@
 """The rules of descriptors as data: what each one refuses, why that hurts, and how it is written right.
 
 Codes are permanent: MGD001 to MGD029 are the rules of the format in the order in which the reference checks them, MGD030 to MGD036 their
-parts, MGD050 on what only the runtime refuses, MGD060 on advice, MGD090 limits, MGD100 on the text itself, MGD200 on MGD 1.0 YAML.
+parts, MGD050 on what only the runtime refuses, MGD060 on advice, MGD090 limits, MGD100 on the text itself, MGD200 on MGD 1.0 YAML, MGD300 on the command line.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ __all__ = ["FAMILY", "Rule", "all_rules", "find_rule", "severity_of"]
 
 @cache
 def _load() -> tuple[Rule, ...]:
-    from mgd.rules import advice, files, first_format, graphs, meshes, runtime
+    from mgd.rules import advice, command_line, files, first_format, graphs, meshes, runtime
 
     return tuple(
-        rule for part in (meshes, graphs, runtime, advice, files, first_format) for rule in part.RULES
+        rule
+        for part in (meshes, graphs, runtime, advice, files, first_format, command_line)
+        for rule in part.RULES
     )
 
 
@@ -36,6 +38,7 @@ FAMILY = Family(
         ("MGD090", "Limits"),
         ("MGD100", "The text"),
         ("MGD200", "MGD 1.0 (YAML)"),
+        ("MGD300", "The command line of mgd"),
     ),
     _load,
 )

@@ -10,6 +10,7 @@ from mgd.text.source import Source
 
 UNEXPECTED = "MGD100"
 UNREADABLE = "MGD101"
+USAGE = "MGD300"
 NOT_TEXT = "MGD102"
 BAD_UTF8 = "MGD103"
 WRONG_TYPE = "MGD104"

@@ -64,7 +64,10 @@ def local_checks(machine: Machine) -> Iterable[Check]:
         return
     number = ".".join(map(str, launcher.version)) if launcher.version else "of unknown version"
     yield Check(
-        "mpirun", launcher.version is not None, f"Open MPI {number} at {launcher.path} ({launcher.source})"
+        "mpirun",
+        launcher.version is not None,
+        f"Open MPI {number} at {launcher.path} ({launcher.source})",
+        f"{launcher.path} --version does not answer as Open MPI does: MPIRUN=PATH names another mpirun",
     )
     for other in candidates(machine.environ):
         if other.path != launcher.path:

@@ -90,6 +90,12 @@ def refuse_misspelt_command(given: CommandLine, site: Site) -> None:
     rest = given.program[1:]
     is_spare = word in ("run", "exec", "start", "launch") and bool(rest)
     meant = nearest(word, COMMANDS)
+    if word in ("help", "version"):
+        raise UsageError(
+            Diagnostic(
+                "TTR020", f"tt-run has no command {word}, but an option", help=f"write tt-run --{word}"
+            )
+        )
     if meant is not None or is_spare:
         line = " ".join(("tt-run", *(() if is_spare else (str(meant),)), *rest))
         raise UsageError(

@@ -13,6 +13,7 @@ from pathlib import Path
 from mgd.diagnostics import Label, Position
 from mgd.documents import DocumentError, Mapping, Node, Scalar, Sequence, read
 from mgd.documents.nodes import is_merge, merge_sources
+from mgd.files import encoding_help
 from mgd.lean import dataclass, field
 from tt_run.inputs.findings import Findings, nearest
 from tt_run.inputs.site import Site
@@ -206,6 +207,10 @@ class Document:
         help = _WRITTEN.get(wanted, "")
         if isinstance(node, Scalar) and wanted == "text":
             help = f'quote it: "{node.text}"' if node.text else 'write a value, or "" for an empty one'
+        if node is None:
+            help = (
+                "write its keys, each as a line key: value; tt-run init DIR writes a project with such files"
+            )
         found = "an empty file" if node is None else kind(node)
         if isinstance(node, Scalar) and node.text:
             found += f": {node.text[:40]}"
@@ -258,7 +263,7 @@ def read_text(path: Path, site: Site, findings: Findings) -> str | None:
             "TTR102",
             "the file is not UTF-8 text",
             Label(Position(file, line, column), f"byte {error.start}: {error.reason}"),
-            help=f"iconv -f latin1 -t utf-8 {shlex.quote(file)}, or save it as UTF-8 in the editor",
+            help=encoding_help(error.object, file),
         )
     except OSError as error:
         findings.fatal(

@@ -107,7 +107,11 @@ class PathSearch:
         elif there is not None:
             end = os.path.realpath(there)
             text = (
-                "is no regular file" if os.path.lexists(end) else f"is a link to {end}, which does not exist"
+                "is a symbolic link that leads back to itself"
+                if os.path.islink(end)  # noqa: PTH114
+                else "is no regular file"
+                if os.path.lexists(end)
+                else f"is a link to {end}, which does not exist"
             )
             help = "name a regular file"
         elif named_at is None and (ready := _near_ready_file(path, what)) is not None:

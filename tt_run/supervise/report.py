@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mgd.diagnostics import Position
-from tt_run.contract import essence
+from tt_run.contract import Exit, essence
 from tt_run.inputs.github import workflow_command
 from tt_run.launch.wrapper import SCRIPT
 from tt_run.supervise.attempt import Attempt
@@ -56,7 +56,7 @@ def failure_report(
         lines += ["  where the ranks were:"]
         lines += [f"    {line}" for line in stack_lines(observation.stacks, board)[:8]]
     if verdict.culprit is None or verdict.culprit.rank not in attempt.failures:
-        lines += _launcher_advice(folder)
+        lines += _launcher_advice(folder, verdict)
     lines += _other_lines(verdict, alike)
     if observation.swept:
         lines.append(f"  {left_behind(observation.swept)}")
@@ -207,7 +207,7 @@ def _advice(exception: str, message: str) -> str | None:
     return "add --emulate to run without hardware, or install TT-NN in the Python that runs the program"
 
 
-def _launcher_advice(folder: RunFolder) -> list[str]:
+def _launcher_advice(folder: RunFolder, verdict: Verdict) -> list[str]:
     """What to do about what kept MPI from starting: a host out of reach, a full disk."""
     said = folder.launcher_said()
     if "failed to report back" in said:
@@ -226,6 +226,8 @@ def _launcher_advice(folder: RunFolder) -> list[str]:
         return [
             "  help: mpirun cannot write its temporary files: make room, or name another folder with TMPDIR=DIR"
         ]
+    if verdict.exit_code == Exit.NO_LAUNCHER:
+        return ["  help: tt-run --doctor tries two ranks and says what is wrong with this mpirun"]
     return []
 
 

@@ -36,6 +36,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "x.py").write_text("import argparse\nparser = argparse.ArgumentParser()\n")
     (tmp_path / "own.py").write_text("parser.add_argument('--timeout')\n")
     (tmp_path / "m.json.svg").mkdir()
+    (tmp_path / "wide.yaml").write_text("rank_bindings: []\n", encoding="utf-16")
+    (tmp_path / "bytes.yaml").write_bytes(b"\xa4\0\x96")
+    (tmp_path / "latin.yaml").write_bytes("# Gerät\n".encode("latin1"))
+    (tmp_path / "loop.yaml").symlink_to("loop.yaml")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -76,6 +80,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ),
         ("--rank-binding pins.yaml python x.py", "TTR028", "a rank pinning file", "--rank-pinning-file"),
         ("-m ranks.textproto --hosts a python x.py", "TTR101", "not found", "a name that mgd systems lists"),
+        ("--rank-binding loop.yaml true", "TTR101", "not found", "name a regular file"),
         ("--rank-binding ranks.textproto true", "TTR101", "not found", "did you mean ranks.yaml?"),
         ("-m mesh.yaml python x.py", "TTR101", "not found", "did you mean mesh.textproto?"),
         ("-m ranks.yaml python x.py", "TTR028", "holds rank bindings", "--rank-binding ranks.yaml"),
@@ -118,6 +123,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ),
         ("--emulate python", "TTR003", "python has no program", "tt-run … python script.py"),
         ("statsu", "TTR020", "no command statsu", "write tt-run status"),
+        ("help", "TTR020", "no command help, but an option", "write tt-run --help"),
+        ("version", "TTR020", "no command version, but an option", "write tt-run --version"),
+        (
+            "--rank-binding wide.yaml true",
+            "TTR102",
+            "not UTF-8",
+            "iconv -f utf-16 -t utf-8 wide.yaml > wide-utf8.yaml",
+        ),
+        ("--rank-binding bytes.yaml true", "TTR102", "not UTF-8", "name a text file"),
+        (
+            "--rank-binding latin.yaml true",
+            "TTR102",
+            "not UTF-8",
+            "iconv -f latin1 -t utf-8 latin.yaml > latin-utf8.yaml",
+        ),
         ("replya run --rank 3", "TTR020", "no command replya", "write tt-run replay run --rank 3"),
         (
             "--emulate --system n300 --ledger x.py/ledger.json python x.py",

@@ -193,6 +193,7 @@ def test_candidates_run_and_one_that_cannot_says_why(
         (["--systems", ",", "--", "x"], "names no system"),
         (["--systems", "n150,galaxi", "--", "x"], "no system is called 'galaxi': did you mean galaxy"),
         (["--systems", "n150,gone.textproto", "--", "x"], "there is no file gone.textproto"),
+        (["--", "gone.json"], "program not found: gone.json"),
     ],
 )
 def test_options_that_say_nothing(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

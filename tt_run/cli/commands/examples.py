@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
+from mgd.files import write_file
 from tt_run.cli.help import command_help, terminal_width
 from tt_run.cli.options import Arguments, option
 from tt_run.cli.parse import read
@@ -89,7 +90,7 @@ def copy(paths: Sequence[Path], root: Path, folder: Path) -> Iterator[str]:
         if path.is_dir():
             shutil.copytree(path, folder / path.name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
-            shutil.copy(path, folder / path.name)
+            write_file(folder / path.name, path.read_bytes())
         yield f"wrote {folder / path.name}"
     for path in paths:
         for line in _lines(path):

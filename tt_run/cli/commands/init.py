@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
+from mgd.files import write_file
 from mgd.resources import configs_root
 from tt_run.cli.help import command_help
 from tt_run.cli.options import Arguments, option
@@ -50,7 +51,7 @@ def command(words: Sequence[str]) -> int:
         )
     folder.mkdir(parents=True, exist_ok=True)
     for source in sources:
-        (folder / source.name).write_bytes(source.read_bytes())
+        write_file(folder / source.name, source.read_bytes())
     print(f"wrote {', '.join(source.name for source in sources)}\n\nnext:")
     if folder != Path():
         print(f"  cd {shlex.quote(str(folder))}")

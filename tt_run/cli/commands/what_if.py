@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from tt_run.cli.comparison.candidates import Candidate, alternatives, candidates
 from tt_run.cli.comparison.outcomes import Outcome, as_rows, flat, outcome, table
 from tt_run.cli.options import Arguments, option
 from tt_run.cli.outputs import refuse_lost_outputs
-from tt_run.cli.parse import read
+from tt_run.cli.parse import parse, read
 from tt_run.contract import Exit
 from tt_run.errors import UsageError
 
@@ -150,11 +151,28 @@ def _checked(given: WhatIf) -> list[tuple[str, list[str]]]:
         unnamed = re.fullmatch(r"(?:.*=)?\{([A-Za-z_]\w*)\}", word)
         if unnamed and unnamed[1] not in [name for name, _ in varied]:
             raise _usage(f"{word} gets no value", f"write --vary {unnamed[1]}=A,B")
+    _check_program(given.rest)
     return varied
 
 
 def _usage(wrong: str, help: str) -> UsageError:
     return UsageError(Diagnostic("TTR021", f"tt-run what-if: {wrong}", help=help))
+
+
+def _check_program(words: Sequence[str]) -> None:
+    """Raises TtRunError for a program that no candidate could start, before the first has tried."""
+    from tt_run.cli.slips import lost_script, refuse_lost_script
+    from tt_run.inputs.site import Site
+
+    site, name = Site.current(), words[0]
+    if "{" not in name and site.which(name) is None:
+        here = os.path.isfile(site.cwd / name)  # noqa: PTH113 - Path.is_file raises for a name that is too long
+        raise _usage(
+            f"{name} is a file, but no command on PATH" if here else f"program not found: {name}",
+            f"write -- python {name}" if here else "write tt-run what-if -- python train.py",
+        )
+    if not any("{" in word for word in words):
+        refuse_lost_script(lost_script(parse(["--emulate", "--", *words]), site), True)
 
 
 def _check_loss(text: str) -> None:

@@ -53,10 +53,14 @@ def blocks_of(cache: Tensor, depth: int, heads: int | None = None, size: int | N
     if np.prod(seen) != np.prod(held):
         raise fatal(
             f"geometry mismatch: num_kv_heads * block_size * head_dim must stay {np.prod(held)} as in the cache {cache.shape}, got "
-            f"{seen.heads} * {seen.size} * {seen.depth}"
+            f"{seen.heads} * {seen.size} * {seen.depth}",
+            hint=f"block_size={np.prod(held) // max(seen.heads * seen.depth, 1)} holds as much",
         )
     if any(n % TILE_SIZE for n in (held.size, held.depth, seen.size, seen.depth)):
-        raise fatal(f"blocks of {tuple(held[1:])} seen as {tuple(seen[1:])} need whole tiles of {TILE_SIZE}")
+        raise fatal(
+            f"blocks of {tuple(held[1:])} seen as {tuple(seen[1:])} need whole tiles of {TILE_SIZE}",
+            hint=f"block_size and head_dim are multiples of {TILE_SIZE}: ttnn.pad(tensor, …) fills them up",
+        )
     return seen
 
 
@@ -65,9 +69,13 @@ def check_ring(modulo: int | None, pages: Tensor | None, size: int) -> None:
     if modulo is None:
         return
     if pages is None:
-        raise fatal("cache_position_modulo is only supported in paged mode (when page_table is provided)")
+        raise fatal(
+            "cache_position_modulo is only supported in paged mode (when page_table is provided)",
+            hint="give page_table=…, or leave cache_position_modulo out",
+        )
     if modulo <= 0 or modulo % size or modulo > pages.shape[-1] * size:
         raise fatal(
             f"cache_position_modulo {modulo} must be a multiple of the block size {size} and at most "
-            f"{pages.shape[-1] * size}, the positions of the page table"
+            f"{pages.shape[-1] * size}, the positions of the page table",
+            hint=f"cache_position_modulo={pages.shape[-1] * size} is the whole page table",
         )

@@ -162,7 +162,10 @@ def paged_update_cache(
     named = {name: tensor for name, tensor in given.items() if tensor is not None}
     if page_table is None and (block_size or num_kv_heads):
         name = "block_size" if block_size else "num_kv_heads"
-        raise fatal(f"{name}_override is only supported in paged mode (when page_table is provided)")
+        raise fatal(
+            f"{name}_override is only supported in paged mode (when page_table is provided)",
+            hint=f"give page_table=…, or leave {name}_override out",
+        )
     blocks = blocks_of(cache_tensor, input_tensor.shape[-1], num_kv_heads, block_size)
     heads, length, depth = blocks
     check_ring(cache_position_modulo, page_table, length)
@@ -224,12 +227,16 @@ def _place(
     """Block (or user) of the cache and the row in it for a user's position."""
     if pages is None:
         if position >= length:
-            raise fatal(f"position {position} is outside of the cache's {length}")
+            raise fatal(
+                f"position {position} is outside of the cache's {length}",
+                hint=f"positions are 0 to {length - 1}",
+            )
         return (0 if shared else user), position
     table = pages.reshape(-1, pages.shape[-1])[user]
     if position // length >= len(table):
         raise fatal(
-            f"position {position} is outside of the {len(table)} blocks of {length} in the page table"
+            f"position {position} is outside of the {len(table)} blocks of {length} in the page table",
+            hint=f"positions are 0 to {len(table) * length - 1}; a page table with another column has {length} more",
         )
     return int(table[position // length]), position % length
 

@@ -184,7 +184,10 @@ def paged_scaled_dot_product_attention_decode(
             "paged attention: speculative positions are not emulated", hint="leave spec_multi_pos_tiles out"
         )
     if cache_position_modulo is not None and attn_mask is not None:
-        raise fatal("paged attention: cache_position_modulo goes with causal attention, not with a mask")
+        raise fatal(
+            "paged attention: cache_position_modulo goes with causal attention, not with a mask",
+            hint="leave attn_mask out and is_causal=True",
+        )
     settings = Decode(
         is_causal, scale, sliding_window_size, None, paged_cache_geometry, cache_position_modulo
     )

@@ -60,7 +60,10 @@ def multi_scale_deformable_attn(
         return (found * weights[:, None]).sum(-1).permute(0, 2, 1)
 
     if grid.shape[1] != attn.shape[1] * attn.shape[2]:
-        raise fatal(f"grid {grid.shape} must have a place for every weight of attn {attn.shape}")
+        raise fatal(
+            f"grid {grid.shape} must have a place for every weight of attn {attn.shape}",
+            hint=f"grid has [N, {attn.shape[1] * attn.shape[2]}, 1, 2]: queries times points",
+        )
     return _computed(mix, (value, grid, attn), memory_config, "multi_scale_deformable_attn")
 
 
@@ -112,17 +115,25 @@ def fused_msda_from_offsets(
     *_, levels, points = maps.weighted
     references = reference_points.shape[2]
     if reference_mode not in ("level", "pillar"):
-        raise fatal(f"reference_mode must be 'level' or 'pillar', got {reference_mode!r}")
+        raise fatal(
+            f"reference_mode must be 'level' or 'pillar', got {reference_mode!r}",
+            hint="reference_mode='level', or 'pillar'",
+        )
     if tuple(reference_points.shape) != (*maps.weighted[:2], references, 2):
         raise fatal(
-            f"reference_points {reference_points.shape} must be (batch, queries, references, 2) of {maps.weighted[:2]}"
+            f"reference_points {reference_points.shape} must be (batch, queries, references, 2) of {maps.weighted[:2]}",
+            hint=f"ttnn.reshape(reference_points, {[*maps.weighted[:2], references, 2]})",
         )
     if references != levels if reference_mode == "level" else points % references:
         raise fatal(
-            f"{references} reference points do not fit {levels} maps and {points} points in mode {reference_mode!r}"
+            f"{references} reference points do not fit {levels} maps and {points} points in mode {reference_mode!r}",
+            hint=f"'level' takes {levels} reference points, 'pillar' a number that divides {points}",
         )
     if max(side for size in maps.sizes for side in size) > _LONGEST:
-        raise fatal(f"a map of spatial_shapes {maps.sizes} has a side longer than {_LONGEST}")
+        raise fatal(
+            f"a map of spatial_shapes {maps.sizes} has a side longer than {_LONGEST}",
+            hint=f"cut the map into parts of at most {_LONGEST} x {_LONGEST}",
+        )
     steps = [[_pixel(w, align_corners), _pixel(h, align_corners)] for h, w in maps.sizes]
 
     def mix(values: Any, starts: Any, offsets: Any, weights: Any) -> Any:
@@ -190,5 +201,8 @@ def _maps(value: Tensor, attention_weights: Tensor, spatial_shapes: Sequence[Seq
     batch, queries, heads = tuple(attention_weights.shape)[:3]
     points = math.prod(tuple(attention_weights.shape)[3:]) // max(len(sizes), 1)
     if value.shape[1] != sum(h * w for h, w in sizes):
-        raise fatal(f"value {value.shape} must hold the maps of spatial_shapes {[list(s) for s in sizes]}")
+        raise fatal(
+            f"value {value.shape} must hold the maps of spatial_shapes {[list(s) for s in sizes]}",
+            hint=f"value.shape[1] is {sum(h * w for h, w in sizes)}, the sum of height * width of the maps",
+        )
     return _Maps(sizes, (batch, queries, heads, len(sizes), points))

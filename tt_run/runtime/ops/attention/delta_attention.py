@@ -42,14 +42,15 @@ def bounds(name: str, numbers: tuple[Array, ...], rows: int) -> int:
     start = int(numbers[0].reshape(-1)[0]) if numbers else 0
     if rows and start % rows:
         raise fatal(
-            f"{name} is emulated for chunks that begin at a multiple of their {rows} rows, not at {start}"
+            f"{name} is emulated for chunks that begin at a multiple of their {rows} rows, not at {start}",
+            hint=f"actual_start={start // rows * rows}, or {start // rows * rows + rows}",
         )
     return min(rows, int(numbers[1].reshape(-1)[0]) - start) if len(numbers) > 1 else rows
 
 
 def _given(start: Tensor | None, end: Tensor | None) -> tuple[Tensor, ...]:
     if end is not None and start is None:
-        raise fatal("actual_end needs actual_start")
+        raise fatal("actual_end needs actual_start", hint="give actual_start=… as well")
     return tuple(t for t in (start, end) if t is not None)
 
 
@@ -91,10 +92,14 @@ def prepare_chunk_recurrence(
         or beta.shape[-1] < offset + num_heads
     ):
         raise fatal(
-            f"q {q.shape}, k {k.shape}, v {v.shape}, g {g.shape} and beta {beta.shape} do not fit {num_heads} heads"
+            f"q {q.shape}, k {k.shape}, v {v.shape}, g {g.shape} and beta {beta.shape} do not fit {num_heads} heads",
+            hint=f"q, k, g [1, rows, {num_heads} * K], v [1, rows, {num_heads} * V], beta [1, rows, {num_heads}]; rows a multiple of {_CHUNK}",
         )
     if output_bf16_mask & ~sum(1 << bit for bit in _HALVES):
-        raise fatal(f"output_bf16_mask {output_bf16_mask:#x} names results that are float32")
+        raise fatal(
+            f"output_bf16_mask {output_bf16_mask:#x} names results that are float32",
+            hint=f"output_bf16_mask={output_bf16_mask & sum(1 << bit for bit in _HALVES):#x} keeps the others",
+        )
     if named:
         whole("prepare_chunk_recurrence", q, sequence_parallel_axis)
     kinds = [DataType.BFLOAT16 if output_bf16_mask >> i & 1 else DataType.FLOAT32 for i in range(7)]
@@ -179,7 +184,8 @@ def recurrent_chunk_scan(
         or any(tuple(t.shape)[:2] != (groups, chunks) for t in terms[:7])
     ):
         raise fatal(
-            f"{', '.join(str(t.shape) for t in terms)} do not fit each other and {groups_per_head} groups a head"
+            f"{', '.join(str(t.shape) for t in terms)} do not fit each other and {groups_per_head} groups a head",
+            hint=f"the first two dimensions of all are {[groups, chunks]}, and the states {list(state)}",
         )
     rows = groups_per_head * chunks * _CHUNK
 
@@ -233,9 +239,14 @@ def sigmoid_gated_rms_norm(
         or tuple(gate.shape)[:2] != (batch, rows)
         or gate.shape[-1] < gate_column_offset + columns
     ):
-        raise fatal(f"input {input.shape} and gate {gate.shape} do not fit {num_heads} heads")
+        raise fatal(
+            f"input {input.shape} and gate {gate.shape} do not fit {num_heads} heads",
+            hint=f"input [B * {num_heads}, rows, W] and gate [B, rows, at least {gate_column_offset + columns}]",
+        )
     if output_dtype not in (DataType.FLOAT32, DataType.BFLOAT16):
-        raise fatal(f"output_dtype must be float32 or bfloat16, got {output_dtype}")
+        raise fatal(
+            f"output_dtype must be float32 or bfloat16, got {output_dtype}", hint="output_dtype=ttnn.bfloat16"
+        )
 
     def gated(x: Array, switch: Array, scale: Array) -> list[Array]:
         wide = x.astype(np.float64)

@@ -113,7 +113,10 @@ def chain_affine_transforms(
     on_device(transforms, initial_state, actual_start, kind="kda")
     heads, depth, width = tuple(initial_state.shape) if len(initial_state.shape) == 3 else (0, 0, 0)
     if tuple(transforms.shape) != (1, heads, depth, depth + width):
-        raise fatal(f"transforms {transforms.shape} do not fit one rank and the state {initial_state.shape}")
+        raise fatal(
+            f"transforms {transforms.shape} do not fit one rank and the state {initial_state.shape}",
+            hint=f"ttnn.reshape(transforms, {[1, heads, depth, depth + width]}), with the state [B*H, K, V]",
+        )
 
     def chained(packed: Array, first: Array, start: Array) -> list[Array]:
         step, state = packed[0].astype(np.float64), first.astype(np.float64)
@@ -158,11 +161,13 @@ def qkv_causal_conv1d_silu(
     stop = input_column_offset + channels
     if not rows or input.shape[0] != 1 or not 0 <= input_column_offset <= stop <= input.shape[2]:
         raise fatal(
-            f"{name}: input {input.shape} must be [1, T, W] with {channels} channels from {input_column_offset} on"
+            f"{name}: input {input.shape} must be [1, T, W] with {channels} channels from {input_column_offset} on",
+            hint=f"input_column_offset=0 and at least {channels} columns: ttnn.pad(input, …) adds some",
         )
     if tuple(history.shape) != (1, _HISTORY, channels) or any(t.logical_volume() != channels for t in taps):
         raise fatal(
-            f"{name}: history {history.shape} must be [1, 3, {channels}], and each tap have {channels} elements"
+            f"{name}: history {history.shape} must be [1, 3, {channels}], and each tap have {channels} elements",
+            hint=f"ttnn.reshape(history, [1, {_HISTORY}, {channels}])",
         )
 
     def convolved(x: Array, before: Array, *rest: Array) -> list[Array]:
@@ -187,16 +192,24 @@ def _transitions(name: str, a: Tensor, b: Tensor, groups: int, axis: int) -> tup
     on_device(a, b, kind="kda")
     fits = len(a.shape) == len(b.shape) == 3 and a.shape[0] == b.shape[0]
     if not fits or not a.shape[1] == a.shape[2] == b.shape[1]:
-        raise fatal(f"{name}: a {a.shape} must be [B*H*G, K, K] and b {b.shape} [B*H*G, K, V]")
+        raise fatal(
+            f"{name}: a {a.shape} must be [B*H*G, K, K] and b {b.shape} [B*H*G, K, V]",
+            hint="ttnn.reshape(a, [B*H*G, K, K]), ttnn.reshape(b, [B*H*G, K, V])",
+        )
     if groups < 1 or a.shape[0] % groups:
-        raise fatal(f"{name}: groups_per_head {groups} must divide the {a.shape[0]} groups")
+        raise fatal(
+            f"{name}: groups_per_head {groups} must divide the {a.shape[0]} groups", hint="groups_per_head=1"
+        )
     return a, b
 
 
 def _check_state(state: Tensor, b: Tensor, groups: int) -> None:
     wanted = (b.shape[0] // groups, b.shape[1], b.shape[2])
     if tuple(state.shape) != wanted:
-        raise fatal(f"initial_state {state.shape} must be {list(wanted)}")
+        raise fatal(
+            f"initial_state {state.shape} must be {list(wanted)}",
+            hint=f"ttnn.reshape(initial_state, {list(wanted)})",
+        )
 
 
 def _groups(factors: Array, terms: Array, groups: int) -> list[tuple[Array, Array]]:

@@ -56,12 +56,19 @@ def _unit(x: Array) -> Array:
 
 def _check(name: str, q: Tensor, v: Tensor, g: Tensor, beta: Tensor, normalized: bool) -> None:
     if normalized:
-        raise fatal(f"{name}: use_qk_l2norm must be False; normalize q and k before the call")
+        raise fatal(
+            f"{name}: use_qk_l2norm must be False; normalize q and k before the call",
+            hint="use_qk_l2norm=False after ttnn.rms_norm of q and k, times 1/sqrt(K)",
+        )
     if v.shape[2] % q.shape[2]:
-        raise fatal(f"{name}: the {v.shape[2]} value heads must be a multiple of the {q.shape[2]} key heads")
+        raise fatal(
+            f"{name}: the {v.shape[2]} value heads must be a multiple of the {q.shape[2]} key heads",
+            hint=f"ttnn.repeat_interleave(v, n, dim=2) to a multiple of {q.shape[2]} heads",
+        )
     if tuple(g.shape)[:3] != tuple(v.shape)[:3] or tuple(beta.shape) != tuple(v.shape)[:3]:
         raise fatal(
-            f"{name}: g and beta must have the shape {list(v.shape)[:3]}, got {g.shape} and {beta.shape}"
+            f"{name}: g and beta must have the shape {list(v.shape)[:3]}, got {g.shape} and {beta.shape}",
+            hint=f"ttnn.reshape(g, {list(v.shape)[:3]})",
         )
 
 
@@ -136,7 +143,8 @@ def _ring_blocks(ring: Tensor | None, blocks: Tensor, q: Tensor, v: Tensor, per_
     shape = (q.shape[1] * heads, q.shape[3], v.shape[3])
     if not per_token or ring is None or tuple(ring.shape) != shape or ring.dtype is not DataType.FLOAT32:
         raise fatal(
-            f"initial_state_block_idx needs output_per_token_state and a float32 initial_state of shape {list(shape)}"
+            f"initial_state_block_idx needs output_per_token_state and a float32 initial_state of shape {list(shape)}",
+            hint=f"output_per_token_state=True, and ttnn.zeros({list(shape)}, dtype=ttnn.float32, device=device) for the ring",
         )
 
     def taken(held: Array, index: Array) -> tuple[Array]:
@@ -177,7 +185,9 @@ def chunk_gated_delta_rule(
     given = (q, k, v, g, beta)
     on_device(*given, kind="gated delta rule")
     if chunk_size not in (32, 64):
-        raise fatal(f"chunk_gated_delta_rule: chunk_size must be 32 or 64, got {chunk_size}")
+        raise fatal(
+            f"chunk_gated_delta_rule: chunk_size must be 32 or 64, got {chunk_size}", hint="chunk_size=32"
+        )
     flat = len(v.shape) == 3
     if flat:
         q, k, v = _split_heads(q, k, v, beta, chunk_size)
@@ -204,7 +214,8 @@ def _split_heads(
     depth = width // beta.shape[-1]
     if chunk_size != _FLAT_CHUNK or length % _FLAT_CHUNK:
         raise fatal(
-            f"chunk_gated_delta_rule: flat operands need chunk_size 32 and whole chunks, got {chunk_size} and {length} tokens"
+            f"chunk_gated_delta_rule: flat operands need chunk_size 32 and whole chunks, got {chunk_size} and {length} tokens",
+            hint=f"chunk_size=32, and ttnn.pad to {-(-length // _FLAT_CHUNK) * _FLAT_CHUNK} tokens",
         )
     first, second, third = (
         reshape.compute(t, [batch, length, t.shape[-1] // depth, depth]) for t in (q, k, v)

@@ -88,5 +88,10 @@ def four_dims(tensor: Tensor) -> tuple[int, ...]:
     """The shape of a tensor with four dimensions. Raises RuntimeError for any other."""
     shape = tuple(tensor.shape)
     if len(shape) != 4:
-        raise fatal(f"Input must have rank 4, got shape {tensor.shape}")
+        raise fatal(
+            f"Input must have rank 4, got shape {tensor.shape}",
+            hint="ttnn.unsqueeze_to_4D(tensor)"
+            if len(shape) < 4
+            else "ttnn.reshape(tensor, […]) to four dimensions",
+        )
     return shape

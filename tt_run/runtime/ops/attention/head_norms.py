@@ -54,11 +54,15 @@ def wan_fused_rmsnorm_post_allgather(
     *outer, rows, width = input_tensor.shape
     if len(outer) != 2 or outer != [1, 1] or width % num_heads_per_device:
         raise fatal(
-            f"wan_fused_rmsnorm: {input_tensor.shape} is not (1, 1, S, H) with H in {num_heads_per_device} heads"
+            f"wan_fused_rmsnorm: {input_tensor.shape} is not (1, 1, S, H) with H in {num_heads_per_device} heads",
+            hint=f"ttnn.reshape(tensor, [1, 1, rows, columns]), with columns a multiple of {num_heads_per_device}",
         )
     rotation = [tensor for tensor in (rope_cos, rope_sin, transformation_mat) if tensor is not None]
     if len(rotation) not in (0, 3):
-        raise fatal("wan_fused_rmsnorm: transformation_mat, rope_cos and rope_sin go together")
+        raise fatal(
+            "wan_fused_rmsnorm: transformation_mat, rope_cos and rope_sin go together",
+            hint="give all three, or none",
+        )
     normed = rms_norm_post_all_gather.compute(
         input_tensor, stats, epsilon=epsilon, weight=weight, dtype=dtype, memory_config=memory_config
     )

@@ -52,12 +52,16 @@ def _split(
     width = x.shape[-1]
     if width % columns:
         raise fatal(
-            f"Head dimension must divide the input: width {width}, {heads} query heads, {kv_heads} key and value heads"
+            f"Head dimension must divide the input: width {width}, {heads} query heads, {kv_heads} key and value heads",
+            hint=f"{columns} heads in all: a width such as {max(width // columns, 1) * columns}, or other numbers of heads",
         )
     depth = width // columns
     rest, start = (x, heads * depth) if kv is None else (kv, 0)
     if rest.shape[-1] - start != (1 if tied else 2) * kv_heads * depth:
-        raise fatal(f"key and value need {2 * kv_heads * depth} columns, got {rest.shape[-1] - start}")
+        raise fatal(
+            f"key and value need {2 * kv_heads * depth} columns, got {rest.shape[-1] - start}",
+            hint=f"num_kv_heads is that of the tensor's columns: {(1 if tied else 2) * kv_heads * depth} of them",
+        )
     stop = start + kv_heads * depth
     cuts = [(x, slice(0, heads * depth), heads, False), (rest, slice(start, stop), kv_heads, True)]
     cuts.append((rest, slice(start, stop) if tied else slice(stop, None), kv_heads, False))
@@ -150,7 +154,10 @@ def split_fused_heads(
     spec = input_tensor.memory_config().shard_spec
     groups = 1 if spec is None else input_tensor.padded_shape[-1] // spec.shape[1]
     if num_heads % groups:
-        raise fatal(f"{num_heads} heads cannot be cut over {groups} columns of cores")
+        raise fatal(
+            f"{num_heads} heads cannot be cut over {groups} columns of cores",
+            hint=f"num_heads={groups} or a multiple of it",
+        )
     return _split(
         input_tensor,
         None,
@@ -199,7 +206,9 @@ def nlp_create_qkv_heads_decode(
     With `slice_size` of that many users, on each device from its `batch_offset` on. Raises RuntimeError when they are not there.
     """
     if (batch_offset is None) != (slice_size is None):
-        raise fatal("nlp_create_qkv_heads_decode: batch_offset and slice_size go together")
+        raise fatal(
+            "nlp_create_qkv_heads_decode: batch_offset and slice_size go together", hint="give both, or none"
+        )
     if batch_offset is not None and slice_size is not None:
         input_tensor = users_of(input_tensor, batch_offset, slice_size)
 
@@ -224,7 +233,8 @@ def users_of(tensor: Tensor, offsets: Tensor, count: int) -> Tensor:
             start = int(own.reshape(-1)[0])
             if not 0 <= start <= row.shape[-2] - count:
                 raise fatal(
-                    f"batch_offset: position {start} is outside of what {row.shape[-2]} users have for slice_size {count}"
+                    f"batch_offset: position {start} is outside of what {row.shape[-2]} users have for slice_size {count}",
+                    hint=f"batch_offset is 0 to {row.shape[-2] - count}",
                 )
             rows.append(row[..., start : start + count, :])
         return np.stack(rows) if rows else stack[..., :count, :].copy()

@@ -86,28 +86,41 @@ def window(
     mesh = tuple(on_device(q, kind="indexer").shape)
     chosen = tuple(int(a) for a in axes or ())
     if len(set(chosen)) != len(chosen) or any(not 0 <= a < len(mesh) for a in chosen) or len(chosen) > 2:
-        raise fatal(f"seq_shard_axes {list(chosen)} must be at most two different axes of a mesh {mesh}")
+        raise fatal(
+            f"seq_shard_axes {list(chosen)} must be at most two different axes of a mesh {mesh}",
+            hint=f"seq_shard_axes=[0], an axis from 0 to {len(mesh) - 1}",
+        )
     if ratio not in (1, 4):
-        raise fatal(f"key_compression_ratio must be 1 or 4, got {ratio}")
+        raise fatal(
+            f"key_compression_ratio must be 1 or 4, got {ratio}", hint="key_compression_ratio=1, or 4"
+        )
     queries = q.shape[2]
     ring = mesh[chosen[0]] if chosen else math.prod(mesh)
     start = keys * ratio - ring * queries if chunk_start_idx is None else chunk_start_idx
     if start < 0:
-        raise fatal(f"the first query would be at position {start}: {keys} keys are fewer than the queries")
+        raise fatal(
+            f"the first query would be at position {start}: {keys} keys are fewer than the queries",
+            hint="chunk_start_idx=0",
+        )
     if (block_cyclic_sp_axis is None) is not (block_cyclic_chunk_local is None):
-        raise fatal("block_cyclic_sp_axis and block_cyclic_chunk_local must be given together")
+        raise fatal(
+            "block_cyclic_sp_axis and block_cyclic_chunk_local must be given together",
+            hint="give both, or none",
+        )
     if block_cyclic_sp_axis is None or block_cyclic_chunk_local is None:
         return Window(mesh, queries, start, chosen, ratio)
     stripes = mesh[block_cyclic_sp_axis]
     others = math.prod(mesh) // stripes
     if block_cyclic_chunk_local not in (queries, queries * others):
         raise fatal(
-            f"block_cyclic_chunk_local {block_cyclic_chunk_local} must be {queries} or {queries * others}, the queries of a stripe"
+            f"block_cyclic_chunk_local {block_cyclic_chunk_local} must be {queries} or {queries * others}, the queries of a stripe",
+            hint=f"block_cyclic_chunk_local={queries}",
         )
     finer = others if cache_tp_sharded else 1
     if block_cyclic_chunk_local // ratio % (finer * TILE_SIZE):
         raise fatal(
-            f"a chunk of {block_cyclic_chunk_local} tokens is no {finer} parts of whole tiles of keys"
+            f"a chunk of {block_cyclic_chunk_local} tokens is no {finer} parts of whole tiles of keys",
+            hint=f"block_cyclic_chunk_local a multiple of {finer * TILE_SIZE * ratio}",
         )
     return Window(mesh, queries, start, chosen, ratio, Dealt(stripes, block_cyclic_chunk_local), finer)
 
@@ -118,7 +131,8 @@ def checked_length(kv_len: int | None, keys: int, start: int, ratio: int = 1) ->
         return keys
     if kv_len % TILE_SIZE or not 0 < kv_len <= keys or start >= kv_len * ratio:
         raise fatal(
-            f"kv_len {kv_len} must be a multiple of 32 in (0, {keys}], with the first query, at {start}, inside"
+            f"kv_len {kv_len} must be a multiple of 32 in (0, {keys}], with the first query, at {start}, inside",
+            hint=f"kv_len={keys} is all of them",
         )
     return kv_len
 
@@ -158,7 +172,10 @@ def gated(
     """`indexer_score_dsa` with its window known."""
     _check(q, k, weights)
     if weights.shape[-1] != q.shape[1]:
-        raise fatal(f"weights {weights.shape} must have one for each of the {q.shape[1]} heads of q")
+        raise fatal(
+            f"weights {weights.shape} must have one for each of the {q.shape[1]} heads of q",
+            hint=f"weights [B, 1, S, {q.shape[1]}]",
+        )
 
     def reduce(products: Array, gates: Array) -> Array:
         return np.asarray(np.add.reduce(np.maximum(products, 0) * gates[0].T[..., None], axis=0)[None])
@@ -189,17 +206,21 @@ def indexer_score_msa(
     With block_size the largest score of each so many keys. Minus infinity where a key is behind its query, or behind kv_len.
     """
     if len(tuple(seq_shard_axes or ())) > 1:
-        raise fatal(f"indexer_score_msa takes one axis in seq_shard_axes, got {list(seq_shard_axes or ())}")
+        raise fatal(
+            f"indexer_score_msa takes one axis in seq_shard_axes, got {list(seq_shard_axes or ())}",
+            hint=f"seq_shard_axes=[{(list(seq_shard_axes or ()) or [0])[0]}]",
+        )
     at = window(
         q, k.shape[2], chunk_start_idx, 1, seq_shard_axes, block_cyclic_sp_axis, block_cyclic_chunk_local,
         block_cyclic_cache_tp_sharded,
     )  # fmt: skip
     valid = checked_length(kv_len, k.shape[2], at.start)
     if num_groups < 1 or q.shape[1] % num_groups:
-        raise fatal(f"num_groups {num_groups} does not divide {q.shape[1]} heads")
+        raise fatal(f"num_groups {num_groups} does not divide {q.shape[1]} heads", hint="num_groups=1")
     if block_size and (block_size % TILE_SIZE or k.shape[2] % block_size or valid % block_size):
         raise fatal(
-            f"block_size {block_size} must be a multiple of 32 that divides {k.shape[2]} keys and kv_len {valid}"
+            f"block_size {block_size} must be a multiple of 32 that divides {k.shape[2]} keys and kv_len {valid}",
+            hint=f"block_size={TILE_SIZE}, or 0 for each key by itself",
         )
     _check(q, k)
 
@@ -213,7 +234,10 @@ def indexer_score_msa(
 def _check(q: Tensor, k: Tensor, *others: Tensor) -> None:
     on_device(q, k, *others, kind="indexer")
     if len(q.shape) != 4 or len(k.shape) != 4 or k.shape[1] != 1 or k.shape[3] != q.shape[3]:
-        raise fatal(f"q {q.shape} and k {k.shape} must be [B, heads, S, D] and [B, 1, T, D]")
+        raise fatal(
+            f"q {q.shape} and k {k.shape} must be [B, heads, S, D] and [B, 1, T, D]",
+            hint="ttnn.unsqueeze_to_4D(tensor); q and k have the same last dimension",
+        )
     for tensor in (q, k):
         if tensor.dtype not in (DataType.BFLOAT16, DataType.BFLOAT8_B):
             raise fatal(
@@ -235,7 +259,10 @@ def _scored(
 ) -> Tensor:
     """The scores of each device's queries: `reduce` makes groups (G, S, T) of the products (H, S, T) of one batch."""
     if cache_batch_idx is not None and not 0 <= cache_batch_idx < k.shape[0]:
-        raise fatal(f"cache_batch_idx {cache_batch_idx} is outside of the {k.shape[0]} slots of k")
+        raise fatal(
+            f"cache_batch_idx {cache_batch_idx} is outside of the {k.shape[0]} slots of k",
+            hint=f"cache_batch_idx is 0 to {k.shape[0] - 1}",
+        )
     if cache_batch_idx is None and k.shape[0] != q.shape[0]:
         raise fatal(
             f"q {q.shape} and k {k.shape} have different batches",

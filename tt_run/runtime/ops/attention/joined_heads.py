@@ -68,7 +68,9 @@ def nlp_concat_heads_decode(
     on_device(input_tensor, kind="concatenate heads")
     length, users, found, depth = four_dims(input_tensor)
     if num_heads > found:
-        raise fatal(f"num_heads {num_heads} must be at most the {found} heads of the input")
+        raise fatal(
+            f"num_heads {num_heads} must be at most the {found} heads of the input", hint=f"num_heads={found}"
+        )
     spare = -users % TILE_SIZE
 
     def joined(stack: Array) -> Array:
@@ -97,7 +99,8 @@ def nlp_kv_cache_load_slice(
     batch, heads, length, depth = four_dims(input_tensor)
     if not 0 <= seq_len_start < seq_len_end <= length:
         raise fatal(
-            f"nlp_kv_cache_load_slice: a cache of {length} rows has none from {seq_len_start} to {seq_len_end}"
+            f"nlp_kv_cache_load_slice: a cache of {length} rows has none from {seq_len_start} to {seq_len_end}",
+            hint=f"seq_len_start=0, seq_len_end={length}",
         )
     piece = (seq_len_end - seq_len_start, depth)
     config = on_first_cores(on_device(input_tensor), batch * heads, TensorMemoryLayout.HEIGHT_SHARDED, piece)
@@ -141,7 +144,8 @@ def nlp_concat_heads_boltz(
     if spec is not None and spec.shape[0] % (tall * wide):
         raise fatal(
             f"Input tensor shard height ({spec.shape[0]}) must be divisible by rows per head (padded[1] * padded[2] = "
-            f"{tall} * {wide} = {tall * wide})"
+            f"{tall} * {wide} = {tall * wide})",
+            hint=f"a shard height of {max(spec.shape[0] // (tall * wide), 1) * tall * wide}",
         )
     return moved(
         input_tensor,

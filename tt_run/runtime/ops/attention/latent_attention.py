@@ -47,7 +47,10 @@ def _chunk(
 ) -> Tensor:
     """Causal attention of queries that begin at position `start` against the blocks that the page table orders, seen as `geometry` says."""
     if start is None:
-        raise fatal("chunked attention needs chunk_start_idx or chunk_start_idx_tensor")
+        raise fatal(
+            "chunked attention needs chunk_start_idx or chunk_start_idx_tensor",
+            hint="chunk_start_idx=0 for the first chunk",
+        )
     named = {"pages": pages, "sink": sink, "start": start if isinstance(start, Tensor) else None}
     seen = geometry or PagedCacheGeometryOverride()
     blocks = blocks_of(k, q.shape[-1], seen.num_kv_heads, seen.block_size)
@@ -57,10 +60,14 @@ def _chunk(
 
     def within(first: int) -> int:
         if first < 0:
-            raise fatal(f"chunk_start_idx must be non-negative. Got chunk_start_idx: {first}")
+            raise fatal(
+                f"chunk_start_idx must be non-negative. Got chunk_start_idx: {first}",
+                hint="chunk_start_idx=0 for the first chunk",
+            )
         if first + q.shape[2] > length:
             raise fatal(
-                f"queries {first} to {first + q.shape[2]} are outside of the {length} positions of the page table"
+                f"queries {first} to {first + q.shape[2]} are outside of the {length} positions of the page table",
+                hint=f"chunk_start_idx is at most {length - q.shape[2]}, or the page table needs more columns",
             )
         return first
 
@@ -157,7 +164,10 @@ def flash_mla_prefill(
     """
     v = head_dim_v if isinstance(head_dim_v, Tensor) else input_tensor_v
     if v is None and not isinstance(head_dim_v, int):
-        raise fatal("flash_mla_prefill needs head_dim_v or a tensor of values")
+        raise fatal(
+            "flash_mla_prefill needs head_dim_v or a tensor of values",
+            hint="head_dim_v=…, the first columns of the keys that are values",
+        )
     queries, keys = input_tensor_q.shape[2], input_tensor_k.shape[2]
     triangle = causal_mask(queries, keys) if is_causal and attn_mask is None else None
 
@@ -223,7 +233,10 @@ def paged_flash_multi_latent_attention_decode(
 ) -> Tensor:
     """As `flash_multi_latent_attention_decode`, with a cache in blocks that page_table [B, blocks per user] orders."""
     if page_table_tensor is None:
-        raise fatal("paged_flash_multi_latent_attention_decode needs page_table_tensor")
+        raise fatal(
+            "paged_flash_multi_latent_attention_decode needs page_table_tensor",
+            hint="page_table_tensor=… of [users, blocks], int32; without pages it is flash_multi_latent_attention_decode",
+        )
     settings = Decode(is_causal, scale, sliding_window_size, None)
     named = {
         "mask": attn_mask,
@@ -239,7 +252,10 @@ def _latent(
     named: dict[str, Tensor | None], memory_config: MemoryConfig | None,
 ) -> Tensor:  # fmt: skip
     if v is None and width is None:
-        raise fatal("latent attention needs head_dim_v or a tensor of values")
+        raise fatal(
+            "latent attention needs head_dim_v or a tensor of values",
+            hint="head_dim_v=…, the first columns of the keys that are values",
+        )
     return decode(q, k, k if v is None else v, settings, named, memory_config, width if v is None else None)
 
 
@@ -266,11 +282,16 @@ def joint_scaled_dot_product_attention(
     Raises RuntimeError for a strategy other than `rear`.
     """
     if joint_strategy != "rear":
-        raise fatal(f"joint_strategy must be rear, got {joint_strategy}", 'joint_strategy == "rear"')
+        raise fatal(
+            f"joint_strategy must be rear, got {joint_strategy}",
+            'joint_strategy == "rear"',
+            hint="joint_strategy='rear'",
+        )
     if (heads := input_tensor_q.shape[1]) != input_tensor_k.shape[1] or heads == 0:
         raise fatal(
             f"Q num_heads must be equal to K num_heads, and greater than 0. Got Q: {heads}, K: {input_tensor_k.shape[1]}",
             "nkv > 0 && nqh == nkv",
+            hint=f"ttnn.repeat_interleave(k, n, dim=1) to {heads} heads, and v too",
         )
     check_chunks(program_config)
     length, both = input_tensor_q.shape[2], input_tensor_q.shape[2] + joint_tensor_q.shape[2]
@@ -293,7 +314,10 @@ def _ring_axis(q: Tensor, ring_size: int) -> int:
     shape = q.site.shape
     axes = [axis for axis in range(shape.dims()) if shape[axis] == ring_size]
     if len(axes) != 1:
-        raise fatal(f"no single axis of the mesh {shape} has ring_size {ring_size} devices: give ring_id")
+        raise fatal(
+            f"no single axis of the mesh {shape} has ring_size {ring_size} devices: give ring_id",
+            hint=f"ring_id=…, 0 to {ring_size - 1}, or a mesh with an axis of {ring_size} devices",
+        )
     return axes[0]
 
 
@@ -323,10 +347,14 @@ def ring_distributed_scaled_dot_product_attention(
     """
     q, length = input_tensor_q, input_tensor_q.shape[2]
     if page_table is not None or chunk_start_idx is not None:
-        raise fatal("ring_distributed_scaled_dot_product_attention: paged keys are not emulated")
+        raise fatal(
+            "ring_distributed_scaled_dot_product_attention: paged keys are not emulated",
+            hint="leave page_table and chunk_start_idx out, and give the keys as [B, H, S, D]",
+        )
     if length % (2 * ring_size) or input_tensor_k.shape[2] != length:
         raise fatal(
-            f"{length} queries and {input_tensor_k.shape[2]} keys: the sequence must be one and divisible by 2 * ring_size = {2 * ring_size}"
+            f"{length} queries and {input_tensor_k.shape[2]} keys: the sequence must be one and divisible by 2 * ring_size = {2 * ring_size}",
+            hint=f"ttnn.pad both to {-(-max(length, input_tensor_k.shape[2]) // (2 * ring_size)) * 2 * ring_size} positions",
         )
     on_device(q, input_tensor_k, input_tensor_v, kind="ring attention")
     part = length // (2 * ring_size)
@@ -336,7 +364,9 @@ def ring_distributed_scaled_dot_product_attention(
     else:
         places = [ring_id] * len(q.site.local_coords)
     if not all(0 <= place < ring_size for place in places):
-        raise fatal(f"ring_id must be 0 to {ring_size - 1}, got {ring_id}")
+        raise fatal(
+            f"ring_id must be 0 to {ring_size - 1}, got {ring_id}", hint=f"ring_id=0 to {ring_size - 1}"
+        )
     chunks = [(place, 2 * ring_size - 1 - place) for place in places]
     each = [np.concatenate([np.arange(c * part, (c + 1) * part) for c in pair]) for pair in chunks]
     held = [None if row < 0 else at.astype(np.int32) for at, row in zip(each, q.shards.index, strict=True)]

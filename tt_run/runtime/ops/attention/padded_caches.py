@@ -97,7 +97,10 @@ def _rewritten(cache: Tensor, others: tuple[Tensor, ...], write: Callable[..., N
 def _slot(cache: Tensor, slot: int, layer_idx: int, num_layers: int) -> int:
     place = slot * num_layers + layer_idx
     if not 0 <= place < cache.shape[0]:
-        raise fatal(f"slot {slot} of layer {layer_idx} of {num_layers} is outside of the cache {cache.shape}")
+        raise fatal(
+            f"slot {slot} of layer {layer_idx} of {num_layers} is outside of the cache {cache.shape}",
+            hint=f"slots are 0 to {cache.shape[0] // max(num_layers, 1) - 1}, layers 0 to {num_layers - 1}",
+        )
     return place
 
 
@@ -125,7 +128,8 @@ def update_padded_kv_cache(
     rope, valid, tp_axis = bound["rope"], bound["valid_global"], bound["tp_axis"]
     if bound["scales"] is not None:
         raise fatal(
-            "update_padded_kv_cache: packing scaled FP8 rows into FP8 tensors is not emulated; leave scales out"
+            "update_padded_kv_cache: packing scaled FP8 rows into FP8 tensors is not emulated; leave scales out",
+            hint="leave scales out, and give bfloat16 rows",
         )
     others = (input,) if rope is None else (input, rope)
     device = on_device(cache, *others, kind="update cache")
@@ -147,7 +151,8 @@ def update_padded_kv_cache(
             wanted &= owners == stripe * shape[tp_axis] + at[tp_axis]
         if places[wanted].max(initial=0) >= held.shape[2]:
             raise fatal(
-                f"update_padded_kv_cache: row {places[wanted].max()} is outside of the cache {cache.shape}"
+                f"update_padded_kv_cache: row {places[wanted].max()} is outside of the cache {cache.shape}",
+                hint=f"rows are 0 to {cache.shape[2] - 1}; a longer cache has more",
             )
         slot = _slot(cache, _number(slot_idx, number), bound["layer_idx"], bound["num_layers"])
         held[slot][:, places[wanted]] = new[0][:, wanted]
@@ -203,10 +208,14 @@ def moe_padding_config(
     device = on_device(config, actual_start, actual_end, kind="padding config")
     shape = tuple(device.shape)
     if config.shape[-1] != 2 or config.dtype is not DataType.UINT32 or math.prod(tuple(config.shape)) != 2:
-        raise fatal(f"config must be a pair of uint32 on each device, got {config.shape} {config.dtype}")
+        raise fatal(
+            f"config must be a pair of uint32 on each device, got {config.shape} {config.dtype}",
+            hint="ttnn.from_torch(pair, dtype=ttnn.uint32, device=device) of two numbers",
+        )
     if pad_side not in (0, 1) or tokens_per_chip < 1:
         raise fatal(
-            f"pad_side must be 0 or 1 and tokens_per_chip positive, got {pad_side} and {tokens_per_chip}"
+            f"pad_side must be 0 or 1 and tokens_per_chip positive, got {pad_side} and {tokens_per_chip}",
+            hint="pad_side=0 pads on the right, pad_side=1 on the left; tokens_per_chip=1 or more",
         )
 
     def counted(held: Array, number: int, at: MeshCoordinate) -> None:
@@ -265,7 +274,8 @@ def rotary_embedding_indexed(
         or rotary_offset + width > input.shape[-1]
     ):
         raise fatal(
-            f"rotary_embedding_indexed: {width} columns from {rotary_offset} on do not fit x {input.shape} and cos {cos.shape}"
+            f"rotary_embedding_indexed: {width} columns from {rotary_offset} on do not fit x {input.shape} and cos {cos.shape}",
+            hint=f"rotary_dim={cos.shape[-1]} and rotary_offset=0, both multiples of {TILE_SIZE}",
         )
     parts = 1 if seq_subshard_axis is None else shape[seq_subshard_axis]
 
@@ -276,7 +286,10 @@ def rotary_embedding_indexed(
         first = Dealt(stripes, rows * parts).first(_number(kv_actual_global, number), stripe)
         first += 0 if seq_subshard_axis is None else at[seq_subshard_axis] * rows
         if first + rows > c.shape[-2]:
-            raise fatal(f"rotary_embedding_indexed: row {first + rows - 1} is outside of cos {cos.shape}")
+            raise fatal(
+                f"rotary_embedding_indexed: row {first + rows - 1} is outside of cos {cos.shape}",
+                hint=f"cos and sin of at least {first + rows} rows",
+            )
         angles = slice(first, first + rows)
         columns = slice(rotary_offset, rotary_offset + width)
         y = x[..., columns]

@@ -188,7 +188,10 @@ def scaled_dot_product_attention(
     side. scale: 1/sqrt(D) unless given; the sink's scores are times scale too.
     """
     if attn_mask_block_map is not None:
-        raise fatal("scaled_dot_product_attention: block maps of masks are not emulated; leave it out")
+        raise fatal(
+            "scaled_dot_product_attention: block maps of masks are not emulated; leave it out",
+            hint="leave attn_mask_block_map out",
+        )
     check_chunks(program_config)
     windows = cu_window_seqlens is not None
     if is_causal and attn_mask is not None:

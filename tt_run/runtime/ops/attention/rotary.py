@@ -44,7 +44,8 @@ def rotary_embedding(
     needed = length if token_index is None else token_index + 1
     if cos_cache.shape != sin_cache.shape or cos_cache.shape[-1] != depth or cos_cache.shape[-2] < needed:
         raise fatal(
-            f"cos and sin caches of shapes {cos_cache.shape} and {sin_cache.shape} do not cover {needed} positions of width {depth}"
+            f"cos and sin caches of shapes {cos_cache.shape} and {sin_cache.shape} do not cover {needed} positions of width {depth}",
+            hint=f"make both [1, 1, at least {needed}, {depth}]",
         )
 
     spare = -length % TILE_SIZE
@@ -87,7 +88,10 @@ def rotary_embedding_llama(
     depth = input_tensor.shape[-1]
     if depth % TILE_SIZE or cos_cache.shape != sin_cache.shape or cos_cache.shape[-1] != depth:
         raise fatal(
-            f"rotary_embedding_llama: x {input_tensor.shape}, cos {cos_cache.shape} and sin {sin_cache.shape} do not fit"
+            f"rotary_embedding_llama: x {input_tensor.shape}, cos {cos_cache.shape} and sin {sin_cache.shape} do not fit",
+            hint=f"cos and sin of [1, 1, S, {depth}], {depth} a multiple of {TILE_SIZE}"
+            if depth % TILE_SIZE == 0
+            else f"ttnn.pad the head of {depth} to a multiple of {TILE_SIZE}",
         )
     rows = slice(0, 1) if is_decode_mode else slice(0, input_tensor.shape[-2])
 

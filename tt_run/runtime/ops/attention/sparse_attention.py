@@ -50,7 +50,10 @@ def _unpacked(rows: Array, latent: int, rope: int) -> Array:
     """Rows of bytes [latent in FP8 | a float32 scale for 128 of them | bfloat16] as numbers."""
     scales = latent + 4 * (latent // _SCALED)
     if latent % _SCALED or rows.shape[-1] != scales + 2 * rope:
-        raise fatal(f"a packed row of {latent} latent and {rope} other columns has {scales + 2 * rope} bytes")
+        raise fatal(
+            f"a packed row of {latent} latent and {rope} other columns has {scales + 2 * rope} bytes",
+            hint=f"rows of {scales + 2 * rope} bytes, with a multiple of {_SCALED} latent columns",
+        )
     raw = np.ascontiguousarray(rows, np.uint8)
 
     def part(start: int, stop: int | None, kind: Any) -> Array:
@@ -64,7 +67,10 @@ def _unpacked(rows: Array, latent: int, rope: int) -> Array:
 def block_cyclic(indices: Array, length: int, stripes: int, chunk: int) -> Array:
     """Where positions lie in a cache that is dealt in chunks to stripes, one stripe after the other."""
     if length % stripes or (length // stripes) % chunk:
-        raise fatal(f"a cache of {length} rows has no {stripes} stripes of whole chunks of {chunk}")
+        raise fatal(
+            f"a cache of {length} rows has no {stripes} stripes of whole chunks of {chunk}",
+            hint=f"a cache of {stripes * chunk} rows, or a multiple",
+        )
     block = indices // chunk
     slab, stripe = block // stripes, block % stripes
     return np.asarray(indices + stripe * (length // stripes - chunk) - slab * chunk * (stripes - 1), np.int64)
@@ -98,10 +104,16 @@ def sparse_sdpa(
     _, heads, queries, depth = q.shape
     factor = np.float32(1 / math.sqrt(depth) if scale is None else scale)
     if (block_cyclic_sp_axis is None) != (block_cyclic_chunk_local is None):
-        raise fatal("block_cyclic_sp_axis and block_cyclic_chunk_local must be given together")
+        raise fatal(
+            "block_cyclic_sp_axis and block_cyclic_chunk_local must be given together",
+            hint="give both, or none",
+        )
     packed = kv_format is SparseKVFormat.SCALED_FP8
     if packed and kv.dtype is not DataType.UINT8:
-        raise fatal(f"kv_format SCALED_FP8 is emulated for rows of bytes, a uint8 tensor; got {kv.dtype}")
+        raise fatal(
+            f"kv_format SCALED_FP8 is emulated for rows of bytes, a uint8 tensor; got {kv.dtype}",
+            hint="give the packed rows as a ttnn.uint8 tensor, or leave kv_format out",
+        )
     stripes, chunk = 1, block_cyclic_chunk_local or 0
     if block_cyclic_sp_axis is not None:
         mesh = tuple(device.shape)
@@ -118,7 +130,10 @@ def sparse_sdpa(
         if chunk:
             places = np.where(hidden, 0, block_cyclic(places, len(rows), stripes, chunk))
         if places.max(initial=0) >= len(rows):
-            raise fatal(f"sparse_sdpa: index {places.max()} is outside of the {len(rows)} rows of kv")
+            raise fatal(
+                f"sparse_sdpa: index {places.max()} is outside of the {len(rows)} rows of kv",
+                hint=f"indices are 0 to {len(rows) - 1}; 4294967295 stands for none",
+            )
         sink = sinks[0].reshape(-1)[:heads, None] * factor if sinks else None
         out = np.empty((1, heads, queries, v_dim), np.float32)
         for s in range(queries):
@@ -164,7 +179,8 @@ def sparse_sdpa_msa(
     groups, length = k.shape[1], k.shape[2]
     if length % block_size or heads % groups:
         raise fatal(
-            f"sparse_sdpa_msa: {length} keys must be whole blocks of {block_size}, {heads} heads a multiple of {groups}"
+            f"sparse_sdpa_msa: {length} keys must be whole blocks of {block_size}, {heads} heads a multiple of {groups}",
+            hint=f"ttnn.pad the keys to {-(-length // block_size) * block_size}; the heads are a multiple of {groups}",
         )
     factor = np.float32(1 / math.sqrt(depth) if scale is None else scale)
     user = cache_batch_idx or 0
@@ -176,7 +192,10 @@ def sparse_sdpa_msa(
         places = chosen.reshape(groups, queries, -1).astype(np.int64)
         named = (places != MASKED) & (places >= 0)
         if np.where(named, places, 0).max(initial=0) >= length // block_size:
-            raise fatal(f"sparse_sdpa_msa: a block is outside of the {length // block_size} of k")
+            raise fatal(
+                f"sparse_sdpa_msa: a block is outside of the {length // block_size} of k",
+                hint=f"blocks are 0 to {length // block_size - 1}; 4294967295 stands for none",
+            )
         # One block more, for what names nothing.
         seen = np.zeros((groups, queries, length // block_size + 1), np.bool_)
         np.put_along_axis(seen, np.where(named, places, -1) % seen.shape[-1], True, axis=-1)
@@ -212,14 +231,24 @@ def topk_large_indices(
     on_device(input_tensor, *given, kind="topk")
     width = input_tensor.shape[-1]
     if k % 16 or not 16 <= k <= 2048:
-        raise fatal(f"topk_large_indices: k must be a multiple of 16 in [16, 2048], got {k}")
+        raise fatal(
+            f"topk_large_indices: k must be a multiple of 16 in [16, 2048], got {k}",
+            hint=f"k={min(max(k // 16 * 16, 16), 2048)}",
+        )
     if valid_length is not None and valid_length_tensor is not None:
-        raise fatal("topk_large_indices: give valid_length or valid_length_tensor, not both")
+        raise fatal(
+            "topk_large_indices: give valid_length or valid_length_tensor, not both",
+            hint="leave one of them out",
+        )
     if valid_end_tensor is not None and valid_length_tensor is None:
-        raise fatal("topk_large_indices: valid_end_tensor needs valid_length_tensor")
+        raise fatal(
+            "topk_large_indices: valid_end_tensor needs valid_length_tensor",
+            hint="give valid_length_tensor=… as well, or leave valid_end_tensor out",
+        )
     if not k <= (valid_length or width) <= width:
         raise fatal(
-            f"topk_large_indices: valid_length must be in [{k}, {width}], got {valid_length or width}"
+            f"topk_large_indices: valid_length must be in [{k}, {width}], got {valid_length or width}",
+            hint=f"valid_length={width}",
         )
 
     def chosen(rows: Array, *limits: Array) -> tuple[Array]:

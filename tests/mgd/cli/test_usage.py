@@ -1,0 +1,60 @@
+"""Words of `mgd`'s command line that cannot be meant: one message with a code and what to type."""
+
+from __future__ import annotations
+
+import resource
+import signal
+from pathlib import Path
+
+import pytest
+
+from mgd.files import write_file
+from tests.mgd.cli.run import Mgd
+
+
+@pytest.mark.parametrize(
+    ("line", "says", "help"),
+    [
+        ("chek x", "there is no command 'chek'", "did you mean `mgd check`?"),
+        ("check", "mgd check: missing argument 'FILE...'", "write mgd check FILE..."),
+        ("show --widht 3 x", "mgd show has no option --widht", "--width"),
+        ("show --width 3 t3000", "mgd show --width: 3 is not in the range 20<=x<=1000", "mgd show --help"),
+        ("new", "mgd new: neither --shape nor --system", "mgd new --shape 2x4"),
+        ("new --shape 2x", "mgd new --shape: '2x' is not a shape", "write rows x columns, such as 2x4"),
+        (
+            "new --arch wormhol --shape 2x2",
+            "mgd new --arch: 'wormhol' is not one of",
+            "write --arch wormhole",
+        ),
+        ("new --system t300", "no system is called 't300'", "did you mean"),
+        ("diff a", "mgd diff: missing argument 'B'", "write mgd diff A B"),
+        ("explain MGD9", "there is no rule 'MGD9'", "did you mean MGD"),
+        ("convert -", "standard input does not say what to convert to", "add --to 1.0 or --to 2.0"),
+        ("check .", "there is no descriptor (*.textproto) in the folder .", "mgd new --shape 2x4 writes one"),
+        ("completion tcsh", "'tcsh' is not one of", "write mgd completion bash"),
+        ("schema x", "there is no schema 'x'", "there are "),
+    ],
+)
+def test_one_mistake_is_one_message(
+    mgd: Mgd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, says: str, help: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = mgd(*line.split())
+    first, second = result.err.splitlines()
+    assert (result.code, result.out) == (2, "")
+    assert first.startswith("error[MGD300]: ") and says in first
+    assert second.startswith("  help: ") and help in second and second.endswith("more: mgd explain MGD300")
+
+
+def test_a_file_that_cannot_be_written_whole_is_named_and_goes(tmp_path: Path) -> None:
+    """Here for want of room under a limit; a full disk says as little about which file it was."""
+    path, (soft, hard) = tmp_path / "x", resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, hard))
+    try:
+        with pytest.raises(OSError, match="File too large") as caught:
+            write_file(path, 100 * "text")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+    assert caught.value.filename == str(path) and not path.exists()
