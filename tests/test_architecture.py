@@ -43,6 +43,7 @@ RUNTIME = (
     "model",
     "guard marks values",
     "cores own_mpi",
+    "core_work",
     "joint_file mesh tuning",
     "disaggregation kernels queues tensor.late_methods tensor.printing tensor.spec",
     "tensor.addresses tensor.host_buffer",

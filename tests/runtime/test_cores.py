@@ -6,16 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tt_run.runtime.core_work import (
+    grid_to_cores,
+    num_cores_to_corerangeset_in_subcoregrids,
+    split_work_to_cores,
+)
 from tt_run.runtime.cores import (
     CoreCoord,
     CoreGrid,
     CoreRange,
     CoreRangeSet,
     corerange_to_cores,
-    grid_to_cores,
     num_cores_to_corerangeset,
-    num_cores_to_corerangeset_in_subcoregrids,
-    split_work_to_cores,
 )
 from tt_run.runtime.rectangles import Rectangle, cells, merged, subtracted
 

@@ -116,7 +116,7 @@ class CoreRange(metaclass=Native):
 
     def size(self) -> int:
         """Number of cores."""
-        return rectangles.size(_rectangle(self))
+        return rectangles.size(rectangle_of(self))
 
     @also_named(core="other", core_range="other", core_range_set="other")
     def contains(self, other: CoreCoord | CoreRange | CoreRangeSet) -> bool:
@@ -165,10 +165,10 @@ class CoreRangeSet(metaclass=Native):
     def __init__(self, core_ranges: Iterable[CoreRange] = ()) -> None:
         """Raises RuntimeError when two rectangles overlap."""
         if isinstance(core_ranges, (set, frozenset)):
-            given = sorted(core_ranges, key=_rectangle)
+            given = sorted(core_ranges, key=rectangle_of)
         else:
             given = list(core_ranges)
-        both = rectangles.first_overlap([_rectangle(r) for r in given])
+        both = rectangles.first_overlap([rectangle_of(r) for r in given])
         if both is not None:
             a, b = map(_range, both)
             raise fatal(
@@ -212,17 +212,17 @@ class CoreRangeSet(metaclass=Native):
         if isinstance(other, (CoreCoord, tuple, list)):
             other = CoreRange(core_of(other), core_of(other))
         parts = [other] if isinstance(other, CoreRange) else other.ranges()
-        return not rectangles.subtracted(map(_rectangle, parts), map(_rectangle, self._ranges))
+        return not rectangles.subtracted(map(rectangle_of, parts), map(rectangle_of, self._ranges))
 
     def merge(self, other: CoreRangeSet) -> CoreRangeSet:
         """The cores of both, as few rectangles."""
         if not isinstance(other, CoreRangeSet):
             raise TypeError(f"merge(): other must be a CoreRangeSet, not {type(other).__name__}")
-        return _set(rectangles.merged(map(_rectangle, (*self._ranges, *other))))
+        return set_of(rectangles.merged(map(rectangle_of, (*self._ranges, *other))))
 
     def subtract(self, other: CoreRangeSet) -> CoreRangeSet:
         """The cores that are not in `other`."""
-        return _set(rectangles.subtracted(map(_rectangle, self._ranges), map(_rectangle, other)))
+        return set_of(rectangles.subtracted(map(rectangle_of, self._ranges), map(rectangle_of, other)))
 
     def to_json(self) -> str:
         """The JSON text that `from_json` reads."""
@@ -264,42 +264,7 @@ def num_cores_to_corerangeset(
             hint=f"ask for {available} or fewer, or a larger grid",
         )
     whole = (0, 0, grid_size.x - 1, grid_size.y - 1)
-    return _set(rectangles.first_cells([whole], (0, 0), target_num_cores, row_wise)[0])
-
-
-def num_cores_to_corerangeset_in_subcoregrids(
-    start_core: CoreCoord | Sequence[int],
-    target_num_cores: int,
-    sub_core_grids: CoreRangeSet,
-    row_wise: bool = False,
-) -> CoreRangeSet:
-    """The first cores of a set of rectangles from `start_core` on; rectangles before the one that holds it are passed over.
-
-    Raises RuntimeError when the start is outside or too few cores follow it.
-    """
-    start_core, available = core_of(start_core), sub_core_grids.num_cores()
-    if target_num_cores > available:
-        raise fatal(
-            f"Target number of cores {target_num_cores} is greater than total available cores {available}",
-            "target_num_cores <= sub_core_grids.num_cores()",
-            hint=f"ask for {available} or fewer, or name more in sub_core_grids",
-        )
-    if not sub_core_grids.contains(start_core):
-        raise fatal(
-            "Start core must be inside sub_core_grids",
-            "sub_core_grids.contains(start_core)",
-            hint="start_core=… of one of the ranges of sub_core_grids",
-        )
-    found, missing = rectangles.first_cells(
-        map(_rectangle, sub_core_grids), (start_core.x, start_core.y), target_num_cores, row_wise
-    )
-    if missing:
-        raise fatal(
-            f"Failed to assign all {target_num_cores} requested cores",
-            "remaining_cores == 0",
-            hint="begin nearer to the first core of sub_core_grids: cores before the start are left out",
-        )
-    return _set(found)
+    return set_of(rectangles.first_cells([whole], (0, 0), target_num_cores, row_wise)[0])
 
 
 @public
@@ -307,66 +272,8 @@ def corerange_to_cores(
     core_range_set: CoreRangeSet, max_cores: int | None = None, row_wise: bool = False
 ) -> list[CoreCoord]:
     """The cores of a set in order, rectangle after rectangle; at most `max_cores` of them."""
-    cells = (cell for r in core_range_set for cell in rectangles.cells(_rectangle(r), row_wise))
+    cells = (cell for r in core_range_set for cell in rectangles.cells(rectangle_of(r), row_wise))
     return [CoreCoord(*cell) for cell in cells][:max_cores]
-
-
-@also_named(start="num_cores", end="grid_size_x")
-def grid_to_cores(
-    num_cores: int | CoreCoord | Sequence[int],
-    grid_size_x: int | CoreCoord | Sequence[int],
-    grid_size_y: int = 0,
-    row_wise: bool = False,
-) -> list[CoreCoord]:
-    """The first `num_cores` cores of a grid that begins at 0-0; also `(start, end)`, both included, column by column."""
-    if isinstance(num_cores, (tuple, list)) and isinstance(grid_size_x, (CoreCoord, tuple, list)):
-        num_cores, grid_size_x = core_of(num_cores), core_of(grid_size_x)
-    if isinstance(num_cores, CoreCoord) and isinstance(grid_size_x, CoreCoord):
-        whole = CoreRangeSet([CoreRange(num_cores, grid_size_x)])
-        return corerange_to_cores(whole, row_wise=bool(grid_size_y) or row_wise)
-    if not isinstance(num_cores, int) or not isinstance(grid_size_x, int):
-        raise TypeError(
-            "grid_to_cores(num_cores, columns, rows), or grid_to_cores(start, end) of two CoreCoords"
-        )
-    count, columns = operator.index(num_cores), operator.index(grid_size_x)
-    if row_wise:
-        return [CoreCoord(i % columns, i // columns) for i in range(count)]
-    return [CoreCoord(i // grid_size_y, i % grid_size_y) for i in range(count)]
-
-
-@also_named(core_grid="grid_size")
-def split_work_to_cores(
-    grid_size: CoreCoord | CoreRangeSet | Sequence[int], units_to_divide: int, row_wise: bool = False
-) -> tuple[int, CoreRangeSet, CoreRangeSet, CoreRangeSet, int, int]:
-    """Units of work over cores: how many cores, which, those with one unit more, the others, and the units of each kind."""
-    if not isinstance(grid_size, CoreRangeSet):
-        grid_size = core_of(grid_size)
-        grid_size = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(grid_size.x - 1, grid_size.y - 1))])
-    count = min(grid_size.num_cores(), units_to_divide)
-    if not count:
-        return 0, CoreRangeSet(), CoreRangeSet(), CoreRangeSet(), 0, 0
-    each, more = divmod(units_to_divide, count)
-    order = corerange_to_cores(grid_size, count, row_wise)
-
-    def part(start: int, size: int) -> CoreRangeSet:
-        if not size:
-            return CoreRangeSet()
-        return num_cores_to_corerangeset_in_subcoregrids(order[start], size, grid_size, row_wise)
-
-    everything = part(0, count)
-    if not more:
-        return count, everything, everything, CoreRangeSet(), each, 0
-    return count, everything, part(0, more), part(more, count - more), each + 1, each
-
-
-def divup(a: float, b: float) -> float:
-    """a / b rounded up, in numbers of the kind of its arguments."""
-    return (a + b - 1) // b
-
-
-def roundup(a: float, b: float) -> float:
-    """The smallest multiple of b that is at least a."""
-    return divup(a, b) * b
 
 
 def set_data(ranges: CoreRangeSet) -> list[Any]:
@@ -391,7 +298,7 @@ def _range_data(r: CoreRange) -> dict[str, Any]:
     return {"start": _coord_data(r.start), "end": _coord_data(r.end)}
 
 
-def _rectangle(r: CoreRange) -> Rectangle:
+def rectangle_of(r: CoreRange) -> Rectangle:
     return r.start.x, r.start.y, r.end.x, r.end.y
 
 
@@ -399,5 +306,5 @@ def _range(rectangle: Rectangle) -> CoreRange:
     return CoreRange(CoreCoord(rectangle[0], rectangle[1]), CoreCoord(rectangle[2], rectangle[3]))
 
 
-def _set(found: Collection[Rectangle]) -> CoreRangeSet:
+def set_of(found: Collection[Rectangle]) -> CoreRangeSet:
     return CoreRangeSet([_range(rectangle) for rectangle in found])

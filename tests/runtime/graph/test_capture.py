@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tt_run.runtime.enums import BufferType, DataType, Layout
-from tt_run.runtime.graph import capture, extract
+from tt_run.runtime.graph import capturing, extract
 from tt_run.runtime.graph.capture import RunMode
 from tt_run.runtime.graph.levels import extract_levelized_graph
 from tt_run.runtime.memory.views import get_buffer_pages, get_buffers, get_device_info, get_memory_view
@@ -43,10 +43,10 @@ def operand(one: MeshDevice) -> Tensor:
 
 
 def test_nodes_have_the_form_of_the_reference(operand: Tensor) -> None:
-    capture.begin_graph_capture()
+    capturing.begin_graph_capture()
     product = matmul(operand, operand, memory_config=L1_MEMORY_CONFIG)
     add(product, 1.0).deallocate()
-    graph = capture.end_graph_capture()
+    graph = capturing.end_graph_capture()
     assert [node["counter"] for node in graph] == list(range(len(graph)))
     assert all(set(node) - {"duration_ns"} == KEYS for node in graph)
     assert graph[0]["node_type"], graph[-1]["node_type"] == ("capture_start", "capture_end")
@@ -67,10 +67,10 @@ def test_nodes_have_the_form_of_the_reference(operand: Tensor) -> None:
 
 
 def test_another_shape_of_the_same_bytes_is_no_buffer(operand: Tensor) -> None:
-    capture.begin_graph_capture(RunMode.NO_DISPATCH)
+    capturing.begin_graph_capture(RunMode.NO_DISPATCH)
     first = reshape(operand, (2, 32, 64))
     reshape(add(first, 1.0), (64, 64)).deallocate()
-    graph = capture.end_graph_capture()
+    graph = capturing.end_graph_capture()
     calls = extract.extract_calltrace(graph)
     assert calls.count("Tensor::reshape") == 2
     assert calls.count("tt::tt_metal::create_device_tensor") == 1
@@ -79,13 +79,13 @@ def test_another_shape_of_the_same_bytes_is_no_buffer(operand: Tensor) -> None:
 
 def test_a_batch_that_is_spread_takes_the_buffers_of_equal_operands(operand: Tensor) -> None:
     """Two tiles for each operand and for the result, beside the tensors: 27 tiles and six for (4, 3, …) and (1, 3, …) in the reference."""
-    capture.begin_graph_capture(RunMode.NO_DISPATCH)
+    capturing.begin_graph_capture(RunMode.NO_DISPATCH)
     many, few = (
         empty((n, 3, 32, 32), DataType.BFLOAT16, Layout.TILE, operand.device(), L1_MEMORY_CONFIG)
         for n in (4, 1)
     )
     spread = add(many, few)
-    graph = capture.end_graph_capture()
+    graph = capturing.end_graph_capture()
     assert [node["node_type"] for node in graph].count("circular_buffer_allocate") == 3
     assert extract.extract_peak_L1_memory_usage(graph) == (2 * 12 + 3 + 6) * 2048
     assert spread.is_allocated()
@@ -99,11 +99,11 @@ def test_what_crosses_and_what_is_seen_anew_is_told_with_its_arguments(operand: 
             list(node["arguments"]) for node in graph if node["params"] and node["params"].get("name") == name
         )
 
-    capture.begin_graph_capture(RunMode.NO_DISPATCH)
+    capturing.begin_graph_capture(RunMode.NO_DISPATCH)
     host = BORDERS["from_device"](operand)
     BORDERS["to_device"](host, operand.device())
     reshape(empty((64, 7), DataType.BFLOAT16, Layout.TILE, device=operand.device()), (1, 64, 7))
-    graph = capture.end_graph_capture()
+    graph = capturing.end_graph_capture()
     fetched, sent, seen = (told(graph, f"Tensor::{name}") for name in ("cpu", "to_device", "reshape"))
     assert fetched[0].startswith("Tensor(storage=DeviceStorage(),") and fetched[1:] == ["1"]
     assert sent[0].startswith("Tensor(storage=HostStorage(),") and sent[1].startswith("MeshDevice(")
@@ -116,9 +116,9 @@ def test_tensors_and_buffers_are_told_as_the_reference_tells_them(operand: Tenso
     device = operand.device()
     assert device is not None
     device.program_cache.clear()
-    capture.begin_graph_capture(RunMode.NO_DISPATCH)
+    capturing.begin_graph_capture(RunMode.NO_DISPATCH)
     held = add(operand, operand)
-    graph = capture.end_graph_capture()
+    graph = capturing.end_graph_capture()
     assert held.is_allocated()
     kinds = [(n["node_type"], n["stacking_level"]) for n in graph[1:-1]]
     outer, inner, made = (("function_start", level) for level in (1, 2, 3))
@@ -183,10 +183,10 @@ def test_tensors_and_buffers_are_told_as_the_reference_tells_them(operand: Tenso
 
 
 def test_what_an_operation_gives_goes_into_the_next(operand: Tensor) -> None:
-    capture.begin_graph_capture()
+    capturing.begin_graph_capture()
     product = matmul(operand, operand)
     total = add(product, product)
-    graph = capture.end_graph_capture()
+    graph = capturing.end_graph_capture()
     _, made, taken, again = (
         n for n in graph if n["node_type"] == "tensor" and n["params"]["tensor_id"] == product.tensor_id
     )
@@ -212,10 +212,10 @@ def test_what_an_operation_gives_goes_into_the_next(operand: Tensor) -> None:
 
 def test_levels_have_the_form_of_the_reference(operand: Tensor) -> None:
     """Compared with what reference library 0.81.1 makes of the same JSON: functions that the program calls tell no tensors."""
-    capture.begin_graph_capture()
+    capturing.begin_graph_capture()
     first = matmul(operand, operand)
     held = add(first, first)
-    graph = capture.end_graph_capture()
+    graph = capturing.end_graph_capture()
     assert held.is_allocated()
     product, total = extract_levelized_graph(graph)
     assert (product["name"], product["arguments"], product["out_edges"]) == ("ttnn.matmul", [], [])
@@ -230,10 +230,10 @@ def test_levels_have_the_form_of_the_reference(operand: Tensor) -> None:
 
 def test_what_no_function_gives_and_the_program_takes_is_a_vertex(operand: Tensor) -> None:
     """Views that a method makes have no function of the program around them."""
-    capture.begin_graph_capture()
-    capture.track_function_start("block")
-    capture.track_function_end()
-    graph = capture.end_graph_capture()
+    capturing.begin_graph_capture()
+    capturing.track_function_start("block")
+    capturing.track_function_end()
+    graph = capturing.end_graph_capture()
     start = next(node for node in graph if node["node_type"] == "function_start")
     end = next(node for node in graph if node["node_type"] == "function_end")
     for number in (7, 8):
@@ -254,13 +254,13 @@ def test_what_no_function_gives_and_the_program_takes_is_a_vertex(operand: Tenso
 
 
 def test_no_dispatch_computes_nothing_and_counts_memory(one: MeshDevice) -> None:
-    capture.begin_graph_capture(RunMode.NO_DISPATCH)
+    capturing.begin_graph_capture(RunMode.NO_DISPATCH)
     large = empty((65536, 65536), DataType.BFLOAT16, Layout.TILE, device=one)
     result = add(large, large)
     small = add(
         empty((32, 32), DataType.BFLOAT16, Layout.TILE, device=one, memory_config=L1_MEMORY_CONFIG), 1.0
     )
-    graph = capture.end_graph_capture()
+    graph = capturing.end_graph_capture()
     assert result.shape == (65536, 65536)
     assert result.shards.bare and small.shards.bare
     assert not shapes.active()
@@ -274,10 +274,10 @@ def test_no_dispatch_computes_nothing_and_counts_memory(one: MeshDevice) -> None
 
 
 def test_an_error_closes_its_functions(operand: Tensor) -> None:
-    capture.begin_graph_capture()
+    capturing.begin_graph_capture()
     with pytest.raises(RuntimeError):
         matmul(operand, empty((32, 32), DataType.BFLOAT16, Layout.TILE, device=operand.device()))
-    graph = capture.end_graph_capture()
+    graph = capturing.end_graph_capture()
     ends = [n["params"] for n in graph if n["node_type"] == "function_end" and "atmul" in n["params"]["name"]]
     assert [(end["name"], end.get("aborted")) for end in ends] == [
         ("MatmulDeviceOperation", "true"),
@@ -286,11 +286,11 @@ def test_an_error_closes_its_functions(operand: Tensor) -> None:
 
 
 def test_text_file_and_functions_of_ones_own(operand: Tensor, tmp_path: Path) -> None:
-    with capture.full_graph_capture(str(tmp_path / "g.json")):
-        capture.track_function_start("model.block")
+    with capturing.full_graph_capture(str(tmp_path / "g.json")):
+        capturing.track_function_start("model.block")
         add(operand, operand)
-        capture.track_function_end()
-    assert not capture.is_graph_capture_active()
+        capturing.track_function_end()
+    assert not capturing.is_graph_capture_active()
     report = json.loads((tmp_path / "g.json").read_text())
     assert report["version"] == 1
     text = extract.pretty_format(report["graph"])
@@ -301,7 +301,7 @@ def test_text_file_and_functions_of_ones_own(operand: Tensor, tmp_path: Path) ->
 
 def test_the_end_without_a_beginning() -> None:
     with pytest.raises(RuntimeError, match="no graph capture is active"):
-        capture.end_graph_capture()
+        capturing.end_graph_capture()
 
 
 def test_views_of_memory_count_what_lives(one: MeshDevice) -> None:
@@ -355,14 +355,14 @@ def test_what_kernels_set_aside_in_a_graph_of_the_reference_counts() -> None:
 
 def test_borders_are_functions_of_the_reference(one: MeshDevice) -> None:
     """The call trace of reference library 0.81.1, from the program's values to a device and back."""
-    capture.begin_graph_capture()
+    capturing.begin_graph_capture()
     names = ("from_torch", "to_torch", "to_device", "from_device")
     from_torch, to_torch, to_device, from_device = (BORDERS[name] for name in names)
     host = from_torch(np.zeros((32, 32), np.float32))
     there = to_device(host, one)
     to_torch(from_torch(np.zeros((32, 32), np.float32), device=one))
     from_device(there)
-    graph = capture.end_graph_capture()
+    graph = capturing.end_graph_capture()
     made = ["ttnn.from_torch", "ttnn::convert_python_tensor_to_tt_tensor"]
     assert extract.extract_calltrace(graph) == [
         *made,

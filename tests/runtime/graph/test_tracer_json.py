@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.graph import capture
+from tt_run.runtime.graph import capturing
+from tt_run.runtime.graph.capture import RunMode
 from tt_run.runtime.graph.tracer_json import GraphTracerUtils
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.data_movement.movement import reshape
@@ -57,10 +58,10 @@ def test_what_cannot_be_taken_apart_is_told_whole(text: str) -> None:
 
 def test_a_captured_graph(one: MeshDevice) -> None:
     operand = empty((64, 64), DataType.BFLOAT16, Layout.TILE, device=one)
-    capture.begin_graph_capture(capture.RunMode.NO_DISPATCH)
+    capturing.begin_graph_capture(RunMode.NO_DISPATCH)
     binary.add(operand, operand)
     reshape(operand, (1, 64, 64))
-    content = GraphTracerUtils.serialize_graph(capture.end_graph_capture())["content"]
+    content = GraphTracerUtils.serialize_graph(capturing.end_graph_capture())["content"]
     assert [part["operation"] for part in content] == [
         *("BinaryNgDeviceOperation", "tt::tt_metal::create_device_tensor", "Tensor::reshape"),
     ]

@@ -29,13 +29,13 @@ from tt_run.runtime.ops.data_movement.joining import slice as cut
 from tt_run.runtime.ops.data_movement.movement import (
     pad,
     permute,
-    repeat,
     reshape,
     squeeze,
     transpose,
     unsqueeze,
     unsqueeze_to_4D,
 )
+from tt_run.runtime.ops.data_movement.repeating import repeat
 from tt_run.runtime.ops.elementwise.binary import add
 from tt_run.runtime.ops.products.operations import linear, matmul
 from tt_run.runtime.tensor.conversion.layouts import to_memory_config

@@ -10,7 +10,8 @@ import pytest
 
 from tt_run.runtime import ops, queues, trace
 from tt_run.runtime.ccl.collectives import all_gather
-from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, grid_to_cores, split_work_to_cores
+from tt_run.runtime.core_work import grid_to_cores, split_work_to_cores
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout
 from tt_run.runtime.mesh import MeshDevice, MeshShape, close_mesh_device, open_mesh_device
 from tt_run.runtime.mesh.pictures import visualize_mesh_device

@@ -21,8 +21,10 @@ MODULES = (
     "reduction.reductions",
     "data_movement.conversions",
     "data_movement.movement",
+    "data_movement.repeating",
     "data_movement.joining",
     "data_movement.picking",
+    "normalisation.softmaxes",
     "normalisation.norms",
     "products.operations",
     "data_movement.lookup",
@@ -80,6 +82,7 @@ MODULES = (
     "images.convolutions",
     "images.prepared_filters",
     "images.pooling",
+    "images.resampling",
     "data_movement.sharded_movement",
 )
 """The modules of this package that declare operations, those that programs use most in front."""

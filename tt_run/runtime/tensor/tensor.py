@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tt_run.runtime.enums import DataType, Layout, StorageType
 from tt_run.runtime.errors import fatal, put_on_device, read_to_host
-from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.native.classes import Native
 from tt_run.runtime.native.refusals import bound
 from tt_run.runtime.tensor.addresses import address_of
@@ -22,7 +20,7 @@ from tt_run.runtime.tensor.late_methods import late_methods
 from tt_run.runtime.tensor.printing import tensor_text
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from tt_run.runtime.tensor.spec.site import Site, coords_of, local_site, whole
+from tt_run.runtime.tensor.spec.site import Site, local_site, whole
 from tt_run.runtime.tensor.spec.tensor_spec import (
     DEFAULT_TILE,
     Shape,
@@ -31,7 +29,7 @@ from tt_run.runtime.tensor.spec.tensor_spec import (
     padded_shape,
     spec_of,
 )
-from tt_run.runtime.tensor.spec.topology import PlacementReplicate, TensorTopology, moved
+from tt_run.runtime.tensor.spec.topology import TensorTopology, moved, replicated_topology
 from tt_run.runtime.values.dtypes import element_size
 from tt_run.runtime.values.shards import Shards
 from tt_run.runtime.values.storage import Buffer, BufferPart, Storage
@@ -387,15 +385,3 @@ def observe(made: Callable[[Tensor], None]) -> Callable[[], None]:
         Tensor.observers = tuple(each for each in Tensor.observers if each != made)
 
     return leave
-
-
-def replicated_topology(site: Site, on_device: bool) -> TensorTopology:
-    """The topology of a tensor that nobody cut: one copy on the host, or the same on each of N devices."""
-    if not on_device:
-        return _on_the_host()
-    return TensorTopology(MeshShape([len(site.coords)]), [PlacementReplicate()], site.coords)
-
-
-@lru_cache(maxsize=1)
-def _on_the_host() -> TensorTopology:
-    return TensorTopology(MeshShape([1]), [PlacementReplicate()], coords_of((1, 1)))

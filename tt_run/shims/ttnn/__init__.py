@@ -93,10 +93,8 @@ _TABLE = {
         MeshToTensor CppMeshToTensor create_mesh_composer concat_mesh_to_tensor_composer ConcatMeshToTensor
         ConcatMesh2dToTensor aggregate_tensor
     """,
-    "tt_run.runtime.cores": """
-        num_cores_to_corerangeset num_cores_to_corerangeset_in_subcoregrids corerange_to_cores grid_to_cores
-        split_work_to_cores
-    """,
+    "tt_run.runtime.cores": "num_cores_to_corerangeset corerange_to_cores",
+    "tt_run.runtime.core_work": "num_cores_to_corerangeset_in_subcoregrids grid_to_cores split_work_to_cores",
     "tt_run.runtime.tuning.activation": "UnaryOpType UnaryWithParam EltwiseUnaryWithParam=UnaryWithParam",
     "tt_run.runtime.tuning.choices": """
         BinaryOpType LayerNormType DistributedLayerNormStage

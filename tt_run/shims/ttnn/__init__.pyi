@@ -326,7 +326,7 @@ from tt_run.runtime.mesh.opening import get_num_pcie_devices as get_num_pcie_dev
 from tt_run.runtime.mesh.opening import get_pcie_device_ids as get_pcie_device_ids
 from tt_run.runtime.ccl.usable import get_usable_topology as get_usable_topology
 from . import graph as graph
-from tt_run.runtime.cores import grid_to_cores as grid_to_cores
+from tt_run.runtime.core_work import grid_to_cores as grid_to_cores
 from tt_run.runtime.tensor.questions import has_storage_type_of as has_storage_type_of
 from tt_run.runtime.tensor.questions import has_tile_padding as has_tile_padding
 from tt_run.runtime.tuning.compute import init_device_compute_kernel_config as init_device_compute_kernel_config
@@ -343,7 +343,7 @@ from tt_run.runtime.mesh.opening import manage_device as manage_device
 from tt_run.runtime.descriptors.kernels import merge_program_descriptors as merge_program_descriptors
 from . import model_preprocessing as model_preprocessing
 from tt_run.runtime.cores import num_cores_to_corerangeset as num_cores_to_corerangeset
-from tt_run.runtime.cores import num_cores_to_corerangeset_in_subcoregrids as num_cores_to_corerangeset_in_subcoregrids
+from tt_run.runtime.core_work import num_cores_to_corerangeset_in_subcoregrids as num_cores_to_corerangeset_in_subcoregrids
 from tt_run.runtime.mesh import open_device as open_device
 from tt_run.runtime.mesh import open_mesh_device as open_mesh_device
 from . import operations as operations
@@ -364,7 +364,7 @@ from tt_run.runtime.tensor.printing import set_printoptions as set_printoptions
 from tt_run.runtime.descriptors.refused import setup_fabric_connection as setup_fabric_connection
 from tt_run.runtime.descriptors.refused import setup_routing_plane_connection as setup_routing_plane_connection
 from tt_run.runtime.tensor.distribution.mappers import shard_tensor_to_mesh_mapper as shard_tensor_to_mesh_mapper
-from tt_run.runtime.cores import split_work_to_cores as split_work_to_cores
+from tt_run.runtime.core_work import split_work_to_cores as split_work_to_cores
 from tt_run.runtime.marks import start_tracy_zone as start_tracy_zone
 from tt_run.runtime.marks import stop_tracy_zone as stop_tracy_zone
 from tt_run.runtime.queues import synchronize_device as synchronize_device

@@ -3,9 +3,9 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.cores": """
-        divup roundup num_cores_to_corerangeset num_cores_to_corerangeset_in_subcoregrids grid_to_cores
-        split_work_to_cores
+    "tt_run.runtime.cores": "num_cores_to_corerangeset",
+    "tt_run.runtime.core_work": """
+        divup roundup num_cores_to_corerangeset_in_subcoregrids grid_to_cores split_work_to_cores
     """,
     "tt_run.runtime.enums": """
         BufferType ShardOrientation ShardStrategy TensorMemoryLayout DEVICE_STORAGE_TYPE=StorageType.DEVICE

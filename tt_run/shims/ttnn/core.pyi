@@ -12,19 +12,19 @@ from tt_run.runtime.enums import TensorMemoryLayout as TensorMemoryLayout
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as WormholeComputeKernelConfig
 from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config as create_sharded_memory_config
 from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config_ as create_sharded_memory_config_
-from tt_run.runtime.cores import divup as divup
+from tt_run.runtime.core_work import divup as divup
 from tt_run.runtime.tensor.questions import get_memory_config as get_memory_config
-from tt_run.runtime.cores import grid_to_cores as grid_to_cores
+from tt_run.runtime.core_work import grid_to_cores as grid_to_cores
 from tt_run.runtime.tensor.questions import has_storage_type_of as has_storage_type_of
 from tt_run.runtime.tensor.questions import has_tile_padding as has_tile_padding
 from tt_run.runtime.tuning.compute import init_device_compute_kernel_config as init_device_compute_kernel_config
 from tt_run.runtime.tensor.questions import is_sharded as is_sharded
 from tt_run.runtime.tensor.questions import is_tensor_storage_on_device as is_tensor_storage_on_device
 from tt_run.runtime.cores import num_cores_to_corerangeset as num_cores_to_corerangeset
-from tt_run.runtime.cores import num_cores_to_corerangeset_in_subcoregrids as num_cores_to_corerangeset_in_subcoregrids
-from tt_run.runtime.cores import roundup as roundup
+from tt_run.runtime.core_work import num_cores_to_corerangeset_in_subcoregrids as num_cores_to_corerangeset_in_subcoregrids
+from tt_run.runtime.core_work import roundup as roundup
 from tt_run.runtime.tensor.printing import set_printoptions as set_printoptions
-from tt_run.runtime.cores import split_work_to_cores as split_work_to_cores
+from tt_run.runtime.core_work import split_work_to_cores as split_work_to_cores
 
 DEVICE_STORAGE_TYPE: _StorageType
 get_current_command_queue_id_for_thread = _current_queue

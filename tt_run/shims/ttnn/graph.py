@@ -3,8 +3,9 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.graph.capture": """
-        REPORT_VERSION RunMode begin_graph_capture end_graph_capture end_graph_capture_to_file full_graph_capture
+    "tt_run.runtime.graph.capture": "RunMode",
+    "tt_run.runtime.graph.capturing": """
+        REPORT_VERSION begin_graph_capture end_graph_capture end_graph_capture_to_file full_graph_capture
         is_graph_capture_active track_function_start track_function_end
     """,
     "tt_run.runtime.graph.levels": "extract_levelized_graph",

@@ -13,7 +13,7 @@ from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.experts.routing import MOE
-from tt_run.runtime.ops.normalisation.norms import scale_mask_softmax_in_place
+from tt_run.runtime.ops.normalisation.softmaxes import scale_mask_softmax_in_place
 from tt_run.runtime.ops.reduction.ordering import manual_seed, sampling
 from tt_run.runtime.ops.reduction.statistics import MOVING
 from tt_run.runtime.tensor.conversion.layouts import to_memory_config

@@ -1,4 +1,4 @@
-"""Pools, resampling and folding of images. Source: reference library 0.81.1.
+"""Pools and folding of images; `resampling.py` enlarges them. Source: reference library 0.81.1.
 
 PyTorch computes them, since NumPy has none of them. Results are row-major and bfloat16 unless a call says otherwise, as the
 reference's. How images are spread over cores changes no value; `placement/pooled_shards.py` says where results lie.
@@ -9,50 +9,33 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout, cpp
+from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
-from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.declaration.operands import settle
 from tt_run.runtime.ops.goldens import pool_goldens
-from tt_run.runtime.ops.images import sample_places
 from tt_run.runtime.ops.images.window_limits import check_adaptive, check_pool
-from tt_run.runtime.ops.images.windows import Borders, borders, pair, to_planes, to_rows
-from tt_run.runtime.ops.placement.pooled_shards import of_enlargement, of_pool
+from tt_run.runtime.ops.images.windows import (
+    Borders,
+    borders,
+    each_of,
+    one_of,
+    pair,
+    real,
+    to_planes,
+    to_rows,
+)
+from tt_run.runtime.ops.placement.pooled_shards import of_pool
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
 from tt_run.runtime.tuning.conv import Op2DSliceConfig
-from tt_run.runtime.values.shards import Shards, combine_all
+from tt_run.runtime.values.shards import Shards
 
 Function = Callable[..., Any]
-
-
-def _each(function: Function, *given: Tensor) -> list[Shards]:
-    """The function on the shards of each device."""
-    on_device(*given, kind="pool")
-    return combine_all(lambda *stacks: torch_cpu.on_each(function, stacks), *(t.shards for t in given))
-
-
-def _real(x: Any) -> Any:
-    """Integers in float64, which holds them; anything else as it is."""
-    return x if x.is_floating_point() else x.double()
-
-
-def _one(
-    function: Function,
-    *given: Tensor,
-    dtype: DataType | None = None,
-    layout: Layout = Layout.ROW_MAJOR,
-    memory_config: MemoryConfig | None = None,
-) -> Tensor:
-    (shards,) = _each(function, *given)
-    target = dtype or given[0].dtype
-    done = Shards(finish(shards.data, target), shards.index)
-    return settle(given, done, target, memory_config=memory_config, layout=layout)
 
 
 def _rows(
@@ -64,7 +47,7 @@ def _rows(
     scheme: TensorMemoryLayout | None,
 ) -> tuple[Tensor, list[Shards]]:
     """A pool's first result, rows of pixels on the cores that they are pooled on, and its others."""
-    first, *others = _each(function, image)
+    first, *others = each_of(function, image)
     rows, channels = first.shape[-2:]
     place = memory_config or of_pool(image, rows, channels, layout, scheme)
     done = Shards(finish(first.data, dtype), first.index)
@@ -188,8 +171,8 @@ def global_avg_pool2d(
     """The mean of each channel of images `(N, H, W, C)`, as `(N, 1, 1, C)` in tiles."""
     # Sums of shards lie interleaved.
     place = memory_config or (L1_MEMORY_CONFIG if input_tensor.is_sharded() else None)
-    return _one(
-        lambda x: _real(x).mean((1, 2), keepdim=True), input_tensor,
+    return one_of(
+        lambda x: real(x).mean((1, 2), keepdim=True), input_tensor,
         dtype=dtype, layout=Layout.TILE, memory_config=place,
     )  # fmt: skip
 
@@ -262,49 +245,6 @@ def adaptive_max_pool2d(
     )  # fmt: skip
 
 
-@operation("ttnn.upsample", family=families.POOL, golden=pool_goldens.golden_upsample)
-def upsample(
-    input_tensor: Tensor,
-    scale_factor: float | Sequence[float],
-    *,
-    mode: str = "nearest",
-    memory_config: MemoryConfig | None = None,
-    compute_kernel_config: WormholeComputeKernelConfig | None = None,
-) -> Tensor:
-    """Images `(N, H, W, C)` enlarged by a factor for height and width, by the nearest pixel or `bilinear`.
-
-    Raises RuntimeError for another mode.
-    """
-    if mode not in ("nearest", "bilinear"):
-        raise fatal("mode must be 'nearest' or 'bilinear'", hint=f"ttnn.upsample has no mode {mode!r}")
-    if len(input_tensor.shape) != 4:
-        raise fatal(
-            f"upsample takes images (N, H, W, C), got shape {list(input_tensor.shape)}",
-            hint="ttnn.reshape(tensor, (N, H, W, C))",
-        )
-    if input_tensor.padded_shape != input_tensor.shape:
-        raise fatal(
-            "Tiled input must be tile-aligned (no padding difference)",
-            hint="ttnn.to_layout(x, ttnn.ROW_MAJOR_LAYOUT)",
-        )
-    both = (scale_factor, scale_factor) if isinstance(scale_factor, (int, float)) else tuple(scale_factor)
-    factors = tuple(float(f) for f in both)
-    if mode == "bilinear" and not all(factor.is_integer() for factor in factors):
-        raise fatal(
-            f"bilinear mode requires integer scale factors, got ({', '.join(f'{f:g}' for f in factors)})",
-            hint="scale_factor=2, or mode='nearest', which takes any factor",
-        )
-
-    def forward(x: Any) -> Any:
-        planes = _real(x).permute(0, 3, 1, 2)
-        return torch_cpu.named("nn.functional.interpolate")(planes, scale_factor=factors, mode=mode).permute(
-            0, 2, 3, 1
-        )
-
-    place = memory_config or of_enlargement(input_tensor, factors)
-    return _one(forward, input_tensor, memory_config=place)
-
-
 @operation("ttnn.fold", family=families.MOVEMENT, golden=pool_goldens.golden_fold)
 def fold(
     input: Tensor,
@@ -355,59 +295,4 @@ def fold(
 
     # Rows of anything but float32 are folded in bfloat16.
     dtype = DataType.FLOAT32 if input.dtype is DataType.FLOAT32 else DataType.BFLOAT16
-    return _one(forward, input, dtype=dtype, memory_config=override_memory_config)
-
-
-@operation("ttnn.grid_sample", family=families.POOL, golden=pool_goldens.golden_grid_sample)
-def grid_sample(
-    input_tensor: Tensor,
-    grid: Tensor,
-    *,
-    mode: str = "bilinear",
-    padding_mode: str = "zeros",
-    align_corners: bool = False,
-    use_precomputed_grid: bool = False,
-    batch_output_channels: bool = False,
-    memory_config: MemoryConfig | None = None,
-    compute_kernel_config: WormholeComputeKernelConfig | None = None,
-) -> Tensor:
-    """Images `(N, H, W, C)` read at the places of a grid `(N, Ho, Wo, 2*K)` of (x, y) from -1 to 1.
-
-    With K places in each element the result is `(N, Ho, Wo*K, C)`, or `(N, Ho, Wo, C*K)` with `batch_output_channels`.
-    With `use_precomputed_grid` the grid is what `prepare_grid_sample_grid` made of one. Raises RuntimeError if it is not.
-    """
-    if padding_mode != "zeros":
-        raise fatal(
-            "Only zeros padding mode is currently supported", hint=f"got padding_mode={padding_mode!r}"
-        )
-    if input_tensor.layout is not Layout.ROW_MAJOR:
-        raise fatal("Input tensor must be ROW_MAJOR layout", hint="ttnn.to_layout(x, ttnn.ROW_MAJOR_LAYOUT)")
-    if mode == "nearest" and not use_precomputed_grid:
-        raise fatal(
-            "use_precomputed_grid = false is not supported with mode = 'nearest'. Please use precomputed grid with nearest mode.",
-            hint="ttnn.prepare_grid_sample_grid(grid, …, mode='nearest')",
-        )
-    if input_tensor.shape[-1] % TILE_SIZE:
-        raise fatal(
-            f"Input tensor last dimension must be divisible by TILE_WIDTH ({TILE_SIZE}), but got {input_tensor.shape[-1]} "
-            f"in padded shape {input_tensor.padded_shape}",
-            hint=f"ttnn.pad the channels to a multiple of {TILE_SIZE}",
-        )
-    if use_precomputed_grid and grid.dtype is not DataType.BFLOAT16:
-        raise fatal(
-            f"grid_sample: a precomputed grid must be BFLOAT16, got {cpp(grid.dtype)}", hint="ttnn.prepare_grid_sample_grid(grid, …)"
-        )  # fmt: skip
-
-    def forward(x: Any, places: Any) -> Any:
-        batch, rows, columns, numbers = places.shape
-        if use_precomputed_grid:
-            found = sample_places.read(x, places, mode)
-            return found.reshape(batch, rows, columns, -1) if batch_output_channels else found
-        several = numbers // 2
-        flat = places.reshape(batch, rows, columns * several, 2)
-        found = torch_cpu.named("nn.functional.grid_sample")(
-            x.permute(0, 3, 1, 2), flat, mode=mode, padding_mode=padding_mode, align_corners=align_corners
-        ).permute(0, 2, 3, 1)
-        return found.reshape(batch, rows, columns, -1) if batch_output_channels else found
-
-    return _one(forward, input_tensor, grid, memory_config=memory_config)
+    return one_of(forward, input, dtype=dtype, memory_config=override_memory_config)

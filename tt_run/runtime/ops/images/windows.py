@@ -1,13 +1,21 @@
-"""Images as operations hold them: `(1, 1, N*H*W, C)` or `(N, H, W, C)`, and their windows. Shared by convolutions and pools."""
+"""Images as operations hold them: `(1, 1, N*H*W, C)` or `(N, H, W, C)`, and their windows. Shared by all who read images."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels import torch_cpu
+from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import Shards, combine_all
 
 Pair = tuple[int, int]
+Function = Callable[..., Any]
 
 
 class Borders(NamedTuple):
@@ -70,3 +78,28 @@ def to_rows(planes: Any) -> Any:
     """`(N, C, H, W)` as `(1, 1, N*H*W, C)`."""
     batch, channels, height, width = planes.shape
     return planes.permute(0, 2, 3, 1).reshape(1, 1, batch * height * width, channels)
+
+
+def each_of(function: Function, *given: Tensor) -> list[Shards]:
+    """The function on the shards of each device."""
+    on_device(*given, kind="pool")
+    return combine_all(lambda *stacks: torch_cpu.on_each(function, stacks), *(t.shards for t in given))
+
+
+def real(x: Any) -> Any:
+    """Integers in float64, which holds them; anything else as it is."""
+    return x if x.is_floating_point() else x.double()
+
+
+def one_of(
+    function: Function,
+    *given: Tensor,
+    dtype: DataType | None = None,
+    layout: Layout = Layout.ROW_MAJOR,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """The function's one result, rounded once, where the first operand lies unless a memory_config says otherwise."""
+    (shards,) = each_of(function, *given)
+    target = dtype or given[0].dtype
+    done = Shards(finish(shards.data, target), shards.index)
+    return settle(given, done, target, memory_config=memory_config, layout=layout)

@@ -18,8 +18,7 @@ from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import axis_of, into, on_device, settle, volume
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement.sharded_results import in_dram
-from tt_run.runtime.ops.reduction.choice_checks import check_sampling, check_seeds
-from tt_run.runtime.ops.reduction.reduction_checks import check_topk
+from tt_run.runtime.ops.reduction.choice_checks import check_sampling, check_seeds, check_topk
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards, combine

@@ -23,9 +23,6 @@ _FLOATS = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B)
 _SIGNED = ("sum", "max", "min")
 _ARGMAX_ROWS = (DataType.BFLOAT16, DataType.FLOAT32, DataType.INT32, DataType.UINT32, DataType.UINT16)
 _ARGMAX_TILES = (DataType.BFLOAT16, DataType.FLOAT32)
-_TOPK = (DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.FLOAT32)
-_TOPK_PLACES = (DataType.UINT16, DataType.UINT32, DataType.INT32)
-_MULTI_CORE_TOPK = 8192
 
 
 def check_total(
@@ -194,71 +191,6 @@ def _argmax_output(memory_config: MemoryConfig | None, output: Tensor | None) ->
         raise fatal(
             f"Output tensor must have ROW_MAJOR layout, got {cpp(output.layout)}", hint=in_rows("output")
         )
-
-
-def check_topk(
-    tensor: Tensor,
-    k: int,
-    dim: int,
-    memory_config: MemoryConfig | None,
-    cores: CoreRangeSet | None,
-    places: Tensor | None,
-    outputs: Sequence[Tensor] | None,
-) -> None:
-    """Arguments of `ttnn.topk`."""
-    on_device(tensor, kind="topk")
-    shape = tuple(tensor.shape)
-    rank = len(shape)
-    if not -rank <= dim < max(rank, 1):
-        raise fatal(
-            f"Dimension for topk is out of range (expected to be in range of [{-max(rank, 1)}, {max(rank, 1) - 1}])",
-            hint=in_range("dim", max(rank, 1)),
-        )
-    size = shape[dim] if rank else 1
-    if not 0 < k <= size:
-        raise fatal(
-            f"K cannot be larger than the dimension size! K={k}, dimension size={size}",
-            hint=f"k=1 to {size}, the length of dimension {dim}",
-        )
-    _topk_outputs(outputs, Shape(k if d == dim % max(rank, 1) else n for d, n in enumerate(shape)))
-    memory = memory_config or tensor.memory_config()
-    if memory.is_sharded():
-        raise fatal(
-            "Sharded implementation not supported yet",
-            hint="ttnn.sharded_to_interleaved(tensor), and memory_config=ttnn.DRAM_MEMORY_CONFIG",
-        )
-    if tensor.layout is not Layout.TILE:
-        raise fatal("The input must be in tiled format", hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)")
-    if tensor.dtype not in _TOPK:
-        raise fatal(
-            f"Input tensor must be BFLOAT16, BFLOAT8_B, or FLOAT32, got: {cpp(tensor.dtype)}",
-            hint=as_type("tensor", "bfloat16"),
-        )
-    if places is not None and places.dtype not in _TOPK_PLACES:
-        raise fatal(
-            f"Optional indices tensor must be UINT16, UINT32, or INT32, got: {cpp(places.dtype)}",
-            hint=as_type("indices", "uint16", "uint32", "int32"),
-        )
-    if cores is not None:
-        check_on_grid("TopK sub_core_grids", cores, tensor)
-        if size >= _MULTI_CORE_TOPK and len(cores.ranges()) != 1:
-            raise fatal(
-                f"Only one core range is supported right now, got {len(cores.ranges())}",
-                hint="name one rectangle: ttnn.CoreRangeSet([ttnn.CoreRange(first, last)])",
-            )
-
-
-def _topk_outputs(outputs: Sequence[Tensor] | None, wanted: Shape) -> None:
-    named = list(zip(("values", "indices"), outputs or (), strict=False))
-    for what, tensor in named:
-        if tensor.device() is None:
-            raise fatal(f"Preallocated output {what} tensor must be on device", hint=put_on_device(what))
-    for what, tensor in named:
-        if tensor.shape != wanted:
-            raise fatal(
-                f"Preallocated {what} tensor has incorrect shape! Got : {tensor.shape}, expected: {wanted}",
-                hint="leave the output tensors out, or make them of the expected shape with ttnn.empty",
-            )
 
 
 def check_prod(tensor: Tensor, dim: Dims, into_dims: bool, output: Tensor | None) -> None:

@@ -16,7 +16,8 @@ from tt_run.runtime.tensor.conversion import framing
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.site import HostSite
-from tt_run.runtime.tensor.tensor import Tensor, replicated_topology
+from tt_run.runtime.tensor.spec.topology import replicated_topology
+from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
 
 

@@ -6,14 +6,16 @@ Source: reference library 0.81.1.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tt_run.runtime.errors import incompatible
+from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.native.classes import Native, native
+from tt_run.runtime.tensor.spec.site import Site, coords_of
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.coordinate import MeshCoordinate
-    from tt_run.runtime.mesh.shape import MeshShape
 
 
 @native("ttnn._ttnn.multi_device.PlacementReplicate")
@@ -128,3 +130,15 @@ def moved(topology: TensorTopology, coords: Mapping[MeshCoordinate, MeshCoordina
 
 def _dim(placement: Placement) -> int | None:
     return placement.dim if isinstance(placement, PlacementShard) else None
+
+
+def replicated_topology(site: Site, on_device: bool) -> TensorTopology:
+    """The topology of a tensor that nobody cut: one copy on the host, or the same on each of N devices."""
+    if not on_device:
+        return _on_the_host()
+    return TensorTopology(MeshShape([len(site.coords)]), [PlacementReplicate()], site.coords)
+
+
+@lru_cache(maxsize=1)
+def _on_the_host() -> TensorTopology:
+    return TensorTopology(MeshShape([1]), [PlacementReplicate()], coords_of((1, 1)))

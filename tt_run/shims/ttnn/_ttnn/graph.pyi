@@ -2,20 +2,20 @@
 """`ttnn._ttnn.graph`."""
 
 from tt_run.runtime.graph.extract import PeakMemoryUsagePerCore as PeakMemoryUsagePerCore
-from tt_run.runtime.graph.capture import REPORT_VERSION as REPORT_VERSION
+from tt_run.runtime.graph.capturing import REPORT_VERSION as REPORT_VERSION
 from tt_run.runtime.graph.capture import RunMode as RunMode
 from tt_run.runtime.graph.extract import TensorInfo as TensorInfo
-from tt_run.runtime.graph.capture import begin_graph_capture as begin_graph_capture
+from tt_run.runtime.graph.capturing import begin_graph_capture as begin_graph_capture
 from tt_run.runtime.graph.extract import count_intermediate_and_output_tensors as count_intermediate_and_output_tensors
-from tt_run.runtime.graph.capture import end_graph_capture as end_graph_capture
-from tt_run.runtime.graph.capture import end_graph_capture_to_file as end_graph_capture_to_file
+from tt_run.runtime.graph.capturing import end_graph_capture as end_graph_capture
+from tt_run.runtime.graph.capturing import end_graph_capture_to_file as end_graph_capture_to_file
 from tt_run.runtime.graph.extract import extract_calltrace as extract_calltrace
 from tt_run.runtime.graph.levels import extract_levelized_graph as extract_levelized_graph
 from tt_run.runtime.graph.extract import extract_output_info as extract_output_info
 from tt_run.runtime.graph.extract import extract_output_tensors as extract_output_tensors
 from tt_run.runtime.graph.extract import extract_peak_L1_memory_usage as extract_peak_L1_memory_usage
 from tt_run.runtime.graph.extract import extract_resource_usage_per_core as extract_resource_usage_per_core
-from tt_run.runtime.graph.capture import is_graph_capture_active as is_graph_capture_active
-from tt_run.runtime.graph.capture import track_function_end as track_function_end
-from tt_run.runtime.graph.capture import track_function_start as track_function_start
+from tt_run.runtime.graph.capturing import is_graph_capture_active as is_graph_capture_active
+from tt_run.runtime.graph.capturing import track_function_end as track_function_end
+from tt_run.runtime.graph.capturing import track_function_start as track_function_start
 

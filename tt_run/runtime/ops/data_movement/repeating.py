@@ -1,0 +1,79 @@
+"""Dimensions that get longer by repetition: expand, repeat, repeat_interleave. Source: reference library 0.81.1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.data_movement.movement import moved, unmoved
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device
+from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.ops.placement import fitted_shards, larger_shards
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+
+
+@operation("ttnn.expand", family=families.MOVEMENT, golden=lambda x, shape, **_: x.expand(*shape))
+def expand(
+    input_tensor: Tensor, output_shape: Sequence[int], *, memory_config: MemoryConfig | None = None
+) -> Tensor:
+    """Dimensions of length 1 repeated up to output_shape; -1 keeps a length."""
+    on_device(input_tensor, kind="data movement")
+    shape, wanted = tuple(input_tensor.shape), ints(output_shape)
+    old = (1,) * (len(wanted) - len(shape)) + shape
+    if len(old) != len(wanted) or any(w not in (-1, o) and o != 1 for w, o in zip(wanted, old, strict=True)):
+        raise fatal(
+            f"Cannot expand shape {list(shape)} to {list(wanted)}",
+            hint="lengths of 1 can be expanded, others must stay as they are (or -1); ttnn.repeat copies",
+        )
+    full = [o if w == -1 else w for w, o in zip(wanted, old, strict=True)]
+    if full == list(shape) and unmoved(input_tensor, memory_config):
+        return input_tensor.alias()
+    times = [new // length if length else 1 for new, length in zip(full, old, strict=True)]
+    place = memory_config or larger_shards.of_repetition(input_tensor, times, full)
+    return moved(input_tensor, lambda s: np.broadcast_to(s.reshape(len(s), *old), (len(s), *full)), place)
+
+
+@operation("ttnn.repeat", family=families.MOVEMENT, golden=goldens.repeat)
+def repeat(
+    input_tensor: Tensor,
+    repeat_dims: Sequence[int],
+    *,
+    memory_config: MemoryConfig | None = None,
+    optional_output_tensor: Tensor | None = None,
+) -> Tensor:
+    """The whole repeated repeat_dims[d] times along each dimension d."""
+    on_device(input_tensor, kind="repeat")
+    times = ints(repeat_dims)
+    rank = max(len(input_tensor.shape), len(times))
+    times = (1,) * (rank - len(times)) + times
+    shape = (1,) * (rank - len(input_tensor.shape)) + tuple(input_tensor.shape)
+    same = set(times) <= {1} and rank == len(input_tensor.shape) and optional_output_tensor is None
+    if same and unmoved(input_tensor, memory_config):
+        return input_tensor.alias()
+    if memory_config is None and optional_output_tensor is None:
+        repeated = [length * count for length, count in zip(shape, times, strict=True)]
+        memory_config = larger_shards.of_repetition(input_tensor, times, repeated)
+    return moved(
+        input_tensor,
+        lambda s: np.tile(s.reshape(len(s), *shape), (1, *times)),
+        memory_config,
+        optional_output_tensor,
+    )
+
+
+@operation("ttnn.repeat_interleave", family=families.MOVEMENT, golden=goldens.repeat_interleave)
+def repeat_interleave(
+    input_tensor: Tensor, repeats: int, dim: int, *, memory_config: MemoryConfig | None = None
+) -> Tensor:
+    """Every slice along `dim` repeated `repeats` times in a row."""
+    on_device(input_tensor, kind="data movement")
+    axis = axis_of(dim, len(input_tensor.shape)) + 1
+    if repeats == 1 and unmoved(input_tensor, memory_config):
+        return input_tensor.alias()
+    place = memory_config or fitted_shards.in_dram_if_sharded(input_tensor)
+    return moved(input_tensor, lambda s: np.repeat(s, repeats, axis=axis), place)

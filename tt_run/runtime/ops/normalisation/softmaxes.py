@@ -1,0 +1,212 @@
+"""Softmax, also scaled, masked and in place. Everything is computed in float32 and rounded once. Source: reference library 0.81.1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels.rowwise import along, along_last
+from tt_run.runtime.ops.data_movement import joining
+from tt_run.runtime.ops.data_movement.repeating import repeat
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import axis_of, floating, on_device, relabel, settle
+from tt_run.runtime.ops.goldens import attention_goldens
+from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.ops.normalisation import softmax_rows
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
+from tt_run.runtime.values.shards import combine
+
+Array = npt.NDArray[Any]
+
+_NORMED = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B)
+
+
+def check_normed(tensor: Tensor) -> None:
+    """Raises RuntimeError for elements that no softmax or norm takes."""
+    if tensor.dtype not in _NORMED:
+        raise fatal(
+            f"Input tensor must be FLOAT32, BFLOAT16, or BFLOAT8_B, got: {cpp(tensor.dtype)}",
+            hint="ttnn.typecast(tensor, ttnn.bfloat16)",
+        )
+
+
+def _check_softmax(tensor: Tensor, along_rows: bool = True) -> None:
+    check_normed(tensor)
+    if tensor.layout is not Layout.TILE and not along_rows:  # rows are tilized on the way
+        raise fatal("Inputs to softmax must be tilized", hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)")
+
+
+def _check_in_place(tensor: Tensor) -> None:
+    on_device(tensor, kind="softmax")
+    if tensor.layout is not Layout.TILE:
+        raise fatal("Inputs to softmax must be tilized", hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)")
+
+
+@operation("ttnn.softmax", family=families.NORM, golden=goldens.softmax)
+def softmax(
+    input_tensor: Tensor,
+    dim: int = -1,
+    *,
+    memory_config: MemoryConfig | None = None,
+    compute_kernel_config: object = None,
+    numeric_stable: bool = True,
+) -> Tensor:
+    """exp(x) / sum of exp(x) along `dim`; numeric_stable=False warns of rows that overflow on a device, which are zeros there."""
+    on_device(input_tensor, kind="softmax")
+    rank = max(len(input_tensor.shape), 1)
+    beyond = f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})"
+    axis = axis_of(dim, rank, beyond) + 1
+    _check_softmax(input_tensor, axis == rank)
+    written = _written(numeric_stable)
+    function = written or softmax_rows.stable
+
+    def compute(stack: Array) -> Array:
+        rows = stack if stack.ndim > 1 else stack[:, None]
+        return along(axis, function, input_tensor.dtype, rows).reshape(stack.shape)
+
+    shards = input_tensor.shards.map(compute)
+    if written:
+        written.tell()
+    return settle(
+        (input_tensor,), shards, input_tensor.dtype, memory_config=memory_config, layout=Layout.TILE
+    )
+
+
+def masked_softmax(
+    x: Tensor,
+    scale: float | None,
+    mask: Tensor | None,
+    memory_config: MemoryConfig | None,
+    written: softmax_rows.AsWritten | None = None,
+) -> Tensor:
+    """softmax(x * scale + mask) along the last dimension, stable unless `written` is given; the mask broadcasts."""
+    operands = (x,) if mask is None else (x, mask)
+    on_device(*operands, kind="softmax")
+    _check_softmax(x)
+    floating("softmax", *operands)
+    if mask is not None:
+        check_broadcast(mask.shape, x.shape)
+    function = written or softmax_rows.stable
+    factor = np.float32(1 if scale is None else scale)
+
+    def compute(stack: Array, bias: Array | None = None) -> Array:
+        if bias is None:
+            return along_last(lambda out, rows: function(out, rows * factor), x.dtype, stack)
+        added = align(bias, stack.ndim - 1).astype(np.float32, copy=False)
+        return along_last(lambda out, rows, m: function(out, rows * factor + m), x.dtype, stack, added)
+
+    shards = combine(compute, *(t.shards for t in operands))
+    if written:
+        written.tell()
+    return settle(operands, shards, x.dtype, memory_config=memory_config, layout=Layout.TILE)
+
+
+def _written(numeric_stable: bool) -> softmax_rows.AsWritten | None:
+    return None if numeric_stable else softmax_rows.AsWritten()
+
+
+@operation("ttnn.scale_mask_softmax", family=families.NORM, golden=attention_goldens.masked_softmax)
+def scale_mask_softmax(
+    input_tensor: Tensor,
+    scale: float | None = None,
+    mask: Tensor | None = None,
+    *,
+    memory_config: MemoryConfig | None = None,
+    is_causal_mask: bool = False,
+    compute_kernel_config: object = None,
+    numeric_stable: bool = True,
+) -> Tensor:
+    """softmax(x * scale + mask) along the last dimension; the mask is added and broadcasts."""
+    mask = _mask_of_rows(mask, input_tensor, is_causal_mask)
+    written = _written(numeric_stable)
+    return masked_softmax(input_tensor, scale, mask, memory_config, written)
+
+
+def _mask_of_rows(mask: Tensor | None, x: Tensor, causal: bool) -> Tensor | None:
+    """The mask for every row of `x`, where heads may lie one below the other and the mask has another number of rows than they.
+
+    A causal one begins anew after its last row; of another one the first row counts, as it does where the mask was padded to a tile.
+    """
+    if mask is None or x.shape.rank < 2 or mask.shape.rank < 2:
+        return mask
+    rows, height = x.shape[-2], mask.shape[-2]
+    if height in (1, rows) or rows % height:
+        return mask
+    if causal:
+        return repeat.compute(mask, [*(1,) * (mask.shape.rank - 2), rows // height, 1])
+    return joining.slice.compute(mask, [0] * mask.shape.rank, [*mask.shape[:-2], 1, mask.shape[-1]])
+
+
+@operation("ttnn.softmax_in_place", family=families.NORM, golden=goldens.softmax)
+def softmax_in_place(
+    input_tensor: Tensor,
+    dim: int = -1,
+    *,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+    numeric_stable: bool = True,
+) -> Tensor:
+    """`softmax` written over its input; returns the input."""
+    _check_in_place(input_tensor)
+    result: Tensor = softmax.compute(input_tensor, dim, numeric_stable=numeric_stable)
+    input_tensor.overwrite(result.shards)
+    return input_tensor
+
+
+@operation("ttnn.scale_mask_softmax_in_place", family=families.NORM, golden=attention_goldens.masked_softmax)
+def scale_mask_softmax_in_place(
+    input_tensor: Tensor,
+    scale: float | None = None,
+    mask: Tensor | None = None,
+    *,
+    program_config: object = None,
+    is_causal_mask: bool = False,
+    compute_kernel_config: object = None,
+    numeric_stable: bool = True,
+) -> Tensor:
+    """`scale_mask_softmax` written over its input; returns the input."""
+    _check_in_place(input_tensor)
+    rows = getattr(program_config, "block_h", None)
+    if mask is not None and input_tensor.memory_config().is_sharded() and rows is not None:
+        columns = getattr(program_config, "block_w", 0)
+        if not 0 < columns * rows * TILE_SIZE**2 < 2**64:
+            raise fatal(
+                "block_h must be greater than 0 and block_w * block_h * tile_hw must not overflow; "
+                f"got block_w = {columns}, block_h = {rows}"
+            )
+    mask = _mask_of_rows(mask, input_tensor, is_causal_mask)
+    written = _written(numeric_stable)
+    input_tensor.overwrite(masked_softmax(input_tensor, scale, mask, None, written).shards)
+    return input_tensor if mask is None else relabel(input_tensor, (mask,))
+
+
+@operation(
+    "ttnn.scale_causal_mask_hw_dims_softmax_in_place",
+    family=families.NORM,
+    golden=attention_goldens.masked_softmax,
+)
+def scale_causal_mask_hw_dims_softmax_in_place(
+    input_tensor: Tensor,
+    scale: float | None = None,
+    mask: Tensor | None = None,
+    *,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+    numeric_stable: bool = False,
+) -> Tensor:
+    """softmax(x * scale + mask) along the last dimension, written over its input.
+
+    The mask is a matrix for all batches and heads, also where the heads lie one below the other: it begins anew after its last row.
+    """
+    mask = _mask_of_rows(mask, input_tensor, causal=True)
+    written = _written(numeric_stable)
+    input_tensor.overwrite(masked_softmax(input_tensor, scale, mask, None, written).shards)
+    return input_tensor
