@@ -753,12 +753,12 @@ def indexer():
     buffer, _ = put(np.zeros((1, 1, 256, 16), np.float32), (None, None))
     q, w = put(queries, (None, 2))[0], put(gates, (None, 2))[0]
     dealt = {"block_cyclic_sp_axis": 1, "block_cyclic_chunk_local": 32}
-    for label, words in (("plain", {}), ("dealt", dealt)):
+    within = {"chunk_start_idx": 96, "kv_len": 192}
+    for label, words in (("at the end", {}), ("plain", within), ("dealt", {**within, **dealt})):
         found = E.ring_indexer_score_dsa(
-            q, buffer, w, local, semaphores, cluster_axis=1, topology=ttnn.Topology.Ring, cache_batch_idx=1,
-            chunk_start_idx=96, kv_len=192, **words,
+            q, buffer, w, local, semaphores, cluster_axis=1, topology=ttnn.Topology.Ring, cache_batch_idx=1, **words
         )  # fmt: skip
-        plain = E.indexer_score_dsa(q, whole, w, chunk_start_idx=96, kv_len=192, seq_shard_axes=[1], **words)
+        plain = E.indexer_score_dsa(q, whole, w, seq_shard_axes=[1], **words)
         check(f"indexer {label}", found, lambda p, t=plain: dict(enumerate_shards(t))[p])
         check(f"indexer keys {label}", buffer, lambda p: keys[1:])
     number = lambda n: put(np.array([[[[n]]]]), (None, None), ttnn.uint32, ttnn.ROW_MAJOR_LAYOUT)[0]  # noqa: E731

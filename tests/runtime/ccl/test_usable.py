@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mgd.systems import find
 from tt_run.runtime.ccl.usable import get_num_links, get_usable_topology
+from tt_run.runtime.comm.world import World
 from tt_run.runtime.enums import Topology
-from tt_run.runtime.mesh import MeshShape, open_mesh_device
+from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
+from tt_run.runtime.mesh.system import find_system_mesh
 from tt_run.runtime.tensor.borders.arrays import from_torch
 
 
@@ -32,4 +35,28 @@ def test_a_ring_only_where_devices_close_to_one(
         get_num_links(mesh, 2)
     with pytest.raises(RuntimeError, match="needs a tensor on a device"):
         get_usable_topology(from_torch(np.zeros((2, 2), np.float32)))
+    mesh.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "axis", "asked", "found"),
+    [
+        ("galaxy", None, Topology.Torus, Topology.Mesh),
+        ("galaxy-torus-x", None, Topology.Torus, Topology.Mesh),
+        ("galaxy-torus-x", 0, Topology.Ring, Topology.Linear),
+        ("galaxy-torus-x", 1, Topology.Ring, Topology.Ring),
+        ("galaxy-torus-y", 0, Topology.Ring, Topology.Ring),
+        ("galaxy-torus-xy", None, Topology.Torus, Topology.Torus),
+        ("galaxy-torus-xy", None, Topology.Ring, Topology.Ring),
+    ],
+)
+def test_a_torus_closes_along_the_axes_that_wrap(
+    name: str, axis: int | None, asked: Topology, found: Topology
+) -> None:
+    system = find_system_mesh(
+        {"TT_MESH_GRAPH_DESC_PATH": str(find(name).path), "TT_MESH_ID": "0"}, World(0, 1)
+    )
+    mesh = MeshDevice(system, system.shape, tuple(range(len(system.ids))))
+    tensor = from_torch(np.zeros((2, 2), np.float32), device=mesh)
+    assert get_usable_topology(tensor, asked, axis) is found
     mesh.close()
