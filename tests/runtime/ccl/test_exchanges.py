@@ -186,3 +186,10 @@ def test_a_device_without_a_shard_is_named_on_every_rank(small, monkeypatch):
             ShardRows(np.ones((2, 3), np.float32), ((0, 1), (0, -1))[i], exchange, switch.wire(i)).join()
 
     on_threads([lambda i=i: rank(i) for i in range(2)])
+
+
+@pytest.mark.parametrize("rank", range(3))
+def test_a_rank_whose_only_device_holds_no_shard_names_it(rank):
+    exchange = exchanges(device_groups((1, 3), None), (0, 1, 2))[0]
+    with pytest.raises(RuntimeError, match=rf"positions \[{rank}\]"):
+        ShardRows(np.ones((1, 3), np.float32), (-1,), exchange, Switch(3).wire(rank))
