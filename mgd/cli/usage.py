@@ -48,9 +48,9 @@ def _parts(error: Exception) -> tuple[str, str]:
         name = error.param.get_error_hint(context).strip("'") if error.param is not None else "a word"
         if isinstance(error.param, click.Parameter) and isinstance(error.param.type, click.Choice):
             choices = [str(choice) for choice in error.param.type.choices]
-            near = get_close_matches(wrong.split("'")[1], choices, n=1) or choices
+            nearest = get_close_matches(wrong.split("'")[1], choices, n=1) or choices
             option = error.param.opts[-1] if isinstance(error.param, click.Option) else verb
-            return f"{verb} {name}: {wrong.rstrip('.')}", f"write {option} {near[0]}"
+            return f"{verb} {name}: {wrong.rstrip('.')}", f"write {option} {nearest[0]}"
         return f"{verb} {name}: {wrong.rstrip('.')}", wanted or f"{verb} --help lists what it takes"
     if context is not None and context.parent is not None:
         pieces = [word for word in context.command.collect_usage_pieces(context) if word != "[OPTIONS]"]

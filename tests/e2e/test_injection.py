@@ -74,7 +74,10 @@ def test_a_dropped_message_is_told_before_the_guards_deadline(tmp_path: Path, pr
     fault = "drop=rank:1,call=4"
     ran = tt_run(*TWO, "--hang-timeout", "2", "--inject", fault, *program, cwd=tmp_path)
     assert ran.code == Exit.HANG, ran.err
-    assert f"tt-run: hang: ranks 0-1 wait in all_gather at {tmp_path}/prog.py:7 for what --inject {fault}" in ran.err
+    assert (
+        f"tt-run: hang: ranks 0-1 wait in all_gather at {tmp_path}/prog.py:7 for what --inject {fault}"
+        in ran.err
+    )
     assert "the verdict names the rank that was hit" in ran.err
 
 
@@ -83,7 +86,9 @@ def test_a_killed_ranks_line_is_in_the_verdict(tmp_path: Path, program: list[str
     ran = tt_run(*TWO, "--inject", "kill=rank:1,call=5", *program, cwd=tmp_path)
     verdict = ran.err.partition("tt-run: rank 1 on ")[2].splitlines()
     assert "was killed by SIGKILL" in verdict[0], ran.err
-    assert verdict[1].startswith("  rank 1: its process is gone, after 4 calls; its last call was all_gather(")
+    assert verdict[1].startswith(
+        "  rank 1: its process is gone, after 4 calls; its last call was all_gather("
+    )
     assert f"at {tmp_path}/prog.py:7" in verdict[1]
 
 

@@ -365,7 +365,7 @@ def _let_threads_exit_quietly(_thread: ModuleType) -> None:
 def _users_line() -> tuple[str, int]:
     """File and line of the program from which this is called."""
     frame: Any = sys._getframe(2)
-    hook = os.path.dirname(__file__) + "/"  # the debugger that a rank is left in is in the same folder
+    hook = __file__[: __file__.rindex("/") + 1]  # the debugger that a rank is left in is in the same folder
     while frame is not None:
         file = frame.f_code.co_filename
         if not (file.startswith(hook) or _is_library(file)):

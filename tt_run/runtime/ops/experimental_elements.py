@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.native.arguments import also_named
-from tt_run.runtime.ops.data_movement import conversions, repeating
+from tt_run.runtime.ops.data_movement import conversions, movement, repeating
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.composites import compile_isin
 from tt_run.runtime.ops.declaration.dispatch import operation
