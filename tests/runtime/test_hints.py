@@ -21,7 +21,6 @@ OPEN = {
     "kernels": 2,
     "mesh": 4,
     "ops": 17,
-    "ops/attention": 90,
     "ops/data_movement": 6,
     "ops/experts": 26,
     "ops/gradients": 2,
