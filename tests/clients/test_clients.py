@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ pytestmark = [pytest.mark.clients, pytest.mark.wide, pytest.mark.timeout(150)]
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with this project's packages and nothing else: a client brings top-level packages `tests` and `tools` of its own."""
     if not PYTHON.exists():
-        reason = "TT_RUN_CLIENTS names no environment with torch-ttnn, tt-symbiote, tt-bio and tt-check"
+        reason = "TT_RUN_CLIENTS names no environment with torch-ttnn, tt-symbiote, tt-bio, tt-check and ttnn-visualizer"
         if os.environ.get("TT_RUN_REQUIRE_CLIENTS"):
             pytest.fail(reason)
         pytest.skip(reason)
@@ -33,8 +34,8 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(program: str, packages: Path, folder: Path, **environment: str) -> dict[str, float]:
-    """What a program measured of each model, from its last line."""
+def run(program: str, packages: Path, folder: Path, **environment: str) -> dict[str, Any]:
+    """What a program found, such as what it measured of each model, from its last line."""
     done = subprocess.run(
         ["timeout", "-k", "5", "120", str(PYTHON), "-m", "tt_run.emulate", str(PROGRAMS / program)],
         env={**os.environ, "PYTHONPATH": str(packages), **environment},
@@ -44,7 +45,7 @@ def run(program: str, packages: Path, folder: Path, **environment: str) -> dict[
         check=False,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
@@ -90,3 +91,18 @@ def test_tt_check_finds_a_system_ready(packages: Path, tmp_path: Path, system: s
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["status"] == "pass"
+
+
+def test_ttnn_visualizer_reads_a_report(packages: Path, tmp_path: Path) -> None:
+    found = run("visualizer_reads.py", packages, tmp_path)
+    assert found == {
+        "operations": ["ttnn.add", "ttnn.to_memory_config", "ttnn.deallocate"],
+        "arguments": 5,
+        "lines": ["19", "19", "20"],
+        "tensors": 3,
+        "layouts": [0, 2],
+        "cores": [[0, 0], [0, 1]],
+        "devices": [8],
+        "sources": ["visualizer_reads.py"],
+        "errors": 0,
+    }

@@ -2,8 +2,9 @@
 
 Which of them act here: `cache_path`, `model_cache_path` and `enable_model_cache` (converted parameters are kept),
 `enable_comparison_mode` with its two companions (each operation is compared with its golden function), `strict_ccl_topology`
-(a gather that would interleave shards raises) and the report's name and root. The others describe work that the emulation
-does not do (fallbacks, program validation, database reports); they can be set and change nothing.
+(a gather that would interleave shards raises), the report's name and root, and what a report of a captured graph tells
+(`enable_graph_report`, `enable_graph_python_stack_traces`, `enable_detailed_buffer_report`, `enable_detailed_tensor_report`). The others
+describe work that the emulation does not do (fallbacks, program validation); they can be set and change nothing.
 Source: reference library 0.81.1.
 """
 

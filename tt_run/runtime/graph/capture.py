@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
 from tt_run.runtime import events
 from tt_run.runtime.enums import Layout, NamedEnum
+from tt_run.runtime.graph import calls
 from tt_run.runtime.graph.device_operations import LISTS, steps
 from tt_run.runtime.graph.nodes import Node, Nodes, argument, mesh_text
 from tt_run.runtime.graph.programs import Programs, program_of
+from tt_run.runtime.graph.snapshots import Snapshots, is_detailed_buffer_tracing_enabled
 from tt_run.runtime.memory.account import Account, Allocation
 from tt_run.runtime.memory.footprint import cores_of, footprint
 from tt_run.runtime.mesh.device import MeshDevice
@@ -19,11 +20,11 @@ from tt_run.runtime.native.classes import native
 from tt_run.runtime.ops.declaration import programs
 from tt_run.runtime.ops.declaration.costs import tensors
 from tt_run.runtime.ops.declaration.dispatch import FastOperation
+from tt_run.runtime.settings import CONFIG
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
 
-_ALIGNMENT = 32
 _CREATE = "tt::tt_metal::create_device_tensor"
 _CPU, _TO_DEVICE = "Tensor::cpu", "Tensor::to_device"
 _TO_FRAMEWORK = "tt::tt_metal::detail::convert_tt_tensor_to_framework_tensor"
@@ -61,7 +62,13 @@ class Capture:
         self.mode = mode
         self.nodes = Nodes()
         self._leave = ExitStack()
-        self._addresses = itertools.count(_ALIGNMENT, _ALIGNMENT)
+        self.calls = calls.Calls(
+            stacks=calls.is_python_stack_trace_enabled()
+            or CONFIG.enable_graph_python_stack_traces
+            or CONFIG.enable_detailed_tensor_report
+        )
+        self.devices: dict[int, MeshDevice] = {}
+        self.snapshots = Snapshots() if is_detailed_buffer_tracing_enabled() else None
         # By place: the node of its buffer, and where that begins.
         self._buffers: dict[int, int] = {}
         self._places: dict[int, int] = {}
@@ -104,6 +111,8 @@ class Capture:
             given.append(given[0])  # which it writes, too
         found = steps(name, args, kwargs, given)
         outer = [] if name == "ttnn.Tensor.reshape" else [name, *([found.within] if found.within else [])]
+        record = self.calls.begin(name, args, kwargs) if outer else {}
+        begun = self.nodes.next
         for function in outer:
             self.nodes.function_start(function, [], 0)
         first = self.nodes.next
@@ -134,6 +143,7 @@ class Capture:
 
         def after(result: Any, error: BaseException | None) -> None:
             self._lifted = before
+            calls.end(record, result, error)
             results = [] if error is not None else list(tensors(result))
             if error is None and _stayed(operation, args, given, result):
                 self._forget(first)
@@ -150,8 +160,14 @@ class Capture:
                         self._reshape(each, each, each.shape, lifted=True)
             for _ in outer:
                 self.nodes.function_end([])
+            self._ended(begun)
 
         return after
+
+    def _ended(self, begun: int) -> None:
+        """A function that the program called has ended."""
+        if self.snapshots is not None and not self.nodes.depth:
+            self.snapshots.take(begun, self.nodes.next - 1, self.devices.values())
 
     def _reshape(self, tensor: Tensor, result: Tensor, shape: Iterable[int], *, lifted: bool = False) -> None:
         """A tensor becomes a view of another shape; where it is `lifted`, it had four dimensions before."""
@@ -185,6 +201,7 @@ class Capture:
         if names[-1] == _CPU and (given is None or given.device() is None):
             names = names[:1]
         fetched = given if names[-1] == _CPU else None
+        record = self.calls.begin(operation.name, args, kwargs)
         told = {_CPU: [argument(given), _BLOCKING]}
         starts = [self.nodes.function_start(name, told.get(name, []), _INPUTS.get(name, 0)) for name in names]
         if fetched is not None:
@@ -193,9 +210,14 @@ class Capture:
         self._sending = operation.short_name if operation.short_name in _SENT else ""
         self._quiet = operation.name == "ttnn.empty_like"
         result: Any = None
+        raised: BaseException | None = None
         try:
             result = operation.compute(*args, **kwargs)
+        except BaseException as error:
+            raised = error
+            raise
         finally:
+            calls.end(record, result, raised)
             self._sending, quiet = before[0], self._quiet
             self._quiet = before[1]
             if quiet:
@@ -212,6 +234,7 @@ class Capture:
                 self.nodes.function_start(_TO_FRAMEWORK, [], _INPUTS[_TO_FRAMEWORK])
                 self.nodes.function_end([])
             self.nodes.function_end([])
+            self._ended(starts[0])
         return result
 
     def _send(self, tensor: Tensor) -> None:
@@ -265,6 +288,8 @@ class Capture:
     ) -> int:
         """A node for a tensor; one that is not `known` may have a buffer from before the capture, which gets its node then."""
         device, place = tensor.device(), _place(tensor)
+        if device is not None:
+            self.devices.setdefault(device.id(), device)
         told = shape if shape is not None else lifted_shape(tensor.shape) if lifted else tensor.shape
         view = view or (tensor.tensor_id in self._views and not lifted)
         node = self.nodes.tensor(
@@ -306,11 +331,11 @@ class Capture:
         self._given(tensor, self.nodes.function_end([]), lifted=self._lifted)
 
     def _address(self, tensor: Tensor, *, new: bool = False) -> int:
-        """Where a buffer begins, a number of its own; one that is made while nothing is dispatched begins at 0."""
+        """Where a buffer lies, as the program may ask; one that is made while nothing is dispatched begins at 0."""
         place = _place(tensor)
         if place not in self._places:
             nowhere = new and self.mode is RunMode.NO_DISPATCH
-            self._places[place] = 0 if nowhere else next(self._addresses)
+            self._places[place] = 0 if nowhere else tensor.buffer_address()
         return self._places[place]
 
 

@@ -10,7 +10,7 @@ from tt_run.runtime import events
 from tt_run.runtime.enums import BufferType, Layout
 from tt_run.runtime.memory.footprint import Footprint
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, TensorSpec
-from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tensor.tensor import Tensor, next_tensor_id
 
 Node = dict[str, Any]
 Params = dict[str, Any]
@@ -119,7 +119,10 @@ class Nodes:
     def tensor(
         self, tensor: Tensor, address: int | None, level: int, shape: Iterable[int], *, view: bool = False
     ) -> int:
-        """A node for a tensor; `level` is that of the function it goes into or comes from. A `view` tells no address of its own."""
+        """A node for a tensor; `level` is that of the function it goes into or comes from. A `view` tells no address of its own.
+
+        What a tensor of a device is on the host, before it is sent or after it came, is another tensor there: it gets another number.
+        """
         spec = tensor.spec
         device = tensor.device()
         held: Params = {"storage_type": "HOST"}
@@ -144,7 +147,7 @@ class Nodes:
             "layout": f"Layout::{'ROW_MAJOR' if spec.layout is Layout.ROW_MAJOR else 'TILE'}",
             "shape": repr(Shape(tuple(shape))),
             "size": tensor.logical_volume() * tensor.element_size(),
-            "tensor_id": tensor.tensor_id,
+            "tensor_id": tensor.tensor_id if device is None or address is not None else next_tensor_id(),
         }
         return int(self._add("tensor", dict(sorted(params.items())), [], level)["counter"])
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tt_run.runtime.enums import BufferType, TensorMemoryLayout
+from tt_run.runtime.cores import CoreCoord, corerange_to_cores
+from tt_run.runtime.enums import BufferType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.memory.footprint import (
     DRAM,
     L1,
@@ -22,6 +23,7 @@ from tt_run.runtime.memory.space import Space
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.opening import get_arch_name
 from tt_run.runtime.native.classes import Native, native
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.storage import Buffer
 
@@ -153,37 +155,56 @@ def get_buffers(devices: MeshDevice | Sequence[MeshDevice]) -> list[BufferInfo]:
     return [
         BufferInfo(
             device.id(),
-            start,
+            tensor.buffer_address(),
             size.deep * size.page,
             tensor.memory_config().buffer_type,
             tensor.memory_config().memory_layout,
         )
         for device in _listed(devices)
-        for tensor, size, start in _living(device)
+        for tensor, size, _ in _living(device)
     ]
 
 
 def get_buffer_pages(devices: MeshDevice | Sequence[MeshDevice]) -> list[BufferPageInfo]:
-    """The pages of those buffers that lie in L1, dealt to the banks one after the other; of DRAM the reference tells none."""
+    """The pages of those buffers that lie in L1, on the cores that hold them; of DRAM the reference tells none.
+
+    Interleaved pages are dealt to the cores one after the other, row by row; of a tensor that is cut each core has a whole piece.
+    """
     found = []
     for device in _listed(devices):
-        for tensor, size, start in _living(device):
-            for number in range(size.pages if size.kind == L1 else 0):
-                place = number % size.banks
+        for tensor, size, _ in _living(device):
+            if size.kind != L1:
+                continue
+            memory, start = tensor.memory_config(), tensor.buffer_address()
+            cores = _cores(memory, device)
+            for number in range(size.pages):
+                if memory.is_sharded():
+                    bank, place = divmod(number, size.deep)
+                else:
+                    place, bank = divmod(number, size.banks)
                 found.append(
                     BufferPageInfo(
                         device.id(),
                         start,
-                        place // 8,
-                        place % 8,
-                        place,
+                        cores[bank].y,
+                        cores[bank].x,
+                        bank,
                         number,
-                        start + number // size.banks * size.padded,
+                        start + place * size.padded,
                         size.page,
-                        tensor.memory_config().buffer_type,
+                        memory.buffer_type,
                     )
                 )
     return found
+
+
+def _cores(memory: MemoryConfig, device: MeshDevice) -> list[CoreCoord]:
+    """The cores of L1 in the order in which they get pages or pieces."""
+    shard = memory.shard_spec or memory.nd_shard_spec
+    if shard is None:
+        grid = device.core_grid
+        return [CoreCoord(x, y) for y in range(grid.y) for x in range(grid.x)]
+    return corerange_to_cores(shard.grid, row_wise=shard.orientation is ShardOrientation.ROW_MAJOR)
 
 
 @dataclass(frozen=True)

@@ -205,6 +205,7 @@ _SUBMODULES = (
     "experimental",
     "fabric",
     "graph",
+    "graph_report",
     "kv_cache",
     "model_preprocessing",
     "operation_tracer",

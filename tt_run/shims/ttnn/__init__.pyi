@@ -326,6 +326,7 @@ from tt_run.runtime.mesh.opening import get_num_pcie_devices as get_num_pcie_dev
 from tt_run.runtime.mesh.opening import get_pcie_device_ids as get_pcie_device_ids
 from tt_run.runtime.ccl.usable import get_usable_topology as get_usable_topology
 from . import graph as graph
+from . import graph_report as graph_report
 from tt_run.runtime.core_work import grid_to_cores as grid_to_cores
 from tt_run.runtime.tensor.questions import has_storage_type_of as has_storage_type_of
 from tt_run.runtime.tensor.questions import has_tile_padding as has_tile_padding

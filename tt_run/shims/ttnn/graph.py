@@ -3,10 +3,18 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
+    "tt_run.runtime.graph.calls": """
+        disable_python_stack_traces enable_python_stack_traces is_python_stack_trace_enabled
+    """,
     "tt_run.runtime.graph.capture": "RunMode",
+    "tt_run.runtime.graph.database.comparisons": "COMPARISON_RECORDS_SIDECAR_SUFFIX=COMPARED_SUFFIX",
+    "tt_run.runtime.graph.database.importing": "import_report",
     "tt_run.runtime.graph.capturing": """
         REPORT_VERSION begin_graph_capture end_graph_capture end_graph_capture_to_file full_graph_capture
         is_graph_capture_active track_function_start track_function_end
+    """,
+    "tt_run.runtime.graph.snapshots": """
+        disable_detailed_buffer_tracing enable_detailed_buffer_tracing is_detailed_buffer_tracing_enabled
     """,
     "tt_run.runtime.graph.levels": "extract_levelized_graph",
     "tt_run.runtime.graph.extract": """

@@ -5,8 +5,12 @@ from tt_run.runtime.exports import publish as _publish
 _TABLE = {
     "tt_run.runtime.graph.capture": "RunMode",
     "tt_run.runtime.graph.capturing": """
-        REPORT_VERSION begin_graph_capture end_graph_capture end_graph_capture_to_file
+        REPORT_VERSION begin_graph_capture end_graph_capture
+        end_graph_capture_to_file=end_graph_capture_to_file_as_text
         is_graph_capture_active track_function_start track_function_end
+    """,
+    "tt_run.runtime.graph.snapshots": """
+        disable_detailed_buffer_tracing enable_detailed_buffer_tracing is_detailed_buffer_tracing_enabled
     """,
     "tt_run.runtime.graph.levels": "extract_levelized_graph",
     "tt_run.runtime.graph.extract": """
