@@ -66,7 +66,8 @@ RUNTIME = (
     "catalog",
     "exports faults listeners memory tools train",
     "timeline",
-    "graph prediction record",
+    "graph record",
+    "prediction",
 )
 FLOOR = {part: floor for floor, parts in enumerate(RUNTIME) for part in parts.split()}
 

@@ -5,13 +5,17 @@ TT_RUN_CLIENTS names an environment that has them (`.ci/run` makes it); with TT_
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.e2e.launch import tt_run
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).with_name("programs")
@@ -106,3 +110,18 @@ def test_ttnn_visualizer_reads_a_report(packages: Path, tmp_path: Path) -> None:
         "sources": ["visualizer_reads.py"],
         "errors": 0,
     }
+
+
+def test_tt_perf_report_reads_predicted_operations(packages: Path, tmp_path: Path) -> None:
+    words = ("--emulate", "--system", "n300", "--split", "1x2", "--predict=ops.csv", sys.executable)
+    tt_run(*words, PROGRAMS / "perf_report_reads.py", cwd=tmp_path, timeout=120).check()
+    read = [str(PYTHON.with_name("tt-perf-report")), "ops.csv", "--csv", "read.csv", "--no-color"]
+    done = subprocess.run(
+        ["timeout", "-k", "5", "120", *read], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    with (tmp_path / "read.csv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    products = [row for row in rows if row["OP Code"] == "MatmulDeviceOperation 128 x 1024 x 1024"]
+    assert len(products) == 2 and all(float(row["FLOPs %"]) > 0 for row in products), done.stdout
+    assert "Merging device data" in done.stdout

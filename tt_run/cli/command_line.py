@@ -223,7 +223,7 @@ class CommandLine(Arguments):
         EMULATION,
         "--predict",
         "[=FILE]",
-        "Predicted time on the hardware, and what bounds it; FILE gets JSON.",
+        "Predicted time on the hardware; FILE gets JSON, FILE.csv a row per operation.",
         "output",
         bare="-",
         variable=contract.PREDICT,

@@ -127,6 +127,8 @@ def _record(
     named = (ranks[0].get("env") or {}).get(variable, "")
     if not named:
         return Recorded(None, f"Run with {option} to record it.")
+    if named.endswith(".csv"):  # a table of operations, with the whole beside it
+        named += ".json"
     path = run.folder.path / in_folder if named == "-" else Path(plan.get("cwd") or ".", named)
     try:
         state = path.stat()

@@ -52,8 +52,8 @@ class Clocks:
         read: Any = (),
         written: Any = (),
         stalls: Sequence[int] = (),
-    ) -> None:
-        """One call on a stream; `read` and `written` hold tensors anywhere within."""
+    ) -> tuple[float, Cost]:
+        """One call on a stream: when it begins, and what it costs; `read` and `written` hold tensors anywhere within."""
         found = self._costs.get(work)
         if found is None:
             found = self._costs[work] = in_program(self._hardware, work)
@@ -62,6 +62,11 @@ class Clocks:
             self._account.overlap(region, stream.lane, beside)
         if self._shown:
             self._track(stream).append((start, found.us, label, found.bound))
+        return start, found
+
+    def devices(self, lane: int) -> tuple[int, ...]:
+        """The devices of a lane."""
+        return self._devices[lane]
 
     def _track(self, stream: Stream) -> list[timeline.Span]:
         spans = self._tracks.get(stream)

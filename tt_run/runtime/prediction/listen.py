@@ -15,6 +15,7 @@ from tt_run.hardware.numbers import HardwareError, adjusted
 from tt_run.hardware.systems import hardware_of, with_channels
 from tt_run.runtime import events, queues
 from tt_run.runtime.comm.world import world
+from tt_run.runtime.graph.device_operations import native_name
 from tt_run.runtime.joint_file import PartedFile
 from tt_run.runtime.marks import MARK
 from tt_run.runtime.mesh.device import MeshDevice
@@ -25,6 +26,7 @@ from tt_run.runtime.ops.declaration.costs import tensors
 from tt_run.runtime.prediction import calls
 from tt_run.runtime.prediction.account import STEP, Account
 from tt_run.runtime.prediction.clocks import Clocks, part_of, stalled
+from tt_run.runtime.prediction.device_rows import SUFFIX, DeviceRows, table
 from tt_run.runtime.prediction.forecast import Forecast, forecast
 from tt_run.runtime.prediction.overlap import COPIES, Stream
 from tt_run.runtime.prediction.report import TERMINAL, report
@@ -47,9 +49,10 @@ class Listener:
         own: tuple[int, ...],
         clocks: Clocks,
         channels: int = 1,
+        rows: DeviceRows | None = None,
     ) -> None:
         self.account, self.fabric, self._own, self._channels = account, fabric, own, channels
-        self.clocks = clocks
+        self.clocks, self._rows = clocks, rows
         self._depth = 0
         self._replaying = ""
         self._replayed_on = 0
@@ -99,8 +102,18 @@ class Listener:
         stream = self._stream(begun, result)
         meetings = [meeting for _, meeting in met]
         operands = (begun.args, tuple(begun.kwargs.values()))
+        code = self._code(begun)
+        config = begun.kwargs.get("program_config")
         for work in works:
-            self._add(begun.name, work, stream, meetings.pop(0) if meetings else "", operands, result)
+            meeting = meetings.pop(0) if meetings else ""
+            self._add(begun.name, work, stream, meeting, operands, result, code=code, config=config)
+
+    def _code(self, begun: events.Begun) -> str:
+        """The program of the device that an operation runs; only rows tell it."""
+        if self._rows is None:
+            return ""
+        given = list(tensors((begun.args, tuple(begun.kwargs.values()))))
+        return native_name(begun.subject.name, begun.args, begun.kwargs, given)
 
     def _stream(self, begun: events.Begun, result: Any = None) -> Stream:
         """The devices, queue and sub-device of a call."""
@@ -210,10 +223,22 @@ class Listener:
         read: Any = (),
         written: Any = (),
         stalls: tuple[int, ...] = (),
+        *,
+        code: str = "",
+        config: object = None,
     ) -> None:
         region = self._replaying or self._region or None
         self.account.add(region, self._site, label, work, meeting, stream.lane)
-        self.clocks.add(region, label, work, stream, read, written, stalls)
+        start, cost = self.clocks.add(region, label, work, stream, read, written, stalls)
+        if self._rows is not None:
+            self._rows.add(
+                code or label, work, cost, self._device(stream.lane), start, self._site, config, read, written
+            )
+
+    def _device(self, lane: int) -> int:
+        """The first device of a lane that this rank has; another rank tells of its own."""
+        devices = self.clocks.devices(lane)
+        return next((device for device in devices if device in self._own), devices[0])
 
     def note(self, event: events.Event) -> None:
         """Steps and signposts bound regions; messages go to other ranks; operations of the training library bring their shapes."""
@@ -234,9 +259,13 @@ class Listener:
     def _of_training(self, region: str | None, event: events.Event, work: Work) -> None:
         lane = self.clocks.lane(event.devices or self._own)
         self.account.add(region, event.site, event.name, work, lane=lane)
-        self.clocks.add(region, event.name, work, Stream(lane))
+        start, cost = self.clocks.add(region, event.name, work, Stream(lane))
+        if self._rows is not None:
+            self._rows.add(event.name, work, cost, self._device(lane), start, event.site)
 
     def _mark(self, event: events.Event) -> None:
+        if self._rows is not None:
+            self._rows.signpost(event.name)
         words = event.name.lower().split()
         if any(word in _CLOSING for word in words):
             self._region = ""
@@ -267,19 +296,26 @@ def attach() -> None:
     account = Account(rank, system.mesh_id)
     own = tuple(place for place, owner in enumerate(system.owners) if owner == rank)
     clocks = Clocks(hardware, account, shown=bool(os.environ.get(contract.TIMELINE)))
-    listener = Listener(account, fabric, own, clocks, system.channels)
+    target = os.environ[contract.PREDICT]
+    rows = None
+    if target.endswith(SUFFIX):
+        rows = DeviceRows(system.machine.arch, int(hardware["chip.cores_used"]))
+    listener = Listener(account, fabric, own, clocks, system.channels, rows)
     queues.follow(listener)
     events.precede(listener.before)
     events.subscribe(listener.note)
-    target = os.environ[contract.PREDICT]
+
+    def part() -> dict[str, Any]:
+        return account.part() | ({} if rows is None else {"device_rows": rows.rows})
 
     def finish(parts: list[dict[str, Any]]) -> dict[str, str]:
         found: Forecast = forecast(parts, hardware, fabric.dims)
         said = os.environ.get("COLUMNS", "")
         print(report(found, int(said) if said.isdecimal() else TERMINAL), file=sys.stderr)
-        return {"": json.dumps(found.to_json(), indent=1) + "\n"}
+        whole = json.dumps(found.to_json(), indent=1) + "\n"
+        return {"": whole} if rows is None else {"": table(parts), ".json": whole}
 
-    PartedFile(_path(target), account.part, finish).write_at_exit()
+    PartedFile(_path(target), part, finish).write_at_exit()
 
 
 def _path(target: str) -> str:
