@@ -75,12 +75,11 @@ class ExpertWeights(AbstractModuleBase):
         return [self._tensors[str(number)] for number in range(self._count)]
 
 
-class SparseMoEEP(MoE):
-    """`MoE` with its experts dealt over an axis: device r has the experts r * e_local up to (r + 1) * e_local.
+class _OverAxis(MoE):
+    """`MoE` whose experts are spread over a named axis of the open mesh: `axis_name`, the configuration's, or "tp"."""
 
-    `axis_name` is a named axis of the open mesh, or "tp", which also means the tensor-parallel axis; without such an axis every device has
-    all experts. Raises ValueError when the experts do not divide over it.
-    """
+    axis_name: str
+    cluster_axis: int | None
 
     def __init__(self, config: DeepSeekConfig, *, axis_name: str | None = None) -> None:
         name = axis_name or getattr(config, "moe_axis_name", None) or "tp"
@@ -88,12 +87,21 @@ class SparseMoEEP(MoE):
         object.__setattr__(self, "cluster_axis", _axis(name))
         super().__init__(config)
 
-    axis_name: str
-    cluster_axis: int | None
+    def _devices(self) -> tuple[Any, int]:
+        """The open mesh, and how many of its devices the axis has."""
+        device = AutoContext.get_instance().get_device()
+        return device, 1 if self.cluster_axis is None else int(device.shape[self.cluster_axis])
+
+
+class SparseMoEEP(_OverAxis):
+    """`MoE` with its experts dealt over an axis: device r has the experts r * e_local up to (r + 1) * e_local.
+
+    `axis_name` is a named axis of the open mesh, or "tp", which also means the tensor-parallel axis; without such an axis every device has
+    all experts. Raises ValueError when the experts do not divide over it.
+    """
 
     def _make_experts(self, config: DeepSeekConfig, cut: bool, axis: str | None) -> None:
-        device, count = AutoContext.get_instance().get_device(), config.n_routed_experts
-        size = 1 if self.cluster_axis is None else int(device.shape[self.cluster_axis])
+        count, (device, size) = config.n_routed_experts, self._devices()
         if count % size:
             raise ValueError(f"{count} experts do not divide over the {size} devices of {self.axis_name!r}")
         self.e_local = count // size
@@ -140,26 +148,17 @@ class SparseMoE(MoE):
         return out if self.shared_experts is None else binary.add(out, self.shared_experts(x))
 
 
-class SparseMoETP(MoE):
+class SparseMoETP(_OverAxis):
     """`MoE` whose experts are cut over an axis: every device has a part of the inner features of each, and their products are summed.
 
     The axis is as with `SparseMoEEP`. Raises ValueError when the inner features do not divide over it.
     """
 
     def __init__(self, config: DeepSeekConfig, *, axis_name: str | None = None) -> None:
-        name = (
-            "tp" if getattr(config, "use_tp", False) else axis_name or getattr(config, "moe_axis_name", None)
-        )
-        object.__setattr__(self, "axis_name", name or "tp")
-        object.__setattr__(self, "cluster_axis", _axis(self.axis_name))
-        super().__init__(config)
-
-    axis_name: str
-    cluster_axis: int | None
+        super().__init__(config, axis_name="tp" if getattr(config, "use_tp", False) else axis_name)
 
     def _make_experts(self, config: DeepSeekConfig, cut: bool, axis: str | None) -> None:
-        device, count = AutoContext.get_instance().get_device(), config.n_routed_experts
-        size = 1 if self.cluster_axis is None else int(device.shape[self.cluster_axis])
+        count, (device, size) = config.n_routed_experts, self._devices()
         width, inner = config.dim, config.moe_inter_dim
         if inner % size:
             raise ValueError(
