@@ -1,0 +1,261 @@
+"""How a Python rank fails: the traceback that its user sees, the record that the launcher reads, and an end that waits for no one.
+
+Imported by `sitecustomize.py` at the start of every rank, while its folder is on the program's path: hence the long name, and nothing
+newer than Python 3.7.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False  # as in sitecustomize.py
+if TYPE_CHECKING:
+    from types import ModuleType, TracebackType
+    from typing import Any
+
+_EMULATION = "/tt_run/runtime/"
+
+
+class Rank:
+    """The rank that this process is, once `sitecustomize.py` knows: a warm process is none before it is forked."""
+
+    folder = ""
+    number = ""
+    pid = 0
+    is_ending = False  # the ordinary end has begun
+    code = 0  # with which the program ends, once an exception has ended it
+    debugger: dict[str, Any] | None = None  # the names of `debugging.py`, where one was asked for
+
+
+def record_path(suffix: str) -> str:
+    return f"{Rank.folder}/rank-{int(Rank.number):04d}.{suffix}"
+
+
+def private(suffix: str) -> Any:
+    """A record of this rank to append to, for its owner only."""
+    return os.fdopen(os.open(record_path(suffix), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a")
+
+
+def mpi() -> ModuleType | None:
+    """mpi4py's MPI module while MPI is up in this process, otherwise None."""
+    module = sys.modules.get("mpi4py.MPI")
+    try:
+        if module is not None and module.Is_initialized() and not module.Is_finalized():
+            return module
+    except Exception:
+        return None
+    return None
+
+
+def _frames(traceback: TracebackType | None) -> list[tuple[str, int]]:
+    frames = []
+    while traceback is not None:
+        frames.append((traceback.tb_frame.f_code.co_filename, traceback.tb_lineno))
+        traceback = traceback.tb_next
+    return frames
+
+
+def is_library(file: str) -> bool:
+    """Whether a line is not the user's to repair: the standard library's, an installed package's or the emulation's."""
+    return (
+        file.startswith("<frozen")
+        or file.endswith((".pyx", ".pxi"))
+        or any(
+            part in file
+            for part in (
+                "/site-packages/",
+                "/dist-packages/",
+                "/lib/python3.",
+                "/tt_run/shims/",
+                "/mgd/lean.py",
+                _EMULATION,
+            )
+        )
+    )
+
+
+def _show(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
+    """Prints the traceback. Where the emulation has refused a call, it ends in the user's program: the message says the rest.
+
+    A refusal is a `raise` of the emulation's own; anything else in there is a bug, whose frames are needed.
+    """
+    import linecache
+
+    frames = _frames(traceback)
+    users = [number for number, (file, _) in enumerate(frames) if not is_library(file)]
+    refused = (
+        frames and _EMULATION in frames[-1][0] and linecache.getline(*frames[-1]).strip().startswith("raise ")
+    )
+    if not (refused and users) or value.__cause__ is not None:
+        sys.__excepthook__(kind, value, traceback)
+        return
+    last = traceback
+    for _ in range(users[-1]):
+        last = last.tb_next  # type: ignore[union-attr]
+    hidden, last.tb_next = last.tb_next, None  # type: ignore[union-attr]
+    sys.__excepthook__(kind, value, traceback)
+    last.tb_next = hidden  # type: ignore[union-attr]
+
+
+def _accusation(value: BaseException) -> dict[str, Any] | None:
+    """Which ranks the exception holds at fault, if it is one of the emulation's that do."""
+    culprits = getattr(value, "culprits", None)
+    return {"code": value.code, "culprits": list(culprits)} if culprits and hasattr(value, "code") else None
+
+
+def _record_failure(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
+    """Writes what ended the program, unless the program has already left a better record."""
+    import time
+
+    frames = _frames(traceback)
+    users = [frame for frame in frames if not is_library(frame[0])]
+    file, line = (users or frames or [("", 0)])[-1]
+    write_record(
+        {
+            "rank": int(Rank.number),
+            "exception": kind.__name__,
+            "message": _told(value)[:4000],
+            "file": file,
+            "line": line,
+            "time": time.time(),
+            "pid": Rank.pid,
+            "guard": _accusation(value),
+        }
+    )
+
+
+def write_record(record: dict[str, Any]) -> None:
+    """Leaves a record of the failure of this rank, unless there is one."""
+    import json
+
+    try:
+        descriptor = os.open(record_path("failure.json"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError:
+        return
+    with os.fdopen(descriptor, "w") as stream:
+        json.dump(record, stream)
+
+
+def _text(value: BaseException) -> str:
+    """The message of an exception, whose own `__str__` may fail."""
+    try:
+        return str(value)
+    except Exception as error:
+        return f"(its __str__ raised {type(error).__name__})"
+
+
+def _told(value: BaseException) -> str:
+    """The message of an exception and the notes below it, as a traceback shows them."""
+    notes = getattr(value, "__notes__", None)
+    return "\n".join([_text(value), *(str(note) for note in notes or ())])
+
+
+def _limit_the_end(code: int) -> None:
+    """Ends the process when exit handlers, threads or children keep it from ending: the other ranks would wait for it for ever."""
+    import _thread
+    import time
+
+    given = os.environ.get("TT_RUN_EXIT_TIMEOUT", "")
+    seconds = float(given) if given.replace(".", "", 1).isdigit() else 10.0
+    if seconds <= 0:
+        return
+
+    def hurry() -> None:
+        time.sleep(1.0)  # a stream may be locked by whoever keeps us from ending
+        os._exit(code)
+
+    def wait() -> None:
+        time.sleep(seconds)
+        _thread.start_new_thread(hurry, ())
+        text = f"tt-run: the end of rank {Rank.number} takes longer than {seconds:g} s after its failure (exit handlers, threads, children?): ended\n"
+        try:
+            os.write(2, text.encode())
+        finally:
+            leave(code)
+
+    try:  # noqa: SIM105 - contextlib is not imported for it
+        _thread.start_new_thread(wait, ())
+    except RuntimeError:  # no more threads
+        pass
+
+
+def leave(code: int) -> None:
+    """Ends the process now: an ordinary end would wait in MPI_Finalize for ranks that wait for this one."""
+    for stream in (sys.stdout, sys.stderr):
+        try:  # noqa: SIM105 - contextlib is not imported for it
+            stream.flush()
+        except Exception:  # a broken pipe must not keep the process alive
+            pass
+    os._exit(code)
+
+
+def end(code: int) -> None:
+    """Ends the process without waiting in MPI_Finalize, once what the program wants done at its end has been done."""
+    import atexit
+
+    Rank.code = code
+    _limit_the_end(code)
+    atexit._run_exitfuncs()
+    leave(code)
+
+
+def install_hook() -> None:
+    def report(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
+        _show(kind, value, traceback)
+        if kind.__name__ == "BdbQuit":
+            hint = f"tt-run: a debugger on rank {Rank.number} needs a terminal: tt-run --debug-rank {Rank.number} …"
+            print(hint, file=sys.stderr)
+        if os.getpid() != Rank.pid:
+            return
+        if Rank.debugger is not None:
+            Rank.debugger["failed"](traceback)
+        code = 130 if issubclass(kind, KeyboardInterrupt) else 1
+        try:
+            _record_failure(kind, value, traceback)
+        finally:
+            # A hook that was put in this one's place and calls it has more to do; the rank then leaves in `note`.
+            if sys.excepthook is report and mpi() is not None:
+                end(code)
+            Rank.code = code
+            _limit_the_end(code)
+            if code == 130:
+                _end_by_interrupt()
+
+    sys.excepthook = report
+
+
+def _end_by_interrupt() -> None:
+    """Lets the interpreter end by SIGINT, as it does after a KeyboardInterrupt: it has forgotten it over what ran since, which an import may."""
+    try:  # noqa: SIM105 - contextlib is not imported for it
+        exec("raise KeyboardInterrupt")
+    except KeyboardInterrupt:
+        pass
+
+
+def install_exit_handlers() -> None:
+    """An exception in an exit handler leaves the exit code as it is, so that nobody would hear of it: it is written down."""
+    before = sys.unraisablehook
+
+    def report(unraisable: Any) -> None:
+        before(unraisable)
+        if "atexit callback" not in (unraisable.err_msg or "") or os.getpid() != Rank.pid:
+            return
+        import json
+
+        trace = unraisable.exc_traceback
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else ""
+        said = {
+            "exception": unraisable.exc_type.__name__,
+            "message": str(unraisable.exc_value),
+            "place": place,
+        }
+        try:
+            with private("atexit") as stream:
+                stream.write(json.dumps(said) + "\n")
+        except OSError:
+            pass
+
+    sys.unraisablehook = report
