@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from mgd.lean import dataclass
 
-RANKFILE_SYNTAXES = ("auto", "rankfile", "map-by", "mca")
-
-
 WARM_FROM = 8  # ranks on one host, from which they are forked from one process without being asked to be
 
 

@@ -80,9 +80,12 @@ def test_how_wide_a_page_is(
     monkeypatch.delenv("COLUMNS", raising=False)
     if columns is not None:
         monkeypatch.setenv("COLUMNS", columns)
-    monkeypatch.setattr(sys, "__stdout__", SimpleNamespace(fileno=lambda: 1))
     monkeypatch.setattr(os, "get_terminal_size", lambda *_: os.terminal_size((61, 24)))
-    assert output.page_width(SimpleNamespace(isatty=lambda: terminal), 100) == width  # type: ignore[arg-type]
+    with open(os.devnull, "w") as stream:
+        monkeypatch.setattr(sys, "__stdout__", stream)
+        found = output.page_width(SimpleNamespace(isatty=lambda: terminal), 100)  # type: ignore[arg-type]
+        monkeypatch.undo()
+    assert found == width
 
 
 def test_the_sum_of_a_check(mgd: Mgd, tmp_path: Path, good: str, bad: str) -> None:

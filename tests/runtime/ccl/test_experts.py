@@ -6,6 +6,7 @@ import pytest
 from tests.runtime.ccl import reference
 from tt_run.runtime import catalog
 from tt_run.runtime.ccl.experts import all_to_all_combine, all_to_all_dispatch
+from tt_run.runtime.ccl.fused.expert_groups import check_ring
 from tt_run.runtime.enums import DataType, Layout, Topology
 from tt_run.runtime.mesh import MeshCoordinate, MeshShape, open_mesh_device
 from tt_run.runtime.tensor.borders.arrays import from_torch
@@ -218,3 +219,23 @@ def test_prefill_refuses_what_does_not_fit(device):
             Topology.Ring,
             DRAM_MEMORY_CONFIG,
         )
+
+
+@pytest.mark.parametrize(
+    ("axis", "topology", "links", "refused"),
+    [
+        (1, Topology.Ring, 1, None),
+        (1, Topology.Torus, 4, None),
+        (1, Topology.Ring, 0, "num_links must be 1 to 4, got 0"),
+        (1, Topology.Ring, 5, "num_links must be 1 to 4, got 5"),
+        (1, Topology.Linear, 1, "topology must be Ring or Torus"),
+        (0, Topology.Ring, 1, "an even number of devices, at least four; axis 0 has 2"),
+    ],
+)
+def test_which_rings_serve(device, axis, topology, links, refused):
+    tensor = on(device, np.zeros((DEVICES, 1, 32), np.float32), DataType.FLOAT32)
+    if refused is None:
+        check_ring(tensor, axis, topology, links)
+        return
+    with pytest.raises(RuntimeError, match=refused):
+        check_ring(tensor, axis, topology, links)

@@ -133,8 +133,11 @@ def test_a_home_is_given_to_open_mpi_where_there_is_none() -> None:
 
 def test_more_ranks_than_cores_are_allowed_and_told() -> None:
     made = line(plan_of(*TWO), Machine(cores=1))
-    assert made.environment["PRTE_MCA_rmaps_default_mapping_policy"] == ":oversubscribe"
+    mapping = {"PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
+    assert made.environment == {**mapping, "OMPI_MCA_mpi_yield_when_idle": "1"}
     assert "2 ranks on 1 cores" in made.defaults_text()
+    busy = plan_of(*TWO, mpi_args=("--mca", "mpi_yield_when_idle", "0"))
+    assert line(busy, Machine(cores=1)).environment == mapping
     assert line(plan_of(*TWO), Machine(cores=2)).environment == {}
 
 

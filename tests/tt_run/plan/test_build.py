@@ -12,7 +12,7 @@ import yaml
 
 from mgd.diagnostics import Severity
 from mgd.resources import configs_root
-from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, TWO_RANKS, Sandbox, codes, only
+from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, TWO_RANKS, Sandbox, codes, only, places
 from tt_run.contract import Exit
 from tt_run.errors import InputError, RefusedError, UsageError
 from tt_run.plan.cache_folder import cache_folder
@@ -604,3 +604,14 @@ def test_emulated_ranks_number_their_devices_as_placed(sandbox: Sandbox) -> None
     plan = sandbox.plan(**named, emulate=True)
     assert [rank.env["TT_RUN_DEVICE_IDS"].value for rank in plan.ranks] == ["2,0,3,1", "0,2,1,3"]
     assert "TT_RUN_DEVICE_IDS" not in sandbox.plan(**named).ranks[0].env
+
+
+def test_a_search_that_ran_out_of_time_names_the_file(sandbox: Sandbox) -> None:
+    sandbox.write("mesh.textproto", MESH_2X4_TWO_HOSTS)
+    (found,) = sandbox.refusal(
+        RefusedError,
+        mesh_graph_descriptor="mesh.textproto",
+        mock_cluster_rank_binding=str(T3000),
+        placement_timeout=1e-9,
+    )
+    assert places(found) == ["mesh.textproto"]

@@ -58,18 +58,6 @@ def only(*, strict: bool = False) -> Iterator[None]:
         _mode = before
 
 
-@contextmanager
-def suspended() -> Iterator[None]:
-    """Values inside of the block whatever the run: for what is computed beside the program."""
-    global _mode
-    active()
-    before, _mode = _mode, None
-    try:
-        yield
-    finally:
-        _mode = before
-
-
 def rows(count: int = 1) -> int:
     """How many of `count` rows a new stack has: none in a run in shapes."""
     return 0 if active() else count

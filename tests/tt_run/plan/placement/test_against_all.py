@@ -187,6 +187,16 @@ def _together(
             )
 
 
+@pytest.mark.parametrize("seed", [5619, 9091, 10650])
+def test_one_channel_more_than_each_by_itself_must_lack(seed: int) -> None:
+    """The first assignment lacks two more, which is not yet the least."""
+    physical, wanted, graph = drawn(seed, 2 + seed % 3, ((1, 1), (1, 2), (2, 1), (1, 3)))
+    found = assign(wanted, links_between(graph), physical, Clock(60))
+    assert found.placed is not None
+    lacks = sum(lacking(demand, physical, each) for demand, each in zip(wanted, found.placed, strict=True))
+    assert lacks == 1
+
+
 @pytest.mark.parametrize("block", range(8))
 def test_meshes_beside_each_other_take_the_fewest_hosts_and_lack_least(block: int) -> None:
     for seed in range(1000 + 40 * block, 1040 + 40 * block):

@@ -118,9 +118,7 @@ def _check_combine(
         )
     if length < 1 or choices < 1:
         raise fatal("seq_len_per_chip and num_experts_per_tok must be positive")
-    return Intent(
-        (1, 1, length, choices, tensor.shape[-1]), None, (length, choices), f"{choices} experts a token"
-    )
+    return Intent(arguments=(length, choices), detail=f"{choices} experts a token")
 
 
 COMBINE = Collective(

@@ -164,13 +164,13 @@ def _check_dispatch(tensor: Tensor, device: MeshDevice, cluster_axis: int | None
             f"dispatch_group_size {asked.group} is not that of the axis, {members}",
             "dispatch_group_size == mesh_view.shape()[axis]",
         )
-    *_, length, width = tuple(tensor.shape)
+    length = tensor.shape[-2]
     if asked.choices[-2] != length:
         raise fatal(f"indices {list(asked.choices)} must have a row for each of the {length} tokens")
     if asked.capacity < 1 or asked.per_chip < 1:
         raise fatal("max_dispatch_buffer_token_size and experts_per_chip must be positive")
     words = f"{asked.experts} experts, capacity {asked.capacity}, metadata_len {asked.fields}"
-    return Intent((1, 1, asked.capacity, width), None, tuple(asked), words)
+    return Intent(arguments=tuple(asked), detail=words)
 
 
 DISPATCH = Collective(
