@@ -17,6 +17,7 @@ from tt_run.contract import Exit
 from tt_run.errors import InputError, RefusedError, UsageError
 from tt_run.plan.cache_folder import cache_folder
 from tt_run.plan.environment import shims_folder
+from tt_run.plan.placement.search import OutOfTime
 from tt_run.plan.render import environment_view, plan_json, plan_table
 
 ONE_RANK = "rank_bindings:\n  - {rank: 0, mesh_id: 0}\nmesh_graph_desc_path: mesh.textproto\n"
@@ -606,12 +607,15 @@ def test_emulated_ranks_number_their_devices_as_placed(sandbox: Sandbox) -> None
     assert "TT_RUN_DEVICE_IDS" not in sandbox.plan(**named).ranks[0].env
 
 
-def test_a_search_that_ran_out_of_time_names_the_file(sandbox: Sandbox) -> None:
+def test_a_search_that_ran_out_of_time_names_the_file(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(*_: object) -> None:
+        raise OutOfTime
+
+    monkeypatch.setattr("tt_run.plan.placement.solve._solve", late)
     sandbox.write("mesh.textproto", MESH_2X4_TWO_HOSTS)
     (found,) = sandbox.refusal(
-        RefusedError,
-        mesh_graph_descriptor="mesh.textproto",
-        mock_cluster_rank_binding=str(T3000),
-        placement_timeout=1e-9,
+        RefusedError, mesh_graph_descriptor="mesh.textproto", mock_cluster_rank_binding=str(T3000)
     )
     assert places(found) == ["mesh.textproto"]
