@@ -68,6 +68,17 @@ def test_it_is_told_when_nothing_more_is_expected() -> None:
     )
 
 
+def test_the_first_that_printed_the_same_decides_when_all_are_told() -> None:
+    echoes = Echoes()
+    echoes.take(0, TRACE, 0.0)
+    echoes.take(1, TRACE, 0.0)
+    first = QUIET_SECONDS * 1.1
+    assert echoes.due(first, final=False) == ([], "")
+    echoes.take(2, TRACE, first)
+    assert echoes.due(first + QUIET_SECONDS * 1.1, final=False) == ([], "")
+    assert echoes.due(first + GATHER_SECONDS * 1.1, final=False) == ([], "ranks 1-2 printed the same")
+
+
 @pytest.mark.parametrize(
     "other",
     [

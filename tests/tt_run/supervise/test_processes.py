@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.e2e.jobs import until
-from tt_run.supervise.processes import end_groups, kill_group, left_behind, living
+from tt_run.supervise.processes import end_groups, end_strays, kill_group, left_behind, living
 
 Start = Callable[[], int]
 STUBBORN = ("sh", "-c", "trap '' TERM HUP; echo up; while :; do sleep 0.1; done")
@@ -57,3 +59,13 @@ def test_what_does_not_end_by_itself_is_ended(stubborn: Start) -> None:
 def test_who_left_something_is_told_where_it_is_known() -> None:
     assert left_behind((-1, 0, 1)) == "ranks 0-1 left processes behind, which were ended"
     assert "sessions of their own" in left_behind((-1,))
+
+
+def test_who_left_its_group_is_known_by_the_run_folder(tmp_path: Path) -> None:
+    environ = {**os.environ, "TT_RUN_DIR": str(tmp_path), "OMPI_COMM_WORLD_RANK": "3"}
+    stray = subprocess.Popen(["sleep", "60"], env=environ, start_new_session=True)
+    assert end_strays(tmp_path / "another", os.getpid()) == ()
+    assert stray.poll() is None
+    assert end_strays(tmp_path, os.getpid()) == (3,)
+    assert stray.wait(20) == -15
+    assert end_strays(tmp_path, os.getpid()) == ()

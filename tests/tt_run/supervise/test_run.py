@@ -26,6 +26,7 @@ from tt_run.supervise.options import RunOptions, Tee
 from tt_run.supervise.processes import living
 from tt_run.supervise.report import MOST_LINES, annotation, failure_report, report_json
 from tt_run.supervise.run import run_plan
+from tt_run.supervise.stacks import Frame, RankStack
 from tt_run.supervise.watch import EndedBy
 
 QUIET = RunOptions(tee=Tee("none"))
@@ -271,10 +272,35 @@ class TestReport:
         told = "\n".join(failure_report(dataclasses.replace(failed, failures={1: record}), ["x"]))
         assert "    help: " in told and advice in told
 
-    def test_an_input_that_nobody_gives(self, failed: Attempt) -> None:
-        record = {"rank": 1, "exception": "EOFError", "message": "EOF when reading a line"}
+    @pytest.mark.parametrize(
+        ("exception", "message", "is_told"),
+        [
+            ("EOFError", "EOF when reading a line", True),
+            ("EOFError", "Ran out of input", False),
+            ("ValueError", "reading a line failed", False),
+        ],
+    )
+    def test_an_input_that_nobody_gives(
+        self, failed: Attempt, exception: str, message: str, is_told: bool
+    ) -> None:
+        record = {"rank": 1, "exception": exception, "message": message}
         told = failure_report(dataclasses.replace(failed, failures={1: record}), ["x"])
-        assert any(line.startswith("    help: ") and "tt-run --stdin" in line for line in told)
+        advice = [line for line in told if line.startswith("    help: ") and "tt-run --stdin" in line]
+        assert bool(advice) == is_told
+
+    def test_ranks_that_failed_later_are_counted(self, failed: Attempt) -> None:
+        after = tuple(dataclasses.replace(failed.board.all()[0], rank=number) for number in range(10, 17))
+        verdict = dataclasses.replace(failed.verdict, followers=after)
+        told = failure_report(dataclasses.replace(failed, verdict=verdict), ["x"])
+        assert sum(line.endswith(" as well, after it") for line in told) == 4
+        assert "  and 3 further ranks after it" in told
+
+    def test_where_the_ranks_were_is_told(self, failed: Attempt) -> None:
+        stacks = tuple(RankStack(rank, (Frame("x.py", 3 + rank, "f"),)) for rank in range(5))
+        seen = dataclasses.replace(failed.observation, stacks=stacks)
+        told = failure_report(dataclasses.replace(failed, observation=seen), ["x"])
+        at = told.index("  where the ranks were:")
+        assert told[at + 1] == "    rank 0: x.py:3 in f  <- the odd one out"
 
     @pytest.mark.parametrize("has_told", [True, False])
     def test_what_a_victim_said_of_the_culprit_is_not_said_again(

@@ -76,6 +76,10 @@ class TestWithinOneMoment:
         found = find_culprit([rank(0, end=10.0, code=14), rank(1, end=10.01, signal=9)], {})
         assert found is not None and found.rank == 1
 
+    def test_an_exit_of_its_own_comes_before_one_that_was_asked_for(self) -> None:
+        found = find_culprit([rank(0, end=10.0, signal=15), rank(1, end=10.01, code=3)], {})
+        assert found is not None and found.rank == 1
+
     def test_an_exception_comes_before_a_bare_code(self) -> None:
         failures = {1: {"exception": "ValueError", "message": "", "time": 9.99}}
         found = find_culprit([rank(0, end=10.0, code=1), rank(1, end=10.1, code=1)], failures)
