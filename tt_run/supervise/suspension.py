@@ -21,7 +21,7 @@ APART_SECONDS = 0.2
 _STANDS = ("T", "t", "Z", "X", "")
 
 
-def suspend(job: Job, helpers: Iterable[int] = (), *, elsewhere: bool = False) -> float:
+def suspend(job: Job, helpers: Iterable[int], *, elsewhere: bool) -> float:
     """Stop all ranks and this process until somebody continues it, then let go on what was stopped here; seconds that it stood.
 
     `helpers` are processes of this machine that stand still too. With `elsewhere` mpirun is told of it, for the ranks of other hosts.

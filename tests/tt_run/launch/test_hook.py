@@ -234,6 +234,16 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert not hooked.folder.failure(1).exists()
 
 
+def test_an_editor_needs_its_package(hooked: HookedPython) -> None:
+    (hooked.site / "debugpy.py").write_text("raise ImportError")
+    (hooked.folder.path / "launch").mkdir()
+    (hooked.folder.path / "launch" / "debug").write_text("0 5677\n1 5678\n")
+    ran = hooked.run("print('begun')")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("tt-run: --debugpy needs the package debugpy, which ")
+    assert ran.stderr.endswith(" of rank 1 does not have: pip install debugpy\n")
+
+
 def test_the_stack_is_written_on_demand_and_the_program_goes_on(hooked: HookedPython) -> None:
     hooked.program.write_text("print('up', flush=True)\ninput()\nprint('done')\n")
     process = subprocess.Popen(

@@ -74,6 +74,14 @@ def test_the_board_follows_what_is_written(records: Records) -> None:
     assert not board.refresh()
 
 
+@pytest.mark.parametrize("first", [{"end": 2.0, "exit": 0}, {}])
+def test_a_rank_that_wrote_nothing_new_hides_no_later_one(records: Records, first: dict[str, float]) -> None:
+    records.status(0, **first)
+    board = records.board
+    records.status(1)
+    assert board.refresh() and board.all_started
+
+
 def test_the_first_failure_is_the_earliest(records: Records) -> None:
     records.status(0, end=3.0, exit=1)
     records.status(1, end=2.0, signal=9)

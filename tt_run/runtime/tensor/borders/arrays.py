@@ -74,8 +74,7 @@ def _of_meta(tensor: Any) -> tuple[Array, str]:
             f"the torch tensor {list(tensor.shape)} is on the device `meta` and has no values",
             hint="tt-run --emulate --shapes-only takes such tensors; elsewhere make it on the CPU",
         )
-    kind = ml_dtypes.bfloat16 if name == "bfloat16" else np.dtype(name)
-    return shapes.zeros(tuple(tensor.shape), kind), name
+    return shapes.zeros(tuple(tensor.shape), np.dtype(name)), name
 
 
 def from_array(

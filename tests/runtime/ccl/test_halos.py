@@ -1,0 +1,99 @@
+"""Borders of the neighbouring shards, in one process: what is refused, and borders of one dimension alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tt_run.runtime import catalog
+from tt_run.runtime.ccl.semaphores import create_global_semaphore
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import DataType, Layout, Topology
+from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensor2dMesh
+from tt_run.runtime.tensor.tensor import Tensor
+
+IMAGE = np.random.default_rng(0).integers(1, 99, (1, 1, 4, 8, 2)).astype(np.float32)
+
+
+@pytest.fixture
+def mesh() -> Iterator[MeshDevice]:
+    device = open_mesh_device(MeshShape(2, 2))
+    yield device
+    device.close()
+
+
+def call(name: str, *words: Any, **named: Any) -> Any:
+    operation = catalog.find(f"ttnn.experimental.{name}")
+    assert operation is not None
+    return operation(*words, **named)
+
+
+def image(mesh: MeshDevice) -> Tensor:
+    mapper = ShardTensor2dMesh(mesh, mesh_shape=(2, 2), dims=(2, 3))
+    return from_torch(IMAGE, DataType.FLOAT32, layout=Layout.ROW_MAJOR, device=mesh, mesh_mapper=mapper)
+
+
+def semaphores(mesh: MeshDevice) -> list[Any]:
+    core = CoreRangeSet({CoreRange(CoreCoord(0, 0), CoreCoord(0, 0))})
+    return [create_global_semaphore(mesh, core, 0) for _ in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "taken"),
+    [(2, 2, True), (0, 0, True), (-1, 0, False), (0, -1, False), (3, 0, False), (0, 3, False)],
+)
+def test_borders_come_from_one_shard(mesh: MeshDevice, before: int, after: int, taken: bool) -> None:
+    """A shard has two rows."""
+    words = [2], [before], [after], "zeros", [0], semaphores(mesh)[:1], semaphores(mesh)[:1]
+    if taken:
+        assert tuple(call("neighbor_pad_async", image(mesh), *words).shape) == (
+            1,
+            1,
+            2 + before + after,
+            4,
+            2,
+        )
+        return
+    with pytest.raises(
+        RuntimeError, match=f"padding {before} and {after} of dimension 2 must be between 0 and the 2 rows"
+    ):
+        call("neighbor_pad_async", image(mesh), *words)
+
+
+@pytest.mark.parametrize(("above", "beside"), [(1, 0), (0, 1), (0, 0)])
+def test_borders_that_a_tensor_carries_are_left_out(mesh: MeshDevice, above: int, beside: int) -> None:
+    """With or without them, the borders that its neighbours give are the same."""
+
+    def borders(carries: bool) -> list[Any]:
+        given = image(mesh)
+        if carries:
+            for dim, axis, width in ((2, 0, above), (3, 1, beside)):
+                if width:
+                    words = (
+                        [dim],
+                        [width],
+                        [width],
+                        "replicate",
+                        [axis],
+                        semaphores(mesh)[:1],
+                        semaphores(mesh)[:1],
+                    )
+                    given = call("neighbor_pad_async", given, *words)
+        buffer = from_torch(
+            np.zeros((2 * 4 + 2 * 4, 2), np.float32),
+            DataType.FLOAT32,
+            layout=Layout.ROW_MAJOR,
+            device=mesh,
+            mesh_mapper=ReplicateTensorToMesh(mesh),
+        )
+        words = 1, 1, 0, 1, Topology.Linear, *semaphores(mesh), 3, 1, 1, 1, 1
+        named = {"input_pad_h": above, "input_pad_w": beside} if carries else {}
+        return list(call("neighbor_pad_halo", given, buffer, *words, **named).shards.each())
+
+    for own, other in zip(borders(True), borders(False), strict=True):
+        assert own.any() and np.array_equal(own, other)
