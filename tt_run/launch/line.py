@@ -109,8 +109,7 @@ def build_mpmd_line(
     names = sorted({name for rank in plan.ranks for name in rank.env})
     contexts: list[str] = []
     for index, rank in enumerate(plan.ranks):
-        every = names if len(plan.ranks) > 1 else sorted(rank.env)
-        contexts += [":"] * bool(index) + _context(rank, every, machine.environ)
+        contexts += [":"] * bool(index) + _context(rank, names, machine.environ)
     return _line(plan, launcher, machine, options, run_dir, tuple(contexts), ("--tag-output",))
 
 

@@ -50,6 +50,13 @@ def test_the_end_is_told_as_it_was(tmp_path: Path, script: str, code: int) -> No
     assert job.finish() == ()
 
 
+def test_what_cannot_be_executed_is_told_with_its_name(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        KeptJob(Order((f"{tmp_path}/absent",), tmp_path, dict(os.environ), scratch=tmp_path / "scratch"))
+    assert caught.value.filename == f"{tmp_path}/absent"
+    assert not (tmp_path / "scratch").exists()
+
+
 def test_what_mpirun_left_in_its_folder_is_removed(tmp_path: Path) -> None:
     job = KeptJob(
         order(f"mkdir {tmp_path}/scratch/ompi.123; touch {tmp_path}/scratch/ompi.123/contact", tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shlex
 import subprocess
 from pathlib import Path
@@ -54,6 +55,12 @@ def test_mpmd_runs_one_context_per_rank() -> None:
         "sh",
         "rank.sh",
     )
+
+
+@pytest.mark.parametrize(("user", "is_root"), [(0, True), (1000, False)])
+def test_who_launches_is_looked_at(monkeypatch: pytest.MonkeyPatch, user: int, is_root: bool) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    assert Machine.current().is_root == is_root
 
 
 def test_one_host_starts_without_probing_networks() -> None:

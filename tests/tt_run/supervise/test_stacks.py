@@ -264,6 +264,12 @@ class TestHangWatch:
         where = f": rank 0 waits for rank 1, which is at {program}:{line}"
         assert finding.why == "no rank has made progress for 62 s" + (where if late else "")
 
+    def test_where_all_compute_nobody_is_waited_for(self, records: Records) -> None:
+        quiet = Quiet(records, 60)
+        quiet.stacks = [RankStack(rank, COMPUTES.frames) for rank in (0, 1)]
+        found = [quiet.look(61), quiet.look(61 + 5)][1]
+        assert found is not None and found.late == ()
+
     def test_output_starts_it_anew(self, records: Records) -> None:
         quiet = Quiet(records, 60)
         quiet.look(59, progress=True)
