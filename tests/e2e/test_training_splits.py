@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,35 @@ from tests.e2e.launch import tt_run
 from tests.runtime.train.trainers.source import source
 
 pytestmark = pytest.mark.wide
+
+
+def weights(
+    folder: Path,
+    text: str,
+    *words: object,
+    system: str = "t3000",
+    splits: Sequence[str] = ("1x1", "2x1", "2x2"),
+) -> list[str]:
+    """What a program prints of its weights, the same on each split."""
+    program = folder / "program.py"
+    program.write_text(text)
+    launch = ("--emulate", "--no-prefix", "--system", system)
+    first, *others = (
+        sorted(
+            {
+                line
+                for line in tt_run(*launch, "--split", split, "python", program, *words, timeout=100)
+                .check()
+                .out.splitlines()
+                if "sha256" in line
+            }
+        )
+        for split in splits
+    )
+    for split, found in zip(splits[1:], others, strict=True):
+        assert found == first, split
+    return first
+
 
 PROGRAM = """
 import hashlib, sys
@@ -79,16 +109,7 @@ for name in sys.argv[1:]:
     ids="-".join,
 )
 def test_training_gives_the_same_bits_on_any_split(tmp_path: Path, models: tuple[str, ...]) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    found = set()
-    for split in ("1x1", "2x1", "2x2"):
-        words = ("--emulate", "--no-prefix", "--system", "t3000", "--split", split, "python", program)
-        ran = tt_run(*words, *models, timeout=100).check()
-        lines = {line for line in ran.out.splitlines() if "sha256" in line}
-        assert len(lines) == len(models)
-        found.add(frozenset(lines))
-    assert len(found) == 1
+    assert len(weights(tmp_path, PROGRAM, *models)) == len(models)
 
 
 GRPO = """
@@ -112,19 +133,11 @@ print("weights sha256", digest.hexdigest()[:16], trainer.steps)
 """
 
 
-@pytest.mark.wide
 @pytest.mark.torch
 @pytest.mark.timeout(300)
 def test_grpo_from_a_source_gives_the_same_bits_on_any_split(tmp_path: Path) -> None:
-    model, program = source(tmp_path / "model", "qwen3"), tmp_path / "program.py"
-    program.write_text(GRPO)
-    found = set()
-    for split in ("1x1", "2x1", "2x2"):
-        words = ("--emulate", "--no-prefix", "--system", "t3000", "--split", split, "python", program, model)
-        lines = {line for line in tt_run(*words, timeout=100).check().out.splitlines() if "sha256" in line}
-        assert len(lines) == 1 and next(iter(lines)).endswith(" 4")
-        found |= lines
-    assert len(found) == 1
+    (line,) = weights(tmp_path, GRPO, source(tmp_path / "model", "qwen3"))
+    assert line.endswith(" 4")
 
 
 ODD = """
@@ -162,18 +175,9 @@ for name, (each, length, entries, make) in MODELS.items():
 """
 
 
-@pytest.mark.wide
 def test_odd_shapes_give_the_same_bits_on_any_split(tmp_path: Path) -> None:
     """Twenty steps in which neither vocabulary nor positions nor batch are multiples of a tile."""
-    program = tmp_path / "program.py"
-    program.write_text(ODD)
-    found = set()
-    for split in ("1x1", "1x2"):
-        words = ("--emulate", "--no-prefix", "--system", "n300", "--split", split, "python", program)
-        lines = {line for line in tt_run(*words, timeout=100).check().out.splitlines() if "sha256" in line}
-        assert len(lines) == 3
-        found.add(frozenset(lines))
-    assert len(found) == 1
+    assert len(weights(tmp_path, ODD, system="n300", splits=("1x1", "1x2"))) == 3
 
 
 PLANS = """
@@ -225,15 +229,6 @@ for name, (make, cut) in ways.items():
 """
 
 
-@pytest.mark.wide
 def test_a_model_cut_by_a_plan_gives_the_same_bits_on_any_split(tmp_path: Path) -> None:
     """`ttml.distributed` over ranks that hold both rows, halves of rows, one row, and parts of both."""
-    program = tmp_path / "program.py"
-    program.write_text(PLANS)
-    found = set()
-    for split in ("1x1", "1x2", "2x1", "2x2"):
-        words = ("--emulate", "--no-prefix", "--system", "t3000", "--split", split, "python", program)
-        lines = {line for line in tt_run(*words, timeout=100).check().out.splitlines() if "sha256" in line}
-        assert len(lines) == 4
-        found.add(frozenset(lines))
-    assert len(found) == 1
+    assert len(weights(tmp_path, PLANS, splits=("1x1", "1x2", "2x1", "2x2"))) == 4
