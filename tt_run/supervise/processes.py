@@ -67,7 +67,7 @@ def end_strays(run_dir: Path, after: int) -> tuple[int, ...]:
 
 
 def _marked(mark: bytes, after: int) -> dict[int, int]:
-    """The rank of each process with the mark in its environment, by process id."""
+    """The rank of each process with the mark in its environment, by process id; -1 where it does not say."""
     latest = int(Path("/proc/loadavg").read_text(encoding="ascii").split()[-1])
     if latest < after:
         after = 0  # the numbers have begun again
@@ -82,7 +82,7 @@ def _marked(mark: bytes, after: int) -> dict[int, int]:
             continue
         if mark in variables:
             ranks = [v.partition(b"=")[2] for v in variables if v.startswith(b"OMPI_COMM_WORLD_RANK=")]
-            found[int(name)] = int(ranks[0]) if ranks and ranks[0].isdigit() else 0
+            found[int(name)] = int(ranks[0]) if ranks and ranks[0].isdigit() else -1
     return found
 
 

@@ -248,6 +248,20 @@ def test_collectives_on_fewer_devices_than_the_mesh_has() -> None:
     line.close()
 
 
+def test_collectives_on_a_corner_of_the_mesh() -> None:
+    """Its devices do not stand one after another: those of the second row come after devices without shards."""
+    mesh = open_mesh_device(MeshShape(2, 4))
+    corner = MeshMapperConfig([PlacementShard(2), PlacementShard(3)], MeshShape(2, 2))
+    values = np.arange(4 * 32, dtype=np.float32).reshape(1, 1, 4, 32)
+    tensor = from_torch(values, device=mesh, mesh_mapper=create_mesh_mapper(mesh, corner))
+    gathered = all_gather(tensor, 3, cluster_axis=1)
+    rows = {position: gathered.shards.row(i) for position, i in enumerate(gathered.shards.index) if i >= 0}
+    assert sorted(rows) == [0, 1, 4, 5]
+    for position, row in rows.items():
+        assert np.array_equal(row, values[:, :, 2 * (position // 4) : 2 * (position // 4) + 2])
+    mesh.close()
+
+
 RANKS = """
 import hashlib, numpy as np, ttnn
 mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))

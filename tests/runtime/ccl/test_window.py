@@ -154,3 +154,12 @@ def test_what_is_shown_arrives_in_pieces(windows: list[Window]) -> None:
 
     wanted = [[[turn] * 6 + [10.0 * rank] * 4 for rank in range(2)] for turn in range(5)]
     assert together(windows, show) == [wanted, wanted]
+
+
+@pytest.mark.parametrize("size", [1, 2, 63, 500, 4097])
+def test_what_ranks_show_begins_on_a_page_behind_all_else(size: int) -> None:
+    slots, before = shared._slots_at(size), shared._LINE * size + shared.BLOCKS * size
+    assert (
+        slots % mmap.PAGESIZE == 0
+        and before < slots < before + 4 * mmap.PAGESIZE + shared._TEXT + shared._PATH
+    )

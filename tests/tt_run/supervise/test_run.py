@@ -295,6 +295,11 @@ class TestReport:
         assert sum(line.endswith(" as well, after it") for line in told) == 4
         assert "  and 3 further ranks after it" in told
 
+    def test_without_a_culprit_nobody_ended_because_of_it(self, failed: Attempt) -> None:
+        verdict = dataclasses.replace(failed.verdict, culprit=None)
+        told = failure_report(dataclasses.replace(failed, verdict=verdict), ["x"])
+        assert verdict.victims and not any("ended because of it" in line for line in told)
+
     def test_where_the_ranks_were_is_told(self, failed: Attempt) -> None:
         stacks = tuple(RankStack(rank, (Frame("x.py", 3 + rank, "f"),)) for rank in range(5))
         seen = dataclasses.replace(failed.observation, stacks=stacks)
