@@ -6,13 +6,9 @@ Both packages use it: `mgd` for descriptors, `tt_run` for bindings, rankfiles an
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 from mgd.lean import dataclass, field
-
-if TYPE_CHECKING:
-    from mgd.excerpts import Excerpts
 
 
 class Severity(enum.Enum):
@@ -83,9 +79,14 @@ def showable(text: str) -> str:
 
 
 def render(
-    diagnostic: Diagnostic, *, colour: bool = False, more: str = "", excerpts: Excerpts | None = None
+    diagnostic: Diagnostic,
+    *,
+    colour: bool = False,
+    more: str = "",
+    excerpt: Callable[[Position], Iterable[str]] | None = None,
 ) -> str:
-    """The finding as a text block in the house's manner; `more` is the command that explains the code, `excerpts` shows the lines.
+    """The finding as a text block in the house's manner; `more` is the command that explains the code, `excerpt` gives the lines
+    to show of a place (`Excerpts.at`).
 
     ```
     error[TTR204]: rank binding names a mesh that the descriptor does not have
@@ -104,8 +105,8 @@ def render(
     for label in diagnostic.labels:
         place, text = showable(str(label.position)), showable(label.text)
         lines.append(f"  {dim}-->{reset} {place:<{width}}   {text}".rstrip())
-        if excerpts is not None:
-            shown = list(excerpts.at(label.position))
+        if excerpt is not None:
+            shown = list(excerpt(label.position))
             lines += [f"  {dim}{line.rstrip()}{reset}" for line in shown[:1]]
             lines += [f"  {tint}{line}{reset}" for line in shown[1:]]
     lines.extend(f"  note: {showable(note)}" for note in diagnostic.notes)

@@ -39,7 +39,7 @@ def command(a: str, b: str, as_json: bool) -> int:
             for diagnostic in error.diagnostics:
                 say(
                     render(
-                        diagnostic, colour=wants_colour(sys.stderr), more="mgd explain", excerpts=Excerpts()
+                        diagnostic, colour=wants_colour(sys.stderr), more="mgd explain", excerpt=Excerpts().at
                     ),
                     err=True,
                 )

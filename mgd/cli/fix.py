@@ -41,7 +41,9 @@ def command(files: tuple[str, ...], dry_run: bool, show_diff: bool) -> int:
             excerpts = Excerpts({name: text})
             for diagnostic in repaired.done:
                 say(
-                    render(diagnostic, colour=wants_colour(sys.stdout), more="mgd explain", excerpts=excerpts)
+                    render(
+                        diagnostic, colour=wants_colour(sys.stdout), more="mgd explain", excerpt=excerpts.at
+                    )
                 )
         elif word == STDIN:
             say(repaired.text, end="")

@@ -88,7 +88,7 @@ def _reported(error: Exception) -> int:
 
     colour, excerpts = wants_colour(sys.stderr), Excerpts()
     for diagnostic in error.diagnostics:
-        sys.stderr.write(render(diagnostic, colour=colour, more="mgd explain", excerpts=excerpts) + "\n")
+        sys.stderr.write(render(diagnostic, colour=colour, more="mgd explain", excerpt=excerpts.at) + "\n")
     if not error.diagnostics:
         sys.stderr.write(f"error: {error}\n")
     return 2 if isinstance(error, UnreadableError) else 1

@@ -57,7 +57,7 @@ def as_text(reports: Iterable[Report], *, colour: bool, quiet: bool) -> Iterator
         seen.append(report)
         excerpts = Excerpts({report.file: report.text} if report.text else None)
         for diagnostic in report.diagnostics:
-            yield render(diagnostic, colour=colour, more="mgd explain", excerpts=excerpts)
+            yield render(diagnostic, colour=colour, more="mgd explain", excerpt=excerpts.at)
         if report.accepted and not quiet:
             yield f"{report.file}: accepted   {_in_short(report.summary)}"
     yield _sum(seen)

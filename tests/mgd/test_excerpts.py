@@ -70,7 +70,7 @@ def test_every_label_of_a_finding_gets_its_line() -> None:
         Label(Position("f")),
     )
     finding = Diagnostic("TTR110", "rank 0 is bound twice", labels, "give each its own")
-    assert render(finding, excerpts=Excerpts({"f": "one\ntwo"})).splitlines() == [
+    assert render(finding, excerpt=Excerpts({"f": "one\ntwo"}).at).splitlines() == [
         "error[TTR110]: rank 0 is bound twice",
         "  --> f:2:1   again",
         "  2 | two",

@@ -17,6 +17,6 @@ def print_findings(diagnostics: Sequence[Diagnostic], *, notes: bool = True) -> 
         if notes or finding.severity is not Severity.NOTE:
             more = "mgd explain" if finding.code.startswith("MGD") else "tt-run --explain"
             print(
-                render(finding, colour=wants_colour(sys.stderr), more=more, excerpts=excerpts),
+                render(finding, colour=wants_colour(sys.stderr), more=more, excerpt=excerpts.at),
                 file=sys.stderr,
             )

@@ -186,6 +186,12 @@ def test_to_dtype(mesh: MeshDevice) -> None:
         to_dtype(tensor.to(mesh), DataType.BFLOAT16)
 
 
+def test_the_padding_of_a_block_float_takes_no_part_in_its_exponents() -> None:
+    values = np.arange(1, 16, dtype=np.float32).reshape(1, 1, 3, 5) * 1e-6
+    tiled = to_layout(from_torch(values), Layout.TILE)
+    assert np.allclose(to_dtype(tiled, DataType.BFLOAT8_B).to_numpy(), values, rtol=0.05)
+
+
 def test_typecast_and_memory(mesh: MeshDevice) -> None:
     tensor = made(ar(2, 2) + 0.7, device=mesh)
     assert typecast(tensor, DataType.UINT16).dtype is DataType.UINT16
