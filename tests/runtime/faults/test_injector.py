@@ -12,9 +12,9 @@ import pytest
 
 from tests.runtime.ops.tensors import held, put
 from tt_run.faults import read_fault
-from tt_run.runtime import catalog, events
+from tt_run.runtime import catalog, events, guard
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.faults.injector import Injector
+from tt_run.runtime.faults.injector import Injector, attach
 from tt_run.runtime.mesh import MeshDevice
 
 
@@ -74,6 +74,22 @@ def test_the_nth_call_of_a_name_and_a_line(one: MeshDevice, inject: Any) -> None
     call("add", x, x)  # each fault happens once
 
 
+@pytest.mark.parametrize(
+    ("texts", "acts"), [(("nan=rank:0,op=relu",), True), (("nan=rank:1,op=relu",), False)]
+)
+def test_only_the_ranks_that_a_fault_names_are_prepared(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, texts: tuple[str, ...], acts: bool
+) -> None:
+    prepared: list[Any] = []
+    monkeypatch.setenv("TT_RUN_INJECT", "\n".join(texts))
+    monkeypatch.setenv("TT_RUN_DIR", str(tmp_path))
+    monkeypatch.setattr(events, "precede", prepared.append)
+    monkeypatch.setattr(guard, "precede", prepared.append)
+    monkeypatch.setattr("atexit.register", prepared.append)
+    attach()
+    assert bool(prepared) == acts
+
+
 def test_values_are_spoiled_in_place(one: MeshDevice, inject: Any) -> None:
     inject("nan=rank:0,op=relu", "flip=rank:0,op=abs,bit=30")
     x, y = (put(one, np.ones((32, 32), np.float32)) for _ in range(2))
@@ -91,6 +107,13 @@ def test_a_bit_that_an_element_type_does_not_have(one: MeshDevice, inject: Any) 
     inject("flip=rank:0,op=relu,bit=3")
     with pytest.raises(RuntimeError, match="BFLOAT16 has the bits 16 to 31 of a float32"):
         call("relu", put(one, np.ones((32, 32), np.float32), DataType.BFLOAT16))
+
+
+def test_the_lowest_bit_that_it_has(one: MeshDevice, inject: Any) -> None:
+    inject("flip=rank:0,op=relu,bit=16")
+    x = put(one, np.ones((32, 32), np.float32), DataType.BFLOAT16)
+    call("relu", x)
+    assert held(x)[0, 0] == 1 + 2**-7
 
 
 def test_the_nth_call_of_a_line(one: MeshDevice, inject: Any) -> None:

@@ -84,6 +84,19 @@ def test_only_a_python_that_loads_the_hook(program: Path, words: tuple[str, ...]
     assert warm_modules(plan(program, *words), ASKED) == ""
 
 
+def test_a_name_without_a_folder_is_looked_up_as_the_shell_does(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Path(sys.executable)
+    script = program / own.name
+    script.write_text("#!/bin/sh\nexec other\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", str(own.parent))
+    assert warm_modules(plan(program, own.name, "train.py"), ASKED) == "torch transformers"
+    monkeypatch.setenv("PATH", str(program))
+    assert warm_modules(plan(program, own.name, "train.py"), ASKED) == ""
+
+
 @pytest.mark.parametrize(("name", "same"), [("TT_MESH_ID", True), ("OMP_NUM_THREADS", False)])
 def test_ranks_that_differ_in_more_than_their_places_are_started_by_themselves(
     program: Path, name: str, same: bool
