@@ -27,7 +27,9 @@ from tt_run.runtime.tensor.model_parameters.group_norm import (
 )
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.spec.norm_blocking import create_layernorm_program_config
+from tt_run.runtime.tuning.choices import ShardDistributionStrategy
 
+IN_TURN, MATRIX = ShardDistributionStrategy.ROUND_ROBIN_1D, ShardDistributionStrategy.GRID_2D
 BY_ROW, BY_COLUMN = ShardOrientation.ROW_MAJOR, ShardOrientation.COL_MAJOR
 
 
@@ -259,3 +261,37 @@ def test_block_floats_as_bytes_and_back() -> None:
     for height, width in ((33, 32), (32, 33)):
         with pytest.raises(RuntimeError, match="not whole tiles"):
             tilize_and_pack_bfp8_b(np.zeros((height, width), np.float32), height, width)
+
+
+@pytest.mark.parametrize(
+    ("shape", "shard", "page", "cores", "orientation", "strategy", "pages"),
+    [
+        ([128, 64], [32, 64], (32, 32), (3, 0), BY_ROW, IN_TURN, [[0, 1], [2, 3], [4, 5], [6, 7]]),
+        ([5, 64], [2, 64], (1, 64), (3, 0), BY_ROW, IN_TURN, [[0, 1], [2, 3], [4], []]),
+        ([2, 64, 96], [1, 64, 32], (32, 32), (1, 0), BY_ROW, IN_TURN,
+         [[0, 3, 2, 5, 7, 10], [1, 4, 6, 9, 8, 11]]),
+        ([2, 3, 64, 64], [192, 64], (32, 32), (1, 0), BY_ROW, IN_TURN,
+         [list(range(12)), list(range(12, 24))]),
+        ([128, 128], [64, 64], (32, 32), (1, 1), BY_COLUMN, MATRIX,
+         [[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]),
+        ([64, 64], [64, 64], (32, 32), (1, 1), BY_ROW, MATRIX, [[0, 1, 2, 3]]),
+    ],
+)  # fmt: skip
+def test_pages_of_shards(
+    shape: list[int],
+    shard: list[int],
+    page: tuple[int, int],
+    cores: tuple[int, int],
+    orientation: ShardOrientation,
+    strategy: ShardDistributionStrategy,
+    pages: list[list[int]],
+) -> None:
+    found = questions.compute_shard_page_mapping(shape, shard, *page, grid(*cores), orientation, strategy)
+    assert [held for _, held in found] == pages
+    down_first = [(core.x, core.y) for core, _ in found]
+    assert down_first == sorted(down_first, key=None if orientation is BY_COLUMN else lambda at: at[::-1])
+
+
+def test_pages_of_more_shards_than_a_rectangle_holds() -> None:
+    with pytest.raises(RuntimeError, match="along width must not exceed core grid width"):
+        questions.compute_shard_page_mapping([128, 192], [64, 64], 32, 32, grid(1, 0), BY_ROW, MATRIX)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -125,6 +126,36 @@ def test_sharded_memory_configurations(strategy: ShardStrategy, shape: list[int]
     )
     assert given.shard_spec is not None
     assert given.shard_spec.shape == [32, 64]
+
+
+def test_pieces_that_go_down_the_columns_are_given_width_first() -> None:
+    def shape(make: Callable[..., MemoryConfig], given: tuple[int, ...]) -> list[int]:
+        config = make(
+            given,
+            CoreGrid(x=2, y=2),
+            ShardStrategy.BLOCK,
+            ShardOrientation.COL_MAJOR,
+            use_height_and_width_as_shard_shape=True,
+        )
+        assert config.shard_spec is not None
+        return config.shard_spec.shape
+
+    assert shape(create_sharded_memory_config, (32, 96)) == [96, 32]
+    assert shape(create_sharded_memory_config_, (2, 3, 32, 96)) == [96, 32]
+
+
+def test_without_an_orientation_pieces_go_along_the_rows() -> None:
+    config = create_sharded_memory_config((64, 64), CoreGrid(x=2, y=2), ShardStrategy.BLOCK, None)
+    assert config.shard_spec is not None
+    assert config.shard_spec.orientation is ShardOrientation.ROW_MAJOR
+
+
+def test_blocks_lie_on_one_rectangle_of_cores() -> None:
+    column = [CoreRange(CoreCoord(x, 0), CoreCoord(x, 1)) for x in (0, 2)]
+    with pytest.raises(RuntimeError, match="Invalid CoreRangeSet for block sharding strategy"):
+        create_sharded_memory_config_(
+            (64, 64), CoreRangeSet(column), ShardStrategy.BLOCK, ShardOrientation.ROW_MAJOR
+        )
 
 
 def test_sharded_memory_configurations_must_divide() -> None:

@@ -45,6 +45,19 @@ class PeakMemoryUsagePerCore:
     peak_scratchpad: int
     peak_total: int
 
+    def __str__(self) -> str:
+        rows = {
+            "CB": self.peak_cb,
+            "L1": self.peak_l1,
+            "DFB": self.peak_dataflow_buffer,
+            "Scratchpad": self.peak_scratchpad,
+            "Total": self.peak_total,
+        }
+        return "\n".join(
+            ["Peak Memory Usage Per Core:"]
+            + [f"  {name + ':':<11} {size} bytes" for name, size in rows.items()]
+        )
+
 
 def extract_calltrace(trace: Graph) -> list[str]:
     """The names of all functions, in the order in which they began."""

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import importlib
 import math
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, corerange_to_cores
 from tt_run.runtime.enums import BufferType, DataType, ShardOrientation, StorageType
@@ -79,6 +82,43 @@ def worker_cores_of(tensor: Tensor, noc: object = None) -> list[CoreCoord]:
         return cores
     near = device.dram_bank_workers()
     return [near[core.x] for core in cores]
+
+
+def compute_shard_page_mapping(
+    tensor_shape: Sequence[int],
+    shard_shape: Sequence[int],
+    page_height: int,
+    page_width: int,
+    core_range_set: CoreRangeSet,
+    shard_orientation: ShardOrientation,
+    distribution_strategy: ShardDistributionStrategy = ShardDistributionStrategy.ROUND_ROBIN_1D,
+) -> list[tuple[CoreCoord, list[int]]]:
+    """The pages on each core, in their order there, by their numbers in the whole tensor: shards in turn over the cores, or a matrix of them
+    over a rectangle of cores. Raises RuntimeError for a matrix that the rectangle does not hold.
+    """
+    steps = (page_height, page_width)
+    pages = _pieces(tuple(tensor_shape), (*(1 for _ in tensor_shape[:-2]), *steps))
+    piece = (
+        *shard_shape[:-2],
+        *(-(-length // step) for length, step in zip(shard_shape[-2:], steps, strict=True)),
+    )
+    cut = _pieces(pages, piece)
+    numbers = np.arange(math.prod(pages)).reshape(-1, *pages[len(pages) - len(piece) + 1 :])
+    by_row = shard_orientation is ShardOrientation.ROW_MAJOR
+    cores = corerange_to_cores(core_range_set, row_wise=by_row)
+    matrix = distribution_strategy is ShardDistributionStrategy.GRID_2D
+    if matrix:
+        size = core_range_set.bounding_box().grid_size()
+        high, wide = (size.y, size.x) if by_row else (size.x, size.y)
+        for length, most, name in ((cut[-1], wide, "width"), (cut[-2], high, "height")):
+            if length > most:
+                raise fatal(f"Number of shards along {name} must not exceed core grid {name}!")
+        cores = [core for turn, core in enumerate(cores) if turn // wide < cut[-2] and turn % wide < cut[-1]]
+    held: list[list[int]] = [[] for _ in cores]
+    for turn, at in enumerate(np.ndindex(cut)):
+        part = tuple(slice(n * length, (n + 1) * length) for n, length in zip(at, piece, strict=True))
+        held[turn % len(cores)] += numbers[part].reshape(-1).tolist()
+    return list(zip(cores, held, strict=True))
 
 
 def _pieces(shape: tuple[int, ...], piece: tuple[int, ...]) -> tuple[int, ...]:

@@ -82,18 +82,19 @@ def shared_exponents(rows: Float32) -> Bits:
 
 
 def encode(bits: Bits, magnitude_bits: int) -> tuple[Bits, Bits, Bits]:
-    """Sign, magnitude and shared exponent of rows of 16 float32 bit patterns."""
+    """Sign, magnitude and shared exponent of rows of 16 float32 bit patterns; a zero has no sign."""
     shift = np.uint32(24 - magnitude_bits)
     exponent = (bits >> np.uint32(23)) & np.uint32(0xFF)
     shared = exponent.max(axis=1, keepdims=True)
-    mantissa = np.where(bits << np.uint32(1) == 0, np.uint32(0), (bits & np.uint32(0x7FFFFF)) | _HIDDEN_BIT)
+    # Numbers below the normal ones are zeros.
+    mantissa = np.where(exponent == 0, np.uint32(0), (bits & np.uint32(0x7FFFFF)) | _HIDDEN_BIT)
     mantissa >>= np.minimum(shared - exponent, np.uint32(31))
     rest = mantissa & np.uint32((1 << int(shift)) - 1)
     magnitude = mantissa >> shift
     half = np.uint32(1 << (int(shift) - 1))
     magnitude += (rest > half) | ((rest == half) & (magnitude & np.uint32(1) == 1))
     np.minimum(magnitude, np.uint32((1 << magnitude_bits) - 1), out=magnitude)
-    return bits >> np.uint32(31), magnitude, shared
+    return (bits >> np.uint32(31)) * (magnitude != 0), magnitude, shared
 
 
 def decode(sign: Bits, magnitude: Bits, shared: Bits, magnitude_bits: int) -> Float32:

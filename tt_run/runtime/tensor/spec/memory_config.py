@@ -280,15 +280,16 @@ def create_sharded_memory_config(
     shape: Sequence[int],
     core_grid: CoreGrid | CoreRangeSet,
     strategy: ShardStrategy,
-    orientation: ShardOrientation = ShardOrientation.ROW_MAJOR,
+    orientation: ShardOrientation | None = None,
     use_height_and_width_as_shard_shape: bool = False,
 ) -> MemoryConfig:
     """An L1 configuration that cuts a tensor of `shape` over a grid of cores.
 
-    The tensor counts as a matrix of all leading dimensions by the last one; the shape of a CoreRangeSet is that of a piece. Raises RuntimeError
-    for a tensor that does not divide evenly and for an argument of another type.
+    The tensor counts as a matrix of all leading dimensions by the last one; the shape of a CoreRangeSet is that of a piece, read width first
+    where pieces go down the columns of cores. Raises RuntimeError for a tensor that does not divide evenly and for an argument of another type.
     """
     *leading, height, width = shape
+    orientation = ShardOrientation.ROW_MAJOR if orientation is None else orientation
     if not isinstance(strategy, ShardStrategy):
         raise fatal("Invalid sharding strategy", hint=f"a ttnn.ShardStrategy, not {type(strategy).__name__}")
     if not isinstance(orientation, ShardOrientation):
@@ -300,9 +301,8 @@ def create_sharded_memory_config(
         )
     grid = _as_range_set(core_grid)
     if use_height_and_width_as_shard_shape:
-        return MemoryConfig(
-            _STRATEGY_LAYOUT[strategy], BufferType.L1, ShardSpec(grid, [height, width], orientation)
-        )
+        spec = ShardSpec(grid, _piece(height, width, orientation), orientation)
+        return MemoryConfig(_STRATEGY_LAYOUT[strategy], BufferType.L1, spec)
     if isinstance(core_grid, CoreRangeSet):
         raise fatal(
             "height and width must be shard shape with CoreRangeSet",
@@ -317,6 +317,11 @@ def create_sharded_memory_config(
         )
     spec = ShardSpec(grid, [height // rows, width // columns], orientation)
     return MemoryConfig(_STRATEGY_LAYOUT[strategy], BufferType.L1, spec)
+
+
+def _piece(height: int, width: int, orientation: ShardOrientation) -> list[int]:
+    """The shape of a piece given as such: the reference turns it around where pieces go down the columns."""
+    return [height, width] if orientation is ShardOrientation.ROW_MAJOR else [width, height]
 
 
 def _as_range_set(grid: CoreGrid | CoreRange | CoreRangeSet) -> CoreRangeSet:
@@ -355,7 +360,11 @@ def create_sharded_memory_config_(
     kind = next(kind for kind, known in _STRATEGY_LAYOUT.items() if known is layout)
     grid = _as_range_set(core_grid)
     height, width = math.prod(shape[:-1]), shape[-1]
-    if not use_height_and_width_as_shard_shape:
+    if use_height_and_width_as_shard_shape:
+        height, width = _piece(shape[-2], width, orientation)
+    elif kind is ShardStrategy.BLOCK and len(grid.ranges()) > 1:
+        raise RuntimeError("Invalid CoreRangeSet for block sharding strategy")
+    else:
         rows, columns = _cuts(grid, kind, orientation)
         whole = {ShardStrategy.HEIGHT: width, ShardStrategy.WIDTH: height}.get(kind, 0)
         if tile_layout and whole % TILE_SIZE:

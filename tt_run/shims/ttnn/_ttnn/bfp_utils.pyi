@@ -3,6 +3,13 @@
 
 from tt_run.runtime.mesh.queries import dram_alignment as _dram_alignment
 from tt_run.runtime.mesh.queries import l1_alignment as _l1_alignment
+from tt_run.runtime.tensor.questions import compute_shard_page_mapping as compute_shard_page_mapping
+from tt_run.runtime.tensor.borders.block_words import pack_bfp2 as pack_bfp2
+from tt_run.runtime.tensor.borders.block_words import pack_bfp4 as pack_bfp4
+from tt_run.runtime.tensor.borders.block_words import pack_bfp8 as pack_bfp8
+from tt_run.runtime.tensor.borders.block_words import unpack_bfp2 as unpack_bfp2
+from tt_run.runtime.tensor.borders.block_words import unpack_bfp4 as unpack_bfp4
+from tt_run.runtime.tensor.borders.block_words import unpack_bfp8 as unpack_bfp8
 
 get_dram_alignment = _dram_alignment
 get_l1_alignment = _l1_alignment
