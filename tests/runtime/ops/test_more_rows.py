@@ -198,8 +198,12 @@ def test_named_broadcasts(one: MeshDevice):
     assert found.tolist() == (x + row).tolist()
     found = held(call("bcast", put(one, x), put(one, column), BcastOpMath.MUL, BcastOpDim.W))
     assert found.tolist() == (x * column).tolist()
-    with pytest.raises(RuntimeError, match="needs a second operand of height 1"):
-        call("bcast", put(one, x), put(one, column), BcastOpMath.SUB, BcastOpDim.HW)
+    # Of a whole tile the first row, column or element counts.
+    tile = sample(1, 2, 32, 32, seed=3)
+    found = held(call("bcast", put(one, x), put(one, tile), BcastOpMath.SUB, BcastOpDim.HW))
+    assert found.tolist() == (x - tile[..., :1, :1]).tolist()
+    with pytest.raises(RuntimeError, match="second operand of one tile"):
+        call("bcast", put(one, x), put(one, sample(1, 2, 33, 6)), BcastOpMath.SUB, BcastOpDim.HW)
 
 
 @pytest.mark.parametrize("name", sorted(COMPLEX))

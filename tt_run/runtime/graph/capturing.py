@@ -15,6 +15,7 @@ from tt_run.runtime.comm.world import world
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.graph import calls, snapshots
 from tt_run.runtime.graph.capture import Capture, RunMode
+from tt_run.runtime.graph.database.comparisons import write_beside
 from tt_run.runtime.graph.nodes import Node
 from tt_run.runtime.memory.footprint import DRAM, banks_of, cores_of
 from tt_run.runtime.memory.views import get_device_info
@@ -57,6 +58,7 @@ def end_graph_capture_to_file(report_path: str | os.PathLike[str]) -> list[Node]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(_report(capture, graph), indent=1, default=str), encoding="utf-8")
     capture.calls.write(path)
+    write_beside(path)
     return graph
 
 

@@ -96,7 +96,7 @@ def compare_tensors_using_pcc(
         if config is not None and config.method == "skip" and config.scope == "all":
             continue
         matches, pcc = close(golden, to_torch_for_comparison(output, golden), desired_pcc)
-        records.append(_record(output, golden, matches, desired_pcc, pcc))
+        records.append(record_of(output, golden, matches, desired_pcc, pcc))
         if not matches and fail_on_bad_comparison:
             raise RuntimeError(
                 f"{python_fully_qualified_name}: Comparing output tensor {_place((*output_path, *path))} against CPU "
@@ -126,7 +126,7 @@ def compare_scalar_outputs(
         )
         for value in (one, other):
             set_tensor_id(value, force=True)
-        records.append(_record(other, one, matches, desired_pcc, float(matches)))
+        records.append(record_of(other, one, matches, desired_pcc, float(matches)))
         if not matches and fail_on_bad_comparison:
             raise RuntimeError(
                 f"{python_fully_qualified_name}: Comparing scalar output against CPU {level} failed: expected {golden}, got {found}"
@@ -193,7 +193,8 @@ def _by(config: GoldenComparisonConfig, golden: Any, output: Any) -> bool:
     )
 
 
-def _record(output: Any, golden: Any, matches: bool, desired: float, actual: float) -> Record:
+def record_of(output: Any, golden: Any, matches: bool, desired: float, actual: float) -> Record:
+    """What is kept of one comparison."""
     return {
         "tensor_id": getattr(output, "tensor_id", None),
         "golden_tensor_id": getattr(golden, "tensor_id", None),

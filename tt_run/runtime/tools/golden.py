@@ -83,12 +83,17 @@ def get_golden_function(operation: FastOperation) -> Callable[..., Any]:
 
     def golden_function(*arguments: Any, **keywords: Any) -> Any:
         given, keywords = own.by_place(names, arguments, keywords)
-        asked = {word: keywords.pop(word) for word in _EVERYWHERE - own.names & keywords.keys()}
+        asked = _type_by_place(names, arguments, own)
+        asked |= {word: keywords.pop(word) for word in _EVERYWHERE - own.names & keywords.keys()}
         for place, word in enumerate(_OPERANDS):
             if asked.get(word):
                 like = next(value for value in given if hasattr(value, "dtype"))
                 given[place] = activated(_tensor(given[place], like), asked[word])
-        result = function(*given, **{word: v for word, v in keywords.items() if word not in ignored})
+        keywords = {word: v for word, v in keywords.items() if word not in ignored}
+        try:
+            result = function(*given, **keywords)
+        except NotImplementedError:
+            result = _widely(function, given, keywords)
         return _as_asked(result, asked, given[0].dtype if in_place and given else None)
 
     golden_function.__name__ = f"golden_{operation.short_name}"
@@ -132,6 +137,34 @@ class _Words:
         return placed, rest
 
 
+def _type_by_place(names: Sequence[str], arguments: Sequence[Any], own: _Words) -> dict[str, Any]:
+    """The result's type where it stands among the arguments without a word, and the golden function has none for it."""
+    if own.names & {"dtype", "output_dtype"}:
+        return {}
+    return {
+        name: value
+        for name, value in zip(names, arguments, strict=False)
+        if name in ("dtype", "output_dtype") or isinstance(value, DataType)
+    }
+
+
+def _widely(function: Callable[..., Any], given: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """The function of unsigned integers for which torch has no kernel: of int64, whole numbers back in the type of the first.
+
+    Raises NotImplementedError where there are none.
+    """
+    torch = torch_cpu.library()
+    narrow = [v.dtype for v in given if getattr(v, "dtype", None) in (torch.uint16, torch.uint32)]
+    if not narrow:
+        raise NotImplementedError("torch computes nothing of the kind for these types")
+
+    def wide(value: Any) -> Any:
+        return value.long() if getattr(value, "dtype", None) in narrow else value
+
+    result = function(*map(wide, given), **{word: wide(value) for word, value in keywords.items()})
+    return result.to(narrow[0]) if getattr(result, "dtype", None) is torch.int64 else result
+
+
 def _tensor(value: Any, like: Any) -> Any:
     return value if hasattr(value, "dtype") else torch_cpu.library().tensor(value, dtype=like.dtype)
 
@@ -142,8 +175,9 @@ def _as_asked(result: Any, asked: Mapping[str, Any], kept: Any) -> Any:
     last = getattr(asked.get("program_config"), "fused_activation", None) or asked.get("activation")
     if fused or last:
         result = activated(result, [*fused, *([last] if last else [])])
-    dtype, several = asked.get("dtype", asked.get("output_dtype")), isinstance(result, (list, tuple))
-    if isinstance(dtype, DataType):
+    several = isinstance(result, (list, tuple))
+    dtype = next((value for value in asked.values() if isinstance(value, DataType)), None)
+    if dtype is not None and result is not None:
         result = type(result)(of_type(r, dtype) for r in result) if several else of_type(result, dtype)
     if kept is not None and not several:
         result = result.to(kept)
@@ -203,7 +237,10 @@ def get_fallback_function(operation: FastOperation) -> Callable[..., Any]:
         if not tensors or not hasattr(result, "dtype"):
             return result
         first = tensors[0]
-        return from_torch(result, dtype=first.dtype, layout=first.layout, device=first.device())
+        dtype = next((v for v in (*keywords.values(), *arguments) if isinstance(v, DataType)), None)
+        if dtype is None and result.dtype is to_torch(first).dtype:
+            dtype = first.dtype
+        return from_torch(result, dtype=dtype, layout=first.layout, device=first.device())
 
     return fallback_function
 

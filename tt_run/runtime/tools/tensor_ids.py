@@ -181,11 +181,14 @@ def _each(value: Any, change: Callable[[Any], Any]) -> Any:
 def default_preprocess_golden_function_inputs(
     function_args: tuple[Any, ...], function_kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """A call's arguments with torch tensors in place of mesh tensors."""
+    """A call's arguments with torch tensors in place of mesh tensors, and the type of a tensor that it writes as its `dtype`."""
 
     def plain(value: Any) -> Any:
         return to_torch_for_comparison(value) if isinstance(value, Tensor) else value
 
+    written = [function_kwargs[word] for word in OUTPUTS if isinstance(function_kwargs.get(word), Tensor)]
+    if written and function_kwargs.get("dtype") is None:
+        function_kwargs = {**function_kwargs, "dtype": written[0].dtype}
     return _each(function_args, plain), _each(function_kwargs, plain)
 
 

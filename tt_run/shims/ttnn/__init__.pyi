@@ -547,7 +547,7 @@ def batch_norm(input: _Tensor, *, running_mean: _Tensor | None = None, running_v
     """(x - mean) / sqrt(var + eps) weight + bias by channel of [N, C, H, W]; parameters are [1, C, 1, 1]."""
     ...
 def bcast(input_a: _Tensor, input_b: _Tensor, math_op: _BcastOpMath, dim: _BcastOpDim, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
-    """a + b, a - b or a b, b repeated along the dimensions that `dim` names, where its length must be 1."""
+    """a + b, a - b or a b, b repeated along the dimensions that `dim` names: the first row or column of its one tile there."""
     ...
 def bernoulli(input: _Tensor, seed: int = 0, *, output: _Tensor | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """1 with the probability that an element says, else 0; FLOAT32 unless `dtype` says otherwise. Raises RuntimeError for rows and other types."""

@@ -7,7 +7,7 @@ _TABLE = {
         disable_python_stack_traces enable_python_stack_traces is_python_stack_trace_enabled
     """,
     "tt_run.runtime.graph.capture": "RunMode",
-    "tt_run.runtime.graph.database.comparisons": "COMPARISON_RECORDS_SIDECAR_SUFFIX=COMPARED_SUFFIX",
+    "tt_run.runtime.graph.database.comparisons": "COMPARISON_RECORDS_SIDECAR_SUFFIX=COMPARED_SUFFIX flush_comparison_records_to_db",
     "tt_run.runtime.graph.database.importing": "import_report",
     "tt_run.runtime.graph.capturing": """
         REPORT_VERSION begin_graph_capture end_graph_capture end_graph_capture_to_file full_graph_capture
@@ -15,6 +15,10 @@ _TABLE = {
     """,
     "tt_run.runtime.graph.snapshots": """
         disable_detailed_buffer_tracing enable_detailed_buffer_tracing is_detailed_buffer_tracing_enabled
+    """,
+    "tt_run.runtime.tools.comparison_records": """
+        record_tensor_comparison_data has_comparison_records
+        reset_comparison_records_data
     """,
     "tt_run.runtime.graph.levels": "extract_levelized_graph",
     "tt_run.runtime.graph.extract": """

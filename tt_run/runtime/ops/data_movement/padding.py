@@ -26,6 +26,7 @@ from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.bfloat16 import round_bfloat16
+from tt_run.runtime.values.dtypes import convert
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
@@ -220,7 +221,8 @@ def sharded_to_interleaved_partial(
 
     def placed(whole: Array, part: Array) -> Array:
         result = whole.copy()
-        result.reshape(len(whole), -1, width)[:, first:last] = part.reshape(len(part), last - first, width)
+        part = convert(part, cache_tensor.dtype).reshape(len(part), last - first, width)
+        result.reshape(len(whole), -1, width)[:, first:last] = part
         return result
 
     cache_tensor.overwrite(combine(placed, cache_tensor.shards, input_tensor.shards))

@@ -187,9 +187,7 @@ def _with_second(rule: Rule) -> Operation:
         return apply(rule, input_tensor_a, second, dtype, memory_config, output_tensor, *fused)
 
     compute.__doc__ = f"{rule.doc} Tensors broadcast; the second operand may be a number."
-    return operation(f"ttnn.{rule.name}", family=families.BINARY, golden=goldens.comparison(rule.name))(
-        compute
-    )
+    return operation(f"ttnn.{rule.name}", family=families.BINARY, golden=goldens.exact(rule.name))(compute)
 
 
 maximum, minimum = _with_second(_MAXIMUM), _with_second(_MINIMUM)

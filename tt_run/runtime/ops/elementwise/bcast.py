@@ -9,10 +9,12 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.native.classes import native
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.elementwise.binary import add, multiply, subtract
 from tt_run.runtime.tensor.conversion import layouts
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 
 
 @native("ttnn._ttnn.types.BcastOpMath")
@@ -47,6 +49,18 @@ def _golden(in0: Any, in1: Any, math_op: BcastOpMath, dim: BcastOpDim, *_: Any, 
     ](in1)
 
 
+_ALONG = {"height": (BcastOpDim.H, BcastOpDim.HW), "width": (BcastOpDim.W, BcastOpDim.HW)}
+
+
+def _one_tile(tensor: Tensor, dim: BcastOpDim) -> None:
+    for word, length in zip(_ALONG, tensor.shape[-2:], strict=True):
+        if dim in _ALONG[word] and length > TILE_SIZE:
+            raise fatal(
+                f"bcast along the {word} needs a second operand of one tile there, got shape {tensor.shape}",
+                hint="ttnn.add and its family broadcast by themselves",
+            )
+
+
 @operation("ttnn.bcast", family=families.BINARY, golden=_golden)
 def bcast(
     input_a: Tensor,
@@ -57,18 +71,12 @@ def bcast(
     memory_config: MemoryConfig | None = None,
     output_tensor: Tensor | None = None,
 ) -> Tensor:
-    """a + b, a - b or a b, b repeated along the dimensions that `dim` names, where its length must be 1."""
-    height, width = input_b.shape[-2], input_b.shape[-1]
-    if dim in (BcastOpDim.H, BcastOpDim.HW) and height != 1:
-        raise fatal(
-            f"bcast along the height needs a second operand of height 1, got shape {input_b.shape}",
-            hint="ttnn.add and its family broadcast by themselves",
-        )
-    if dim in (BcastOpDim.W, BcastOpDim.HW) and width != 1:
-        raise fatal(
-            f"bcast along the width needs a second operand of width 1, got shape {input_b.shape}",
-            hint="ttnn.add and its family broadcast by themselves",
-        )
+    """a + b, a - b or a b, b repeated along the dimensions that `dim` names: the first row or column of its one tile there."""
+    on_device(input_a, input_b, kind="bcast")
+    _one_tile(input_b, dim)
+    rows, columns = (slice(0, 1) if dim in named else slice(None) for named in _ALONG.values())
+    first = input_b.shards.map(lambda stack: stack[..., rows, columns])
+    input_b = settle((input_b,), first, input_b.dtype)
     result: Tensor = _OPERATIONS[math_op].compute(
         *(layouts.to_layout(each, Layout.TILE) for each in (input_a, input_b)),
         memory_config=memory_config,

@@ -79,8 +79,11 @@ def _by_axis(level: Any, x: Any, axis: int | None) -> Any:
     return level.reshape(shape)
 
 
-def _golden_quantize(x: Any, scale: Any, zero_point: Any, axis: int | None = None, **_: Any) -> Any:
-    return (x / _by_axis(scale, x, axis) + _by_axis(zero_point, x, axis)).round().int()
+def _golden_quantize(
+    x: Any, scale: Any, zero_point: Any, axis: int | None = None, dtype: DataType | None = None, **_: Any
+) -> Any:
+    found = x / _by_axis(scale, x, axis) + _by_axis(zero_point, x, axis)
+    return of_type(found.round(), dtype or DataType.INT32)
 
 
 def _golden_dequantize(
@@ -89,9 +92,11 @@ def _golden_dequantize(
     return of_type((x - _by_axis(zero_point, x, axis)) * _by_axis(scale, x, axis), dtype or DataType.BFLOAT16)
 
 
-def _golden_requantize(x: Any, a: Any, za: Any, b: Any, zb: Any, axis: int | None = None, **_: Any) -> Any:
+def _golden_requantize(
+    x: Any, a: Any, za: Any, b: Any, zb: Any, axis: int | None = None, dtype: DataType | None = None, **_: Any
+) -> Any:
     a, za, b, zb = (_by_axis(level, x, axis) for level in (a, za, b, zb))
-    return ((x - za) * (a / b) + zb).round().int()
+    return of_type(((x - za) * (a / b) + zb).round(), dtype or DataType.INT32)
 
 
 def _check_quantized(name: str, tensor: Tensor) -> None:

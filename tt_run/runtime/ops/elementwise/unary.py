@@ -250,7 +250,7 @@ def round(
     )
 
 
-@operation("ttnn.leaky_relu", family=families.UNARY, golden="nn.functional.leaky_relu")
+@operation("ttnn.leaky_relu", family=families.UNARY, golden=goldens.leaky_relu)
 def leaky_relu(
     input_tensor: Tensor,
     negative_slope: float = 0.01,

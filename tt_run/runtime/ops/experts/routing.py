@@ -6,12 +6,14 @@ the mesh. Source: reference library 0.81.1.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import finish
@@ -24,6 +26,7 @@ from tt_run.runtime.ops.goldens import expert_goldens
 from tt_run.runtime.ops.reduction.choice_checks import check_moe
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import is_float
 from tt_run.runtime.values.shards import Shards, combine_all
 
 Array = npt.NDArray[Any]
@@ -40,10 +43,12 @@ def _reduced_in_parts(x: Any, dim: int, split_size: int) -> Any:
 
 
 def _sparse(
-    a: Any, b: Any, sparsity: Any, nnz: int | None, is_input_a_sparse: bool, is_input_b_sparse: bool,
-    indices: Any = None, bias: Any = None,
+    a: Any, b: Any, sparsity: Any, nnz: int | None = None, is_input_a_sparse: bool = False, is_input_b_sparse: bool = True,
+    indices: Any = None, bias: Any = None, optional_output_tensor: Any = None, **_: Any,
 ) -> Any:  # fmt: skip
-    """Products of groups of rows with their experts; groups whose sparsity is zero give zeros."""
+    """Products of groups of rows with their experts; groups whose sparsity is zero give zeros, or nothing where the room has one place
+    for each of the others.
+    """
     torch = library()
     if not (is_input_a_sparse or is_input_b_sparse):
         raise fatal("sparse_matmul requires at least one sparse input")
@@ -52,7 +57,28 @@ def _sparse(
         return torch.matmul(a, chosen) if is_input_a_sparse else _each_with_each(a, chosen)
     dense = torch.matmul(a, b) if is_input_a_sparse else _each_with_each(a, b)
     mask = (sparsity != 0).reshape(dense.shape[:-2])[..., None, None]
-    return torch.where(mask, dense if bias is None else dense + bias, torch.zeros_like(dense))
+    dense = torch.where(mask, dense if bias is None else dense + bias, torch.zeros_like(dense))
+    if optional_output_tensor is None or optional_output_tensor.shape == dense.shape:
+        return dense
+    count = optional_output_tensor.numel() // max(1, math.prod(dense.shape[-2:]))
+    if count >= mask.numel():
+        return dense
+    if int(mask.sum()) > count:
+        raise fatal(f"the room has {count} groups, and more entries of sparsity are not zero")
+    # The groups that are not zero come first, in their order: how many there are is not known of shapes alone.
+    first = torch.argsort(mask.reshape(-1).logical_not().int(), stable=True)[:count]
+    rows = dense.reshape(-1, *dense.shape[-2:])[first]
+    return rows.reshape(optional_output_tensor.shape)
+
+
+def _check_sparse(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    for word in ("input_tensor_a", "input_tensor_b", "sparsity", "bias"):
+        tensor = arguments.get(word)
+        if isinstance(tensor, Tensor) and not is_float(tensor.dtype):
+            raise fatal(
+                f"{name} does not support integer input dtype {cpp(tensor.dtype)}",
+                hint="ttnn.typecast(tensor, ttnn.float32)",
+            )
 
 
 def _each_with_each(a: Any, b: Any) -> Any:
@@ -77,7 +103,8 @@ MOE = declare(
         f"(input_tensor_a: Tensor, input_tensor_b: Tensor, {SPARSE}, program_config: object = None, {PLACED}, dtype: DataType | None = None, "
         "compute_kernel_config: object = None, core_grid: object = None, output_tile: object = None, "
         "optional_output_tensor: Tensor | None = None, global_cb: object = None, sub_device_id: object = None)",
-        _sparse, "Products of groups of rows with experts; those whose entry in sparsity is zero give zeros.", integers=False,
+        _sparse, "Products of groups of rows with experts; those whose entry in sparsity is zero give zeros.", golden=_sparse,
+        check=_check_sparse, rooms=("optional_output_tensor",), seen=("optional_output_tensor",),
     ),
 )  # fmt: skip
 

@@ -40,13 +40,46 @@ UNARY: dict[str, str | Golden] = {
 }
 """Unary operations whose function is not `torch.<name>`."""
 
+
+def exact(path: str) -> Golden:
+    """A function of two operands in which a whole number beside whole elements is one of them, though it is written as a float."""
+
+    def golden(a: Any, b: Any, **_: Any) -> Any:
+        one, other = (
+            int(v) if isinstance(v, float) and v.is_integer() and _whole(beside) else v
+            for v, beside in ((a, b), (b, a))
+        )
+        return named(path)(*(v if hasattr(v, "dim") else library().tensor(v) for v in (one, other)))
+
+    return golden
+
+
+def _whole(value: Any) -> bool:
+    return hasattr(value, "dtype") and not value.dtype.is_floating_point
+
+
+def _shifted_right(a: Any, b: Any, **_: Any) -> Any:
+    """Bits shifted down, zeros from above; a count that no element has room for leaves none."""
+    counts = b if hasattr(b, "dim") else library().tensor(b)
+    found = (a.long() & 0xFFFFFFFF) >> counts.long().clamp(0, 31)
+    return found.where((counts >= 0) & (counts < 32), 0 * found).to(a.dtype)
+
+
+def leaky_relu(x: Any, negative_slope: float = 0.01, **_: Any) -> Any:
+    """x, times the slope below zero, where no unsigned number is."""
+    if not x.dtype.is_signed:
+        return x
+    return named("nn.functional.leaky_relu")(x, negative_slope)
+
+
 BINARY: dict[str, str | Golden] = {
-    "subtract": "sub",
+    "add": exact("add"),
+    "subtract": exact("sub"),
     "squared_difference": lambda a, b, **_: (a - b) ** 2,
     "ldexp": lambda a, b, **_: a * 2.0**b,
-    "rsub": lambda a, b, **_: b - a,
+    "rsub": lambda a, b, **_: exact("sub")(b, a),
     "logical_left_shift": lambda a, b, **_: a << b,
-    "logical_right_shift": lambda a, b, **_: (a & 0xFFFFFFFF) >> b,
+    "logical_right_shift": _shifted_right,
     "bias_gelu": lambda a, b, **_: named("nn.functional.gelu")(a + b),
 }
 """Binary operations whose function is not `torch.<name>`."""
@@ -69,7 +102,9 @@ def divide(a: Any, b: Any, rounding_mode: str | None = None, **_: Any) -> Any:
 
 
 def gelu(x: Any, variant: Any = None, fast_and_approximate_mode: bool = False, **_: Any) -> Any:
-    """GELU by the error function, or by tanh."""
+    """GELU by the error function, or by tanh; nothing for a device's quick table, which is neither."""
+    if getattr(variant, "name", "") == "FastLut":
+        return None
     form = "tanh" if getattr(variant, "name", "") == "Tanh" else "none"
     return named("nn.functional.gelu")(x, approximate=form)
 
@@ -203,9 +238,10 @@ def topk(
     indices_tensor: Any = None,
     **_: Any,
 ) -> Any:
-    """The largest or smallest elements and their places, or what `indices_tensor` has there."""
-    values, places = library().topk(x, k, dim=dim, largest=largest, sorted=sorted)
-    return values, places if indices_tensor is None else indices_tensor.gather(dim, places)
+    """The largest or smallest elements and their places, equal ones in their own order, or what `indices_tensor` has there."""
+    in_order = library().sort(x, dim=dim, descending=largest, stable=True)
+    values, places = (found.narrow(dim, 0, k) for found in in_order)
+    return values, places if indices_tensor is None else indices_tensor.long().gather(dim, places)
 
 
 def sort(x: Any, dim: int = -1, descending: bool = False, stable: bool = False, **_: Any) -> Any:

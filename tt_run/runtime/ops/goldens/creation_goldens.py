@@ -15,19 +15,27 @@ from tt_run.runtime.tensor.borders.arrays import to_torch as tensor_to_torch
 from tt_run.runtime.tensor.borders.files import load_tensor
 from tt_run.runtime.tensor.questions import torch_dtype
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, quantize
 
 Golden = Callable[..., Any]
 
 
 def of_type(values: Any, dtype: DataType | None) -> Any:
-    """Values in the torch type of `dtype`, as they are without one. Fractions go and limits hold where floats become integers."""
+    """Values in the torch type of `dtype`, as they are without one; block floats round, in float32.
+
+    Fractions go and limits hold where floats become integers.
+    """
     if dtype is None:
         return values
     target = torch_dtype(dtype)
     if values.is_floating_point() and not target.is_floating_point:
         limits = library().iinfo(target)
         values = values.double().nan_to_num(0).trunc().clamp(limits.min, limits.max).to(library().int64)
-    return values.to(target)
+    values = values.to(target)
+    if dtype not in BLOCK_FLOATS:
+        return values
+    rounded = quantize(values.detach().contiguous().numpy().reshape(values.shape or (1,)), dtype)
+    return library().from_numpy(rounded).reshape(values.shape)
 
 
 def filled(value: float) -> Golden:
@@ -178,8 +186,12 @@ def assign(
 
 
 def bitcast(tensor: Any, dtype: DataType, *_: Any, **__: Any) -> Any:
-    """The same bits as elements of another type of the same size."""
-    return tensor.view(torch_dtype(dtype))
+    """The same bits as elements of another type of the same size; the operand may have come in a wider type of the kind."""
+    target = torch_dtype(dtype)
+    if tensor.dtype.itemsize > target.itemsize:
+        size = {2: "bfloat16", 4: "float32"} if tensor.is_floating_point() else {2: "int16", 4: "int32"}
+        tensor = tensor.to(getattr(library(), size[target.itemsize]))
+    return tensor.view(target)
 
 
 def unsqueeze_to_4d(tensor: Any, *_: Any, **__: Any) -> Any:
