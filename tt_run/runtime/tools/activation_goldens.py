@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tt_run.runtime.catalog import find
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.activations import MODES, name_of
+from tt_run.runtime.ops.goldens import creation_goldens
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
 
 Golden = Callable[..., Any]
@@ -21,6 +23,13 @@ _OPERATIONS = {
     "left_shift": "bitwise_left_shift",
     "right_shift": "bitwise_right_shift",
 }
+
+
+_OVER: dict[object, Golden] = {
+    UnaryOpType.TYPECAST: creation_goldens.of_type,
+    UnaryOpType.BITCAST: creation_goldens.bitcast,
+}
+"""Steps of a chain into another type, the second of their parameters."""
 
 
 def get_golden_function_for_activation(activation: Fused | None) -> Golden | None:
@@ -38,6 +47,9 @@ def get_golden_function_for_activation(activation: Fused | None) -> Golden | Non
         kind, params = activation[0], tuple(activation[1:])
     if not isinstance(kind, (str, UnaryOpType)):
         raise RuntimeError(f"{activation} is not supported as activation function")
+    if kind in _OVER:
+        target = DataType(int(params[1]))
+        return lambda x, **_: _OVER[kind](x, target)
     word = kind if isinstance(kind, str) else name_of(kind)
     if word == "gelu_tanh":
         return lambda x, **_: torch_cpu.named("nn.functional.gelu")(x, approximate="tanh")

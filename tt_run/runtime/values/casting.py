@@ -12,11 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
+from tt_run.runtime.values.bfloat16 import round_bfloat16
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, convert, stored_dtype
 
 Array = npt.NDArray[Any]
 
 _COUNTED = (DataType.UINT8, DataType.UINT16, DataType.UINT32, DataType.INT8)
+BITS = {
+    DataType.BFLOAT16: 16,
+    DataType.UINT16: 16,
+    DataType.FLOAT32: 32,
+    DataType.UINT32: 32,
+    DataType.INT32: 32,
+}
+"""The types whose bits may be taken for those of another, and how many they are."""
+
 _FAR = 2.0**62  # beyond every range, and still a 64-bit integer
 
 
@@ -39,3 +49,16 @@ def _whole(values: Array, rounds: bool) -> npt.NDArray[np.int64]:
         return values.astype(np.int64)
     cut = np.floor(values + np.float32(0.5)) if rounds else np.trunc(values)
     return np.clip(np.nan_to_num(cut.astype(np.float64)), -_FAR, _FAR).astype(np.int64)
+
+
+def reread(values: Array, source: DataType, dtype: DataType) -> Array:
+    """The bits of stored values of type `source` taken for those of `dtype`, which has as many."""
+    values = np.ascontiguousarray(values)
+    if source is dtype:
+        return values.copy()
+    if source is DataType.BFLOAT16:
+        return (values.view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+    if dtype is DataType.BFLOAT16:
+        return round_bfloat16((values.astype(np.uint32) << np.uint32(16)).view(np.float32))
+    kinds = {DataType.FLOAT32: np.float32, DataType.UINT32: np.uint32, DataType.INT32: np.int32}
+    return values.view(kinds[dtype]).copy()

@@ -1860,7 +1860,7 @@ uint16: _DataType
 uint32: _DataType
 uint8: _DataType
 def unary_chain(input_tensor: _Tensor, ops_chain: _Sequence[_Any], *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """The functions of a chain of `UnaryWithParam`, one after the other, rounded once."""
+    """The functions of a chain of `UnaryWithParam`, one after the other, rounded once; `TYPECAST` and `BITCAST` go over into another type."""
     ...
 def uniform(input: _Tensor, low: float = 0, high: float = 1, seed: int = 0, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, **named: float) -> _Tensor:
     """Overwrite a tensor with uniform values between `from` and `to`; returns it."""

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from tests.runtime.ops.golden import check
-from tests.runtime.ops.tensors import BF16, F32, I32, ROW, held, put
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, U32, held, put
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.events import PACKAGE
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.elementwise.pairs import PAIRS, TRIPLES, WHOLE
 from tt_run.runtime.ops.elementwise.parametric import PARAMETRIC
+from tt_run.runtime.tools.golden import get_golden_function
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
 
 SHAPE = (2, 3, 33, 8)
@@ -81,6 +82,41 @@ def test_a_chain_of_functions(one: MeshDevice):
         UnaryWithParam(UnaryOpType.POWER, 3.0),
     ]
     assert held(chain(put(one, x), steps)).tolist() == [[0, 8, 27]]
+
+
+def step(op_type: UnaryOpType, *types: DataType) -> UnaryWithParam:
+    return UnaryWithParam(op_type, *(float(dtype.value) for dtype in types))
+
+
+@pytest.mark.torch
+def test_a_chain_into_other_types(one: MeshDevice):
+    chain = catalog.find("ttnn.unary_chain")
+    assert chain is not None
+    x = np.array([[-1.0, 4.5, 1.0 + 2.0**-9]], np.float32)
+    over = [
+        UnaryWithParam(UnaryOpType.RELU),
+        step(UnaryOpType.TYPECAST, BF16, I32),
+        UnaryWithParam(UnaryOpType.NEG),
+    ]
+    found = chain(put(one, x, BF16), over)
+    assert (found.dtype, held(found).tolist()) == (I32, [[0, -4, -1]])
+    bits = np.array([[0x3F80_0001, 0x4000_0000]], np.uint32)
+    again = [step(UnaryOpType.BITCAST, U32, F32), UnaryWithParam(UnaryOpType.NEG)]
+    found = chain(put(one, bits, U32), again)
+    assert (found.dtype, held(found).tolist()) == (F32, (-bits.view(np.float32)).tolist())
+    torch = pytest.importorskip("torch")
+    golden = get_golden_function(chain)
+    assert golden(torch.from_numpy(x), over).tolist() == [[0, -4, -1]]
+    assert golden(torch.from_numpy(bits.view(np.int32)), again).tolist() == held(found).tolist()
+
+
+def test_steps_between_types_of_other_sizes(one: MeshDevice):
+    chain = catalog.find("ttnn.unary_chain")
+    assert chain is not None
+    with pytest.raises(RuntimeError, match="not types of the same size"):
+        chain(put(one, np.ones((1, 4)), BF16), [step(UnaryOpType.BITCAST, BF16, F32)])
+    with pytest.raises(RuntimeError, match="TYPECAST takes the values of two data types"):
+        chain(put(one, np.ones((1, 4)), BF16), [step(UnaryOpType.TYPECAST, F32)])
 
 
 @pytest.mark.torch

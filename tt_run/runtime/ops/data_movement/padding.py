@@ -9,7 +9,6 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.cores import CoreCoord, CoreRangeSet
@@ -25,18 +24,11 @@ from tt_run.runtime.tensor.conversion import copies, framing
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.values.bfloat16 import round_bfloat16
+from tt_run.runtime.values.casting import BITS, reread
 from tt_run.runtime.values.dtypes import convert
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
-_BITS = {
-    DataType.BFLOAT16: 16,
-    DataType.UINT16: 16,
-    DataType.FLOAT32: 32,
-    DataType.UINT32: 32,
-    DataType.INT32: 32,
-}
 
 
 @operation("ttnn.tilize_with_zero_padding", family=families.CONVERSION, golden=lambda x, **_: x)
@@ -279,26 +271,15 @@ def bitcast(
     """The same bits taken for elements of another type of the same size: UINT16 and BFLOAT16, UINT32, INT32 and FLOAT32."""
     on_device(input_tensor, kind="bitcast")
     old = input_tensor.dtype
-    if _BITS.get(old) is None or _BITS.get(old) != _BITS.get(dtype):
+    if BITS.get(old) is None or BITS.get(old) != BITS.get(dtype):
         raise fatal(
             f"bitcast: {old} and {dtype} are not types of the same size",
             hint="ttnn.typecast(tensor, dtype) converts the values instead",
         )
 
-    def reread(stack: Array) -> Array:
-        stack = np.ascontiguousarray(stack)
-        if old is dtype:
-            return stack.copy()
-        if old is DataType.BFLOAT16:
-            return (stack.view(np.uint32) >> np.uint32(16)).astype(np.uint16)
-        if dtype is DataType.BFLOAT16:
-            return round_bfloat16((stack.astype(np.uint32) << np.uint32(16)).view(np.float32))
-        kinds = {DataType.FLOAT32: np.float32, DataType.UINT32: np.uint32, DataType.INT32: np.int32}
-        return stack.view(kinds[dtype]).copy()
-
     return settle(
         (input_tensor,),
-        input_tensor.shards.map(reread),
+        input_tensor.shards.map(lambda stack: reread(stack, old, dtype)),
         dtype,
         memory_config=memory_config,
         output_tensor=output_tensor,

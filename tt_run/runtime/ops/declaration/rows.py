@@ -89,7 +89,7 @@ class Row:
     results are unless a call says. `golden` where it is not the function itself.
     `rooms`: the parameters into which results may go, result by result, where they are not the usual ones; from `on_request` on a result
     is None unless there is room for it, or `are_required_outputs` or the switch `asked_by` asks. A room in `seen` is handed to the
-    function too. Of a `first_only` row's results the call gives the first; the others go into their rooms.
+    function too. `type_of`: the type that a call's arguments give its result, None where they say none. Of a `first_only` row's results the call gives the first; the others go into their rooms.
     """
 
     name: str
@@ -109,6 +109,7 @@ class Row:
     asked_by: str = ""
     seen: Sequence[str] = ()
     first_only: bool = False
+    type_of: Callable[[Mapping[str, Any]], DataType | None] | None = None
 
 
 def declare(
@@ -191,8 +192,9 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
     if len(given) == 1:
         check_unary(row.name, first.dtype)
     whole = next((t.dtype for t in given if not is_float(t.dtype)), None)
-    made = None if whole is None else whole_numbers.results(row.name, given)
-    if not row.integers and whole is not None and made is None:
+    chosen = None if row.type_of is None else row.type_of(arguments)
+    made = None if whole is None or chosen is not None else whole_numbers.results(row.name, given)
+    if not row.integers and whole is not None and made is None and chosen is None:
         raise fatal(
             f"{row.name} does not support integer input dtype {cpp(whole)}",
             hint="ttnn.typecast(tensor, ttnn.float32)",
@@ -200,7 +202,7 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
     if row.check is not None:
         row.check(row.name, given, arguments)
     function = torch_cpu.named(row.function) if isinstance(row.function, str) else row.function
-    target = arguments.get("dtype") or row.dtype or first.dtype
+    target = arguments.get("dtype") or chosen or row.dtype or first.dtype
     # A floating result goes over into the type of the tensor made for it, rounded once.
     others = any(room_type(target, room) is not target for room in _rooms(row, arguments, 2))
     unrounded = others or made is not None

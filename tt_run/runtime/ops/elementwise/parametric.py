@@ -5,7 +5,7 @@ NumPy computes them: each is a few of its calls on a block in cache.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,11 @@ from tt_run.runtime.kernels.activations import chain
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import PLACED, UNARY_TAIL, Row, declare, elements
 from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
+from tt_run.runtime.values.casting import BITS, cast, reread
 from tt_run.runtime.values.dtypes import convert
+from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
 
@@ -69,6 +73,49 @@ def chained(x: Array, activations: Sequence[Any]) -> Array:
             "unary_chain: ops_chain is empty", hint="ops_chain=[ttnn.UnaryWithParam(ttnn.UnaryOpType.RELU)]"
         )
     return function(x)
+
+
+def _last_type(arguments: Mapping[str, Any]) -> DataType | None:
+    """The type that a chain ends in, None where it stays in that of its operand."""
+    return next((types[1] for types in map(_types, reversed(arguments["ops_chain"])) if types), None)
+
+
+def _types(step: Any) -> tuple[DataType, DataType] | None:
+    """From which type to which one a step goes; None for a function."""
+    if not isinstance(step, UnaryWithParam) or step.op_type not in (
+        UnaryOpType.TYPECAST,
+        UnaryOpType.BITCAST,
+    ):
+        return None
+    if len(step.params) != 2:
+        raise fatal(f"{step.op_type.name} takes the values of two data types, got {step.params}")
+    old, new = (DataType(int(value)) for value in step.params)
+    if step.op_type is UnaryOpType.BITCAST and BITS.get(old) != BITS.get(new, 0):
+        raise fatal(f"bitcast: {old} and {new} are not types of the same size")
+    return old, new
+
+
+def _in_steps(
+    function: Callable[..., Any], values: Sequence[Any], given: Sequence[Tensor], target: DataType | None
+) -> tuple[list[Shards], bool]:
+    """`elements`, but of a chain that goes over into other types on its way step by step, rounded where it does."""
+    steps = values[1]
+    if not any(map(_types, steps)):
+        return elements(function, values, given, target)
+
+    def on_stacks(stack: Array) -> Array:
+        for step in steps:
+            types = _types(step)
+            if types is None:
+                with np.errstate(all="ignore"):
+                    stack = chained(stack, [step])
+            elif step.op_type is UnaryOpType.BITCAST:
+                stack = reread(convert(stack, types[0]), *types)
+            else:
+                stack = cast(convert(stack, types[0]), *types)
+        return stack if target is None else convert(stack, target)
+
+    return [given[0].shards.map(on_stacks)], False
 
 
 def _golden_logit(x: Any, eps: float | None = None, **_: Any) -> Any:
@@ -131,7 +178,12 @@ PARAMETRIC = declare(
     Row("polyval", f"(input_tensor_a: Tensor, coeffs: Sequence[float], *, {PLACED})", polyval,
         "The polynomial with these coefficients, highest power first, of every element.",
         integers=False, golden=_golden_polyval),
-    Row("unary_chain", f"(input_tensor: Tensor, ops_chain: Sequence[Any], {UNARY_TAIL})", chained,
-        "The functions of a chain of `UnaryWithParam`, one after the other, rounded once.", golden=goldens.chain),
     engine=elements,
+)  # fmt: skip
+
+PARAMETRIC |= declare(
+    families.UNARY,
+    Row("unary_chain", f"(input_tensor: Tensor, ops_chain: Sequence[Any], {UNARY_TAIL})", chained,
+        "The functions of a chain of `UnaryWithParam`, one after the other, rounded once; `TYPECAST` and `BITCAST` go over into another type.", golden=goldens.chain, type_of=_last_type),
+    engine=_in_steps,
 )  # fmt: skip
