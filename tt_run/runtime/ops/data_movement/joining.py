@@ -20,7 +20,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, settle
 from tt_run.runtime.ops.goldens import common as goldens
-from tt_run.runtime.ops.placement import fitted_shards
+from tt_run.runtime.ops.placement import asked_shards, fitted_shards
 from tt_run.runtime.ops.placement.sharded_results import in_dram
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -169,9 +169,9 @@ def slice(
         return input_tensor.alias()
     whole = (builtins.slice(None), *index)
     input_tensor = _of_rows(input_tensor, [i.start for i in index], step)
-    if memory_config is None and output_tensor is None:
+    if output_tensor is None:
         lengths = [len(range(i.start, i.stop, i.step)) for i in index]
-        memory_config = fitted_shards.of_part(input_tensor, lengths)
+        memory_config = asked_shards.of_part(input_tensor, memory_config, lengths)
     return moved(input_tensor, lambda s: s[whole], memory_config, output_tensor)
 
 

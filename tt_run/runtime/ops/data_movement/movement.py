@@ -20,7 +20,7 @@ from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, settle, volume
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.goldens import creation_goldens
-from tt_run.runtime.ops.placement import asked_shards, fitted_shards, larger_shards
+from tt_run.runtime.ops.placement import asked_shards, larger_shards, reordered_shards
 from tt_run.runtime.tensor.conversion import framing
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec.shape import Shape
@@ -194,7 +194,7 @@ def permute(
         )
     if order == sorted(order) and not pad_value and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
-    place = memory_config or fitted_shards.of_order(input_tensor, order)
+    place = reordered_shards.of_order(input_tensor, order, memory_config)
     result = moved(input_tensor, lambda s: s.transpose(0, *(d + 1 for d in order)), place)
     return framing.filled(result, pad_value) if pad_value else result
 
@@ -222,7 +222,7 @@ def transpose(
         return input_tensor.alias()
     order = list(range(rank))
     order[first - 1], order[second - 1] = second - 1, first - 1
-    place = memory_config or fitted_shards.of_order(input_tensor, order)
+    place = reordered_shards.of_order(input_tensor, order, memory_config)
     return moved(input_tensor, lambda s: s.swapaxes(first, second), place)
 
 

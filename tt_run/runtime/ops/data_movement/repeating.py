@@ -34,7 +34,7 @@ def expand(
     if full == list(shape) and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
     times = [new // length if length else 1 for new, length in zip(full, old, strict=True)]
-    place = memory_config or larger_shards.of_repetition(input_tensor, times, full)
+    place = larger_shards.of_repetition(input_tensor, times, full, memory_config)
     return moved(input_tensor, lambda s: np.broadcast_to(s.reshape(len(s), *old), (len(s), *full)), place)
 
 
@@ -55,9 +55,9 @@ def repeat(
     same = set(times) <= {1} and rank == len(input_tensor.shape) and optional_output_tensor is None
     if same and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
-    if memory_config is None and optional_output_tensor is None:
+    if optional_output_tensor is None:
         repeated = [length * count for length, count in zip(shape, times, strict=True)]
-        memory_config = larger_shards.of_repetition(input_tensor, times, repeated)
+        memory_config = larger_shards.of_repetition(input_tensor, times, repeated, memory_config)
     return moved(
         input_tensor,
         lambda s: np.tile(s.reshape(len(s), *shape), (1, *times)),

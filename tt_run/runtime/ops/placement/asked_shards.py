@@ -5,11 +5,12 @@ Source: memory configurations of results of reference library 0.81.1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from tt_run.runtime.enums import Layout, cpp
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops.placement import fitted_shards
+from tt_run.runtime.ops.placement import fitted_shards, reordered_shards, scaled_shards
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
@@ -75,3 +76,15 @@ def of_reshape(
         )
     asked = refitted(tensor, memory_config, shape, tensor.layout)
     return memory_config if asked is None else fitted_shards.of_reshape(tensor, shape, asked)
+
+
+def of_part(tensor: Tensor, memory_config: MemoryConfig | None, shape: Sequence[int]) -> MemoryConfig | None:
+    """Where `slice` puts its result, None for the place of an operand that is not sharded."""
+    if memory_config is None:
+        return fitted_shards.of_part(tensor, shape)
+    if not memory_config.nameless or tensor.device() is None or not math.prod(shape):
+        return memory_config
+    before, after = (scaled_shards.matrix(tensor, dims) for dims in (tuple(tensor.shape), shape))
+    if any(old % new for old, new in zip(before, after, strict=True)):
+        return scaled_shards.spread_in_tiles(tensor, memory_config, shape)
+    return reordered_shards.of_size(tensor, tensor.memory_config(), memory_config, before, shape)

@@ -183,27 +183,3 @@ def _blocks(tensor: Tensor, memory: MemoryConfig, shape: Sequence[int], layout: 
 
 def _sharers(units: int, most: int) -> int:
     return next(count for count in range(min(units, most), 0, -1) if units % count == 0)
-
-
-def of_order(tensor: Tensor, order: Sequence[int]) -> MemoryConfig | None:
-    """What `permute` and `transpose` make of their operand's cores. None for a tensor that is not sharded.
-
-    The same cut where the last dimension stays; a cut by height of one matrix becomes one by width where it does not. What does not come
-    out even in tiles lies in memory banks, and so does what would leave cores of a cut by width without any.
-    """
-    memory = _sharded(tensor)
-    if memory is None:
-        return None
-    old = tuple(tensor.shape)
-    shape = [old[d] for d in order]
-    banks = MemoryConfig(TensorMemoryLayout.INTERLEAVED, memory.buffer_type)
-    kind, tiled = memory.memory_layout, tensor.layout is Layout.TILE
-    if order[-1] != len(old) - 1 and kind is not _BLOCK:
-        kind = _WIDTH if math.prod(old[:-2]) == 1 else kind
-    fitted = _even(tensor, memory, shape, kind)
-    spec = fitted.shard_spec
-    if spec is None or not tiled:
-        return fitted
-    high, wide = _flat(padded_shape(tuple(shape), tensor.layout, tensor.tile).dims)
-    idle = memory.memory_layout is _WIDTH and wide < spec.shape[1] * spec.grid.num_cores()
-    return banks if high % spec.shape[0] or wide % spec.shape[1] or idle else fitted

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
-from tt_run.runtime.enums import Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.enums import Layout, TensorMemoryLayout
+from tt_run.runtime.ops.placement import scaled_shards
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
@@ -73,44 +73,40 @@ def _rank(tensor: Tensor) -> int:
     return 1 if length == piece * spec.grid.num_cores() else 2
 
 
-def of_repetition(tensor: Tensor, times: Sequence[int], shape: Sequence[int]) -> MemoryConfig | None:
-    """Longer rows make wider pieces on the same cores, and more rows higher ones of columns; else rows are spread anew over the device.
+def of_repetition(
+    tensor: Tensor, times: Sequence[int], shape: Sequence[int], asked: MemoryConfig | None = None
+) -> MemoryConfig | None:
+    """Pieces as much larger on the same cores where each holds all that is repeated, or columns of it; else it is spread anew over the device.
 
-    None for what is not sharded.
+    `asked` for without cores is the operand's own cut, or another that is spread over the device; with cores it is itself. None for what is
+    not sharded.
     """
     memory, device = tensor.memory_config(), tensor.device()
     spec = memory.shard_spec
+    if asked is not None and (not asked.nameless or device is None):
+        return asked
+    if asked is not None and (spec is None or asked.memory_layout is not memory.memory_layout):
+        return scaled_shards.spread(tensor, asked, shape)
     if spec is None or device is None or math.prod(times) == 1:
-        return None
-    if math.prod(times[:-1]) == 1:
-        wider = ShardSpec(spec.grid, [spec.shape[0], spec.shape[1] * times[-1]], spec.orientation)
-        return MemoryConfig(memory.memory_layout, memory.buffer_type, wider)
-    padded = padded_shape(tuple(shape), tensor.layout, tensor.tile).dims
-    if times[-1] == 1 and memory.memory_layout is TensorMemoryLayout.WIDTH_SHARDED:
-        higher = ShardSpec(spec.grid, [math.prod(padded[:-1]), spec.shape[1]], spec.orientation)
-        return MemoryConfig(memory.memory_layout, memory.buffer_type, higher)
-    anew = _spread(memory, padded, tensor, device.compute_with_storage_grid_size())
-    return MemoryConfig(memory.memory_layout, memory.buffer_type, anew)
+        return asked
+    before, kind = scaled_shards.matrix(tensor, tuple(tensor.shape)), memory.memory_layout
+    placed = MemoryConfig(kind, memory.buffer_type if asked is None else asked.buffer_type, spec)
+    if scaled_shards.fills(memory, before) and _within(tensor, kind, times):
+        fitted = scaled_shards.scaled(tensor, placed, before, scaled_shards.matrix(tensor, shape))
+        if fitted is not None:
+            return fitted
+    return scaled_shards.spread(tensor, placed, shape)
 
 
-def _spread(memory: MemoryConfig, padded: Sequence[int], tensor: Tensor, grid: CoreCoord) -> ShardSpec:
-    """As few tiles, or rows, to a core as the device allows."""
-    step = tensor.tile.tile_shape if tensor.layout is Layout.TILE else (1, 1)
-    high, wide = math.prod(padded[:-1]), padded[-1]
-    if memory.memory_layout is TensorMemoryLayout.BLOCK_SHARDED:
-        (rows, height), (columns, width) = _cut(high, step[0], grid.y), _cut(wide, step[1], grid.x)
-        cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(columns - 1, rows - 1))])
-    elif memory.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED:
-        count, height = _cut(high, step[0], grid.x * grid.y)
-        cores, width = num_cores_to_corerangeset(count, grid, row_wise=True), wide
-    else:
-        count, width = _cut(wide, step[1], grid.x * grid.y)
-        cores, height = num_cores_to_corerangeset(count, grid, row_wise=True), high
-    return ShardSpec(cores, [height, width], ShardOrientation.ROW_MAJOR)
-
-
-def _cut(length: int, step: int, cores: int) -> tuple[int, int]:
-    """How many cores share a length, and how much each has."""
-    units = max(1, -(-length // step))
-    each = -(-units // cores)
-    return -(-units // each), each * step
+def _within(tensor: Tensor, kind: TensorMemoryLayout, times: Sequence[int]) -> bool:
+    """Whether no piece needs more than it holds to be repeated; tiles side by side are copied from piece to piece."""
+    spec = tensor.memory_config().shard_spec
+    assert spec is not None
+    rows = [axis for axis, count in enumerate(times[:-1]) if count > 1]
+    if not rows:
+        return tensor.layout is Layout.TILE or kind is TensorMemoryLayout.HEIGHT_SHARDED
+    if times[-1] > 1 or kind is TensorMemoryLayout.BLOCK_SHARDED:
+        return False
+    padded = padded_shape(tuple(tensor.shape), tensor.layout, tensor.tile).dims
+    full = (1,) * (len(times) - len(padded)) + tuple(padded)
+    return kind is TensorMemoryLayout.WIDTH_SHARDED or spec.shape[0] % math.prod(full[rows[0] : -1]) == 0
