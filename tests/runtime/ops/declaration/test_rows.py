@@ -20,6 +20,7 @@ from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
 
 SHAPE = (2, 3, 33, 8)
 ONE, TWO, THREE = [SHAPE], [SHAPE, SHAPE], [SHAPE, SHAPE, SHAPE]
+HALVES = [(2, 1, 3, 64)]
 
 # Name -> shapes of the operands, smallest and largest element, other arguments by position, and by name.
 CASES: dict[str, list[tuple[list[tuple[int, ...]], float, float, tuple[Any, ...], dict[str, Any]]]] = {
@@ -45,10 +46,10 @@ CASES: dict[str, list[tuple[list[tuple[int, ...]], float, float, tuple[Any, ...]
     "mac": [(THREE, -2, 2, (), {}), (TWO, -2, 2, (0.5,), {}), (ONE, -2, 2, (2.0, 0.5), {})],
     "snake_beta": [([SHAPE, (8,), (8,)], 0.5, 2, (), {})],
     "outer": [([(5,), (7,)], -2, 2, (), {}), ([(2, 5), (2, 7)], -2, 2, (), {})],
-    "glu": [(ONE, -4, 4, (), {}), ([(2, 4, 3, 5)], -4, 4, (1,), {})],
-    "reglu": [(ONE, -4, 4, (), {})],
-    "swiglu": [(ONE, -4, 4, (), {})],
-    "geglu": [(ONE, -4, 4, (), {})],
+    "glu": [(HALVES, -4, 4, (), {}), (HALVES, -4, 4, (3,), {})],
+    "reglu": [(HALVES, -4, 4, (), {})],
+    "swiglu": [(HALVES, -4, 4, (), {})],
+    "geglu": [(HALVES, -4, 4, (), {})],
 }  # fmt: skip
 INTEGERS = {"bitwise_not", "unary_chain"}
 

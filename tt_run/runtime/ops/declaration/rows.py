@@ -48,6 +48,9 @@ None for the dtype: in float64 and not rounded, which is exact for the integers 
 Check = Callable[[str, Sequence[Tensor], Mapping[str, Any]], None]
 """Raises RuntimeError for arguments that an operation refuses: its name, the tensors among its values, and all arguments by name."""
 
+Place = Callable[[Sequence[Tensor]], MemoryConfig | None]
+"""Where the results of a call with these tensors are unless it says; None for where their first one is."""
+
 PLACING = frozenset(
     [
         "memory_config",
@@ -86,7 +89,7 @@ class Row:
 
     `name` is below `ttnn`; `signature` as Python writes it, without the result; `doc` one sentence. `integers`: tensors of integers are
     taken. `check`: what else it refuses before it computes. `dtype`: of the results, where it is not that of tensor `like`; `layout` likewise; `memory`: where the
-    results are unless a call says. `golden` where it is not the function itself.
+    results are unless a call says; `place` says it of the call's tensors. `golden` where it is not the function itself.
     `rooms`: the parameters into which results may go, result by result, where they are not the usual ones; from `on_request` on a result
     is None unless there is room for it, or `are_required_outputs` or the switch `asked_by` asks. A room in `seen` is handed to the
     function too. `type_of`: the type that a call's arguments give its result, None where they say none. Of a `first_only` row's results the call gives the first; the others go into their rooms.
@@ -100,6 +103,7 @@ class Row:
     check: Check | None = None
     dtype: DataType | None = None
     layout: Layout | None = None
+    place: Place | None = None
     golden: Golden | None = None
     aliases: Sequence[str] = ()
     like: int = 0
@@ -215,6 +219,8 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
     if row.first_only:
         rooms = rooms[: len(found)]
     memory = _given(arguments, _MEMORY) or row.memory
+    if memory is None and row.place is not None:
+        memory = row.place(given)
     results = []
     for number, (shards, output) in enumerate(zip(found, rooms, strict=True)):
         dtype = room_type(target if made is None else made[number], output)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.elementwise import BFLOAT16
 from tt_run.runtime.ops.declaration import families
@@ -18,8 +19,10 @@ from tt_run.runtime.ops.declaration.operands import axis_of, on_device
 from tt_run.runtime.ops.declaration.rows import PLACED, WRITTEN, Row, declare, elements, stacks
 from tt_run.runtime.ops.elementwise.ternary import ternary
 from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.ops.placement import fitted_shards
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 
 Array = npt.NDArray[Any]
 _PAIR = "(input_tensor_a: Tensor, input_tensor_b: Tensor"
@@ -119,6 +122,31 @@ def _halves(x: Array, dim: int) -> tuple[Array, Array]:
     return np.ascontiguousarray(first), np.ascontiguousarray(second)
 
 
+def _check_halves(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    """Raises RuntimeError for what the reference does not cut in two: another than the last of four dimensions, or parts of tiles."""
+    (tensor,), dim = given, arguments["dim"]
+    rank, hint = (
+        len(tensor.shape),
+        "ttnn.unsqueeze_to_4D, and ttnn.transpose where another dimension is to be cut",
+    )
+    if dim not in (-1, 3):
+        raise fatal(f"glu-family ops only support the last dimension, got dim={dim}", hint=hint)
+    if rank > 4:
+        raise fatal(f"Input rank {rank} and begins 4 must have the same size", hint=hint)
+    if rank < 4:
+        raise fatal(f"ShapeBase[] index out of range. 3 not in [-4, {rank})", hint=hint)
+    if tensor.shape[3] % (2 * TILE_SIZE):
+        raise fatal(
+            "Split tensor dimension should be in full tile",
+            hint=f"{tensor.shape[3]} columns; halves are whole tiles of {TILE_SIZE}: pad each",
+        )
+
+
+def _as_half(given: Sequence[Tensor]) -> MemoryConfig | None:
+    shape = given[0].shape
+    return fitted_shards.of_half(given[0], [*shape[:-1], shape[-1] // 2])
+
+
 def _gated(function: Any) -> Any:
     def compute(x: Array, dim: int, *variant: Any) -> Array:
         values, gate = _halves(x, dim)
@@ -149,14 +177,14 @@ WHOLE = declare(
     Row("outer", f"{_PAIR}, *, {PLACED})", _outer, "The products of every element of a with every one of b, by rows.",
         golden=_outer_golden, layout=Layout.TILE),
     Row("glu", _GLU, _gated(f.sigmoid), "The first half along `dim` times the sigmoid of the second.",
-        integers=False, golden=_golden_glu("sigmoid")),
+        integers=False, golden=_golden_glu("sigmoid"), check=_check_halves, place=_as_half),
     Row("reglu", _GLU, _gated(lambda x: f.at_least(x, 0)), "The first half along `dim` times the relu of the second.",
-        golden=_golden_glu("relu")),
+        golden=_golden_glu("relu"), check=_check_halves, place=_as_half),
     Row("swiglu", _GLU, _gated(f.silu), "The first half along `dim` times the silu of the second.",
-        integers=False, golden=_golden_glu("nn.functional.silu")),
+        integers=False, golden=_golden_glu("nn.functional.silu"), check=_check_halves, place=_as_half),
     Row("geglu", f"(input_tensor: Tensor, dim: int = -1, *, {PLACED}, variant: Any = None)", _gated(_gelu),
         "The first half along `dim` times the gelu of the second; `variant` chooses the form by tanh.",
-        integers=False, golden=_golden_glu("nn.functional.gelu")),
+        integers=False, golden=_golden_glu("nn.functional.gelu"), check=_check_halves, place=_as_half),
     engine=stacks,
 )  # fmt: skip
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.placement import scaled_shards
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
@@ -22,7 +23,6 @@ _HEIGHT, _WIDTH, _BLOCK = (
     TensorMemoryLayout.WIDTH_SHARDED,
     TensorMemoryLayout.BLOCK_SHARDED,
 )
-_L1_ALIGNMENT = 16  # bytes
 _ROW_STEP = 64  # bytes that the rows of a block without tiles are cut by
 
 
@@ -69,15 +69,35 @@ def _named(memory: MemoryConfig, padded: Sequence[int]) -> MemoryConfig:
 
 
 def of_part(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
-    """What `slice` makes of its operand's cores. None for a tensor that is not sharded."""
+    """What `slice` makes of its operand's cores, blocks by rows of the rectangle whatever their order. None for a tensor that is not sharded."""
     memory = _sharded(tensor)
-    return None if memory is None else _even(tensor, memory, shape)
+    spec = None if memory is None else memory.shard_spec
+    if memory is None or spec is None:
+        return None
+    by_row = memory.recast(shard_spec=ShardSpec(spec.grid, spec.shape, ShardOrientation.ROW_MAJOR))
+    cut = _even(tensor, by_row, shape)
+    assert cut.shard_spec is not None
+    found = ShardSpec(spec.grid, cut.shard_spec.shape, spec.orientation)
+    return MemoryConfig(cut.memory_layout, cut.buffer_type, found)
+
+
+def of_half(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
+    """As `of_part` for halves that go through tiles: raises RuntimeError for pieces of rows that are no whole ones."""
+    place = of_part(tensor, shape)
+    if place is not None and place.shard_spec is not None:
+        sharding.check_alignment(place.shard_spec, Layout.TILE, tensor.tile.tile_shape)
+    return place
 
 
 def _uneven(tensor: Tensor, memory: MemoryConfig, axis: int, size: int) -> bool:
-    """Whether the cores along an axis would not have whole tiles of `size`, all as many."""
-    spec, rank, step = memory.shard_spec, len(tensor.shape), _steps(tensor)
+    """Whether the cores along an axis would not have whole tiles of `size`, or aligned rows, all as many."""
+    spec, rank = memory.shard_spec, len(tensor.shape)
     assert spec is not None
+    step = (
+        _steps(tensor)
+        if tensor.layout is Layout.TILE
+        else (1, max(1, scaled_shards.ALIGNMENT // element_size(tensor.dtype)))
+    )
     across = spec.grid.bounding_box().grid_size()
     count, kind = spec.grid.num_cores(), memory.memory_layout
     down, over = {_HEIGHT: (count, 1), _WIDTH: (1, count)}.get(kind, (across.y, across.x))
@@ -90,7 +110,7 @@ def _uneven(tensor: Tensor, memory: MemoryConfig, axis: int, size: int) -> bool:
 def of_pieces(tensor: Tensor, axis: int, sizes: Sequence[int]) -> list[MemoryConfig | None]:
     """What `split` does: as `slice` does, but all pieces go to DRAM when the cores cannot share one's tiles evenly along the axis of the cut."""
     memory = _sharded(tensor)
-    cut = [size for size in sizes if size != tensor.shape[axis]] if tensor.layout is Layout.TILE else []
+    cut = [size for size in sizes if size != tensor.shape[axis]]
     if memory is not None and any(_uneven(tensor, memory, axis, size) for size in cut):
         return [DRAM_MEMORY_CONFIG] * len(sizes)
     return [
@@ -152,10 +172,13 @@ def of_reshape(
     fitted = _even(tensor, memory, shape)
     spec = fitted.shard_spec
     assert spec is not None
-    if tensor.layout is not Layout.TILE and spec.shape[1] * element_size(tensor.dtype) % _L1_ALIGNMENT:
+    if (
+        tensor.layout is not Layout.TILE
+        and spec.shape[1] * element_size(tensor.dtype) % scaled_shards.ALIGNMENT
+    ):
         raise fatal(
             "Shard page size must currently have L1 aligned page size",
-            hint=f"rows of a piece are {spec.shape[1]} elements of {tensor.dtype.name}, and {_L1_ALIGNMENT} bytes must divide them",
+            hint=f"rows of a piece are {spec.shape[1]} elements of {tensor.dtype.name}, and {scaled_shards.ALIGNMENT} bytes must divide them",
         )
     return _named(fitted, padded_shape(tuple(shape), tensor.layout, tensor.tile).dims)
 
