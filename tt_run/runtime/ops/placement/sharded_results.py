@@ -5,6 +5,7 @@ from __future__ import annotations
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
 from tt_run.runtime.enums import BufferType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.placement.program_cores import of_program
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, CoreGrid, MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE, tiles
@@ -40,23 +41,28 @@ def of_product(
     matrices: int,
     rows: int,
     columns: int,
+    second: Tensor | None = None,
 ) -> MemoryConfig | None:
-    """A product's memory configuration with the cores that compute it, where it asks for shards and does not say which.
+    """A product's memory configuration with the cores that compute it, where it asks for shards; which it asks for does not count.
 
-    `rows` and `columns` are those of one of its matrices in elements. A first operand that is cut in the same way says how, where no
-    grid and no program do. Else blocks without a grid are one to a matrix; rows and columns without one are cut as for one matrix alone,
-    which more of them do not fit.
+    `rows` and `columns` are those of one of its matrices in elements. A program says how they are cut; a first operand that is cut in
+    the same way does where no grid and no program do. Else blocks without a grid are one to a matrix; rows and columns without one are
+    cut as for one matrix alone, which more of them do not fit.
     """
     device = first.device()
     assert device is not None
-    if memory_config is None or not memory_config.nameless:
+    if memory_config is None or memory_config.created_with_nd_shard_spec:
         return memory_config
     one, wide = tiles(rows), tiles(columns)
     high = matrices * one
-    per_core = getattr(program_config, "per_core_M", 0), getattr(program_config, "per_core_N", 0)
     layout = memory_config.memory_layout
     held = first.memory_config()
-    if program_config is core_grid is None and held.memory_layout is layout and held.shard_spec is not None:
+    if program_config is not None:
+        specs = (t.memory_config().shard_spec for t in (first, second) if t is not None)
+        turned = next((s.orientation for s in specs if s is not None), None)
+        cores = device.compute_with_storage_grid_size()
+        return of_program(program_config, memory_config, cores, high, wide, turned)
+    if core_grid is None and held.memory_layout is layout and held.shard_spec is not None:
         kept, down = held.shard_spec.grid, tiles(held.shard_spec.shape[0])
         across = wide if layout is _HEIGHT else -(-wide // _columns(kept, layout))
         down = high if layout is _WIDTH else down
@@ -67,19 +73,17 @@ def of_product(
             else num_cores_to_corerangeset(spread, device.compute_with_storage_grid_size(), row_wise=True)
         )
     elif layout is _BLOCK:
-        if all(per_core):
-            down, across = per_core
-        elif core_grid is not None:
+        if core_grid is not None:
             down, across = -(-high // core_grid.y), -(-wide // core_grid.x)
         else:
             down, across = one, wide
         grid = _rectangle(-(-wide // across), -(-high // down))
-    elif program_config is None and core_grid is not None and layout is not _HEIGHT:
+    elif core_grid is not None and layout is not _HEIGHT:
         down, across = high, -(-wide // (core_grid.x * core_grid.y))
         grid = _cut(core_grid, -(-wide // across))
-    elif program_config is None and core_grid is None and layout is _HEIGHT:
+    elif core_grid is None and layout is _HEIGHT:
         return on_first_cores(device, one, layout, (TILE_SIZE, wide * TILE_SIZE)) or memory_config
-    elif program_config is None and core_grid is None:
+    elif core_grid is None:
         cores = device.compute_with_storage_grid_size()
         each = -(-wide // (cores.x * cores.y))
         piece = (one * TILE_SIZE, each * TILE_SIZE)

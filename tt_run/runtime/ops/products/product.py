@@ -78,7 +78,9 @@ def product(
     shards = combine(compute, *(t.shards for t in tensors))
     if memory_config is not None and memory_config.is_sharded():
         *batch, high, wide = shards.data.shape[1:]
-        memory_config = of_product(a, memory_config, core_grid, program_config, math.prod(batch), high, wide)
+        memory_config = of_product(
+            a, memory_config, core_grid, program_config, math.prod(batch), high, wide, b
+        )
     return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor, tile=tile)
 
 
