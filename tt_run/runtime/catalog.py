@@ -25,6 +25,7 @@ _MODULES = (
     "tt_run.runtime.ccl.all_to_all",
     "tt_run.runtime.ccl.gather_forms",
     "tt_run.runtime.ccl.scatter_forms",
+    "tt_run.runtime.ccl.users_heads",
     "tt_run.runtime.ccl.fused.fused_products",
     "tt_run.runtime.ccl.fused.fused_norms",
     "tt_run.runtime.ccl.fused.diffusion_norms",

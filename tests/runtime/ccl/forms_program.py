@@ -184,28 +184,43 @@ def sums():
         ),
         reduced,
     )
-    wide, shards = put(random(1, 1, 8, 4 * 1024), (None, 3))
+    # Of 32 users each device of a row keeps its own eight; keys and values have the rows of queries, the first ones count.
+    cores = ttnn.CoreRangeSet([ttnn.CoreRange(ttnn.CoreCoord(1, 0), ttnn.CoreCoord(7, 3))])
+    columns = ttnn.CoreRangeSet([ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(7, 0))])
+    wide, shards = put(random(1, 1, 32, 4 * 256), (None, 3), layout=ttnn.ROW_MAJOR_LAYOUT)
+    row = ttnn.MemoryConfig(
+        ttnn.TensorMemoryLayout.WIDTH_SHARDED,
+        ttnn.BufferType.L1,
+        ttnn.ShardSpec(columns, (32, 32), ttnn.ShardOrientation.ROW_MAJOR),
+    )
+    by_user = ttnn.MemoryConfig(
+        ttnn.TensorMemoryLayout.HEIGHT_SHARDED,
+        ttnn.BufferType.L1,
+        ttnn.ShardSpec(cores, (32, 32), ttnn.ShardOrientation.ROW_MAJOR),
+    )
+    wide = ttnn.to_memory_config(wide, row)
 
     def scattered_heads(p):
         group, place = along(shards, 1, p)
-        return heads(np.split(sum(group[1:], group[0]), 4, 3)[place])
+        q, k, v = heads(sum(group[1:], group[0])[:, :, 8 * place : 8 * place + 8])
+        return q, *(np.concatenate([part, np.zeros_like(part)], 2) for part in (k, v))
 
-    check(
-        "rs heads",
-        E.llama_rs_create_heads(
-            wide,
-            wide,
-            3,
-            semaphores[0],
-            ttnn.SubDeviceId(0),
-            1,
-            mesh,
-            ttnn.Topology.Linear,
-            num_heads=4,
-            num_kv_heads=2,
-        ),
-        scattered_heads,
+    found = E.llama_rs_create_heads(
+        wide,
+        wide,
+        3,
+        semaphores[0],
+        ttnn.SubDeviceId(0),
+        1,
+        mesh,
+        ttnn.Topology.Linear,
+        num_heads=4,
+        num_kv_heads=2,
+        qkv_memory_config=by_user,
     )
+    check("rs heads", found, scattered_heads)
+    starts = [part.memory_config().shard_spec.grid.ranges()[0].start for part in found]
+    assert [(at.x, at.y) for at in starts] == [(1, 0), (2, 1), (3, 2)], starts
 
 
 def exchanges():

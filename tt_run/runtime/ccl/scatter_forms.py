@@ -152,34 +152,6 @@ def llama_reduce_scatter(
     return scatter_as("llama_reduce_scatter", input_tensor, dim, cluster_axis, tuning)
 
 
-@operation("ttnn.experimental.llama_rs_create_heads", family=families.COLLECTIVE)
-def llama_rs_create_heads(
-    input_tensor: Tensor,
-    intermediate_packet_buffer: Tensor,
-    dim: int,
-    cross_device_semaphore: Any,
-    subdevice_id: Any,
-    cluster_axis: int,
-    mesh_device: MeshDevice,
-    topology: Any,
-    *,
-    num_heads: int,
-    num_kv_heads: int,
-    num_links: int | None = None,
-    memory_config: MemoryConfig | None = None,
-    qkv_memory_config: MemoryConfig | None = None,
-    use_noc1_only: bool = False,
-    use_optimal_ccl_for_llama: bool = False,
-) -> Three:
-    """`reduce_scatter`, then each device's part as query, key and value heads: [1, 1, B, q | k | v] to [1, B, H, D]."""
-    tuning = topology, num_links, memory_config
-    part = scatter_as("llama_rs_create_heads", input_tensor, dim, cluster_axis, tuning)
-    heads: Three = nlp_create_qkv_heads_decode.compute(
-        part, num_heads=num_heads, num_kv_heads=num_kv_heads, memory_config=qkv_memory_config
-    )
-    return heads
-
-
 @operation("ttnn.experimental.all_reduce_create_qkv_heads", family=families.COLLECTIVE)
 def all_reduce_create_qkv_heads(
     input_tensor: Tensor,

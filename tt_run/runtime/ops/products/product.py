@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.activations import Activation, Function
 from tt_run.runtime.kernels.activations import activation as function_of
@@ -76,12 +76,23 @@ def product(
         return evaluate(function, dtype, values) if function else finish(values, dtype)
 
     shards = combine(compute, *(t.shards for t in tensors))
+    layout = None
     if memory_config is not None and memory_config.is_sharded():
+        if getattr(program_config, "untilize_out", False):
+            layout = Layout.ROW_MAJOR
         *batch, high, wide = shards.data.shape[1:]
         memory_config = of_product(
             a, memory_config, core_grid, program_config, math.prod(batch), high, wide, b
         )
-    return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor, tile=tile)
+    return settle(
+        tensors,
+        shards,
+        dtype,
+        memory_config=memory_config,
+        output_tensor=output_tensor,
+        layout=layout,
+        tile=tile,
+    )
 
 
 def _by_vector(
