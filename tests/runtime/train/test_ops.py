@@ -13,6 +13,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.ops.elementwise.unary import GeluVariant
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.ops import (
+    along,
     attention,
     binary,
     embedding,
@@ -101,6 +102,52 @@ def test_log_softmax_over_any_dimension(compare: Any, dim: int) -> None:
     compare(lambda x: unary.log_softmax(x, dim), lambda x: torch.log_softmax(x, dim), (2, 3, 7, 5))
     with pytest.raises(RuntimeError, match=r"dim 4 is none of the 4 dimensions"):
         unary.log_softmax(Tensor.from_numpy(np.zeros((1, 1, 2, 2), np.float32)), 4)
+
+
+@pytest.mark.parametrize("dim", [0, 2, -1])
+def test_along_a_dimension(compare: Any, dim: int) -> None:
+    torch = torch_or_skip()
+    form = (3, 2, 7, 5)
+
+    def later(x: Any) -> Any:
+        moved = torch.roll(x, 2, dim)
+        moved.narrow(dim, 0, 2).zero_()
+        return moved
+
+    compare(lambda x: along.sum_over_dim(x, dim), lambda x: x.sum(dim, keepdim=True), form)
+    compare(lambda x: along.cumsum(x, dim), lambda x: x.cumsum(dim), form)
+    compare(lambda x: along.shift_along_dim(x, dim, 2), later, form)
+    compare(lambda x: along.shift_along_dim(x, dim, 9), lambda x: x * 0, form)
+    compare(lambda x: along.transpose(x, dim, 1), lambda x: x.transpose(dim, 1), form)
+
+
+def test_softplus_and_norms_of_length_one(compare: Any) -> None:
+    torch = torch_or_skip()
+
+    def unit(x: Any) -> Any:
+        return x * torch.rsqrt((x * x).sum(-1, keepdim=True) + 1e-6)
+
+    def heads(x: Any) -> Any:
+        return unit(x.view(2, 1, 5, 3, 8)).view(x.shape)
+
+    compare(along.softplus, torch.nn.functional.softplus, (2, 3, 7, 33))
+    compare(
+        lambda x: along.softplus(x, 2.0, 0.5),
+        lambda x: torch.nn.functional.softplus(x, 2.0, 0.5),
+        (1, 1, 9, 9),
+    )
+    compare(along.l2_norm, unit, (2, 1, 5, 24))
+    compare(lambda x: along.flat_l2_norm(x, 8), heads, (2, 1, 5, 24))
+    x = Tensor.from_numpy(np.zeros((1, 1, 2, 6), np.float32))
+    for wrong, words in (
+        (lambda: along.cumsum(x, 4), "cumsum: dim 4 is none of the 4 dimensions"),
+        (lambda: along.shift_along_dim(x, 2, -1), "moves to later places alone"),
+        (lambda: along.softplus(x, 0.0), "softplus: beta is 0"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            wrong()
+    with pytest.raises(ValueError, match="the width 6 is no multiple of head_dim 4"):
+        along.flat_l2_norm(x, 4)
 
 
 def test_gated_norm_of_heads(compare: Any) -> None:

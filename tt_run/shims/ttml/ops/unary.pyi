@@ -4,11 +4,18 @@
 from tt_run.runtime.train.ops.unary import log_softmax as _log_softmax
 from tt_run.runtime.train.ops.unary import broadcast_batch as broadcast_batch
 from tt_run.runtime.train.ops.unary import clip as clip
+from tt_run.runtime.train.ops.along import cumsum as cumsum
 from tt_run.runtime.train.ops.unary import exp as exp
 from tt_run.runtime.train.ops.unary import gelu as gelu
+from tt_run.runtime.train.ops.along import l2_norm as l2_norm
 from tt_run.runtime.train.ops.unary import log_softmax as log_softmax
 from tt_run.runtime.train.ops.unary import mean as mean
 from tt_run.runtime.train.ops.unary import relu as relu
+from tt_run.runtime.train.ops.along import shift_along_dim as shift_along_dim
+from tt_run.runtime.train.ops.pieces import sigmoid as sigmoid
 from tt_run.runtime.train.ops.unary import silu as silu
+from tt_run.runtime.train.ops.along import softplus as softplus
+from tt_run.runtime.train.ops.along import sum_over_dim as sum_over_dim
+from tt_run.runtime.train.ops.along import transpose as transpose
 
 log_softmax_moreh = _log_softmax
