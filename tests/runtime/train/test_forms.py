@@ -77,12 +77,24 @@ def assert_same_training(folder: Path, words: tuple[str, ...], form: str, optimi
         pytest.param(("--system", "n300", "--meshes", "2"), "pp_sp", id="pp2-sp2", marks=pytest.mark.wide),
         pytest.param(("--system", "n300", "--meshes", "2"), "pp_cp", id="pp2-cp2", marks=pytest.mark.slow),
         pytest.param(("--system", "n300", "--meshes", "2"), "pp_ddp", id="pp2-ddp2", marks=pytest.mark.slow),
+        pytest.param(
+            ("--system", "t3000", "--meshes", "2"), "pp_ddp_tp", id="pp2-ddp2-tp4", marks=pytest.mark.wide
+        ),
     ],
 )
 def test_every_form_equals_one_device(
     folder: Path, words: tuple[str, ...], form: str, optimizer: str
 ) -> None:
     assert_same_training(folder, words, form, optimizer)
+
+
+def test_a_stage_that_several_ranks_share_is_told(folder: Path) -> None:
+    """A pipeline passes activations from rank to rank: two ranks of one mesh would wait for each other."""
+    words = ("--emulate", "--system", "n300", "--meshes", "2", "--split", "1x2")
+    ran = tt_run(*words, "python", PROGRAM, "pp_tp", "sgd", folder / "shared", timeout=110)
+    assert ran.code == 1
+    assert "a stage of a pipeline is one rank, but ranks 0, 1 share the mesh of this one" in ran.out + ran.err
+    assert "help: one rank for each mesh" in ran.out + ran.err
 
 
 @pytest.mark.parametrize(

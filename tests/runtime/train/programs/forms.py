@@ -1,6 +1,6 @@
 """Train a small Llama for 8 steps in one form of parallelism; print every loss, and whole parameters into a file.
 
-forms.py FORM OPTIMIZER FILE     FORM, behind "halves_" if each batch is to go through in two: single, ddp, tp, ddp_tp, pp, pp_tp, pp_ddp, pp_fsdp, pp_sp, pp_cp, ddp_drop (with dropout, in bfloat16); the mesh is the rank's whole system
+forms.py FORM OPTIMIZER FILE     FORM, behind "halves_" if each batch is to go through in two: single, ddp, tp, ddp_tp, pp, pp_tp, pp_ddp, pp_ddp_tp, pp_fsdp, pp_sp, pp_cp, ddp_drop (with dropout, in bfloat16); the mesh is the rank's whole system
 """
 
 import sys

@@ -62,6 +62,12 @@ class PipelineParallelLlama(Llama):
             raise ValueError(
                 f"the model has {config.num_blocks} blocks, pipeline_parallel_config {pipeline.num_blocks}"
             )
+        hosts = sorted(set(AutoContext.get_instance().get_device().owner_ranks))
+        if len(hosts) > 1:
+            raise ValueError(
+                f"a stage of a pipeline is one rank, but ranks {', '.join(map(str, hosts))} share the mesh of this one; "
+                "help: one rank for each mesh, as tt-run --emulate --meshes N without --split starts them"
+            )
         stage = pipeline.stage(rank, size)
         super().__init__(
             config, parallel=is_tensor_parallel, stage=stage, first=rank == 0, last=rank == size - 1
