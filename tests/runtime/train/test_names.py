@@ -40,6 +40,8 @@ PUBLISHED = {
         dispatch register_op redistribute ShardingPlan register_rule get_rule DispatchTracer DispatchTraceCallback dispatch_trace
     """,
     "ttml.distributed.cache": "PlanCache",
+    "ttml.distributed.ddp": "DistributedDataParallel",
+    "ttml.autograd.numpy_assign": "assign_numpy",
     "ttml.distributed.debug": "TraceEntry DispatchTrace DispatchTracer DispatchTraceCallback dispatch_trace",
     "ttml.distributed.rules.registry": """
         ShardingPlan CCL Broadcast AllReduce AllGather OptionalCCL register_rule get_rule register_module_rule get_module_rule _OP_RULES _MODULE_RULES

@@ -10,6 +10,7 @@ _TABLE = {
     "tt_run.runtime.train.parallelism": "DistributedConfig ParallelismContext",
     "tt_run.runtime.train.function": "Function FunctionContext",
     "tt_run.runtime.train.callbacks": "callback",
+    "tt_run.runtime.train.assigning": "assign_numpy",
     "tt_run.runtime.enums": "DataType Layout",
 }
 

@@ -16,6 +16,7 @@ from tt_run.runtime.train.graph import NodeId as NodeId
 from tt_run.runtime.train.parallelism import ParallelismContext as ParallelismContext
 from tt_run.runtime.train.graph import PreferredPrecision as PreferredPrecision
 from tt_run.runtime.train.tensor import Tensor as Tensor
+from tt_run.runtime.train.assigning import assign_numpy as assign_numpy
 from tt_run.runtime.train.callbacks import callback as callback
 from tt_run.runtime.train.tensor import create_tensor as create_tensor
 from tt_run.runtime.train.tensor import get_links as get_links

@@ -18,10 +18,12 @@ _TABLE = {
     """,
     "tt_run.runtime.train.dispatch.trace": "DispatchTracer DispatchTraceCallback dispatch_trace",
     "tt_run.runtime.train.fsdp": "fully_shard",
+    "tt_run.runtime.train.data_parallel": "DistributedDataParallel",
 }
 _SUBMODULES = (
     "_register_ops",
     "cache",
+    "ddp",
     "debug",
     "layout",
     "mesh_runtime",

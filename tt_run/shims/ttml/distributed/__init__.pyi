@@ -9,6 +9,7 @@ from tt_run.runtime.train.dispatch.plans import CCL as CCL
 from tt_run.runtime.train.parallelize import ColwiseParallel as ColwiseParallel
 from tt_run.runtime.train.dispatch.trace import DispatchTraceCallback as DispatchTraceCallback
 from tt_run.runtime.train.dispatch.trace import DispatchTracer as DispatchTracer
+from tt_run.runtime.train.data_parallel import DistributedDataParallel as DistributedDataParallel
 from tt_run.runtime.train.layouts import Layout as Layout
 from tt_run.runtime.train.mesh_runtime import MeshRuntime as MeshRuntime
 from tt_run.runtime.train.dispatch.plans import OptionalCCL as OptionalCCL
@@ -19,6 +20,7 @@ from tt_run.runtime.train.layouts import Shard as Shard
 from tt_run.runtime.train.dispatch.plans import ShardingPlan as ShardingPlan
 from . import _register_ops as _register_ops
 from . import cache as cache
+from . import ddp as ddp
 from . import debug as debug
 from tt_run.runtime.train.dispatch.calls import dispatch as dispatch
 from tt_run.runtime.train.dispatch.trace import dispatch_trace as dispatch_trace

@@ -1,0 +1,7 @@
+"""`ttml.autograd.numpy_assign`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_TABLE = {"tt_run.runtime.train.assigning": "assign_numpy"}
+
+__getattr__, __dir__ = _publish(globals(), _TABLE)
