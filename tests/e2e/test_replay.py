@@ -126,8 +126,8 @@ for _ in range(5):
     show(ttnn.all_gather(tensor, 3, cluster_axis=1))
 thread.join()
 print(told)
-if "file" in sys.argv:
-    MPI.File.Open(comm, os.devnull)
+if "spawn" in sys.argv:
+    comm.Spawn("python")
 """
 
 
@@ -144,8 +144,8 @@ def test_a_rank_alone_repeats_what_it_received_and_drew(tmp_path: Path) -> None:
     assert len(files) == 2 and all(b"secret" not in path.read_bytes() for path in files)
     assert {path.stat().st_mode & 0o777 for path in (record, *record.iterdir(), *files)} == {0o700, 0o600}
     # What is not recorded, another program, and words that name nothing.
-    told = replay(record, "--rank", "1", "--", "python", program, "a", "file", cwd=tmp_path)
-    assert told.code == 1 and "error[TTP004]: MPI.File.Open at" in told.err and "program.py" in told.err
+    told = replay(record, "--rank", "1", "--", "python", program, "a", "spawn", cwd=tmp_path)
+    assert told.code == 1 and "error[TTP004]: MPI.Comm.Spawn at" in told.err and "program.py" in told.err
     program.write_text(
         PROGRAM.replace("show(ttnn.all_reduce(tensor, cluster_axis=1))", "show(ttnn.all_gather(tensor, 2))")
     )

@@ -25,6 +25,9 @@ ttnn.init_distributed_context()
 comm = MPI.COMM_WORLD
 rank, size = comm.Get_rank(), comm.Get_size()
 assert isinstance(comm, MPI.Intracomm) and comm == MPI.Comm.f2py(comm.py2f())
+grid = comm.Create_cart([size])
+assert type(comm) is type(comm.Dup()) is type(MPI.COMM_SELF) is MPI.Intracomm and type(grid) is type(grid.Sub([True])) is MPI.Cartcomm
+assert isinstance(grid, MPI.Intracomm) and isinstance(MPI.Intracomm(comm), MPI.Comm) and issubclass(MPI.Cartcomm, MPI.Intracomm)
 
 # Objects.
 assert comm.bcast("a" if rank == 0 else None) == "a"

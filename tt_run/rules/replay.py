@@ -29,12 +29,12 @@ REPLAY = (
     Rule(
         "TTP004",
         "MPI call that is not in the record",
-        why="The program uses mpi4py itself. Its calls on communicators are recorded, in both spellings (objects and buffers), also those that are "
-        "waited for later, alone or several at once, and those that are prepared and started again; Split, Dup, groups, grids, probes, datatypes, and "
-        "windows (Win.Create, Win.Allocate). Files, memory shared between ranks, spawned processes, intercommunicators, graphs, mpi4py.futures and mpi4py.util pass through "
+        why="The program uses mpi4py itself. Its calls on communicators of all kinds are recorded, in both spellings (objects and buffers), also those that are "
+        "waited for later, alone or several at once, and those that are prepared and started again; so are groups, grids, graphs, probes, datatypes, "
+        "windows of all kinds, and files of MPI. Spawned and joined processes, sessions, mpi4py.futures and mpi4py.util.pkl5 pass through "
         "a run unrecorded, which says so, and a replay has no MPI to ask.",
         help="use one of the recorded calls, or ttnn's own distributed context",
-        bad="win = MPI.Win.Allocate_shared(64, comm=comm)",
+        bad='child = comm.Spawn("python", ["worker.py"])',
     ),
 )
 """By ascending code."""

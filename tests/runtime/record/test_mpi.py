@@ -10,9 +10,12 @@ import pytest
 
 from tt_run.runtime.record.mpi.buffers import Unseen, memory_of, sent_digest
 from tt_run.runtime.record.mpi.calls import NotRecorded
-from tt_run.runtime.record.mpi.local import UNDEFINED, Datatype, Grid, Group
-from tt_run.runtime.record.mpi.replayed import NoParts, ReplayedError
-from tt_run.runtime.record.mpi.windows import ReplayedWindow
+from tt_run.runtime.record.mpi.datatypes import Datatype
+from tt_run.runtime.record.mpi.failures import ReplayedError
+from tt_run.runtime.record.mpi.local import UNDEFINED, Grid, Group
+from tt_run.runtime.record.mpi.ops import PREDEFINED
+from tt_run.runtime.record.mpi.replayed import NoParts
+from tt_run.runtime.record.mpi.replayed_communicators import Own, ReplayedIntra
 from tt_run.runtime.record.play import words_of
 from tt_run.runtime.record.replaying import raised_again
 
@@ -79,6 +82,13 @@ def test_memory_in_every_order_is_seen_and_written() -> None:
     assert memory_of(None) is None
 
 
+def _hollow(filling: int) -> Any:
+    """A structure with any values between its fields."""
+    found = np.full(32, filling, np.uint8).view({"names": ["a", "b"], "formats": ["i4", "f8"], "offsets": [0, 8], "itemsize": 16})  # fmt: skip
+    found["a"], found["b"] = 1, 2.0
+    return found
+
+
 A, B = np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 9.0])
 
 
@@ -93,6 +103,7 @@ A, B = np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 9.0])
         ("Ibcast", {"buf": A, "root": 0}, {"buf": B, "root": 0}, False),
         ("Recv", {"buf": A}, {"buf": B}, True),
         ("bcast", {"obj": [1]}, {"obj": [True]}, False),
+        ("Send", {"buf": _hollow(1)}, {"buf": _hollow(2)}, True),
         ("scatter", {"sendobj": [1], "root": 3}, {"sendobj": None, "root": 3}, True),
     ],
 )  # fmt: skip
@@ -108,10 +119,51 @@ def test_an_error_of_the_library_says_what_it_said() -> None:
     assert found.Get_error_class() == 6 and int(found) == 6 and found == ReplayedError(6)
 
 
-@pytest.mark.parametrize("name", ["Allocate_shared", "Create_dynamic"])
-def test_memory_that_no_record_has_is_refused_by_its_name(name: str) -> None:
-    with pytest.raises(NotRecorded, match=rf"TTP004\]: MPI.Win.{name} at .*test_mpi.py"):
-        getattr(ReplayedWindow, name)(64)
+def test_what_no_record_has_is_refused_by_its_name() -> None:
+    comm = ReplayedIntra.of(Own(lambda: None, 0, (0, 1)))  # type: ignore[arg-type, return-value]
+    with pytest.raises(NotRecorded, match=r"TTP004\]: MPI.Comm.Spawn at .*test_mpi.py"):
+        comm.Spawn("program")
+    assert not hasattr(comm, "Spawn")
+
+
+def test_communicators_are_equal_by_what_they_stand_for() -> None:
+    own = Own(lambda: None, 1, (4, 5))  # type: ignore[arg-type, return-value]
+
+    class Mine(ReplayedIntra):
+        pass
+
+    comm, null = ReplayedIntra.of(own), ReplayedIntra()
+    mine = Mine(comm)
+    assert mine == comm and (mine.rank, mine.size, mine.group.ranks) == (1, 2, (4, 5)) and comm != null
+    mine.Free()
+    assert mine == null and not mine
+    with pytest.raises(ReplayedError, match="MPI_ERR_COMM"):
+        mine.Get_rank()
+
+
+def test_what_a_datatype_picks_out_is_packed() -> None:
+    column = DOUBLE.Create_vector(2, 1, 3).Create_resized(0, 8)
+    matrix, packed, back = np.arange(6.0), np.zeros(2), np.zeros(6)
+    assert column.Create_resized(0, 48).Pack(matrix, packed, 0, None) == 16
+    assert packed.tolist() == [0, 3]
+    assert column.Create_resized(0, 48).Unpack(packed, 0, back, None) == 16
+    assert back.tolist() == [0, 0, 0, 3, 0, 0]
+    assert (column.ub, column.true_extent, column.basic) == (8, 32, 8)
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "y", "expected"),
+    [
+        ("SUM", [1], [2], [1, 2]),
+        ("MAX", 3, 2, 3),
+        ("LXOR", 5, 2, False),
+        ("BAND", 6, 3, 2),
+        ("MAXLOC", (4, 2), (4, 1), (4, 1)),
+        ("MINLOC", (4, 2), (5, 1), (4, 2)),
+    ],
+)
+def test_operations_of_objects(name: str, x: Any, y: Any, expected: Any) -> None:
+    assert PREDEFINED[name](x, y) == expected
 
 
 def test_other_modules_of_the_library_are_refused_by_their_names() -> None:

@@ -66,7 +66,10 @@ def _watch(module: ModuleType) -> None:
         for name in ("Init", "Init_thread"):
             setattr(mpi, name, _and_watched(getattr(mpi, name), module))
         return
-    raw = {name: getattr(mpi, name) for name in ("COMM_WORLD", "Request", "Prequest", "Win", "File")}
+    raw = {
+        name: getattr(mpi, name)
+        for name in ("COMM_WORLD", "COMM_SELF", "Intracomm", "Request", "Prequest", "Win", "File")
+    }
     mpi._tt_run_raw = raw
     watched = watched_library(mpi)
     mpi.Request, mpi.Prequest, mpi.Win, mpi.File = (
@@ -75,13 +78,16 @@ def _watch(module: ModuleType) -> None:
         watched.Win,
         watched.File,
     )
-    mpi.COMM_WORLD = watched.communicators[mpi.Intracomm](raw["COMM_WORLD"])
     # The library's own object would be looked for under the name that the watched one has now.
-    copyreg.pickle(mpi.Intracomm, _reduced)
+    copyreg.pickle(raw["Intracomm"], _reduced)
+    for kind, communicator in watched.communicators.items():  # `type(comm) is MPI.Cartcomm` holds as ever
+        setattr(mpi, kind.__name__, communicator)
+    mpi.COMM_WORLD, mpi.COMM_SELF = mpi.Intracomm(raw["COMM_WORLD"]), mpi.Intracomm(raw["COMM_SELF"])
     _watch_pickles()
     for other in [each for each in sys.modules.values() if isinstance(each, ModuleType) and _is_users(each)]:
-        for name in [name for name, value in vars(other).items() if value is raw["COMM_WORLD"]]:
-            setattr(other, name, mpi.COMM_WORLD)  # it was taken before `ttnn` was imported
+        for whole in ("COMM_WORLD", "COMM_SELF"):
+            for name in [name for name, value in vars(other).items() if value is raw[whole]]:
+                setattr(other, name, getattr(mpi, whole))  # it was taken before `ttnn` was imported
 
 
 def _and_watched(start: Any, module: ModuleType) -> Any:

@@ -19,6 +19,7 @@ from tt_run.runtime.own_mpi.members import (
     turn_of,
 )
 from tt_run.runtime.own_mpi.requests import await_done, await_request, marked, peer_of
+from tt_run.runtime.own_mpi.stand_in import stand_in
 
 # What makes a communicator of this one, and which of its words all ranks have to say alike.
 _MAKERS: dict[str, tuple[tuple[int, str], ...]] = {
@@ -60,10 +61,10 @@ _TOGETHER = (
 
 
 def watched_communicators(mpi: Any) -> dict[type, type]:
-    """The watched class for each of the library's classes of communicators inside of one job."""
+    """The watched class for each of the library's classes of communicators inside of one job. The library's own count as instances of it."""
     watched: dict[type, type] = {}
     for base in (mpi.Intracomm, mpi.Cartcomm, mpi.Graphcomm, mpi.Distgraphcomm, mpi.Intercomm):
-        names: dict[str, Any] = {"__module__": base.__module__}
+        names: dict[str, Any] = {}
         for name in SHAPES:
             names[name] = _collective(name, getattr(base, name, None))
             names[f"{name}_init"] = _prepared(name, getattr(base, f"{name}_init", None))
@@ -85,7 +86,7 @@ def watched_communicators(mpi: Any) -> dict[type, type]:
         names["Disconnect"] = _leaving(base.Disconnect)
         names["__reduce__"] = _reducing(base)
         names = {name: value for name, value in names.items() if value is not None}
-        watched[base] = type(base.__name__, (base,), names)
+        watched[base] = stand_in(base, names)
     return watched
 
 

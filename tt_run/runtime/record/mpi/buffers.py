@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.record.arrays import digest
-from tt_run.runtime.record.mpi.calls import base_name
+from tt_run.runtime.record.mpi.calls import base_name, is_read
 from tt_run.runtime.record.pickles import pickled
 
 Bytes = npt.NDArray[np.uint8]
 _NOTHING = ("InPlaceType", "BottomType")
 _ROOTS = ("bcast", "scatter", "scatterv")
 """Calls to which only the root gives something."""
-_RECEIVES = ("recv", "probe", "mprobe", "barrier")
+_RECEIVES = ("recv", "precv", "probe", "mprobe", "barrier")
+
+
+_EXTENDED = 63  # bits of a fraction that lies in ten bytes, whatever room it takes
 
 
 class Unseen(Exception):
@@ -54,6 +58,8 @@ def _of_tensor(tensor: Any) -> Bytes:
 def sent_digest(name: str, given: dict[str, Any], rank: int) -> bytes:
     """The digest of what this rank gives to a call; empty where it gives nothing, or what only this process can name."""
     base = base_name(name)
+    if name.startswith("File."):
+        return b"" if is_read(name) else _buffer_digest(given.get("buf"))
     if base in _RECEIVES or (base in _ROOTS and given.get("root", 0) != rank):
         return b""
     value = next((given[word] for word in ("sendobj", "obj", "sendbuf", "buf") if word in given), None)
@@ -72,10 +78,47 @@ def _buffer_digest(value: Any) -> bytes:
         return b""
     if memory is None:
         return b""
+    first = value
     if isinstance(value, (list, tuple)):
-        taken = _taken(value, memory)
-        return b"" if taken is None else digest(memory[:taken])
-    return digest(memory)
+        first, taken = value[0], _taken(value, memory)
+        if taken is None:
+            return b""
+        memory = memory[:taken]
+    return digest(_without_padding(first, memory))
+
+
+def _without_padding(first: Any, memory: Bytes) -> Bytes:
+    """What an array's elements say: bytes between their parts are any."""
+    kind = getattr(first, "dtype", None)
+    used = _used(kind) if isinstance(kind, np.dtype) else None
+    if used is None or len(memory) % len(used):
+        return memory
+    return memory.reshape(-1, len(used))[:, used].reshape(-1)
+
+
+@lru_cache(64)
+def _used(kind: np.dtype[Any]) -> npt.NDArray[np.bool_] | None:
+    """Which bytes of an element say something; None for all."""
+    if kind.fields is None and kind.subdtype is None and kind.char not in "gG":
+        return None
+    found = np.zeros(kind.itemsize, np.bool_)
+    _mark(found, kind, 0)
+    return None if found.all() else found
+
+
+def _mark(found: npt.NDArray[np.bool_], kind: np.dtype[Any], at: int) -> None:
+    if kind.fields is not None:
+        for part, offset, *_ in kind.fields.values():
+            _mark(found, part, at + offset)
+    elif kind.subdtype is not None:
+        part = kind.base
+        for start in range(at, at + kind.itemsize, part.itemsize):
+            _mark(found, part, start)
+    elif kind.char in "gG" and np.finfo(np.longdouble).nmant == _EXTENDED:
+        for start in range(at, at + kind.itemsize, np.dtype("g").itemsize):
+            found[start : start + 10] = True
+    else:
+        found[at : at + kind.itemsize] = True
 
 
 def _taken(value: list[Any] | tuple[Any, ...], memory: Bytes) -> int | None:

@@ -59,15 +59,24 @@ STARTED: dict[str, Words] = {
     **{f"I{name.lower()}": words for name, words in BUFFERS.items()},
     **dict.fromkeys(("isend", "issend", "ibsend"), ("obj", "dest", "tag")),
     "irecv": ("buf", "source", "tag"),
+    "Iagree": ("flag",),
 }
 # The same prepared once and started again and again.
-PREPARED: dict[str, Words] = {f"{name}_init": words for name, words in BUFFERS.items()}
+PREPARED: dict[str, Words] = {
+    **{f"{name}_init": words for name, words in BUFFERS.items()},
+    "Psend_init": ("buf", "partitions", "dest", "tag"),
+    "Precv_init": ("buf", "partitions", "source", "tag"),
+}
 MAKERS = (
-    "Dup", "Dup_with_info", "Clone", "Split", "Split_type", "Create", "Create_group", "Create_cart", "Sub"
+    "Dup", "Dup_with_info", "Clone", "Split", "Split_type", "Create", "Create_group", "Create_cart", "Sub", "Create_intercomm", "Merge",
+    "Create_graph", "Create_dist_graph", "Create_dist_graph_adjacent", "Shrink",
 )  # fmt: skip
 """Calls that make another communicator; its ranks are what a replay needs."""
+STARTED_MAKERS = ("Idup", "Idup_with_info")
+"""Those that are waited for: a communicator like this one, and a request."""
 MESSAGES = ("mprobe", "improbe", "Mprobe", "Improbe")
 """Calls that find a message which is received later."""
+_FILL_NOTHING = ("send", "ssend", "bsend", "rsend", "psend", "barrier", "probe", "agree")
 _SAID = ("root", "dest", "source", "tag", "sendtag", "recvtag")
 
 
@@ -81,6 +90,10 @@ class NotRecorded(RuntimeError):
             f"error[{self.code}]: {name} at {site()} is not in the record: a replay has no MPI\n"
             "  help: tt-run explain TTP004 lists the calls of mpi4py that are recorded"
         )
+
+
+class NotRecordedMember(NotRecorded, AttributeError):
+    """The same of a class or module, which a program may ask with `hasattr`."""
 
 
 def facts_of(name: str, words: Words = (), given: dict[str, Any] | None = None, size: int = 1) -> Facts:
@@ -102,13 +115,13 @@ def base_name(name: str) -> str:
     return name.removesuffix("_init").lower().removeprefix("i")
 
 
+def is_read(name: str) -> bool:
+    """Whether a call on a file reads."""
+    return "read" in name.lower()
+
+
 def receives_into(name: str) -> bool:
     """Whether a call fills memory of the program."""
-    return name[0].isupper() and base_name(name) not in (
-        "send",
-        "ssend",
-        "bsend",
-        "rsend",
-        "barrier",
-        "probe",
-    )
+    if name.startswith("File."):
+        return is_read(name)
+    return name[0].isupper() and base_name(name) not in _FILL_NOTHING

@@ -142,14 +142,15 @@ def unpacked(value: Any) -> Any:
     return pickle.loads(value[1].tobytes()) if type(value) is tuple else value
 
 
-def said(status: Any) -> tuple[int, int, int] | None:
-    """What a status tells: source, tag, bytes."""
+def said(status: Any) -> tuple[int, ...] | None:
+    """What a status tells: source, tag, bytes, and whether it was cancelled."""
     if status is None:
         return None
-    return status.Get_source(), status.Get_tag(), status.Get_count(sys.modules["mpi4py.MPI"].BYTE)
+    told = status.Get_source(), status.Get_tag(), status.Get_count(sys.modules["mpi4py.MPI"].BYTE)
+    return (*told, True) if status.Is_cancelled() else told
 
 
-def say(status: Any, told: tuple[int, int, int] | None) -> None:
+def say(status: Any, told: tuple[int, ...] | None) -> None:
     """Let a status of a replay tell it."""
     if status is not None and told is not None:
         status.say(*told)

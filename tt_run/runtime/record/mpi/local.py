@@ -1,12 +1,11 @@
-"""What a replay computes itself, as MPI does without asking other ranks: groups, positions in a grid, sizes of datatypes, statuses."""
+"""What a replay computes itself, as MPI does without asking other ranks: groups, positions in a grid, infos, statuses."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tt_run.runtime.record.mpi.calls import NotRecorded
+from tt_run.runtime.record.mpi.calls import NotRecordedMember
 
 UNDEFINED = -32766
 _IDENT, _SIMILAR, _UNEQUAL = 0, 2, 3
@@ -95,7 +94,7 @@ class Grid:
     """The positions of a Cartesian communicator, row by row."""
 
     def __init__(self, dims: Sequence[int], periods: Sequence[bool], nowhere: int) -> None:
-        self.dims, self.periods, self._nowhere = list(dims), [bool(p) for p in periods], nowhere
+        self.dims, self.periods, self._nowhere = list(dims), list(periods), nowhere
 
     def coords(self, rank: int) -> list[int]:
         """Where a rank is."""
@@ -130,105 +129,75 @@ class Grid:
         return Grid([self.dims[n] for n in kept], [self.periods[n] for n in kept], self._nowhere)
 
 
-class Datatype:
-    """A datatype by its bytes: `size` of the values, `extent` with the gaps between."""
+class Info(dict[str, str]):
+    """Words for the library: an ordered dictionary of texts."""
 
-    def __init__(self, size: int, extent: int | None = None, name: str = "") -> None:
-        self.size, self.extent, self._name = size, size if extent is None else extent, name
-        self.is_named = self.is_predefined = bool(name)
-        self.name = name and f"MPI_{name}"
+    @classmethod
+    def Create(cls, items: Any = ()) -> Info:
+        """One with these words."""
+        return cls(items or ())
 
-    def Get_size(self) -> int:
-        """The bytes of one element's values."""
-        return self.size
+    def Get(self, key: str) -> str | None:
+        """The value of a word; None where it has none."""
+        return self.get(key)
 
-    def Get_extent(self) -> tuple[int, int]:
-        """Where one begins, and how far the next one is."""
-        return 0, self.extent
+    def Set(self, key: str, value: str) -> None:
+        """Say a word."""
+        self[key] = value
 
-    def Get_name(self) -> str:
-        """As the library calls it."""
-        return self.name
+    def Delete(self, key: str) -> None:
+        """Unsay a word."""
+        del self[key]
 
-    def Commit(self) -> Datatype:
-        """Ready to be used."""
-        return self
+    def Get_nkeys(self) -> int:
+        """How many words."""
+        return len(self)
+
+    def Get_nthkey(self, n: int) -> str:
+        """The word at a place."""
+        return list(self)[n]
+
+    def Dup(self) -> Info:
+        """The same once more."""
+        return Info(self)
 
     def Free(self) -> None:
         """Nothing to give back."""
 
-    def Dup(self) -> Datatype:
-        """The same once more."""
-        return Datatype(self.size, self.extent)
+    def keys(self) -> Any:
+        """The words, as a list."""
+        return list(super().keys())
 
-    Create_dup = Dup
+    def values(self) -> Any:
+        """What they say, as a list."""
+        return list(super().values())
 
-    def Create_contiguous(self, count: int) -> Datatype:
-        """So many, one after the other."""
-        return Datatype(self.size * count, self.extent * count)
-
-    def Create_vector(self, count: int, blocklength: int, stride: int) -> Datatype:
-        """Blocks at equal distances in elements."""
-        return self.Create_hvector(count, blocklength, stride * self.extent)
-
-    def Create_hvector(self, count: int, blocklength: int, stride: int) -> Datatype:
-        """Blocks at equal distances in bytes."""
-        return Datatype(self.size * count * blocklength, stride * (count - 1) + blocklength * self.extent)
-
-    def Create_indexed(self, blocklengths: Sequence[int], displacements: Sequence[int]) -> Datatype:
-        """Blocks at places counted in elements."""
-        return self.Create_hindexed(blocklengths, [d * self.extent for d in displacements])
-
-    def Create_hindexed(self, blocklengths: Sequence[int], displacements: Sequence[int]) -> Datatype:
-        """Blocks at places counted in bytes."""
-        ends = [d + b * self.extent for b, d in zip(blocklengths, displacements, strict=True)]
-        extent = max(ends) - min(displacements) if ends else 0
-        return Datatype(self.size * sum(blocklengths), extent)
-
-    def Create_indexed_block(self, blocklength: int, displacements: Sequence[int]) -> Datatype:
-        """Blocks of one length."""
-        return self.Create_indexed([blocklength] * len(displacements), displacements)
-
-    def Create_subarray(
-        self, sizes: Sequence[int], subsizes: Sequence[int], starts: Sequence[int], order: int = 0
-    ) -> Datatype:
-        """A box in an array."""
-        return Datatype(self.size * math.prod(subsizes), self.extent * math.prod(sizes))
-
-    def Create_resized(self, lb: int, extent: int) -> Datatype:
-        """With another distance to the next one."""
-        return Datatype(self.size, extent)
-
-    @classmethod
-    def Create_struct(
-        cls, blocklengths: Sequence[int], displacements: Sequence[int], datatypes: Sequence[Datatype]
-    ) -> Datatype:
-        """Blocks of several datatypes."""
-        parts = list(zip(blocklengths, displacements, datatypes, strict=True))
-        ends = [d + b * t.extent for b, d, t in parts]
-        return Datatype(sum(b * t.size for b, _, t in parts), max(ends, default=0))
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        raise NotRecorded(f"MPI.Datatype.{name}")
+    def items(self) -> Any:
+        """Both, as a list."""
+        return list(super().items())
 
 
 class Status:
     """Who sent what was received."""
 
-    def __init__(self) -> None:
-        self.source, self.tag, self.error, self._bytes = -1, -1, 0, 0
+    def __init__(self, status: Status | None = None) -> None:
+        self.source, self.tag, self.error, self.cancelled, self._bytes = -1, -1, 0, False, 0
+        if status is not None:
+            self.__dict__.update(status.__dict__)
 
-    def say(self, source: int, tag: int, count: int) -> None:
+    def say(self, source: int, tag: int, count: int, cancelled: bool = False) -> None:
         """Take what was recorded."""
-        self.source, self.tag, self._bytes = source, tag, count
+        self.source, self.tag, self._bytes, self.cancelled = source, tag, count, cancelled
 
     def Get_count(self, datatype: Any = None) -> int:
-        """How many elements came."""
-        return self._bytes // (1 if datatype is None else int(datatype.Get_size()))
+        """How many elements came; UNDEFINED where it is no whole number of them."""
+        size = 1 if datatype is None else int(datatype.Get_size())
+        return UNDEFINED if size and self._bytes % size else self._bytes // (size or 1)
 
-    Get_elements = Get_count
+    def Get_elements(self, datatype: Any) -> int:
+        """How many of the smallest parts of a datatype came."""
+        return self._bytes // (getattr(datatype, "basic", 1) or 1)
+
     count = property(Get_count)
 
     def Get_source(self) -> int:
@@ -243,11 +212,33 @@ class Status:
         """The error of this message."""
         return self.error
 
+    def Set_source(self, source: int) -> None:
+        """Say another one."""
+        self.source = source
+
+    def Set_tag(self, tag: int) -> None:
+        """Say another one."""
+        self.tag = tag
+
+    def Set_error(self, error: int) -> None:
+        """Say another one."""
+        self.error = error
+
+    def Set_elements(self, datatype: Any, count: int) -> None:
+        """Say that so many came."""
+        self._bytes = count * int(datatype.Get_size())
+
+    def Set_cancelled(self, flag: bool) -> None:
+        """Say whether it was cancelled."""
+        self.cancelled = flag
+
     def Is_cancelled(self) -> bool:
-        """Whether it was cancelled, which no record has."""
-        return False
+        """Whether it was cancelled."""
+        return self.cancelled
+
+    is_cancelled = property(Is_cancelled)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise NotRecorded(f"MPI.Status.{name}")
+        raise NotRecordedMember(f"MPI.Status.{name}")

@@ -8,38 +8,71 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
 from tt_run.runtime.own_mpi import watched_library
+from tt_run.runtime.own_mpi.stand_in import STANDS_FOR, StandIn
 from tt_run.runtime.record.facts import site
-from tt_run.runtime.record.mpi.calls import BUFFERS, MAKERS, MESSAGES, OBJECTS, PREPARED, STARTED, named
+from tt_run.runtime.record.mpi.asked import ATTRIBUTES, OF_COMM, answered, ask_library, attribute_of, words_of
+from tt_run.runtime.record.mpi.calls import (
+    BUFFERS,
+    MAKERS,
+    MESSAGES,
+    OBJECTS,
+    PREPARED,
+    STARTED,
+    STARTED_MAKERS,
+    named,
+)
 from tt_run.runtime.record.mpi.crossing import At, Book, noted, said, through
+from tt_run.runtime.record.mpi.files import recorded_file
 from tt_run.runtime.record.mpi.requests import Prepared, recorded_request, start
 from tt_run.runtime.record.mpi.windows import recorded_window
 from tt_run.runtime.record.recording import Recording
 
-_UNRECORDED_CALLS = (
-    "Accept", "Connect", "Spawn", "Spawn_multiple", "Create_intercomm", "Create_graph", "Create_dist_graph", "Create_dist_graph_adjacent",
-    "Join", "Idup", "Psend_init", "Precv_init", "Isendrecv_replace", "Agree", "Shrink",
-)  # fmt: skip
+_UNRECORDED_CALLS = ("Accept", "Connect", "Spawn", "Spawn_multiple", "Join", "Ishrink")
 _REPLACED = (
-    "COMM_WORLD", "COMM_SELF", "Intracomm", "Cartcomm", "Request", "Prequest", "Message", "Win", "File", "Session"
+    "COMM_WORLD", "COMM_SELF", "Intracomm", "Cartcomm", "Graphcomm", "Distgraphcomm", "Intercomm", "Request", "Prequest", "Message",
+    "Win", "File", "Session",
 )  # fmt: skip
-_UNRECORDED = {"Win": ("Allocate_shared", "Create_dynamic"), "File": ("Open",), "Session": ("Init",)}
+_UNRECORDED = {"Session": ("Init",)}
+_KINDS = ("Intracomm", "Cartcomm", "Graphcomm", "Distgraphcomm", "Intercomm")
+_SELF_KNOWLEDGE = {
+    "Graphcomm": ("Get_topo",),
+    "Distgraphcomm": ("Get_dist_neighbors_count", "Get_dist_neighbors"),
+}
+"""What a communicator says of its neighbours, which a replay is told when it is made."""
 
 
 def recorded_module(module: ModuleType, book: Callable[[], Book]) -> None:
     """Let the programs that use a loaded `mpi4py.MPI` find communicators whose calls are written down."""
     mpi: Any = module
+    if not mpi.Is_initialized():  # the program starts MPI itself, as `mpi4py.rc.initialize = False` says
+        for name in ("Init", "Init_thread"):
+            setattr(mpi, name, _and_recorded(getattr(mpi, name), module, book))
+        return
     raw = {name: getattr(mpi, name) for name in _REPLACED if hasattr(mpi, name)}
     mpi._tt_run_raw = raw
+    facts = _constants(mpi, raw["COMM_WORLD"])
     _Recorder(mpi, book).put_on()
+    ask_library(mpi, book)
     mpi.Wtime = time.perf_counter  # a clock as any other
     found = book()
     if isinstance(found, Recording):
-        found.library(_constants(mpi, raw["COMM_WORLD"]))
+        found.library(facts)
+
+
+def _and_recorded(start: Any, module: ModuleType, book: Callable[[], Book]) -> Any:
+    """What starts MPI, and lets it be recorded."""
+
+    def call(*words: Any, **named: Any) -> Any:
+        found = start(*words, **named)
+        recorded_module(module, book)
+        return found
+
+    return _named_as(call, start.__name__, start)
 
 
 def _constants(mpi: Any, world: Any) -> dict[str, Any]:
@@ -49,9 +82,21 @@ def _constants(mpi: Any, world: Any) -> dict[str, Any]:
     for name, value in vars(mpi).items():
         if isinstance(value, mpi.Datatype) and value != mpi.DATATYPE_NULL:
             sizes[name] = (value.Get_size(), value.Get_extent()[1], value.Get_name().removeprefix("MPI_"))
+    names = {kind: name for name, (_, _, kind) in sizes.items() if kind == name}
+    codes = {
+        code: names[kind]
+        for code, value in getattr(mpi, "_typedict", {}).items()
+        if value != mpi.DATATYPE_NULL and (kind := value.Get_name().removeprefix("MPI_")) in names
+    }
+    package = sys.modules["mpi4py"]
     return {
         "numbers": numbers,
         "sizes": sizes,
+        "codes": codes,
+        "names": " ".join(sorted(name for name in vars(mpi) if name not in numbers and name not in sizes)),
+        "mpi4py": getattr(package, "__version__", ""),
+        "config": package.get_config() if hasattr(package, "get_config") else {},
+        "info": {key: str(mpi.INFO_ENV.Get(key)) for key in mpi.INFO_ENV},
         "version": mpi.Get_version(),
         "library": mpi.Get_library_version(),
         "processor": mpi.Get_processor_name(),
@@ -70,11 +115,13 @@ class _Recorder:
         self._request = recorded_request(self._watched.Request, book)
         self._prequest = recorded_request(self._watched.Prequest, book, (self._request,))
         self._message = self._recorded_message(mpi.Message)
-        methods = self._methods(self._watched.communicators[mpi.Cartcomm])
-        self._intra = type(
-            "Intracomm", (mpi.Intracomm,), {n: m for n, m in methods.items() if hasattr(mpi.Intracomm, n)}
-        )
-        self._cart = type("Cartcomm", (mpi.Cartcomm,), methods)
+        self._kinds = {}
+        """The recorded class for each of the library's."""
+        for kind in _KINDS:
+            base = getattr(mpi, kind)
+            watched = self._watched.communicators[base]
+            self._kinds[base] = StandIn(kind, (watched,), {**self._methods(watched), STANDS_FOR: base})
+        self._intra = self._kinds[mpi.Intracomm]
 
     def put_on(self) -> None:
         """Let programs find them under the library's names."""
@@ -82,35 +129,40 @@ class _Recorder:
         mpi.Win = recorded_window(self._watched.Win, self._at, self._request)
         mpi.Request, mpi.Prequest, mpi.Message = self._request, self._prequest, self._message
         mpi.COMM_WORLD, mpi.COMM_SELF = self._intra(mpi.COMM_WORLD), self._intra(mpi.COMM_SELF)
-        mpi.Intracomm, mpi.Cartcomm = self._intra, self._cart
+        for kind, recorded in self._kinds.items():
+            setattr(mpi, kind.__name__, recorded)
+        mpi.File = recorded_file(self._watched.File, self._at, self._request)
         for kind, names in _UNRECORDED.items():
             if hasattr(mpi, kind):
                 base = getattr(mpi, kind)
                 told = {n: _told(f"MPI.{kind}.{n}", getattr(base, n)) for n in names if hasattr(base, n)}
                 setattr(mpi, kind, type(kind, (base,), told))
-        for kind in (mpi.Win, mpi.Request, mpi.Prequest, mpi.Message, mpi.Intracomm, mpi.Cartcomm):
+        for kind in (mpi.Win, mpi.File, mpi.Request, mpi.Prequest, mpi.Message, *self._kinds.values()):
             kind.__module__ = mpi.__name__  # programs print it
 
     def _at(self, comm: Any) -> At:
         return At(self._book, 0, 1) if comm is None else At(self._book, comm.Get_rank(), comm.Get_size())
 
     def _methods(self, base: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {"Free": base.Free}
-        for name, words in {**OBJECTS, **BUFFERS}.items():
-            found[name] = self._call(name, words, getattr(base, name))
-        for name, words in STARTED.items():
-            if hasattr(base, name):
-                found[name] = self._start(name, words, getattr(base, name), self._request)
-        for name, words in PREPARED.items():
-            if hasattr(base, name):
-                found[name] = self._start(name, words, getattr(base, name), self._prequest)
-        for name in MAKERS:
-            found[name] = self._maker(name, getattr(base, name))
-        for name in MESSAGES:
-            found[name] = self._finder(name, getattr(base, name))
-        for name in _UNRECORDED_CALLS:
-            if hasattr(base, name):
-                found[name] = _told(f"MPI.Comm.{name}", getattr(base, name))
+        made: tuple[tuple[Mapping[str, Any], Callable[[str, Any, Any], Any]], ...] = (
+            ({**OBJECTS, **BUFFERS}, self._call),
+            (STARTED, lambda name, words, real: self._start(name, words, real, self._request)),
+            (PREPARED, lambda name, words, real: self._start(name, words, real, self._prequest)),
+            (dict.fromkeys(MAKERS), lambda name, _, real: self._maker(name, real)),
+            (dict.fromkeys(STARTED_MAKERS), lambda name, _, real: self._started_maker(name, real)),
+            (dict.fromkeys(MESSAGES), lambda name, _, real: self._finder(name, real)),
+            (dict.fromkeys(OF_COMM), lambda name, _, real: answered("", name, real, self._at)),
+            (dict.fromkeys(_UNRECORDED_CALLS), lambda name, _, real: _told(f"MPI.Comm.{name}", real)),
+        )
+        found: dict[str, Any] = {
+            "Get_info": words_of("", "Get_info", base.Get_info, self._at),
+            "Get_attr": attribute_of(base.Get_attr, self._at, self._attributes),
+        }
+        found["info"] = property(found["Get_info"])
+        for table, make in made:
+            for name, words in table.items():
+                if hasattr(base, name):
+                    found[name] = make(name, words, getattr(base, name))
         return found
 
     def _call(self, name: str, words: tuple[str, ...], real: Any) -> Any:
@@ -145,17 +197,41 @@ class _Recorder:
                 if made == mpi.COMM_NULL:
                     kept.append(made)
                     return None
-                kept.append(
-                    (self._cart if isinstance(made, mpi._tt_run_raw["Cartcomm"]) else self._intra)(made)
-                )
-                return _members(mpi, made)
+                kind = self._kind_of(made)
+                kept.append(self._kinds[kind](made))
+                return _members(mpi, made, kind.__name__, made.Get_name())
 
             noted(self._at(comm), name, cross)
             return kept[0]
 
         return _named_as(method, name, real)
 
+    def _started_maker(self, name: str, real: Any) -> Any:
+        def method(comm: Any, *args: Any, **kwargs: Any) -> Any:
+            kept: list[Any] = []
+
+            def cross() -> Any:
+                made, request = real(comm, *args, **kwargs)
+                kind = self._kind_of(comm)
+                kept.extend((self._kinds[kind](made), self._request(request)))
+                if (waits := getattr(request, "_tt_run", None)) is not None:
+                    kept[1]._tt_run = waits
+                return _members(self._mpi, comm, kind.__name__, "")  # it cannot be asked itself yet
+
+            noted(self._at(comm), name, cross)
+            return tuple(kept)
+
+        return _named_as(method, name, real)
+
+    def _kind_of(self, comm: Any) -> Any:
+        return next(each for each in reversed(self._kinds) if isinstance(comm, each))
+
+    def _attributes(self) -> set[int]:
+        return {getattr(self._mpi, name) for name in ATTRIBUTES if hasattr(self._mpi, name)}
+
     def _finder(self, name: str, real: Any) -> Any:
+        mpi = self._mpi
+
         def method(comm: Any, *args: Any, **kwargs: Any) -> Any:
             kept: list[Any] = []
             status = named(("source", "tag", "status"), args, kwargs).get("status")
@@ -163,7 +239,8 @@ class _Recorder:
             def cross() -> Any:
                 found = real(comm, *args, **kwargs)
                 kept.append(None if found is None else self._message(found))
-                return found is not None, said(status)
+                nobody = found is not None and found == mpi.MESSAGE_NO_PROC
+                return "nobody" if nobody else found is not None, said(status)
 
             noted(self._at(comm), name, cross)
             return kept[0]
@@ -189,16 +266,31 @@ class _Recorder:
 
             methods[name] = _named_as(method, name, real)
         for name in ("irecv", "Irecv"):
-            methods[name] = _told(f"MPI.Message.{name}", getattr(base, name))
+            methods[name] = self._taking(name, getattr(base, name))
         return type("Message", (base,), methods)
 
+    def _taking(self, name: str, real: Any) -> Any:
+        def method(message: Any, *args: Any, **kwargs: Any) -> Any:
+            at = At(self._book, 0, 1)
+            made, target = start(at, name, ("buf",), lambda *a, **k: real(message, *a, **k), args, kwargs)
+            found = self._request(made)
+            found._target = target
+            return found
 
-def _members(mpi: Any, comm: Any) -> tuple[Any, ...]:
-    """What a replay knows of a communicator: this rank's place, the job's ranks in it, and its grid."""
-    group = comm.Get_group()
-    ranks = group.Translate_ranks(None, mpi._tt_run_raw["COMM_WORLD"].Get_group())
-    grid = comm.Get_topo()[:2] if isinstance(comm, mpi._tt_run_raw["Cartcomm"]) else None
-    return comm.Get_rank(), list(ranks), grid
+        return _named_as(method, name, real)
+
+
+def _members(mpi: Any, comm: Any, kind: str, name: str) -> tuple[Any, ...]:
+    """What a replay knows of a communicator: this rank's place, the job's ranks in it, its grid, and what else its kind has."""
+    job = mpi._tt_run_raw["COMM_WORLD"].Get_group()
+    ranks = comm.Get_group().Translate_ranks(None, job)
+    grid = comm.Get_topo()[:2] if kind == "Cartcomm" else None
+    facts: dict[str, Any] = {"kind": kind, "name": name}
+    if kind == "Intercomm":
+        facts["remote"] = list(comm.Get_remote_group().Translate_ranks(None, job))
+    if kind in _SELF_KNOWLEDGE:
+        facts["said"] = {name: getattr(comm, name)() for name in _SELF_KNOWLEDGE[kind]}
+    return comm.Get_rank(), list(ranks), grid, facts
 
 
 def _named_as(method: Any, name: str, real: Any) -> Any:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tt_run.runtime.own_mpi.stand_in import STANDS_FOR
+from tt_run.runtime.record.mpi.asked import OF_REQUEST, answered
 from tt_run.runtime.record.mpi.buffers import sent_digest
-from tt_run.runtime.record.mpi.calls import NotRecorded, Words, facts_of, named, receives_into
+from tt_run.runtime.record.mpi.calls import NotRecordedMember, Words, facts_of, named, receives_into
 from tt_run.runtime.record.mpi.crossing import (
     At,
     Book,
@@ -20,6 +21,7 @@ from tt_run.runtime.record.mpi.crossing import (
     current_book,
     held,
     hold,
+    noted,
     packed,
     said,
     say,
@@ -132,6 +134,9 @@ def recorded_request(base: Any, book: Callable[[], Book], bases: tuple[Any, ...]
     for name in _SEVERAL:
         methods[name] = classmethod(_several(name, getattr(base, name), book))
     if hasattr(base, "Start"):
+        for name in OF_REQUEST:
+            if hasattr(base, name):
+                methods[name] = answered("Prequest.", name, getattr(base, name), lambda _: At(book, 0, 1))
         methods["Start"] = _starts(base.Start, book)
         methods["Startall"] = classmethod(_start_all)
     return type(base.__name__, (*bases, base), methods)
@@ -209,15 +214,6 @@ class ReplayedRequest(_Answers):
     def __bool__(self) -> bool:
         return not self.is_done
 
-    def Start(self) -> None:
-        """Begin what was prepared."""
-        assert self._book is not None
-        sent = b"" if self._prepared is None else self._prepared.digest()
-        self._book().call(facts_of("Start"), sent, lambda: None)
-        self.is_done = False
-
-    Startall = classmethod(_start_all)
-
     def Free(self) -> None:
         """Nothing to give back."""
         self.is_done = True
@@ -232,4 +228,22 @@ class ReplayedRequest(_Answers):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise NotRecorded(f"MPI.Request.{name}")
+        raise NotRecordedMember(f"MPI.Request.{name}")
+
+
+class ReplayedPrequest(ReplayedRequest):
+    """One that was prepared, and is started again and again."""
+
+    def Start(self) -> None:
+        """Begin what was prepared."""
+        assert self._book is not None
+        sent = b"" if self._prepared is None else self._prepared.digest()
+        self._book().call(facts_of("Start"), sent, lambda: None)
+        self.is_done = False
+
+    Startall = classmethod(_start_all)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in OF_REQUEST and self._book is not None:
+            return lambda *_: noted(At(self._book, 0, 1), f"Prequest.{name}", None)
+        return super().__getattr__(name)
