@@ -37,7 +37,7 @@ LAUNCHER = [
 ]
 RUNTIME = (
     # From the ground up: a module may import its own part and the parts of lower floors, never its neighbours'.
-    "errors imports tile",
+    "errors imports launched tile",
     "native",
     "comm enums events rectangles settings traffic",
     "model",

@@ -34,6 +34,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
 from tt_run import contract
+from tt_run.runtime import launched
 
 T = TypeVar("T")
 Listener = Callable[["Event"], None]
@@ -267,7 +268,7 @@ def attach_listeners(is_mesh_known: bool = True) -> None:
         if variable in _attached or not (is_mesh_known or variable in _NEED_NO_MESH):
             continue
         _attached.add(variable)
-        if os.environ.get(variable):
+        if launched.variables.get(variable):
             import_module(module).attach()
 
 

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tt_run import contract
+from tt_run.runtime import launched
 from tt_run.runtime.comm import standstill
 from tt_run.runtime.comm.arrival import Arrival
 from tt_run.runtime.comm.group import Group as Group
@@ -225,7 +226,7 @@ def _from_environment() -> World:
             "start the program through tt-run, or unset the variable"
         )
     for variable in (contract.RECORD, contract.REPLAY):
-        if os.environ.get(variable):
+        if launched.variables.get(variable):
             recorded: World = import_module(_RECORD).world_of(rank, size)
             return recorded
     return World(rank, size)

@@ -20,7 +20,7 @@ from typing import Any
 
 from tt_run import contract
 from tt_run.faults import ANY_TIME, LINKS, Fault, attempt_of, read_faults
-from tt_run.runtime import events, guard
+from tt_run.runtime import events, guard, launched
 from tt_run.runtime.comm.world import seconds_to_wait, world
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.faults.effects import fill_disk, floats_in, raise_in_main_thread, slow_disk, spoil
@@ -235,12 +235,12 @@ def attach() -> None:
     rank, host = world().rank, os.uname().nodename
     mine = [
         fault
-        for fault in read_faults(os.environ[contract.INJECT])
+        for fault in read_faults(launched.variables[contract.INJECT])
         if fault.action in LINKS or fault.concerns(rank, host)
     ]
     if not mine:
         return
-    folder = os.environ.get(contract.RUN_DIR)
+    folder = launched.variables.get(contract.RUN_DIR)
     record = Path(folder) / contract.INJECTED_FILE.format(rank=rank) if folder else None
     injector = Injector(rank, mine, record, attempt=attempt_of(folder or ""))
     events.precede(injector.before)

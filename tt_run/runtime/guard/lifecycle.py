@@ -17,7 +17,7 @@ from types import FrameType, TracebackType
 from typing import Any, NoReturn
 
 from tt_run import contract
-from tt_run.runtime import events
+from tt_run.runtime import events, launched
 from tt_run.runtime.comm import standstill
 from tt_run.runtime.comm.world import World
 from tt_run.runtime.guard.board import CALLS, ENDED, RAISED
@@ -97,7 +97,7 @@ class Lifecycle:
         ):  # a full disk, or a closed stream: the others must hear of it all the same
             sys.stdout.flush()
         with suppress(OSError, ValueError):
-            if contract.RUN_DIR not in os.environ:  # tt-run puts the rank in front of every line
+            if contract.RUN_DIR not in launched.variables:  # tt-run puts the rank in front of every line
                 print(f"[rank {self._world.rank}] uncaught {kind.__name__}", file=sys.stderr)
             self._previous_hook(
                 kind, error, events.users_part(trace) if issubclass(kind, GuardError) else trace
@@ -246,7 +246,7 @@ def write_failure(
     world: World, guard: Guard | None, error: BaseException, trace: TracebackType | None
 ) -> None:
     """Leave a record of an uncaught exception in the run folder, for the launcher's report."""
-    folder = os.environ.get(contract.RUN_DIR)
+    folder = launched.variables.get(contract.RUN_DIR)
     if not folder:
         return
     frames = traceback.extract_tb(trace)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from contextlib import suppress
 from pathlib import Path
 
 from tt_run import contract
+from tt_run.runtime import launched
 from tt_run.runtime.guard.states import Wait
 
 LONG_SECONDS = 1.0
@@ -22,7 +22,7 @@ class LongWait:
     """
 
     def __init__(self, rank: int) -> None:
-        folder = os.environ.get(contract.RUN_DIR)
+        folder = launched.variables.get(contract.RUN_DIR)
         self._path = Path(folder) / contract.WAIT_FILE.format(rank=rank) if folder else None
         self._told: tuple[int, tuple[int, ...]] | None = None
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from tt_run import contract
-from tt_run.runtime import events
+from tt_run.runtime import events, launched
 
 _SECONDS = 0.5  # what a dump takes at most, as a rule a millisecond
 _STACK = re.compile(r"^(?:Current thread|Thread) 0x[0-9a-f]+ \[?.*$", re.MULTILINE)
@@ -21,7 +21,7 @@ _FRAME = re.compile(r'^  File "(.+)", line (\d+) in (.+)$', re.MULTILINE)
 
 def seized_place(rank: int, pid: int) -> str:
     """The innermost line of the user's program, `a.py:3 in step`; empty where nobody can tell."""
-    folder = os.environ.get(contract.RUN_DIR)
+    folder = launched.variables.get(contract.RUN_DIR)
     if not folder or not _catches(pid):
         return ""
     path = Path(folder, contract.STACKS_FILE.format(rank=rank))

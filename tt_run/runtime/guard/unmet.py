@@ -6,14 +6,13 @@ No deadline ends such a wait: who is waited for may prepare something. It is in 
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tt_run import contract
-from tt_run.runtime import events
+from tt_run.runtime import events, launched
 from tt_run.runtime.comm.patience import Patience
 from tt_run.runtime.comm.world import seconds_to_wait, world
 from tt_run.runtime.guard import diagnosis
@@ -63,7 +62,7 @@ def _stuck(rank: int) -> Told | None:
         each = pending.pop()
         if each in found:
             continue
-        path = Path(os.environ.get(contract.RUN_DIR, ""), contract.WAIT_FILE.format(rank=each))
+        path = Path(launched.variables.get(contract.RUN_DIR, ""), contract.WAIT_FILE.format(rank=each))
         try:
             found[each] = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):

@@ -8,7 +8,6 @@ listed under `streams` by its name, and under `between` by the ranks at its ends
 from __future__ import annotations
 
 import json
-import os
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from tt_run import contract
-from tt_run.runtime import events
+from tt_run.runtime import events, launched
 from tt_run.runtime.ccl.record import collective_named
 from tt_run.runtime.comm.world import world
 from tt_run.runtime.joint_file import PartedFile
@@ -181,7 +180,7 @@ def attach() -> None:
         whole = join(parts)
         return {"": json.dumps(whole, indent=1), ".txt": table(whole)}
 
-    PartedFile(os.environ[contract.LEDGER], ledger.part, finish).write_at_exit()
+    PartedFile(launched.variables[contract.LEDGER], ledger.part, finish).write_at_exit()
 
 
 def _summed(parts: list[dict[str, Any]], name: str, keys: tuple[str, ...]) -> list[dict[str, Any]]:

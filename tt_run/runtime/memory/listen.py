@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tt_run import contract
+from tt_run.runtime import launched
 from tt_run.runtime.comm.world import world
 from tt_run.runtime.joint_file import PartedFile
 from tt_run.runtime.memory.account import Account
@@ -25,7 +26,7 @@ def attach() -> None:
     """Start one account for both variables."""
     global _reports
     account = account_of_process()
-    target = os.environ.get(contract.MEMORY)
+    target = launched.variables.get(contract.MEMORY)
     if target and not _reports:
         _reports = True
         rank = world().rank
@@ -41,7 +42,7 @@ def account_of_process() -> Account:
             Account(refuse_what_does_not_fit, refuse_buffers_that_do_not_fit) if enforced else Account()
         )
         # The timeline alone asks for no more than sizes, and is to cost little.
-        _account.start(uses=enforced or bool(os.environ.get(contract.MEMORY)))
+        _account.start(uses=enforced or bool(launched.variables.get(contract.MEMORY)))
     return _account
 
 
@@ -59,5 +60,5 @@ def _path(target: str) -> str:
     """Where ranks leave their parts: beside the file asked for, else in the run folder."""
     if target != REPORT_ONLY:
         return target
-    folder = os.environ.get(contract.RUN_DIR) or tempfile.mkdtemp(prefix="tt-run-memory-")
+    folder = launched.variables.get(contract.RUN_DIR) or tempfile.mkdtemp(prefix="tt-run-memory-")
     return str(Path(folder) / "memory.json")

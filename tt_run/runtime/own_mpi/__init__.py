@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from tt_run import contract
+from tt_run.runtime import launched
 from tt_run.runtime.events import is_library
 from tt_run.runtime.imports import Finder
 
@@ -25,7 +26,7 @@ _PICKLES = "mpi4py.util.pkl5"  # its communicators send and receive in ways of t
 
 def await_own_mpi() -> None:
     """Let this program's mpi4py be watched: now where it is loaded, else once it is, which may be after a fork that makes this process a rank."""
-    if not any(os.environ.get(name) for name in ("OMPI_COMM_WORLD_SIZE", contract.RUN_DIR)):
+    if not any(launched.variables.get(name) for name in ("OMPI_COMM_WORLD_SIZE", contract.RUN_DIR)):
         return
     if _MODULE in sys.modules:
         _watch(sys.modules[_MODULE])
@@ -58,7 +59,7 @@ def watched_library(mpi: Any) -> WatchedLibrary:
 def _watch(module: ModuleType) -> None:
     """Put watched classes in the place of the library's. Nothing in a lone process, or where a book does that."""
     mpi: Any = module
-    is_recorded = os.environ.get(contract.RECORD) or os.environ.get(contract.REPLAY)
+    is_recorded = launched.variables.get(contract.RECORD) or launched.variables.get(contract.REPLAY)
     is_alone = os.environ.get("OMPI_COMM_WORLD_SIZE", "1") == "1"
     if is_alone or is_recorded or getattr(mpi, "_tt_run_raw", None) is not None:
         return

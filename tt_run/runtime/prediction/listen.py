@@ -13,7 +13,7 @@ from typing import Any
 from tt_run import contract
 from tt_run.hardware.numbers import HardwareError, adjusted
 from tt_run.hardware.systems import hardware_of, with_channels
-from tt_run.runtime import events, queues
+from tt_run.runtime import events, launched, queues
 from tt_run.runtime.comm.world import world
 from tt_run.runtime.graph.device_operations import native_name
 from tt_run.runtime.joint_file import PartedFile
@@ -295,8 +295,8 @@ def attach() -> None:
         raise RuntimeError(f"--predict: {error}") from None
     account = Account(rank, system.mesh_id)
     own = tuple(place for place, owner in enumerate(system.owners) if owner == rank)
-    clocks = Clocks(hardware, account, shown=bool(os.environ.get(contract.TIMELINE)))
-    target = os.environ[contract.PREDICT]
+    clocks = Clocks(hardware, account, shown=bool(launched.variables.get(contract.TIMELINE)))
+    target = launched.variables[contract.PREDICT]
     rows = None
     if target.endswith(SUFFIX):
         rows = DeviceRows(system.machine.arch, int(hardware["chip.cores_used"]))
@@ -322,5 +322,5 @@ def _path(target: str) -> str:
     """Where ranks leave their parts: beside the file asked for, else in the run folder."""
     if target != REPORT_ONLY:
         return target
-    folder = os.environ.get(contract.RUN_DIR) or tempfile.mkdtemp(prefix="tt-run-predict-")
+    folder = launched.variables.get(contract.RUN_DIR) or tempfile.mkdtemp(prefix="tt-run-predict-")
     return str(Path(folder) / "prediction.json")

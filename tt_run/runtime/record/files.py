@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tt_run import contract
+from tt_run.runtime import launched
 from tt_run.runtime.record.asking import OPEN, STAT
 
 LARGEST, MOST = 1 << 20, 1 << 26
@@ -64,7 +65,7 @@ class Read:
         self._room, self._lock, self._process = MOST, threading.Lock(), os.getpid()
         self._own = tuple(
             os.path.abspath(folder) + os.sep  # noqa: PTH100
-            for folder in (os.environ.get(contract.RUN_DIR), os.environ.get(contract.RECORD))
+            for folder in (launched.variables.get(contract.RUN_DIR), launched.variables.get(contract.RECORD))
             if folder
         )
 

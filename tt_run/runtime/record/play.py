@@ -31,6 +31,8 @@ _LEFT_OUT = (
     contract.PREDICT,
 )
 _LEFT_OUT_PREFIXES = ("PMIX_", "PRTE_", "OPAL_", "PMI_", "SLURM_")
+SHOWN = ("TT_RUN_", *_LEFT_OUT_PREFIXES)
+"""What the program sees as it was, whatever its process goes by."""
 
 
 def environment_of(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tt_run import contract
+from tt_run.runtime import launched
 from tt_run.runtime.comm import border
 from tt_run.runtime.comm.world import World
 from tt_run.runtime.record import frames, start
@@ -44,14 +45,14 @@ def book(rank: int, size: int) -> Recording | Replaying:
     global _book
     if _book is None:
         start.begin()
-        _book = _replaying() if os.environ.get(contract.REPLAY) else _recording(rank, size)
+        _book = _replaying() if launched.variables.get(contract.REPLAY) else _recording(rank, size)
         border.keeper = BookedCollectives(_book)
     return _book
 
 
 def _recording(rank: int, size: int) -> Recording:
-    folder = Path(os.environ[contract.RECORD])
-    if run := os.environ.get(contract.RUN_DIR):
+    folder = Path(launched.variables[contract.RECORD])
+    if run := launched.variables.get(contract.RUN_DIR):
         folder = folder / Path(run).name
     with start.unasked():
         made = Recording(_new_file(folder, rank), start.clocks)
@@ -89,7 +90,7 @@ def _header(rank: int, size: int) -> dict[str, Any]:
         "format": FORMAT,
         "rank": rank,
         "size": size,
-        "run": os.environ.get(contract.RUN_DIR, ""),
+        "run": launched.variables.get(contract.RUN_DIR, ""),
         "host": platform.node(),
         "pid": os.getpid(),
         "time": time.time(),
@@ -135,7 +136,7 @@ def _replaying() -> Replaying:
 
     how = stops.read_how()
     try:
-        story = Story(Path(os.environ[contract.REPLAY]))
+        story = Story(Path(launched.variables[contract.REPLAY]))
     except (ValueError, OSError) as error:
         print(finding_of(error), file=sys.stderr, flush=True)
         os._exit(

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from tt_run import contract
+from tt_run.runtime import launched
 from tt_run.runtime.record import asking, files, frames
 from tt_run.runtime.record import clocks as program_clocks
 from tt_run.runtime.record.numbers import Number
@@ -54,7 +55,7 @@ def begin() -> None:
     random._urandom = _chance  # type: ignore[attr-defined]
     random.Random.seed = _seed  # type: ignore[method-assign]
     random.seed = random._inst.seed  # it was bound before
-    if replayed := os.environ.get(contract.REPLAY):
+    if replayed := launched.variables.get(contract.REPLAY):
         try:
             rank = _restore(Path(replayed))
         except (ValueError, OSError) as error:  # no exception: the interpreter would show it and go on
@@ -250,7 +251,7 @@ def _restore(path: Path) -> int:
             library = frame.json
     began = header.get("time")
     if (
-        contract.REPLAY_HOW in os.environ
+        contract.REPLAY_HOW in launched.variables
     ):  # not in a child that this process starts, such as an editor's adapter
         _reopen(header, began if isinstance(began, float) else float("inf"), openings)
     program_clocks.install(program_clocks.Replayed(bytes(told)))
@@ -267,6 +268,9 @@ def _restore(path: Path) -> int:
     _source = source
     if read:
         _replace_input(io.BytesIO(bytes(read)))
+    from tt_run.runtime.record.play import SHOWN
+
+    launched.show(header["environment"], SHOWN)
     state.update(rank=header["rank"], size=header["size"], host=header["host"], library=library)
     return int(header["rank"])
 

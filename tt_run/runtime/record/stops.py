@@ -18,7 +18,7 @@ from types import FrameType, TracebackType
 from typing import Any, NoReturn
 
 from tt_run import contract
-from tt_run.runtime import events
+from tt_run.runtime import events, launched
 from tt_run.runtime.record.facts import Facts
 
 _reached = False
@@ -27,7 +27,7 @@ _reached = False
 @cache
 def read_how() -> dict[str, Any]:
     """What this replay was asked for; its children were not."""
-    found: dict[str, Any] = json.loads(os.environ.pop(contract.REPLAY_HOW, "") or "{}")
+    found: dict[str, Any] = json.loads(launched.variables.pop(contract.REPLAY_HOW, "") or "{}")
     return found
 
 

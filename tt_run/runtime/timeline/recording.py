@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tt_run import contract
-from tt_run.runtime import events
+from tt_run.runtime import events, launched
 from tt_run.runtime.comm.world import world
 from tt_run.runtime.joint_file import PartedFile
 from tt_run.runtime.tensor.tensor import Tensor
@@ -154,4 +153,4 @@ def attach() -> None:
     levels.start()
     timeline = Timeline(ranks.rank, ranks.peers[ranks.rank].hostname, local, levels)
     events.keep(timeline.keep)
-    PartedFile(os.environ[contract.TIMELINE], timeline.part, trace_file).write_at_exit()
+    PartedFile(launched.variables[contract.TIMELINE], timeline.part, trace_file).write_at_exit()

@@ -220,7 +220,7 @@ def _functions(library: Mapping[str, Any], host: str, settings: SimpleNamespace)
         "Is_finalized": lambda: bool(is_ended),
         "Finalize": lambda: is_ended.append(True),
         "Init": lambda: begun.append(True),
-        "Init_thread": lambda required=3: (begun.append(True), library.get("threads", 0))[1],
+        "Init_thread": lambda required=3: _begin(begun, library),
         "Attach_buffer": lambda buf: attached.append(buf),
         "Detach_buffer": lambda: attached.pop() if attached else None,
         "Flush_buffer": lambda: None,
@@ -233,3 +233,8 @@ def _is_main() -> bool:
     import threading
 
     return threading.current_thread() is threading.main_thread()
+
+
+def _begin(begun: list[bool], library: Mapping[str, Any]) -> Any:
+    begun.append(True)
+    return library.get("threads", 0)
