@@ -209,10 +209,15 @@ class Packer:
         while len(places) > _REMEMBERED:
             places.popitem(last=False)
 
-    def _halved(self, array: Array) -> tuple[int, memoryview]:
+    def _halved(self, array: Array) -> tuple[int, bytes | memoryview]:
         """float32 values that are bfloat16 ones, in 16 bits each; others as they are."""
         if not array.flags.c_contiguous:
             array = np.ascontiguousarray(array)
+        if array.size <= _FEW and array.ndim and array.dtype == _SINGLE:  # calls cost more than bytes
+            parts = array.view(np.uint16)
+            if parts[..., ::2].any():
+                return _RAW, array.data.cast("B")
+            return _HALVES, parts[..., 1::2].tobytes()
         flat = array.reshape(-1)
         if flat.dtype != _SINGLE:
             return _RAW, flat.view(np.uint8).data
