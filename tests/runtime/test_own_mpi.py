@@ -139,3 +139,22 @@ def test_mpi_that_the_program_starts_itself_is_watched(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(BY_HAND)
     ran = tt_run("--emulate", "--system", "n300", "--split", "1x2", "python", "program.py", cwd=tmp_path)
     assert ran.code == 1 and "error[TTG001]" in ran.err and "program.py:12" in ran.err, ran.err
+
+
+FULL = """
+import sys
+sys.modules["torch"] = None
+import ttnn
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+assert comm.Agree(3) == 3 and comm.Shrink().allreduce(1) == comm.size
+comm.Spawn(sys.executable, ["-c", "from mpi4py import MPI"], maxprocs=1000)
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="notes of exceptions came with Python 3.11")
+def test_processes_without_room_are_explained(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(FULL)
+    ran = tt_run("--emulate", "--system", "n300", "--split", "1x2", "python", "program.py", cwd=tmp_path)
+    assert ran.code == 1 and "MPI Spawn at" in ran.err and "program.py:8" in ran.err, ran.err
+    assert "tt-run --mpi-args '--map-by :OVERSUBSCRIBE'" in ran.err

@@ -26,6 +26,8 @@ BY_MPI: dict[str, Divergence] = {
     # --- parts of the world --------------------------------------------------------------------------------------------
     "a split of MPI by one rank": alone("comm.Split(0, rank)"),
     "a copy of MPI's world by one rank": alone("comm.Dup()"),
+    "an agreement of MPI by one rank": alone("comm.Agree(1)"),
+    "a shrunk world of MPI by one rank": alone("comm.Shrink()"),
     "a grid of MPI by one rank": alone("comm.Create_cart([size])"),
     "a window of MPI by one rank": alone("MPI.Win.Allocate(64, comm=comm)"),
     "a fence of MPI by one rank": alone("window.Fence()", "window = MPI.Win.Allocate(64, comm=comm)\n"),

@@ -18,6 +18,7 @@ from tt_run.runtime.own_mpi.members import (
     members_of,
     turn_of,
 )
+from tt_run.runtime.own_mpi.processes import AGREEING, agreeing, is_whole, spawning
 from tt_run.runtime.own_mpi.requests import await_done, await_request, marked, peer_of
 from tt_run.runtime.own_mpi.stand_in import stand_in
 
@@ -39,6 +40,7 @@ _MAKERS: dict[str, tuple[tuple[int, str], ...]] = {
     "Sub": ((0, "remain_dims"),),
     "Create_intercomm": (),
     "Merge": (),
+    "Shrink": (),
 }
 _SENDS = {"send": "isend", "Send": "Isend", "ssend": "issend", "Ssend": "Issend"}
 # Where source and tag stand.
@@ -70,6 +72,9 @@ def watched_communicators(mpi: Any) -> dict[type, type]:
             names[f"{name}_init"] = _prepared(name, getattr(base, f"{name}_init", None))
         for name, words in _MAKERS.items():
             names[name] = _maker(name, words, getattr(base, name, None), watched)
+        names["Agree"] = agreeing("Agree", getattr(base, "Agree", None), meet)
+        for name in ("Spawn", "Spawn_multiple"):
+            names[name] = spawning(name, getattr(base, name, None))
         for name, start in _SENDS.items():
             names[name] = _sending(name, getattr(base, name), getattr(base, start))
         for name, place in _RECEIVES.items():
@@ -191,7 +196,7 @@ def _signature(members: Members, operation: str, detail: str) -> guard.Signature
 
 def _maker(name: str, shared: tuple[tuple[int, str], ...], library: Any, watched: dict[type, type]) -> Any:
     def call(self: Any, *words: Any, **named: Any) -> Any:
-        if have_met(self):
+        if (is_whole if name in AGREEING else have_met)(self):
             members = members_of(self)
             if name == "Create_group":
                 group = word(words, named, 0, ("group",), None)
