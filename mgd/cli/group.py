@@ -50,6 +50,7 @@ class Verbs(click.Group):
     help=INTRODUCTION,
 )
 @click.option(
+    "-V",
     "--version",
     is_flag=True,
     is_eager=True,

@@ -49,6 +49,8 @@ def _run(words: Sequence[str]) -> int:
         from mgd.cli.verdicts import check_files
 
         return check_files(words[1:])
+    if words[:1] == ["help"]:  # as in tt-run
+        words = [*words[1:2], "--help"]
     if len(words) == 1 and words[0] in ("-h", "--help"):
         from mgd.cli.overview import overview
 

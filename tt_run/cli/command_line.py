@@ -327,7 +327,7 @@ class CommandLine(Arguments):
         LOOK, "--no-config", "", "Ignore [tool.tt-run] of pyproject.toml and ~/.config/tt-run/config.toml."
     )
     verbose: bool = option(LOOK, "-v --verbose", "", "Say more.")
-    version: bool = option(LOOK, "--version", "", "Versions of tt-run and mpirun.")
+    version: bool = option(LOOK, "-V --version", "", "Versions of tt-run and mpirun.")
     help: bool = option(LOOK, "-h --help", "", "This text.")
 
     @property

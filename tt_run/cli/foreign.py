@@ -5,6 +5,7 @@ from __future__ import annotations
 _COUNTS = "the rank bindings say how many ranks there are; without them --emulate --system t3000 --split 1x2 makes two"
 _CODE = f"a program is its own words: tt-run … python -c 'CODE'; {_COUNTS}"
 _HOSTS = "hosts are --hosts a:2,b:2, or --mpi-args '--hostfile FILE'"
+_MEETING = "leave it out: one tt-run starts the ranks of all hosts, and they meet by MPI"
 _MPIRUN = "words for mpirun go into --mpi-args '{word} …'"
 
 HINTS: dict[str, str] = {
@@ -22,10 +23,56 @@ HINTS: dict[str, str] = {
             "--num-processes",
             "--num_processes",
             "--ntasks",
+            "--world-size",
+            "--world_size",
         ),
         _COUNTS,
     ),
     "-c": _CODE,
+    **dict.fromkeys(
+        ("-q", "--quiet", "-s", "--silent"),
+        "--tee none keeps what ranks print in the logs; 2>/dev/null is for the rest",
+    ),
+    **dict.fromkeys(
+        ("--color", "--colour", "--no-color", "--no-colour"),
+        "colours follow the terminal: NO_COLOR=1 tt-run …, FORCE_COLOR=1 tt-run …",
+    ),
+    **dict.fromkeys(
+        ("--json", "--output-format"), "--dry-run --format json for the plan, --report FILE for a run"
+    ),
+    **dict.fromkeys(
+        ("-o", "--output"),
+        "what ranks print is in the folder of --log-dir DIR; --report FILE is the run's account",
+    ),
+    **dict.fromkeys(
+        ("--config", "--config-file"),
+        "defaults are read from [tool.tt-run] of pyproject.toml and ~/.config/tt-run/config.toml",
+    ),
+    **dict.fromkeys(
+        ("--devices", "--list-systems", "--systems"), "--emulate --system NAME; mgd systems lists the names"
+    ),
+    **dict.fromkeys(
+        (
+            "--standalone",
+            "--node-rank",
+            "--node_rank",
+            "--master-addr",
+            "--master_addr",
+            "--master-port",
+            "--master_port",
+            "--rdzv-backend",
+            "--rdzv_backend",
+            "--rdzv-endpoint",
+            "--rdzv_endpoint",
+            "--rdzv-id",
+            "--rdzv_id",
+            "--rdzv-conf",
+            "--rdzv_conf",
+            "--monitor-interval",
+            "--local-ranks-filter",
+        ),
+        _MEETING,
+    ),
     **dict.fromkeys(
         ("-H", "--host", "-host", "--hostfile", "-hostfile", "--machinefile", "--nnodes", "--nodelist"),
         _HOSTS,

@@ -10,7 +10,7 @@ import gc
 import os
 import sys
 
-from tt_run.cli.commands import named_command, run_command
+from tt_run.cli.commands import LAUNCHING, named_command, run_command
 from tt_run.cli.parse import parse
 from tt_run.contract import Exit
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from mgd.diagnostics import Diagnostic
 
 NOTHING = "Nothing was launched."
+# Options in the place of a launch.
+_LOOKING = ("--completion", "--doctor", "--explain", "--version")
 # What the machine has against a file of ours.
 _UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG)
 # The same where the file is named; without a name it may as well be a mistake of ours.
@@ -99,7 +101,7 @@ def _failed(error: Exception, words: Sequence[str]) -> int:
     from tt_run.errors import TtRunError
 
     if isinstance(error, TtRunError):
-        return report_error(error.diagnostics, error.exit_code)
+        return report_error(error.diagnostics, error.exit_code, tells_of_ranks=_starts_ranks(words))
     if isinstance(error, OSError) and error.filename is None and error.errno == errno.ENOSPC:
         return _unwritable(error)
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
@@ -111,12 +113,20 @@ def _failed(error: Exception, words: Sequence[str]) -> int:
     return _internal(error, words)
 
 
-def report_error(diagnostics: Sequence[Diagnostic], code: int) -> int:
+def _starts_ranks(words: Sequence[str]) -> bool:
+    """Whether the command line asks for ranks, so that it is news that there are none."""
+    name = named_command(words)
+    return name in LAUNCHING if name else not words or words[0].partition("=")[0] not in _LOOKING
+
+
+def report_error(diagnostics: Sequence[Diagnostic], code: int, *, tells_of_ranks: bool = True) -> int:
     """Prints findings on standard error, says that nothing was launched, and gives the exit code back."""
     from mgd.diagnostics import count
     from tt_run.cli.print_findings import print_findings
 
     print_findings(diagnostics)
+    if not tells_of_ranks:
+        return int(code)
     errors, warnings = count(diagnostics)
     numbers: list[tuple[int, str]] = [(errors, "error"), (warnings, "warning")]
     parts = [f"{number} {word}{'s' * (number != 1)}" for number, word in numbers if number]

@@ -41,7 +41,7 @@ def read(words: Sequence[str], kind: type[A]) -> A:
         word = _next(rest)
         if word == "--":
             break
-        option, attached = _find(word, names, is_launch=not kind.anywhere)
+        option, attached = _find(word, names, kind)
         if attached is None and option.needs_value:
             _expect_value(option, word, rest, names)
         value = _given_value(option, word, attached, rest)
@@ -59,7 +59,7 @@ def words_without(words: Sequence[str], *keys: str) -> tuple[str, ...]:
         if taken[0] == "--":
             kept += taken
             break
-        option, attached = _find(taken[0], names, is_launch=True)
+        option, attached = _find(taken[0], names, CommandLine)
         if option.needs_value and attached is None:
             taken.append(rest.pop(0))
         if option.key not in keys:
@@ -84,7 +84,7 @@ def _next(rest: list[str]) -> str:
     return word
 
 
-def _find(word: str, names: Mapping[str, Option], *, is_launch: bool) -> tuple[Option, str | None]:
+def _find(word: str, names: Mapping[str, Option], kind: type[Arguments]) -> tuple[Option, str | None]:
     """The option of a word, and the value that is attached to it: `--name=value` or `-nvalue`."""
     name, equals, value = word.partition("=")
     if name in names:
@@ -95,15 +95,19 @@ def _find(word: str, names: Mapping[str, Option], *, is_launch: bool) -> tuple[O
 
     from tt_run.cli.foreign import hint_for
 
+    is_launch = not kind.anywhere
+    command = "tt-run" if kind is CommandLine else " ".join(kind.usage.split()[:2])
     foreign = hint_for(name) if is_launch else None
     if foreign is not None:
         raise _wrong("TTR020", f"tt-run has no option {name}", foreign)
     bare = name.strip("-").replace("_", "").replace("-", "").lower()
     near = [each for each in names if each.strip("-").replace("-", "") == bare]
-    near = near or difflib.get_close_matches(name, names, n=2, cutoff=0.6)
-    where = "options of the program go after it; tt-run --help lists tt-run's" if is_launch else "see --help"
+    near = near or difflib.get_close_matches(name, names, n=2, cutoff=0.7)
+    where = f"{command} --help lists those there are"
+    if is_launch:
+        where = f"options of the program go after it; {command} --help lists those of {command}"
     hint = f"did you mean {' or '.join(near)}?" if near else where
-    raise _wrong("TTR020", f"tt-run has no option {name}", hint)
+    raise _wrong("TTR020", f"{command} has no option {name}", hint)
 
 
 def _expect_value(option: Option, word: str, rest: Sequence[str], names: Mapping[str, Option]) -> None:
@@ -125,7 +129,29 @@ def _given_value(option: Option, word: str, attached: str | None, rest: list[str
         return True
     if attached is None and not option.needs_value:
         return option.bare
-    return read_value(option, attached if attached is not None else rest.pop(0))
+    if attached is not None:
+        return read_value(option, attached)
+    text = rest.pop(0)
+    try:
+        return read_value(option, text)
+    except Exception as error:
+        raise _swallowed(option, text, rest) or error from None
+
+
+def _swallowed(option: Option, text: str, rest: Sequence[str]) -> Exception | None:
+    """What to say where the value that cannot be read is the program; None where it is no command."""
+    import shutil
+
+    if "/" in text or shutil.which(text) is None:
+        return None
+    return swallowed(option, text, rest)
+
+
+def swallowed(option: Option, word: str, rest: Sequence[str]) -> Exception:
+    """The error of an option without a value, which took the first word of the program for one."""
+    line = " ".join((option.name, option.metavar, word, *rest[:1]))
+    message = f"{option.name} has no value: it took {word!r}, which is the program"
+    return _wrong("TTR021", message, f"write {line}")
 
 
 def read_value(option: Option, text: str) -> Any:

@@ -12,6 +12,7 @@ from mgd.diagnostics import Diagnostic, Severity
 from mgd.lean import replace
 from tt_run.cli.command_line import CommandLine
 from tt_run.cli.options import Option
+from tt_run.cli.parse import swallowed
 from tt_run.errors import InputError, UsageError
 from tt_run.inputs.site import Site
 
@@ -29,14 +30,7 @@ def refuse_swallowed_program(given: CommandLine, site: Site) -> None:
         raise UsageError(Diagnostic("TTR021", f"-m {word}: no descriptor is called so", help=module))
     is_left_without = not given.program or site.which(given.program[0]) is None
     if is_command and is_left_without:
-        rest = " ".join((word, *given.program[:1]))
-        raise UsageError(
-            Diagnostic(
-                "TTR021",
-                f"{option.name} has no value: it took {word!r}, which is the program",
-                help=f"write {option.name} {option.metavar} {rest}",
-            )
-        )
+        raise swallowed(option, word, given.program)
 
 
 def _module(word: str, given: CommandLine, site: Site) -> str | None:
@@ -90,10 +84,10 @@ def refuse_misspelt_command(given: CommandLine, site: Site) -> None:
     rest = given.program[1:]
     is_spare = word in ("run", "exec", "start", "launch") and bool(rest)
     meant = nearest(word, COMMANDS)
-    if word in ("help", "version"):
+    if word == "version":
         raise UsageError(
             Diagnostic(
-                "TTR020", f"tt-run has no command {word}, but an option", help=f"write tt-run --{word}"
+                "TTR020", "tt-run has no command version, but an option", help="write tt-run --version"
             )
         )
     if meant is not None or is_spare:

@@ -109,7 +109,10 @@ class KvChunkAddressTable(metaclass=Native):
     def config_id_of(self, name: str) -> int:
         """The number of a configuration. Raises RuntimeError for an unknown name."""
         if name not in self._names:
-            raise fatal(f"no config {name!r}; there are: {', '.join(self._names)}")
+            raise fatal(
+                f"no config {name!r}; there are: {', '.join(self._names)}",
+                hint=f"one of {', '.join(map(repr, self._names))}",
+            )
         return self._names.index(name)
 
     def compression(self, config_id: int = 0) -> ChunkCompression:
@@ -171,7 +174,7 @@ class KvChunkAddressTable(metaclass=Native):
     def get_host(self, node_id: FabricNodeId) -> str:
         """The host of a device. Raises RuntimeError when it is not known."""
         if node_id not in self._hosts:
-            raise fatal(f"no host is known for {node_id}")
+            raise fatal(f"no host is known for {node_id}", hint="ask has_host(node_id) first")
         return self._hosts[node_id]
 
     def _number(self, config: int | str) -> int:
@@ -184,6 +187,7 @@ class KvChunkAddressTable(metaclass=Native):
             raise fatal(
                 f"position {position} is not a multiple of chunk_n_tokens {extents.chunk_n_tokens} (config {number})",
                 "position % cfg.chunk_n_tokens == 0",
+                hint=f"position={position // extents.chunk_n_tokens * extents.chunk_n_tokens}",
             )
         for name, value, limit in (
             ("layer", layer, extents.num_layers),
@@ -191,5 +195,8 @@ class KvChunkAddressTable(metaclass=Native):
             ("slot", slot, extents.num_slots),
         ):
             if not 0 <= value < limit:
-                raise fatal(f"{name} {value} is out of range [0, {limit}) (config {number})")
+                raise fatal(
+                    f"{name} {value} is out of range [0, {limit}) (config {number})",
+                    hint=f"{name} is 0 to {limit - 1}",
+                )
         return number, layer, position // extents.chunk_n_tokens, slot

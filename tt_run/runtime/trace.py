@@ -195,7 +195,7 @@ def begin_trace_capture(mesh_device: MeshDevice, *, cq_id: Any = None) -> MeshTr
     """
     mesh_device.require_open("begin_trace_capture")
     if contract.SLOW_DISPATCH in os.environ:
-        raise throw("Not supported for slow dispatch")
+        raise throw("Not supported for slow dispatch", hint=f"unset {contract.SLOW_DISPATCH}")
     _forget_closed()
     queue, number = queue_number(mesh_device, cq_id), next(_ids)
     if any(trace.device is mesh_device and trace.queue == queue for trace in _capturing):

@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("tt_run.cli.commands.doctor", "What this machine, or each of the hosts, offers for a launch."),
     "examples": ("tt_run.cli.commands.examples", "List the examples, or copy some."),
     "explain": ("tt_run.cli.commands.explain", "What a finding such as TTR204 means."),
+    "help": ("tt_run.cli.commands.help", "This text, or that of a command."),
     "init": ("tt_run.cli.commands.init", "Copy a starter project that runs at once."),
     "logs": ("tt_run.cli.commands.logs", "What the ranks of a run printed, also while it goes on."),
     "ls": ("tt_run.cli.commands.ls", "The runs here, and what became of them."),
@@ -43,6 +44,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
 }
 """By name: the module, and the line of the help text."""
+
+LAUNCHING = ("chaos", "replay", "validate-model", "what-if")
+"""The commands that start ranks."""
 
 
 def named_command(words: Sequence[str]) -> str | None:

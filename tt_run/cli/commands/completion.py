@@ -34,12 +34,12 @@ def command(words: Sequence[str]) -> int:
         print(command_help(Completion))
         return Exit.OK
     if len(given.rest) != 1 or given.rest[0] not in SHELLS:
-        asked = " ".join(given.rest) or "no shell"
         known = ", ".join(SHELLS)
+        told = f"{' '.join(given.rest)!r} is none of {known}" if given.rest else f"name one of {known}"
         raise UsageError(
             Diagnostic(
                 "TTR021",
-                f"tt-run completion: {asked}, not one of {known}",
+                f"tt-run completion: {told}",
                 help="write tt-run completion bash",
             )
         )

@@ -90,6 +90,7 @@ def _check_all_gather(tensor: Tensor, device: MeshDevice, cluster_axis: int | No
         raise fatal(
             f"all_gather collective will only work for num_devices > 1, got {members}",
             "num_devices > 1" + _other_axis(device.shape, cluster_axis),
+            hint="leave the gather out: one device along the axis has it all already",
         )
     shape = list(tensor.shape)
     shape[dim] *= members

@@ -135,7 +135,8 @@ def all_to_all_dispatch_metadata(
     if expert_scores_tensor.shape != expert_indices_tensor.shape:
         raise fatal(
             f"expert_scores_tensor {expert_scores_tensor.shape} must have the shape of expert_indices_tensor "
-            f"{expert_indices_tensor.shape}"
+            f"{expert_indices_tensor.shape}",
+            hint=f"expert_scores_tensor of shape {list(expert_indices_tensor.shape)}",
         )
     choices_shape = tuple(expert_indices_tensor.shape)
     tuning = None, num_links, None
@@ -240,7 +241,8 @@ def _check_combine(tensor: Tensor, device: MeshDevice, cluster_axis: int | None,
     if len(shape) != 4 or shape[1:3] != choices[-3:-1] or shape[dim] % members:
         raise fatal(
             f"all_to_all_combine: results {list(shape)} and metadata {list(choices)} must agree in batch and sequence, "
-            f"and dimension {dim} must divide by {members} devices"
+            f"and dimension {dim} must divide by {members} devices",
+            hint="give the results [experts, batch, sequence, width] of what all_to_all_dispatch returned, and its metadata",
         )
     out = [choices[-1], *shape[1:]]
     out[dim] //= members
@@ -281,7 +283,10 @@ def _in_groups(groups: Sequence[DeviceGroup], positions: Sequence[int]) -> Itera
 def _tokens(shape: tuple[int, ...], name: str) -> tuple[int, int, int]:
     """Batch, sequence and width of [B, S, 1, W] or [B, 1, S, W]."""
     if len(shape) != 4 or 1 not in shape[1:3]:
-        raise fatal(f"{name} must be [batch, sequence, 1, width] per device, got {list(shape)}")
+        raise fatal(
+            f"{name} must be [batch, sequence, 1, width] per device, got {list(shape)}",
+            hint=f"ttnn.reshape({name}, (batch, sequence, 1, width))",
+        )
     return shape[0], shape[1] * shape[2], shape[3]
 
 
@@ -293,7 +298,10 @@ def _devices(mapping: Tensor, local: int) -> Array:
 def _shard(tensor: Tensor, local: int) -> Array:
     shard = tensor.shards.of(local)
     if shard is None:
-        raise fatal("a device holds no shard of the tensor")
+        raise fatal(
+            "a device holds no shard of the tensor",
+            hint="mesh_mapper=ttnn.ReplicateTensorToMesh(device) where the tensor is made",
+        )
     return shard
 
 

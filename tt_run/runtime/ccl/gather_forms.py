@@ -192,7 +192,8 @@ def high_bw_all_gather(
     if any(part is not None for part in given) or batch_slot_num_layers != 1 or gathered_slab_global:
         raise fatal(
             "high_bw_all_gather: index and prefix tensors, slabs and gathered_dim_size are not emulated; "
-            "slice the tensor before the gather"
+            "slice the tensor before the gather",
+            hint="leave them out, and ttnn.slice(tensor, …) before the gather",
         )
     tensor = input_tensor
     if input_batch_index is not None:

@@ -57,7 +57,8 @@ def neighbor_pad_async(
     """
     if logical_h or t_front_pad:
         raise fatal(
-            "neighbor_pad_async: logical_h and t_front_pad are not emulated; mask or pad with ttnn.pad"
+            "neighbor_pad_async: logical_h and t_front_pad are not emulated; mask or pad with ttnn.pad",
+            hint="leave logical_h and t_front_pad out, and ttnn.pad before the call",
         )
     lists = (dim, padding_left, padding_right, cluster_axis)
     if any(not isinstance(each, Sequence) or len(each) != len(dim) for each in lists) or len(dim) not in (
@@ -175,10 +176,13 @@ def neighbor_pad_halo(
     """
     if np_pad2_left != np_padding_w or np_pad2_right != np_padding_w:
         raise fatal(
-            f"np_pad2_left {np_pad2_left} and np_pad2_right {np_pad2_right} must be np_padding_w {np_padding_w}"
+            f"np_pad2_left {np_pad2_left} and np_pad2_right {np_pad2_right} must be np_padding_w {np_padding_w}",
+            hint=f"np_pad2_left={np_padding_w}, np_pad2_right={np_padding_w}",
         )
     if np_pad_dim2 < 1:
-        raise fatal(f"np_pad_dim2 must be greater than 0, got {np_pad_dim2}", "np_pad_dim2 > 0")
+        raise fatal(
+            f"np_pad_dim2 must be greater than 0, got {np_pad_dim2}", "np_pad_dim2 > 0", hint="np_pad_dim2=1"
+        )
     height, width = np_pad_dim2 - 1, np_pad_dim2
     interior = _interior(input, height, width, input_pad_h, input_pad_w)
     high, wide = (np_topology, np_num_links, None), (np_topology, np_pad2_num_links, None)
@@ -312,6 +316,7 @@ def _check_slice(
             f"rows {offset} to {offset + length} must begin inside of the {whole} rows of dimension {dim} "
             f"and divide by {members} devices",
             "output_dim_offset < input_dim && output_dim_shape % num_devices == 0",
+            hint=f"an offset of 0 to {whole - 1} and a length of {members}, {2 * members}, …",
         )
     shape = list(tensor.shape)
     shape[dim] = length // members

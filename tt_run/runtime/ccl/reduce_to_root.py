@@ -66,7 +66,10 @@ def reduce_to_root(
     _check_line(device, root)
     cores = _cores(inputs)
     if input_mux_cores is not None and len(input_mux_cores) != LENGTH:
-        raise fatal(f"Input mux cores size must be {LENGTH}, got {len(input_mux_cores)}")
+        raise fatal(
+            f"Input mux cores size must be {LENGTH}, got {len(input_mux_cores)}",
+            hint=f"input_mux_cores=[ttnn.CoreCoord(0, 0), …] of {LENGTH}, or leave it out",
+        )
 
     meets = LENGTH - 1 - root
     state = inputs
@@ -90,7 +93,10 @@ def _check_line(device: MeshDevice, root: int) -> None:
             hint=f"cut one with mesh_device.create_submesh(ttnn.MeshShape({LENGTH}, 1))",
         )
     if root in (0, LENGTH - 1):
-        raise fatal("Root device must have both forward and backward neighbors in reduce_to_root op")
+        raise fatal(
+            "Root device must have both forward and backward neighbors in reduce_to_root op",
+            hint="root_coord=ttnn.MeshCoordinate(1, 0)",
+        )
 
 
 def _cores(inputs: list[Tensor]) -> int:
@@ -110,13 +116,15 @@ def _cores(inputs: list[Tensor]) -> int:
         cores = memory.shard_spec.num_cores()
         if tensor.shape[-1] % cores:
             raise fatal(
-                f"reduce_to_root: the {tensor.shape[-1]} columns of input {name} do not divide over {cores} cores"
+                f"reduce_to_root: the {tensor.shape[-1]} columns of input {name} do not divide over {cores} cores",
+                hint=f"a shard_spec over a number of cores that divides {tensor.shape[-1]} columns",
             )
         found.add((cores, *tensor.shape[:-1]))
     if len(found) > 1 or inputs[1].shape != inputs[2].shape:
         shapes = ", ".join(str(tensor.shape) for tensor in inputs)
         raise fatal(
-            f"reduce_to_root: l, s and m must have the same rows and cores, s and m one shape, got {shapes}"
+            f"reduce_to_root: l, s and m must have the same rows and cores, s and m one shape, got {shapes}",
+            hint="make l, s and m with one grid of cores; s and m with one shape",
         )
     return int(found.pop()[0])
 
@@ -161,7 +169,10 @@ def _divided(device: MeshDevice, root: int, state: list[Tensor], cores: int) -> 
 def _rows(tensors: list[Tensor], place: int) -> State:
     rows = [tensor.shards.of(place) for tensor in tensors]
     if any(row is None for row in rows):
-        raise fatal("reduce_to_root: every device of the line must hold a shard of l, s and m")
+        raise fatal(
+            "reduce_to_root: every device of the line must hold a shard of l, s and m",
+            hint="mesh_mapper=ttnn.ShardTensorToMesh(device, dim=0) where l, s and m are made",
+        )
     return [row for row in rows if row is not None]
 
 

@@ -187,7 +187,7 @@ def _shards(placement: Placement, dim: int, rank: int) -> bool:
 def _refuse(reason: str, instead: TensorTopology) -> TensorTopology:
     """Raise RuntimeError in strict mode, else go on with the placements of the tensor."""
     if settings.CONFIG.strict_ccl_topology:
-        raise throw(reason)
+        raise throw(reason, hint="ttnn.CONFIG.strict_ccl_topology = False keeps the placements of the tensor")
     return instead
 
 

@@ -122,7 +122,11 @@ def cb_descriptor_from_sharded_tensor(
     """A circular buffer in the memory of a tensor that is cut over cores. Raises RuntimeError for another tensor."""
     spec = tensor.memory_config().shard_spec
     if spec is None:
-        raise fatal("Tensor must be sharded to automatically create a CBDescriptor", "tensor.is_sharded()")
+        raise fatal(
+            "Tensor must be sharded to automatically create a CBDescriptor",
+            "tensor.is_sharded()",
+            hint="ttnn.to_memory_config(tensor, ttnn.create_sharded_memory_config(…))",
+        )
     page = _page_bytes(tensor, spec.shape[-1])
     pages = math.prod(spec.shape) * _bytes(tensor) // page if tensor.layout is Layout.ROW_MAJOR else 0
     tile = tensor.tile.tile_shape

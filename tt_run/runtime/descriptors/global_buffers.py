@@ -54,22 +54,33 @@ def create_global_circular_buffer(
     """
     check_queue(mesh_device)
     if not sender_receiver_core_mapping:
-        raise fatal("At least one sender required", "num_sender_cores > 0")
+        raise fatal(
+            "At least one sender required",
+            "num_sender_cores > 0",
+            hint="[(ttnn.CoreCoord(0, 0), ttnn.CoreRangeSet(…)), …]",
+        )
     sending = [core_of(sender) for sender, _ in sender_receiver_core_mapping]
     senders = CoreRangeSet([CoreRange(core, core) for core in sending])  # raises for one that comes twice
     receivers = CoreRangeSet()
     for _, cores in sender_receiver_core_mapping:
         receivers = receivers.merge(cores)
     if receivers.num_cores() != sum(cores.num_cores() for _, cores in sender_receiver_core_mapping):
-        raise fatal("Duplicate receiver cores found", "num_receiver_cores == receiver_cores_out.num_cores()")
+        raise fatal(
+            "Duplicate receiver cores found",
+            "num_receiver_cores == receiver_cores_out.num_cores()",
+            hint="every receiver core in one CoreRangeSet alone",
+        )
     if senders.merge(receivers).num_cores() != senders.num_cores() + receivers.num_cores():
         raise fatal(
-            "Duplicate cores found", "all_cores_out.num_cores() == num_sender_cores + num_receiver_cores"
+            "Duplicate cores found",
+            "all_cores_out.num_cores() == num_sender_cores + num_receiver_cores",
+            hint="senders that are no receivers",
         )
     if buffer_type not in (BufferType.L1, BufferType.L1_SMALL):
         raise fatal(
             "Global circular buffer can only be created for L1 buffer types",
             "buffer_type == BufferType::L1 or buffer_type == BufferType::L1_SMALL",
+            hint="buffer_type=ttnn.BufferType.L1",
         )
     grid = mesh_device.compute_with_storage_grid_size()
     ends = [part.end for part in (*senders.ranges(), *receivers.ranges())]

@@ -210,6 +210,7 @@ def merge_program_descriptors(descriptors: Sequence[ProgramDescriptor]) -> Progr
                 f"Cannot merge ProgramDescriptors with overlapping kernel core ranges between descriptor {i} and {j}. "
                 "Ensure that each descriptor operates on a distinct set of cores.",
                 "!ranges_overlap_between_descriptors(ranges_i, ranges_j)",
+                hint="disjoint core_ranges: a.subtract(b).num_cores() == a.num_cores()",
             )
     return ProgramDescriptor(
         [kernel for each in descriptors for kernel in each.kernels],

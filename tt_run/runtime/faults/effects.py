@@ -84,10 +84,14 @@ def spoil(args: Iterable[Any], fault: Fault, name: str) -> None:
     """
     found = floats_in(args)
     if not found:
-        raise fatal(f"--inject {fault.text}: {name} has no tensor of floats")
+        raise fatal(
+            f"--inject {fault.text}: {name} has no tensor of floats",
+            hint="call=… or op=… of another operation; --ledger says which call has which number",
+        )
     if fault.action == "flip" and fault.bit < 16 and found[0].dtype is not DataType.FLOAT32:
         raise fatal(
-            f"--inject {fault.text}: {found[0].dtype.name} has the bits 16 to 31 of a float32 (31 is the sign, 23 to 30 the exponent)"
+            f"--inject {fault.text}: {found[0].dtype.name} has the bits 16 to 31 of a float32 (31 is the sign, 23 to 30 the exponent)",
+            hint="bit=16 to 31",
         )
     data = found[0].shards.data.copy()
     first = data.reshape(-1)[:1]

@@ -174,7 +174,10 @@ class Injector:
         elif fault.action == "raise":
             raise RuntimeError(f"{fault.message} (--inject {fault.text})")
         elif fault.action == "oom":
-            raise fatal(f"Out of Memory: injected into {name} (--inject {fault.text})")
+            raise fatal(
+                f"Out of Memory: injected into {name} (--inject {fault.text})",
+                hint="this is the fault that was asked for; without --inject the run goes on",
+            )
         elif fault.action in SPOILING:
             spoil(args, fault, name)
         elif fault.action == "full":

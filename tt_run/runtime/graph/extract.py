@@ -96,7 +96,10 @@ def _outputs(trace: Graph) -> list[Node]:
             found = [trace[c] for c in node["connections"] if trace[c]["node_type"] == "tensor"]
             if found:
                 return found
-    raise throw("No function_end node with tensor connections found in the trace")
+    raise throw(
+        "No function_end node with tensor connections found in the trace",
+        hint="capture an operation that returns a tensor, and end the capture after it",
+    )
 
 
 _CREATED = "create_device_tensor"

@@ -266,7 +266,12 @@ def _parametrised(name: str, params: Sequence[float]) -> Function:
         return FUNCTIONS[name]
     if name not in _WITH_PARAMETER:
         what = "takes no parameter" if name in FUNCTIONS else "cannot be fused in the emulation"
-        raise fatal(f"{name} {what}, got {list(params)}")
+        raise fatal(
+            f"{name} {what}, got {list(params)}",
+            hint=f"ttnn.UnaryWithParam(ttnn.UnaryOpType.{name.upper()}) without a parameter"
+            if name in FUNCTIONS
+            else "leave it out, and call the operation on the result",
+        )
     return Applied(_WITH_PARAMETER[name], tuple(params))
 
 

@@ -291,7 +291,10 @@ def divided(x: Array, value: float, rounding_mode: str | None) -> Array:
         "trunc": trunc_divide,
     }
     if rounding_mode not in divisions:
-        raise fatal(f"Incorrect rounding mode (expected None, 'trunc', or 'floor'), got '{rounding_mode}'")
+        raise fatal(
+            f"Incorrect rounding mode (expected None, 'trunc', or 'floor'), got '{rounding_mode}'",
+            hint="rounding_mode='floor'",
+        )
     found: Array = divisions[rounding_mode](number(x, value), x)
     return found
 

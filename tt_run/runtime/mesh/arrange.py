@@ -56,7 +56,8 @@ def places_in(outer: MeshShape, requested: MeshShape, offset: MeshCoordinate | N
     elif _fits(outer, start, columns, rows):
         return [(start[0] + c, start[1] + r) for r in range(rows) for c in range(columns)]
     raise throw(
-        f"Requested mesh is too big and is not rotatable: {requested} and SystemMesh {outer}, offset {MeshCoordinate(start)}"
+        f"Requested mesh is too big and is not rotatable: {requested} and SystemMesh {outer}, offset {MeshCoordinate(start)}",
+        hint=f"ttnn.MeshShape({outer[0]}, {outer[1]}) without an offset, or a larger --system",
     )
 
 

@@ -52,6 +52,7 @@ class Chips:
                 f"Invalid DRAM shard grid: shard core {_first_beyond(cores, None, 1)} is not on row 0. DRAM banks are 1D "
                 "(bank_id == logical x-coordinate), so every shard core must have y == 0.",
                 "core.y == 0",
+                hint=f"ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord({last.x}, 0))",
             )
         grid = self.dram_grid_size() if in_dram else self.workers
         rows = grid.y if in_dram else max(grid.y, WORKER_ROWS)
@@ -64,6 +65,7 @@ class Chips:
                 "than an unharvested one of the same type. An L1 shard core outside the compute grid is legal only while it is claimed "
                 "via ServiceCoreManager.",
                 "allocator.has_bank(bank_type, core) || is_claimed_service_core(core)",
+                hint=f"ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord({grid.x - 1}, {grid.y - 1})) is all of it",
             )
 
     def worker_core_from_logical_core(self, logical_core: CoreCoord) -> CoreCoord:

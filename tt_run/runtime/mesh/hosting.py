@@ -57,7 +57,8 @@ def owners_of(mesh: Mesh, places: Mapping[int, tuple[int, int]], path: str) -> t
         hosts = f"{mesh.host_dims[0]}x{mesh.host_dims[1]}"
         raise fatal(
             f"Mesh {mesh.mesh_id} of {path} is cut over {hosts} hosts and the job has {len(places)} rank(s): {'; '.join(problems)}. "
-            "Start it with tt-run and a rank binding that covers every host rank."
+            "Start it with tt-run and a rank binding that covers every host rank.",
+            hint="tt-run --mesh-graph-descriptor FILE --emulate …",
         )
     rows, columns = mesh.dims
     return tuple(ranks[mesh.host_rank_of(row, column)] for row in range(rows) for column in range(columns))

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
@@ -34,11 +34,13 @@ def mhc_split_sinkhorn(
     on_device(mixes, consts, kind="mhc_split_sinkhorn")
     if n < 1 or n * n > _WIDTH or mixes.shape[-1] != (2 + n) * n or tuple(consts.shape) != _CONSTANTS:
         raise fatal(
-            f"mhc_split_sinkhorn: mixes {mixes.shape} and consts {consts.shape} are not those of {n} streams"
+            f"mhc_split_sinkhorn: mixes {mixes.shape} and consts {consts.shape} are not those of {n} streams",
+            hint=f"mixes [..., {(2 + n) * n}] and consts {list(_CONSTANTS)}",
         )
     if mixes.dtype is not DataType.FLOAT32 or consts.dtype is not DataType.FLOAT32 or sinkhorn_iters < 1:
         raise fatal(
-            f"mhc_split_sinkhorn needs float32 and at least one iteration, got {mixes.dtype}, {consts.dtype} and {sinkhorn_iters}"
+            f"mhc_split_sinkhorn needs float32 and at least one iteration, got {mixes.dtype}, {consts.dtype} and {sinkhorn_iters}",
+            hint=as_type("mixes", "float32") + "; sinkhorn_iters=1 or more",
         )
     small = np.float32(eps)
 

@@ -6,6 +6,7 @@ Source: reference library 0.81.1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence, Set
 from typing import Any
 
@@ -54,6 +55,7 @@ def _summed_states(x: Any) -> Any:
         raise fatal(
             "Final dim/TILE_SIZE must be a multiple of latent size!",
             f"{x.shape[-1]} / {TILE_SIZE} % {LATENT} == 0",
+            hint=f"ttnn.pad the last dimension to {-(-x.shape[-1] // (LATENT * TILE_SIZE)) * LATENT * TILE_SIZE}",
         )
     return x.reshape(*x.shape[:-1], -1, LATENT).sum(-1)
 
@@ -122,7 +124,8 @@ def _segformer_heads(x: Any) -> Any:
     """Heads 32 wide of one projection. The reference gives three results and writes the first of them alone."""
     if x.shape[-1] % LATENT:
         raise fatal(
-            f"nlp_create_qkv_heads_segformer: heads are {LATENT} wide, and {x.shape[-1]} is no multiple of it"
+            f"nlp_create_qkv_heads_segformer: heads are {LATENT} wide, and {x.shape[-1]} is no multiple of it",
+            hint=f"ttnn.pad the last dimension to {-(-x.shape[-1] // LATENT) * LATENT}",
         )
     heads = _heads(x, x.shape[-1] // LATENT)
     return [heads, heads.new_zeros(heads.shape), heads.new_zeros(heads.shape)]
@@ -131,7 +134,10 @@ def _segformer_heads(x: Any) -> Any:
 def _falcon_heads(x: Any) -> Any:
     """71 heads of queries, one of keys, one of values, each 64 wide."""
     if x.shape[-1] != 73 * 64:
-        raise fatal(f"nlp_create_qkv_heads_falcon7b needs a width of {73 * 64}, got {x.shape[-1]}")
+        raise fatal(
+            f"nlp_create_qkv_heads_falcon7b needs a width of {73 * 64}, got {x.shape[-1]}",
+            hint="ttnn.experimental.nlp_create_qkv_heads(x, num_heads=…, num_kv_heads=…) takes other widths",
+        )
     q, k, v = x.split((71 * 64, 64, 64), -1)
     return [_heads(q, 71), _heads(k, 1), _heads(v, 1)]
 
@@ -145,14 +151,20 @@ def _over_batches(x: Any, dims: Sequence[int] = (0, 1)) -> Any:
 def _summed_in_two(x: Any, dim: int, split_output_width: int) -> list[Any]:
     _two_parts("fast_reduce_nc_split", x.shape, split_output_width)
     if dim not in (0, 1):
-        raise fatal(f"fast_reduce_nc_split: dim must be 0 or 1, got {dim}")
+        raise fatal(
+            f"fast_reduce_nc_split: dim must be 0 or 1, got {dim}",
+            hint="dim=0 or 1; ttnn.sum(x, dim=…) takes others",
+        )
     total = x.sum(dim, keepdim=True)
     return [total[..., :split_output_width].contiguous(), total[..., split_output_width:].contiguous()]
 
 
 def _heads_in_two(x: Any, num_heads: int, split_head_dim: int) -> list[Any]:
     if x.shape[-1] % max(num_heads, 1):
-        raise fatal(f"nlp_create_q_heads_split: {x.shape[-1]} columns are not those of {num_heads} heads")
+        raise fatal(
+            f"nlp_create_q_heads_split: {x.shape[-1]} columns are not those of {num_heads} heads",
+            hint=f"num_heads={math.gcd(x.shape[-1], max(num_heads, 1))}",
+        )
     found = _heads(x, num_heads)
     _two_parts("nlp_create_q_heads_split", found.shape, split_head_dim)
     return [found[..., :split_head_dim].contiguous(), found[..., split_head_dim:].contiguous()]
@@ -162,7 +174,8 @@ def _two_parts(name: str, shape: Sequence[int], first: int) -> None:
     """Raises RuntimeError unless there are four dimensions and the last is cut into two parts of whole tiles."""
     if len(shape) != 4 or shape[-1] % LATENT or first % LATENT or not 0 < first < shape[-1]:
         raise fatal(
-            f"{name}: {list(shape)} cannot be cut after {first} columns into two parts of whole tiles"
+            f"{name}: {list(shape)} cannot be cut after {first} columns into two parts of whole tiles",
+            hint=f"four dimensions, and a first part of {LATENT}, {2 * LATENT}, … columns, fewer than all",
         )
 
 
@@ -240,7 +253,8 @@ def rotary_embedding_llama_fused_qk(
     users = q_input_tensor.shape[1]
     if cos_cache.shape[1] != 2 * users or cos_cache.shape != sin_cache.shape:
         raise fatal(
-            f"cos and sin caches of shapes {cos_cache.shape} and {sin_cache.shape} are not for twice {users} users"
+            f"cos and sin caches of shapes {cos_cache.shape} and {sin_cache.shape} are not for twice {users} users",
+            hint=f"ttnn.concat of the caches for queries and keys along dimension 1: [1, {2 * users}, {TILE_SIZE}, D]",
         )
     halves = [chunk.compute(cache, 2, 1) for cache in (cos_cache, sin_cache)]
     first, second = (
@@ -296,7 +310,7 @@ def minimal_matmul_split(
 ) -> list[Tensor]:
     """`minimal_matmul`, its result cut into equal parts along the last dimension. Raises RuntimeError for another dimension."""
     if dim not in (-1, len(input_tensor.shape) - 1):
-        raise fatal(f"minimal_matmul_split: only the last dimension can be split, got {dim}")
+        raise fatal(f"minimal_matmul_split: only the last dimension can be split, got {dim}", hint="dim=-1")
     whole = minimal_matmul.compute(
         input_tensor, weight_tensor, bias_tensor=bias_tensor, fused_activation=fused_activation,
         memory_config=memory_config, dtype=dtype, fuse_swiglu=fuse_swiglu,
@@ -322,7 +336,8 @@ def slice_write(
         place = result[everywhere]
         if place.shape != values.shape:
             raise fatal(
-                f"slice_write: {list(values.shape[1:])} does not fit a part of {list(place.shape[1:])}"
+                f"slice_write: {list(values.shape[1:])} does not fit a part of {list(place.shape[1:])}",
+                hint=f"ttnn.reshape or ttnn.slice the input to {list(place.shape[1:])}, or other begins and ends",
             )
         place[...] = values
         return result

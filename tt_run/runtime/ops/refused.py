@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tt_run.runtime.enums import Layout
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, in_rows
 from tt_run.runtime.ops.data_movement import conversions
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ACCEPTED, REFUSED, Operation, operation
@@ -111,17 +111,21 @@ def dram_prefetcher(
             "ttnn.dram_prefetcher needs exactly one delivery target, global_cb or prefetcher_pipes, but got "
             f"global_cb={global_cb} and {len(prefetcher_pipes)} prefetcher_pipes",
             "has_global_cb != has_pipes",
+            hint="give global_cb=… or prefetcher_pipes=…, not both",
         )
     if num_layers <= 0:
-        raise fatal("Prefetcher must run for at least 1 layer", "args.num_layers > 0")
+        raise fatal("Prefetcher must run for at least 1 layer", "args.num_layers > 0", hint="num_layers=1")
     if len(tensors) < 2:
         raise fatal(
             "dram_prefetcher needs at least one weight tensor besides the address tensor",
             "!weight_tensors.empty()",
+            hint="[weight, …, addresses], the addresses last",
         )
     if tensors[-1].layout is not Layout.ROW_MAJOR:
         raise fatal(
-            "Tensor containing addresses must be row major", "tensor_addrs.layout() == Layout::ROW_MAJOR"
+            "Tensor containing addresses must be row major",
+            "tensor_addrs.layout() == Layout::ROW_MAJOR",
+            hint=in_rows("tensors[-1]"),
         )
     weight = tensors[0]
     return zeros((TILE_SIZE, TILE_SIZE), dtype=weight.dtype, layout=Layout.TILE, device=weight.device())

@@ -139,9 +139,15 @@ class TensorMethods:
             )
         filled = tuple(self.padded_shape)[-2:]
         if any(length % 32 for length in filled):
-            raise fatal("Last 2 dims of input shape must be multiples of 32")
+            raise fatal(
+                "Last 2 dims of input shape must be multiples of 32",
+                hint="tensor.pad_to_tile(0.0) fills up to whole tiles",
+            )
         if any(length >= wanted + 32 for length, wanted in zip(filled, tuple(shape)[-2:], strict=False)):
-            raise fatal("Last 2 dims of output must be within range to have been padded to input")
+            raise fatal(
+                "Last 2 dims of output must be within range to have been padded to input",
+                hint=f"each of the last two is at most 31 shorter than {list(filled)}; ttnn.slice(tensor, …) takes others",
+            )
         return self.unpad((0,) * len(shape), shape)
 
     def buffer_page_size(self: Any) -> int:

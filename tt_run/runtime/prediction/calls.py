@@ -183,7 +183,10 @@ def of_collective(
             link: float(load.bytes) for link, load in pattern.loads(groups, plan.nbytes, fabric).items()
         }
     except NoWay as wrong:
-        raise fatal(f"{plan.signature.operation} cannot run on what --degrade leaves: {wrong}") from None
+        raise fatal(
+            f"{plan.signature.operation} cannot run on what --degrade leaves: {wrong}",
+            hint="degrade less, or ttnn.Topology.Linear for a ring that is cut",
+        ) from None
     orders = [ring_order(group, fabric.dims[1]) for group in groups]
     kind = pattern.algorithm
     work = Collective(

@@ -350,7 +350,10 @@ def into(buffer: Array, value: Any) -> None:
     if value is buffer:
         return
     if value.nbytes != buffer.nbytes:
-        raise fatal(f"the record has {value.nbytes} bytes where the program now receives {buffer.nbytes}")
+        raise fatal(
+            f"the record has {value.nbytes} bytes where the program now receives {buffer.nbytes}",
+            hint="run it again with --record, with the program as it is now",
+        )
     buffer.reshape(-1).view(np.uint8)[:] = value.reshape(-1).view(np.uint8)
 
 

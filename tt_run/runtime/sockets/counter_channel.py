@@ -42,7 +42,8 @@ class InterProcessCounterChannel(metaclass=Native):
         while not (path.exists() and path.stat().st_size >= _NUMBERS.size):
             if time.monotonic() > until:
                 raise fatal(
-                    f"no process created the counter channel {shm_name!r} within {connect_timeout_ms} ms"
+                    f"no process created the counter channel {shm_name!r} within {connect_timeout_ms} ms",
+                    hint="create it first in another process, or wait longer: connect_timeout_ms=…",
                 )
             time.sleep(_PAUSE)
         channel = object.__new__(cls)
@@ -62,7 +63,7 @@ class InterProcessCounterChannel(metaclass=Native):
     def inject(self, n: int) -> None:
         """Add to the counter. Raises RuntimeError for a negative number."""
         if n < 0:
-            raise fatal(f"a counter only grows: inject({n})")
+            raise fatal(f"a counter only grows: inject({n})", hint="inject(0) or more")
         self._write(0, self._read(0) + n)
 
     def pending(self) -> int:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tt_run.runtime import events, guard
 from tt_run.runtime.enums import BufferType, DataType, NamedEnum
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, read_to_host
 from tt_run.runtime.mesh.coordinate import within
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.native.classes import Native, native
@@ -50,8 +50,11 @@ class Queue:
 
     def put(self, values: Array, dtype: DataType) -> None:
         """Add values behind the others. Raises RuntimeError for another type than is waiting."""
-        if self.elements and dtype is not self.dtype:
-            raise fatal(f"the socket holds {self.dtype} data, {dtype} cannot follow before it is read")
+        if self.dtype is not None and self.elements and dtype is not self.dtype:
+            raise fatal(
+                f"the socket holds {self.dtype} data, {dtype} cannot follow before it is read",
+                hint=f"read what is there first, or ttnn.typecast(tensor, ttnn.{self.dtype.name.lower()})",
+            )
         self.dtype = dtype
         self._pieces.append(np.array(values).reshape(-1))
         self.elements += values.size
@@ -63,9 +66,13 @@ class Queue:
                 f"the socket holds {self.elements} of the {count} elements that are to be read; the other end is in this "
                 "process and must write them first",
                 "fifo holds the pages",
+                hint="write first, or read fewer",
             )
-        if count and dtype is not self.dtype:
-            raise fatal(f"the socket holds {self.dtype} data, the tensor is {dtype}")
+        if self.dtype is not None and count and dtype is not self.dtype:
+            raise fatal(
+                f"the socket holds {self.dtype} data, the tensor is {dtype}",
+                hint=f"a tensor of ttnn.{self.dtype.name.lower()}",
+            )
         whole = np.concatenate(self._pieces)
         self.elements -= count
         self._pieces = deque([whole[count:]] if self.elements else [])
@@ -127,7 +134,9 @@ class _HostSocket:
     def pages(self, nbytes: int) -> int:
         """How many pages so many bytes are. Raises RuntimeError without a page size and for parts of a page."""
         if not self._page:
-            raise fatal("set_page_size() comes before data moves", "page_size > 0")
+            raise fatal(
+                "set_page_size() comes before data moves", "page_size > 0", hint="socket.set_page_size(bytes)"
+            )
         if nbytes % self._page:
             raise fatal(
                 f"{nbytes} bytes are no multiple of the page size {self._page}",
@@ -138,18 +147,25 @@ class _HostSocket:
 
     def get_config_buffer_address(self) -> NoReturn:
         """Addresses are for kernels, of which the emulation runs none: raises RuntimeError."""
-        raise fatal("get_config_buffer_address: the emulation runs no kernels that could use the address")
+        raise fatal(
+            "get_config_buffer_address: the emulation runs no kernels that could use the address",
+            hint="write_tensor and read_tensor move data without the address",
+        )
 
     def export_descriptor(self, socket_id: str) -> NoReturn:
         """Attaching from another process is not emulated: raises RuntimeError."""
         raise fatal(
-            "export_descriptor: sockets of other processes are not emulated; use MeshSocket between ranks"
+            "export_descriptor: sockets of other processes are not emulated; use MeshSocket between ranks",
+            hint="a ttnn.MeshSocket between ranks: ttnn.SocketConfig(…, sender_rank=…, receiver_rank=…)",
         )
 
     @staticmethod
     def connect(socket_id: str, timeout_ms: int | None = None) -> NoReturn:
         """Attaching from another process is not emulated: raises RuntimeError."""
-        raise fatal("connect: sockets of other processes are not emulated; use MeshSocket between ranks")
+        raise fatal(
+            "connect: sockets of other processes are not emulated; use MeshSocket between ranks",
+            hint="a ttnn.MeshSocket between ranks: ttnn.SocketConfig(…, sender_rank=…, receiver_rank=…)",
+        )
 
     def __repr__(self) -> str:
         return f"<{self._bound_name} object at {id(self):#x}>"
@@ -188,7 +204,10 @@ class H2DSocket(_HostSocket, metaclass=Native):
 
     def write(self, data: object, num_pages: int) -> NoReturn:
         """Raw pointers are not emulated: raises RuntimeError."""
-        raise fatal("H2DSocket.write takes a raw pointer, which is not emulated; use write_tensor")
+        raise fatal(
+            "H2DSocket.write takes a raw pointer, which is not emulated; use write_tensor",
+            hint="write_tensor(ttnn.from_torch(…))",
+        )
 
     def barrier(self, timeout_ms: int | None = None) -> None:
         """Return when the device has taken everything. Raises RuntimeError when nobody asked for what was written."""
@@ -229,7 +248,10 @@ class D2HSocket(_HostSocket, metaclass=Native):
 
     def read(self, data: object, num_pages: int, notify_sender: bool = True) -> NoReturn:
         """Raw pointers are not emulated: raises RuntimeError."""
-        raise fatal("D2HSocket.read takes a raw pointer, which is not emulated; use read_tensor")
+        raise fatal(
+            "D2HSocket.read takes a raw pointer, which is not emulated; use read_tensor",
+            hint="read_tensor(ttnn.from_torch(…)) fills a host tensor",
+        )
 
     def discard_pending_pages(self) -> int:
         """Drop what is there; the number of pages."""
@@ -281,7 +303,10 @@ def send_async_d2h(input_tensor: Tensor, d2h_socket: D2HSocket) -> list[Tensor]:
     _check(input_tensor, d2h_socket, D2HSocket, "send_async_d2h")
     row = input_tensor.shards.of(d2h_socket.place)
     if row is None:
-        raise fatal("send_async_d2h: the device of the socket holds no shard of the tensor")
+        raise fatal(
+            "send_async_d2h: the device of the socket holds no shard of the tensor",
+            hint="ttnn.create_mesh_mapper, or ttnn.ReplicateTensorToMesh(device), puts a shard on every device",
+        )
     d2h_socket.pages(row.size * element_size(input_tensor.dtype))
     with events.Block("send", "send_async_d2h", d2h_socket) as block:
         guard.message("send_async_d2h", describe(input_tensor.spec))
@@ -308,12 +333,13 @@ def _on_host(tensor: Any, name: str) -> tuple[Array, TensorSpec]:
             raise fatal(
                 f"{name} takes a host tensor; use ttnn.from_device first",
                 "storage_type() == StorageType::HOST",
+                hint=read_to_host("tensor"),
             )
     else:
         tensor = from_torch(tensor)
     row = tensor.shards.of(0)
     if row is None or len(tensor.shards.index) != 1:
-        raise fatal(f"{name} takes a tensor of one shard")
+        raise fatal(f"{name} takes a tensor of one shard", hint="ttnn.get_device_tensors(tensor)[0]")
     return row, tensor.spec
 
 

@@ -44,7 +44,10 @@ class H2DStreamService(metaclass=Native):
     ) -> None:
         mesh_device.require_open("H2DStreamService")
         if metadata_size_bytes:
-            raise fatal("H2DStreamService: metadata goes to kernels, of which the emulation runs none")
+            raise fatal(
+                "H2DStreamService: metadata goes to kernels, of which the emulation runs none",
+                hint="metadata_size_bytes=0",
+            )
         self._spec, self._workers = global_spec, worker_cores
         self._mapper = mapper or ReplicateTensorToMesh(mesh_device)
         self._backing = self._distributed(np.zeros(tuple(global_spec.shape), np.float32), mesh_device)
@@ -78,11 +81,13 @@ class H2DStreamService(metaclass=Native):
         expected = describe(self._backing.spec)
         if host_tensor.device() is not None or describe(host_tensor.spec) != expected:
             raise fatal(
-                f"forward_to_tensor takes a host tensor of {expected}, got {describe(host_tensor.spec)}"
+                f"forward_to_tensor takes a host tensor of {expected}, got {describe(host_tensor.spec)}",
+                hint="ttnn.from_torch(data, …) with the type, layout and shape of the payload, without device=",
             )
         if len(host_tensor.shards.index) != len(self._backing.shards.index):
             raise fatal(
-                "forward_to_tensor takes a tensor that a mapper has distributed; forward_to_tensor_bytes distributes"
+                "forward_to_tensor takes a tensor that a mapper has distributed; forward_to_tensor_bytes distributes",
+                hint="ttnn.from_torch(data, mesh_mapper=…)",
             )
         guard.message("H2DStreamService.forward_to_tensor", expected)
         self._backing.overwrite(host_tensor.shards)
@@ -91,7 +96,10 @@ class H2DStreamService(metaclass=Native):
         """Distribute a whole array of the payload's size and fill the backing tensor with it."""
         self._check(metadata)
         if int(np.prod(data.shape)) != self._spec.shape.volume():
-            raise fatal(f"the payload is {self._spec.shape}, the array has shape {list(data.shape)}")
+            raise fatal(
+                f"the payload is {self._spec.shape}, the array has shape {list(data.shape)}",
+                hint=f"data.reshape({list(self._spec.shape)}), or an array of as many elements",
+            )
         guard.message("H2DStreamService.forward_to_tensor_bytes", describe(self._spec))
         self._backing.overwrite(self._distributed(data.reshape(tuple(self._spec.shape))).shards)
 
@@ -101,20 +109,32 @@ class H2DStreamService(metaclass=Native):
     def get_worker_cores(self) -> Any:
         """The worker cores that were named. Raises RuntimeError without any."""
         if self._workers is None:
-            raise fatal("the service was made without worker_cores", "worker_cores.has_value()")
+            raise fatal(
+                "the service was made without worker_cores",
+                "worker_cores.has_value()",
+                hint="worker_cores=ttnn.CoreRangeSet(…) where the service is made",
+            )
         return self._workers
 
     def export_descriptor(self, service_id: str) -> NoReturn:
         """Attaching from another process is not emulated: raises RuntimeError."""
         raise fatal(
-            "export_descriptor: services of other processes are not emulated; use MeshSocket between ranks"
+            "export_descriptor: services of other processes are not emulated; use MeshSocket between ranks",
+            hint="a ttnn.MeshSocket between ranks: ttnn.SocketConfig(…, sender_rank=…, receiver_rank=…)",
         )
 
     @staticmethod
     def connect(service_id: str, *_: object, **__: object) -> NoReturn:
         """Attaching from another process is not emulated: raises RuntimeError."""
-        raise fatal("connect: services of other processes are not emulated; use MeshSocket between ranks")
+        raise fatal(
+            "connect: services of other processes are not emulated; use MeshSocket between ranks",
+            hint="a ttnn.MeshSocket between ranks: ttnn.SocketConfig(…, sender_rank=…, receiver_rank=…)",
+        )
 
     def _check(self, metadata: bytes) -> None:
         if metadata:
-            raise fatal("the service was made without metadata", "metadata.size() == metadata_size_bytes")
+            raise fatal(
+                "the service was made without metadata",
+                "metadata.size() == metadata_size_bytes",
+                hint="leave metadata out",
+            )

@@ -219,7 +219,8 @@ def _meet(
     else:
         raise fatal(
             "A MeshSocket needs sender_rank and receiver_rank, or the mesh ids of both ends, in its SocketConfig; "
-            "use create_socket_pair inside one process"
+            "use create_socket_pair inside one process",
+            hint="ttnn.SocketConfig(connections, memory, sender_rank=0, receiver_rank=1)",
         )
     if here.rank not in (*ends[0], *ends[1]):
         _stranger(here.rank, ends)

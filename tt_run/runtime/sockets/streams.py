@@ -109,7 +109,8 @@ class _Queued:
                 if not _others_may_send() or patience.over(seconds_to_wait()):
                     raise fatal(
                         "recv_async waits for a tensor that was never sent: both ends of the socket are in this process, "
-                        "and send_async on the sender comes before reading what recv_async returned"
+                        "and send_async on the sender comes before reading what recv_async returned",
+                        hint="ttnn.experimental.send_async(tensor, socket) before the result is read",
                     )
                 self._arrived.wait(LOOK)
             spec, rows = self._sent.popleft()
@@ -222,4 +223,5 @@ def check_spec(sent: str, expected: TensorSpec, sender: str = "the sender") -> N
         raise fatal(
             f"recv_async waits for a tensor of {describe(expected)}, but {sender} sent {sent}",
             "sender and receiver of a socket use tensors of one spec, in the same order",
+            hint="ttnn.allocate_tensor_on_device(spec, mesh_device) with the spec of what is sent",
         )

@@ -61,7 +61,7 @@ def stored_dtype(dtype: DataType) -> np.dtype[Any]:
     except (KeyError, TypeError):
         if not isinstance(dtype, DataType):
             raise TypeError(f"dtype must be a ttnn.DataType such as ttnn.bfloat16, got {dtype!r}") from None
-        raise fatal(f"Unsupported data type: {dtype}") from None
+        raise fatal(f"Unsupported data type: {dtype}", hint="dtype=ttnn.bfloat16") from None
 
 
 def is_float(dtype: DataType) -> bool:

@@ -19,7 +19,7 @@ from tt_run.runtime.ccl.fused.expert_groups import in_groups
 from tt_run.runtime.ccl.plans import planned
 from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.enums import DataType, Topology
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.declaration import families
@@ -72,9 +72,15 @@ def compressor_state_exchange(
     on_device(*states, initial_kv_state, initial_score_state, kind="compressor")
     for tensor in (local_score_state, initial_kv_state, initial_score_state):
         if tensor.shape != local_kv_state.shape or tensor.dtype is not local_kv_state.dtype:
-            raise fatal(f"states must be alike: {local_kv_state.shape} and {tensor.shape}, {tensor.dtype}")
+            raise fatal(
+                f"states must be alike: {local_kv_state.shape} and {tensor.shape}, {tensor.dtype}",
+                hint="make all four states with one shape and type: ttnn.zeros(local_kv_state.shape, dtype=local_kv_state.dtype, …)",
+            )
     if local_kv_state.shape[-2] != _ROWS:
-        raise fatal(f"a state has {_ROWS} rows, got {local_kv_state.shape}")
+        raise fatal(
+            f"a state has {_ROWS} rows, got {local_kv_state.shape}",
+            hint=f"ttnn.slice(state, […], […]) to {_ROWS} rows: shape [B, 1, {_ROWS}, D]",
+        )
     plan = planned(
         EXCHANGE, local_kv_state, cluster_axis, (local_kv_state.shape[-1],), (topology, None, None)
     )
@@ -130,11 +136,17 @@ def csa_compressor(
         or depth % 32
         or any(tuple(t.shape)[-2:] != (_ROWS, depth) for t in given[3:])
     ):
-        raise fatal(f"csa_compressor: {', '.join(str(t.shape) for t in given)} do not fit each other")
+        raise fatal(
+            f"csa_compressor: {', '.join(str(t.shape) for t in given)} do not fit each other",
+            hint=f"kv and gate [1, 1, S, 2D] with S a multiple of {_RATE} and D of 32, position_bias [1, 1, {_RATE}, 2D], states [1, 1, {_ROWS}, D]",
+        )
     if any(t.dtype is not DataType.BFLOAT16 for t in given):
-        raise fatal("csa_compressor takes bfloat16 tensors")
+        raise fatal("csa_compressor takes bfloat16 tensors", hint=as_type("tensor", "bfloat16"))
     if first_token_position % _RATE or seq_len_actual < 0:
-        raise fatal(f"first_token_position {first_token_position} must be a multiple of {_RATE}")
+        raise fatal(
+            f"first_token_position {first_token_position} must be a multiple of {_RATE}",
+            hint=f"first_token_position={first_token_position // _RATE * _RATE}, and seq_len_actual=0 or more",
+        )
     asked = (depth, seq_len_actual, first_token_position)
     plan = planned(COMPRESSOR, kv, cluster_axis, asked, (topology, None, None))
     found: list[dict[int, Array]] = [{}, {}, {}]

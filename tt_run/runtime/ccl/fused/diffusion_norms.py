@@ -6,6 +6,7 @@ digits. Everything behind the statistics is computed in float32 and rounded once
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -116,11 +117,17 @@ def _cut(x: Tensor, mesh_device: MeshDevice, cluster_axis: int | None) -> int | 
     device = on_device(x, kind="layernorm")
     floating("layernorm", x)
     if mesh_device is not device:
-        raise fatal(f"mesh_device {mesh_device} is not the mesh of the tensor: {device}")
+        raise fatal(
+            f"mesh_device {mesh_device} is not the mesh of the tensor: {device}",
+            hint="mesh_device=tensor.device()",
+        )
     if cluster_axis is None:
         return None
     if not 0 <= cluster_axis < len(tuple(device.shape)):
-        raise fatal(f"Invalid cluster axis {cluster_axis}. Must be 0 or 1")
+        raise fatal(
+            f"Invalid cluster axis {cluster_axis}. Must be 0 or 1",
+            hint="cluster_axis=0 or 1; None where every device has whole rows",
+        )
     return cluster_axis if tuple(device.shape)[cluster_axis] > 1 else None
 
 
@@ -191,7 +198,8 @@ def _affine_of(
             tokens,
         ):
             raise fatal(
-                f"weight or bias {tensor.shape} is no row of {width} values, nor one for each of {tokens} tokens"
+                f"weight or bias {tensor.shape} is no row of {width} values, nor one for each of {tokens} tokens",
+                hint=f"[1, 1, 1, {width}] is a row for all tokens, [1, 1, {tokens}, {width}] one for each",
             )
         made.append(settle(given, shards, DataType.FLOAT32))
     return made[0], made[1]
@@ -201,7 +209,10 @@ def _in_heads(x: Tensor, heads: int) -> Tensor:
     """[1, B, S, W] as [B, heads, S, W/heads]."""
     shape = tuple(x.shape)
     if len(shape) != 4 or shape[0] != 1 or shape[-1] % max(heads, 1):
-        raise fatal(f"{x.shape} is not (1, B, S, W) with W in {heads} heads")
+        raise fatal(
+            f"{x.shape} is not (1, B, S, W) with W in {heads} heads",
+            hint=f"ttnn.reshape(x, (1, B, S, W)) with W a multiple of {heads}, or another num_heads_per_device",
+        )
     split: Tensor = permute.compute(
         reshape.compute(x, (*shape[1:3], heads, shape[-1] // heads)), (0, 2, 1, 3)
     )
@@ -239,7 +250,10 @@ def _finished(
         normed = _in_heads(normed, heads)
     turned = [t for t in rotation if t is not None]
     if len(turned) not in (0, 3):
-        raise fatal("transformation_mat, rope_cos and rope_sin go together")
+        raise fatal(
+            "transformation_mat, rope_cos and rope_sin go together",
+            hint="give all three of transformation_mat=…, rope_cos=… and rope_sin=…, or none",
+        )
     if turned:
         normed = rotary_embedding_llama.compute(normed, *turned)
     done: Tensor = typecast.compute(normed, dtype, memory_config=memory_config)
@@ -321,7 +335,10 @@ def dit_fused_distributed_groupnorm(
     axis = _cut(input_tensor, mesh_device, cluster_axis)
     channels = input_tensor.shape[-1]
     if num_groups < 1 or channels % num_groups:
-        raise fatal(f"channel must be divisible by num_groups: {channels} channels, {num_groups} groups")
+        raise fatal(
+            f"channel must be divisible by num_groups: {channels} channels, {num_groups} groups",
+            hint=f"num_groups={math.gcd(channels, max(num_groups, 1))} divides {channels} channels",
+        )
     rows = combine(lambda stack: _by_group(stack, num_groups), input_tensor.shards)
     grouped = settle((input_tensor,), rows, DataType.FLOAT32)
     tuning = topology, 1, None, on_subdevice(subdevice_id)

@@ -32,18 +32,22 @@ def check_ring(tensor: Tensor, cluster_axis: int, topology: Any, num_links: int)
     members = tuple(on_device(tensor, kind="dispatch").shape)[cluster_axis]
     if members % 2 or members < 4:
         raise fatal(
-            f"a ring needs an even number of devices, at least four; axis {cluster_axis} has {members}"
+            f"a ring needs an even number of devices, at least four; axis {cluster_axis} has {members}",
+            hint="cluster_axis= the other axis, or a mesh with 4, 6, 8 … devices along it",
         )
     if topology not in (Topology.Ring, Topology.Torus):
-        raise fatal(f"topology must be Ring or Torus, got {topology}")
+        raise fatal(f"topology must be Ring or Torus, got {topology}", hint="topology=ttnn.Topology.Ring")
     if not 1 <= num_links <= 4:
-        raise fatal(f"num_links must be 1 to 4, got {num_links}")
+        raise fatal(f"num_links must be 1 to 4, got {num_links}", hint="num_links=1")
 
 
 def check_choices(number: int, indices: Tensor) -> None:
     """Raises RuntimeError unless each token has so many experts."""
     if indices.shape[-1] != number:
-        raise fatal(f"indices {indices.shape} do not have num_experts_per_tok={number} columns")
+        raise fatal(
+            f"indices {indices.shape} do not have num_experts_per_tok={number} columns",
+            hint=f"num_experts_per_tok={indices.shape[-1]}, or ttnn.topk(scores, {number}) for the indices",
+        )
 
 
 def in_groups(groups: Sequence[DeviceGroup], positions: Sequence[int]) -> list[tuple[int, DeviceGroup]]:

@@ -46,7 +46,10 @@ def fused_rms_minimal(
     A residual is added first and the sum written over it, as the device does. Raises RuntimeError without a weight.
     """
     if weight is None:
-        raise fatal("fused_rms_minimal: weight is required")
+        raise fatal(
+            "fused_rms_minimal: weight is required",
+            hint="weight=ttnn.ones([1, 1, 1, W], …) leaves the values as they are",
+        )
     x = input_tensor
     if residual_input_tensor is not None:
         x = binary.add.compute(x, residual_input_tensor)

@@ -6,13 +6,12 @@ The reference overlaps the two; the values are those of one after the other, eac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.ccl.collectives import gather_as, scatter_as
+from tt_run.runtime.ccl.fused.product_parts import fused_product, in_chunks
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.activations import Activation
@@ -24,8 +23,6 @@ from tt_run.runtime.ops.products.product import product
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.values.dtypes import convert
-from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
 
@@ -148,10 +145,10 @@ def all_gather_minimal_matmul_async(
             name, weight, -2, fsdp_cluster_axis, (fsdp_topology, num_links, None), persistent_weight_buffer
         )
     ternary = (addcmul_input_tensor1, addcmul_input_tensor2, scalar)
-    whole = _product(
+    whole = fused_product(
         gathered, weight, bias_tensor, fused_activation, ternary, fuse_swiglu, dtype, memory_config
     )
-    return _chunks(whole, chunks, chunk_sizes)
+    return in_chunks(whole, chunks, chunk_sizes)
 
 
 @operation("ttnn.experimental.strided_all_gather_minimal_matmul_async", family=families.COLLECTIVE)
@@ -186,10 +183,10 @@ def strided_all_gather_minimal_matmul_async(
     tuning, name = (topology, num_links, memory_config_ag), "strided_all_gather_minimal_matmul_async"
     gathered = gather_as(name, input_tensor, dim, cluster_axis, tuning, persistent_output_buffer)
     ternary = (fused_ternary_input_a, fused_ternary_input_b, fused_ternary_scalar)
-    whole = _product(
+    whole = fused_product(
         gathered, weight_tensor, bias, fused_activation, ternary, fuse_swiglu, None, memory_config_mm
     )
-    return [gathered, *_chunks(whole, chunks, ())]
+    return [gathered, *in_chunks(whole, chunks, ())]
 
 
 @operation("ttnn.experimental.matmul_reduce_scatter_async", family=families.COLLECTIVE)
@@ -273,7 +270,8 @@ def minimal_matmul_strided_reduce_scatter_async(
     """[input @ weight + bias, its reduce-scatter]; two inputs lie side by side, as in `minimal_matmul`."""
     if fused_ternary_scalar is not None or addcmul_input_tensor1 is not None:
         raise fatal(
-            "minimal_matmul_strided_reduce_scatter_async: the fused addcmul is not emulated; call ttnn.addcmul"
+            "minimal_matmul_strided_reduce_scatter_async: the fused addcmul is not emulated; call ttnn.addcmul",
+            hint="ttnn.addcmul(input_a, input_b, input_c, value=…) on the result",
         )
     out = minimal_matmul.compute(
         input_tensor,
@@ -340,56 +338,10 @@ def llama_rs_matmul(
         products.append(times(second_weight_tensor))
     summed = rs_tensor if rs_tensor is not None else products[0] if len(products) == 2 else None
     if summed is None:
-        raise fatal("llama_rs_matmul needs rs_tensor or second_weight_tensor", "rs_tensor.has_value()")
+        raise fatal(
+            "llama_rs_matmul needs rs_tensor or second_weight_tensor",
+            "rs_tensor.has_value()",
+            hint="rs_tensor= the tensor to be summed, or second_weight_tensor= for two products of which the first is",
+        )
     tuning = topology, num_links, memory_config_rs
     return [*products, scatter_as("llama_rs_matmul", summed, dim, cluster_axis, tuning)]
-
-
-def _product(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    activation: Activation | None,
-    ternary: tuple[Tensor | None, Tensor | None, float | None],
-    swiglu: bool,
-    dtype: DataType | None,
-    memory_config: MemoryConfig | None,
-) -> Tensor:
-    """The product with what is fused into it, rounded once."""
-    base, factor, scale = ternary
-    dtype = dtype or x.dtype
-    if swiglu and (base is not None or activation is not None):
-        raise fatal("fuse_swiglu excludes fused_activation and the fused addcmul")
-    if base is None:
-        out: Tensor = minimal_matmul.compute(
-            x, weight, bias_tensor=bias, fused_activation=activation, dtype=dtype, memory_config=memory_config, fuse_swiglu=swiglu
-        )  # fmt: skip
-        return out
-    exact: Tensor = minimal_matmul.compute(
-        x, weight, bias_tensor=bias, fused_activation=activation, dtype=DataType.FLOAT32
-    )
-    if factor is None or scale is None:
-        raise fatal("the fused addcmul needs both of its tensors and the scalar")
-
-    def added(values: Array, a: Array, b: Array) -> Array:
-        return convert(a + np.float32(scale) * values * b, dtype)
-
-    shards = combine(added, exact.shards, base.shards, factor.shards)
-    return exact.derive(shards, dtype=dtype, memory_config=memory_config)
-
-
-def _chunks(whole: Tensor, count: int, sizes: Sequence[int]) -> list[Tensor]:
-    """A product cut along N."""
-    width = whole.shape[-1]
-    lengths = list(sizes) or [width // max(count, 1)] * count
-    if sum(lengths) != width:
-        raise fatal(f"{width} columns cannot be cut into {lengths or count}", "N % chunks == 0")
-    if len(lengths) == 1:
-        return [whole]
-    ends = np.cumsum(lengths).tolist()
-    cuts = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
-    return [whole.derive(whole.shards.map(partial(_columns, cut))) for cut in cuts]
-
-
-def _columns(cut: slice, values: Array) -> Array:
-    return values[..., cut].copy()

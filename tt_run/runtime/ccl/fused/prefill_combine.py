@@ -115,9 +115,13 @@ def _check_combine(
         raise fatal(
             f"dispatch_group_size {group} is not that of the axis, {members}",
             "dispatch_group_size == mesh_view.shape()[axis]",
+            hint=f"dispatch_group_size={members}",
         )
     if length < 1 or choices < 1:
-        raise fatal("seq_len_per_chip and num_experts_per_tok must be positive")
+        raise fatal(
+            "seq_len_per_chip and num_experts_per_tok must be positive",
+            hint="seq_len_per_chip and num_experts_per_tok as they were given to dispatch",
+        )
     return Intent(arguments=(length, choices), detail=f"{choices} experts a token")
 
 
@@ -136,7 +140,8 @@ def _combined(
     on_device(*given, kind="combine")
     if metadata.shape[-2] != buffer.shape[-2] or metadata.shape[-1] < METADATA_WORDS:
         raise fatal(
-            f"metadata {metadata.shape} must have {METADATA_WORDS} words for each row of {buffer.shape}"
+            f"metadata {metadata.shape} must have {METADATA_WORDS} words for each row of {buffer.shape}",
+            hint="give both as ttnn.experimental.deepseek_prefill.dispatch returned them",
         )
     length, slots = plan.arguments
     lanes, width = plan.lanes, buffer.shape[-1]
@@ -208,7 +213,10 @@ def hybrid_routed_expert_moe(
         return done
     semaphores = fwd_arrived_semaphore, final_arrived_semaphore, expert_go_semaphore
     if expert_offsets is None or any(semaphore is None for semaphore in semaphores):
-        raise fatal("dispatched_metadata needs expert_offsets and the three semaphores")
+        raise fatal(
+            "dispatched_metadata needs expert_offsets and the three semaphores",
+            hint="expert_offsets=… and the three semaphores of ttnn.create_global_semaphore(mesh_device, cores, 0), or leave dispatched_metadata out",
+        )
     back: Tensor = combine_fabric2d.compute(
         done, dispatched_metadata, expert_token_counts, expert_region_offsets, expert_offsets, len(gate_projs),
         num_experts_per_tok, seq_len_per_chip, combine_axis, combine_num_links, Topology.Ring, DRAM_MEMORY_CONFIG,

@@ -81,9 +81,15 @@ def dispatch(
     """
     scaled = scales_tensor.shape[-1] if scales_tensor is not None else 0
     if fp8_scaled_input is not (scales_tensor is not None):
-        raise fatal("dispatch: fp8_scaled_input and scales_tensor go together")
+        raise fatal(
+            "dispatch: fp8_scaled_input and scales_tensor go together",
+            hint="scales_tensor= of per_token_cast_to_fp8 and fp8_scaled_input=True, or neither",
+        )
     if metadata_len != METADATA_WORDS + scaled:
-        raise fatal(f"dispatch: metadata_len must be {METADATA_WORDS + scaled} here, got {metadata_len}")
+        raise fatal(
+            f"dispatch: metadata_len must be {METADATA_WORDS + scaled} here, got {metadata_len}",
+            hint=f"metadata_len={METADATA_WORDS + scaled}",
+        )
     if fp8_output is not (input_tensor.dtype is DataType.FP8_E4M3):
         raise fatal(
             f"dispatch: fp8_output={fp8_output} of {cpp(input_tensor.dtype)} is not emulated",
@@ -139,10 +145,14 @@ def dispatch_fabric2d(
     check_ring(input_tensor, cluster_axis, topology, num_links)
     if num_routed_experts % 16 or metadata_len != METADATA_WORDS:
         raise fatal(
-            f"dispatch_fabric2d: num_routed_experts {num_routed_experts} must be a multiple of 16 and metadata_len {metadata_len} must be 3"
+            f"dispatch_fabric2d: num_routed_experts {num_routed_experts} must be a multiple of 16 and metadata_len {metadata_len} must be 3",
+            hint=f"num_routed_experts={-(-num_routed_experts // 16) * 16}, metadata_len={METADATA_WORDS}",
         )
     if seq_len_per_chip != input_tensor.shape[-2]:
-        raise fatal(f"seq_len_per_chip {seq_len_per_chip} is not that of the tokens {input_tensor.shape}")
+        raise fatal(
+            f"seq_len_per_chip {seq_len_per_chip} is not that of the tokens {input_tensor.shape}",
+            hint=f"seq_len_per_chip={input_tensor.shape[-2]}",
+        )
     tuning = topology, num_links, memory_config, on_subdevice(subdevice_id)
     plan = planned(DISPATCH, input_tensor, cluster_axis, asked, tuning, "dispatch_fabric2d")
     check_choices(num_experts_per_tok, indices_tensor)
@@ -163,12 +173,19 @@ def _check_dispatch(tensor: Tensor, device: MeshDevice, cluster_axis: int | None
         raise fatal(
             f"dispatch_group_size {asked.group} is not that of the axis, {members}",
             "dispatch_group_size == mesh_view.shape()[axis]",
+            hint=f"dispatch_group_size={members}",
         )
     length = tensor.shape[-2]
     if asked.choices[-2] != length:
-        raise fatal(f"indices {list(asked.choices)} must have a row for each of the {length} tokens")
+        raise fatal(
+            f"indices {list(asked.choices)} must have a row for each of the {length} tokens",
+            hint=f"indices of shape [..., {length}, number of choices]",
+        )
     if asked.capacity < 1 or asked.per_chip < 1:
-        raise fatal("max_dispatch_buffer_token_size and experts_per_chip must be positive")
+        raise fatal(
+            "max_dispatch_buffer_token_size and experts_per_chip must be positive",
+            hint=f"max_dispatch_buffer_token_size={length * members} has room for every token; experts_per_chip=1 or more",
+        )
     words = f"{asked.experts} experts, capacity {asked.capacity}, metadata_len {asked.fields}"
     return Intent(arguments=tuple(asked), detail=words)
 
@@ -262,5 +279,8 @@ def _real(padding: Array | None, length: int, right_only: bool) -> Array:
 def _shard(tensor: Tensor, local: int) -> Array:
     shard = tensor.shards.of(local)
     if shard is None:
-        raise fatal("a device holds no shard of the table of experts")
+        raise fatal(
+            "a device holds no shard of the table of experts",
+            hint="mesh_mapper=ttnn.ReplicateTensorToMesh(device) where the table is made",
+        )
     return shard

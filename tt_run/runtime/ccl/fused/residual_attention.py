@@ -54,13 +54,22 @@ def attn_res_gather_softmax(
     device = on_device(*given, kind="residual attention")
     rows, width = tuple(running_sum.shape)[-2:]
     if tuple(device.shape)[cluster_axis] < 2:
-        raise fatal(f"attn_res_gather_softmax needs more than one device on axis {cluster_axis}")
+        raise fatal(
+            f"attn_res_gather_softmax needs more than one device on axis {cluster_axis}",
+            hint=f"cluster_axis={1 - cluster_axis}, if there are more along it; on one device ttnn.softmax needs no gathering",
+        )
     if tuple(partial.shape)[-2:] != (rows, width) or any(
         tuple(t.shape)[-2:] != (rows, 1) for t in (shift, mass)
     ):
-        raise fatal(f"{', '.join(str(t.shape) for t in given)} do not fit each other")
+        raise fatal(
+            f"{', '.join(str(t.shape) for t in given)} do not fit each other",
+            hint=f"partial [..., {rows}, {width}], shift and mass [..., {rows}, 1] for running_sum {running_sum.shape}",
+        )
     if q.shape[-1] != width or any(site >= t.shape[0] > 1 for t in given) or site < 0:
-        raise fatal(f"q {q.shape} must have {width} columns, and site {site} be one of those there are")
+        raise fatal(
+            f"q {q.shape} must have {width} columns, and site {site} be one of those there are",
+            hint=f"ttnn.slice q to {width} columns; site=0 is always there",
+        )
     live = running_sum if pending is None else binary.add.compute(running_sum, pending)
 
     def own(x: Array, query: Array) -> Array:

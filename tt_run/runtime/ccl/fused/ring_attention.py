@@ -86,9 +86,17 @@ def _ring_joint(
 ) -> Triple:
     """Attention of a device's queries and the joined ones to all keys; results of both, and the logarithm of the sums of exponentials."""
     if strategy != "rear":
-        raise fatal(f"joint_strategy must be rear, got {strategy}", 'joint_strategy == "rear"')
+        raise fatal(
+            f"joint_strategy must be rear, got {strategy}",
+            'joint_strategy == "rear"',
+            hint="joint_strategy='rear'",
+        )
     if dim % len(first[0].shape) != SEQUENCE:
-        raise fatal(f"{name} gathers along the sequence, dim {SEQUENCE}, got dim {dim}", "dim == 2")
+        raise fatal(
+            f"{name} gathers along the sequence, dim {SEQUENCE}, got dim {dim}",
+            "dim == 2",
+            hint=f"dim={SEQUENCE}",
+        )
     q, k, v = first
     cluster_axis, mesh, topology, links = ring
     tuning = topology, links, None
@@ -99,7 +107,10 @@ def _ring_joint(
     behind = joined[0].shape[SEQUENCE] if joined else 0
     if joined:
         if len(joined) != 3:
-            raise fatal("joint_tensor_q, joint_tensor_k and joint_tensor_v go together or not at all")
+            raise fatal(
+                "joint_tensor_q, joint_tensor_k and joint_tensor_v go together or not at all",
+                hint="give all three or none of them",
+            )
         parts = zip((q, keys, values), joined, strict=True)
         q, keys, values = (concat.compute([here, there], SEQUENCE) for here, there in parts)
     factor = scale if scale is not None else 1 / math.sqrt(q.shape[-1])
@@ -124,7 +135,8 @@ def _only(name: str, **options: object) -> None:
     given = [option for option, value in options.items() if value not in (None, False, 0)]
     if given:
         raise fatal(
-            f"{name}: {', '.join(given)} is not emulated, only a whole sequence cut in order over one axis"
+            f"{name}: {', '.join(given)} is not emulated, only a whole sequence cut in order over one axis",
+            hint=f"leave {', '.join(given)} out",
         )
 
 
@@ -185,7 +197,10 @@ def ring_joint_scaled_dot_product_attention(
     name = "ring_joint_scaled_dot_product_attention"
     _only(name, is_balanced=is_balanced, kv_valid_end_tensor=kv_valid_end_tensor is not None)
     if is_cross and is_causal:
-        raise fatal(f"{name}: is_cross goes with attention that is not causal")
+        raise fatal(
+            f"{name}: is_cross goes with attention that is not causal",
+            hint="is_causal=False, or is_cross=False",
+        )
     cached = Cached(
         kv_cache_batch_idx,
         kv_actual_isl,
@@ -196,9 +211,15 @@ def ring_joint_scaled_dot_product_attention(
     )
     (k, v), before = cached.of(name, input_tensor_q.shape[0], input_tensor_k, input_tensor_v)
     if before is not None and joint_tensor_q is not None and joint_tensor_q.shape[SEQUENCE]:
-        raise fatal(f"{name}: kv_actual_isl does not go with joined tensors")
+        raise fatal(
+            f"{name}: kv_actual_isl does not go with joined tensors",
+            hint="leave joint_tensor_q, joint_tensor_k and joint_tensor_v out, or kv_actual_isl",
+        )
     if circular_kv_cache and (before is None or sliding_window_size is None):
-        raise fatal(f"{name}: circular_kv_cache needs kv_actual_isl and sliding_window_size")
+        raise fatal(
+            f"{name}: circular_kv_cache needs kv_actual_isl and sliding_window_size",
+            hint="kv_actual_isl=… and sliding_window_size=…, or circular_kv_cache=False",
+        )
     return _ring_joint(
         name,
         (input_tensor_q, k, v),
@@ -301,10 +322,15 @@ def ring_mla(
     _only(name, is_balanced=is_balanced, kv_valid_end_tensor=kv_valid_end_tensor is not None)
     if cluster_axis is None:
         raise fatal(
-            f"{name}: a ring without cluster_axis is not emulated, only a whole sequence cut in order over one axis"
+            f"{name}: a ring without cluster_axis is not emulated, only a whole sequence cut in order over one axis",
+            hint="cluster_axis=0 or 1",
         )
     if dim % 4 != SEQUENCE:
-        raise fatal(f"{name} gathers along the sequence, dim {SEQUENCE}, got dim {dim}", "dim == 2")
+        raise fatal(
+            f"{name} gathers along the sequence, dim {SEQUENCE}, got dim {dim}",
+            "dim == 2",
+            hint=f"dim={SEQUENCE}",
+        )
     on_device(input_tensor_q, input_tensor_kv, kind=name)
     cached = Cached(
         kv_cache_batch_idx,

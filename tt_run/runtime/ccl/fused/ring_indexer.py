@@ -57,7 +57,10 @@ def ring_indexer_score_dsa(
     _check(cluster_axis, block_cyclic_sp_axis, seq_subshard_axis, topology)
     ring = math.prod(mesh) if cluster_axis is None else mesh[cluster_axis]
     if k.shape[2] != ring * k_local.shape[2] or k.dtype is not k_local.dtype:
-        raise fatal(f"k {k.shape} must hold {ring} parts like k_local {k_local.shape}, of its type")
+        raise fatal(
+            f"k {k.shape} must hold {ring} parts like k_local {k_local.shape}, of its type",
+            hint=f"k of {ring * k_local.shape[2]} rows: ttnn.all_gather(k_local, dim=2, cluster_axis=…)",
+        )
     slot = _slot(cache_batch_idx, cache_batch_idx_tensor, index_cache_num_layers, index_cache_layer_idx)
     part = k_local if slot is None else _only(k_local, slot)
     tuning = topology, num_links, None, on_subdevice(ag_sub_device_id)
@@ -69,11 +72,17 @@ def ring_indexer_score_dsa(
     start, end = chunk_start_idx, kv_len
     if chunk_start_idx_tensor is not None:
         if chunk_start_idx is not None or kv_len is not None:
-            raise fatal("chunk_start_idx_tensor excludes chunk_start_idx and kv_len")
+            raise fatal(
+                "chunk_start_idx_tensor excludes chunk_start_idx and kv_len",
+                hint="leave chunk_start_idx and kv_len out",
+            )
         start = _first(chunk_start_idx_tensor)
         end = _end(start, q, mesh, axes, key_compression_ratio, valid_end_tensor, k.shape[2])
     elif valid_end_tensor is not None:
-        raise fatal("valid_end_tensor needs chunk_start_idx_tensor")
+        raise fatal(
+            "valid_end_tensor needs chunk_start_idx_tensor",
+            hint="give chunk_start_idx_tensor=…, or kv_len=… in the place of valid_end_tensor",
+        )
     sp_axis = block_cyclic_sp_axis
     if cluster_axis is None and block_cyclic_chunk_local is not None:
         if len([extent for extent in mesh if extent > 1]) > 1:
@@ -93,17 +102,23 @@ def _check(cluster_axis: int | None, sp_axis: int | None, second: int | None, to
     if cluster_axis is None:
         if sp_axis is not None or second is not None or topology is not Topology.Ring:
             raise fatal(
-                "a ring over the complete mesh takes topology=Ring, without block_cyclic_sp_axis and seq_subshard_axis"
+                "a ring over the complete mesh takes topology=Ring, without block_cyclic_sp_axis and seq_subshard_axis",
+                hint="topology=ttnn.Topology.Ring without both axes, or cluster_axis=0 or 1",
             )
     elif sp_axis not in (None, cluster_axis):
-        raise fatal(f"block_cyclic_sp_axis {sp_axis} must be cluster_axis {cluster_axis}")
+        raise fatal(
+            f"block_cyclic_sp_axis {sp_axis} must be cluster_axis {cluster_axis}",
+            hint=f"block_cyclic_sp_axis={cluster_axis}",
+        )
 
 
 def _slot(given: int | None, user: Tensor | None, layers: int, layer: int) -> int | None:
     if user is None:
         return given
     if given is not None:
-        raise fatal("give cache_batch_idx or cache_batch_idx_tensor, not both")
+        raise fatal(
+            "give cache_batch_idx or cache_batch_idx_tensor, not both", hint="leave cache_batch_idx out"
+        )
     return _first(user) * layers + layer
 
 
@@ -115,7 +130,10 @@ def _first(tensor: Tensor) -> int:
 
 def _only(cache: Tensor, slot: int) -> Tensor:
     if not 0 <= slot < cache.shape[0]:
-        raise fatal(f"slot {slot} is outside of the {cache.shape[0]} of k_local")
+        raise fatal(
+            f"slot {slot} is outside of the {cache.shape[0]} of k_local",
+            hint=f"slots are 0 to {cache.shape[0] - 1}",
+        )
     rows = cache.shards
     return cache.derive(Shards(rows.data[:, slot : slot + 1].copy(), rows.index))
 

@@ -54,7 +54,10 @@ class Sight:
         end = int(told.ravel()[0]) if told is not None else int(self.logical)  # type: ignore[arg-type]
         keys = self._places()
         if not 0 < end <= (self.gathered if not self.circular else keys.max(initial=0) + 1):
-            raise fatal(f"logical_n must be 1 to {self.gathered}, the length of the gathered keys, got {end}")
+            raise fatal(
+                f"logical_n must be 1 to {self.gathered}, the length of the gathered keys, got {end}",
+                hint=f"logical_n={self.gathered} reads all keys",
+            )
         if self.plain and end == self.gathered and self.joined_end == self.joined:
             return None
         there = np.concatenate([(keys >= 0) & (keys < end), np.arange(self.joined) < self.joined_end])
@@ -83,7 +86,8 @@ class Sight:
         if self.gathered % self.everywhere or reached < max(0, groups - slabs) * self.everywhere:
             raise fatal(
                 f"a window of {window} keys before position {before} does not lie in a circular cache of {self.gathered} rows, "
-                f"written in chunks of {self.everywhere}"
+                f"written in chunks of {self.everywhere}",
+                hint=f"a shorter sliding_window_size, or a cache of more rows, a multiple of {self.everywhere}",
             )
         last = slab + (groups - 1 - slab) // slabs * slabs
         return np.where(last >= 0, last * self.everywhere + row, -1)
@@ -117,22 +121,30 @@ class Cached:
     def of(self, name: str, users: int, *caches: Tensor) -> tuple[list[Tensor], int | None]:
         """The rows meant, and the positions before. Raises RuntimeError where a slot lacks its position, has two, or is not there."""
         if (self.slot is None) != (self.written is None):
-            raise fatal(f"{name}: slot_id and kv_actual_isl_tensor must be given together")
+            raise fatal(
+                f"{name}: slot_id and kv_actual_isl_tensor must be given together",
+                hint="give both, or kv_cache_batch_idx=… and kv_actual_isl=… in their place",
+            )
         row, before = self.row, self.before
         if self.slot is not None:
             if row is not None or before is not None:
                 raise fatal(
-                    f"{name}: slot_id and kv_actual_isl_tensor stand in the place of kv_cache_batch_idx and kv_actual_isl"
+                    f"{name}: slot_id and kv_actual_isl_tensor stand in the place of kv_cache_batch_idx and kv_actual_isl",
+                    hint="leave kv_cache_batch_idx and kv_actual_isl out",
                 )
             layers, layer = self.layers or 1, self.layer or 0
             if not 0 <= layer < layers:
                 raise fatal(
-                    f"{name}: kv_cache_layer_idx must be below kv_cache_num_layers {layers}, got {layer}"
+                    f"{name}: kv_cache_layer_idx must be below kv_cache_num_layers {layers}, got {layer}",
+                    hint=f"kv_cache_layer_idx is 0 to {layers - 1}",
                 )
             row, before = number(self.slot) * layers + layer, number(self.written)
         if row is None and caches[0].shape[0] == users:
             return list(caches), before
         row = row or 0
         if not 0 <= row < caches[0].shape[0]:
-            raise fatal(f"{name}: row {row} is outside of the cache's {caches[0].shape[0]}")
+            raise fatal(
+                f"{name}: row {row} is outside of the cache's {caches[0].shape[0]}",
+                hint=f"rows are 0 to {caches[0].shape[0] - 1}",
+            )
         return [cut.compute(t, [row, 0, 0, 0], [row + 1, *t.shape.dims[1:]]) for t in caches], before

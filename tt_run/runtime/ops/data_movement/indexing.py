@@ -56,7 +56,10 @@ def _indexed_fill(batch_id: Array, a: Array, b: Array, dim: int) -> Array:
 def _channels(x: Array, index: Array, name: str) -> Array:
     """Places [devices, N, W] of whole channels [devices, N, W, 1]."""
     if x.ndim != 4 or index.ndim != 3:
-        raise fatal(f"{name} takes values [N, K, C] and indices [N, W]")
+        raise fatal(
+            f"{name} takes values [N, K, C] and indices [N, W]",
+            hint="ttnn.reshape(values, (N, K, C)) and ttnn.reshape(indices, (N, W))",
+        )
     return _places(index, x.shape[2], name)[..., None]
 
 

@@ -169,7 +169,8 @@ def view(input_tensor: Tensor, shape: Sequence[int] | int, *others: int) -> Tens
     if len(input_tensor.shape) and wanted and wanted[-1] != input_tensor.shape[-1]:
         raise fatal(
             f"The last dimension can not change in view, attempting to change last dimension from {input_tensor.shape[-1]} "
-            f"to {wanted[-1]}, use reshape instead"
+            f"to {wanted[-1]}, use reshape instead",
+            hint="ttnn.reshape(input_tensor, shape)",
         )
     return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), view=True)
 

@@ -53,7 +53,10 @@ def padded_slice(
             hint="leave the steps out; ttnn.slice takes them",
         )
     if not memory_config.is_sharded():
-        raise fatal("Output Memory Config must be sharded. Use slice for non-sharded outputs.")
+        raise fatal(
+            "Output Memory Config must be sharded. Use slice for non-sharded outputs.",
+            hint="ttnn.slice(…), or ttnn.create_sharded_memory_config(…)",
+        )
     found = joining.slice.compute(
         input_tensor, padded_slice_start, padded_slice_end, memory_config=DRAM_MEMORY_CONFIG
     )
@@ -115,10 +118,16 @@ def convert_to_hwc(
     on_device(input, kind="convert to hwc")
     given = input.memory_config()
     if memory_config is None and given.buffer_type is BufferType.DRAM:
-        raise fatal("When input tensor is in DRAM, output memory_config must be explicitly specified")
+        raise fatal(
+            "When input tensor is in DRAM, output memory_config must be explicitly specified",
+            hint="memory_config=ttnn.create_sharded_memory_config(…)",
+        )
     if given.shard_spec is None:
         asked = "Input tensor must be sharded"
-        raise fatal(asked if memory_config is not None else f"{asked} to infer output memory config")
+        raise fatal(
+            asked if memory_config is not None else f"{asked} to infer output memory config",
+            hint="ttnn.to_memory_config(input, ttnn.create_sharded_memory_config(…))",
+        )
     _, batch, channels, size = input.shape
     target = dtype or input.dtype
     each = L1_ALIGNMENT // (4 if target in (DataType.FLOAT32, DataType.UINT32, DataType.INT32) else 2)
@@ -129,7 +138,8 @@ def convert_to_hwc(
     elif memory_config.shard_spec is not None and memory_config.shard_spec.shape[1] % each:
         raise fatal(
             f"Output shard width must be rounded up to next multiple of {each} to satisfy alignment constraints "
-            f"(width was {memory_config.shard_spec.shape[1]})"
+            f"(width was {memory_config.shard_spec.shape[1]})",
+            hint=f"a shard width of {-(-memory_config.shard_spec.shape[1] // each) * each}",
         )
 
     def last(stack: Array) -> Array:

@@ -275,9 +275,15 @@ def _unfit(name: str, given: Sequence[Tensor], error: RuntimeError) -> RuntimeEr
     """What to raise for an error of PyTorch: one of shapes that do not fit names them all, any other stays as it is."""
     shapes = ", ".join(str(tensor.shape) for tensor in given)
     if any(words in str(error) for words in _DOES_NOT_FIT):
-        return fatal(f"{name}: the shapes {shapes} do not broadcast against each other")
+        return fatal(
+            f"{name}: the shapes {shapes} do not broadcast against each other",
+            hint="each dimension, counted from the end, is the same or 1; ttnn.reshape adds ones",
+        )
     if any(words in str(error) for words in _DOES_NOT_GO_TOGETHER):
-        return fatal(f"{name}: the shapes {shapes} do not fit each other")
+        return fatal(
+            f"{name}: the shapes {shapes} do not fit each other",
+            hint="ttnn.reshape, ttnn.transpose or ttnn.slice make them fit",
+        )
     return error
 
 

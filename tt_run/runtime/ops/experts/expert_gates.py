@@ -145,10 +145,13 @@ def _placed(output: Tensor, values: Array) -> Array:
 def _check(given: tuple[Tensor, ...], outputs: tuple[Tensor, ...], topk: int, grouped: bool) -> None:
     on_device(*given, *outputs, kind="gate")
     if topk not in _CHOICES:
-        raise fatal(f"topk must be 4, 6 or 8, got {topk}")
+        raise fatal(f"topk must be 4, 6 or 8, got {topk}", hint="topk=8")
     for tensor, dtype in zip((*given, *outputs), _DTYPES, strict=True):
         if tensor.dtype is not dtype:
-            raise fatal(f"the gate needs {cpp(dtype)} here, got {cpp(tensor.dtype)} of shape {tensor.shape}")
+            raise fatal(
+                f"the gate needs {cpp(dtype)} here, got {cpp(tensor.dtype)} of shape {tensor.shape}",
+                hint=f"ttnn.typecast(tensor, ttnn.{dtype.name.lower()})",
+            )
         if tensor.memory_config().memory_layout is not TensorMemoryLayout.HEIGHT_SHARDED:
             raise fatal(
                 f"all five tensors of the gate must be sharded by height, one token a core; {tensor.shape} is "
@@ -161,13 +164,20 @@ def _check(given: tuple[Tensor, ...], outputs: tuple[Tensor, ...], topk: int, gr
         squares = math.prod(outer) // max(tokens, 1)
         if (height, width) != (_SIDE, _SIDE) or squares * tokens != math.prod(outer) or squares not in (1, 2):
             raise fatal(
-                f"{tensor.shape} is not one or two squares of 16 x 16 scores for each of {tokens} tokens"
+                f"{tensor.shape} is not one or two squares of 16 x 16 scores for each of {tokens} tokens",
+                hint=f"ttnn.reshape(scores, (…, {tokens}, {_SIDE}, {_SIDE})) for {_SIDE * _SIDE} experts",
             )
         if grouped and squares != 1:
-            raise fatal(f"groups need 256 experts, one square a token; {tensor.shape} has {squares}")
+            raise fatal(
+                f"groups need 256 experts, one square a token; {tensor.shape} has {squares}",
+                hint="ttnn.slice the scores to 256 experts, or ask without groups",
+            )
     for output in outputs:
         if output.shape[-1] < _SLOTS or math.prod(tuple(output.shape)[:-2]) != tokens:
-            raise fatal(f"an output {output.shape} has no room for {_SLOTS} values of {tokens} tokens")
+            raise fatal(
+                f"an output {output.shape} has no room for {_SLOTS} values of {tokens} tokens",
+                hint=f"an output of {tokens} rows of at least {_SLOTS}",
+            )
 
 
 _DTYPES = (DataType.BFLOAT16, DataType.BFLOAT16, DataType.UINT16, DataType.BFLOAT16, DataType.UINT16)

@@ -44,7 +44,10 @@ def _activated(kind: RoutedExpertActivation) -> Callable[[Array, Array], Array]:
         RoutedExpertActivation.SwiGluOai: _swiglu_oai,
     }
     if kind not in known:
-        raise fatal(f"activation {kind} is not emulated; these are: {', '.join(map(str, known))}")
+        raise fatal(
+            f"activation {kind} is not emulated; these are: {', '.join(map(str, known))}",
+            hint=f"activation_type={next(iter(known))}",
+        )
     return known[kind]
 
 
@@ -130,7 +133,10 @@ def every_expert(
     local = len(weights[0])
     told = [b for b in biases if b]
     if len(told) not in (0, 3) or any(len(group) != local for group in (*weights, *told)):
-        raise fatal(f"weights and biases must be of the same {local} experts, and biases all three or none")
+        raise fatal(
+            f"weights and biases must be of the same {local} experts, and biases all three or none",
+            hint=f"give {local} tensors in each list of weights, and as many biases in all three or leave those out",
+        )
     given = (x, *regions, *(t for group in (*weights, *told) for t in group))
     on_device(*given, kind="experts")
 

@@ -52,14 +52,16 @@ def extract(
     on_device(*given, kind="extract")
     if max_dispatched_tokens_per_expert % TILE_SIZE:
         raise fatal(
-            f"max_dispatched_tokens_per_expert {max_dispatched_tokens_per_expert} is no multiple of {TILE_SIZE}"
+            f"max_dispatched_tokens_per_expert {max_dispatched_tokens_per_expert} is no multiple of {TILE_SIZE}",
+            hint=f"max_dispatched_tokens_per_expert={-(-max_dispatched_tokens_per_expert // TILE_SIZE) * TILE_SIZE}",
         )
 
     def take(buffer: Array, first: Array, number: Array, table: Array) -> Array:
         rows = buffer[rows_of_expert(first, number, table, local_expert_id)]
         if len(rows) > max_dispatched_tokens_per_expert:
             raise fatal(
-                f"{len(rows)} rows do not fit into max_dispatched_tokens_per_expert={max_dispatched_tokens_per_expert}"
+                f"{len(rows)} rows do not fit into max_dispatched_tokens_per_expert={max_dispatched_tokens_per_expert}",
+                hint=f"max_dispatched_tokens_per_expert={-(-len(rows) // TILE_SIZE) * TILE_SIZE}",
             )
         out = np.zeros((max_dispatched_tokens_per_expert, buffer.shape[-1]), buffer.dtype)
         out[: len(rows)] = rows
@@ -123,7 +125,10 @@ def post_combine_reduce(
     With `indices` and `expert_dispatch_table` experts of other groups (entry -1) do not count. Raises RuntimeError for one of the two.
     """
     if (indices is None) is not (expert_dispatch_table is None):
-        raise fatal("indices and expert_dispatch_table must be given together")
+        raise fatal(
+            "indices and expert_dispatch_table must be given together",
+            hint="give both, or none to count every expert",
+        )
     given = tuple(t for t in (combine_output, weights, indices, expert_dispatch_table) if t is not None)
     on_device(*given, kind="reduce")
 
@@ -188,7 +193,8 @@ def deepseek_moe_fast_reduce_nc_fused(
     experts = input_tensor.shape[reduce_dim]
     if scores_tensor.shape[-1] != experts - num_shared_experts:
         raise fatal(
-            f"scores of {scores_tensor.shape[-1]} experts, not of {experts} less {num_shared_experts} shared ones"
+            f"scores of {scores_tensor.shape[-1]} experts, not of {experts} less {num_shared_experts} shared ones",
+            hint=f"num_shared_experts={max(experts - scores_tensor.shape[-1], 0)}, or scores of {experts - num_shared_experts} experts",
         )
 
     def reduce(x: Array, scores: Array) -> Array:

@@ -57,7 +57,8 @@ def per_token_cast_to_fp8(
     floating("per_token_cast_to_fp8", input_tensor)
     if input_tensor.shape[-1] % _BLOCK:
         raise fatal(
-            f"per_token_cast_to_fp8: the last dimension must be a multiple of 128, got {input_tensor.shape}"
+            f"per_token_cast_to_fp8: the last dimension must be a multiple of 128, got {input_tensor.shape}",
+            hint=f"ttnn.pad the last dimension to {-(-input_tensor.shape[-1] // _BLOCK) * _BLOCK}",
         )
 
     def cast(x: Array) -> tuple[Array, Array]:
@@ -98,9 +99,15 @@ def per_token_cast_back(
     """
     scales = input_scale if metadata is None else metadata
     if scales is None or (metadata is not None) == (input_scale is not None):
-        raise fatal("per_token_cast_back needs one of input_scale and metadata")
+        raise fatal(
+            "per_token_cast_back needs one of input_scale and metadata",
+            hint="input_scale= of per_token_cast_to_fp8; metadata= for rows of dispatch",
+        )
     if metadata is not None and not token_count_aware:
-        raise fatal("per_token_cast_back: metadata needs token_count_aware=True")
+        raise fatal(
+            "per_token_cast_back: metadata needs token_count_aware=True",
+            hint="token_count_aware=True, or leave metadata out",
+        )
     on_device(input_e4m3, scales, kind="per_token_cast_back")
     dtype = output_dtype or DataType.BFLOAT16
     count = input_e4m3.shape[-1] // _BLOCK
@@ -134,9 +141,15 @@ def moe_hash_gate(
     """
     on_device(scores, input_ids, tid2eid, kind="gate")
     if padding_config is not None:
-        raise fatal("moe_hash_gate: padding_config is not emulated; give it real tokens only")
+        raise fatal(
+            "moe_hash_gate: padding_config is not emulated; give it real tokens only",
+            hint="leave padding_config out, and ttnn.slice the tokens to the real ones",
+        )
     if score_func not in SCORES:
-        raise fatal(f"score_func must be one of {', '.join(SCORES)}, not {score_func!r}")
+        raise fatal(
+            f"score_func must be one of {', '.join(SCORES)}, not {score_func!r}",
+            hint=f"score_func={next(iter(SCORES))!r}",
+        )
     shape = (*tuple(scores.shape)[:-1], n_activated_experts)
 
     def gate(x: Array, ids: Array, table: Array) -> tuple[Array, Array]:
@@ -169,7 +182,8 @@ def attn_res_weighted_reduce_nc(
     on_device(input, weight, kind="weighted reduce")
     if dim != 1 or len(input.shape) != 4 or tuple(weight.shape)[1:3] != tuple(input.shape)[1:3]:
         raise fatal(
-            f"attn_res_weighted_reduce_nc needs dim 1, input [1, C, H, W] and weight [R, C, H, 1], got {input.shape} and {weight.shape}"
+            f"attn_res_weighted_reduce_nc needs dim 1, input [1, C, H, W] and weight [R, C, H, 1], got {input.shape} and {weight.shape}",
+            hint="dim=1, and ttnn.reshape for shapes of four dimensions",
         )
 
     def summed(x: Array, w: Array) -> tuple[Array]:
@@ -192,10 +206,14 @@ def pack_scaled_fp8_kv_cache(
     outer = {tuple(t.shape)[:-1] for t in given}
     kinds = tuple(t.dtype for t in given)
     if len(outer) > 1 or latent.shape[-1] != _BLOCK * scales.shape[-1]:
-        raise fatal(f"rows of {', '.join(str(t.shape) for t in given)} do not fit side by side")
+        raise fatal(
+            f"rows of {', '.join(str(t.shape) for t in given)} do not fit side by side",
+            hint=f"the same rows of each; a scale for each {_BLOCK} columns of latent: {latent.shape[-1] // _BLOCK}",
+        )
     if kinds != (DataType.FP8_E4M3, DataType.FLOAT32, DataType.BFLOAT16):
         raise fatal(
-            f"latent, scales and rope must be FP8, float32 and bfloat16, got {', '.join(map(str, kinds))}"
+            f"latent, scales and rope must be FP8, float32 and bfloat16, got {', '.join(map(str, kinds))}",
+            hint="per_token_cast_to_fp8(latent) gives the first two; ttnn.typecast(rope, ttnn.bfloat16) the third",
         )
 
     def packed(values: Array, factors: Array, columns: Array) -> tuple[Array]:
@@ -236,10 +254,14 @@ def moe_grouped_topk(
     on_device(scores, bias, kind="gate")
     if padding_config is not None or biased_scores is not None:
         raise fatal(
-            "moe_grouped_topk: padding_config and biased_scores are not emulated; give it real tokens only"
+            "moe_grouped_topk: padding_config and biased_scores are not emulated; give it real tokens only",
+            hint="leave padding_config and biased_scores out, and ttnn.slice the tokens to the real ones",
         )
     if score_func not in SCORES:
-        raise fatal(f"score_func must be one of {', '.join(SCORES)}, not {score_func!r}")
+        raise fatal(
+            f"score_func must be one of {', '.join(SCORES)}, not {score_func!r}",
+            hint=f"score_func={next(iter(SCORES))!r}",
+        )
 
     def gate(x: Array, b: Array) -> list[Array]:
         plain = SCORES[score_func](x.astype(np.float32))

@@ -51,7 +51,10 @@ def _sparse(
     """
     torch = library()
     if not (is_input_a_sparse or is_input_b_sparse):
-        raise fatal("sparse_matmul requires at least one sparse input")
+        raise fatal(
+            "sparse_matmul requires at least one sparse input",
+            hint="is_input_a_sparse=True or is_input_b_sparse=True; ttnn.matmul takes two dense ones",
+        )
     if indices is not None:
         chosen = b.index_select(-3, indices.reshape(-1).long())
         return torch.matmul(a, chosen) if is_input_a_sparse else _each_with_each(a, chosen)
@@ -120,7 +123,10 @@ def topk_router_gpt(
     given = (input_tensor, weight_tensor, bias_tensor)
     on_device(*given, kind="router")
     if weight_tensor.shape[-1] != num_experts:
-        raise fatal(f"weight_tensor has {weight_tensor.shape[-1]} experts, not num_experts={num_experts}")
+        raise fatal(
+            f"weight_tensor has {weight_tensor.shape[-1]} experts, not num_experts={num_experts}",
+            hint=f"num_experts={weight_tensor.shape[-1]}",
+        )
 
     def route(x: Any, w: Any, b: Any) -> Any:
         values, chosen = library().topk(x @ w + b, k, dim=-1)
@@ -193,9 +199,16 @@ def moe_routing_remap(
     """
     on_device(routing_weights_tensor, kind="routing remap")
     if cluster_axis not in (0, 1):
-        raise fatal(f"cluster_axis must be 0 or 1, got {cluster_axis}", "cluster_axis < mesh_shape.dims()")
+        raise fatal(
+            f"cluster_axis must be 0 or 1, got {cluster_axis}",
+            "cluster_axis < mesh_shape.dims()",
+            hint="cluster_axis=0 or 1",
+        )
     if non_zero_weight_size % expert_parallel_size:
-        raise fatal(f"{non_zero_weight_size} weights do not share evenly over {expert_parallel_size} devices")
+        raise fatal(
+            f"{non_zero_weight_size} weights do not share evenly over {expert_parallel_size} devices",
+            hint=f"expert_parallel_size={math.gcd(non_zero_weight_size, expert_parallel_size)}, or non_zero_weight_size= a multiple of {expert_parallel_size}",
+        )
     share = non_zero_weight_size // expert_parallel_size
     before = routing_weights_tensor.shards
     made = []
@@ -232,7 +245,10 @@ def moe_expert_token_remap(
     device = on_device(*given, kind="token remap")
     tokens = int(np.prod(tuple(expert_metadata_tensor.shape)[:-1]))
     if reduction_size < 1 or tokens % reduction_size:
-        raise fatal(f"reduction_size {reduction_size} does not divide {tokens} tokens")
+        raise fatal(
+            f"reduction_size {reduction_size} does not divide {tokens} tokens",
+            hint=f"reduction_size={math.gcd(tokens, max(reduction_size, 1))}",
+        )
     columns = tuple(device.shape)[1]
     maps, flags = [], []
     each = zip(topk_tensor.site.local_coords, *(t.shards.each() for t in given), strict=True)

@@ -33,7 +33,8 @@ def check(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, Any]) ->
         if name in _ONE_SHAPE and operand.shape != gradient.shape:
             raise fatal(
                 f"{name.upper()} operation requires grad_output and input to have the same logical shape, but got "
-                f"{gradient.shape} and {operand.shape}."
+                f"{gradient.shape} and {operand.shape}.",
+                hint=f"ttnn.reshape or ttnn.repeat grad to {list(operand.shape)}",
             )
         if name == "mul_bw":
             _broadcasts(operand, gradient)
@@ -46,5 +47,6 @@ def _broadcasts(operand: Tensor, gradient: Tensor) -> None:
         if length not in (1, room):
             raise fatal(
                 f"binary_backward: operand shape {operand.shape} not broadcastable to grad shape {gradient.shape} at axis "
-                f"{rank - back} (operand_dim={length}, grad_dim={room}); expected operand_dim == 1 or == grad_dim."
+                f"{rank - back} (operand_dim={length}, grad_dim={room}); expected operand_dim == 1 or == grad_dim.",
+                hint=f"ttnn.reshape or ttnn.slice so that axis {rank - back} is 1 or {room}",
             )

@@ -47,6 +47,7 @@ def prepared(
     raise fatal(
         f"weights of shape {list(given)} are not {list(shape)}, nor prepared as {[1, 1, rows * columns * second, first]}",
         "weight_tensor.logical_shape() == (out_channels, in_channels / groups, kernel_height, kernel_width)",
+        hint="ttnn.prepare_conv_weights(weight_tensor=weights, …) prepares them; else give them as PyTorch has them",
     )
 
 

@@ -54,7 +54,10 @@ def prepare_grid_sample_grid(
     if len(input_shape) != 4:
         raise fatal("Input shape must have 4 dimensions [N, H, W, C]", hint=f"got {list(input_shape)}")
     if output_dtype not in (None, DataType.BFLOAT16):
-        raise fatal("Currently only BFLOAT16 is supported for the grid output dtype")
+        raise fatal(
+            "Currently only BFLOAT16 is supported for the grid output dtype",
+            hint="output_dtype=ttnn.bfloat16",
+        )
     if grid.dtype is not DataType.FLOAT32:
         raise fatal("Currently only float32 input grid is supported", hint=f"got {grid.dtype}")
     _check_mode(mode)
@@ -70,7 +73,7 @@ def prepare_grid_sample_grid(
 
 def _check_mode(mode: str) -> None:
     if mode not in _MODES:
-        raise fatal(f"mode must be bilinear or nearest, got {mode!r}")
+        raise fatal(f"mode must be bilinear or nearest, got {mode!r}", hint="mode='bilinear', or 'nearest'")
 
 
 def _pixels(places: Array, length: int, corners: bool) -> Array:
@@ -110,7 +113,10 @@ def read(x: Any, grid: Any, mode: str) -> Any:
     _check_mode(mode)
     numbers, (batch, rows, columns, total) = _MODES[mode], grid.shape
     if total % numbers:
-        raise fatal(f"grid_sample: a prepared grid for {mode} has {numbers} numbers for a place, got {total}")
+        raise fatal(
+            f"grid_sample: a prepared grid for {mode} has {numbers} numbers for a place, got {total}",
+            hint="use_precomputed_grid=False for a grid of x and y, or ttnn.prepare_grid_sample_grid(grid, …) with the same mode",
+        )
     packed = grid.reshape(batch, rows, columns * (total // numbers), numbers)
     # Negative numbers are the bits of NaN, of which a conversion keeps only -1's.
     hidden = packed[..., :2].contiguous()

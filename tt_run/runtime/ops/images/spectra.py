@@ -28,7 +28,9 @@ def _transformed(
     name: str, function: Callable[[Array], Array], real: Tensor, imag: Tensor | None, precision: str
 ) -> tuple[Tensor, Tensor]:
     if precision not in ("precise", "fast"):
-        raise fatal(f"{name}: precision is 'precise' or 'fast', got {precision!r}")
+        raise fatal(
+            f"{name}: precision is 'precise' or 'fast', got {precision!r}", hint="precision='precise'"
+        )
     given = [real] if imag is None else [real, imag]
     on_device(*given, kind=name)
     floating(name, *given)
@@ -70,7 +72,10 @@ def complex_mul(a_real: Tensor, a_imag: Tensor, b_real: Tensor, b_imag: Tensor) 
 def apply_twiddles(input_real: Tensor, input_imag: Tensor, N1: int, N2: int) -> tuple[Tensor, Tensor]:
     """Row r of the last dimension (N1 wide), complex by its parts, times exp(-2 pi i (r mod N2) k / (N1 N2)); the product's parts."""
     if input_real.shape[-1] != N1 or input_real.logical_volume() // N1 % N2:
-        raise fatal(f"apply_twiddles: {input_real.shape} is no multiple of {N2} rows of {N1}")
+        raise fatal(
+            f"apply_twiddles: {input_real.shape} is no multiple of {N2} rows of {N1}",
+            hint=f"N1={input_real.shape[-1]}, and N2 a divisor of {input_real.logical_volume() // max(N1, 1)} rows",
+        )
     turns = _turns(np.arange(N2), N1, N1 * N2)
 
     def turned(values: Array) -> Array:
@@ -86,7 +91,10 @@ def apply_twiddles_xl(
 ) -> tuple[Tensor, Tensor]:
     """Row r of the last dimension (P wide), complex by its parts, times exp(-2 pi i (r mod big_modulus) k / full_N); the product's parts."""
     if input_real.shape[-1] != P or input_real.logical_volume() // P % big_modulus:
-        raise fatal(f"apply_twiddles_xl: {input_real.shape} is no multiple of {big_modulus} rows of {P}")
+        raise fatal(
+            f"apply_twiddles_xl: {input_real.shape} is no multiple of {big_modulus} rows of {P}",
+            hint=f"P={input_real.shape[-1]}, and big_modulus a divisor of {input_real.logical_volume() // max(P, 1)} rows",
+        )
     turns = _turns(np.arange(big_modulus), P, full_N)
 
     def turned(values: Array) -> Array:
@@ -117,7 +125,8 @@ def fft_radix_pass(input_real: Tensor, *given: Any, **words: Any) -> tuple[Tenso
     rows = input_real.logical_volume() // width
     if input_real.shape[-1] != width or rows % (stride * max(modulus, 1)):
         raise fatal(
-            f"fft_radix_pass: {input_real.shape} is no multiple of {stride * max(modulus, 1)} rows of {width}"
+            f"fft_radix_pass: {input_real.shape} is no multiple of {stride * max(modulus, 1)} rows of {width}",
+            hint=f"P={input_real.shape[-1]}, or ttnn.reshape to rows of {width}",
         )
     turns = _turns(np.arange(rows) // stride % modulus, width, width * modulus) if modulus else 1
 
@@ -138,7 +147,10 @@ def bluestein_fft(input_real: Tensor, *given: Any, **words: Any) -> tuple[Tensor
 
     length, precision = factors(*given, **words)
     if input_real.shape[-1] != length:
-        raise fatal(f"bluestein_fft: the last dimension of {input_real.shape} is not N = {length}")
+        raise fatal(
+            f"bluestein_fft: the last dimension of {input_real.shape} is not N = {length}",
+            hint=f"N={input_real.shape[-1]}",
+        )
     return _transformed("bluestein_fft", np.fft.fft, input_real, imag, precision)
 
 
@@ -157,7 +169,10 @@ def fft_three_pass(input_real: Tensor, *given: Any, **words: Any) -> tuple[Tenso
     last = min(1024, full // 1024)
     second = 1 << ((full // last).bit_length() - 1) // 2
     if input_real.shape[-1] != last or input_real.logical_volume() % full:
-        raise fatal(f"fft_three_pass: {input_real.shape} does not hold signals of {full} in rows of {last}")
+        raise fatal(
+            f"fft_three_pass: {input_real.shape} does not hold signals of {full} in rows of {last}",
+            hint=f"ttnn.reshape both parts to (…, {full // last}, {last})",
+        )
 
     def passed(values: Array) -> Array:
         found = (np.fft.ifft if inverse else np.fft.fft)(values.reshape(-1, full))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout, cpp
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
@@ -45,11 +45,19 @@ def rgb_to_yuv(
     on_device(input, kind="rgb_to_yuv")
     shape = tuple(input.shape)
     if input.dtype is not DataType.BFLOAT16:
-        raise fatal(f"rgb_to_yuv: input must be BFLOAT16, got {cpp(input.dtype)}")
+        raise fatal(
+            f"rgb_to_yuv: input must be BFLOAT16, got {cpp(input.dtype)}", hint=as_type("input", "bfloat16")
+        )
     if len(shape) != 4 or shape[0] != 3 or shape[1] % 2 or shape[2] % 2:
-        raise fatal(f"rgb_to_yuv: input must be (3, H, W, T) with even H and W, got {input.shape}")
+        raise fatal(
+            f"rgb_to_yuv: input must be (3, H, W, T) with even H and W, got {input.shape}",
+            hint="ttnn.permute puts the three colours first and the frames last; ttnn.pad makes H and W even",
+        )
     if wide_rows and shape[3] > _FRAMES:
-        raise fatal(f"rgb_to_yuv: wide_rows takes at most {_FRAMES} frames, got {shape[3]}")
+        raise fatal(
+            f"rgb_to_yuv: wide_rows takes at most {_FRAMES} frames, got {shape[3]}",
+            hint=f"wide_rows=False, or ttnn.slice to {_FRAMES} frames at a time",
+        )
     target = memory_config or input.memory_config()
     if target.is_sharded() or input.memory_config().is_sharded():
         raise fatal("rgb_to_yuv: input and outputs must be interleaved", hint="ttnn.DRAM_MEMORY_CONFIG")

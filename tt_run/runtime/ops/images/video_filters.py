@@ -51,14 +51,17 @@ def check(rows: Rows, steps: tuple[int, ...], groups: int) -> None:
     """Raises RuntimeError for steps and groups of zero, and for channels that groups or blocks do not divide."""
     if min(steps) < 1:
         raise fatal(
-            f"stride must be greater than 0, got {steps}", "stride[0] > 0 && stride[1] > 0 && stride[2] > 0"
+            f"stride must be greater than 0, got {steps}",
+            "stride[0] > 0 && stride[1] > 0 && stride[2] > 0",
+            hint="stride=(1, 1, 1)",
         )
     if groups < 1:
-        raise fatal("groups must be greater than 0", "args.groups > 0")
+        raise fatal("groups must be greater than 0", "args.groups > 0", hint="groups=1")
     for what, count in (("input channels", rows.channels), ("output channels", rows.out)):
         if count % groups:
             raise fatal(
-                f"{what.capitalize()} must be divisible by groups. Got {what} {count} and groups {groups}"
+                f"{what.capitalize()} must be divisible by groups. Got {what} {count} and groups {groups}",
+                hint=f"groups={math.gcd(count, groups)}",
             )
     if rows.channels % rows.block:
         raise fatal(
@@ -70,22 +73,28 @@ def check(rows: Rows, steps: tuple[int, ...], groups: int) -> None:
         raise fatal(
             f"C_in_block ({rows.block}) must be a multiple of {L1_ALIGNMENT}",
             "args.config.C_in_block % l1_alignment == 0",
+            hint=f"C_in_block={-(-rows.block // L1_ALIGNMENT) * L1_ALIGNMENT} in the config, or 0 for all channels",
         )
 
 
 def check_weights(shape: tuple[int, ...], rows: Rows) -> None:
     """Raises RuntimeError when a matrix of filters has other rows or columns."""
     if len(shape) != 2:
-        raise fatal(f"Unsupported weight tensor rank: {len(shape)}")
+        raise fatal(
+            f"Unsupported weight tensor rank: {len(shape)}",
+            hint="ttnn.experimental.prepare_conv3d_weights(weight_tensor=…, groups=…, device=…) makes the matrix",
+        )
     if shape[0] != rows.count:
         raise fatal(
             f"Weight patch size must match input patch size. got {shape[0]} vs {rows.count}",
             "weight_tensor.logical_shape()[0] == patch_size",
+            hint="prepare_conv3d_weights with the kernel_size, groups and C_in_block of the call",
         )
     if shape[1] != rows.out:
         raise fatal(
             f"Weight output channels must match input output channels. got {shape[1]} vs {rows.out}",
             "weight_tensor.logical_shape()[1] == args.output_channels",
+            hint=f"output_channels={shape[1]}, or a matrix of {rows.out} columns",
         )
 
 
@@ -99,6 +108,10 @@ def matrix(stack: Array, groups: int, asked: int, alignment: int) -> Array:
         dense[:, of, group * inner : (group + 1) * inner] = stack[:, of]
     size = asked or channels
     if channels % size:
-        raise fatal("C_in_aligned must be divisible by C_in_block", f"{channels} % {size} == 0")
+        raise fatal(
+            "C_in_aligned must be divisible by C_in_block",
+            f"{channels} % {size} == 0",
+            hint=f"C_in_block={math.gcd(channels, size)}, or 0 for all {channels} channels",
+        )
     blocks = dense.reshape(devices, out, channels // size, size, *kernel)
     return blocks.transpose(0, 2, 4, 5, 6, 3, 1).reshape(devices, -1, out)

@@ -69,9 +69,11 @@ def moreh_arange(
     if device is None:
         raise ArgumentMismatch("moreh_arange: a device is required")
     if step == 0:
-        raise fatal("step must be nonzero.", "step != 0")
+        raise fatal("step must be nonzero.", "step != 0", hint="step=1")
     if (end - start) * step < 0:
-        raise fatal(f"moreh_arange: a step of {step} does not lead from {start} to {end}")
+        raise fatal(
+            f"moreh_arange: a step of {step} does not lead from {start} to {end}", hint=f"step={-step}"
+        )
     if dtype not in (DataType.FLOAT32, DataType.BFLOAT16, DataType.INT32):
         raise fatal(
             f"moreh arange not support {dtype.name.lower()} dtype.", hint="ttnn.arange makes the other types"
@@ -101,9 +103,18 @@ def moreh_arange(
 def _check_room(output: Tensor, count: int, dtype: DataType, layout: Layout) -> None:
     """Raises RuntimeError unless `count` numbers of a type and layout can be written over a tensor."""
     if output.dtype is not dtype:
-        raise fatal("If output is provided as input, its dtype should match the dtype parameter.")
+        raise fatal(
+            "If output is provided as input, its dtype should match the dtype parameter.",
+            hint=f"dtype=ttnn.{output.dtype.name.lower()}, or an output of {cpp(dtype)}",
+        )
     if output.layout is not layout:
         wanted = "untilize_out" if layout is Layout.ROW_MAJOR else "!untilize_out"
-        raise fatal(f"Error: output_layout must be {cpp(layout)} when {wanted}")
+        raise fatal(
+            f"Error: output_layout must be {cpp(layout)} when {wanted}",
+            hint=f"untilize_out={output.layout is Layout.ROW_MAJOR}",
+        )
     if output.logical_volume() != count:
-        raise fatal(f"moreh_arange: {count} numbers do not fit into an output of shape {output.shape}")
+        raise fatal(
+            f"moreh_arange: {count} numbers do not fit into an output of shape {output.shape}",
+            hint=f"an output of {count} numbers: ttnn.empty([{count}], …)",
+        )

@@ -35,7 +35,11 @@ def _nll(
 
 def _check_divisor(name: str, _: Sequence[Tensor], arguments: dict[str, Any]) -> None:
     if arguments["reduction"] == "mean" and arguments["divisor_tensor"] is None:
-        raise fatal("Divisor tensor must not be empty", "divisor_tensor.has_value()")
+        raise fatal(
+            "Divisor tensor must not be empty",
+            "divisor_tensor.has_value()",
+            hint="divisor_tensor=ttnn.zeros([1, 1], …) is filled with the divisor; reduction='sum' needs none",
+        )
 
 
 def _nll_backward(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tt_run.runtime.errors import fatal
@@ -45,9 +46,13 @@ def _layer_norm_backward(gradient: Any, x: Any, mean: Any, rstd: Any, normalized
 def _groups(shape: str, x: Any, num_groups: int) -> None:
     """Raises RuntimeError unless the channels fall into so many groups."""
     if num_groups < 1:
-        raise fatal("num_groups must be greater than 0.", "num_groups > 0")
+        raise fatal("num_groups must be greater than 0.", "num_groups > 0", hint="num_groups=1")
     if x.shape[1] % num_groups:
-        raise fatal(f"{shape}[1] must be divisible by num_groups.", "C % num_groups == 0")
+        raise fatal(
+            f"{shape}[1] must be divisible by num_groups.",
+            "C % num_groups == 0",
+            hint=f"num_groups={math.gcd(x.shape[1], num_groups)} divides {x.shape[1]} channels",
+        )
 
 
 def _group_norm(x: Any, num_groups: int, eps: float, gamma: Any, beta: Any) -> list[Any]:

@@ -28,10 +28,10 @@ def _picked(x: Any, index_tensors: Sequence[Any], index_dims: Sequence[int]) -> 
 def _fold(x: Any, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
     for name, value in (("output_size", size), ("kernel_size", kernel)):
         if len(value) != 2:
-            raise fatal(f"Fold: {name} takes 2 elements")
+            raise fatal(f"Fold: {name} takes 2 elements", hint=f"{name}=(height, width)")
     for name, value in (("stride", stride), ("kernel_size", kernel)):
         if min(value, default=1) < 1:
-            raise fatal(f"Fold: {name} must be greater than 0")
+            raise fatal(f"Fold: {name} must be greater than 0", hint=f"{name}=(1, 1) or more")
     return named("nn.functional.fold")(
         x, tuple(size), tuple(kernel), tuple(dilation), tuple(padding), tuple(stride)
     )

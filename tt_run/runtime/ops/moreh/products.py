@@ -35,7 +35,10 @@ def check(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, Any]) ->
         )
     for back, (one, other) in enumerate(zip(reversed(a[:-2]), reversed(b[:-2]), strict=False), 2):
         if one != other and 1 not in (one, other):
-            raise fatal(f"one of dim must be one. {back}th dim input_dim {one}, other_dim {other}")
+            raise fatal(
+                f"one of dim must be one. {back}th dim input_dim {one}, other_dim {other}",
+                hint=f"ttnn.repeat, or ttnn.reshape so that dimension -{back + 1} is the same or 1",
+            )
 
 
 def _matrix(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -54,7 +57,10 @@ def _check_vectors(a: tuple[int, ...], b: tuple[int, ...]) -> None:
                 "Invalid input tensor dimensions.", hint=f"moreh_dot takes vectors, got {Shape(shape)}"
             )
     if a[-1] != b[-1]:
-        raise fatal(f"moreh_dot: the vectors have {a[-1]} and {b[-1]} elements")
+        raise fatal(
+            f"moreh_dot: the vectors have {a[-1]} and {b[-1]} elements",
+            hint=f"ttnn.slice both to {min(a[-1], b[-1])} elements",
+        )
 
 
 def _matmul(a: Any, b: Any, transpose_input: bool = False, transpose_other: bool = False, bias: Any = None) -> Any:  # fmt: skip

@@ -73,7 +73,10 @@ def _normalised(
     per_device = (2 if centre else 1) * TILE_SIZE
     width, found = x.shape[-1], stats.shape[-1]
     if found % per_device:
-        raise fatal(f"statistics are {per_device} columns for each device, got {found}")
+        raise fatal(
+            f"statistics are {per_device} columns for each device, got {found}",
+            hint="give what ttnn.rms_norm_pre_all_gather or layer_norm_pre_all_gather returned, after ttnn.all_gather(…, dim=3)",
+        )
     row_of(weight, width, "weight"), row_of(bias, width, "bias")
     given = [t for t in (weight, bias) if t is not None]
     on_device(x, stats, *given, kind="layernorm")

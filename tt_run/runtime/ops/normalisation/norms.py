@@ -75,6 +75,7 @@ def _check_tiles(x: Tensor, residual: Tensor | None, gamma: Tensor | None, beta:
             raise fatal(
                 f"Input and {word} tile shapes must match, got input: {own} vs {word}: {found}",
                 f"{word}_tile == a.tensor_spec().tile()",
+                hint=f"ttnn.from_torch({word}, tile=ttnn.Tile(({own.replace('x', ', ')})), …)",
             )
 
 

@@ -180,7 +180,8 @@ def scale_mask_softmax_in_place(
         if not 0 < columns * rows * TILE_SIZE**2 < 2**64:
             raise fatal(
                 "block_h must be greater than 0 and block_w * block_h * tile_hw must not overflow; "
-                f"got block_w = {columns}, block_h = {rows}"
+                f"got block_w = {columns}, block_h = {rows}",
+                hint="block_h and block_w of program_config: the tiles of a shard, from 1",
             )
     mask = _mask_of_rows(mask, input_tensor, is_causal_mask)
     written = _written(numeric_stable)

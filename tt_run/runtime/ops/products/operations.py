@@ -210,7 +210,8 @@ def side_by_side(inputs: Tensor | Sequence[Tensor], weight: Tensor) -> Tensor:
     if not seam + rest <= width <= seam + -(-rest // TILE_SIZE) * TILE_SIZE:
         raise fatal(
             f"prefix and suffix of {prefix.shape[-1]} and {rest} columns, each filled up to whole tiles, do not fit "
-            f"a weight of {width} rows"
+            f"a weight of {width} rows",
+            hint=f"a weight of {seam + rest} rows, or prefix and suffix of {width} columns together",
         )
 
     def joined(first: Array, second: Array) -> Array:

@@ -63,7 +63,10 @@ def tensor_from_bfp8_bytes(raw_bytes: bytes, shape: Sequence[int]) -> Tensor:
     tiles = rows * columns // _TILE**2
     size = _TILE**2 + _TILE**2 // BLOCK
     if rows % _TILE or columns % _TILE or len(raw_bytes) != tiles * size:
-        raise fatal(f"{len(raw_bytes)} bytes are not the {tiles * size} of the tiles of shape {list(dims)}")
+        raise fatal(
+            f"{len(raw_bytes)} bytes are not the {tiles * size} of the tiles of shape {list(dims)}",
+            hint=f"give {tiles * size} bytes, and rows and columns of whole tiles",
+        )
     words = np.frombuffer(raw_bytes, np.uint8).reshape(tiles, size).astype(np.uint32)
     shared = words[:, : _TILE**2 // BLOCK].reshape(-1, 1)
     elements = words[:, _TILE**2 // BLOCK :].reshape(-1, BLOCK)

@@ -53,7 +53,8 @@ def copy_device_to_host_tensor(
     held = [array for array in shards.each() if array is not None]
     if len({id(array) for array in held}) != 1:
         raise fatal(
-            "Host tensor has one shard, device tensor has several; allocate it with allocate_tensor_on_host"
+            "Host tensor has one shard, device tensor has several; allocate it with allocate_tensor_on_host",
+            hint="ttnn.allocate_tensor_on_host(device_tensor.spec, mesh_device)",
         )
     host_tensor.overwrite(Shards.replicated(held[0], 1))
 

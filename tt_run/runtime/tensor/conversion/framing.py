@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tt_run.runtime.enums import Layout
-from tt_run.runtime.errors import fatal, throw
+from tt_run.runtime.errors import fatal, read_to_host, throw
 from tt_run.runtime.native.classes import native
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
@@ -159,4 +159,7 @@ def tile_multiple(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _on_host(tensor: Tensor, what: str) -> None:
     if tensor.device() is not None:
-        raise fatal(f"Tensor.{what} needs a tensor in host memory; call ttnn.from_device first")
+        raise fatal(
+            f"Tensor.{what} needs a tensor in host memory; call ttnn.from_device first",
+            hint=read_to_host("tensor"),
+        )

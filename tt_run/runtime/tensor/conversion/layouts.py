@@ -53,7 +53,10 @@ def to_dtype(tensor: Tensor, dtype: DataType) -> Tensor:
     Raises RuntimeError on a device, and for a block float of a row-major tensor that tiles would pad.
     """
     if tensor.device() is not None:
-        raise fatal("to_dtype: Tensor must be on host; use ttnn.typecast for a device tensor")
+        raise fatal(
+            "to_dtype: Tensor must be on host; use ttnn.typecast for a device tensor",
+            hint=f"ttnn.typecast(tensor, ttnn.{dtype.name.lower()}), or ttnn.from_device(tensor) first",
+        )
     layout = tensor.layout
     if dtype in BLOCK_FLOATS and layout is not Layout.TILE:
         layout = Layout.TILE

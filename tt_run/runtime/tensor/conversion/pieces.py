@@ -29,7 +29,10 @@ def piece_of(tensor: Tensor, core: CoreCoord | int) -> Tensor:
     cores = corerange_to_cores(spec.grid, row_wise=by_row)
     number = core if isinstance(core, int) else cores.index(core) if core in cores else -1
     if not 0 <= number < len(cores):
-        raise fatal(f"core {core} holds no shard of the tensor; its cores are {spec.grid}")
+        raise fatal(
+            f"core {core} holds no shard of the tensor; its cores are {spec.grid}",
+            hint=f"a number from 0 to {len(cores) - 1}",
+        )
     height, width = spec.shape
     across = _pieces_across(memory.memory_layout, tensor.padded_shape[-1], width)
     top, left = number // across * height, number % across * width

@@ -41,7 +41,8 @@ def every_shard(tensor: Tensor) -> list[Array | None]:
         ranks = ", ".join(map(str, site.group.ranks))
         raise throw(
             f"The tensor lives on a mesh {site.shape} of rank {ranks}; this rank hosts no device of it and cannot read it. "
-            "Read it where `mesh_device.get_device_ids()` is not empty."
+            "Read it where `mesh_device.get_device_ids()` is not empty.",
+            hint="if mesh_device.get_device_ids(): …",
         )
     signature = guard.Signature("read tensor", shape=tuple(tensor.shape), dtype=tensor.dtype.name)
     guard.collective(site.group, signature)
@@ -56,7 +57,8 @@ def _only(part: BufferPart, site: Site) -> list[Array | None]:
         raise throw(
             f"The shard at {part.coord} lives on rank {owner} and cannot be read here. Ask "
             "mesh_device.get_view().is_local(coord) first, or read all shards on all ranks: to_torch with a mesh composer, "
-            "or get_device_tensors(ttnn.from_device(tensor))."
+            "or get_device_tensors(ttnn.from_device(tensor)).",
+            hint="ttnn.to_torch(tensor, mesh_composer=ttnn.ConcatMeshToTensor(device, dim=0)) on every rank",
         )
     return [*held]
 

@@ -106,7 +106,8 @@ def dram_group_norm_virtual_columns(core_grid: CoreGrid, num_channels: int, num_
     ]
     if not fitting:
         raise fatal(
-            f"no number of columns up to {core_grid.x} cuts {num_channels} channels in {num_groups} groups into whole tiles"
+            f"no number of columns up to {core_grid.x} cuts {num_channels} channels in {num_groups} groups into whole tiles",
+            hint=f"channels a multiple of {TILE_SIZE}, num_groups one of its divisors",
         )
     return fitting[-1]
 
@@ -127,7 +128,8 @@ def dram_group_norm_params_from_torch(
     """
     if channels_per_device % TILE_SIZE or channels_per_device % groups_per_device:
         raise fatal(
-            f"channels_per_device {channels_per_device} must be divisible by 32 and groups_per_device {groups_per_device}"
+            f"channels_per_device {channels_per_device} must be divisible by 32 and groups_per_device {groups_per_device}",
+            hint=f"groups_per_device={math.gcd(channels_per_device, max(groups_per_device, 1))}, and channels_per_device a multiple of {TILE_SIZE}",
         )
     shape = tuple(device.shape)
     parts = 1 if mesh_axis is None else shape[mesh_axis]
@@ -142,7 +144,8 @@ def dram_group_norm_params_from_torch(
     for parameter in torch_params if several else [torch_params]:
         if parameter.numel() // parts != channels_per_device:
             raise fatal(
-                f"{parameter.numel()} values over {parts} devices are not {channels_per_device} channels each"
+                f"{parameter.numel()} values over {parts} devices are not {channels_per_device} channels each",
+                hint=f"channels_per_device={parameter.numel() // parts}",
             )
         pieces = [create_group_norm_weight_bias_rm(p, channels_per_device, columns) for p in parameter.chunk(parts)]  # fmt: skip
         whole = np.concatenate([np.asarray(p.float()) for p in pieces], 0)

@@ -99,7 +99,7 @@ def cut(
     elif alignment is ShardShapeAlignment.RECOMMENDED and piece:
         piece[-1] = _up(piece[-1], row_step)
     if 0 in piece:
-        raise _unfit(f"Shard shape must be greater than 0 in each sharded dim, got {piece}")
+        raise _unfit(f"Shard shape must be greater than 0 in each sharded dim, got {piece}", _POSITIVE)
     found = NdShardSpec(piece, spec.grid, spec.orientation, spec.shard_distribution_strategy)
     return MemoryConfig(TensorMemoryLayout.ND_SHARDED, buffer_type, None, found)
 
@@ -226,7 +226,7 @@ def _check_any_rank(config: MemoryConfig, layout: Layout, tile: tuple[int, int])
     if layout is Layout.TILE and (len(shape) < 2 or shape[-2] % tile[0] or shape[-1] % tile[1]):
         raise _unaligned(f"Shape({shape})", tile)
     if 0 in shape:
-        raise _unfit(f"Shard shape must be greater than 0 in each sharded dim, got {shape}")
+        raise _unfit(f"Shard shape must be greater than 0 in each sharded dim, got {shape}", _POSITIVE)
 
 
 def check_alignment(spec: ShardSpec, layout: Layout, tile: tuple[int, int]) -> None:
@@ -243,7 +243,9 @@ def _check_pieces(
     height, width = spec.shape
     check_alignment(spec, layout, tile)
     if min(height, width) <= 0:
-        raise _unfit(f"Shard shape must be greater than 0 in each sharded dim, got [{height}, {width}]")
+        raise _unfit(
+            f"Shard shape must be greater than 0 in each sharded dim, got [{height}, {width}]", _POSITIVE
+        )
     rows, columns = math.prod(padded[:-1]), padded[-1]
     if layout is not Layout.TILE:
         columns = _up(columns, width)  # rows are padded to whole pieces
@@ -251,14 +253,26 @@ def _check_pieces(
     cores = spec.grid.num_cores()
     if kind is TensorMemoryLayout.HEIGHT_SHARDED:
         if width != columns:
-            raise _unfit(f"Shard width {width} must match physical width {columns} for height sharded")
+            raise _unfit(
+                f"Shard width {width} must match physical width {columns} for height sharded",
+                f"a shard shape of [{height}, {columns}]",
+            )
         if down > cores:
-            raise _unfit(f"Number of shards along height {down} must not exceed number of cores {cores}")
+            raise _unfit(
+                f"Number of shards along height {down} must not exceed number of cores {cores}",
+                f"a grid of {down} cores, or shards of {_whole(rows, cores, tile[0] if layout is Layout.TILE else 1)} rows",
+            )
     elif kind is TensorMemoryLayout.WIDTH_SHARDED:
         if height != rows:
-            raise _unfit(f"Shard height {height} must match physical height {rows} for width sharded")
+            raise _unfit(
+                f"Shard height {height} must match physical height {rows} for width sharded",
+                f"a shard shape of [{rows}, {width}]",
+            )
         if across > cores:
-            raise _unfit(f"Number of shards along width {across} must not exceed number of cores {cores}")
+            raise _unfit(
+                f"Number of shards along width {across} must not exceed number of cores {cores}",
+                f"a grid of {across} cores, or shards of {_whole(columns, cores, tile[1] if layout is Layout.TILE else 1)} columns",
+            )
     elif kind is TensorMemoryLayout.BLOCK_SHARDED:
         _check_blocks(spec, down, across)
     if len(padded) == 1 and height != 1:
@@ -269,7 +283,10 @@ def _check_pieces(
 
 def _check_blocks(spec: ShardSpec, down: int, across: int) -> None:
     if spec.grid.size() != 1:
-        raise _unfit("Shard grid must be one full rectangular grid for block sharded!")
+        raise _unfit(
+            "Shard grid must be one full rectangular grid for block sharded!",
+            "name one rectangle: ttnn.CoreRangeSet([ttnn.CoreRange(first, last)])",
+        )
     rows, columns = _room(spec.grid, spec.orientation)
     by_row = spec.orientation is ShardOrientation.ROW_MAJOR
     major = f"{'row' if by_row else 'column'} major orientation!"
@@ -279,7 +296,8 @@ def _check_blocks(spec: ShardSpec, down: int, across: int) -> None:
     ):
         if count > room:
             raise _unfit(
-                f"Number of shards along {word} {count} must not exceed number of {name} {room} for {major}"
+                f"Number of shards along {word} {count} must not exceed number of {name} {room} for {major}",
+                f"a grid of {count} {name}, or shards of a larger {word}",
             )
 
 
@@ -287,11 +305,20 @@ def _unaligned(shape: str, tile: tuple[int, int]) -> RuntimeError:
     return fatal(
         f"Physical shard shape {shape} must be tile {{{tile[0]}, {tile[1]}}} sized!",
         "!shard_align_error.has_value()",
+        hint=f"a shard of whole tiles: multiples of {tile[0]} and {tile[1]}",
     )
 
 
-def _unfit(message: str) -> RuntimeError:
-    return fatal(message, "!shard_grid_fit_error.has_value()")
+_POSITIVE = "give the shard 1 or more in each dimension"
+
+
+def _whole(length: int, parts: int, step: int) -> int:
+    """The least length of a shard, in whole steps, of which `parts` hold it all."""
+    return _up(-(-length // max(parts, 1)), step)
+
+
+def _unfit(message: str, hint: str) -> RuntimeError:
+    return fatal(message, "!shard_grid_fit_error.has_value()", hint=hint)
 
 
 def dimension(dim: int, rank: int) -> int:
