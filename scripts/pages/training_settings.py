@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from pages.training_meanings import MEANINGS
+
+_SHORT = {
+    "TTML Onboarding Guide": "guide",
+    "upstream's configuration files": "upstream",
+    "the emulation": "emulation",
+}
+
 
 def training_settings_page() -> str:
-    """A table for each section of a training configuration: every key, what it takes, its default, and where it comes from."""
+    """A table for each section of a training configuration: every key, what it means and takes, its default, and where it comes from.
+
+    Raises ValueError for a setting without a meaning, and for a meaning of none.
+    """
     from tt_run.runtime.train.common import config, model_config
     from tt_run.runtime.train.settings import Section
 
@@ -20,17 +31,26 @@ def training_settings_page() -> str:
         "",
         "A file holds some of these sections at its top, or one of them by itself. What is wrong with a file is told with line and column.",
         "Numbers may be written as text (`3e-4`), flags as `true`, `false` and in quotes.",
+        "",
+        "A setting is from the TTML Onboarding Guide, from upstream's configuration files, or the emulation's own.",
     ]
     for name in order:
         kind = every[name]
         lines += ["", f"## {name}", "", (kind.__doc__ or "").split("\n\n")[0].replace("\n   ", ""), ""]
-        lines += ["| key | takes | default | from |", "|---|---|---|---|"]
+        lines += ["| key | means | takes | default | from |", "|---|---|---|---|---|"]
+        meanings = MEANINGS[name]
+        if set(meanings) != set(kind.settings):
+            unlike = sorted(set(meanings) ^ set(kind.settings))
+            raise ValueError(
+                f"{name}: meanings (scripts/pages/training_meanings.py) and settings differ in {', '.join(unlike)}"
+            )
         for key, setting in kind.settings.items():
             default = setting.default
             shown = (
                 ""
-                if default is None or isinstance(default, Section)
+                if default in (None, "") or isinstance(default, Section)
                 else f"`{str(default).lower() if isinstance(default, bool) else default}`"
             )
-            lines.append(f"| `{key}` | {setting.kind.told} | {shown} | {setting.source} |")
+            source = _SHORT[setting.source]
+            lines.append(f"| `{key}` | {meanings[key]} | {setting.kind.told} | {shown} | {source} |")
     return "\n".join(lines) + "\n"

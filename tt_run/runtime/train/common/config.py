@@ -214,7 +214,7 @@ class TrainingConfig(FileSection):
     project_name = Setting(text, "tt_train", GUIDE)
     seed = Setting(whole(0), 42, GUIDE)
     batch_size = Setting(whole(1), 64, GUIDE)
-    validation_batch_size = Setting(whole(1), 0, f"{GUIDE}; half of batch_size where it is not given")
+    validation_batch_size = Setting(whole(1), 32, GUIDE)
     steps = Setting(whole(1), 1000, GUIDE, key="max_steps")
     total_steps: Setting[int | None] = Setting(whole(1), None, UPSTREAM)
     epochs = Setting(whole(1), 1, GUIDE, key="num_epochs")
