@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
@@ -55,7 +56,6 @@ def command(words: Sequence[str]) -> int:
     print(f"wrote {', '.join(source.name for source in sources)}\n\nnext:")
     if folder != Path():
         print(f"  cd {shlex.quote(str(folder))}")
-    print(
-        "  tt-run python program.py        # two ranks, no hardware\n  pytest                          # the same as a test"
-    )
+    test = "pytest" if find_spec("pytest") else "pip install pytest && pytest"
+    print(f"  {'tt-run python program.py':30}  # two ranks, no hardware\n  {test:30}  # the same as a test")
     return Exit.OK
