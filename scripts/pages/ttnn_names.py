@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import enum
+import inspect
+import re
 import sys
+import types
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 ARTEFACTS = frozenset(
     [
+        "ModuleSpec",
         "Callable",
         "Dict",
         "Enum",
@@ -30,6 +35,8 @@ ARTEFACTS = frozenset(
     ]
 )
 """What the reference's modules merely imported, or left behind while they were loaded."""
+SHOWN = 6
+"""Members of an enumeration that a row has."""
 
 
 def ttnn_names_page() -> str:
@@ -56,7 +63,8 @@ def ttnn_names_page() -> str:
             if found is None
             else _what(found)
         )
-        rows[name.rpartition(".")[0]].append(f"| `{name}` | {state} |")
+        above = name.rpartition(".")[0]
+        rows[above].append(f"| `{name}` | {state} | {_meaning(name, found)} |")
     lines = [
         "# ttnn: types, settings and functions",
         "",
@@ -67,7 +75,7 @@ def ttnn_names_page() -> str:
         "using it says so.",
     ]
     for namespace, some in rows.items():
-        lines += ["", f"## {namespace}", "", "| name | state |", "| --- | --- |", *some]
+        lines += ["", f"## {namespace}", "", "| name | state | what it is |", "| --- | --- | --- |", *some]
     return "\n".join([*lines, ""])
 
 
@@ -87,11 +95,43 @@ def _resolved(name: str) -> Any:
     return value
 
 
-def _what(value: Any) -> str:
-    import enum
-    import inspect
-    import types
+def _meaning(name: str, found: Any) -> str:
+    """What a name is: the first sentence of its docstring, the members of an enumeration, a short value; a name of `ttnn` again is that one."""
+    again = f"ttnn.{name.rpartition('.')[2]}"
+    if found is None:
+        return ""
+    if again != name and _resolved(again) is found:
+        return f"`{again}`"
+    kind = _what(found)
+    if kind == "enumeration":
+        return _members(found)
+    return _value(found) if kind == "value" else _first_sentence(found)
 
+
+def _members(found: Any) -> str:
+    """The first members of an enumeration by number, and how many there are besides."""
+    names = [
+        name for name in dir(found) if not name.startswith("_") and isinstance(getattr(found, name), found)
+    ]
+    names.sort(key=lambda name: int(getattr(found, name).value))
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(f"`{name}`" for name in names[:SHOWN]) + more
+
+
+def _value(found: Any) -> str:
+    """A value as it prints, or of which class it is where that is long or differs from run to run."""
+    shown = str(found)
+    is_short = len(shown) < 60 and not re.search(r"\n| at 0x|/", shown)
+    return f"`{shown}`" if is_short else f"a `{type(found).__name__}`"
+
+
+def _first_sentence(found: Any) -> str:
+    text = (inspect.getdoc(found) or "").split("\n\n")[0].replace("\n", " ")
+    sentence = re.split(r"(?<=\.) (?=[A-Z])", text)[0]
+    return sentence.replace("|", "\\|").replace("<", "&lt;")
+
+
+def _what(value: Any) -> str:
     if inspect.isclass(value):
         return "enumeration" if issubclass(value, enum.Enum) else "class"
     if isinstance(value, types.ModuleType):

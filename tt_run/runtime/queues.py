@@ -91,12 +91,12 @@ def current_queue() -> QueueId:
 
 
 def push_queue(cq_id: Any) -> None:
-    """Issue what this thread does next to a queue, until `pop_queue`."""
+    """Issue what this thread does next to a queue, until `pop_current_command_queue_id_for_thread`."""
     _issued.numbers.append(int(cq_id))
 
 
 def pop_queue() -> None:
-    """Take back the last `push_queue` of this thread. Raises RuntimeError when there is none."""
+    """Take back the last `push_current_command_queue_id_for_thread` of this thread. Raises RuntimeError when there is none."""
     if not _issued.numbers:
         raise fatal(
             "Current command queue id stack is empty",

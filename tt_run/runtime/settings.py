@@ -31,7 +31,7 @@ _PATHS = ("cache_path", "model_cache_path", "tmp_dir", "root_report_path")
 @native("ttnn._ttnn.core.Config")
 @dataclasses.dataclass(init=False, repr=False, eq=False)
 class Config(metaclass=Native):
-    """The settings. Raises AttributeError for one that does not exist, TypeError for a value of the wrong kind."""
+    """The settings of the library, `ttnn.CONFIG`. Raises AttributeError for one that does not exist, TypeError for a value of the wrong kind."""
 
     cache_path: Path = Path("~/.cache/ttnn")
     model_cache_path: Path = Path("~/.cache/ttnn/models")

@@ -48,7 +48,7 @@ def watch(watcher: Callable[[GlobalSemaphore], None]) -> Callable[[], None]:
 
 
 def reset_global_semaphore_value(global_semaphore: GlobalSemaphore, reset_value: int) -> None:
-    """Set the counter."""
+    """Set the counter of a semaphore."""
     global_semaphore.value = int(reset_value)
 
 

@@ -105,7 +105,7 @@ def _check(
     )  # fmt: skip
     for holds, words, condition in facts:
         if not holds:
-            raise fatal(words, condition)
+            raise fatal(words, condition, hint="a mesh of 2 or 4 columns: cluster_axis=1, dim=3")
     configs = (
         ("input_tensor", tensor.memory_config()),
         ("intermediate_packet_buffer", packets.memory_config()),
@@ -119,7 +119,10 @@ def _check(
                 hint="cut it over cores: a ttnn.MemoryConfig with a ttnn.ShardSpec",
             )
         if spec.shape[0] != USERS:
-            raise fatal(f"{name} shard height must be {USERS} but got {spec.shape[0]}")
+            raise fatal(
+                f"{name} shard height must be {USERS} but got {spec.shape[0]}",
+                hint=f"ttnn.ShardSpec(grid, ({USERS}, {spec.shape[1]}), orientation)",
+            )
     if tensor.layout is Layout.TILE:
         raise fatal(
             "Physical shard shape must be tile {32, 32} sized!",

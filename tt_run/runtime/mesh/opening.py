@@ -135,7 +135,7 @@ def close_mesh_device(mesh_device: MeshDevice) -> None:
 
 @public
 def close_device(device: MeshDevice) -> None:
-    """Finish its work and close it."""
+    """Finish the work of a device and close it."""
     device.close()
 
 

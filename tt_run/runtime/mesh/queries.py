@@ -157,7 +157,7 @@ def disable_asynchronous_slow_dispatch(device: MeshDevice) -> None:
 
 
 def is_asynchronous_slow_dispatch_enabled(device: MeshDevice) -> bool:
-    """What the two functions above were told last."""
+    """What `enable_asynchronous_slow_dispatch` or `disable_asynchronous_slow_dispatch` was told last."""
     return device in _slow
 
 

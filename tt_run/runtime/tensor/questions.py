@@ -112,7 +112,10 @@ def compute_shard_page_mapping(
         high, wide = (size.y, size.x) if by_row else (size.x, size.y)
         for length, most, name in ((cut[-1], wide, "width"), (cut[-2], high, "height")):
             if length > most:
-                raise fatal(f"Number of shards along {name} must not exceed core grid {name}!")
+                raise fatal(
+                    f"Number of shards along {name} must not exceed core grid {name}!",
+                    hint=f"{length} shards on {most} cores: larger shards, or a larger grid",
+                )
         cores = [core for turn, core in enumerate(cores) if turn // wide < cut[-2] and turn % wide < cut[-1]]
     held: list[list[int]] = [[] for _ in cores]
     for turn, at in enumerate(np.ndindex(cut)):

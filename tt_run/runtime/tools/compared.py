@@ -113,7 +113,7 @@ def compare_scalar_outputs(
     level: str,
     fail_on_bad_comparison: bool,
 ) -> list[Record]:
-    """The same for numbers: whole ones must be equal, others close. Raises RuntimeError if they are not and that is asked for."""
+    """A record for each number of a result, whether it is close to its golden one: whole ones must be equal, others close. Raises RuntimeError if they are not and that is asked for."""
     torch = library()
     records = []
     for _, golden, found in leaves_of_both(golden_output, output):

@@ -2,7 +2,6 @@
 """`ttnn.graph`."""
 
 from tt_run.runtime.graph.database.comparisons import COMPARED_SUFFIX as _COMPARED_SUFFIX
-from tt_run.runtime.tools.comparison_records import COMPARISON_RECORDS_SIDECAR_SUFFIX as COMPARISON_RECORDS_SIDECAR_SUFFIX
 from tt_run.runtime.graph.extract import PeakMemoryUsagePerCore as PeakMemoryUsagePerCore
 from tt_run.runtime.graph.capturing import REPORT_VERSION as REPORT_VERSION
 from tt_run.runtime.graph.capture import RunMode as RunMode
@@ -23,11 +22,11 @@ from tt_run.runtime.graph.extract import extract_output_tensors as extract_outpu
 from tt_run.runtime.graph.extract import extract_peak_L1_memory_usage as extract_peak_L1_memory_usage
 from tt_run.runtime.graph.extract import extract_resource_usage_per_core as extract_resource_usage_per_core
 from tt_run.runtime.graph.extract import extract_total_duration_from_graph as extract_total_duration_from_graph
-from tt_run.runtime.tools.comparison_records import flush_comparison_records_to_db as flush_comparison_records_to_db
+from tt_run.runtime.graph.database.comparisons import flush_comparison_records_to_db as flush_comparison_records_to_db
 from tt_run.runtime.graph.capturing import full_graph_capture as full_graph_capture
+from tt_run.runtime.tools.comparison_records import has_comparison_records as has_comparison_records
 from tt_run.runtime.graph.database.importing import import_report as import_report
 from tt_run.runtime.graph.snapshots import is_detailed_buffer_tracing_enabled as is_detailed_buffer_tracing_enabled
-from tt_run.runtime.tools.comparison_records import has_comparison_records as has_comparison_records
 from tt_run.runtime.graph.capturing import is_graph_capture_active as is_graph_capture_active
 from tt_run.runtime.graph.calls import is_python_stack_trace_enabled as is_python_stack_trace_enabled
 from tt_run.runtime.graph.extract import pretty_format as pretty_format

@@ -88,10 +88,16 @@ def _types(step: Any) -> tuple[DataType, DataType] | None:
     ):
         return None
     if len(step.params) != 2:
-        raise fatal(f"{step.op_type.name} takes the values of two data types, got {step.params}")
+        raise fatal(
+            f"{step.op_type.name} takes the values of two data types, got {step.params}",
+            hint="[ttnn.bfloat16.value, ttnn.float32.value], the old type and the new one",
+        )
     old, new = (DataType(int(value)) for value in step.params)
     if step.op_type is UnaryOpType.BITCAST and BITS.get(old) != BITS.get(new, 0):
-        raise fatal(f"bitcast: {old} and {new} are not types of the same size")
+        raise fatal(
+            f"bitcast: {old} and {new} are not types of the same size",
+            hint="ttnn.typecast converts between sizes",
+        )
     return old, new
 
 

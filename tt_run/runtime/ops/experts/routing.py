@@ -67,7 +67,10 @@ def _sparse(
     if count >= mask.numel():
         return dense
     if int(mask.sum()) > count:
-        raise fatal(f"the room has {count} groups, and more entries of sparsity are not zero")
+        raise fatal(
+            f"the room has {count} groups, and {int(mask.sum())} entries of sparsity are not zero",
+            hint=f"an optional_output_tensor with room for {int(mask.sum())}, or leave it out",
+        )
     # The groups that are not zero come first, in their order: how many there are is not known of shapes alone.
     first = torch.argsort(mask.reshape(-1).logical_not().int(), stable=True)[:count]
     rows = dense.reshape(-1, *dense.shape[-2:])[first]
