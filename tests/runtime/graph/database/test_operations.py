@@ -159,6 +159,15 @@ def test_buffers_live_until_they_are_freed() -> None:
     assert found[1].inputs == [7]
 
 
+def test_captures_that_name_a_memory_alone_are_read() -> None:
+    named = [
+        ("buffer_allocate", {"address": 8 * n, "type": word})
+        for n, word in enumerate(("DRAM", "L1", "L1_SMALL"))
+    ]
+    (found,) = operations(graph(start("ttnn.relu"), *named, end("ttnn.relu")))
+    assert [(b.address, b.kind) for b in found.buffers] == [(0, 0), (8, 1), (16, 3)]
+
+
 def test_what_a_device_told_of_its_buffers_comes_first() -> None:
     told = {
         "0": [{"device_id": 0, "address": 96, "max_size_per_bank": 8, "buffer_type": 1, "buffer_layout": 4}]

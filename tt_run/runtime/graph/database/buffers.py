@@ -15,6 +15,9 @@ _LAYOUTS = {layout.name: layout.value for layout in TensorMemoryLayout}
 """The numbers by which ttnn-visualizer knows them; those that the reference writes for captures without snapshots it cannot show."""
 
 
+_KINDS = {"DRAM": 0, "L1": 1, "SYSTEM_MEMORY": 2, "L1_SMALL": 3, "TRACE": 4}
+
+
 @dataclass(frozen=True, slots=True)
 class Buffer:
     """Where a buffer lies in each bank of a memory, and how much of the fullest it takes; its kind and layout by number."""
@@ -51,7 +54,7 @@ class Live:
             int(said.get("device_id", 0)),
             int(said.get("address", 0)),
             int(size),
-            int(said.get("buffer_type", 0)),
+            _kind(said),
             _LAYOUTS.get(said.get("layout", "INTERLEAVED"), 0),
         )
         self._buffers[buffer.device, buffer.kind, buffer.address] = buffer
@@ -65,12 +68,17 @@ class Live:
             )
             said = next((params(each) for each in held if each.get("node_type") == "buffer_allocate"), {})
         address = int(said.get("address", 0))
-        self._buffers.pop((int(said.get("device_id", 0)), int(said.get("buffer_type", 0)), address), None)
+        self._buffers.pop((int(said.get("device_id", 0)), _kind(said), address), None)
         return self._owners.get(address)
 
     def buffers(self) -> list[Buffer]:
         """Those that live."""
         return list(self._buffers.values())
+
+
+def _kind(said: Mapping[str, Any]) -> int:
+    """The number of a buffer's memory; older captures tell its name alone."""
+    return int(said.get("buffer_type", _KINDS.get(said.get("type", "DRAM"), 0)))
 
 
 class Pages:
