@@ -18,6 +18,7 @@ from tt_run.runtime import events
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.ops.declaration.costs import tensors
 from tt_run.runtime.ops.declaration.dispatch import FastOperation
+from tt_run.runtime.ops.goldens.creation_goldens import SOURCE
 from tt_run.runtime.settings import CONFIG, follow
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tools.comparison_records import note
@@ -92,9 +93,11 @@ def _shard(value: Any, device: int) -> Any:
     """A torch tensor in place of a tensor: float32, or int64 for integers."""
     if isinstance(value, Tensor):
         shard = np.asarray(value.shards.of(device))
-        return torch_cpu.library().from_numpy(
+        values = torch_cpu.library().from_numpy(
             shard.astype(np.float32 if shard.dtype.kind == "f" else np.int64)
         )
+        setattr(values, SOURCE, value.dtype)
+        return values
     if isinstance(value, (list, tuple)):
         return type(value)(_shard(item, device) for item in value)
     return value

@@ -192,6 +192,14 @@ def default_preprocess_golden_function_inputs(
     return _each(function_args, plain), _each(function_kwargs, plain)
 
 
+def merge_local_golden_metadata(
+    local_inputs: tuple[Any, Mapping[str, Any]], global_inputs: tuple[Any, Mapping[str, Any]]
+) -> tuple[Any, dict[str, Any]]:
+    """The second arguments with what the first say of their operands: words that begin with `_ttnn_`."""
+    said = {word: value for word, value in local_inputs[1].items() if word.startswith("_ttnn_")}
+    return global_inputs[0], {**global_inputs[1], **said}
+
+
 def default_postprocess_golden_function_outputs(
     output: Any, function_args: tuple[Any, ...], function_kwargs: dict[str, Any]
 ) -> Any:

@@ -14,6 +14,7 @@ _TABLE = {
         get_tensors get_ttnn_tensors get_all_tensors get_devices get_output_tensor_ids get_inplace_output_tensors
         default_preprocess_golden_function_inputs default_postprocess_golden_function_outputs
         refresh_or_invalidate_global_goldens set_output_tensor_id_decorator get_tensor_report_record
+        _merge_local_golden_metadata_into_global_inputs=merge_local_golden_metadata
         prepare_backward_golden_inputs to_torch_for_comparison postprocess_global_golden_function_outputs
     """,
     "tt_run.runtime.tools.tolerances": "comp_pcc comp_ulp",

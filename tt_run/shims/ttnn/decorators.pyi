@@ -6,6 +6,7 @@ from tt_run.runtime.queues import pop_queue as _pop_queue
 from tt_run.runtime.queues import push_queue as _push_queue
 from tt_run.runtime.tools.tensor_ids import OUTPUTS as _OUTPUTS
 from tt_run.runtime.tools.tensor_ids import goldens as _goldens
+from tt_run.runtime.tools.tensor_ids import merge_local_golden_metadata as _merge_local_golden_metadata
 from tt_run.runtime.ops.declaration.dispatch import FastOperation as FastOperation
 from tt_run.runtime.tools.compared import GoldenComparisonConfig as GoldenComparisonConfig
 from tt_run.runtime.tools.hook_lists import OPERATION_CALL_STACK as OPERATION_CALL_STACK
@@ -52,6 +53,7 @@ from tt_run.runtime.tools.tensor_ids import to_torch_for_comparison as to_torch_
 
 DEFAULT_OUTPUT_TENSOR_KWARG_NAMES = _OUTPUTS
 TENSOR_ID_TO_GLOBAL_LEVEL_GOLDEN_TENSOR = _goldens
+_merge_local_golden_metadata_into_global_inputs = _merge_local_golden_metadata
 get_current_command_queue_id_for_thread = _current_queue
 pop_current_command_queue_id_for_thread = _pop_queue
 push_current_command_queue_id_for_thread = _push_queue

@@ -13,7 +13,10 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.elementwise.unary import GeluVariant
 from tt_run.runtime.tools.golden import get_fallback_function, get_golden_function
-from tt_run.runtime.tools.tensor_ids import default_preprocess_golden_function_inputs
+from tt_run.runtime.tools.tensor_ids import (
+    default_preprocess_golden_function_inputs,
+    merge_local_golden_metadata,
+)
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -122,6 +125,36 @@ def test_quantized_numbers_saturate(dtype: DataType | None, wanted: list[int]) -
     x = torch.tensor([300.0, -300.0, 3.0])
     assert golden("quantize")(x, 1.0, 0, dtype=dtype).tolist() == wanted
     assert golden("requantize")(x.int(), 1.0, 0, 1.0, 0, dtype=dtype).tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("target", "host", "wanted"),
+    [
+        (DataType.UINT8, {}, [1, 255, 44, 2]),
+        (DataType.UINT8, {"_ttnn_is_host": True}, [1, 0, 255, 2]),
+        (U16, {}, [2, 0, 300, 3]),
+        (U16, {"_ttnn_input_dtype": BFP8}, [1, 0, 300, 2]),
+        (U16, {"_ttnn_input_dtype": BF16, "input_dtype": BFP8}, [2, 0, 300, 3]),
+        (U16, {"_ttnn_is_host": True}, [1, 0, 300, 2]),
+        (DataType.UINT32, {}, [1, 0, 300, 2]),
+        (DataType.INT8, {"_ttnn_is_host": True}, [1, -1, 44, 2]),
+        (I32, {}, [1, -1, 300, 2]),
+    ],
+)
+def test_typecasts_as_a_device_or_a_host_does(
+    target: DataType, host: dict[str, Any], wanted: list[int]
+) -> None:
+    for dtype in (torch.float32, torch.bfloat16):
+        values = torch.tensor([1.7, -1.0, 300.0, 2.5], dtype=dtype)
+        assert golden("typecast")(values, target, **host).tolist() == wanted
+
+
+def test_what_is_said_of_operands_goes_along() -> None:
+    local = ((), {"_ttnn_is_host": True, "other": 1})
+    assert merge_local_golden_metadata(local, ([5], {"_ttnn_is_host": False, "c": 2})) == (
+        [5],
+        {"_ttnn_is_host": True, "c": 2},
+    )
 
 
 def test_the_first_of_equal_elements_comes_first() -> None:

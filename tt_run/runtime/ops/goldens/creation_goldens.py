@@ -15,6 +15,7 @@ from tt_run.runtime.tensor.borders.arrays import to_torch as tensor_to_torch
 from tt_run.runtime.tensor.borders.files import load_tensor
 from tt_run.runtime.tensor.questions import torch_dtype
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
+from tt_run.runtime.values.casting import cast
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, quantize
 
 Golden = Callable[..., Any]
@@ -119,13 +120,36 @@ def typecast(
     dtype: DataType | None = None,
     input_dtype: DataType | None = None,
     output_dtype: DataType | None = None,
+    _ttnn_input_dtype: DataType | None = None,
+    _ttnn_is_host: bool = False,
     **_: Any,
 ) -> Any:
-    """The values in another type: the last one given by place, `dtype` or `output_dtype`. Raises TypeError without any."""
+    """The values in another type, as a device goes over into it or a host: the last one given by place, `dtype` or `output_dtype`.
+
+    Raises TypeError without any.
+    """
     target = output_dtype or dtype or (dtypes[-1] if dtypes else None)
     if target is None:
         raise TypeError("the golden function of ttnn.typecast needs a type")
-    return of_type(tensor, target)
+    if torch_dtype(target).is_floating_point:
+        return of_type(tensor, target)
+    named_source = _ttnn_input_dtype or input_dtype or (dtypes[0] if len(dtypes) > 1 else None)
+    source = named_source or getattr(tensor, SOURCE, None) or _nearest(tensor.dtype)
+    values = (tensor.float() if tensor.is_floating_point() else tensor).detach().contiguous().numpy()
+    # A host wraps and ends where a device does but for the short unsigned types.
+    on_host = _ttnn_is_host and target in (DataType.UINT8, DataType.UINT16)
+    found = cast(values, source, target, on_host=on_host)
+    return library().from_numpy(found.reshape(values.shape))
+
+
+SOURCE = "_ttnn_dtype"
+"""The attribute of a torch tensor that says of which type the tensor is whose values it has."""
+
+
+def _nearest(dtype: Any) -> DataType:
+    """The type of a tensor's elements that a torch type is; FLOAT32 and INT32 for those that none is."""
+    floating = DataType.FLOAT32 if dtype.is_floating_point else DataType.INT32
+    return next((kind for kind in DataType if getattr(library(), kind.name.lower(), None) is dtype), floating)
 
 
 def to_dtype(tensor: Any, dtype: DataType, *_: Any, **__: Any) -> Any:
@@ -165,7 +189,7 @@ def copy(input_a: Any, input_b: Any, *_: Any, **__: Any) -> Any:
 
 
 def assign(
-    tensor: Any = None,
+    input_tensor: Any = None,
     output_tensor: Any = None,
     *_: Any,
     dtype: DataType | None = None,
@@ -175,7 +199,7 @@ def assign(
 ) -> Any:
     """A copy, in the type of another tensor or in `dtype`. Raises TypeError without a tensor."""
     source, target = (
-        tensor if tensor is not None else input_a,
+        input_tensor if input_tensor is not None else input_a,
         output_tensor if output_tensor is not None else input_b,
     )
     if source is None:

@@ -2,6 +2,8 @@
 
 from tt_run.runtime.exports import publish as _publish
 
-_TABLE: dict[str, str] = {}
+_TABLE = {
+    "tt_run.runtime.ops.goldens.creation_goldens": "_golden_function_assign=assign",
+}
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)
