@@ -13,15 +13,19 @@ from typing import Any
 
 ARTEFACTS = frozenset(
     [
-        "ModuleSpec",
         "Callable",
         "Dict",
         "Enum",
         "ExitStackWithPop",
         "List",
+        "ModuleSpec",
+        "NamedTuple",
         "Optional",
+        "THIS_MODULE",
         "Tuple",
         "Union",
+        "annotations",
+        "contextmanager",
         "is_pkg",
         "ispkg",
         "loader",
@@ -32,6 +36,7 @@ ARTEFACTS = frozenset(
         "spec",
         "this_dir",
         "ttnn",
+        "wraps",
     ]
 )
 """What the reference's modules merely imported, or left behind while they were loaded."""

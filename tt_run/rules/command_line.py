@@ -130,12 +130,12 @@ COMMAND_LINE = (
     ),
     Rule(
         "TTR020",
-        "unknown option",
+        "unknown option or command",
         why=(
             "A word with a dash before the program is an option of tt-run, and it has none of that name. Taken as part of the program, it "
-            "would change what runs without a word."
+            "would change what runs without a word. A first word without a dash is a command, or the program."
         ),
-        help="Check the spelling; options of the program go after the program word.",
+        help="Check the spelling, tt-run help has them all; options of the program go after the program word.",
         bad="tt-run --rank-bindng ranks.yaml ./app",
     ),
     Rule(
@@ -276,6 +276,20 @@ COMMAND_LINE = (
         "no such run",
         why="tt-run ls, status, stacks, logs and clean look for run folders in ./tt-run-logs, or where --log-dir says.",
         help="tt-run ls lists the runs; name one by the beginning of its name or by its folder.",
+    ),
+    Rule(
+        "TTR043",
+        "copy of a file that is there already",
+        why="tt-run init and tt-run examples copy files, and write over none.",
+        help="Name another folder: tt-run init DIR, tt-run examples NAME --to DIR.",
+        bad="tt-run init my-project   # for the second time",
+    ),
+    Rule(
+        "TTR044",
+        "no such example",
+        why="The examples that come with tt-run are copied by their names.",
+        help="tt-run examples lists the names; --all copies all of them.",
+        bad="tt-run examples nowhere",
     ),
     Rule(
         "TTR047",

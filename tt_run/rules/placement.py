@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mgd.catalogue import Rule
+from mgd.diagnostics import Severity
 
 PLACEMENT = (
     Rule(
@@ -15,6 +16,7 @@ PLACEMENT = (
         "TTR161",
         "oddity in a cluster descriptor",
         why="It has a meaning, but probably not the one meant.",
+        severity=Severity.WARNING,
         help="Check the file.",
     ),
     Rule(
@@ -27,6 +29,7 @@ PLACEMENT = (
         "TTR163",
         "one-sided cable",
         why="One end names the other, which does not name it back: a cable is unplugged or a descriptor is out of date.",
+        severity=Severity.WARNING,
         help="Check the cable, and collect the descriptors again.",
     ),
     Rule(
@@ -78,6 +81,7 @@ PLACEMENT = (
         "TTR178",
         "fewer channels than asked",
         why="The RELAXED policy allows it; traffic over those links is slower.",
+        severity=Severity.WARNING,
         help="Check the cables if full speed is wanted.",
     ),
     Rule(
@@ -96,12 +100,14 @@ PLACEMENT = (
         "TTR181",
         "hosts without a rank",
         why="They are allocated and stay idle.",
+        severity=Severity.WARNING,
         help="Name as many hosts as there are blocks.",
     ),
     Rule(
         "TTR182",
         "ranks of a host share its devices",
         why="Without a description of the machine, TT_VISIBLE_DEVICES cannot be derived for each rank.",
+        severity=Severity.NOTE,
         help="Describe the machine with --mock-cluster-rank-binding FILE, or use --emulate.",
     ),
     Rule(

@@ -377,7 +377,7 @@ def test_python_that_would_not_find_the_emulation_is_told(line: str, told: str |
         ("--hang-timeout never --rank-binding ranks.yaml true", "TTR034", "--hang-timeout 'never' is not understood", "seconds, auto or off"),
         ("--print-env 7 --rank-binding ranks.yaml true", "TTR035", "--print-env 7: the plan has ranks 0 to 1", "--print-env 0"),
         ("--explain TTR2040", "TTR037", "there is no code TTR2040", "TTR204"),
-        ("examples nowhere", "TTR037", "there is no example nowhere", "tt-run examples"),
+        ("examples nowhere", "TTR044", "there is no example nowhere", "tt-run examples"),
         ("status yesterday", "TTR042", "there are no runs in", "--log-dir DIR"),
     ],
 )  # fmt: skip

@@ -59,7 +59,8 @@ def test_an_example_comes_with_what_it_imports(tmp_path: Path, capsys: pytest.Ca
     assert f"tt-run --emulate --system t3000 python {tmp_path}/ring_all_gather.py" in out
     assert {path.name for path in tmp_path.iterdir()} == {"arrays.py", "ring_all_gather.py", "nano_gpt"}
     assert run(words) == Exit.USAGE
-    assert "is there already" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "error[TTR043]" in told and "is there already" in told
 
 
 def test_an_unknown_example(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -116,3 +117,22 @@ def test_every_code_in_the_sources_is_in_the_catalogue() -> None:
                 assert said <= known, (
                     f"{path.name} says {sorted(said - known)}: add the rule in mgd/rules or tt_run/rules"
                 )
+
+
+def test_severities_are_those_that_are_told() -> None:
+    """A code that the sources tell with one severity alone has that one in its rule."""
+    told: dict[str, set[str]] = {}
+    for path in SOURCES.rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text())):
+            if "rules" in path.parts or not isinstance(call, ast.Call) or not call.args:
+                continue
+            code = getattr(call.args[0], "value", None)
+            if not isinstance(code, str) or not re.fullmatch(r"TTR\d{3}", code):
+                continue
+            named = re.findall(r"Severity\.([A-Z]+)", ast.unparse(call))
+            method = {"warn": "WARNING", "note": "NOTE"}.get(getattr(call.func, "attr", ""), "ERROR")
+            told.setdefault(code, set()).add(named[0] if named else method)
+    passed_on = {"TTR024", "TTR213", "TTR214", "TTR311", "TTR402"}  # by a name that says how grave it is
+    rules = {each.code: each.severity.name for each in RULES}
+    unlike = {c: found for c, found in told.items() if len(found) == 1 and found != {rules[c]}}
+    assert unlike.keys() <= passed_on, unlike

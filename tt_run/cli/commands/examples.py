@@ -59,7 +59,7 @@ def examples_root() -> Path:
             return candidate
     raise UsageError(
         Diagnostic(
-            "TTR037", f"there are no examples beside {package}", help="reinstall tt-run from its wheel"
+            "TTR044", f"there are no examples beside {package}", help="reinstall tt-run from its wheel"
         )
     )
 
@@ -83,7 +83,7 @@ def copy(paths: Sequence[Path], root: Path, folder: Path) -> Iterator[str]:
     taken = [str(folder / path.name) for path in paths if (folder / path.name).exists()]
     if taken:
         raise UsageError(
-            Diagnostic("TTR031", f"{', '.join(taken)} is there already", help="name another folder: --to DIR")
+            Diagnostic("TTR043", f"{', '.join(taken)} is there already", help="name another folder: --to DIR")
         )
     folder.mkdir(parents=True, exist_ok=True)
     for path in (*fresh, *paths):
@@ -112,7 +112,7 @@ def _find(name: str, known: dict[str, Path]) -> Path:
     if stem not in known:
         meant = nearest(stem, known)
         help = f"did you mean {meant}?" if meant else "tt-run examples lists them"
-        raise UsageError(Diagnostic("TTR037", f"there is no example {name}", help=help))
+        raise UsageError(Diagnostic("TTR044", f"there is no example {name}", help=help))
     return known[stem]
 
 

@@ -45,7 +45,7 @@ def command(words: Sequence[str]) -> int:
     if taken:
         raise UsageError(
             Diagnostic(
-                "TTR031",
+                "TTR043",
                 f"{folder} has {', '.join(taken)} already, and nothing is overwritten",
                 help="write tt-run init ANOTHER_FOLDER",
             )
