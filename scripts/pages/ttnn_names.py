@@ -11,6 +11,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from pages.sentences import first_sentence
+
 ARTEFACTS = frozenset(
     [
         "Callable",
@@ -110,7 +112,7 @@ def _meaning(name: str, found: Any) -> str:
     kind = _what(found)
     if kind == "enumeration":
         return _members(found)
-    return _value(found) if kind == "value" else _first_sentence(found)
+    return _value(found) if kind == "value" else first_sentence(found)
 
 
 def _members(found: Any) -> str:
@@ -128,12 +130,6 @@ def _value(found: Any) -> str:
     shown = str(found)
     is_short = len(shown) < 60 and not re.search(r"\n| at 0x|/", shown)
     return f"`{shown}`" if is_short else f"a `{type(found).__name__}`"
-
-
-def _first_sentence(found: Any) -> str:
-    text = (inspect.getdoc(found) or "").split("\n\n")[0].replace("\n", " ")
-    sentence = re.split(r"(?<=\.) (?=[A-Z])", text)[0]
-    return sentence.replace("|", "\\|").replace("<", "&lt;")
 
 
 def _what(value: Any) -> str:

@@ -412,7 +412,7 @@ ReadDeviceProfiler = _read_device_profiler
 SetDefaultDevice = _set_default_device
 TILE_LAYOUT: _Layout
 def abs(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """abs of every element; dtype, shape and placement of the input."""
+    """The magnitude of every element; dtype, shape and placement of the input."""
     ...
 def abs_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `abs`'s operand."""
@@ -592,7 +592,7 @@ def cbrt(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, o
     """cbrt of every element; dtype, shape and placement of the input."""
     ...
 def ceil(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """ceil of every element; dtype, shape and placement of the input."""
+    """Every element rounded up to a whole number; dtype, shape and placement of the input."""
     ...
 def ceil_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Zeros: `ceil` is constant between its steps."""
@@ -688,7 +688,7 @@ def deallocate(tensor: _Tensor, force: bool = True) -> None:
     """Give back the device buffer of a tensor; a host tensor is left alone. Reading it afterwards raises RuntimeError."""
     ...
 def deg2rad(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """deg2rad of every element; dtype, shape and placement of the input."""
+    """Every element from degrees to radians; dtype, shape and placement of the input."""
     ...
 def deg2rad_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `deg2rad`'s operand."""
@@ -759,7 +759,7 @@ def eq_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Seque
     """`ttnn.eq` written over its first operand; returns that."""
     ...
 def eqz(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """eqz of every element; dtype, shape and placement of the input."""
+    """1 where an element is 0, else 0; dtype, shape and placement of the input."""
     ...
 def erf(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """erf of every element. The approximate mode of a device is computed exactly here."""
@@ -795,7 +795,7 @@ def expand(input_tensor: _Tensor, output_shape: _Sequence[int], *, memory_config
     """Dimensions of length 1 repeated up to output_shape; -1 keeps a length."""
     ...
 def expm1(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """expm1 of every element; dtype, shape and placement of the input."""
+    """exp(x) - 1 of every element x; dtype, shape and placement of the input."""
     ...
 def expm1_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `expm1`'s operand."""
@@ -823,7 +823,7 @@ def fill_zero_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: 
     ...
 float32: _DataType
 def floor(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """floor of every element; dtype, shape and placement of the input."""
+    """Every element rounded down to a whole number; dtype, shape and placement of the input."""
     ...
 def floor_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Zeros: `floor` is constant between its steps."""
@@ -842,7 +842,7 @@ def fold(input: _Tensor, stride_h: int, stride_w: int, use_transpose_as_fold: bo
     ...
 fp8_e4m3: _DataType
 def frac(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """frac of every element; dtype, shape and placement of the input."""
+    """What is behind the point of every element; dtype, shape and placement of the input."""
     ...
 def frac_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `frac`'s operand."""
@@ -902,7 +902,7 @@ get_physical_mesh_shapes = _physical_mesh_shapes
 get_tt_fabric_max_payload_size_bytes = _fabric_payload_bytes
 get_tt_fabric_packet_header_size_bytes = _fabric_packet_header_bytes
 def gez(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """gez of every element; dtype, shape and placement of the input."""
+    """1 where an element is 0 or more, else 0; dtype, shape and placement of the input."""
     ...
 def global_avg_pool2d(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None) -> _Tensor:
     """The mean of each channel of images `(N, H, W, C)`, as `(N, 1, 1, C)` in tiles."""
@@ -923,7 +923,7 @@ def gt_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Seque
     """`ttnn.gt` written over its first operand; returns that."""
     ...
 def gtz(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """gtz of every element; dtype, shape and placement of the input."""
+    """1 where an element is more than 0, else 0; dtype, shape and placement of the input."""
     ...
 def hardmish(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """x times x / 2 + 1 limited to [0, 1]."""
@@ -1006,19 +1006,19 @@ def isclose(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, rtol: float = 1
     """1 where a and b differ by at most atol + rtol |b|, else 0; NaN equals NaN if equal_nan."""
     ...
 def isfinite(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """isfinite of every element; dtype, shape and placement of the input."""
+    """1 where an element is finite, else 0; dtype, shape and placement of the input."""
     ...
 def isinf(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """isinf of every element; dtype, shape and placement of the input."""
+    """1 where an element is infinite, else 0; dtype, shape and placement of the input."""
     ...
 def isnan(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """isnan of every element; dtype, shape and placement of the input."""
+    """1 where an element is no number, else 0; dtype, shape and placement of the input."""
     ...
 def isneginf(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """isneginf of every element; dtype, shape and placement of the input."""
+    """1 where an element is minus infinity, else 0; dtype, shape and placement of the input."""
     ...
 def isposinf(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """isposinf of every element; dtype, shape and placement of the input."""
+    """1 where an element is plus infinity, else 0; dtype, shape and placement of the input."""
     ...
 def l1_loss(input_reference: _Tensor, input_prediction: _Tensor, *, reduction: _LossReductionMode = _LossReductionMode.NONE, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """|a - b|; its sum or mean over all elements by `reduction`, rounded once."""
@@ -1063,7 +1063,7 @@ def lerp_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tens
     """The gradients of what is mixed, and of a weight that is a tensor."""
     ...
 def lez(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """lez of every element; dtype, shape and placement of the input."""
+    """1 where an element is 0 or less, else 0; dtype, shape and placement of the input."""
     ...
 def lgamma(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The logarithm of the absolute value of the gamma function."""
@@ -1135,7 +1135,7 @@ def logical_left_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor 
     """a moved b bits up; 0 from 32 on. Tensors broadcast; either may be a number."""
     ...
 def logical_not(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """logical_not of every element; dtype, shape and placement of the input."""
+    """1 where an element is 0, else 0; dtype, shape and placement of the input."""
     ...
 def logical_not_(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """`ttnn.logical_not` written over its operand; returns that."""
@@ -1171,7 +1171,7 @@ def lt_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Seque
     """`ttnn.lt` written over its first operand; returns that."""
     ...
 def ltz(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """ltz of every element; dtype, shape and placement of the input."""
+    """1 where an element is less than 0, else 0; dtype, shape and placement of the input."""
     ...
 def mac(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, input_tensor_c: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """a b + c."""
@@ -1378,7 +1378,7 @@ def ne_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Seque
     """`ttnn.ne` written over its first operand; returns that."""
     ...
 def neg(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """neg of every element; dtype, shape and placement of the input."""
+    """Every element with the other sign; dtype, shape and placement of the input."""
     ...
 def neg_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None) -> _Tensor:
     """The gradient of `neg`'s operand."""
@@ -1387,7 +1387,7 @@ def nextafter(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config
     """The value of the dtype that comes after a on the way to b."""
     ...
 def nez(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """nez of every element; dtype, shape and placement of the input."""
+    """1 where an element is not 0, else 0; dtype, shape and placement of the input."""
     ...
 def nonzero(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> list[_Tensor]:
     """How many elements of the shard are not zero, and their places: [1, 1, 1, 8] with the count first, [1, 1, 1, 4 * volume]."""
@@ -1471,7 +1471,7 @@ def quantize(input_tensor: _Tensor, scale: _Tensor | float, zero_point: _Tensor 
     """round(x / scale + zero_point), ties to even; int32 unless `dtype`, saturating."""
     ...
 def rad2deg(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """rad2deg of every element; dtype, shape and placement of the input."""
+    """Every element from radians to degrees; dtype, shape and placement of the input."""
     ...
 def rad2deg_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `rad2deg`'s operand."""
@@ -1498,7 +1498,7 @@ def reallocate(tensor: _Tensor, memory_config: _MemoryConfig | None = None) -> _
     """The values in a new buffer; the old one is given back."""
     ...
 def reciprocal(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """reciprocal of every element; dtype, shape and placement of the input."""
+    """1 / x of every element x; dtype, shape and placement of the input."""
     ...
 def reciprocal_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `reciprocal`'s operand."""
@@ -1642,13 +1642,13 @@ def sigmoid_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _M
     """The gradient of `sigmoid`'s operand."""
     ...
 def sign(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """sign of every element; dtype, shape and placement of the input."""
+    """1, 0 or -1 as every element is above, at or below 0; dtype, shape and placement of the input."""
     ...
 def sign_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Zeros: `sign` is constant between its steps."""
     ...
 def signbit(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """signbit of every element; dtype, shape and placement of the input."""
+    """1 where the sign of an element is minus, of -0 too, else 0; dtype, shape and placement of the input."""
     ...
 def silu(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """silu of every element; dtype, shape and placement of the input."""
@@ -1720,7 +1720,7 @@ def sqrt_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _Memo
     """The gradient of `sqrt`'s operand."""
     ...
 def square(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """square of every element; dtype, shape and placement of the input."""
+    """Every element times itself; dtype, shape and placement of the input."""
     ...
 def square_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `square`'s operand."""
@@ -1847,7 +1847,7 @@ def triu(input_tensor: _Tensor, *, diagonal: int = 0, memory_config: _MemoryConf
     """The upper triangle of every matrix, zeros below the diagonal."""
     ...
 def trunc(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """trunc of every element; dtype, shape and placement of the input."""
+    """Every element rounded towards 0 to a whole number; dtype, shape and placement of the input."""
     ...
 def trunc_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Zeros: `trunc` is constant between its steps."""

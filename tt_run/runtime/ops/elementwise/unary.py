@@ -85,6 +85,36 @@ def apply(
     return settle((input_tensor,), result, dtype, memory_config=place, output_tensor=output_tensor)
 
 
+_TOLD = {
+    "abs": "The magnitude of every element",
+    "ceil": "Every element rounded up to a whole number",
+    "deg2rad": "Every element from degrees to radians",
+    "eqz": "1 where an element is 0, else 0",
+    "expm1": "exp(x) - 1 of every element x",
+    "floor": "Every element rounded down to a whole number",
+    "frac": "What is behind the point of every element",
+    "gez": "1 where an element is 0 or more, else 0",
+    "gtz": "1 where an element is more than 0, else 0",
+    "isfinite": "1 where an element is finite, else 0",
+    "isinf": "1 where an element is infinite, else 0",
+    "isnan": "1 where an element is no number, else 0",
+    "isneginf": "1 where an element is minus infinity, else 0",
+    "isposinf": "1 where an element is plus infinity, else 0",
+    "lez": "1 where an element is 0 or less, else 0",
+    "logical_not": "1 where an element is 0, else 0",
+    "ltz": "1 where an element is less than 0, else 0",
+    "neg": "Every element with the other sign",
+    "nez": "1 where an element is not 0, else 0",
+    "rad2deg": "Every element from radians to degrees",
+    "reciprocal": "1 / x of every element x",
+    "sign": "1, 0 or -1 as every element is above, at or below 0",
+    "signbit": "1 where the sign of an element is minus, of -0 too, else 0",
+    "square": "Every element times itself",
+    "trunc": "Every element rounded towards 0 to a whole number",
+}
+"""What functions give whose name does not say it."""
+
+
 def _plain(name: str, function: Function) -> Operation:
     integers = name in INTEGER_FUNCTIONS
 
@@ -97,7 +127,8 @@ def _plain(name: str, function: Function) -> Operation:
     ) -> Tensor:
         return apply(input_tensor, function, memory_config, output_tensor, name=name, integers=integers)
 
-    compute.__doc__ = f"{name} of every element; dtype, shape and placement of the input."
+    told = _TOLD.get(name, f"{name} of every element")
+    compute.__doc__ = f"{told}; dtype, shape and placement of the input."
     return operation(f"ttnn.{name}", family=families.UNARY, golden=goldens.UNARY.get(name, name))(compute)
 
 
