@@ -86,7 +86,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "enabled": "The job has several ranks with a part each.",
         "num_workers": "Ranks that compute.",
         "socket_type": "Tensors go between ranks by MPI, or by sockets of the fabric.",
-        "pipeline_parallel_config": "Stages of a pipeline; without them one rank averages the gradients of the others.",
+        "pipeline_parallel_config": "Stages of a pipeline; without them workers, an aggregator and an optimizer are ranks of their own.",
     },
     "eval_config": {
         "repetition_penalty": "What the scores of tokens that stand there already are divided by; 1 for none.",

@@ -1735,7 +1735,7 @@ def squared_difference_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_t
     """The gradients of `squared_difference`'s two operands."""
     ...
 def squeeze(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None) -> _Tensor:
-    """Without its dimensions of length 1, all of them or those named."""
+    """The tensor without its dimensions of length 1, all of them or those named."""
     ...
 def stack(input_tensors: _Sequence[_Tensor], dim: int) -> _Tensor:
     """Tensors of one shape along a new dimension at `dim`."""

@@ -238,7 +238,7 @@ def _within(dim: int, rank: int) -> int:
 
 @operation("ttnn.squeeze", family=families.MOVEMENT, golden=goldens.squeeze)
 def squeeze(input_tensor: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
-    """Without its dimensions of length 1, all of them or those named."""
+    """The tensor without its dimensions of length 1, all of them or those named."""
     placed(input_tensor)
     shape = tuple(input_tensor.shape)
     listed = range(len(shape)) if dim is None else [dim] if isinstance(dim, int) else dim
