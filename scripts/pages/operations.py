@@ -45,7 +45,7 @@ def operations_page() -> str:
         how = f"{state}, {operation.engine}" if operation and state == "values" else state
         how += ", golden" if operation and operation.golden else ""
         text = first_sentence(operation) if operation else ""
-        rows[namespace].append(f"| `{name}` | {text} | {family} | {how} |")
+        rows[namespace].append(f"| `{name.rpartition('.')[2]}` | {text} | {family} | {how} |")
     lines = [
         NOTE,
         "# Operations",

@@ -70,8 +70,8 @@ def ttnn_names_page() -> str:
             if found is None
             else _what(found)
         )
-        above = name.rpartition(".")[0]
-        rows[above].append(f"| `{name}` | {state} | {_meaning(name, found)} |")
+        above, _, own = name.rpartition(".")
+        rows[above].append(f"| `{own}` | {state} | {_meaning(name, found)} |")
     lines = [
         "# ttnn: types, settings and functions",
         "",

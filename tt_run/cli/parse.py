@@ -96,7 +96,7 @@ def _find(word: str, names: Mapping[str, Option], kind: type[Arguments]) -> tupl
     from tt_run.cli.foreign import hint_for
 
     is_launch = not kind.anywhere
-    command = "tt-run" if kind is CommandLine else " ".join(kind.usage.split()[:2])
+    command = "tt-run" if kind is CommandLine or not kind.usage else " ".join(kind.usage.split()[:2])
     foreign = hint_for(name) if is_launch else None
     if foreign is not None:
         raise _wrong("TTR020", f"tt-run has no option {name}", foreign)
