@@ -1,0 +1,1 @@
+"""Programs of the shapes that model demos have, against PyTorch, on one rank and on several."""
