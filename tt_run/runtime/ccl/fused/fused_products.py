@@ -96,7 +96,9 @@ def llama_all_gather_matmul_async(
     """gathered first input @ second input."""
     tuning, name = (topology, num_links, ag_memory_config), "llama_all_gather_matmul_async"
     gathered = gather_as(name, input_tensor0, dim, cluster_axis, tuning, None, mesh_device)
-    return product(gathered, input_tensor1, dtype=dtype, memory_config=mm_memory_config)
+    return product(
+        gathered, input_tensor1, dtype=dtype, memory_config=mm_memory_config, program_config=program_config
+    )
 
 
 @operation("ttnn.experimental.all_gather_minimal_matmul_async", family=families.COLLECTIVE)

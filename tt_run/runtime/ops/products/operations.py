@@ -267,6 +267,8 @@ def matmul_batched_weights(
             memory_config=memory_config,
             output_tensor=optional_output_tensor,
             tile=output_tile,
+            core_grid=core_grid,
+            program_config=program_config,
         )
         for b in input_tensors_b
     ]
