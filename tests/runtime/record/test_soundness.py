@@ -174,3 +174,12 @@ def test_a_record_that_was_cut_reads_to_the_cut(tmp_path: Path, kind: bytes) -> 
     whole = path.read_bytes()
     path.write_bytes(whole[:-20])
     assert [frame.kind for frame in frames.read_frames(path)] == [frames.HEADER]
+
+
+@pytest.mark.parametrize(("device", "told"), [(None, (None, None)), ((1, 6), (1, 6))])
+def test_a_difference_that_is_no_devices_names_none(device: Any, told: tuple[Any, Any]) -> None:
+    nowhere: Any = (None, None)
+    found = compare.Comparison(nowhere, True, difference=compare.Difference(nowhere, "the lengths", device))
+    said = compare.json_of(found)
+    assert said["same"] is False
+    assert (said["difference"]["mesh"], said["difference"]["device"]) == told
