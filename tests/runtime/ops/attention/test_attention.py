@@ -15,6 +15,7 @@ from tt_run.runtime.cores import CoreGrid
 from tt_run.runtime.enums import DataType, ShardStrategy
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice
 from tt_run.runtime.ops.attention import prefill as attention
+from tt_run.runtime.ops.attention.head_counts import four_dims
 from tt_run.runtime.tensor.conversion.layouts import to_memory_config
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, create_sharded_memory_config
 from tt_run.runtime.tuning.blocks import SDPAProgramConfig
@@ -426,3 +427,11 @@ def test_joint_attention_needs_heads(one: MeshDevice):
     empty = put(one, np.ones((1, 0, 32, 32)), BF16)
     with pytest.raises(RuntimeError, match="Q num_heads must be equal to K num_heads, and greater than 0"):
         op("transformer.joint_scaled_dot_product_attention")(*[empty] * 6, joint_strategy="rear")
+
+
+@pytest.mark.parametrize(
+    ("shape", "hint"), [((2, 32, 32), "unsqueeze_to_4D"), ((1, 1, 2, 32, 32), "to four dimensions")]
+)
+def test_heads_are_four_dimensional(one: MeshDevice, shape: tuple[int, ...], hint: str) -> None:
+    with pytest.raises(RuntimeError, match=f"(?s)Input must have rank 4.*{hint}"):
+        four_dims(put(one, np.zeros(shape)))

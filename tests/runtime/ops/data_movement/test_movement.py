@@ -10,6 +10,7 @@ import pytest
 
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, TILE, U32, held, put, rounded
+from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.borders.arrays import from_torch
@@ -345,3 +346,17 @@ def test_a_scatter_takes_the_part_of_its_source_that_the_index_names(one: MeshDe
 def test_sorting_what_has_no_dimensions(one: MeshDevice):
     values, places = ops.sort(put(one, np.float32(3.0)), dim=-1)
     assert tuple(values.shape) == tuple(places.shape) == () and held(values) == 3 and held(places) == 0
+
+
+@pytest.mark.parametrize(("numbers", "refused"), [([0, 3], None), ([0, 4], 4), ([1, 9], 9)])
+def test_gather_takes_numbers_below_the_length(
+    one: MeshDevice, numbers: list[int], refused: int | None
+) -> None:
+    values, index = put(one, counted(1, 1, 2, 4), I32), put(one, np.array([[[numbers] * 2]]), U32)
+    gather = catalog.find("ttnn.gather")
+    assert gather is not None
+    if refused is None:
+        assert np.array_equal(held(gather(values, -1, index)).reshape(2, 2), [[0, 3], [4, 7]])
+        return
+    with pytest.raises(RuntimeError, match=f"index {refused} is out of range for dimension 3 of length 4"):
+        gather(values, -1, index)

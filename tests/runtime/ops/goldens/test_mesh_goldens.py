@@ -12,6 +12,7 @@ from tests.runtime.ops.tensors import F32, I32, ROW, held, put
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import Topology
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice
+from tt_run.runtime.ops.goldens.mesh_goldens import _unplaced
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.distribution.mappers import ShardTensor2dMesh
 from tt_run.runtime.tools.golden import get_golden_function
@@ -134,3 +135,18 @@ def test_tokens_to_experts(mesh: MeshDevice) -> None:
     result = found("moe_routing_remap")(put(mesh, routed, F32, ROW), share, 4, 1)
     for device in range(8):
         np.testing.assert_array_equal(held(result, device).reshape(-1), parts[device].numpy())
+
+
+@pytest.mark.parametrize(
+    ("cuts", "axis", "is_mixed"),
+    [
+        ((3, None), 1, False),
+        ((None, 3), 0, True),
+        ((2, None), 1, False),
+        ((2, None), None, True),
+        ((2, None), 0, True),
+    ],
+)
+def test_a_partition_of_what_is_cut_already(cuts: Any, axis: int | None, is_mixed: bool) -> None:
+    """Of dimension 3: pieces within pieces are in order, pieces of what an inner axis has cut are not."""
+    assert _unplaced(MESH, cuts, 3, axis) == is_mixed

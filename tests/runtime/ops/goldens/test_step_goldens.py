@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from tt_run.runtime import catalog
 from tt_run.runtime.ops.elementwise.bcast import BcastOpDim, BcastOpMath, bcast
+from tt_run.runtime.ops.elementwise.unary import GeluVariant
+from tt_run.runtime.ops.goldens import common
 from tt_run.runtime.ops.moreh.steps import moreh_clip_grad_norm, moreh_sgd
 from tt_run.runtime.tools.golden import get_golden_function
 
@@ -58,3 +61,21 @@ def test_bcast_spreads_the_first_row_or_column(other: Any, math: str, dim: str, 
     x = torch.arange(6.0).reshape(1, 1, 2, 3)
     found = golden(x, torch.tensor([[other]]), getattr(BcastOpMath, math), getattr(BcastOpDim, dim))
     assert torch.equal(found, torch.tensor([[expected]]))
+
+
+def test_a_moving_average_starts_from_zero() -> None:
+    torch = pytest.importorskip("torch")
+    ema = catalog.find("ttnn.ema")
+    assert ema is not None
+    found = get_golden_function(ema)(torch.tensor([[[[8.0, 8.0, 0.0]]]]), 0.75)
+    assert found.tolist() == [[[[2.0, 3.5, 2.625]]]]
+
+
+@pytest.mark.parametrize(
+    ("variant", "form"), [(GeluVariant.Tanh, "tanh"), (GeluVariant.Accurate, "none"), (None, "none")]
+)
+def test_a_gelu_is_of_its_variant(variant: Any, form: str) -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.linspace(-3, 3, 31, dtype=torch.float64)
+    expected = torch.nn.functional.gelu(x, approximate=form)
+    assert torch.equal(common.gelu(x, variant=variant), expected)

@@ -13,6 +13,7 @@ from tt_run.runtime import catalog
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.placement.larger_shards import _cut
 from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,
     L1_MEMORY_CONFIG,
@@ -81,3 +82,11 @@ def test_sums_over_batches_lie_in_dram_unless_a_call_says(one: MeshDevice):
     assert summed is not None
     assert summed(x, dims=[0]).memory_config() == DRAM_MEMORY_CONFIG
     assert summed(x, dims=[0], memory_config=L1_MEMORY_CONFIG).memory_config() == L1_MEMORY_CONFIG
+
+
+@pytest.mark.parametrize(
+    ("length", "cores", "cut"),
+    [(0, 8, (1, 32)), (1, 8, (1, 32)), (32, 8, (1, 32)), (33, 8, (2, 32)), (320, 4, (4, 96))],
+)
+def test_a_length_is_shared_in_whole_steps(length: int, cores: int, cut: tuple[int, int]) -> None:
+    assert _cut(length, 32, cores) == cut

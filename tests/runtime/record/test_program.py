@@ -1,0 +1,35 @@
+"""Which file a record names as its program."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from tt_run.runtime.record.process import _program
+
+
+@pytest.mark.parametrize(
+    ("words", "file"),
+    [
+        (["train.py", "a"], "train.py"),
+        (["-u", "train.py"], "train.py"),
+        (["-m", "model.run"], "model/run.py"),
+        (["-m", "model"], "model/__main__.py"),
+        (["-c", "pass"], None),
+        (["-m", "absent"], None),
+        ([], None),
+    ],
+)
+def test_the_program_is_the_first_file_or_the_module(
+    tmp_path: Path, words: list[str], file: str | None
+) -> None:
+    (tmp_path / "model").mkdir()
+    for name in ("train.py", "model/run.py", "model/__main__.py"):
+        (tmp_path / name).write_text(f"# {name}")
+    found = _program(["python", *words], str(tmp_path))
+    if file is None:
+        assert found == {}
+        return
+    assert found == {"path": str(tmp_path / file), "sha256": hashlib.sha256(f"# {file}".encode()).hexdigest()}
