@@ -12,13 +12,14 @@ import pytest
 
 from tt_run.runtime.ccl.exchange.gather import Piece
 from tt_run.runtime.comm.world import Peer
+from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.record import arrays, frames
 from tt_run.runtime.record.arrays import Flat, digest, row_digests
 from tt_run.runtime.record.facts import Facts
 from tt_run.runtime.record.frames import FrameWriter
 from tt_run.runtime.record.ranks import BookedWorld
 from tt_run.runtime.record.recording import Recording
-from tt_run.runtime.record.replaying import Divergence, RecordEnds, Replaying, Story
+from tt_run.runtime.record.replaying import Divergence, RecordEnds, Replaying, Story, raised_again
 
 RANDOM = np.random.default_rng(5)
 HALVES = RANDOM.normal(size=(3, 40, 50)).astype(ml_dtypes.bfloat16).astype(np.float32)
@@ -105,6 +106,7 @@ def test_a_record_is_for_its_owner_and_reads_to_where_it_was_cut(tmp_path: Path)
         path.write_bytes(content[:length])
         story = Story(path)
         assert 1 <= len(story.begun) <= len(VALUES) and len(story.ended) >= len(story.begun) - 1
+        assert story.counted(1) == 0  # no guard has numbered it
     (tmp_path / "other").write_text("text")
     with pytest.raises(ValueError, match="no record"):
         Story(tmp_path / "other")
@@ -236,3 +238,16 @@ def test_a_process_that_is_forked_off_writes_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "a.record").read_bytes() == before
     book.call(FACTS, b"", lambda: HALVES)
     assert len(Story(tmp_path / "a.record").begun) == 2
+
+
+@pytest.mark.parametrize(
+    ("told", "kind", "said"),
+    [
+        ({"type": "GuardError", "code": "TTR601", "culprits": [1]}, GuardError, "no"),
+        ({"type": "OutOfMemory", "code": "TTR700"}, RuntimeError, "OutOfMemory: no"),
+        ({"type": "GuardError"}, RuntimeError, "GuardError: no"),
+    ],
+)
+def test_a_recorded_error_is_of_its_kind(told: dict[str, Any], kind: type[Exception], said: str) -> None:
+    found = raised_again({"message": "no", **told})
+    assert type(found) is kind and said in str(found)
