@@ -133,6 +133,14 @@ class _Parallel(AbstractModuleBase):
             return None
         return shard_tensor_to_mesh_mapper(AutoContext.get_instance().get_device(), dim, self.axis)
 
+    def _check_features(self, which: str, count: int) -> None:
+        """Raise RuntimeError for features that do not divide over the axis."""
+        if count % self.size:
+            raise RuntimeError(
+                f"{which} features must be divisible by the TP size. {which} features = {count}, TP size = {self.size}; "
+                f"help: make them a multiple of {self.size}, or the axis shorter"
+            )
+
     def check_ids(self, tensor: Tensor) -> None:
         """Raise ValueError for ids that are cut over the axis: every device of it looks up all of them."""
         if self.size > 1 and not is_replicated(tensor.get_value(), self.axis):
@@ -162,11 +170,7 @@ class ColumnParallelLinear(_Parallel):
     ) -> None:
         super().__init__(shard_dim, axis_name)
         self.sequence_parallel = sequence_parallel and self.size > 1
-        if out_features % self.size:
-            raise RuntimeError(
-                "Output features must be divisible by the TP size. "
-                f"Output features = {out_features}, TP size = {self.size}; help: make them a multiple of {self.size}, or the axis shorter"
-            )
+        self._check_features("Output", out_features)
         self.gather_output = gather_output
         self.weight = Parameter(
             (weight_init or initial.fan_in(in_features))((1, 1, out_features, in_features), self.mapper(2))
@@ -297,10 +301,7 @@ class RowParallelLinear(_Parallel):
     ) -> None:
         super().__init__(shard_dim, axis_name)
         self.sequence_parallel = sequence_parallel and self.size > 1
-        if in_features % self.size:
-            raise RuntimeError(
-                f"Input features must be divisible by the TP size. Input features = {in_features}, TP size = {self.size}; help: make them a multiple of {self.size}, or the axis shorter"
-            )
+        self._check_features("Input", in_features)
         self.input_is_parallel = input_is_parallel
         self.weight = Parameter(
             (weight_init or initial.fan_in(in_features))((1, 1, out_features, in_features), self.mapper(3))
