@@ -12,7 +12,7 @@ import pytest
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor.borders import tensorbin
-from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.borders.arrays import from_torch, read
 from tt_run.runtime.tensor.borders.files import as_tensor, dump_tensor, load_tensor
 from tt_run.runtime.tensor.borders.stored import StoredTensor
 from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
@@ -214,3 +214,10 @@ def test_sharded_memory_survives(tmp_path: Path, nd: bool) -> None:
     )
     dump_tensor(tmp_path / "x.tensorbin", made(ar(32, 32), memory_config=memory))
     assert load_tensor(tmp_path / "x.tensorbin").memory_config() == memory
+
+
+def test_what_is_read_belongs_to_the_caller_unless_it_only_looks() -> None:
+    tensor = from_torch(np.arange(8, dtype=np.float32).reshape(2, 4))
+    assert np.shares_memory(read(tensor, copies=False), tensor.shards.data)
+    read(tensor)[:] = 7
+    assert np.array_equal(read(tensor).reshape(-1), np.arange(8))
