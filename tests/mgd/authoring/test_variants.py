@@ -6,7 +6,7 @@ import pytest
 
 import mgd
 from mgd.authoring.layout import formatted
-from mgd.authoring.variants import CannotVary, replicate, split
+from mgd.authoring.variants import CannotVary, _divisors, replicate, split
 from mgd.systems import System, find
 from mgd.systems import replicate as replicate_system
 from mgd.systems import split as split_system
@@ -134,3 +134,8 @@ def test_what_has_several_meshes_cannot_be_copied() -> None:
 def test_a_name_with_quotes_survives() -> None:
     text = text_of(find("n150")).replace('"M0"', r'"a\"b\\c\n\303\251"')
     assert mgd.expand(mgd.loads(replicate(text, 2))).meshes[1].descriptor == 'a"b\\c\né'
+
+
+def test_sides_are_cut_into_at_most_sixty_four() -> None:
+    assert _divisors(12) == [1, 2, 3, 4, 6, 12]
+    assert _divisors(130) == [1, 2, 5, 10, 13, 26] and _divisors(192)[-1] == 64

@@ -251,3 +251,9 @@ def test_a_process_that_is_forked_off_writes_nothing(tmp_path: Path) -> None:
 def test_a_recorded_error_is_of_its_kind(told: dict[str, Any], kind: type[Exception], said: str) -> None:
     found = raised_again({"message": "no", **told})
     assert type(found) is kind and said in str(found)
+
+
+def test_messages_of_another_length_are_other_calls(tmp_path: Path) -> None:
+    group = BookedWorld(1, 2, recorded(tmp_path / "a.record")).make_group((0, 1))
+    words = [group._facts("ranks", "allgather", detail).words for detail in ("8 bytes", "9 bytes", "")]  # type: ignore[attr-defined]
+    assert words == ["allgather(8 bytes)", "allgather(9 bytes)", "allgather"]
