@@ -75,6 +75,28 @@ def test_the_nth_call_of_a_name_and_a_line(one: MeshDevice, inject: Any) -> None
 
 
 @pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("raise=rank:0,after=2s", [2.0]), ("nan=rank:0,after=2s", []), ("raise=rank:0,op=relu", [])],
+)
+def test_what_needs_no_call_comes_by_a_clock(
+    monkeypatch: pytest.MonkeyPatch, text: str, seconds: list[float]
+) -> None:
+    """A value is spoiled in a call, the first one after its time."""
+    started: list[float] = []
+
+    class Timer:
+        def __init__(self, after: float, *_: Any) -> None:
+            self.after = after
+
+        def start(self) -> None:
+            started.append(self.after)
+
+    monkeypatch.setattr("threading.Timer", Timer)
+    Tame(0, [read_fault(text)], None).start_timers()
+    assert started == seconds
+
+
+@pytest.mark.parametrize(
     ("texts", "acts"), [(("nan=rank:0,op=relu",), True), (("nan=rank:1,op=relu",), False)]
 )
 def test_only_the_ranks_that_a_fault_names_are_prepared(
