@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tt_run.runtime.train import named_mesh
 from tt_run.runtime.train.common.config import (
     SECTIONS,
     DeviceConfig,
@@ -22,9 +24,11 @@ from tt_run.runtime.train.common.factory import TransformerModelFactory
 from tt_run.runtime.train.common.files import get_tt_metal_runtime_root
 from tt_run.runtime.train.common.model_config import TransformerConfig
 from tt_run.runtime.train.common.utils import create_optimizer
+from tt_run.runtime.train.fsdp import fsdp_axis_of
 from tt_run.runtime.train.models import either_llama
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
+from tt_run.runtime.train.models.decoders.qwen3 import Qwen3
 from tt_run.runtime.train.models.llama import Llama
 from tt_run.runtime.train.models.mlp import MultiLayerPerceptronParameters, create_mlp_model
 from tt_run.runtime.train.optimizers import registry
@@ -32,6 +36,7 @@ from tt_run.runtime.train.optimizers.base import OptimizerBase
 from tt_run.runtime.train.optimizers.muon import MuonComposite
 from tt_run.runtime.train.settings import ConfigError, Report, Section
 from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.trainers.grpo_config import get_grpo_config
 
 OPTIMIZER = "training_config:\n  optimizer:\n    type: {}\n    {}\n"
 
@@ -355,3 +360,81 @@ def test_a_model_file_that_is_not_there_is_told_with_the_place_that_names_it(
     with pytest.raises(FileNotFoundError) as caught:
         TransformerConfig(str(file))
     assert str(caught.value).startswith(f"{tmp_path}/{place}: configuration file {name} not found")
+
+
+EXPERTS = {"moe_inter_dim": 32, "n_routed_experts": 4, "n_shared_experts": 1, "n_activated_experts": 2, "n_expert_groups": 2, "n_limited_groups": 1, "score_func": "sigmoid", "route_scale": 2.5}  # fmt: skip
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_experts_stand_in_a_section_or_beside_it(nested: bool) -> None:
+    given = TransformerConfig({"transformer_config": {"moe_hyperparam": EXPERTS} if nested else EXPERTS})
+    assert given.experts == EXPERTS
+    assert TransformerConfig({"transformer_config": {"moe_hyperparam": {"n_routed_experts": 8}, "route_scale": 3.0}}).experts == {**MOE_DEFAULTS, "n_routed_experts": 8, "route_scale": 3.0}  # fmt: skip
+
+
+MOE_DEFAULTS = {"moe_inter_dim": 1408, "n_routed_experts": 64, "n_shared_experts": 2, "n_activated_experts": 6, "n_expert_groups": 1, "n_limited_groups": 1, "score_func": "softmax", "route_scale": 1.0}  # fmt: skip
+SIZES = {"num_heads": 4, "num_groups": 2, "embedding_dim": 64, "num_blocks": 2, "vocab_size": 90, "max_sequence_length": 32}  # fmt: skip
+
+
+def test_a_qwen3_of_a_file(opened: Any) -> None:
+    opened()
+    sizes = {**SIZES, "model_type": "qwen3", "head_dim": 32, "intermediate_dim": 96, "weight_tying": "enabled", "runner_type": "memory_efficient"}  # fmt: skip
+    model = TransformerModelFactory({"transformer_config": sizes}).create_model()
+    assert isinstance(model, Qwen3)
+    shapes = {name: tensor.shape() for name, tensor in model.parameters().items()}
+    assert shapes["Qwen3/model/layers/1/self_attn/q_proj/weight"] == [1, 1, 128, 64]
+    assert model.lm_head.weight is model.model.embed_tokens.weight
+    assert not any("bias" in name for name in shapes)
+    biased = TransformerModelFactory({"transformer_config": {**sizes, "attention_bias": True}}).create_model()
+    assert "Qwen3/model/layers/0/self_attn/q_proj/bias" in biased.parameters()
+    with pytest.raises(
+        ConfigError, match="attention of a gpt2 has no biases to choose; help: model_type: qwen3"
+    ):
+        TransformerModelFactory({"transformer_config": {"model_type": "gpt2", "attention_bias": True}})
+
+
+@pytest.mark.parametrize("section", ["device_config", "training_config"])
+def test_parameters_wait_until_they_are_cut(
+    opened: Any, section: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever a file says so, no parameter of a Qwen3 is made whole."""
+    context = opened((1, 2), tp=True)
+    names = named_mesh.Mesh((1, 2), ("dp", "fsdp"))
+    monkeypatch.setattr(named_mesh, "_open", named_mesh.OpenMesh(names, weakref.ref(context.get_device())))
+    written: dict[str, dict[str, Any]] = {
+        "transformer_config": {**SIZES, "model_type": "qwen3", "head_dim": 32},
+        "device_config": {"enable_fsdp": True, "mesh_shape": [1, 2]},
+        "training_config": {},
+    }
+    written[section]["lazy_parameter_init"] = True
+    factory = TransformerModelFactory(written)
+    assert factory.lazy
+    model = factory.create_model()
+    assert all(fsdp_axis_of(tensor) == 1 for tensor in model.parameters().values())
+    assert hasattr(model.blocks[0], "unshard") and hasattr(model, "unshard")
+
+
+def test_sections_that_programs_read(tmp_path: Path) -> None:
+    """What upstream's programs of diffusion, of digits and of completions made elsewhere keep in their files is taken and checked."""
+    file = tmp_path / "c.yaml"
+    file.write_text(
+        "training_config: {model_id: a/b, weight_sync_every: 2, rollout_queue_capacity: 1, output_dir: runs, logging_interval: 50, momentum: 0.9, is_eval: false}\n"
+        "device_config: {cp_backward: cyclic, cp_shift_transport: direct, cp_layout: contiguous, cp_rows_per_block_tiles: 0}\n"
+        "eval_config: {sample_interval: 5, sample_steps: 50, cfg_scale: 2.0}\n"
+        "diffusion_config: {timesteps: 10, beta_start: 0.0001, beta_end: 0.02, cfg_drop_prob: 0.1}\n"
+        "logging_config: {log_interval: 100, wandb: false}\n"
+        "remote_rollout_config: {architecture_model_id: c/d, mesh_shape: [1, 2], max_batch_size: 32, max_seq_len: 512}\n"
+    )
+    document = load_config(file)
+    training = TrainingConfig(document)
+    assert (training.model_id, training.weight_sync_every, training.momentum) == ("a/b", 2, 0.9)
+    assert document["diffusion_config"]["timesteps"] == 10
+    document["training_config"]["grpo_config"] = {"num_generations": 2}
+    remote = get_grpo_config(document).remote_rollout
+    assert remote is not None and (remote.architecture_model_id, remote.mesh_shape) == ("c/d", [1, 2])
+    for line, words in (
+        ("device_config: {cp_layout: zigzag}", "cp_layout: 'zigzag' is not"),
+        ("diffusion_config: {cfg_drop_prob: 2}", "cfg_drop_prob must be at most 1"),
+        ("logging_config: {log_intervall: 5}", "did you mean 'log_interval'"),
+    ):
+        assert words in refusal(tmp_path, line)

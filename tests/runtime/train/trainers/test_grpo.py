@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,49 @@ def test_weights_are_handed_over_after_each_step(opened: Any) -> None:
     assert called == [("started", 2, 0), *(("weights", n) for n in (1, 2, 3, 4)), "closed"]
     assert [step["loss"] for step in figures.steps] == [step["loss"] for step in expected.steps]
     assert [step["behavior_version"] for step in figures.steps] == [0, 0, 2, 2]
+
+
+class Bare(FullyAsyncGRPOTrainer):
+    """A trainer that makes itself: its own rewards and steps, no model and no figures."""
+
+    def __init__(self, completer: Any) -> None:
+        self.completer, self.callbacks, self.optimized = completer, [], []
+        self.config = SimpleNamespace(num_generations=2, num_iterations=2)  # type: ignore[assignment]
+        self._prompts, self._extra_dataset_columns, self._generation_batch_prompts = [[0], [1]], {}, 1
+
+    def _setup(self) -> None: ...
+    def _reset_step_metrics(self) -> None: ...
+    def _publish_step_metrics(self) -> None: ...
+    def _maybe_checkpoint(self) -> None: ...
+    def _apply_gradients(self) -> None: ...
+
+    def _compute_rewards(self, prompts: Any, completions: Any, columns: Any) -> np.ndarray:
+        return np.zeros(len(completions), np.float32)
+
+    def _optimize(self, prompts: Any, completions: Any, advantages: Any) -> None:
+        self.optimized.append((prompts, completions))
+
+
+def test_a_trainer_that_makes_itself_steps_on_what_it_is_handed() -> None:
+    batches = [
+        FullyAsyncRolloutBatch([[n]], {}, [[n], [n + 1]], n, [[-1.0], [-1.0]], f"b{n}") for n in (7, 9)
+    ]
+    published: list[int] = []
+    completer = SimpleNamespace(
+        start_async_rollouts=lambda prompts, initial_version: None,
+        await_async_rollout=lambda: batches.pop(0),
+        publish_weights=published.append,
+        close_async_rollouts=lambda: published.append(-1),
+    )
+    made = Bare(completer)
+    made.train()
+    assert published == [1, 2, 3, 4, -1]
+    assert made.optimized == [([[n], [n]], [[n], [n + 1]]) for n in (7, 7, 9, 9)]
+    assert made.metrics == {
+        "step": 4,
+        "behavior_version": 9,
+        "generation_wait_s": made.metrics["generation_wait_s"],
+    }
 
 
 def test_the_next_batch_is_made_with_the_weights_before_the_step(opened: Any) -> None:

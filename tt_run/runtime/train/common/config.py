@@ -33,6 +33,7 @@ from tt_run.runtime.train.settings import ConfigError, Report, Section, Setting
 Schedule = Callable[[int], float]
 
 OURS = "the emulation"
+PROGRAMS = f"{UPSTREAM}; for programs that read it"
 
 
 class GRPOSettings(Section):
@@ -83,6 +84,9 @@ class PipelineParallelHostConfig(Section):
             report.settle()
 
 
+_KERNELS = f"{UPSTREAM}; chooses kernels of a device, with the same numbers here"
+
+
 class DeviceConfig(FileSection):
     """The mesh and what runs over its axes."""
 
@@ -98,6 +102,10 @@ class DeviceConfig(FileSection):
     enable_cp = Setting(flag, False, UPSTREAM)
     enable_sp = Setting(flag, False, UPSTREAM)
     sp_linear_impl = Setting(either("composed", "fused"), "composed", UPSTREAM)
+    cp_backward = Setting(choice("two_pass", "cyclic", "cyclic_in_place"), "two_pass", _KERNELS)
+    cp_shift_transport = Setting(text, "direct", _KERNELS)
+    cp_rows_per_block_tiles = Setting(whole(0), 0, _KERNELS)
+    cp_layout = Setting(choice("contiguous"), "contiguous", UPSTREAM)
     empty_is_default = True
 
     def update_config(self, source: Any) -> None:
@@ -165,6 +173,40 @@ class EvalConfig(FileSection):
     temperature = Setting(number(0.0), 0.7, GUIDE)
     top_k = Setting(whole(0), 50, GUIDE)
     top_p = Setting(number(0.0, high=1.0), 1.0, GUIDE)
+    sample_interval: Setting[int | None] = Setting(whole(1), None, PROGRAMS)
+    sample_steps: Setting[int | None] = Setting(whole(1), None, PROGRAMS)
+    cfg_scale: Setting[float | None] = Setting(number(0.0), None, PROGRAMS)
+
+
+class DiffusionConfig(FileSection):
+    """How a diffusion model's noise grows."""
+
+    section = "diffusion_config"
+    timesteps = Setting(whole(1), 1000, PROGRAMS)
+    beta_start = Setting(number(0.0), 1e-4, PROGRAMS)
+    beta_end = Setting(number(0.0), 0.02, PROGRAMS)
+    cfg_drop_prob = Setting(number(0.0, high=1.0), 0.1, PROGRAMS)
+
+
+class LoggingConfig(FileSection):
+    """What a program tells of its steps."""
+
+    section = "logging_config"
+    log_interval = Setting(whole(1), 100, PROGRAMS)
+    wandb = Setting(flag, False, PROGRAMS)
+
+
+class RemoteRolloutFileConfig(FileSection):
+    """What the rank that makes completions has: `trainers.RemoteRolloutConfig`."""
+
+    section = "remote_rollout_config"
+    mesh_shape = Setting(shape, [1, 1], UPSTREAM)
+    max_batch_size = Setting(whole(1), 1, UPSTREAM)
+    max_seq_len = Setting(whole(1), 1024, UPSTREAM)
+    seed: Setting[int | None] = Setting(whole(0), None, UPSTREAM)
+    top_k = Setting(whole(0), 32, UPSTREAM)
+    top_p = Setting(number(0.0, high=1.0), 1.0, UPSTREAM)
+    architecture_model_id: Setting[str | None] = Setting(text, None, UPSTREAM)
 
 
 class LoraFileConfig(FileSection):
@@ -245,6 +287,14 @@ class TrainingConfig(FileSection):
     model_type: Setting[str | None] = Setting(text, None, GUIDE)
     model_path: Setting[str | None] = Setting(text, None, UPSTREAM)
     grpo_config: Setting[GRPOSettings | None] = Setting(nested(GRPOSettings), None, UPSTREAM)
+    lazy_parameter_init = Setting(flag, False, UPSTREAM)
+    momentum: Setting[float | None] = Setting(number(0.0, below=1.0), None, PROGRAMS)
+    is_eval = Setting(flag, False, PROGRAMS)
+    logging_interval: Setting[int | None] = Setting(whole(1), None, PROGRAMS)
+    output_dir: Setting[str | None] = Setting(text, None, PROGRAMS)
+    model_id: Setting[str | None] = Setting(text, None, PROGRAMS)
+    weight_sync_every = Setting(whole(1), 1, PROGRAMS)
+    rollout_queue_capacity = Setting(whole(1), 1, PROGRAMS)
     arithmetic: Setting[str | None] = Setting(choice("bfloat16", "float32"), None, OURS)
 
     def update_config(self, source: Any) -> None:
@@ -270,6 +320,9 @@ SECTIONS.update(
             TransformerConfig,
             MultiHostConfig,
             EvalConfig,
+            DiffusionConfig,
+            LoggingConfig,
+            RemoteRolloutFileConfig,
             SchedulerConfig,
             LoraFileConfig,
             OptimizerConfig,

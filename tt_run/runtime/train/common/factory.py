@@ -1,4 +1,4 @@
-"""`TransformerModelFactory`: a model from a configuration: GPT-2, Llama or DeepSeek, whole, tensor-parallel, or a stage of a pipeline."""
+"""`TransformerModelFactory`: a model from a configuration: GPT-2, Llama, Qwen3 or DeepSeek, whole, tensor-parallel, or a stage of a pipeline."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tt_run.runtime.train.fsdp import fully_shard
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
 from tt_run.runtime.train.models.decoders.flops import swiglu_width
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig
+from tt_run.runtime.train.models.decoders.qwen3 import Qwen3, Qwen3Config, Qwen3RopeScalingConfig
 from tt_run.runtime.train.models.gpt import (
     GPT2TransformerConfig,
     NanoGPTExperimentalConfig,
@@ -27,7 +28,7 @@ from tt_run.runtime.train.modules.containers import ModuleList
 from tt_run.runtime.train.modules.lazy import lazy_init, materialize_module
 from tt_run.runtime.train.settings import ConfigError
 
-_MODELS = ("gpt2", "llama", "deepseek")
+_MODELS = ("gpt2", "llama", "qwen3", "deepseek")
 
 
 def adjust_vocab_size(vocab_size: int, enable_tp: bool, total_devices: int) -> int:
@@ -69,6 +70,11 @@ class TransformerModelFactory:
         self.model_type = str(named or "gpt2").lower()
         if self.model_type not in _MODELS:
             raise ValueError(f"Model type {self.model_type} not supported; one of {', '.join(_MODELS)}")
+        if self.transformer_config.attention_bias and self.model_type != "qwen3":
+            raise ConfigError(
+                f"transformer_config.attention_bias: the attention of a {self.model_type} has no biases to choose; help: model_type: qwen3, or attention_bias: false"
+            )
+        self.lazy = self.device_config.lazy_parameter_init or bool(training.get("lazy_parameter_init"))
         if self.device_config.enable_sp and self.model_type != "llama":
             raise ConfigError(
                 f"device_config.enable_sp: positions of a {self.model_type} are not cut; help: model_type: llama, or enable_sp: false"
@@ -79,7 +85,7 @@ class TransformerModelFactory:
         `lazy_parameter_init` too its parameters are made when they are cut already."""
         if not self.device_config.enable_fsdp:
             return self._whole_model()
-        lazy = self.device_config.lazy_parameter_init
+        lazy = self.lazy
         with lazy_init() if lazy else contextlib.nullcontext():
             model = self._whole_model()
         self._shard(model)
@@ -88,6 +94,9 @@ class TransformerModelFactory:
     def _shard(self, model: ModuleBase) -> None:
         whole = self.device_config.fsdp_replicate_params
         assert isinstance(model, AbstractModuleBase)
+        if isinstance(model, Qwen3):
+            for layer in model.blocks:
+                fully_shard(layer, replicate_params=whole)  # type: ignore[arg-type]
         for name, child in model.named_children():
             if "block" in name:
                 for block in child if isinstance(child, ModuleList) else (child,):
@@ -102,6 +111,8 @@ class TransformerModelFactory:
             return create_pipeline_parallel_llama_model(self._llama(), pipeline, parallel)
         if self.model_type == "deepseek":
             return DeepSeek(self._deepseek())
+        if self.model_type == "qwen3":
+            return Qwen3(self._qwen3())
         if self.model_type == "gpt2":
             return (create_distributed_gpt2_model if parallel else create_gpt2_model)(self._gpt2())
         return (create_distributed_llama_model if parallel else create_llama_model)(self._llama())
@@ -128,8 +139,7 @@ class TransformerModelFactory:
         )
 
     def _deepseek(self) -> DeepSeekConfig:
-        given, experts = self.transformer_config, self.transformer_config.moe_hyperparam
-        moe = {setting.name: getattr(experts, setting.name) for setting in experts.settings.values()}
+        given = self.transformer_config
         latent = (
             "q_lora_rank",
             "kv_lora_rank",
@@ -151,7 +161,32 @@ class TransformerModelFactory:
             runner_type=map_runner_type(given.runner_type),
             moe_type=given.moe_type,
             **{name: getattr(given, name) for name in latent},
-            **moe,
+            **given.experts,
+        )
+
+    def _qwen3(self) -> Qwen3Config:
+        given, device = self.transformer_config, self.device_config
+        scaling = given.rope_scaling
+        return Qwen3Config(
+            vocab_size=adjust_vocab_size(given.vocab_size, device.enable_tp, device.total_devices()),
+            hidden_size=given.embedding_dim,
+            intermediate_size=given.intermediate_dim or swiglu_width(given.embedding_dim),
+            num_hidden_layers=given.num_blocks,
+            num_attention_heads=given.num_heads,
+            num_key_value_heads=given.num_groups,
+            head_dim=given.head_dim or given.embedding_dim // given.num_heads,
+            max_position_embeddings=given.max_sequence_length,
+            attention_bias=bool(given.attention_bias),
+            rope_theta=given.theta,
+            runner_type=map_runner_type(given.runner_type),
+            weight_tying=WeightTyingType.from_string(given.weight_tying),
+            rope_scaling=Qwen3RopeScalingConfig(
+                scaling.scaling_factor,
+                scaling.high_freq_factor,
+                scaling.low_freq_factor,
+                scaling.original_context_length,
+            ),
+            use_tp=device.enable_tp,
         )
 
     def _llama(self) -> LlamaConfig:

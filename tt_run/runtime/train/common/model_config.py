@@ -55,6 +55,9 @@ class MoeConfig(Section):
     route_scale = Setting(number(), 1.0, UPSTREAM)
 
 
+_FLAT = f"{UPSTREAM}, older files; goes over moe_hyperparam's"
+
+
 class TransformerConfig(FileSection):
     """Kind and sizes of the model; `dropout_prob` None means the default of the kind."""
 
@@ -88,6 +91,22 @@ class TransformerConfig(FileSection):
     head_dim: Setting[int | None] = Setting(whole(1), None, UPSTREAM)
     moe_type = Setting(choice("dense", "sparse", "sparse_tp", "sparse_ep"), "dense", UPSTREAM)
     moe_hyperparam = Setting(nested(MoeConfig), MoeConfig(), UPSTREAM)
+    attention_bias: Setting[bool | None] = Setting(flag, None, UPSTREAM)
+    moe_inter_dim: Setting[int | None] = Setting(whole(1), None, _FLAT)
+    n_routed_experts: Setting[int | None] = Setting(whole(1), None, _FLAT)
+    n_shared_experts: Setting[int | None] = Setting(whole(0), None, _FLAT)
+    n_activated_experts: Setting[int | None] = Setting(whole(1), None, _FLAT)
+    n_expert_groups: Setting[int | None] = Setting(whole(1), None, _FLAT)
+    n_limited_groups: Setting[int | None] = Setting(whole(1), None, _FLAT)
+    score_func: Setting[str | None] = Setting(choice("softmax", "sigmoid"), None, _FLAT)
+    route_scale: Setting[float | None] = Setting(number(), None, _FLAT)
+
+    @property
+    def experts(self) -> dict[str, Any]:
+        """Sizes and routing of the experts: those of `moe_hyperparam`, over which those go that stand beside it, as in older files."""
+        section = self.moe_hyperparam
+        beside = {name: getattr(self, name) for name in section.settings}
+        return {name: getattr(section, name) if value is None else value for name, value in beside.items()}
 
     def update_config(self, source: Any) -> None:
         """Take `transformer_config` of a configuration, or of the file that its `model_config` names, with what `training_config` changes of it."""

@@ -266,7 +266,9 @@ class GRPOTrainer:
         for _ in range(self.config.num_iterations):
             self._optimize(wide, completions, advantages)
             self._apply_gradients()
-            self.metrics = {**self._batch_figures, **self.metrics, "step": self.metrics["step"] + 1}
+            # Programs derive trainers that make themselves and their rewards in their own way: those have no figures.
+            figures = vars(self).get("_batch_figures", {})
+            self.metrics = {**figures, **self.metrics, "step": self.metrics.get("step", 0) + 1}
             if self.rollout_batch_source is not None:
                 self.rollout_batch_source.update_weights(self.model, self.steps)
             self._step_taken()

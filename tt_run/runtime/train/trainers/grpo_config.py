@@ -30,6 +30,7 @@ class RemoteRolloutConfig:
     seed: int | None = None
     top_k: int = 32
     top_p: float = 1.0
+    architecture_model_id: str | None = None
 
 
 @dataclass
