@@ -234,8 +234,7 @@ class GRPOTrainer:
 
     def _iter_prompt_batches(self) -> Iterator[tuple[list[Tokens], Columns]]:
         """The prompts that are completed together, with their columns."""
-        each = self._generation_batch_prompts
-        for start in range(0, len(self._prompts), each):
+        for start in range(0, len(self._prompts), each := self._generation_batch_prompts):
             part = slice(start, start + each)
             columns = {name: values[part] for name, values in self._extra_dataset_columns.items()}
             yield self._prompts[part], columns
@@ -266,9 +265,9 @@ class GRPOTrainer:
         for _ in range(self.config.num_iterations):
             self._optimize(wide, completions, advantages)
             self._apply_gradients()
-            # Programs derive trainers that make themselves and their rewards in their own way: those have no figures.
-            figures = vars(self).get("_batch_figures", {})
-            self.metrics = {**figures, **self.metrics, "step": self.metrics.get("step", 0) + 1}
+            # A program's trainer that makes itself and its rewards has no figures.
+            self.metrics = {**vars(self).get("_batch_figures", {}), "step": 0, **self.metrics}
+            self.metrics["step"] += 1
             if self.rollout_batch_source is not None:
                 self.rollout_batch_source.update_weights(self.model, self.steps)
             self._step_taken()
