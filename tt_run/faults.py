@@ -140,7 +140,8 @@ def read_fault(text: str) -> Fault:
     for word in rest:
         key, _, value = (part.strip() for part in word.partition("="))
         if key not in _KEYS:
-            near = difflib.get_close_matches(key.lower(), _KEYS, 1)
+            meant = [_MEANT[key.lower()]] if key.lower() in _MEANT else []
+            near = meant or difflib.get_close_matches(key.lower(), _KEYS, 1)
             hint = f"did you mean {near[0]}=?" if near else f"there are {', '.join(_KEYS)}"
             if key.isdigit():
                 hint = f"several ranks are joined by +, as in rank:0+{key}"
@@ -171,6 +172,11 @@ def _words(text: str) -> list[str]:
 def read_faults(lines: str) -> list[Fault]:
     """Faults, one on each line. Raises FaultError."""
     return [read_fault(line) for line in lines.splitlines() if line.strip()]
+
+
+_MEANT = {"at": "site", "line": "site", "where": "site", "place": "site", "step": "call", "time": "after", "by": "for",
+          "seconds": "for", "duration": "for", "operation": "op", "message": "text"}  # fmt: skip
+"""Other words that people write for a key."""
 
 
 def _target(action: str, target: str) -> dict[str, object]:

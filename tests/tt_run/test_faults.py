@@ -58,6 +58,7 @@ def test_forms(text: str, expected: dict[str, object]) -> None:
         ("kill=rank:0,1,call=2", "several ranks are joined by +, as in rank:0+1"),
         ("slow=rank:1,for=0", "for=0 changes nothing"),
         ("kill=rank:1,cal=1", "did you mean call=?"),
+        ("kill=rank:1,at=train.py:8", "'at' says nothing about a fault: did you mean site=?"),
         ("kill=rank:1,call=x", "call=x is no whole number"),
         ("kill=rank:1,after=soon", "after=soon is no time"),
         ("kill=rank:1,op=", "op= needs a value"),

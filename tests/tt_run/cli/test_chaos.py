@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.e2e.launch import tt_run
 from tt_run.cli.commands.chaos import Trial, _show, patience_for
 
 
@@ -35,3 +36,17 @@ def test_a_run(trial: Trial, well: bool, shown: str, capsys: pytest.CaptureFixtu
 def test_ranks_wait_less_than_a_run_is_given(lasted: float, timeout: float, seconds: float) -> None:
     """A rank that hangs is named by those that wait for it, before the run's time is over."""
     assert patience_for(lasted, timeout) == seconds
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--emulate", "python", "x.py"), "tt-run chaos: options of tt-run stand behind --"),
+        (("--runs", "2", "--"), "tt-run chaos: there is no program"),
+        (("--", "python", "x.py"), "tt-run chaos: only emulated ranks have faults"),
+        (("--", "--emulate", "--system", "n300", "python", "nowhere.py"), "the script nowhere.py is not in"),
+    ],
+)
+def test_one_mistake_is_told_once(words: tuple[str, ...], told: str) -> None:
+    ran = tt_run("chaos", *words)
+    assert told in ran.err and ran.err.count("error[") == 1 and ran.code not in (0, 70)

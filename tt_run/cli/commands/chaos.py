@@ -81,6 +81,10 @@ class Trial:
 def command(words: Sequence[str]) -> int:
     """Prints what became of each run; 0 when every fault that happened was survived or named, and no run failed without its fault. Raises
     UsageError."""
+    if "--" not in words and "--emulate" in words:
+        raise _usage(
+            "options of tt-run stand behind --", "write tt-run chaos --runs 20 -- --emulate … python x.py"
+        )
     given = read(words, Chaos)
     if given.help:
         from tt_run.cli.help import command_help
@@ -91,9 +95,14 @@ def command(words: Sequence[str]) -> int:
     unknown = [kind for kind in kinds if kind not in (*FAULTS, *OTHERS)]
     if unknown or not kinds:
         raise _usage(f"--faults {given.faults}", f"choose from {', '.join((*FAULTS, *OTHERS))}")
+    if not given.rest:
+        raise _usage("there is no program", "write tt-run chaos -- --emulate … python x.py")
     if "--emulate" not in given.rest:
         raise _usage("only emulated ranks have faults", "write tt-run chaos -- --emulate … python x.py")
-    calls, lasted = _rehearse(given)
+    rehearsed = _rehearse(given)
+    if isinstance(rehearsed, int):  # tt-run has said why it was not launched
+        return rehearsed
+    calls, lasted = rehearsed
     patience = patience_for(lasted, given.timeout)
     trials = [_try(number, kinds, calls, given, patience) for number in range(given.runs)]
     _show(trials, given.format)
@@ -109,12 +118,16 @@ def patience_for(lasted: float, timeout: float) -> float:
     return min(max(5.0, 3 * lasted), 60.0, timeout / 2)
 
 
-def _rehearse(given: Chaos) -> tuple[list[int], float]:
-    """How many operations and calls each rank makes in a run without a fault, and its seconds. Raises UsageError when that run fails."""
+def _rehearse(given: Chaos) -> tuple[list[int], float] | int:
+    """How many operations and calls each rank makes in a run without a fault, and its seconds; tt-run's exit code where it launches nothing.
+    Raises UsageError when that run fails."""
     report = _run("slow=rank:*,for=1us,op=*,nth=0", given, patience=60.0)
-    if report is None or report["verdict"]["exit_code"] != 0:
-        what = report["verdict"]["sentence"] if report else "it could not be launched"
-        raise _usage(f"the program fails without a fault: {what}", "run it with tt-run first")
+    if isinstance(report, int):
+        return report
+    if report["verdict"]["exit_code"] != 0:
+        raise _usage(
+            f"the program fails without a fault: {report['verdict']['sentence']}", "run it with tt-run first"
+        )
     calls = [0] * len(report["ranks"])
     for fault in report["injected"]:
         calls[fault["rank"]] = max(calls[fault["rank"]], fault["event"])
@@ -133,7 +146,7 @@ def _try(number: int, kinds: Sequence[str], calls: Sequence[int], given: Chaos, 
     print(f"tt-run chaos: {number + 1} of {given.runs}: --inject {fault}", file=sys.stderr)
     begun = time.monotonic()
     report = _run(fault, given, patience)
-    if report is None:
+    if isinstance(report, int):
         return Trial(
             fault, rank, Exit.INTERNAL, False, None, time.monotonic() - begun, "it could not be launched"
         )
@@ -143,8 +156,9 @@ def _try(number: int, kinds: Sequence[str], calls: Sequence[int], given: Chaos, 
     return Trial(fault, rank, verdict["exit_code"], bool(hit), verdict["culprit"], late, verdict["sentence"])
 
 
-def _run(fault: str, given: Chaos, patience: float) -> dict[str, Any] | None:
-    """The report of a run with a fault, whose ranks wait `patience` seconds for others where the caller's shell says nothing else."""
+def _run(fault: str, given: Chaos, patience: float) -> dict[str, Any] | int:
+    """The report of a run with a fault, whose ranks wait `patience` seconds for others where the caller's shell says nothing else; its exit
+    code where nothing was launched."""
     import json
     import os
     import subprocess
@@ -167,7 +181,7 @@ def _run(fault: str, given: Chaos, patience: float) -> dict[str, Any] | None:
         )
         if not target.exists():
             sys.stderr.write(ran.stderr.decode("utf-8", "replace")[-2000:])
-            return None
+            return ran.returncode
         found: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
         return found
 
