@@ -7,6 +7,7 @@ _CODE = f"a program is its own words: tt-run … python -c 'CODE'; {_COUNTS}"
 _HOSTS = "hosts are --hosts a:2,b:2, or --mpi-args '--hostfile FILE'"
 _MEETING = "leave it out: one tt-run starts the ranks of all hosts, and they meet by MPI"
 _MPIRUN = "words for mpirun go into --mpi-args '{word} …'"
+_RESTARTS = "--max-restarts 3 starts a failed run again; the program itself goes on from its last checkpoint"
 
 HINTS: dict[str, str] = {
     **dict.fromkeys(
@@ -96,6 +97,7 @@ HINTS: dict[str, str] = {
         ),
         _MPIRUN,
     ),
+    **dict.fromkeys(("--resume", "--restart", "--restarts", "--retries", "--max_restarts"), _RESTARTS),
 }
 
 

@@ -72,3 +72,8 @@ def test_completion_is_the_same_as_the_option(capsys: pytest.CaptureFixture[str]
 def test_an_unknown_option_of_a_subcommand(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "--hepl"]) == Exit.USAGE
     assert "did you mean --help" in capsys.readouterr().err
+
+
+def test_a_replay_has_one_debugger(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", "rec", "--pdb", "--debugpy", "5678"]) == Exit.USAGE
+    assert "--pdb and --debugpy are two debuggers of one program" in capsys.readouterr().err

@@ -187,6 +187,12 @@ def test_words_of_mpirun_are_foreign_to_a_launch_alone() -> None:
     assert caught.value.diagnostics[0].help not in ("tt-run --help lists those there are", "")
 
 
+def test_going_on_after_a_failure_is_led_to_its_option() -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(["--resume", "prog"])
+    assert "--max-restarts 3" in str(caught.value.diagnostics[0].help)
+
+
 @pytest.mark.parametrize("seconds", ["0.01", "1", "1.0", "90"])
 def test_any_time_above_zero_is_one(seconds: str) -> None:
     assert parse(["--timeout", seconds, "prog"]).timeout == float(seconds)

@@ -62,6 +62,8 @@ def command(words: Sequence[str]) -> int:
         return Exit.OK
     if len(given.rest) != 1:
         raise _usage("name one folder of records", "write tt-run replay rec --rank 3")
+    if given.pdb and given.debugpy is not None:
+        raise _usage("--pdb and --debugpy are two debuggers of one program", "leave one of them out")
     how = {
         "allow_changes": given.allow_changes,
         "pdb": given.pdb,
