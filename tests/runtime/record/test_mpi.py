@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tt_run.runtime.record.arrays import Flat, whole
 from tt_run.runtime.record.mpi.buffers import Unseen, memory_of, sent_digest
 from tt_run.runtime.record.mpi.calls import NotRecorded
+from tt_run.runtime.record.mpi.crossing import packed, unpacked
 from tt_run.runtime.record.mpi.datatypes import Datatype
 from tt_run.runtime.record.mpi.failures import ReplayedError
 from tt_run.runtime.record.mpi.local import UNDEFINED, Grid, Group
@@ -184,3 +186,35 @@ def test_other_modules_of_the_library_are_refused_by_their_names() -> None:
 def test_a_replay_does_without_the_runner_of_the_library(words: list[str], expected: list[str]) -> None:
     header = {"argv": ["python", *words], "executable": "/nowhere"}
     assert words_of(header, ())[1:] == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        0,
+        -(2**63),
+        2**63 - 1,
+        2**63,
+        True,
+        False,
+        None,
+        0.0,
+        -0.0,
+        float("inf"),
+        "",
+        "text \ud800",
+        b"",
+        b"x",
+        (1, "a"),
+        {2: None},
+    ],
+)
+def test_a_value_comes_back_as_it_was(value: Any) -> None:
+    flat = Flat(packed(value))
+    found = unpacked(whole(flat.form, flat.arrays))
+    assert type(found) is type(value) and repr(found) == repr(value)
+
+
+def test_values_of_a_loop_have_one_form() -> None:
+    for values in (range(9), [0.5, 1.5, -0.0], ["a", "b"]):
+        assert len({Flat(packed(value)).form for value in values}) == 1

@@ -22,6 +22,7 @@ from tt_run.runtime.record.replaying import Replaying
 Book = Recording | Replaying
 Real = Callable[..., Any] | None
 _UNSEEN = "unseen"
+_WORD = 1 << 63
 
 book_of_this_process: Callable[[], Book] | None = None
 """What calls ask that know no communicator, in a replay."""
@@ -127,8 +128,13 @@ class Target:
 
 
 def packed(value: Any) -> Any:
-    """An object in a form that keeps what in it is the same object."""
-    if value is None or type(value) in (bool, int, float, str, bytes) or _is_plain(value):
+    """An object in a form that keeps what in it is the same object. Numbers and texts, of which a loop has others each time, are values of one form."""
+    kind = type(value)
+    if kind is float or (kind is int and -_WORD <= value < _WORD):
+        return (kind.__name__, np.array(value))
+    if kind is str:
+        return ("str", np.frombuffer(value.encode("utf-8", "surrogatepass"), np.uint8))
+    if value is None or kind in (bool, int, bytes) or _is_plain(value):
         return value
     return ("object", np.frombuffer(pickled(value), np.uint8))
 
@@ -139,7 +145,12 @@ def _is_plain(value: Any) -> bool:
 
 def unpacked(value: Any) -> Any:
     """The object again."""
-    return pickle.loads(value[1].tobytes()) if type(value) is tuple else value
+    if type(value) is not tuple:
+        return value
+    kind, data = value
+    if kind in ("int", "float"):
+        return data.item()
+    return data.tobytes().decode("utf-8", "surrogatepass") if kind == "str" else pickle.loads(data.tobytes())
 
 
 def said(status: Any) -> tuple[int, ...] | None:
