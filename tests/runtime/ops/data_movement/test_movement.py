@@ -134,10 +134,12 @@ def test_squeeze_and_unsqueeze_to_4d(one: MeshDevice):
 def test_gather_and_scatter(one: MeshDevice):
     rng = np.random.default_rng(1)
     x, index = counted(4, 6), rng.integers(0, 6, (3, 5)).astype(np.uint32)
-    found = ops.gather(put(one, x, I32), -1, put(one, index, U32, ROW))
+    found = ops.gather(put(one, x, I32), -1, put(one, index, U32))
     assert held(found).tolist() == np.take_along_axis(x[:3], index.astype(int), 1).tolist()
     with pytest.raises(RuntimeError, match="gather: dim 2 is out of range for tensor rank 2"):
-        ops.gather(put(one, x, I32), 2, put(one, index, U32, ROW))
+        ops.gather(put(one, x, I32), 2, put(one, index, U32))
+    with pytest.raises(RuntimeError, match=r"must have the same layout. Got input layout: Layout::TILE"):
+        ops.gather(put(one, x, I32), 1, put(one, index, U32, ROW))
     along0 = rng.integers(0, 4, (2, 6)).astype(np.uint32)
     assert (
         held(ops.gather(put(one, x, I32), 0, put(one, along0, U32))).tolist()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.ops.data_movement.movement import moved, settled, unmoved
@@ -171,8 +171,16 @@ def slice(
     input_tensor = _of_rows(input_tensor, [i.start for i in index], step)
     if output_tensor is None:
         lengths = [len(range(i.start, i.stop, i.step)) for i in index]
+        if memory_config is None and _by_rows(input_tensor, [i.start for i in index], step):
+            fitted_shards.of_rows(input_tensor, lengths)
         memory_config = asked_shards.of_part(input_tensor, memory_config, lengths)
     return moved(input_tensor, lambda s: s[whole], memory_config, output_tensor)
+
+
+def _by_rows(tensor: Tensor, starts: Sequence[int], step: Sequence[int]) -> bool:
+    """Whether a part of a tensor of tiles is cut out row by row: it does not begin with a tile, or leaves some out."""
+    inside = any(start % edge for start, edge in zip(starts[-2:], tensor.tile.tile_shape, strict=False))
+    return tensor.layout is Layout.TILE and (inside or any(length != 1 for length in step))
 
 
 def _of_rows(tensor: Tensor, starts: Sequence[int], step: Sequence[int]) -> Tensor:
@@ -303,13 +311,12 @@ def split(
                 f"split sizes {sizes} must sum to the {length} elements of dimension {dim}",
                 hint=f"sizes that add up to {length}, or one size for all",
             )
-    fitted = memory_config is None
-    return _pieces(
-        input_tensor,
-        axis,
-        sizes,
-        fitted_shards.of_pieces(input_tensor, axis, sizes) if fitted else [memory_config] * len(sizes),
-    )
+    if memory_config is None:
+        places = fitted_shards.of_pieces(input_tensor, axis, sizes)
+    else:
+        parts = [_part(input_tensor, axis, size) for size in sizes]
+        places = [asked_shards.of_part(input_tensor, memory_config, part) for part in parts]
+    return _pieces(input_tensor, axis, sizes, places)
 
 
 @operation(

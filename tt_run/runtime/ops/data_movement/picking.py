@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.enums import DataType, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.data_movement.movement import settled
@@ -45,6 +45,12 @@ def gather(
     on_device(input, index, kind="gather")
     rank = len(input.shape)
     axis = axis_of(dim, rank, f"gather: dim {dim} is out of range for tensor rank {rank}") + 1
+    if input.layout is not index.layout:
+        raise fatal(
+            "Input tensor and index tensor must have the same layout. "
+            f"Got input layout: {cpp(input.layout)} and index layout: {cpp(index.layout)}",
+            hint=f"ttnn.to_layout(index, ttnn.{input.layout.name}_LAYOUT)",
+        )
     _check_index(input, index, axis - 1)
 
     def picked(values: Array, places: Array) -> Array:
@@ -54,7 +60,8 @@ def gather(
         return settled(np.take_along_axis(values[region], places.astype(np.int64), axis=axis), input.dtype)
 
     shards = combine(picked, input.shards, index.shards)
-    return settle((input, index), shards, input.dtype, memory_config=memory_config, output_tensor=out)
+    place = memory_config or (input.memory_config() if input.is_sharded() and out is None else None)
+    return settle((input, index), shards, input.dtype, memory_config=place, output_tensor=out)
 
 
 @operation("ttnn.scatter", family=families.MOVEMENT, golden=goldens.scatter)

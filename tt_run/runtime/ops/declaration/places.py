@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tt_run.runtime.enums import cpp
+from tt_run.runtime.enums import Layout, cpp
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 
 _CUT = "memory_config=ttnn.create_sharded_memory_config(…)"
@@ -19,21 +21,33 @@ _SPREAD = "ttnn.sharded_to_interleaved"
 class Place:
     """What a call's first operand and the memory configuration that it asks for have to be, and the sentence where they are not.
 
-    `result` is the parameter of the configuration; `…_cut`: whether it is cut over cores. `named`: the result says over which. `alike`:
-    both are cut in the same way; with `if_cut` only what is cut needs a result that is.
+    `result` is the parameter of the configuration; `…_cut`: whether it is cut over cores. `named`: the result, which has this `layout` or
+    the operand's, says over which: its layout says the sentence. `alike`: both are cut in the same way; with `if_cut` only what is cut needs a
+    result that is. Only operands of layout `of` and, where `whole`, that are not cut are asked. `through_tiles`: rows are turned into tiles first,
+    in the pieces that they lie in, which have words of their own.
     """
 
-    sentence: str
+    sentence: str = ""
     result: str = "memory_config"
     operand_cut: bool | None = None
     result_cut: bool | None = None
     named: bool = False
     alike: bool = False
     if_cut: bool = False
+    layout: Layout | None = None
+    of: Layout | None = None
+    whole: bool = False
+    through_tiles: bool = False
+
+    def said(self, tensor: Tensor) -> str:
+        """The sentence for this operand."""
+        return self.sentence or _NAMELESS[self.layout or tensor.layout]
 
     def broken(self, tensor: Tensor, asked: MemoryConfig | None) -> bool:
         """Whether a call with this operand and this configuration is refused."""
         own = tensor.memory_config()
+        if self.of not in (None, tensor.layout) or (self.whole and own.is_sharded()):
+            return False
         if self.operand_cut is not None and own.is_sharded() is not self.operand_cut:
             return True
         if asked is None:
@@ -53,6 +67,11 @@ class Place:
         )
 
 
+_NAMELESS = {
+    Layout.TILE: "bad optional access",
+    Layout.ROW_MAJOR: "MemoryConfig must have Shard Spec specified for sharded memory layout",
+}
+
 PLACES: dict[str, list[Place]] = {}
 """By the names of operations below `ttnn`."""
 
@@ -62,7 +81,37 @@ def _enter(names: str, *places: Place) -> None:
         PLACES.setdefault(name, []).extend(places)
 
 
-_enter("clone pad softmax typecast untilize", Place("bad optional access", named=True))
+_TILES, _ROWS = Layout.TILE, Layout.ROW_MAJOR
+_enter(
+    "assign clone concat moreh_sum pad typecast",
+    Place(named=True),
+)
+_enter(
+    "repeat_interleave scale_mask_softmax softmax sort topk transformer.scaled_dot_product_attention tril triu",
+    Place(named=True, layout=_TILES),
+)
+_enter("add max mean min multiply softmax std sum tilize var", Place(through_tiles=True))
+_enter("argmax untilize", Place(named=True, layout=_ROWS))
+_enter("scatter", Place(named=True, layout=_ROWS, whole=True))
+_enter(
+    "experimental.nlp_concat_heads layer_norm rms_norm transformer.concatenate_heads",
+    Place(named=True, whole=True),
+)
+_enter("tilize", Place(named=True, layout=_TILES, whole=True))
+_enter("cumsum prod", Place(named=True, of=_TILES))
+_enter("std var", Place(named=True, layout=_TILES, of=_ROWS))
+_enter("scatter", Place("Sharded tensors are not supported - input_tensor is sharded.", operand_cut=False))
+_enter(
+    "nonzero",
+    Place(
+        "non_zero_indices: output_memory_config must be INTERLEAVED; variable-length output cannot be sharded",
+        result_cut=False,
+    ),
+)
+_enter(
+    "upsample",
+    Place("Output memory config is sharded but input memory config is not", result_cut=False, whole=True),
+)
 _enter(
     "typecast",
     Place(
@@ -87,6 +136,15 @@ _enter(
 _enter("experimental.rotate_half", Place("RotateHalf does not currently support sharding", operand_cut=False))
 
 
+def _check_through_tiles(tensor: Tensor) -> None:
+    """Raises RuntimeError for rows on cores whose pieces, or whose padding, do not come out in tiles."""
+    memory = tensor.memory_config()
+    if tensor.layout is Layout.TILE or memory.shard_spec is None or tensor.device() is None:
+        return
+    padded = padded_shape(tuple(tensor.shape), Layout.TILE, tensor.tile).dims
+    sharding.settled(memory, padded, Layout.TILE, tensor.tile.tile_shape)
+
+
 def check_places(
     places: Sequence[Place], names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> None:
@@ -98,7 +156,12 @@ def check_places(
 
     for place in places:
         tensor, asked = given(names[0]), given(place.result)
+        if isinstance(tensor, (list, tuple)) and tensor:
+            tensor = tensor[0]
         if not isinstance(tensor, Tensor) or tensor.device() is None:
+            continue
+        if place.through_tiles:
+            _check_through_tiles(tensor)
             continue
         if not place.broken(tensor, asked if isinstance(asked, MemoryConfig) else None):
             continue
@@ -106,8 +169,19 @@ def check_places(
         wanted = asked.memory_layout if isinstance(asked, MemoryConfig) else own.memory_layout
         cut = own.is_sharded() and place.operand_cut is False
         raise fatal(
-            place.sentence.format(own=cpp(own.memory_layout), asked=cpp(wanted)),
+            place.said(tensor).format(own=cpp(own.memory_layout), asked=cpp(wanted)),
             hint=f"{_SPREAD}({names[0]})"
             if cut
             else f"leave {place.result} out, or give one that fits: {_CUT}",
         )
+
+
+def like_operand(tensor: Tensor, memory_config: MemoryConfig | None) -> MemoryConfig | None:
+    """A configuration without cores has those and the pieces of its operand, whatever the cut is called; any other is itself.
+
+    So it is for results of the operand's shape that are computed element by element.
+    """
+    spec = tensor.memory_config().shard_spec
+    if memory_config is None or not memory_config.nameless or spec is None or tensor.device() is None:
+        return memory_config
+    return MemoryConfig(memory_config.memory_layout, memory_config.buffer_type, spec)

@@ -28,6 +28,7 @@ from tt_run.runtime.ops.declaration.dispatch import Golden, Operation, operation
 from tt_run.runtime.ops.declaration.element_types import check_unary
 from tt_run.runtime.ops.declaration.families import NUMPY, TORCH, Family
 from tt_run.runtime.ops.declaration.operands import on_device, room_type, settle
+from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import is_float, stored_dtype
@@ -221,6 +222,9 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
     memory = _given(arguments, _MEMORY) or row.memory
     if memory is None and row.place is not None:
         memory = row.place(given)
+    if memory is not None and len(found) == 1 and found[0].data.shape[1:] == tuple(first.shape):
+        pair = len(given) == 2 and memory.nameless and first.is_sharded()
+        memory = first.memory_config() if pair else like_operand(first, memory)
     results = []
     for number, (shards, output) in enumerate(zip(found, rooms, strict=True)):
         dtype = room_type(target if made is None else made[number], output)

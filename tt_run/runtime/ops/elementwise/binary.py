@@ -24,8 +24,9 @@ from tt_run.runtime.ops.declaration.dispatch import Golden, Operation, no_tensor
 from tt_run.runtime.ops.declaration.element_types import check_pair, scalar_among_integers
 from tt_run.runtime.ops.declaration.layouts import check_room
 from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.goldens import common as goldens
-from tt_run.runtime.ops.placement import asked_shards, larger_shards
+from tt_run.runtime.ops.placement import larger_shards
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import is_float, stored_dtype
@@ -204,7 +205,7 @@ def apply(
     tiled = tensors[0].layout is Layout.ROW_MAJOR and tensors[-1].layout is Layout.TILE
     made = tensors[-1].layout if tiled else tensors[0].layout
     if len(tensors) == 1:
-        memory_config = asked_shards.like_operand(tensors[0], memory_config)
+        memory_config = like_operand(tensors[0], memory_config)
     elif memory_config is not None and memory_config.nameless and tensors[0].is_sharded():
         # Both say where they lie, and the call nothing that counts.
         memory_config = memory_config if tensors[0].shape != tensors[1].shape else None

@@ -20,10 +20,11 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, room_type, settle
+from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.elementwise import unary
 from tt_run.runtime.ops.elementwise.binary import Operand
 from tt_run.runtime.ops.goldens import common as goldens
-from tt_run.runtime.ops.placement import asked_shards, larger_shards
+from tt_run.runtime.ops.placement import larger_shards
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import is_float, stored_dtype
@@ -65,8 +66,8 @@ def ternary(
         memory_config = larger_shards.of_broadcast(
             tensors, shards.data.shape[1:], tensors[0].layout, any_first=True
         )
-    if len(tensors) == 1:
-        memory_config = asked_shards.like_operand(tensors[0], memory_config)
+    if shards.data.shape[1:] == tuple(tensors[0].shape):
+        memory_config = like_operand(tensors[0], memory_config)
     return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
 
 

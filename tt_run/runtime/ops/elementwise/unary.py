@@ -21,8 +21,8 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import Operation, operation
 from tt_run.runtime.ops.declaration.element_types import check_unary, unary_result
 from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.goldens import common as goldens
-from tt_run.runtime.ops.placement import asked_shards
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import stored_dtype
@@ -81,7 +81,7 @@ def apply(
         result = Shards(look_up(function, data), shards.index)
     else:
         result = Shards(evaluate(function, dtype, data, rounds=not closed), shards.index)
-    place = asked_shards.like_operand(input_tensor, memory_config)
+    place = like_operand(input_tensor, memory_config)
     return settle((input_tensor,), result, dtype, memory_config=place, output_tensor=output_tensor)
 
 

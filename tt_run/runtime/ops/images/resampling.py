@@ -56,6 +56,14 @@ def upsample(
             hint="scale_factor=2, or mode='nearest', which takes any factor",
         )
 
+    if mode == "nearest" and input_tensor.layout is Layout.TILE and input_tensor.is_sharded():
+        held = input_tensor.memory_config().memory_layout
+        raise fatal(
+            f"Unsupported upsample configuration:\n  Mode: {mode}\n  Scales: {factors[0]:f} x {factors[1]:f}\n"
+            f"  Layout: {input_tensor.layout.name}\n  Memory: {held.name}",
+            hint="ttnn.to_layout(x, ttnn.ROW_MAJOR_LAYOUT), or ttnn.sharded_to_interleaved(x)",
+        )
+
     def forward(x: Any) -> Any:
         planes = real(x).permute(0, 3, 1, 2)
         return torch_cpu.named("nn.functional.interpolate")(planes, scale_factor=factors, mode=mode).permute(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout
+from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
@@ -19,6 +19,7 @@ from tt_run.runtime.kernels.rowwise import along_last
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import floating, on_device, settle, volume
+from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.goldens import norm_goldens
 from tt_run.runtime.ops.normalisation.softmaxes import check_normed
@@ -99,6 +100,11 @@ def _normalised(
             "ttnn::rms_norm does not support ROW_MAJOR input tensors. Use TILE layout.",
             hint=in_tiles("tensor"),
         )
+    if x.layout is not Layout.TILE and x.is_sharded():
+        raise fatal(
+            f"Input tensor must have TILE layout (ROW_MAJOR is only supported for non-sharded tensors), got: {cpp(x.layout)}",
+            hint=in_tiles("tensor"),
+        )
     if x.memory_config().memory_layout is TensorMemoryLayout.HEIGHT_SHARDED:
         raise fatal("Height sharded inputs are not supported.", hint="shard the width, or blocks")
     _check_tiles(x, residual, weight, bias)
@@ -129,7 +135,8 @@ def _normalised(
         return along_last(rows, x.dtype, stack, *sides)
 
     shards = combine(compute, *(t.shards for t in (x, *given)))
-    return settle((x, *given), shards, x.dtype, memory_config=memory_config)
+    place = like_operand(x, memory_config)
+    return settle((x, *given), shards, x.dtype, memory_config=place)
 
 
 @operation("ttnn.layer_norm", family=families.NORM, golden=goldens.layer_norm)
@@ -208,6 +215,11 @@ def group_norm(
         raise fatal(
             f"channel must be divisible by num_groups: {channels} channels, {num_groups} groups",
             hint=f"num_groups is one of {', '.join(str(n) for n in range(1, channels + 1) if channels % n == 0)}",
+        )
+    if inplace and input_tensor.layout is Layout.TILE and input_tensor.is_sharded():
+        raise fatal(
+            "In-place operation not supported: Tile layout requires non-inplace tensors. (inplace=true)",
+            hint="inplace=False",
         )
     target = dtype or input_tensor.dtype
 

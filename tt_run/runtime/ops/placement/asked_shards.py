@@ -10,22 +10,12 @@ from collections.abc import Sequence
 
 from tt_run.runtime.enums import Layout, cpp
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.placement import fitted_shards, reordered_shards, scaled_shards
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
-
-
-def like_operand(tensor: Tensor, memory_config: MemoryConfig | None) -> MemoryConfig | None:
-    """A configuration without cores has those and the pieces of its operand, whatever the cut is called; any other is itself.
-
-    So it is for results of the operand's shape that are computed element by element.
-    """
-    spec = tensor.memory_config().shard_spec
-    if memory_config is None or not memory_config.nameless or spec is None or tensor.device() is None:
-        return memory_config
-    return MemoryConfig(memory_config.memory_layout, memory_config.buffer_type, spec)
 
 
 def anew(tensor: Tensor, memory_config: MemoryConfig | None) -> MemoryConfig | None:

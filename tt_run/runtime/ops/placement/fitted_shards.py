@@ -81,6 +81,18 @@ def of_part(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
     return MemoryConfig(cut.memory_layout, cut.buffer_type, found)
 
 
+def of_rows(tensor: Tensor, shape: Sequence[int]) -> None:
+    """Raises RuntimeError where a part that is cut out row by row is no whole tiles on its operand's cores."""
+    memory = _sharded(tensor)
+    if memory is None or memory.shard_spec is None:
+        return
+    spec = memory.shard_spec
+    by_row = memory.recast(shard_spec=ShardSpec(spec.grid, spec.shape, ShardOrientation.ROW_MAJOR))
+    cut = _even(tensor, by_row, shape, layout=Layout.ROW_MAJOR).shard_spec
+    if cut is not None:
+        sharding.check_alignment(cut, Layout.TILE, tensor.tile.tile_shape)
+
+
 def of_half(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
     """As `of_part` for halves that go through tiles: raises RuntimeError for pieces of rows that are no whole ones."""
     place = of_part(tensor, shape)
@@ -113,10 +125,8 @@ def of_pieces(tensor: Tensor, axis: int, sizes: Sequence[int]) -> list[MemoryCon
     cut = [size for size in sizes if size != tensor.shape[axis]]
     if memory is not None and any(_uneven(tensor, memory, axis, size) for size in cut):
         return [DRAM_MEMORY_CONFIG] * len(sizes)
-    return [
-        of_part(tensor, [size if d == axis else length for d, length in enumerate(tensor.shape)])
-        for size in sizes
-    ]
+    parts = [[size if d == axis else n for d, n in enumerate(tensor.shape)] for size in sizes]
+    return [None if memory is None else _even(tensor, memory, part) for part in parts]
 
 
 def of_tiles(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:

@@ -17,7 +17,8 @@ from tt_run.runtime.tensor.tensor import Tensor
 
 
 def of_padding(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
-    """The same cores; pieces of whole rows are as wide as the padded rows. None for a tensor that is not sharded.
+    """The same cores; pieces of whole rows are as wide as the padded rows, and without tiles shared anew where those are wider. None for a
+    tensor that is not sharded.
 
     Raises RuntimeError when the padded tensor has more pieces than there are cores.
     """
@@ -27,7 +28,9 @@ def of_padding(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
         return None
     padded = padded_shape(tuple(shape), tensor.layout, tensor.tile).dims
     if memory.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED:
-        spec = ShardSpec(spec.grid, [spec.shape[0], padded[-1]], spec.orientation)
+        wider = tensor.layout is not Layout.TILE and padded[-1] != tensor.shape[-1]
+        rows = -(-math.prod(padded[:-1]) // spec.grid.num_cores()) if wider else spec.shape[0]
+        spec = ShardSpec(spec.grid, [rows, padded[-1]], spec.orientation)
     grown = MemoryConfig(memory.memory_layout, memory.buffer_type, spec)
     return sharding.settled(grown, padded, tensor.layout, tensor.tile.tile_shape)
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.activations import Activation, Function
 from tt_run.runtime.kernels.activations import activation as function_of
@@ -81,6 +82,8 @@ def product(
         if getattr(program_config, "untilize_out", False):
             layout = Layout.ROW_MAJOR
         *batch, high, wide = shards.data.shape[1:]
+        if program_config is core_grid is None and math.prod(b.shape[:-2]) == 1:
+            _check_cut_alike(a, memory_config)
         memory_config = of_product(
             a, memory_config, core_grid, program_config, math.prod(batch), high, wide, b
         )
@@ -93,6 +96,16 @@ def product(
         layout=layout,
         tile=tile,
     )
+
+
+def _check_cut_alike(a: Tensor, asked: MemoryConfig) -> None:
+    """Raises RuntimeError for a sharded first operand whose product is to be cut in another way."""
+    held = a.memory_config()
+    if held.is_sharded() and held.memory_layout is not asked.memory_layout:
+        raise fatal(
+            f"Input A and output memory layouts must match, got input: {cpp(held.memory_layout)} vs output: {cpp(asked.memory_layout)}",
+            hint="leave memory_config out, or name a program_config that cuts the product anew",
+        )
 
 
 def _by_vector(

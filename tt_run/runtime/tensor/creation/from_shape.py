@@ -23,8 +23,9 @@ from tt_run.runtime.tensor.borders.arrays import from_array
 from tt_run.runtime.tensor.creation.allocation import mesh_replicated
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import TensorToMesh
+from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from tt_run.runtime.tensor.spec.tensor_spec import Shape
+from tt_run.runtime.tensor.spec.tensor_spec import Shape, padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import check_layout, convert, default_layout, is_float, stored_dtype
@@ -286,11 +287,30 @@ def full_like(
     like = tensor if optional_tensor is None else optional_tensor
     wanted, laid = dtype or like.dtype, layout or like.layout
     memory = memory_config or tensor.memory_config()
+    if memory.nameless and target is not None:
+        memory = _on_cores(memory, tensor, laid, target)
     made = _filled(tuple(tensor.shape), fill_value, wanted, laid, target, memory)
     if target is not None and target is tensor.device() and laid is tensor.layout is Layout.TILE:
         index = tuple(0 if row >= 0 else -1 for row in tensor.shards.index)
         made = made.derive(Shards(made.shards.data, index), topology=tensor.tensor_topology())
     return made if optional_tensor is None else _write(optional_tensor, made)
+
+
+def _on_cores(asked: MemoryConfig, like: Tensor, layout: Layout, device: MeshDevice) -> MemoryConfig:
+    """A cut that names no cores over those of a tensor, or as many of the device as there are tiles for. Raises RuntimeError for rows."""
+    if layout is not Layout.TILE:
+        raise fatal(
+            "MemoryConfig must have Shard Spec specified for sharded memory layout",
+            hint="memory_config=ttnn.create_sharded_memory_config(…)",
+        )
+    held = like.memory_config()
+    if held.shard_spec is not None:
+        return MemoryConfig(asked.memory_layout, asked.buffer_type, held.shard_spec)
+    padded, grid = (
+        padded_shape(tuple(like.shape), layout, like.tile).dims,
+        device.compute_with_storage_grid_size(),
+    )
+    return sharding.completed(asked, held, padded, like.tile.tile_shape, grid)
 
 
 @public
