@@ -84,7 +84,7 @@ def test_indexing(one: MeshDevice):
     index = torch.randint(0, 9, (4, 5), generator=torch.Generator().manual_seed(1))
     source = torch.from_numpy(sample(4, 5, seed=3))
     at = put(one, index.numpy().astype(np.int32), I32, ROW)
-    near(ops.gather(put(one, x), 1, at), x.gather(1, index).numpy())
+    near(ops.gather(put(one, x, layout=ROW), 1, at), x.gather(1, index).numpy())
     added = x.double().scatter_reduce(1, index, source.double(), reduce="sum")
     near(ops.scatter(put(one, x), 1, at, put(one, source), reduce="add"), added.numpy(), steps=4)
     near(ops.repeat_interleave(put(one, x), 2, 0), x.repeat_interleave(2, 0).numpy())
