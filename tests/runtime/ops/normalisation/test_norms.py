@@ -108,6 +108,9 @@ def test_masked_softmax(one: MeshDevice):
     wanted = softmax(x.astype(float) * 0.3 + mask)
     near(ops.scale_mask_softmax(put(one, x), 0.3, put(one, mask)), wanted, steps=4)
     near(ops.scale_mask_softmax(put(one, x)), softmax(x.astype(float)), steps=4)
+    for call in (ops.scale_mask_softmax, ops.scale_mask_softmax_in_place):
+        with pytest.raises(RuntimeError, match="Scale value must not be set when mask is not present"):
+            call(put(one, x), 0.3)
     t = put(one, x)
     assert ops.scale_mask_softmax_in_place(t, 0.3, put(one, mask)) is t
     near(t, wanted, steps=4)

@@ -10,9 +10,10 @@ import pytest
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.placement.test_fitted_shards import where
 from tests.runtime.ops.placement.test_halves import named
-from tests.runtime.ops.placement.test_larger_shards import BLOCK, HEIGHT
+from tests.runtime.ops.placement.test_larger_shards import BLOCK, HEIGHT, cores
 from tests.runtime.ops.placement.test_reordered_shards import (
     BM,
+    BY_ROW,
     FINE,
     HM,
     ROUGH,
@@ -24,9 +25,10 @@ from tests.runtime.ops.placement.test_reordered_shards import (
     lying,
 )
 from tests.runtime.ops.tensors import BF16, ROW, TILE, U32, put
-from tt_run.runtime.enums import Layout
+from tt_run.runtime.enums import BufferType, Layout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.creation import from_shape
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec
 
 TILED = "bad optional access"
 BY_ROWS = "MemoryConfig must have Shard Spec specified for sharded memory layout"
@@ -43,7 +45,7 @@ def flat(one: MeshDevice, layout: Layout = TILE) -> Any:
         ("clone", ROW, (), BY_ROWS),
         ("sort", ROW, (), TILED),
         ("tril", ROW, (), TILED),
-        ("scale_mask_softmax", TILE, (1.0,), TILED),
+        ("scale_mask_softmax", TILE, (), TILED),
         ("repeat_interleave", TILE, (2, 2), TILED),
         ("untilize", TILE, (), BY_ROWS),
         ("layer_norm", TILE, (), TILED),
@@ -121,6 +123,16 @@ def test_refused_in_shards(one: MeshDevice):
         ops.matmul(wide, put(one, np.ones((128, 64))), memory_config=HM)
     with pytest.raises(RuntimeError, match="ROW_MAJOR is only supported for non-sharded tensors"):
         ops.layer_norm(lying(one, *TALL, ROW))
+
+
+def test_pieces_of_any_rank_become_those_of_the_matrix(one: MeshDevice):
+    pieces = NdShardSpec([1, 1, 32, 64], cores((3, 0)), BY_ROW)
+    held = ops.to_memory_config(flat(one), MemoryConfig(BufferType.L1, pieces))
+    for found in (ops.relu(held), ops.add(held, held), ops.where(held, held, held)):
+        assert tuple(found.memory_config().nd_shard_spec.shard_shape) == (32, 64)
+        assert where(found) == (HEIGHT, (3, 0), (32, 64))
+    with pytest.raises(RuntimeError, match="Operands to SDPA need to be DRAM/L1 interleaved"):
+        named("transformer.scaled_dot_product_attention")(held, held, held)
 
 
 def test_made_like_a_tensor(one: MeshDevice):

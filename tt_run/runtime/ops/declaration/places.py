@@ -133,6 +133,10 @@ _enter(
     "sharded_to_interleaved",
     Place("Output memory config must be Interleaved", result_cut=False, if_cut=True),
 )
+_enter(
+    "transformer.scaled_dot_product_attention",
+    Place("Operands to SDPA need to be DRAM/L1 interleaved", operand_cut=False),
+)
 _enter("experimental.rotate_half", Place("RotateHalf does not currently support sharding", operand_cut=False))
 
 
@@ -179,9 +183,15 @@ def check_places(
 def like_operand(tensor: Tensor, memory_config: MemoryConfig | None) -> MemoryConfig | None:
     """A configuration without cores has those and the pieces of its operand, whatever the cut is called; any other is itself.
 
-    So it is for results of the operand's shape that are computed element by element.
+    None for pieces of any rank that are those of a matrix is that matrix's cut. So it is for results of the operand's shape that are
+    computed element by element.
     """
-    spec = tensor.memory_config().shard_spec
-    if memory_config is None or not memory_config.nameless or spec is None or tensor.device() is None:
+    held = tensor.memory_config()
+    spec = held.shard_spec
+    if spec is None or tensor.device() is None:
+        return memory_config
+    if memory_config is None and held.created_with_nd_shard_spec:
+        return MemoryConfig(held.memory_layout, held.buffer_type, spec)
+    if memory_config is None or not memory_config.nameless:
         return memory_config
     return MemoryConfig(memory_config.memory_layout, memory_config.buffer_type, spec)

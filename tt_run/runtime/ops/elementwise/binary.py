@@ -154,6 +154,27 @@ RULES = {
 }
 
 
+def _place(
+    tensors: Sequence[Tensor],
+    shape: Sequence[int],
+    layout: Layout,
+    asked: MemoryConfig | None,
+    output: Tensor | None,
+) -> MemoryConfig | None:
+    """Where a result of this shape lies, None for where the first tensor does; what is `asked` for without cores counts by one tensor only."""
+    first, last = tensors[0], tensors[-1]
+    if len(tensors) == 1:
+        return like_operand(first, asked)
+    alike = first.shape == last.shape
+    if asked is not None and asked.nameless and first.is_sharded() and alike:
+        asked = None
+    if asked is not None or output is not None:
+        return asked
+    if alike and first.memory_config() is last.memory_config():
+        return like_operand(first, None)
+    return larger_shards.of_broadcast(tensors, shape, layout)
+
+
 def apply(
     rule: Rule,
     a: Operand,
@@ -204,21 +225,7 @@ def apply(
     # Row-major only where both are; one tile operand makes tiles of the result.
     tiled = tensors[0].layout is Layout.ROW_MAJOR and tensors[-1].layout is Layout.TILE
     made = tensors[-1].layout if tiled else tensors[0].layout
-    if len(tensors) == 1:
-        memory_config = like_operand(tensors[0], memory_config)
-    elif memory_config is not None and memory_config.nameless and tensors[0].is_sharded():
-        # Both say where they lie, and the call nothing that counts.
-        memory_config = memory_config if tensors[0].shape != tensors[1].shape else None
-    if (
-        memory_config is None
-        and output_tensor is None
-        and len(tensors) == 2
-        and (
-            tensors[0].shape != tensors[1].shape
-            or tensors[0].memory_config() is not tensors[1].memory_config()
-        )
-    ):
-        memory_config = larger_shards.of_broadcast(tensors, shards.data.shape[1:], made)
+    memory_config = _place(tensors, shards.data.shape[1:], made, memory_config, output_tensor)
     return settle(
         tensors,
         shards,

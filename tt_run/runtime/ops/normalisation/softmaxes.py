@@ -125,9 +125,18 @@ def scale_mask_softmax(
     numeric_stable: bool = True,
 ) -> Tensor:
     """softmax(x * scale + mask) along the last dimension; the mask is added and broadcasts."""
+    _check_scale(scale, mask)
     mask = _mask_of_rows(mask, input_tensor, is_causal_mask)
     written = _written(numeric_stable)
     return masked_softmax(input_tensor, scale, mask, memory_config, written)
+
+
+def _check_scale(scale: float | None, mask: Tensor | None) -> None:
+    if scale is not None and mask is None:
+        raise fatal(
+            "Scale value must not be set when mask is not present",
+            hint=f"ttnn.multiply(tensor, {scale}) first, or a mask of zeros",
+        )
 
 
 def _mask_of_rows(mask: Tensor | None, x: Tensor, causal: bool) -> Tensor | None:
@@ -174,6 +183,7 @@ def scale_mask_softmax_in_place(
 ) -> Tensor:
     """`scale_mask_softmax` written over its input; returns the input."""
     _check_in_place(input_tensor)
+    _check_scale(scale, mask)
     rows = getattr(program_config, "block_h", None)
     if mask is not None and input_tensor.memory_config().is_sharded() and rows is not None:
         columns = getattr(program_config, "block_w", 0)
