@@ -7,6 +7,7 @@ from pages.training_meanings import MEANINGS
 _SHORT = {
     "TTML Onboarding Guide": "guide",
     "upstream's configuration files": "upstream",
+    "upstream's configuration files; for programs that read it": "upstream",
     "the emulation": "emulation",
 }
 
