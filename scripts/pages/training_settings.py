@@ -7,7 +7,6 @@ from pages.training_meanings import MEANINGS
 _SHORT = {
     "TTML Onboarding Guide": "guide",
     "upstream's configuration files": "upstream",
-    "upstream's configuration files; for programs that read it": "upstream",
     "the emulation": "emulation",
 }
 
@@ -52,6 +51,6 @@ def training_settings_page() -> str:
                 if default in (None, "") or isinstance(default, Section)
                 else f"`{str(default).lower() if isinstance(default, bool) else default}`"
             )
-            source = _SHORT[setting.source]
+            source = next(short for words, short in _SHORT.items() if setting.source.startswith(words))
             lines.append(f"| `{key}` | {meanings[key]} | {setting.kind.told} | {shown} | {source} |")
     return "\n".join(lines) + "\n"

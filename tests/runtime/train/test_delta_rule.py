@@ -9,7 +9,7 @@ import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.ops import along, binary, delta_rule, unary
+from tt_run.runtime.train.ops import along, binary, delta_rule, triangles, unary
 from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.values import shapes as values
 
@@ -168,3 +168,14 @@ def test_without_values(opened: Any) -> None:
         assert out.shape() == [BATCH, 1, TOKENS, KEYS * SHARE * TALL]
         assert tensors[0].get_grad_tensor().shape() == tensors[0].shape()
     AutoContext.get_instance().reset_graph()
+
+
+@pytest.mark.parametrize("diagonal", [-1, 0, 1, 3])
+def test_masks_are_pytorchs_triangles(diagonal: int) -> None:
+    torch = torch_or_skip()
+    ones = torch.ones(2, 3, 40, 40)
+    mask = triangles.causal_mask(40, (2, 3), diagonal=diagonal)
+    assert np.array_equal(mask.to_numpy(), torch.tril(ones, diagonal - 1).numpy())
+    for strict in (False, True):
+        found = triangles.tril_ones(40, (2, 3), strict=strict)
+        assert np.array_equal(found.to_numpy(), torch.tril(ones, -int(strict)).numpy())
