@@ -250,6 +250,8 @@ def test_maps_between_experts_and_devices(mesh: MeshDevice) -> None:
     weights = np.zeros((1, 32), np.float32)
     weights[0, [2, 4, 10, 13, 14, 18, 22, 24]] = np.arange(1, 9)
     found = call("moe_routing_remap", put(mesh, weights, F32, ROW), 8, 4, 1)
+    with pytest.raises(RuntimeError, match="expert_parallel_size must be at least 1, got 0"):
+        call("moe_routing_remap", put(mesh, weights, F32, ROW), 8, 0, 1)
     rows, columns = tuple(mesh.shape)
     for device in range(rows * columns):
         mine = device % columns

@@ -33,6 +33,7 @@ MODULES = (
     "attention.joined_heads",
     "attention.caches",
     "attention.decoding",
+    "attention.joined_sequences",
     "attention.latent_attention",
     "attention.gated_delta",
     "attention.delta_attention",

@@ -60,6 +60,8 @@ def test_the_norm_reads_chunks(one: MeshDevice) -> None:
 def test_on_a_mesh(mesh: MeshDevice) -> None:
     values = torch.arange(1.0, 257.0)
     weight, mask = group_norm.dram_group_norm_params_from_torch(values, 64, 2, mesh, mesh_axis=1)
+    with pytest.raises(RuntimeError, match="divisible by 32 and groups_per_device 0"):
+        group_norm.dram_group_norm_params_from_torch(values, 64, 0, mesh, mesh_axis=1)
     assert held(weight, 1).reshape(-1)[0] == 65
     assert tuple(mask.shape) == (1, 2, 32, 32)
     grid = group_norm.determine_expected_group_norm_dram_grid_size(

@@ -207,6 +207,11 @@ def moe_routing_remap(
             "cluster_axis < mesh_shape.dims()",
             hint="cluster_axis=0 or 1",
         )
+    if expert_parallel_size < 1:
+        raise fatal(
+            f"expert_parallel_size must be at least 1, got {expert_parallel_size}",
+            hint="expert_parallel_size= the devices that share the experts",
+        )
     if non_zero_weight_size % expert_parallel_size:
         raise fatal(
             f"{non_zero_weight_size} weights do not share evenly over {expert_parallel_size} devices",

@@ -126,7 +126,7 @@ def dram_group_norm_params_from_torch(
 
     Raises RuntimeError when the channels are no whole tiles and groups.
     """
-    if channels_per_device % TILE_SIZE or channels_per_device % groups_per_device:
+    if channels_per_device % TILE_SIZE or groups_per_device < 1 or channels_per_device % groups_per_device:
         raise fatal(
             f"channels_per_device {channels_per_device} must be divisible by 32 and groups_per_device {groups_per_device}",
             hint=f"groups_per_device={math.gcd(channels_per_device, max(groups_per_device, 1))}, and channels_per_device a multiple of {TILE_SIZE}",

@@ -1,0 +1,152 @@
+"""Attention over two joined sequences, and of the queries of one sequence that fall to a device.
+
+Source: reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.attention.prefill import check_chunks, prefill
+from tt_run.runtime.ops.data_movement.joining import concat
+from tt_run.runtime.ops.data_movement.joining import slice as cut
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import on_device
+from tt_run.runtime.ops.goldens import attention_goldens, ring_goldens
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import Shards, combine
+
+Array = npt.NDArray[Any]
+
+
+@operation(
+    "ttnn.transformer.joint_scaled_dot_product_attention",
+    family=families.ATTENTION,
+    golden=attention_goldens.joint,
+)
+def joint_scaled_dot_product_attention(
+    input_tensor_q: Tensor,
+    input_tensor_k: Tensor,
+    input_tensor_v: Tensor,
+    joint_tensor_q: Tensor,
+    joint_tensor_k: Tensor,
+    joint_tensor_v: Tensor,
+    *,
+    joint_strategy: str,
+    program_config: object = None,
+    scale: float | None = None,
+    compute_kernel_config: object = None,
+) -> tuple[Tensor, Tensor]:
+    """Attention, without a mask, over two sequences put together; the results of the first and of the joined one.
+
+    Raises RuntimeError for a strategy other than `rear`.
+    """
+    if joint_strategy != "rear":
+        raise fatal(
+            f"joint_strategy must be rear, got {joint_strategy}",
+            'joint_strategy == "rear"',
+            hint="joint_strategy='rear'",
+        )
+    if (heads := input_tensor_q.shape[1]) != input_tensor_k.shape[1] or heads == 0:
+        raise fatal(
+            f"Q num_heads must be equal to K num_heads, and greater than 0. Got Q: {heads}, K: {input_tensor_k.shape[1]}",
+            "nkv > 0 && nqh == nkv",
+            hint=f"ttnn.repeat_interleave(k, n, dim=1) to {heads} heads, and v too",
+        )
+    check_chunks(program_config)
+    length, both = input_tensor_q.shape[2], input_tensor_q.shape[2] + joint_tensor_q.shape[2]
+    pairs = (
+        (input_tensor_q, joint_tensor_q),
+        (input_tensor_k, joint_tensor_k),
+        (input_tensor_v, joint_tensor_v),
+    )
+    q, k, v = (concat.compute([first, second], 2) for first, second in pairs)
+    whole = prefill((q, k, v), {}, lambda rest, user: None, scale, None)
+    batch, heads, _, depth = whole.shape
+    return tuple(
+        cut.compute(whole, [0, 0, first, 0], [batch, heads, last, depth])
+        for first, last in ((0, length), (length, both))
+    )
+
+
+def _ring_axis(q: Tensor, ring_size: int) -> int:
+    """The one axis of the mesh that has the length of the ring."""
+    shape = q.site.shape
+    axes = [axis for axis in range(shape.dims()) if shape[axis] == ring_size]
+    if len(axes) != 1:
+        raise fatal(
+            f"no single axis of the mesh {shape} has ring_size {ring_size} devices: give ring_id",
+            hint=f"ring_id=…, 0 to {ring_size - 1}, or a mesh with an axis of {ring_size} devices",
+        )
+    return axes[0]
+
+
+@operation(
+    "ttnn.transformer.ring_distributed_scaled_dot_product_attention",
+    family=families.ATTENTION,
+    golden=ring_goldens.distributed,
+)
+def ring_distributed_scaled_dot_product_attention(
+    input_tensor_q: Tensor,
+    input_tensor_k: Tensor,
+    input_tensor_v: Tensor,
+    ring_size: int,
+    ring_id: int | None = None,
+    *,
+    scale: float | None = None,
+    memory_config: MemoryConfig | None = None,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+    page_table: Tensor | None = None,
+    chunk_start_idx: int | None = None,
+) -> Tensor:
+    """Causal attention of a device's share of the queries: q [B, H, S, D] -> [B, H, S/ring_size, D], chunk i and chunk 2 ring_size - 1 - i.
+
+    i is `ring_id`, or the device's place along the axis of the mesh that has ring_size devices. Raises RuntimeError when S is not cut evenly
+    into 2 ring_size chunks, and for paged keys.
+    """
+    q, length = input_tensor_q, input_tensor_q.shape[2]
+    if page_table is not None or chunk_start_idx is not None:
+        raise fatal(
+            "ring_distributed_scaled_dot_product_attention: paged keys are not emulated",
+            hint="leave page_table and chunk_start_idx out, and give the keys as [B, H, S, D]",
+        )
+    if length % (2 * ring_size) or input_tensor_k.shape[2] != length:
+        raise fatal(
+            f"{length} queries and {input_tensor_k.shape[2]} keys: the sequence must be one and divisible by 2 * ring_size = {2 * ring_size}",
+            hint=f"ttnn.pad both to {-(-max(length, input_tensor_k.shape[2]) // (2 * ring_size)) * 2 * ring_size} positions",
+        )
+    on_device(q, input_tensor_k, input_tensor_v, kind="ring attention")
+    part = length // (2 * ring_size)
+    if ring_id is None:
+        axis = _ring_axis(q, ring_size)
+        places = [coord[axis] for coord in q.site.local_coords]
+    else:
+        places = [ring_id] * len(q.site.local_coords)
+    if not all(0 <= place < ring_size for place in places):
+        raise fatal(
+            f"ring_id must be 0 to {ring_size - 1}, got {ring_id}", hint=f"ring_id=0 to {ring_size - 1}"
+        )
+    chunks = [(place, 2 * ring_size - 1 - place) for place in places]
+    each = [np.concatenate([np.arange(c * part, (c + 1) * part) for c in pair]) for pair in chunks]
+    held = [None if row < 0 else at.astype(np.int32) for at, row in zip(each, q.shards.index, strict=True)]
+    positions = q.derive(Shards.from_each(held), dtype=DataType.INT32, layout=Layout.ROW_MAJOR)
+
+    def pick(stack: Array, at: Array) -> Array:
+        return np.stack([queries[:, :, rows] for queries, rows in zip(stack, at, strict=True)])
+
+    mine = q.derive(combine(pick, q.shards, positions.shards))
+    keys = np.arange(length)
+
+    def mask_of(rest: dict[str, Array], user: int) -> Array:
+        return np.where(keys[None] <= rest["at"].ravel()[:, None], np.float32(0), np.float32(-np.inf))[None]
+
+    tensors = (mine, input_tensor_k, input_tensor_v)
+    return prefill(tensors, {"at": positions}, mask_of, scale, memory_config)
