@@ -24,15 +24,25 @@ _NAMES = {
     UNARY: "full_like zeros_like ones_like fill swish logit cosh sinh mish elu reciprocal isnan clip clamp logical_not",
     "TernaryDeviceOperation": "addcdiv addcmul lerp mac",
     "MatmulDeviceOperation": "matmul linear",
+    "MinimalMatmulDeviceOperation": "experimental.minimal_matmul",
     "LayerNormDeviceOperation": "layer_norm rms_norm",
+    "LayerNormPreAllGatherDeviceOperation": "layer_norm_pre_all_gather rms_norm_pre_all_gather",
+    "LayerNormPostAllGatherDeviceOperation": "layer_norm_post_all_gather rms_norm_post_all_gather",
+    "GroupNormDeviceOperation": "group_norm",
+    "BatchNormOperation": "batch_norm",
     "SoftmaxDeviceOperation": "softmax softmax_in_place scale_mask_softmax scale_mask_softmax_in_place",
-    "SDPAOperation": "transformer.scaled_dot_product_attention",
+    "SDPAOperation": "transformer.scaled_dot_product_attention transformer.chunked_scaled_dot_product_attention",
+    "JointSDPADeviceOperation": "transformer.joint_scaled_dot_product_attention",
     "SdpaDecodeDeviceOperation": "transformer.scaled_dot_product_attention_decode",
     "NlpCreateHeadsDeviceOperation": "experimental.nlp_create_qkv_heads transformer.split_query_key_value_and_split_heads",
     "NLPConcatHeadsDeviceOperation": "experimental.nlp_concat_heads transformer.concatenate_heads",
+    "NLPCreateQKVHeadsDecodeDeviceOperation": "experimental.nlp_create_qkv_heads_decode",
+    "NLPConcatHeadsDecodeDeviceOperation": "experimental.nlp_concat_heads_decode",
     "RotaryEmbeddingDeviceOperation": "experimental.rotary_embedding",
+    "RotaryEmbeddingLlamaDeviceOperation": "experimental.rotary_embedding_llama",
     "UpdateKVCacheOperation": "fill_cache update_cache",
     "PagedFillCacheDeviceOperation": "experimental.paged_fill_cache",
+    "PagedUpdateCacheDeviceOperation": "experimental.paged_update_cache",
     "EmbeddingsDeviceOperation": "embedding",
     "CloneOperation": "clone",
     "CopyDeviceOperation": "copy assign",
@@ -56,6 +66,15 @@ _NAMES = {
     "InterleavedToShardedDeviceOperation": "interleaved_to_sharded",
     "ShardedToInterleavedDeviceOperation": "sharded_to_interleaved",
     "ReshardDeviceOperation": "reshard",
+    "BcastDeviceOperation": "bcast",
+    "FastReduceNCDeviceOperation": "experimental.fast_reduce_nc",
+    "MorehSoftmaxOperation": "moreh_softmax",
+    "SamplingDeviceOperation": "sampling",
+    "PlusOneDeviceOperation": "plus_one",
+    "BernoulliDeviceOperation": "bernoulli",
+    "DropoutDeviceOperation": "experimental.dropout",
+    "AllBroadcastDeviceOperation": "all_broadcast",
+    "PointToPointOp": "point_to_point",
 }
 _OF = {f"ttnn.{name}": native for native, names in _NAMES.items() for name in names.split()}
 
@@ -190,6 +209,17 @@ def _permute(args: Sequence[Any], kwargs: Mapping[str, Any], given: Sequence[Ten
     return f"{'Transpose' if order in ((0, 2, 1, 3), (0, 1, 3, 2)) else 'Permute'}DeviceOperation"
 
 
+def _of_tiles(native: str) -> Chosen:
+    """A collective of whole tiles; of others the library makes several operations."""
+
+    def chosen(args: Sequence[Any], kwargs: Mapping[str, Any], given: Sequence[Tensor]) -> str | None:
+        tensor = given[0]
+        whole = tensor.layout is Layout.TILE and tensor.shape == tensor.padded_shape
+        return native if whole else None
+
+    return chosen
+
+
 def _split(args: Sequence[Any], kwargs: Mapping[str, Any], given: Sequence[Tensor]) -> str | None:
     size, dim, rank = (
         _argument(1, "split_size", args, kwargs),
@@ -220,6 +250,10 @@ _CHOSEN: dict[str, Chosen] = {
     "ttnn.to_memory_config": _to_memory_config,
     "ttnn.permute": _permute,
     "ttnn.split": _split,
+    "ttnn.all_gather": _of_tiles("AllGatherDeviceOperation"),
+    "ttnn.experimental.all_gather_async": _of_tiles("AllGatherAsyncDeviceOperation"),
+    "ttnn.reduce_scatter": _of_tiles("ReduceScatterDeviceOperation"),
+    "ttnn.experimental.reduce_scatter_minimal_async": _of_tiles("ReduceScatterMinimalAsyncDeviceOperation"),
     **{f"ttnn.{word}": _reduction("ReduceDeviceOperation") for word in ("sum", "mean", "max")},
     **{f"ttnn.{word}": _reduction("WelfordReduceDeviceOperation") for word in ("std", "var")},
     **{
