@@ -237,20 +237,32 @@ class FusedDecoder(Decoder):
         )
         self.turn = self.tensor((1, 1, 32, 32), ttnn.bfloat16, memory=ttnn.L1_MEMORY_CONFIG)
         self.buffer = self.tensor((1, 1, 32, 512), ttnn.bfloat8_b, memory=ttnn.L1_MEMORY_CONFIG)
+        self.packets = self.tensor((1, 1, 32, 512), ttnn.bfloat16, memory=self.spread(512))
+        # A core for each user's queries, keys and values.
+        cores = ttnn.num_cores_to_corerangeset(3 * self.users + 1, ttnn.CoreCoord(8, 8), row_wise=True)
+        self.by_user = ttnn.MemoryConfig(
+            ttnn.TensorMemoryLayout.HEIGHT_SHARDED,
+            ttnn.BufferType.L1,
+            ttnn.ShardSpec(cores, [32, model.head_dim], ttnn.ShardOrientation.ROW_MAJOR),
+        )
         self.norm_cores = ttnn.LayerNormShardedMultiCoreProgramConfig(
             compute_with_storage_grid_size=(8, 4), subblock_w=1, block_h=1, block_w=2, inplace=False
         )
         # Activations go round 24 cores; each holds the weights that the prefetcher brings it.
-        self.ring = ttnn.MatmulMultiCoreReuseMultiCast1DProgramConfig(
-            compute_with_storage_grid_size=(8, 3),
-            in0_block_w=1,
-            out_subblock_h=1,
-            out_subblock_w=1,
-            per_core_M=1,
-            per_core_N=1,
-            fuse_batch=True,
-            mcast_in0=False,
-            gather_in0=True,
+        self.ring, self.ring_in_rows = (
+            ttnn.MatmulMultiCoreReuseMultiCast1DProgramConfig(
+                compute_with_storage_grid_size=(8, 3),
+                in0_block_w=1,
+                out_subblock_h=1,
+                out_subblock_w=1,
+                per_core_M=1,
+                per_core_N=1,
+                fuse_batch=True,
+                mcast_in0=False,
+                gather_in0=True,
+                untilize_out=in_rows,
+            )
+            for in_rows in (False, True)
         )
 
     def out_weight(self):
@@ -293,10 +305,17 @@ class FusedDecoder(Decoder):
 
     def attention(self, x, layer):
         model = self.model
+        heads = ttnn.linear(
+            x,
+            layer["qkv"],
+            program_config=self.ring_in_rows,
+            dtype=ttnn.bfloat16,
+            memory_config=self.spread(layer["qkv"].shape[-1]),
+        )
         q, k, v = ttnn.experimental.llama_rs_create_heads(
-            self.product(x, layer["qkv"]),
-            self.buffer,
-            2,
+            heads,
+            self.packets,
+            3,
             self.semaphore,
             self.worker,
             1,
@@ -304,8 +323,8 @@ class FusedDecoder(Decoder):
             ttnn.Topology.Ring,
             num_heads=model.heads // self.degree,
             num_kv_heads=model.kv_heads // self.degree,
-            memory_config=self.memory,
-            qkv_memory_config=self.memory,
+            memory_config=self.by_user,
+            qkv_memory_config=self.by_user,
         )
         q, k = ttnn.experimental.rotary_embedding_llama_fused_qk(q, k, self.cos, self.sin, self.turn)
         ttnn.experimental.paged_fused_update_cache(

@@ -63,11 +63,11 @@ NAMES = [_name(words) for _, words in (*PROGRAMS, *TRAININGS)]
 @pytest.mark.parametrize(("system", "words"), CASES, ids=NAMES)
 def test_a_program_does_the_same_without_values(system: str, words: str, tmp_path: Path) -> None:
     """Both at once: each is a process of its own."""
-    running = [(mode, _start(system, words, tmp_path, mode)) for mode in ("off", "on")]
+    running = {mode: _start(system, words, tmp_path, mode) for mode in ("off", "on")}
+    ended = {mode: process.communicate(timeout=120)[0] for mode, process in running.items()}
     lines = {}
-    for mode, process in running:
-        out, _ = process.communicate(timeout=120)
-        assert process.returncode == 0, f"{mode}: {out}"
+    for mode, process in running.items():
+        assert process.returncode == 0, f"{mode}: {ended[mode]}"
         lines[mode] = (tmp_path / mode).read_text().splitlines()
     assert len(lines["off"]) > 3
     for number, (with_values, in_shapes) in enumerate(zip(lines["off"], lines["on"], strict=False)):

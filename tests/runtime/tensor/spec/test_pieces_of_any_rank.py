@@ -197,12 +197,13 @@ def test_tensors_say_which_cut_they_are(
         on_host,
         there,
         moved,
-        relu(there),
         relu(plain, memory_config=memory),
         interleaved_to_sharded(plain, memory),
     ]
     assert [told(tensor) for tensor in made] == [(*wanted, list(piece))] * len(made)
     assert [tensor.is_sharded() for tensor in made] == [False] + [True] * (len(made) - 1)
+    # A result lies in the pieces of the matrix that its operand's pieces are those of.
+    assert told(relu(there)) == (*wanted, wanted[1] or list(piece))
 
 
 def test_a_result_of_another_shape_is_cut_as_that_shape_says(one: MeshDevice) -> None:
