@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -158,3 +159,41 @@ def test_processes_without_room_are_explained(tmp_path: Path) -> None:
     ran = tt_run("--emulate", "--system", "n300", "--split", "1x2", "python", "program.py", cwd=tmp_path)
     assert ran.code == 1 and "MPI Spawn at" in ran.err and "program.py:8" in ran.err, ran.err
     assert "tt-run --mpi-args '--map-by :OVERSUBSCRIBE'" in ran.err
+
+
+MUTE = """
+import sys
+sys.modules["torch"] = None
+import ttnn
+from mpi4py import MPI
+comm = MPI.COMM_WORLD if "all" in sys.argv else MPI.COMM_SELF
+if "meet" in sys.argv:
+    ttnn.init_distributed_context()
+if "several" in sys.argv:
+    MPI.COMM_WORLD.Spawn_multiple(["sleep", "sleep"], [["3001"], ["3002"]], [1, 1], root=1)
+if comm.rank == 0 or "all" in sys.argv:
+    comm.Spawn("sleep", ["3000"], root=0)
+MPI.COMM_WORLD.barrier()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "rank", "line"),
+    [
+        pytest.param("", 0, 12, id="alone"),
+        pytest.param("meet all", 0, 12, id="together", marks=pytest.mark.wide),
+        pytest.param("several", 1, 10, id="several", marks=pytest.mark.wide),
+    ],
+)
+def test_a_program_without_mpi_is_not_waited_for_for_ever(
+    tmp_path: Path, words: str, rank: int, line: int
+) -> None:
+    """The library waits for its MPI_Init, and nothing calls that off."""
+    (tmp_path / "program.py").write_text(MUTE)
+    launch = ("--emulate", "--system", "t3000", "--split", "1x2", "--mpi-args=--oversubscribe")
+    env = {"TT_RUN_GUARD_TIMEOUT": "2"}
+    ran = tt_run(*launch, "python", "program.py", *words.split(), cwd=tmp_path, env=env)
+    assert ran.code == 1 and f"error[TTG009]: rank {rank} started sleep" in ran.err, ran.err
+    assert f"program.py:{line}" in ran.err and "subprocess.run(['sleep', '300" in ran.err
+    assert f"rank {rank} on {os.uname().nodename} is at fault" in ran.err
+    assert f"{tmp_path}/program.py:{line}" in ran.err.partition("is at fault")[2]

@@ -65,5 +65,13 @@ GUARD = (
         good="own = np.random.default_rng(seed=0).random((32, 32))\nx = ttnn.from_torch(own, device=mesh, mesh_mapper=ttnn.ReplicateTensorToMesh(mesh))",
         help="make the tensor from the same numbers on every rank (one seed for all ranks, or read by one and broadcast), or shard it",
     ),
+    Rule(
+        "TTG009",
+        "a program that a rank started through MPI does not call MPI_Init",
+        why="MPI_Comm_spawn returns once all that it has started is in MPI_Init: what uses no MPI, or fails before, is waited for for ever.",
+        bad='MPI.COMM_SELF.Spawn("/bin/date")',
+        good='subprocess.run(["/bin/date"])',
+        help="raise TT_RUN_GUARD_TIMEOUT where it only takes longer to start; start a program without MPI as a process",
+    ),
 )
 """By ascending code."""

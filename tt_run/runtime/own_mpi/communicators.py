@@ -74,7 +74,7 @@ def watched_communicators(mpi: Any) -> dict[type, type]:
             names[name] = _maker(name, words, getattr(base, name, None), watched)
         names["Agree"] = agreeing("Agree", getattr(base, "Agree", None), meet)
         for name in ("Spawn", "Spawn_multiple"):
-            names[name] = spawning(name, getattr(base, name, None))
+            names[name] = spawning(name, getattr(base, name, None), meet)
         for name, start in _SENDS.items():
             names[name] = _sending(name, getattr(base, name), getattr(base, start))
         for name, place in _RECEIVES.items():

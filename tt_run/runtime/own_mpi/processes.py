@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from typing import Any
 
 from tt_run.runtime import guard
 from tt_run.runtime.events import call_site
+from tt_run.runtime.own_mpi.calls import word
 from tt_run.runtime.own_mpi.members import have_met, members_of
+from tt_run.runtime.own_mpi.spawned import ROOT, awaited
 
 AGREEING = ("Agree", "Shrink")
 """What all ranks of a communicator call together, as long as none of them has failed."""
@@ -33,15 +36,21 @@ def agreeing(name: str, library: Any, meet: Any) -> Any:
     return call
 
 
-def spawning(name: str, library: Any) -> Any:
-    """A call that starts processes: where Open MPI has no room for them, it says no more than that something is wrong."""
+def spawning(name: str, library: Any, meet: Any) -> Any:
+    """A call that starts processes: where Open MPI has no room for them, it says no more than that something is wrong, and of those that
+    never call MPI_Init nothing, for ever."""
     if library is None:
         return None
 
     def call(self: Any, *words: Any, **named: Any) -> Any:
         mpi: Any = sys.modules["mpi4py.MPI"]
+        root = word(words, named, ROOT, ("root",), 0)
+        if is_whole(self):
+            meet(members_of(self), f"MPI {name}", f"root {root}", self)
+        is_root = root == (mpi.ROOT if self.Is_inter() else self.Get_rank())
         try:
-            return library(self, *words, **named)
+            with awaited(name, words, named) if is_root else nullcontext():
+                return library(self, *words, **named)
         except mpi.Exception as error:
             if error.Get_error_class() in (mpi.ERR_UNKNOWN, mpi.ERR_SPAWN):
                 _explain(error, name)

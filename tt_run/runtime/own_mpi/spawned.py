@@ -1,0 +1,83 @@
+"""Processes that a program starts through MPI, and that may never call MPI_Init: whoever starts them waits in the library for it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any
+
+from tt_run.rules import guard_rule
+from tt_run.runtime import events
+from tt_run.runtime.comm.patience import Patience
+from tt_run.runtime.comm.world import seconds_to_wait, world
+from tt_run.runtime.guard import GuardError
+from tt_run.runtime.own_mpi.calls import word
+
+ROOT = 4
+"""Where the rank stands, among the words of both calls, whose words count."""
+_LOOK_SECONDS = 0.1
+_CODE = "TTG009"
+
+
+@contextmanager
+def awaited(name: str, words: Sequence[Any], named: dict[str, Any]) -> Iterator[None]:
+    """Ends this rank with a finding when the call takes longer than ranks wait for each other: the library cannot be called off."""
+    over = threading.Event()
+    frame = events.user_frame(3)
+    watching = threading.Thread(
+        target=_watch, args=(over, name, words, named, frame), name="tt-run spawn", daemon=True
+    )
+    watching.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watching.join()
+
+
+def _watch(
+    over: threading.Event, name: str, words: Sequence[Any], named: dict[str, Any], frame: FrameType | None
+) -> None:
+    seconds, patience = seconds_to_wait(), Patience()
+    while not over.wait(_LOOK_SECONDS):
+        patience.look()
+        if patience.over(seconds):
+            break
+    else:
+        return
+    site = "?" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    text = _told(f"MPI {name}", _lines(name, words, named), site, seconds)
+    trace = None if frame is None else TracebackType(None, frame, frame.f_lasti, frame.f_lineno)
+    error = GuardError(text, _CODE, (world().rank,)).with_traceback(trace)
+    try:
+        sys.excepthook(GuardError, error, trace)
+    finally:
+        os._exit(1)
+
+
+def _lines(name: str, words: Sequence[Any], named: dict[str, Any]) -> list[list[str]]:
+    """The lines of the programs that a call starts."""
+    programs, arguments = word(words, named, 0, ("command",), ""), word(words, named, 1, ("args",), None)
+    if name == "Spawn":
+        programs, arguments = [programs], [arguments]
+    arguments = arguments or [None] * len(programs)
+    return [
+        [os.fsdecode(each) for each in (program, *(more or ()))]
+        for program, more in zip(programs, arguments, strict=False)
+    ]
+
+
+def _told(operation: str, programs: Sequence[Sequence[str]], site: str, seconds: float) -> str:
+    """The report: who waits where and for what, and what starts such a program."""
+    rank, names = world().rank, " and ".join(dict.fromkeys(shlex.quote(line[0]) for line in programs))
+    verb = "has" if len(programs) == 1 else "have"
+    return (
+        f"error[{_CODE}]: rank {rank} started {names}, which {verb} not called MPI_Init for {seconds:g} s\n"
+        f"  rank {rank}: in {operation} at {site}  <-\n"
+        f"  help: {guard_rule(_CODE).help}: subprocess.run({list(programs[0])!r})"
+    )
