@@ -80,3 +80,42 @@ def test_a_run_seen_from_outside(tmp_path: Path) -> None:
     nothing = tt_run("status", cwd=tmp_path)
     assert nothing.code == 2
     assert "there are no runs in" in nothing.err
+
+
+def test_a_run_that_goes_on_is_found_wherever_its_folder_is(tmp_path: Path) -> None:
+    """The newest folder in `tt-run-logs` is of a run that ended long ago."""
+    (tmp_path / "prog.py").write_text(PROGRAM)
+    work, logs = tmp_path / "work", tmp_path / "logs" / "mine"
+    work.mkdir()
+    (tmp_path / "unrelated").mkdir()
+    assert "there are no runs in" in tt_run("status", cwd=work).err
+    words = ("--rank-binding", BINDINGS)
+    line = [sys.executable, "-m", "tt_run", *words, "--log-dir", str(logs), sys.executable, "../prog.py"]
+    with (tmp_path / "launch.txt").open("w") as said:
+        run = subprocess.Popen(
+            ["timeout", "-k", "5", "100", *line], cwd=work, env=environment(), stdout=said, stderr=said
+        )
+    try:
+        until(lambda: "here" in _read(logs / "rank-0001.out"), what="rank 1's first line")
+        alone = tt_run("logs", "--rank", "1", cwd=work).check()
+        assert "[1] rank 1 is here" in alone.out and f"has its folder in {logs}" in alone.err
+        tt_run(*words, "true", cwd=work).check()
+        status = tt_run("status", cwd=work).check()
+        assert (
+            status.out.startswith("mine: 2 of 2 ranks running") and f"has its folder in {logs}" in status.err
+        )
+        assert "in sleeping" in tt_run("stacks", cwd=work).check().out
+        assert tt_run("status", "mi", cwd=work).check().out.startswith("mine: ")
+        newest, other = tt_run("ls", cwd=work).check().out.splitlines()
+        assert "ended well" in newest and other.startswith(f"{logs} ") and "running" in other
+        assert "ended well" in tt_run("status", "--log-dir", "tt-run-logs", cwd=work).check().out
+        assert "there are no runs in" in tt_run("status", cwd=tmp_path / "unrelated").err
+        assert tt_run("clean", cwd=work).check().out.startswith("1 runs removed")
+    finally:
+        (work / "go").touch()
+        run.wait(timeout=60)
+    assert "there are no runs in" in tt_run("status", cwd=work).err
+
+
+def _read(path: Path) -> str:
+    return path.read_text() if path.exists() else ""

@@ -274,7 +274,7 @@ COMMAND_LINE = (
     Rule(
         "TTR042",
         "no such run",
-        why="tt-run ls, status, stacks, logs and clean look for run folders in ./tt-run-logs, or where --log-dir says.",
+        why="tt-run ls, status, stacks, logs and clean look for run folders in ./tt-run-logs, or where --log-dir says; all but clean also see what goes on in other folders for programs in this one.",
         help="tt-run ls lists the runs; name one by the beginning of its name or by its folder.",
     ),
     Rule(

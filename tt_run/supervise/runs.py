@@ -93,6 +93,29 @@ def find_runs(parent: Path) -> list[Run]:
     return sorted((read_run(path) for path in folders), key=lambda run: run.began, reverse=True)
 
 
+def find_going_on(cwd: Path) -> list[Run]:
+    """The runs that go on, wherever their folders are, of programs in this working directory or with folders below it; the newest first.
+
+    A rank's process has the folder in its environment. Those of other users are not seen, nor those of runs with no rank on this machine.
+    """
+    mark, folders = f"{contract.RUN_DIR}=".encode(), set()
+    for name in os.listdir("/proc"):  # noqa: PTH208 - a Path for each process takes longer than the rest
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/environ", "rb") as stream:
+                found = [v for v in stream.read().split(b"\0") if v.startswith(mark)]
+            place = os.readlink(f"/proc/{name}/cwd") if found else ""  # noqa: PTH115
+        except OSError:
+            continue
+        for variable in found:
+            folder = Path(os.fsdecode(variable[len(mark) :]))
+            if place == str(cwd) or cwd in folder.parents:
+                folders.add(folder)
+    runs = [read_run(folder) for folder in folders if _is_run(folder)]
+    return sorted((run for run in runs if run.state == RUNNING), key=lambda run: run.began, reverse=True)
+
+
 def _is_run(path: Path) -> bool:
     return os.path.isdir(path) and any(  # noqa: PTH112 - Path.is_dir raises for a name too long
         True for name in ("launch", contract.PLAN_FILE, "launcher.log") if (path / name).exists()

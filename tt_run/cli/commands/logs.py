@@ -17,7 +17,7 @@ _TICK = 0.2
 
 
 class Logs(Arguments):
-    """Print the logs of a run (the newest unless named), merged in the order in which they were written; with -f as they come."""
+    """Print the logs of a run (the newest that goes on, else the newest, unless named), merged in the order in which they were written; with -f as they come."""
 
     __slots__ = ()
     usage = "tt-run logs [RUN] [OPTIONS]"
@@ -43,7 +43,7 @@ def command(words: Sequence[str]) -> int:
     from tt_run.supervise.options import Tee
     from tt_run.supervise.runs import RUNNING, read_run
 
-    run = one_run(given.rest, given.log_dir)
+    run = one_run(given.rest, given.log_dir, live=True)
     ranks = [status.rank for status in run.ranks]
     if given.rank is not None and given.rank not in ranks:
         wrong = f"{run.name} has no rank {given.rank}"

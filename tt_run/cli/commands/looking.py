@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
 from tt_run.errors import UsageError
 from tt_run.inputs.site import is_dir
-from tt_run.supervise.runs import Run, find_runs, parent_of_runs
+from tt_run.supervise.runs import RUNNING, Run, find_going_on, find_runs, parent_of_runs
 
 
 def runs_here(log_dir: str | None) -> list[Run]:
@@ -16,16 +17,33 @@ def runs_here(log_dir: str | None) -> list[Run]:
     return find_runs(parent_of_runs(log_dir, Path.cwd()))
 
 
-def one_run(words: tuple[str, ...], log_dir: str | None) -> Run:
-    """The run that a word names: its folder, or the beginning of its name; the newest without one. Raises UsageError."""
+def runs_elsewhere(log_dir: str | None) -> list[Run]:
+    """The runs of this working directory that go on and have their folder in another place; none where `--log-dir` names one."""
+    if log_dir:
+        return []
+    parent = parent_of_runs(None, Path.cwd())
+    return [run for run in find_going_on(Path.cwd()) if run.folder.path.parent != parent]
+
+
+def place_of(run: Run) -> str:
+    """A run's folder as it is typed: below the working directory without that."""
+    return str(run.folder.path).replace(f"{Path.cwd()}/", "", 1)
+
+
+def one_run(words: tuple[str, ...], log_dir: str | None, live: bool = False) -> Run:
+    """The run that a word names: its folder, or the beginning of its name; the newest without one, of those that go on if it is to be `live`
+    and there are any. Raises UsageError."""
     if words and is_dir(Path(words[0])):
         found = find_runs(Path(words[0]).absolute())
         if found:
             return found[0]
     runs = runs_here(log_dir)
-    fitting = [run for run in runs if not words or run.name.startswith(words[0])]
+    elsewhere = runs_elsewhere(log_dir) if live else []
+    if elsewhere and not words:
+        return _going_on(runs, elsewhere)
+    fitting = [run for run in [*runs, *elsewhere] if not words or run.name.startswith(words[0])]
     if len(fitting) == 1 or (fitting and not words):
-        return fitting[0]
+        return next((run for run in fitting if live and run.state == RUNNING), fitting[0])
     parent = parent_of_runs(log_dir, Path.cwd())
     if not runs:
         wrong, help = f"there are no runs in {parent}", "name their folder with --log-dir DIR"
@@ -40,10 +58,20 @@ def one_run(words: tuple[str, ...], log_dir: str | None) -> Run:
     raise UsageError(Diagnostic("TTR042", wrong, help=help))
 
 
+def _going_on(runs: list[Run], elsewhere: list[Run]) -> Run:
+    """The newest of those that go on, and a word about the others."""
+    live = [run for run in (*runs, *elsewhere) if run.state == RUNNING] or elsewhere
+    first, *others = sorted(live, key=lambda run: run.began, reverse=True)
+    said = f"tt-run: this run has its folder in {place_of(first)}" if first in elsewhere else ""
+    also = f"others go on too, name one: {', '.join(map(place_of, others))}" if others else ""
+    if said or also:
+        print(f"{said}; {also}" if said and also else said or f"tt-run: {also}", file=sys.stderr)
+    return first
+
+
 def columns() -> int | None:
     """Columns as COLUMNS says or the terminal has; None for a pipe or a file, which take any."""
     import os
-    import sys
 
     said = os.environ.get("COLUMNS", "")
     if said.isdecimal() and int(said) > 0:

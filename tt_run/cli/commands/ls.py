@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tt_run.cli.commands.looking import age, amount, fitting, runs_here
+from tt_run.cli.commands.looking import age, amount, fitting, place_of, runs_elsewhere, runs_here
 from tt_run.cli.options import Arguments, option
 from tt_run.cli.parse import read
 from tt_run.contract import Exit
 
 
 class Ls(Arguments):
-    """List the runs of this folder, the newest first: state, ranks, age, size of their logs."""
+    """List the runs of this folder, and those that go on elsewhere for programs in it, the newest first: state, ranks, age, size of their logs."""
 
     __slots__ = ()
     usage = "tt-run ls [OPTIONS]"
@@ -30,7 +30,9 @@ def command(words: Sequence[str]) -> int:
 
         print(command_help(Ls))
         return Exit.OK
-    runs = runs_here(given.log_dir)
+    elsewhere = runs_elsewhere(given.log_dir)
+    runs = sorted([*runs_here(given.log_dir), *elsewhere], key=lambda run: run.began, reverse=True)
+    names = [place_of(run) if run in elsewhere else run.name for run in runs]
     if given.json:
         import json
 
@@ -43,8 +45,8 @@ def command(words: Sequence[str]) -> int:
         return Exit.OK
     if not runs:
         print("no runs here")
-    wide = max((len(run.name) for run in runs), default=0)
-    for run in runs:
+    wide = max(map(len, names), default=0)
+    for name, run in zip(names, runs, strict=True):
         facts = f"{len(run.ranks):3} rank{' ' if len(run.ranks) == 1 else 's'}  {age(run.began):>7}  {amount(run.size):>9}"
-        print(fitting(f"{run.name:{wide}}  {run.state:7}  {facts}  {run.sentence}"))
+        print(fitting(f"{name:{wide}}  {run.state:7}  {facts}  {run.sentence}"))
     return Exit.OK

@@ -12,7 +12,7 @@ from tt_run.contract import Exit
 
 
 class Stacks(Arguments):
-    """Show where the ranks of a running job are (the newest run unless named): one tree of calls, ranks at its branches."""
+    """Show where the ranks of a running job are (the newest that goes on, else the newest, unless named): one tree of calls, ranks at its branches."""
 
     __slots__ = ()
     usage = "tt-run stacks [RUN] [OPTIONS]"
@@ -34,7 +34,7 @@ def command(words: Sequence[str]) -> int:
     from tt_run.supervise.runs import ask_stacks
     from tt_run.supervise.stack_tree import stack_tree, tree_lines, without_emulation
 
-    run = one_run(given.rest, given.log_dir)
+    run = one_run(given.rest, given.log_dir, live=True)
     stacks = ask_stacks(run)
     if not stacks:
         print(f"{run.name}: {run.sentence}; no Python rank of it runs on this machine")

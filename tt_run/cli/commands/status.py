@@ -24,7 +24,7 @@ ONE_BY_ONE = 16
 
 
 class Status(Arguments):
-    """Show each rank of a run (the newest unless named): state, memory, place in the user's code, in which call it waits, since when and for whom."""
+    """Show each rank of a run (the newest that goes on, else the newest, unless named): state, memory, place in the user's code, in which call it waits, since when and for whom."""
 
     __slots__ = ()
     usage = "tt-run status [RUN] [OPTIONS]"
@@ -46,7 +46,7 @@ def command(words: Sequence[str]) -> int:
 
         print(command_help(Status))
         return Exit.OK
-    run = one_run(given.rest, given.log_dir)
+    run = one_run(given.rest, given.log_dir, live=True)
     ranks = _look(run)
     if given.json:
         import json
