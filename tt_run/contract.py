@@ -128,6 +128,7 @@ FAILURE_FILE = (
 )
 INJECTED_FILE = "rank-{rank:04d}.injected"  # one JSON object for each fault that --inject caused
 WAIT_FILE = "rank-{rank:04d}.wait"  # JSON, there while a rank waits long for others: call, number, site, since, missing
+PLACE_FILE = "rank-{rank:04d}.place"  # text, of jobs on several hosts: where an emulated rank was last seen, and its last call
 EXIT_HANDLERS_FILE = "rank-{rank:04d}.atexit"  # one JSON object for each exception in an exit handler
 DEBUGGERS_FILE = "launch/debug"  # a line for each rank that has a debugger: RANK terminal, or RANK PORT
 STOPPED_FILE = "debugging"  # there while a rank is stopped in its debugger; holds the number of its process

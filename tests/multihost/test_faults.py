@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.multihost.jobs import FOREVER, IN_MPI, HostJobs, named, python
-from tt_run.contract import Exit
+from tests.e2e.jobs import until
+from tests.multihost.jobs import DEADLINE, FOREVER, IN_MPI, HostJobs, named, python
+from tt_run.contract import PLACE_FILE, Exit
 
 pytestmark = [pytest.mark.multihost, pytest.mark.wide]
 
@@ -39,6 +40,34 @@ def test_a_rank_of_another_host_ends_in_the_middle_of_mpi(
     assert named(ran.err).split(",")[0] == f"rank 1 on h2 {says}"
     assert "ended because of it: ranks 0, 2" in ran.err
     job.check_gone()
+
+
+LINGERING = """import ttnn
+ttnn.init_distributed_context()
+ttnn.distributed_context_barrier()
+print('up', flush=True)
+while rank == 1:
+    time.sleep(0.01)
+ttnn.distributed_context_barrier()
+"""
+
+
+def test_a_killed_rank_of_another_host_is_told_with_its_line(jobs: HostJobs, tmp_path: Path) -> None:
+    """The ranks of other hosts end with it, before any of them can say what it did."""
+    program = python(tmp_path, LINGERING)
+    job = jobs.start(*program).wait_for_line("up")
+    place = job.folder.path / PLACE_FILE.format(rank=1)
+    lines = [f"{program[1]}:{number} in <module>" for number in (7, 8)]
+    until(
+        lambda: place.exists() and place.read_text().partition("\n")[0] in lines,
+        DEADLINE,
+        "rank 1's note of where it is",
+    )
+    jobs.cluster.run("h2", "kill", "-KILL", str(job.board.of(1).pid)).check()
+    ran = job.end()
+    assert (ran.code, named(ran.err)) == (137, "rank 1 on h2 was killed by SIGKILL"), ran.err
+    assert any(f"last seen at {line}" in ran.err for line in lines), ran.err
+    assert f"last call: distributed_context_barrier() at {program[1]}:5" in ran.err
 
 
 def test_the_report_shows_exception_last_lines_and_log(jobs: HostJobs, tmp_path: Path) -> None:

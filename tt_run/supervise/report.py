@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mgd.diagnostics import Position
-from tt_run.contract import Exit, essence
+from tt_run.contract import PLACE_FILE, Exit, essence
 from tt_run.inputs.github import workflow_command
 from tt_run.launch.wrapper import SCRIPT
 from tt_run.supervise.attempt import Attempt
@@ -121,6 +121,8 @@ def _culprit_lines(
         lines += _exception_lines(record, culprit.rank, words_stand_above)
     elif record is not None:
         lines += _place_lines(record, culprit.rank)
+    else:
+        lines += _last_seen(folder, culprit.rank)
     is_told = is_shown(culprit.rank) or (record is not None and record.get("guard"))
     if not is_told:  # what the guard says is complete, the log only repeats it
         tail = last_lines(folder.err(culprit.rank), LAST_LINES) or last_lines(
@@ -161,6 +163,17 @@ def _place_lines(record: Mapping[str, Any], culprit: int) -> list[str]:
     """Where the culprit was, of what a guard's words above say of every rank."""
     said = str(record.get("message", "")).splitlines()[1:]
     return [line[:LONGEST] for line in said if line.startswith(f"  rank {culprit}: ")][:1]
+
+
+def _last_seen(folder: RunFolder, culprit: int) -> list[str]:
+    """Where the culprit was, as it wrote down itself from time to time: a moment before its end."""
+    try:
+        text = (folder.path / PLACE_FILE.format(rank=culprit)).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    place, _, call = text.partition("\n")
+    lines = [f"    last seen at {place}"[:LONGEST]] if place else []
+    return [*lines, f"    last call: {call.strip()}"[:LONGEST]] if call.strip() else lines
 
 
 PACKAGES = frozenset(

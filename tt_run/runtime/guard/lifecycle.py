@@ -21,6 +21,7 @@ from tt_run.runtime import events, launched
 from tt_run.runtime.comm import standstill
 from tt_run.runtime.comm.world import World
 from tt_run.runtime.guard.board import CALLS, ENDED, RAISED
+from tt_run.runtime.guard.last_place import LastPlace
 from tt_run.runtime.guard.own_traffic import own_traffic
 from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.guard.watch import Guard
@@ -213,10 +214,13 @@ class Lifecycle:
         return f"{kind.__name__}: {text}" if text else kind.__name__
 
     def _beacon(self, guard: Guard) -> None:
-        """Answer the question where this rank is, also while its program computes or loops."""
+        """Answer the question where this rank is, also while its program computes or loops, and write it down for those who cannot ask."""
         main = threading.main_thread().ident
+        last = LastPlace(self._world)
         while main is not None:
             time.sleep(_BEACON_SECONDS)
+            if last.is_needed:
+                last.note(_place(sys._current_frames().get(main)), guard.whereabouts.last_call)
             if guard.whereabouts.asked:
                 words, wait = guard.threads.said()
                 guard.whereabouts.answer(_place(sys._current_frames().get(main)) + words, wait)
