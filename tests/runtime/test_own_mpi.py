@@ -171,29 +171,57 @@ if "meet" in sys.argv:
     ttnn.init_distributed_context()
 if "several" in sys.argv:
     MPI.COMM_WORLD.Spawn_multiple(["sleep", "sleep"], [["3001"], ["3002"]], [1, 1], root=1)
-if comm.rank == 0 or "all" in sys.argv:
+if MPI.COMM_WORLD.rank == 0 or "all" in sys.argv:
     comm.Spawn("sleep", ["3000"], root=0)
 MPI.COMM_WORLD.barrier()
 """
 
 
 @pytest.mark.parametrize(
-    ("words", "rank", "line"),
+    ("split", "words", "rank", "line"),
     [
-        pytest.param("", 0, 12, id="alone"),
-        pytest.param("meet all", 0, 12, id="together", marks=pytest.mark.wide),
-        pytest.param("several", 1, 10, id="several", marks=pytest.mark.wide),
+        pytest.param("1x2", "", 0, 12, id="alone"),
+        pytest.param("1x2", "meet all", 0, 12, id="together", marks=pytest.mark.wide),
+        pytest.param("1x2", "several", 1, 10, id="several", marks=pytest.mark.wide),
+        pytest.param("1x1", "", 0, 12, id="one-rank", marks=pytest.mark.wide),
     ],
 )
 def test_a_program_without_mpi_is_not_waited_for_for_ever(
-    tmp_path: Path, words: str, rank: int, line: int
+    tmp_path: Path, split: str, words: str, rank: int, line: int
 ) -> None:
     """The library waits for its MPI_Init, and nothing calls that off."""
     (tmp_path / "program.py").write_text(MUTE)
-    launch = ("--emulate", "--system", "t3000", "--split", "1x2", "--mpi-args=--oversubscribe")
+    launch = ("--emulate", "--system", "t3000", "--split", split, "--mpi-args=--oversubscribe")
     env = {"TT_RUN_GUARD_TIMEOUT": "2"}
     ran = tt_run(*launch, "python", "program.py", *words.split(), cwd=tmp_path, env=env)
     assert ran.code == 1 and f"error[TTG009]: rank {rank} started sleep" in ran.err, ran.err
     assert f"program.py:{line}" in ran.err and "subprocess.run(['sleep', '300" in ran.err
     assert f"rank {rank} on {os.uname().nodename} is at fault" in ran.err
     assert f"{tmp_path}/program.py:{line}" in ran.err.partition("is at fault")[2]
+
+
+LONE = """
+import sys
+sys.modules["torch"] = None
+import pickle
+import ttnn
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+assert comm.size == 1 and isinstance(comm, MPI.Intracomm) and issubclass(MPI.Cartcomm, MPI.Intracomm)
+copied, request = comm.Idup()
+request.Wait()
+made = [comm.Dup(), comm.Split(0, 0), comm.Create(comm.Get_group()), copied, MPI.COMM_SELF, pickle.loads(pickle.dumps(comm))]
+assert all(type(each) is MPI.Intracomm for each in made) and type(comm.Create_cart([1])) is MPI.Cartcomm
+assert comm.Split(MPI.UNDEFINED, 0) == MPI.COMM_NULL and comm.allreduce(3) == 3
+child = "from mpi4py import MPI; p = MPI.Comm.Get_parent(); p.send(MPI.COMM_WORLD.size * 7, 0); p.Disconnect()"
+pair = made[0].Spawn(sys.executable, ["-c", child], 2)
+print("heard", pair.recv(source=0) + pair.recv(source=1))
+pair.Disconnect()
+"""
+
+
+def test_a_lone_rank_has_the_communicators_that_it_knows(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(LONE)
+    launch = ("--emulate", "--system", "n300", "--mpi-args=--oversubscribe")
+    ran = tt_run(*launch, "python", "program.py", cwd=tmp_path).check()
+    assert ran.field("heard") == ["28"]

@@ -57,11 +57,11 @@ def watched_library(mpi: Any) -> WatchedLibrary:
 
 
 def _watch(module: ModuleType) -> None:
-    """Put watched classes in the place of the library's. Nothing in a lone process, or where a book does that."""
+    """Put watched classes in the place of the library's: in a lone process of what starts others, nothing where a book does that."""
     mpi: Any = module
     is_recorded = launched.variables.get(contract.RECORD) or launched.variables.get(contract.REPLAY)
     is_alone = os.environ.get("OMPI_COMM_WORLD_SIZE", "1") == "1"
-    if is_alone or is_recorded or getattr(mpi, "_tt_run_raw", None) is not None:
+    if is_recorded or getattr(mpi, "_tt_run_raw", None) is not None:
         return
     if not mpi.Is_initialized():  # the program starts MPI itself, as `mpi4py.rc.initialize = False` says
         for name in ("Init", "Init_thread"):
@@ -72,19 +72,26 @@ def _watch(module: ModuleType) -> None:
         for name in ("COMM_WORLD", "COMM_SELF", "Intracomm", "Request", "Prequest", "Win", "File")
     }
     mpi._tt_run_raw = raw
-    watched = watched_library(mpi)
-    mpi.Request, mpi.Prequest, mpi.Win, mpi.File = (
-        watched.Request,
-        watched.Prequest,
-        watched.Win,
-        watched.File,
-    )
+    if is_alone:
+        from tt_run.runtime.own_mpi.communicators import starting_communicators
+
+        communicators = starting_communicators(mpi)
+    else:
+        watched = watched_library(mpi)
+        communicators = watched.communicators
+        mpi.Request, mpi.Prequest, mpi.Win, mpi.File = (
+            watched.Request,
+            watched.Prequest,
+            watched.Win,
+            watched.File,
+        )
     # The library's own object would be looked for under the name that the watched one has now.
     copyreg.pickle(raw["Intracomm"], _reduced)
-    for kind, communicator in watched.communicators.items():  # `type(comm) is MPI.Cartcomm` holds as ever
+    for kind, communicator in communicators.items():  # `type(comm) is MPI.Cartcomm` holds as ever
         setattr(mpi, kind.__name__, communicator)
     mpi.COMM_WORLD, mpi.COMM_SELF = mpi.Intracomm(raw["COMM_WORLD"]), mpi.Intracomm(raw["COMM_SELF"])
-    _watch_pickles()
+    if not is_alone:
+        _watch_pickles()
     for other in [each for each in sys.modules.values() if isinstance(each, ModuleType) and _is_users(each)]:
         for whole in ("COMM_WORLD", "COMM_SELF"):
             for name in [name for name, value in vars(other).items() if value is raw[whole]]:

@@ -95,6 +95,30 @@ def watched_communicators(mpi: Any) -> dict[type, type]:
     return watched
 
 
+def starting_communicators(mpi: Any) -> dict[type, type]:
+    """As `watched_communicators`, of a lone process: nobody is there to agree with, but what it starts may never come."""
+    base = mpi.Intracomm
+    watched: dict[type, type] = {}
+    names = {name: spawning(name, getattr(base, name), meet) for name in ("Spawn", "Spawn_multiple")}
+    names |= {name: _kept(getattr(base, name), watched) for name in _MAKERS if hasattr(base, name)}
+    watched[base] = stand_in(base, {**names, "__reduce__": _reducing(base)})
+    return watched
+
+
+def _kept(library: Any, watched: dict[type, type]) -> Any:
+    """A call that makes a communicator, which is then of the watched class as this one."""
+
+    def call(self: Any, *words: Any, **named: Any) -> Any:
+        new = library(self, *words, **named)
+        if isinstance(new, tuple):
+            new, request = new
+            return watched.get(type(new), type(new))(new), request
+        return watched.get(type(new), type(new))(new)
+
+    call.__name__ = library.__name__
+    return call
+
+
 def watch_pickles(module: Any) -> None:
     """Watch the communicators of `mpi4py.util.pkl5`, which are made of the library's."""
     mpi: Any = sys.modules["mpi4py.MPI"]
