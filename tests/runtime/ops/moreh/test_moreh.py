@@ -38,7 +38,8 @@ SHAPES = {
     0: (1, 3, 32, 64)[1:],
     1: (2, 32, 64),
     (0, 1): (32, 64),
-    -1: (2, 3, 32, 1),
+    3: (2, 3, 32, 1),
+    (): (1, 1),
     (2, 3): (2, 3, 1, 1),
 }
 
@@ -47,7 +48,7 @@ SHAPES = {
 @pytest.mark.parametrize("keepdim", [False, True])
 def test_reductions_keep_the_dimensions_of_tiles(one: MeshDevice, dim: Any, keepdim: bool) -> None:
     x = sample((2, 3, 32, 64), 1)
-    dims = tuple(range(4)) if dim is None else dim
+    dims = tuple(range(4)) if dim in (None, ()) else dim
     for name, golden in (
         ("sum", wide(x).sum(dims, keepdim=True)),
         ("mean", wide(x).mean(dims, keepdim=True)),
@@ -56,6 +57,33 @@ def test_reductions_keep_the_dimensions_of_tiles(one: MeshDevice, dim: Any, keep
         words = {"dim": list(dim) if isinstance(dim, tuple) else dim, "keepdim": keepdim}
         found = call(f"moreh_{name}", put(one, x), *([2.5] if name == "norm" else []), **words)
         agree(found, golden if keepdim else golden.reshape(SHAPES[dim]))
+
+
+@pytest.mark.parametrize(
+    ("name", "rest", "words"),
+    [
+        ("sum", {"dim": -1}, "dim must be between 0 and 8"),
+        ("norm", {"p": 2.0, "dim": [0, 9]}, "dim must be between 0 and 8"),
+        ("sum", {"dim": 4}, "dim must be smaller than input tensor rank 4"),
+        ("mean", {"dim": [-1]}, "Invalid dimension value: -1. Expected a value between 0 and 7"),
+        ("mean", {"dim": 5}, "dim must be smaller than input tensor rank 4"),
+        ("mean_backward", {"dim": -1, "input_grad_shape": [1, 1, 32, 32]}, "dim -1 < rank 4"),
+        ("sum_backward", {"dim": 3}, "either input or input_grad must have a value"),
+        ("cumsum", {"dim": 4}, "The requested accumulation axis is 4, while the input tensor has rank 4"),
+        ("softmax", {"dim": 4}, "dim 4 should be less than output tensor rank 4"),
+    ],
+)
+def test_dimensions_are_counted_from_the_front(one: MeshDevice, name: str, rest: Any, words: str) -> None:
+    with pytest.raises(RuntimeError, match=words):
+        call(f"moreh_{name}", put(one, np.ones((1, 1, 32, 32))), **rest)
+
+
+def test_softmax_takes_a_natural_dimension(one: MeshDevice) -> None:
+    x = put(one, np.ones((1, 1, 32, 32)))
+    with pytest.raises(TypeError, match=r"(?s)incompatible function arguments.*dim is one of 0, 1, 2, 3"):
+        call("moreh_softmax", x, -1)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        call("moreh_softmin_backward", x, x, -1)
 
 
 def test_divisor_and_running_sums(one: MeshDevice) -> None:
@@ -87,7 +115,7 @@ def test_gradients_of_reductions(one: MeshDevice, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["softmax", "logsoftmax", "softmin"])
-@pytest.mark.parametrize("dim", [1, -1])
+@pytest.mark.parametrize("dim", [1, 3])
 def test_softmax_and_its_gradient(one: MeshDevice, name: str, dim: int) -> None:
     x, g = sample((2, 3, 32, 64), 1), sample((2, 3, 32, 64), 2)
     (leaf,) = leaves(x)

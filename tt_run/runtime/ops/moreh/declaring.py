@@ -27,8 +27,8 @@ def _short(name: str) -> str:
 
 
 def dimensions(rank: int, dim: int | Sequence[int] | None) -> tuple[int, ...]:
-    """The dimensions that are reduced, counted from the front; all of them for None."""
-    wanted = range(rank) if dim is None else ((dim,) if isinstance(dim, int) else dim)
+    """The dimensions that are reduced, counted from the front; all of them for None or no names."""
+    wanted = (dim,) if isinstance(dim, int) else dim or range(rank)
     return tuple(sorted({d % rank for d in wanted}))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from tt_run.runtime.kernels.torch_cpu import gradients, library
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import declare
+from tt_run.runtime.ops.moreh import dimension_checks
 from tt_run.runtime.ops.moreh.declaring import DIM, OUT, TUNED, dimensions, kept_shape, row
 
 
@@ -72,24 +73,33 @@ _SOFT = "input_tensor: Tensor, dim: int, *, output_tensor: Tensor | None = None,
 _BACK = "output_tensor: Tensor, output_grad_tensor: Tensor, dim: int, *, input_grad_tensor: Tensor | None = None, op: object = None, strategy: object = None"  # fmt: skip
 
 
+_SUMMED = dimension_checks.within(8, "dim must be between 0 and 8.")
+
 REDUCTIONS = declare(
     families.MOREH,
-    row("sum", f"(input: Tensor, {DIM}, *, keepdim: bool = False, {OUT})", _sum, "Sums over dimensions; the last two stay as ones."),
+    row("sum", f"(input: Tensor, {DIM}, *, keepdim: bool = False, {OUT})", _sum, "Sums over dimensions; the last two stay as ones.",
+         check=_SUMMED),
     row("mean", f"(input: Tensor, *, {DIM}, keepdim: bool = False, divisor: int | None = None, {OUT})", _mean,
-         "Means over dimensions, or sums divided by a divisor; the last two dimensions stay as ones.", integers=False),
+         "Means over dimensions, or sums divided by a divisor; the last two dimensions stay as ones.", integers=False,
+         check=dimension_checks.within(7, "Invalid dimension value: {dim}. Expected a value between 0 and 7.")),
     row("norm", f"(input: Tensor, p: float, *, {DIM}, keepdim: bool = False, {OUT})", _norm,
-         "Norms of order p over dimensions; the last two stay as ones.", integers=False),
+         "Norms of order p over dimensions; the last two stay as ones.", integers=False, check=_SUMMED),
     row("sum_backward", f"(output_grad: Tensor, *, input: Tensor | None = None, {DIM}, keepdim: bool = False, input_grad: Tensor | None = None, {TUNED})",
-         _sum_backward, "The gradient of a sum, repeated over its input.", rooms=("input_grad",), seen=("input_grad",)),
+         _sum_backward, "The gradient of a sum, repeated over its input.",
+         check=dimension_checks.of_gradient("input_rank"), rooms=("input_grad",), seen=("input_grad",)),
     row("mean_backward",
          f"(output_grad: Tensor, *, {DIM}, keepdim: bool = False, input_grad_shape: Sequence[int] | None = None, input_grad: Tensor | None = None, {TUNED})",
-         _mean_backward, "The gradient of a mean, shared over its input.", integers=False, rooms=("input_grad",), seen=("input_grad",)),
+         _mean_backward, "The gradient of a mean, shared over its input.", integers=False,
+         check=dimension_checks.of_gradient("rank"), rooms=("input_grad",), seen=("input_grad",)),
     row("norm_backward",
          f"(input: Tensor, output: Tensor, output_grad: Tensor, p: float, *, {DIM}, keepdim: bool = False, input_grad: Tensor | None = None, {TUNED})",
-         _norm_backward, "The gradient of a norm.", integers=False, rooms=("input_grad",), seen=("output",)),
-    row("cumsum", f"(input: Tensor, dim: int, *, {OUT})", lambda x, dim: x.cumsum(dim), "Running sums along a dimension."),
+         _norm_backward, "The gradient of a norm.", integers=False,
+         check=dimension_checks.of_gradient("rank"), rooms=("input_grad",), seen=("output",)),
+    row("cumsum", f"(input: Tensor, dim: int, *, {OUT})", lambda x, dim: x.cumsum(dim), "Running sums along a dimension.",
+         check=dimension_checks.running),
     row("cumsum_backward", f"(output_grad: Tensor, dim: int, *, input_grad: Tensor | None = None, {TUNED})",
-         lambda g, dim: g.flip(dim).cumsum(dim).flip(dim), "The gradient of running sums: running sums from the end.", rooms=("input_grad",)),
+         lambda g, dim: g.flip(dim).cumsum(dim).flip(dim), "The gradient of running sums: running sums from the end.",
+         check=dimension_checks.running, rooms=("input_grad",)),
     row("abs_pow", f"(input: Tensor, p: float, *, {OUT})", lambda x, p: x.abs() ** p, "Absolute values to a power.", integers=False),
 )  # fmt: skip
 
@@ -103,4 +113,5 @@ SOFTMAX = declare(
            f"The gradient of {name}, from its result.", integers=False, rooms=("input_grad_tensor",), seen=("output_tensor",))
       for name, function in (("softmax", _softmax_backward), ("logsoftmax", _log_softmax_backward),
                              ("softmin", lambda y, g, dim: -_softmax_backward(y, g, dim)))),
+    check=dimension_checks.natural,
 )  # fmt: skip
