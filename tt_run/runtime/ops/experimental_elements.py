@@ -79,7 +79,7 @@ def experimental_view(
     sizes = (*others, *(size for size in (C, H, W) if size is not None))
     given = (shape, *sizes) if isinstance(shape, int) else shape
     wanted = movement.resolve_shape(given, tuple(input_tensor.shape))
-    return movement.moved(input_tensor, lambda s: s.reshape(len(s), *wanted), view=True)
+    return movement.seen_as(input_tensor, wanted)
 
 
 @operation("ttnn.experimental.isin", family=families.SORT)

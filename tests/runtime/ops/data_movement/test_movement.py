@@ -28,7 +28,7 @@ X = counted(2, 3, 5, 4)
 CASES: dict[str, tuple[Callable[[Tensor], Any], np.ndarray]] = {
     "reshape": (lambda t: ops.reshape(t, (6, 20)), X.reshape(6, 20)),
     "reshape infers": (lambda t: ops.reshape(t, [5, -1]), X.reshape(5, 24)),
-    "view": (lambda t: ops.view(t, (2, 15, 4)), X.reshape(2, 15, 4)),
+    "view": (lambda t: ops.view(t, (6, 5, 4)), X.reshape(6, 5, 4)),
     "reshape by its other name": (
         lambda t: ops.reshape(t, logical_shape=(6, 20), padded_shape=(32, 32)),
         X.reshape(6, 20),

@@ -20,7 +20,7 @@ from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, settle, volume
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.goldens import creation_goldens
-from tt_run.runtime.ops.placement import asked_shards, larger_shards, reordered_shards
+from tt_run.runtime.ops.placement import asked_shards, larger_shards, reordered_shards, viewed_shards
 from tt_run.runtime.tensor.conversion import framing
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec.shape import Shape
@@ -52,6 +52,12 @@ def unmoved(tensor: Tensor, memory_config: MemoryConfig | None = None) -> bool:
     if tensor.device() is None or tensor.memory_config().is_sharded():
         return False
     return memory_config in (None, tensor.memory_config())
+
+
+def seen_as(tensor: Tensor, shape: Sequence[int]) -> Tensor:
+    """The same buffer under another shape. Raises RuntimeError for one that it, or its pieces on cores, do not fit."""
+    place = viewed_shards.of_view(tensor, shape)
+    return moved(tensor, lambda s: s.reshape(len(s), *shape), place, view=True)
 
 
 def stays(tensor: Tensor, shape: Sequence[int], memory_config: MemoryConfig | None = None) -> bool:
@@ -172,7 +178,13 @@ def view(input_tensor: Tensor, shape: Sequence[int] | int, *others: int) -> Tens
             f"to {wanted[-1]}, use reshape instead",
             hint="ttnn.reshape(input_tensor, shape)",
         )
-    return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), view=True)
+    if input_tensor.layout is Layout.TILE and wanted and not stays(input_tensor, wanted):
+        old, new = ((1, *dims)[-2] for dims in (tuple(input_tensor.shape), wanted))
+        raise fatal(
+            f"Invalid second last dims for TILED reshape, from {old} to {new}, use reshape instead",
+            hint="ttnn.reshape(input_tensor, shape)",
+        )
+    return seen_as(input_tensor, wanted)
 
 
 @operation("ttnn.permute", family=families.MOVEMENT, golden="permute")

@@ -19,8 +19,9 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import ints, on_device, relabel, settle, volume
 from tt_run.runtime.ops.goldens import creation_goldens
-from tt_run.runtime.ops.placement import fitted_shards
+from tt_run.runtime.ops.placement import fitted_shards, viewed_shards
 from tt_run.runtime.tensor.conversion import copies, framing
+from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
@@ -254,9 +255,18 @@ def copy_host_to_device_tensor_partial(
 def reshape_on_device(
     input_tensor: Tensor, W: int, Z: int, Y: int, X: int, *, memory_config: MemoryConfig | None = None
 ) -> Tensor:
-    """The same elements as [W, Z, Y, X]; one of them may be -1."""
-    result: Tensor = movement.reshape.compute(input_tensor, [W, Z, Y, X], memory_config=memory_config)
-    return result
+    """The same elements as [W, Z, Y, X]; one of them may be -1. The buffer itself, where it lies, if rows are as long as they were."""
+    movement.placed(input_tensor)
+    asked, padded = [W, Z, Y, X], input_tensor.padded_shape
+    if input_tensor.device() is None:
+        found: Tensor = movement.reshape.compute(input_tensor, asked)
+        return found
+    last = padded[sharding.dimension(3, len(padded))]
+    wanted = movement.resolve_shape(asked, tuple(input_tensor.shape))
+    if wanted[3] == last:
+        return movement.seen_as(input_tensor, wanted)
+    viewed_shards.check_moved(input_tensor, memory_config, wanted)
+    return movement.moved(input_tensor, lambda s: s.reshape(len(s), *wanted), memory_config)
 
 
 @operation("ttnn.bitcast", family=families.CONVERSION, golden=creation_goldens.bitcast)
