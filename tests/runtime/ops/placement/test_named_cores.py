@@ -146,3 +146,30 @@ def test_padded_rows_are_shared_anew_where_they_grow_wider(one: MeshDevice):
     tall = lying(one, *TALL, ROW)
     padded = ops.pad(tall, [(0, 0), (0, 0), (0, 32), (0, 32)], 0.0)
     assert where(padded) == (HEIGHT, (3, 0), (40, 96))
+
+
+@pytest.mark.parametrize("name", ["min", "max", "mean"])
+@pytest.mark.parametrize(
+    ("cut", "dim", "words"),
+    [
+        (TALL, 0, "Number of shards along height 128 must not exceed number of cores 4"),
+        (WIDE, 1, "Shard height 64 must match physical height 2048 for width sharded"),
+        (WIDE, [1, 2], "Shard height 64 must match physical height 32 for width sharded"),
+        (TALL, None, "Shard width 64 must match physical width 32 for height sharded"),
+    ],
+)
+def test_batch_dimensions_are_reduced_as_rows(one: MeshDevice, name, cut, dim, words):
+    with pytest.raises(RuntimeError, match=words):
+        named(name)(lying(one, *cut), dim)
+    assert where(ops.sum(lying(one, *TALL), 0)) == (HEIGHT, (3, 0), (32, 64))
+    assert where(ops.std(lying(one, *TALL), 1)) == (HEIGHT, (3, 0), (32, 64))
+    with pytest.raises(RuntimeError, match="along height 128 must not exceed number of cores 4"):
+        ops.mean(lying(one, *TALL, ROW), 1, memory_config=HM)
+    assert ops.mean(lying(one, *TALL, ROW), memory_config=HM).shape == ()
+
+
+def test_pieces_of_any_rank_turn_with_their_tensor(one: MeshDevice):
+    pieces = NdShardSpec([1, 1, 32, 64], cores((3, 0)), BY_ROW)
+    held = ops.to_memory_config(flat(one), MemoryConfig(BufferType.L1, pieces))
+    with pytest.raises(RuntimeError, match=r"shape Shape\(\[32, 1, 1, 64\]\) must be tile \{32, 32\} sized"):
+        ops.min(held, 0)

@@ -5,10 +5,14 @@ Source: messages of reference library 0.81.1.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
-from tt_run.runtime.enums import BufferType, TensorMemoryLayout, cpp
+from tt_run.runtime.enums import BufferType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec import sharding
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec
+from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 
 
@@ -91,3 +95,43 @@ def check_shards_on_grid(tensor: Tensor, place: MemoryConfig | None) -> None:
     ):
         if spec is not None:
             check_on_grid(what, spec.grid, tensor)
+
+
+def check_turned(tensor: Tensor, axes: Collection[int], memory_config: MemoryConfig | None) -> None:
+    """Raises RuntimeError where the pieces on cores of a tensor, or of its result, do not fit it with a batch dimension where rows are reduced.
+
+    That is where each of them goes, the last first; those behind it are reduced by then.
+    """
+    own, in_rows = tensor.memory_config(), tensor.layout is not Layout.TILE
+    place = memory_config or own
+    shape, rows = list(tensor.shape), len(tensor.shape) - 2
+    if in_rows and place.nameless and max(axes, default=rows) < rows:
+        place = own  # which is what rows keep until they are reduced
+    columns = in_rows and own.memory_layout is TensorMemoryLayout.WIDTH_SHARDED  # of which each has all rows
+    if not place.is_sharded() or place.nameless or columns:
+        return
+    for axis in sorted(axes, reverse=True):
+        if axis < rows:
+            turned = _exchanged(shape, axis, rows)
+            held = _turned_pieces(place, tensor, axis, rows)
+            padded = padded_shape(tuple(turned), Layout.TILE, tensor.tile).dims
+            sharding.settled(held, padded, Layout.TILE, tensor.tile.tile_shape)
+        shape[axis] = 1
+
+
+def _exchanged(lengths: Sequence[int], one: int, other: int) -> list[int]:
+    found = list(lengths)
+    found[one], found[other] = found[other], found[one]
+    return found
+
+
+def _turned_pieces(place: MemoryConfig, tensor: Tensor, axis: int, rows: int) -> MemoryConfig:
+    """Pieces of any rank are turned with their tensor; those of rows without tiles are a matrix's by then."""
+    pieces, spec = place.nd_shard_spec, place.shard_spec
+    if not place.created_with_nd_shard_spec or pieces is None:
+        return place
+    if tensor.layout is not Layout.TILE and spec is not None:
+        return MemoryConfig(place.memory_layout, place.buffer_type, spec)
+    whole = [1] * (rows + 2 - len(pieces.shard_shape)) + list(pieces.shard_shape)
+    turned = NdShardSpec(_exchanged(whole, axis, rows), pieces.grid, pieces.orientation)
+    return MemoryConfig(place.buffer_type, turned)

@@ -12,7 +12,12 @@ from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import as_type, fatal, in_range, in_rows, in_tiles, put_on_device, throw
 from tt_run.runtime.kernels.ordered_sums import reduced_shape
 from tt_run.runtime.ops.declaration.operands import axes_of, on_device, volume
-from tt_run.runtime.ops.reduction.placement_checks import check_on_grid, check_placement, check_shards_on_grid
+from tt_run.runtime.ops.reduction.placement_checks import (
+    check_on_grid,
+    check_placement,
+    check_shards_on_grid,
+    check_turned,
+)
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, padded_shape
@@ -46,6 +51,8 @@ def check_total(
             hint="ttnn.typecast(tensor, ttnn.float32)",
         )
     check_placement(tensor, memory_config, cores)
+    if name != "sum" or dtype is not DataType.BFLOAT16:
+        check_turned(tensor, axes, memory_config)
 
 
 def check_spread(
@@ -63,7 +70,7 @@ def check_spread(
             hint=put_on_device("tensor"),
         )
     on_device(tensor, kind="reduction")
-    axes_of(dim, len(tensor.shape))
+    axes = axes_of(dim, len(tensor.shape))
     if tensor.dtype not in _FLOATS:
         raise fatal(
             f"Only FLOAT32, BFLOAT16, and BFLOAT8_B are supported for Std/Var reduction - got {cpp(tensor.dtype)}",
@@ -77,6 +84,8 @@ def check_spread(
             hint="leave compute_kernel_config out, or set fp32_dest_acc_en=True in it",
         )
     check_placement(tensor, memory_config, cores)
+    if len(axes) == 1 and tensor.shape[axes[0]] > 1:
+        check_turned(tensor, axes, memory_config)
 
 
 def _not_empty(tensor: Tensor, axes: Collection[int]) -> None:
