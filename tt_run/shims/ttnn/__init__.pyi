@@ -1176,7 +1176,7 @@ def ltz(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, ou
 def mac(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, input_tensor_c: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """a b + c."""
     ...
-def manual_seed(seeds: int | _Tensor = 0, *, device: _MeshDevice_ | None = None, user_ids: int | _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> None:
+def manual_seed(seeds: int | _Tensor = 0, *, device: _MeshDevice_ | None = None, user_ids: int | _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """Start the random numbers of `sampling` anew: for everyone, or for the users listed, each with its own seed."""
     ...
 def matmul(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, transpose_a: bool = False, transpose_b: bool = False, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, program_config: object = None, activation: str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float] | None = None, compute_kernel_config: object = None, core_grid: _CoreGrid | None = None, output_tile: _Tile | None = None, optional_output_tensor: _Tensor | None = None, global_cb: object = None, sub_device_id: object = None, prefetcher_pipes: _Sequence[object] = ()) -> _Tensor:
@@ -1552,7 +1552,7 @@ def reshape(input_tensor: _Tensor, shape: _Sequence[int] | None = None, padded_s
     """The same elements in row-major order under another shape; one length may be -1. Padding follows from the layout."""
     ...
 def reshape_on_device(input_tensor: _Tensor, W: int, Z: int, Y: int, X: int, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
-    """The same elements as [W, Z, Y, X]; one of them may be -1."""
+    """The same elements as [W, Z, Y, X]; one of them may be -1. The buffer itself, where it lies, if rows are as long as they were."""
     ...
 def reshard(input_tensor: _Tensor, output_memory_config: _MemoryConfig, output_tensor: _Tensor | None = None) -> _Tensor:
     """The same elements spread over cores in another way."""

@@ -167,7 +167,8 @@ def test_sampling(one: MeshDevice):
     first = held(ops.sampling(*free, seed=7))
     assert np.array_equal(held(ops.sampling(*free, seed=7)), first)
     assert not np.array_equal(held(ops.sampling(*free, seed=8)), first)
-    ops.manual_seed(3, device=one)
+    token = ops.manual_seed(3, device=one)
+    assert (tuple(token.shape), token.dtype, token.layout) == ((1,), U32, ROW)
     series = [held(ops.sampling(*free)).tolist() for _ in range(3)]
     ops.manual_seed(3, device=one)
     assert [held(ops.sampling(*free)).tolist() for _ in range(3)] == series

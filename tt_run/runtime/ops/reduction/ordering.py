@@ -19,6 +19,7 @@ from tt_run.runtime.ops.declaration.operands import axis_of, into, on_device, se
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement.sharded_results import in_dram
 from tt_run.runtime.ops.reduction.choice_checks import check_sampling, check_seeds, check_topk
+from tt_run.runtime.tensor.creation import from_shape
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards, combine
@@ -204,13 +205,18 @@ def manual_seed(
     device: MeshDevice | None = None,
     user_ids: int | Tensor | None = None,
     sub_core_grids: CoreRangeSet | None = None,
-) -> None:
+) -> Tensor:
     """Start the random numbers of `sampling` anew: for everyone, or for the users listed, each with its own seed.
 
-    The largest number of 32 bits is no seed: who is given it goes on as before.
+    The largest number of 32 bits is no seed: who is given it goes on as before. The result is one number that says nothing.
     """
     check_seeds(seeds, user_ids, device)
-    values = _listed(seeds)
+    _start(_listed(seeds), user_ids)
+    mesh = seeds.device() if isinstance(seeds, Tensor) else device
+    return from_shape.full((1,), 0, DataType.UINT32, Layout.ROW_MAJOR, mesh)
+
+
+def _start(values: list[int], user_ids: int | Tensor | None) -> None:
     if set(values) == {_GOES_ON}:
         return
     _seeds.drawn = 0
