@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tt_run.runtime.enums import Layout, cpp
+from tt_run.runtime.enums import Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -21,7 +21,7 @@ _SPREAD = "ttnn.sharded_to_interleaved"
 class Place:
     """What a call's first operand and the memory configuration that it asks for have to be, and the sentence where they are not.
 
-    `result` is the parameter of the configuration; `…_cut`: whether it is cut over cores. `named`: the result, which has this `layout` or
+    `result` is the parameter of the configuration; `…_cut`: whether it is cut over cores, `cuts`: in which ways. `named`: the result, which has this `layout` or
     the operand's, says over which: its layout says the sentence. `alike`: both are cut in the same way; with `if_cut` only what is cut needs a
     result that is. Only operands of layout `of` and, where `whole`, that are not cut are asked. `through_tiles`: rows are turned into tiles first,
     in the pieces that they lie in, which have words of their own.
@@ -30,6 +30,7 @@ class Place:
     sentence: str = ""
     result: str = "memory_config"
     operand_cut: bool | None = None
+    cuts: tuple[TensorMemoryLayout, ...] | None = None
     result_cut: bool | None = None
     named: bool = False
     alike: bool = False
@@ -49,6 +50,8 @@ class Place:
         if self.of not in (None, tensor.layout) or (self.whole and own.is_sharded()):
             return False
         if self.operand_cut is not None and own.is_sharded() is not self.operand_cut:
+            return True
+        if self.cuts is not None and own.is_sharded() and own.memory_layout not in self.cuts:
             return True
         if asked is None:
             return False
@@ -90,7 +93,10 @@ _enter(
     "repeat_interleave scale_mask_softmax softmax sort topk transformer.scaled_dot_product_attention tril triu",
     Place(named=True, layout=_TILES),
 )
-_enter("add max mean min multiply softmax std sum tilize var", Place(through_tiles=True))
+_enter(
+    "add bcast max mean min multiply normalize_hw softmax std std_hw sum tilize var var_hw",
+    Place(through_tiles=True),
+)
 _enter("argmax untilize", Place(named=True, layout=_ROWS))
 _enter("scatter", Place(named=True, layout=_ROWS, whole=True))
 _enter(
@@ -138,6 +144,10 @@ _enter(
     Place("Operands to SDPA need to be DRAM/L1 interleaved", operand_cut=False),
 )
 _enter("experimental.rotate_half", Place("RotateHalf does not currently support sharding", operand_cut=False))
+_enter(
+    "normalize_hw std_hw var_hw",
+    Place("HW bcast in0 supports Height Sharding or Interleaving", cuts=(TensorMemoryLayout.HEIGHT_SHARDED,)),
+)
 
 
 def _check_through_tiles(tensor: Tensor) -> None:
@@ -171,7 +181,7 @@ def check_places(
             continue
         own = tensor.memory_config()
         wanted = asked.memory_layout if isinstance(asked, MemoryConfig) else own.memory_layout
-        cut = own.is_sharded() and place.operand_cut is False
+        cut = own.is_sharded() and (place.operand_cut is False or place.cuts is not None)
         raise fatal(
             place.said(tensor).format(own=cpp(own.memory_layout), asked=cpp(wanted)),
             hint=f"{_SPREAD}({names[0]})"

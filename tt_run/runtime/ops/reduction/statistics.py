@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import Layout
+from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare, stacks
 from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.ops.placement import fitted_shards
 from tt_run.runtime.ops.reduction.choice_checks import check_ema
 from tt_run.runtime.tensor.borders.arrays import to_torch
+from tt_run.runtime.tensor.spec import sharding
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import whole_tiles
 
@@ -83,18 +90,44 @@ def _golden_normal(axes: tuple[int, ...] | None) -> Any:
     return golden
 
 
+def _check_matrices(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    """Raises RuntimeError for a tensor of fewer than four dimensions, and for a cut without cores that its own pieces do not fit."""
+    (tensor,) = given
+    rank = len(tensor.shape)
+    if rank < 4:
+        dim, index = (3, 1) if rank == 3 else (2, 0)
+        raise fatal(
+            f"Unsupported dim {dim} at index {index}. After possible adjustment, needs to be at least 0 and less than rank {rank}, or "
+            "exactly 0 for a rank 0 tensor.",
+            hint="ttnn.unsqueeze_to_4D(input_tensor)",
+        )
+    asked = arguments["memory_config"]
+    if asked is None or not asked.nameless or not tensor.is_sharded():
+        return
+    padded = padded_shape(tuple(tensor.shape), Layout.TILE, tensor.tile).dims
+    placed = like_operand(tensor, asked) or asked
+    sharding.settled(placed, padded, Layout.TILE, tensor.tile.tile_shape)
+
+
+def _of_matrices(given: Sequence[Tensor]) -> MemoryConfig | None:
+    ones = [*given[0].shape[:-2], 1, 1]
+    return fitted_shards.of_reduction(given[0], ones, ones, Layout.TILE)
+
+
 _ONE = f"(input_tensor: Tensor, *, {PLACED})"
 
 STATISTICS = declare(
     families.REDUCTION,
     Row("normalize_hw", _ONE, lambda x: _normalized(x, _last_two(x)),
-        "Each matrix less its mean, divided by its standard deviation.", integers=False, layout=Layout.TILE, golden=_golden_normal((-2, -1))),
+        "Each matrix less its mean, divided by its standard deviation.", integers=False, layout=Layout.TILE, golden=_golden_normal((-2, -1)),
+        check=_check_matrices),
     Row("normalize_global", _ONE, lambda x: _normalized(x, range(x.ndim - 1)),
         "The shard less its mean, divided by its standard deviation.", integers=False, layout=Layout.TILE, golden=_golden_normal(None)),
     Row("var_hw", _ONE, _variance_hw, "The variance of each matrix over whole tiles: [N, C, 1, 1].",
-        integers=False, layout=Layout.TILE, golden=_golden_hw(False)),
+        integers=False, layout=Layout.TILE, golden=_golden_hw(False), check=_check_matrices, place=_of_matrices),
     Row("std_hw", _ONE, lambda x: np.sqrt(_variance_hw(x)),
-        "The standard deviation of each matrix over whole tiles: [N, C, 1, 1].", integers=False, layout=Layout.TILE, golden=_golden_hw(True)),
+        "The standard deviation of each matrix over whole tiles: [N, C, 1, 1].", integers=False, layout=Layout.TILE, golden=_golden_hw(True),
+        check=_check_matrices, place=_of_matrices),
     engine=stacks,
 )  # fmt: skip
 
