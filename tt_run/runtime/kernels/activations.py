@@ -102,6 +102,18 @@ FUNCTIONS: dict[str, Function] = {
 }
 """float32 block -> block of results, float32 or bool."""
 
+
+def _to_infinity(function: Function) -> Function:
+    def compute(x: Array) -> Array:
+        values = function(x)
+        return np.where(np.isnan(values) & ~np.isnan(x), np.float32(np.inf), values)
+
+    return compute
+
+
+IN_BFLOAT16 = {name: _to_infinity(FUNCTIONS[name]) for name in ("acos", "acosh", "asin", "atanh")}
+"""What devices compute of bfloat16 in place of `FUNCTIONS`: infinity for numbers that have no value."""
+
 CLOSED_FUNCTIONS = frozenset(
     FUNCTIONS[name]
     for name in [

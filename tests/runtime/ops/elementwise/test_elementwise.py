@@ -31,6 +31,7 @@ from tt_run.runtime.kernels.activations import UnaryOpType, UnaryWithParam
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.elementwise import unary
 from tt_run.runtime.ops.elementwise.parametric import PARAMETRIC
+from tt_run.runtime.tools.golden import get_golden_function
 
 SHAPES = [(7,), (3, 5), (1, 1, 33, 65), (2, 3, 32, 32), (1, 2, 3, 4, 5)]
 
@@ -162,6 +163,20 @@ def test_unary(one: MeshDevice, name: str, dtype: DataType):
 def test_every_plain_unary_has_a_reference_or_a_special_test(name: str):
     special = {"isnan", "isinf", "isposinf", "isneginf", "signbit", "asin", "acos", "acosh", "atanh"}
     assert name in UNARY or name in special
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["acos", "acosh", "asin", "atanh"])
+def test_bfloat16_beyond_a_domain_is_infinity(one: MeshDevice, name: str):
+    torch = pytest.importorskip("torch")
+    x = np.array([[-2.0, 0.5, 3.0, np.inf, -np.inf, np.nan]], np.float32)
+    for dtype, wide, beyond in ((BF16, torch.bfloat16, np.inf), (F32, torch.float32, np.nan)):
+        found = held(unary.PLAIN[name](put(one, x, dtype, ROW)))
+        golden = get_golden_function(unary.PLAIN[name])(torch.tensor(x, dtype=wide)).float().numpy()
+        assert np.array_equal(np.isnan(found), np.isnan(golden))
+        assert np.array_equal(np.isposinf(found), np.isposinf(golden))
+        assert np.array_equal(found[0, :1], [beyond], equal_nan=True)
+        assert np.isnan(found[0, -1])
 
 
 def test_domains_and_special_values(one: MeshDevice):

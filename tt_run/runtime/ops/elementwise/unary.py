@@ -13,7 +13,14 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, NamedEnum
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import functions as f
-from tt_run.runtime.kernels.activations import FUNCTIONS, INTEGER_FUNCTIONS, Applied, Function, is_closed
+from tt_run.runtime.kernels.activations import (
+    FUNCTIONS,
+    IN_BFLOAT16,
+    INTEGER_FUNCTIONS,
+    Applied,
+    Function,
+    is_closed,
+)
 from tt_run.runtime.kernels.bfloat16_tables import look_up, pays
 from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.native.classes import native
@@ -116,7 +123,7 @@ _TOLD = {
 
 
 def _plain(name: str, function: Function) -> Operation:
-    integers = name in INTEGER_FUNCTIONS
+    integers, in_bfloat16 = name in INTEGER_FUNCTIONS, IN_BFLOAT16.get(name, function)
 
     def compute(
         input_tensor: Tensor,
@@ -125,7 +132,9 @@ def _plain(name: str, function: Function) -> Operation:
         output_tensor: Tensor | None = None,
         sub_core_grids: CoreRangeSet | None = None,
     ) -> Tensor:
-        return apply(input_tensor, function, memory_config, output_tensor, name=name, integers=integers)
+        narrow = isinstance(input_tensor, Tensor) and input_tensor.dtype is DataType.BFLOAT16
+        chosen = in_bfloat16 if narrow else function
+        return apply(input_tensor, chosen, memory_config, output_tensor, name=name, integers=integers)
 
     told = _TOLD.get(name, f"{name} of every element")
     compute.__doc__ = f"{told}; dtype, shape and placement of the input."
