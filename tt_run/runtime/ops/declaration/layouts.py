@@ -147,6 +147,9 @@ _enter(
     """,
 )
 _enter(
+    "Input tensor in non-fused update_cache must be tilized", "experimental.paged_update_cache: input_tensor"
+)
+_enter(
     "Input tensor layout must be TILE but got Layout::ROW_MAJOR",
     """
     experimental.nlp_concat_heads experimental.nlp_concat_heads_boltz experimental.nlp_concat_heads_decode: input_tensor

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tt_run.runtime.enums import Layout, TensorMemoryLayout, cpp
+from tt_run.runtime.enums import BufferType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -19,9 +19,9 @@ _SPREAD = "ttnn.sharded_to_interleaved"
 
 @dataclass(frozen=True)
 class Place:
-    """What a call's first operand and the memory configuration that it asks for have to be, and the sentence where they are not.
+    """What a call's first operand, or `operand`, and the memory configuration that it asks for have to be, and the sentence where they are not.
 
-    `result` is the parameter of the configuration; `…_cut`: whether it is cut over cores, `cuts`: in which ways. `named`: the result, which has this `layout` or
+    `result` is the parameter of the configuration; `…_cut`: whether it is cut over cores, `cuts`: in which ways, `banks`: in which memory. `named`: the result, which has this `layout` or
     the operand's, says over which: its layout says the sentence. `alike`: both are cut in the same way; with `if_cut` only what is cut needs a
     result that is. Only operands of layout `of` and, where `whole`, that are not cut are asked. `through_tiles`: rows are turned into tiles first,
     in the pieces that they lie in, which have words of their own.
@@ -31,6 +31,8 @@ class Place:
     result: str = "memory_config"
     operand_cut: bool | None = None
     cuts: tuple[TensorMemoryLayout, ...] | None = None
+    operand: str = ""
+    banks: BufferType | None = None
     result_cut: bool | None = None
     named: bool = False
     alike: bool = False
@@ -44,6 +46,14 @@ class Place:
         """The sentence for this operand."""
         return self.sentence or _NAMELESS[self.layout or tensor.layout]
 
+    def remedy(self, own: MemoryConfig, operand: str) -> str:
+        """What to type instead, for an operand of that name which lies so."""
+        if self.banks not in (None, own.buffer_type):
+            return f"ttnn.to_memory_config({operand}, ttnn.DRAM_MEMORY_CONFIG)"
+        if own.is_sharded() and (self.operand_cut is False or self.cuts is not None):
+            return f"{_SPREAD}({operand})"
+        return f"leave {self.result} out, or give one that fits: {_CUT}"
+
     def broken(self, tensor: Tensor, asked: MemoryConfig | None) -> bool:
         """Whether a call with this operand and this configuration is refused."""
         own = tensor.memory_config()
@@ -52,6 +62,8 @@ class Place:
         if self.operand_cut is not None and own.is_sharded() is not self.operand_cut:
             return True
         if self.cuts is not None and own.is_sharded() and own.memory_layout not in self.cuts:
+            return True
+        if self.banks not in (None, own.buffer_type):
             return True
         if asked is None:
             return False
@@ -85,6 +97,7 @@ def _enter(names: str, *places: Place) -> None:
 
 
 _TILES, _ROWS = Layout.TILE, Layout.ROW_MAJOR
+_H, _B = TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.BLOCK_SHARDED
 _enter(
     "assign clone concat moreh_sum pad typecast",
     Place(named=True),
@@ -94,7 +107,7 @@ _enter(
     Place(named=True, layout=_TILES),
 )
 _enter(
-    "add bcast max mean min multiply normalize_hw softmax std std_hw sum tilize var var_hw",
+    "add bcast experimental.rotary_embedding max mean min multiply normalize_hw softmax std std_hw sum tilize var var_hw",
     Place(through_tiles=True),
 )
 _enter("argmax untilize", Place(named=True, layout=_ROWS))
@@ -146,7 +159,28 @@ _enter(
 _enter("experimental.rotate_half", Place("RotateHalf does not currently support sharding", operand_cut=False))
 _enter(
     "normalize_hw std_hw var_hw",
-    Place("HW bcast in0 supports Height Sharding or Interleaving", cuts=(TensorMemoryLayout.HEIGHT_SHARDED,)),
+    Place("HW bcast in0 supports Height Sharding or Interleaving", cuts=(_H,)),
+)
+
+_enter(
+    "experimental.nlp_concat_heads experimental.rotary_embedding",
+    Place("Input tensor memory layout must not be WIDTH_SHARDED but got {own}", cuts=(_H, _B)),
+)
+_enter(
+    "experimental.nlp_concat_heads_decode",
+    Place("Input tensor memory layout must be HEIGHT_SHARDED but got {own}", cuts=(_H,)),
+)
+_enter(
+    "transformer.paged_scaled_dot_product_attention_decode transformer.scaled_dot_product_attention_decode",
+    Place("Q tensor memory layout must be HEIGHT_SHARDED when sharded but got {own}", cuts=(_H,)),
+    *(
+        Place(
+            f"Input tensor {number} buffer type must be DRAM but got {{banks}}",
+            operand=name,
+            banks=BufferType.DRAM,
+        )
+        for number, name in enumerate(("input_tensor_k", "input_tensor_v"), 1)
+    ),
 )
 
 
@@ -169,7 +203,8 @@ def check_places(
         return args[at] if at < len(args) else kwargs.get(name)
 
     for place in places:
-        tensor, asked = given(names[0]), given(place.result)
+        operand = place.operand or names[0]
+        tensor, asked = given(operand), given(place.result)
         if isinstance(tensor, (list, tuple)) and tensor:
             tensor = tensor[0]
         if not isinstance(tensor, Tensor) or tensor.device() is None:
@@ -181,12 +216,11 @@ def check_places(
             continue
         own = tensor.memory_config()
         wanted = asked.memory_layout if isinstance(asked, MemoryConfig) else own.memory_layout
-        cut = own.is_sharded() and (place.operand_cut is False or place.cuts is not None)
         raise fatal(
-            place.said(tensor).format(own=cpp(own.memory_layout), asked=cpp(wanted)),
-            hint=f"{_SPREAD}({names[0]})"
-            if cut
-            else f"leave {place.result} out, or give one that fits: {_CUT}",
+            place.said(tensor).format(
+                own=cpp(own.memory_layout), asked=cpp(wanted), banks=cpp(own.buffer_type)
+            ),
+            hint=place.remedy(own, operand),
         )
 
 

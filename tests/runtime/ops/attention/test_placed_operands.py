@@ -1,0 +1,80 @@
+"""Where pieces of attention want their operands, in the words of reference library 0.81.1, and the calls that their hints name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.ops.placement.test_halves import named
+from tests.runtime.ops.placement.test_reordered_shards import FINE, SQUARE, TALL, WIDE, lying
+from tests.runtime.ops.tensors import BF16, I32, ROW, put
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.data_movement.conversions import to_memory_config
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG
+from tt_run.runtime.tensor.tensor import Tensor
+
+
+def ones(one: MeshDevice, *shape: int) -> Tensor:
+    return put(one, np.ones(shape), BF16)
+
+
+@pytest.mark.parametrize(
+    ("name", "cut", "words", "rest"),
+    [
+        ("nlp_concat_heads", WIDE, "memory layout must not be WIDTH_SHARDED but got .*WIDTH_SHARDED", {}),
+        (
+            "nlp_concat_heads_decode",
+            SQUARE,
+            "must be HEIGHT_SHARDED but got TensorMemoryLayout::BLOCK_SHARDED",
+            {"num_heads": 2},
+        ),
+        (
+            "nlp_concat_heads_decode",
+            TALL,
+            r"Shard spec shape\[0\] \(32\) must match input tensor padded shape\[-2\] \(128\)",
+            {"num_heads": 2},
+        ),
+    ],
+)
+def test_heads_are_joined_of_rows_on_cores(one: MeshDevice, name: str, cut: Any, words: str, rest: Any):
+    with pytest.raises(RuntimeError, match=words):
+        named(f"experimental.{name}")(lying(one, *cut), **rest)
+    spread = named("sharded_to_interleaved")(lying(one, *cut))
+    assert named(f"experimental.{name}")(spread, **rest).shape[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("cut", "words"),
+    [(WIDE, "must not be WIDTH_SHARDED"), (FINE, r"shape \(25, 64\) must be tile \{32, 32\} sized")],
+)
+def test_positions_are_rotated_of_rows_on_cores(one: MeshDevice, cut: Any, words: str):
+    tensor = lying(one, *cut)
+    cache = ones(one, 1, 1, 128, tensor.shape[-1])
+    with pytest.raises(RuntimeError, match=words):
+        named("experimental.rotary_embedding")(tensor, cache, cache)
+
+
+@pytest.mark.parametrize("paged", [False, True])
+def test_decoding_reads_caches_in_dram_and_queries_by_rows(one: MeshDevice, paged: bool):
+    attend = named(f"transformer.{'paged_' if paged else ''}scaled_dot_product_attention_decode")
+    query, cache = ones(one, 1, 1, 32, 64), ones(one, 4, 1, 32, 64) if paged else ones(one, 1, 1, 128, 64)
+    pages = [put(one, [[0, 1, 2, 3]], I32, ROW)] if paged else []
+    words = {"cur_pos_tensor": put(one, [0], I32, ROW)} if paged else {"cur_pos": [0]}
+    near = to_memory_config(cache, L1_MEMORY_CONFIG)
+    for k, v, number in ((near, cache, 1), (cache, near, 2)):
+        with pytest.raises(
+            RuntimeError, match=f"Input tensor {number} buffer type must be DRAM but got BufferType::L1"
+        ):
+            attend(query, k, v, *pages, **words)
+    with pytest.raises(RuntimeError, match="Q tensor memory layout must be HEIGHT_SHARDED when sharded"):
+        attend(lying(one, *WIDE), cache, cache, *pages, **words)
+    assert attend(query, to_memory_config(near, DRAM_MEMORY_CONFIG), cache, *pages, **words).shape[-1] == 64
+
+
+def test_a_cache_is_updated_from_tiles(one: MeshDevice):
+    cache, rows = ones(one, 1, 1, 128, 64), put(one, np.ones((1, 1, 32, 64)), BF16, ROW)
+    update = named("experimental.paged_update_cache")
+    with pytest.raises(RuntimeError, match="Input tensor in non-fused update_cache must be tilized"):
+        update(cache, rows, update_idxs=[0])
