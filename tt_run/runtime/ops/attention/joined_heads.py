@@ -71,12 +71,6 @@ def nlp_concat_heads_decode(
         raise fatal(
             f"num_heads {num_heads} must be at most the {found} heads of the input", hint=f"num_heads={found}"
         )
-    spec, rows = input_tensor.memory_config().shard_spec, input_tensor.padded_shape[-2]
-    if spec is not None and spec.shape[0] != rows:
-        raise fatal(
-            f"Shard spec shape[0] ({spec.shape[0]}) must match input tensor padded shape[-2] ({rows})",
-            hint=f"pieces of {rows} rows: the heads of one user on each core",
-        )
     spare = -users % TILE_SIZE
 
     def joined(stack: Array) -> Array:

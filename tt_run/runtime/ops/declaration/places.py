@@ -21,7 +21,7 @@ _SPREAD = "ttnn.sharded_to_interleaved"
 class Place:
     """What a call's first operand, or `operand`, and the memory configuration that it asks for have to be, and the sentence where they are not.
 
-    `result` is the parameter of the configuration; `…_cut`: whether it is cut over cores, `cuts`: in which ways, `banks`: in which memory. `named`: the result, which has this `layout` or
+    `result` is the parameter of the configuration; `…_cut`: whether it is cut over cores, `cuts`: in which ways, `banks`: in which memory; `all_rows`: each piece has a whole matrix's rows. `named`: the result, which has this `layout` or
     the operand's, says over which: its layout says the sentence. `alike`: both are cut in the same way; with `if_cut` only what is cut needs a
     result that is. Only operands of layout `of` and, where `whole`, that are not cut are asked. `through_tiles`: rows are turned into tiles first,
     in the pieces that they lie in, which have words of their own.
@@ -33,6 +33,7 @@ class Place:
     cuts: tuple[TensorMemoryLayout, ...] | None = None
     operand: str = ""
     banks: BufferType | None = None
+    all_rows: bool = False
     result_cut: bool | None = None
     named: bool = False
     alike: bool = False
@@ -50,7 +51,7 @@ class Place:
         """What to type instead, for an operand of that name which lies so."""
         if self.banks not in (None, own.buffer_type):
             return f"ttnn.to_memory_config({operand}, ttnn.DRAM_MEMORY_CONFIG)"
-        if own.is_sharded() and (self.operand_cut is False or self.cuts is not None):
+        if own.is_sharded() and (self.operand_cut is False or self.cuts is not None or self.all_rows):
             return f"{_SPREAD}({operand})"
         return f"leave {self.result} out, or give one that fits: {_CUT}"
 
@@ -64,6 +65,12 @@ class Place:
         if self.cuts is not None and own.is_sharded() and own.memory_layout not in self.cuts:
             return True
         if self.banks not in (None, own.buffer_type):
+            return True
+        if (
+            self.all_rows
+            and own.shard_spec is not None
+            and own.shard_spec.shape[0] != tensor.padded_shape[-2]
+        ):
             return True
         if asked is None:
             return False
@@ -169,6 +176,7 @@ _enter(
 _enter(
     "experimental.nlp_concat_heads_decode",
     Place("Input tensor memory layout must be HEIGHT_SHARDED but got {own}", cuts=(_H,)),
+    Place("Shard spec shape[0] ({piece}) must match input tensor padded shape[-2] ({rows})", all_rows=True),
 )
 _enter(
     "transformer.paged_scaled_dot_product_attention_decode transformer.scaled_dot_product_attention_decode",
@@ -215,10 +223,15 @@ def check_places(
         if not place.broken(tensor, asked if isinstance(asked, MemoryConfig) else None):
             continue
         own = tensor.memory_config()
+        *_, rows, _ = (1, 1, *tensor.padded_shape)
         wanted = asked.memory_layout if isinstance(asked, MemoryConfig) else own.memory_layout
         raise fatal(
             place.said(tensor).format(
-                own=cpp(own.memory_layout), asked=cpp(wanted), banks=cpp(own.buffer_type)
+                own=cpp(own.memory_layout),
+                asked=cpp(wanted),
+                banks=cpp(own.buffer_type),
+                piece=own.shard_spec and own.shard_spec.shape[0],
+                rows=rows,
             ),
             hint=place.remedy(own, operand),
         )
