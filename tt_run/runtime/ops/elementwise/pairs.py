@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout
+from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.elementwise import BFLOAT16
 from tt_run.runtime.ops.declaration import families
@@ -112,6 +112,26 @@ def _outer(a: Array, b: Array) -> Array:
     return a[..., :, None] * b[..., None, :]
 
 
+def _of_outer(given: Sequence[Tensor]) -> MemoryConfig | None:
+    """Rows of the products on the cores that rows of the first operand are on; interleaved for any other cut."""
+    memory, shape = given[0].memory_config(), tuple(given[0].shape)
+    if memory.shard_spec is None:
+        return None
+    if memory.memory_layout is not TensorMemoryLayout.HEIGHT_SHARDED:
+        return MemoryConfig(TensorMemoryLayout.INTERLEAVED, memory.buffer_type)
+    return fitted_shards.of_part(given[0], (*shape, given[1].shape[-1]))
+
+
+def _check_outer(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    """Raises RuntimeError for rows without tiles on cores, whose pieces would be of single elements."""
+    for tensor, word in zip(given, ("input_tensor_a", "input_tensor_b"), strict=False):
+        if (
+            tensor.layout is Layout.ROW_MAJOR
+            and tensor.memory_config().memory_layout is TensorMemoryLayout.HEIGHT_SHARDED
+        ):
+            raise fatal("Shard page size must currently have L1 aligned page size", hint=in_tiles(word))
+
+
 def _outer_golden(a: Any, b: Any, **_: Any) -> Any:
     return a.unsqueeze(-1) * b.unsqueeze(-2)
 
@@ -175,7 +195,7 @@ _GLU = f"(input_tensor: Tensor, dim: int = -1, *, {PLACED})"
 WHOLE = declare(
     families.BINARY,
     Row("outer", f"{_PAIR}, *, {PLACED})", _outer, "The products of every element of a with every one of b, by rows.",
-        golden=_outer_golden, layout=Layout.TILE),
+        golden=_outer_golden, layout=Layout.TILE, check=_check_outer, place=_of_outer),
     Row("glu", _GLU, _gated(f.sigmoid), "The first half along `dim` times the sigmoid of the second.",
         integers=False, golden=_golden_glu("sigmoid"), check=_check_halves, place=_as_half),
     Row("reglu", _GLU, _gated(lambda x: f.at_least(x, 0)), "The first half along `dim` times the relu of the second.",

@@ -28,7 +28,7 @@ from tt_run.runtime.ops.images.windows import (
     to_planes,
     to_rows,
 )
-from tt_run.runtime.ops.placement.pooled_shards import of_pool
+from tt_run.runtime.ops.placement.pooled_shards import of_fold, of_pool
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
@@ -295,4 +295,9 @@ def fold(
 
     # Rows of anything but float32 are folded in bfloat16.
     dtype = DataType.FLOAT32 if input.dtype is DataType.FLOAT32 else DataType.BFLOAT16
-    return one_of(forward, input, dtype=dtype, memory_config=override_memory_config)
+    place = override_memory_config
+    if place is None and not turned and len(input.shape) == 4:
+        batch, height, width, channels = input.shape
+        high, wide = (height + top + bottom) // stride_h, (width + left + right) // stride_w
+        place = of_fold(input, batch * high, wide, (channels + front + back) * stride_h * stride_w)
+    return one_of(forward, input, dtype=dtype, memory_config=place)

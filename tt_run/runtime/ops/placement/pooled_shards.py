@@ -52,6 +52,16 @@ def of_pool(
     return MemoryConfig(_BLOCK, BufferType.L1, ShardSpec(cores, shard, ShardOrientation.ROW_MAJOR))
 
 
+def of_fold(tensor: Tensor, rows: int, columns: int, channels: int) -> MemoryConfig | None:
+    """Rows of images folded out of rows on cores: whole ones on each core, on the device's first; None for any other cut."""
+    memory, device = tensor.memory_config(), tensor.device()
+    spec = memory.shard_spec
+    if spec is None or device is None or memory.memory_layout is not _HEIGHT or not rows:
+        return None
+    each = -(-rows // spec.grid.num_cores())
+    return on_first_cores(device, -(-rows // each), _HEIGHT, (each * columns, channels))
+
+
 def _on_same_cores(memory: MemoryConfig, rows: int, step: int) -> MemoryConfig:
     spec = memory.shard_spec
     assert spec is not None

@@ -1,0 +1,53 @@
+"""Where `outer` and `fold` leave results of operands on cores, as reference library 0.81.1 does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.runtime.ops.placement.test_fitted_shards import where
+from tests.runtime.ops.placement.test_halves import named
+from tests.runtime.ops.placement.test_larger_shards import HEIGHT, WIDTH
+from tests.runtime.ops.placement.test_reordered_shards import MANY, SMALL, SQUARE, TALL, UNEVEN, WIDE, lying
+from tests.runtime.ops.tensors import ROW, held
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG
+
+
+@pytest.mark.parametrize(
+    ("cut", "found"),
+    [
+        (TALL, (HEIGHT, (3, 0), (2048, 64))),
+        (UNEVEN, (HEIGHT, (2, 0), (3424, 64))),
+        (WIDE, L1_MEMORY_CONFIG),
+        (SQUARE, L1_MEMORY_CONFIG),
+    ],
+)
+def test_rows_of_outer_products(one: MeshDevice, cut: Any, found: Any):
+    tensor = lying(one, *cut)
+    products = named("outer")(tensor, tensor)
+    assert where(products) == found
+    last = held(tensor)[0, 0, -1]
+    assert held(products)[0, 0, -1, -1].tolist() == held(tensor * float(last[-1]))[0, 0, -1].tolist()
+
+
+def test_outer_products_of_rows_without_tiles(one: MeshDevice):
+    tensor = lying(one, *TALL, ROW)
+    with pytest.raises(RuntimeError, match="Shard page size must currently have L1 aligned page size"):
+        named("outer")(tensor, tensor)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("cut", "stride", "found"),
+    [
+        (TALL, 1, (HEIGHT, (0, 0), (128, 64))),
+        (MANY, 1, (HEIGHT, (5, 0), (64, 96))),
+        (SMALL, 1, (HEIGHT, (3, 0), (32, 32))),
+        (SMALL, 2, (HEIGHT, (3, 0), (8, 128))),
+        (WIDE, 1, (WIDTH, (3, 0), (64, 32))),
+    ],
+)
+def test_rows_of_folded_images(one: MeshDevice, cut: Any, stride: int, found: Any):
+    assert where(named("fold")(lying(one, *cut), stride, stride)) == found
