@@ -78,3 +78,19 @@ def test_a_cache_is_updated_from_tiles(one: MeshDevice):
     update = named("experimental.paged_update_cache")
     with pytest.raises(RuntimeError, match="Input tensor in non-fused update_cache must be tilized"):
         update(cache, rows, update_idxs=[0])
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [
+        ((1, 1, 32, 96), r"Input tensor width \(96\) must equal cache tensor width \(64\)"),
+        ((2, 1, 32, 64), "Input tensor batch size must be 1 but got 2"),
+        ((1, 2, 32, 64), r"Input tensor height \(2\) must equal cache tensor height \(1\)"),
+        ((1, 1, 64, 64), r"Input batch height \(64\) must equal cache batch \(32\) rounded up to a tile"),
+    ],
+)
+def test_a_cache_is_updated_by_one_row_of_each_user(one: MeshDevice, shape: tuple[int, ...], words: str):
+    cache = ones(one, 32, 1, 128, 64)
+    with pytest.raises(RuntimeError, match=words):
+        named("update_cache")(cache, ones(one, *shape), 0)
+    assert named("update_cache")(cache, ones(one, 1, 1, 32, 64), 0) is cache

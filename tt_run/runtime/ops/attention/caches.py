@@ -20,6 +20,7 @@ from tt_run.runtime.ops.declaration.operands import ints, on_device
 from tt_run.runtime.ops.goldens import cache_goldens
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.values.dtypes import convert, is_float
 from tt_run.runtime.values.shards import Shards, combine
 
@@ -89,11 +90,29 @@ def fill_cache_for_user_(cache: Tensor, input: Tensor, batch_index: int, *, upda
 
 def _update(cache: Tensor, input: Tensor, position: int, offset: int) -> Tensor:
     users, heads, length, depth = cache.shape
-    if input.shape[-3] != heads or input.shape[-1] != depth or input.shape[-2] < offset + users:
-        raise fatal(
+    batch, given, rows = input.shape[0], (1, 1, *input.shape)[-3], whole_tiles(input.shape[-2])
+    for fits, words in (
+        (
+            input.shape[-1] == depth,
+            f"Input tensor width ({input.shape[-1]}) must equal cache tensor width ({depth})",
+        ),
+        (batch == 1, f"Input tensor batch size must be 1 but got {batch}"),
+        (given == heads, f"Input tensor height ({given}) must equal cache tensor height ({heads})"),
+        (rows >= users, f"Cache tensor batch size ({users}) must be <= input tensor height ({rows})"),
+        (
+            rows == whole_tiles(users),
+            f"Input batch height ({rows}) must equal cache batch ({users}) rounded up to a tile",
+        ),
+        (
+            input.shape[-2] >= offset + users,
             f"update_cache: input {input.shape} does not fit the cache {cache.shape} (expected [1, H, B, D])",
-            hint="ttnn.permute puts the users third",
-        )
+        ),
+    ):
+        if not fits:
+            raise fatal(
+                words,
+                hint=f"an input of shape [1, {heads}, {users}, {depth}]; ttnn.permute puts the users third",
+            )
     if not 0 <= position < length:
         raise fatal(
             f"update_cache: position {position} is outside of the cache's {length}",
