@@ -21,7 +21,8 @@ from tt_run.runtime.own_mpi.calls import word
 ROOT = 4
 """Where the rank stands, among the words of both calls, whose words count."""
 _LOOK_SECONDS = 0.1
-_CODE = "TTG009"
+NOT_STARTED = "TTG009"
+"""A program was started through MPI and has not called MPI_Init."""
 
 
 @contextmanager
@@ -53,7 +54,7 @@ def _watch(
     site = "?" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
     text = _told(f"MPI {name}", _lines(name, words, named), site, seconds)
     trace = None if frame is None else TracebackType(None, frame, frame.f_lasti, frame.f_lineno)
-    error = GuardError(text, _CODE, (world().rank,)).with_traceback(trace)
+    error = GuardError(text, NOT_STARTED, (world().rank,)).with_traceback(trace)
     try:
         sys.excepthook(GuardError, error, trace)
     finally:
@@ -77,7 +78,7 @@ def _told(operation: str, programs: Sequence[Sequence[str]], site: str, seconds:
     rank, names = world().rank, " and ".join(dict.fromkeys(shlex.quote(line[0]) for line in programs))
     verb = "has" if len(programs) == 1 else "have"
     return (
-        f"error[{_CODE}]: rank {rank} started {names}, which {verb} not called MPI_Init for {seconds:g} s\n"
+        f"error[{NOT_STARTED}]: rank {rank} started {names}, which {verb} not called MPI_Init for {seconds:g} s\n"
         f"  rank {rank}: in {operation} at {site}  <-\n"
-        f"  help: {guard_rule(_CODE).help}: subprocess.run({list(programs[0])!r})"
+        f"  help: {guard_rule(NOT_STARTED).help}: subprocess.run({list(programs[0])!r})"
     )

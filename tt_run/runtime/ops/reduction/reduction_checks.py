@@ -84,7 +84,7 @@ def check_spread(
             hint="leave compute_kernel_config out, or set fp32_dest_acc_en=True in it",
         )
     check_placement(tensor, memory_config, cores)
-    if len(axes) == 1 and tensor.shape[axes[0]] > 1:
+    if len(axes) == 1 and len(tensor.shape) and tensor.shape[axes[0]] > 1:
         check_turned(tensor, axes, memory_config)
 
 
