@@ -236,6 +236,7 @@ def test_a_view_takes_its_sizes_by_name(one: MeshDevice):
         call("experimental.view", x)
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("kind", [TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED])
 def test_padding_is_filled_on_the_way_out_of_shards(one: MeshDevice, kind: TensorMemoryLayout):
     grid = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(1, 0))])

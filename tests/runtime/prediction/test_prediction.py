@@ -135,6 +135,7 @@ ttnn.close_mesh_device(mesh)
 """
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("signposts", [False, True])
 def test_what_a_line_waits_for_again_is_a_region(tmp_path: Path, signposts: bool) -> None:
     """A single wait makes none, and between signposts they are the region."""

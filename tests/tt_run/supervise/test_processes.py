@@ -64,9 +64,16 @@ def test_who_left_something_is_told_where_it_is_known() -> None:
 @pytest.mark.parametrize(("rank", "known"), [("3", 3), ("", -1)])
 def test_who_left_its_group_is_known_by_the_run_folder(tmp_path: Path, rank: str, known: int) -> None:
     environ = {**os.environ, "TT_RUN_DIR": str(tmp_path), "OMPI_COMM_WORLD_RANK": rank}
-    stray = subprocess.Popen(["sleep", "60"], env=environ, start_new_session=True)
-    assert end_strays(tmp_path / "another", os.getpid()) == ()
-    assert stray.poll() is None
-    assert end_strays(tmp_path, os.getpid()) == (known,)
-    assert stray.wait(20) == -15
+    pipe = subprocess.PIPE
+    with subprocess.Popen(["cat"], env=environ, start_new_session=True, stdin=pipe, stdout=pipe) as stray:
+        assert stray.stdin is not None and stray.stdout is not None
+        stray.stdin.write(b"here\n")
+        stray.stdin.flush()
+        assert (
+            stray.stdout.readline() == b"here\n"
+        )  # or it might be on its way into its program, and have no variables yet
+        assert end_strays(tmp_path / "another", os.getpid()) == ()
+        assert stray.poll() is None
+        assert end_strays(tmp_path, os.getpid()) == (known,)
+        assert stray.wait(20) == -15
     assert end_strays(tmp_path, os.getpid()) == ()

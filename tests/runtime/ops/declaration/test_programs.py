@@ -103,6 +103,7 @@ def test_a_search_is_in_lines(one: MeshDevice, elements: list[int], tests: list[
     assert counter.total == programs
 
 
+@pytest.mark.torch
 def test_a_product_by_groups_learns_its_shapes_when_it_runs(one: MeshDevice):
     product = catalog.find("ttnn.experimental.group_attn_matmul")
     one.clear_program_cache()
