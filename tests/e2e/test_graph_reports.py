@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 from tests.e2e.launch import environment, tt_run
@@ -51,7 +52,7 @@ def test_relu(device, rows):
 
 
 def rows(database: Path, query: str) -> list[tuple[object, ...]]:
-    with sqlite3.connect(database) as connection:
+    with closing(sqlite3.connect(database)) as connection:
         return connection.execute(query).fetchall()
 
 

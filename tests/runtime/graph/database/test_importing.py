@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG
 
 
 def rows(database: Path, query: str) -> list[Any]:
-    with sqlite3.connect(database) as connection:
+    with closing(sqlite3.connect(database)) as connection:
         return connection.execute(query).fetchall()
 
 
@@ -150,9 +151,8 @@ def test_a_file_that_is_no_database_stays(
 
 def test_a_database_of_an_older_schema_is_replaced(report: Path, tmp_path: Path) -> None:
     old = tmp_path / "db.sqlite"
-    with sqlite3.connect(old) as connection:
+    with closing(sqlite3.connect(old)) as connection, connection:
         connection.execute("CREATE TABLE report_metadata (key text UNIQUE, value text)")
         connection.execute("INSERT INTO report_metadata VALUES ('schema_version', '2.1')")
-    connection.close()
     database = import_report(report, tmp_path)
     assert rows(database, "SELECT value FROM report_metadata WHERE key = 'schema_version'") == [("3.5",)]
