@@ -27,7 +27,7 @@ from tt_run.runtime.ops.declaration.families import NUMPY, Family
 from tt_run.runtime.ops.declaration.layouts import LAYOUTS, check_layouts
 from tt_run.runtime.ops.declaration.misfits import STUMBLES, misfit, raised_on_purpose
 from tt_run.runtime.ops.declaration.operand_types import TYPES, check_types
-from tt_run.runtime.ops.declaration.places import PLACES, check_places
+from tt_run.runtime.ops.declaration.places import PLACES, at_rest, check_places
 from tt_run.runtime.ops.declaration.spellings import SPELLINGS, usual
 from tt_run.runtime.queues import check_queue, issued_to, issuing
 from tt_run.runtime.tensor.late_methods import late_methods
@@ -102,6 +102,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
         "layouts",
         "may_keep",
         "name",
+        "placed",
         "places",
         "python_fully_qualified_name",
         "ruled",
@@ -145,6 +146,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
         self.types = TYPES.get(name.removeprefix("ttnn."))
         self.places = PLACES.get(name.removeprefix("ttnn."))
         self.ruled = bool(self.layouts or self.types or self.places)
+        self.placed = any(place.asks_all for place in self.places or ())
         self.may_keep = programs.may_keep(family)
         self.__name__ = name
         self.__qualname__ = self.short_name
@@ -155,6 +157,16 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
     def short_name(self) -> str:
         """The last part of the name: `add`."""
         return self.name.rpartition(".")[2]
+
+    def _check_rules(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raises what the rules of layouts, types and places refuse."""
+        names = (self.kinds or self._learned()).names
+        if self.layouts:
+            check_layouts(self.short_name, self.layouts, names, args, kwargs)
+        if self.types:
+            check_types(self.short_name, self.types, names, args, kwargs)
+        if self.places and (kwargs or self.placed or not at_rest(args)):
+            check_places(self.places, names, args, kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.direct and not self._on_queue(kwargs):
@@ -176,10 +188,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
             if kwargs or len(args) > 1:
                 _check_kinds(self.kinds or self._learned(), args, kwargs)
             if self.ruled:
-                names = (self.kinds or self._learned()).names
-                check_layouts(self.short_name, self.layouts or (), names, args, kwargs)
-                check_types(self.short_name, self.types or (), names, args, kwargs)
-                check_places(self.places or (), names, args, kwargs)
+                self._check_rules(args, kwargs)
             result = perform(self, args, kwargs)
         except FAULTS as error:
             self._explain(error, args, kwargs)
