@@ -179,7 +179,7 @@ def _import(cursor: sqlite3.Cursor, report: Report, base: int, folder: Path, *, 
     if written["tensor_lifetime"]:
         path = folder / f"{report.path.stem}.tensor_lifetime.json"
         path.write_text(json.dumps(written["tensor_lifetime"], indent=2), encoding="utf-8")
-    insert(cursor, "buffer_chunks", _pieces(content, graph, written["graph_counter_to_op_id"], rank))
+    insert(cursor, "buffer_chunks", _pieces(content, written, rank))
     if pictures:
         (folder / "graphs").mkdir(exist_ok=True)
         visualize(graph, file_name=folder / "graphs" / f"{report.path.stem}.svg")
@@ -196,36 +196,19 @@ def _import(cursor: sqlite3.Cursor, report: Report, base: int, folder: Path, *, 
             (folder / f"{name}{suffix}.yaml").write_text(content[key], encoding="utf-8")
 
 
-def _pieces(
-    content: Mapping[str, Any], graph: list[dict[str, Any]], operations: Mapping[int, int], rank: int
-) -> Iterator[tuple[Any, ...]]:
+def _pieces(content: Mapping[str, Any], written: Mapping[str, Any], rank: int) -> Iterator[tuple[Any, ...]]:
     """Rows for the pages of each operation's buffers, as devices told them."""
     told, buffers = content.get("buffer_pages_by_address"), content["per_operation_buffers"]
+    operations, ends = written["graph_counter_to_op_id"], written["graph_counter_to_end"]
     if told and buffers:
-        pages, ends = Pages(told), _ends(graph)
-        for start, listed in buffers.items():
-            number = operations.get(int(start))
-            if number is not None:
-                held = [
-                    page
-                    for each in listed
-                    for page in pages.at(int(each["address"]), ends.get(int(start), int(start)))
-                ]
-                yield from chunks(number, held, rank)
+        pages = Pages(told)
+        for key, listed in buffers.items():
+            start = int(key)
+            if start in operations:
+                held = [page for each in listed for page in pages.at(int(each["address"]), ends[start])]
+                yield from chunks(operations[start], held, rank)
     elif content.get("buffer_pages") and operations:
         yield from chunks(min(operations.values()), content["buffer_pages"], rank)
-
-
-def _ends(graph: list[dict[str, Any]]) -> dict[int, int]:
-    """The node in which each function ends, by the one in which it begins."""
-    ends: dict[int, int] = {}
-    open_: list[int] = []
-    for number, node in enumerate(graph):
-        if node.get("node_type") == "function_start":
-            open_.append(number)
-        elif node.get("node_type") == "function_end" and open_:
-            ends[open_.pop()] = number
-    return ends
 
 
 def summary(database: Path) -> str:

@@ -96,8 +96,8 @@ def import_graph(
     return {
         **counts,
         "tensor_lifetime": [{**each, "rank": rank} for each in kept],
-        "warnings": [],
         "graph_counter_to_op_id": {each.start: each.id for each in listed if each.start is not None},
+        "graph_counter_to_end": {each.start: each.end for each in listed if each.start is not None},
     }
 
 
