@@ -35,7 +35,6 @@ from tt_run.runtime.guard.channel import AGREED, DIFFERENT, PENDING, SharedChann
 from tt_run.runtime.guard.signature import Labels, Signature, code_of
 from tt_run.runtime.guard.started import Note, Started
 from tt_run.runtime.guard.states import Wait
-from tt_run.runtime.guard.transfer import count
 from tt_run.runtime.guard.whereabouts import Whereabouts
 
 
@@ -357,7 +356,3 @@ def test_a_dump_is_read_when_it_grows_no_more(
     written = "".join(pieces[: pieces.index("", pieces.index("ab"))] if "ab" in pieces else [])
     assert seized._what_comes(path, 6) == written
     assert now[0] == pytest.approx(seconds, abs=0.025)
-
-
-def test_without_a_guard_messages_are_not_counted() -> None:
-    assert count(None, "send", 1, "x") == count(None, "receive", 1, "x") == 0

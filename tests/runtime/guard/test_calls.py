@@ -337,9 +337,11 @@ class Others:
 
     def __init__(self, other: RankState, looks: int = 0) -> None:
         self.other, self.looks, self.told = other, looks, []
-        self.world = SimpleNamespace(size=2)
         self.whereabouts: Any = SimpleNamespace(
-            known=lambda: {0: RankState(0), 1: self.other}, ask=self.told.append, have_answered=self.answered
+            ranks=2,
+            known=lambda: {0: RankState(0), 1: self.other},
+            ask=self.told.append,
+            have_answered=self.answered,
         )
 
     def answered(self, ranks: list[int]) -> bool:

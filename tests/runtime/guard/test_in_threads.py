@@ -16,7 +16,7 @@ from tt_run.runtime.guard import diagnosis, watch
 from tt_run.runtime.guard.board import ASKED, CALLS, ENDED, RAISED, RUNNING, STATE
 from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.guard.signature import Signature
-from tt_run.runtime.guard.transfer import Transfer, count, wait_for
+from tt_run.runtime.guard.transfer import Transfer
 from tt_run.runtime.guard.watch import Guard
 
 HOSTS = ("aa", "aaa", "ab", "aab", "abc")
@@ -183,7 +183,7 @@ def test_one_that_does_not_come_is_asked_where_it_is(hosts: str) -> None:
 
 def transfer(guard: Guard, kind: str, peer: int, channel: str = "0/0,1") -> Transfer:
     group, buffer = guard.world.everyone, np.arange(3) + guard.rank
-    number = count(guard, kind, peer, channel)
+    number = guard.whereabouts.next_message(kind, peer, channel)
     pending = (group.isend if kind == "send" else group.irecv)(buffer, peer, 9)
     return Transfer(pending, kind, peer, channel, number, kind, "prog.py:4")
 
@@ -193,10 +193,10 @@ def test_messages_are_counted_by_peer_and_channel() -> None:
         there = 1 - guard.rank
         for kind in ("send", "receive"):
             for _ in range(2):
-                wait_for(guard, transfer(guard, kind, there))
+                guard.wait_for(transfer(guard, kind, there))
         last = transfer(guard, "receive", there, "x")
-        wait_for(guard, transfer(guard, "send", there, "x"))
-        wait_for(guard, last)
+        guard.wait_for(transfer(guard, "send", there, "x"))
+        guard.wait_for(last)
         return guard.whereabouts.sent, guard.whereabouts.posted, last.pending.buffer.tolist()
 
     for rank, (sent, posted, last) in enumerate(run("aa", program)):
@@ -207,7 +207,7 @@ def test_messages_are_counted_by_peer_and_channel() -> None:
 @pytest.mark.parametrize("hosts", ["aa", "ab"])
 def test_two_that_wait_for_each_others_message(hosts: str) -> None:
     def program(guard: Guard) -> None:
-        wait_for(guard, transfer(guard, "receive", 1 - guard.rank))
+        guard.wait_for(transfer(guard, "receive", 1 - guard.rank))
 
     told = errors(run(hosts, program, timeout=30.0 if hosts == "aa" else 2.0))
     assert len(told) == 2 and (told[0].code, told[0].culprits) == (diagnosis.DEADLOCK, (0, 1))

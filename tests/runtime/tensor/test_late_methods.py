@@ -48,7 +48,9 @@ def test_their_signature_and_text_are_there_before_the_first_call() -> None:
 def test_a_tensor_takes_every_method_that_is_written_for_it() -> None:
     written = {n for n, f in vars(TensorMethods).items() if callable(f)} - {"__hash__"}
     taken = set(vars(Tensor.__mro__[1])) - {"__slots__", "__module__", "__doc__", "__hash__"}
-    assert taken == written, "the list of names in tensor.py and the methods in tensor_methods.py differ"
+    assert taken == written, (
+        "the list of names in operation_methods.py and the methods in tensor_methods.py differ"
+    )
 
 
 @pytest.mark.parametrize("use", ["t + t", "t[0]", "t.cpu()"])

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.comm.shared_memory import SharedBlock
-
-if TYPE_CHECKING:
-    from tt_run.runtime.comm.world import World
 
 Array = npt.NDArray[Any]
 # The number of a rank in its group, and a contiguous array to send to it or to receive from it.
@@ -20,6 +18,38 @@ Parcel = tuple[int, Array]
 
 # MPI counts are 32-bit; longer parcels travel in pieces.
 _PIECE = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """What every rank knows of a rank: its host (number and name), process, the mesh place its environment gave it, its sub-context."""
+
+    rank: int
+    host: int
+    hostname: str
+    pid: int
+    mesh_id: int | None
+    mesh_host_rank: int | None
+    subcontext: int | None = None
+
+
+class Job(Protocol):
+    """The ranks that groups are made of: a `World`."""
+
+    rank: int
+    size: int
+
+    @property
+    def peers(self) -> tuple[Peer, ...]:
+        """Every rank's facts, by rank."""
+
+    @property
+    def neighbours(self) -> Group:
+        """The ranks that share this one's host."""
+
+    @property
+    def mpi(self) -> Any:
+        """The mpi4py module."""
 
 
 class Pending:
@@ -51,7 +81,7 @@ class Group:
     methods and nothing else, so the groups of another `World` may write it down, or read it back instead.
     """
 
-    def __init__(self, world: World, ranks: tuple[int, ...]) -> None:
+    def __init__(self, world: Job, ranks: tuple[int, ...]) -> None:
         self.world = world
         self.ranks = ranks
         self.rank = ranks.index(world.rank) if world.rank in ranks else -1

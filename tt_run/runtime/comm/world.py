@@ -12,7 +12,6 @@ import os
 import socket
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from types import SimpleNamespace
@@ -23,6 +22,7 @@ from tt_run.runtime import launched
 from tt_run.runtime.comm import standstill
 from tt_run.runtime.comm.arrival import Arrival
 from tt_run.runtime.comm.group import Group as Group
+from tt_run.runtime.comm.group import Peer as Peer
 from tt_run.runtime.comm.group import Pending as Pending
 from tt_run.runtime.comm.group import as_bytes as as_bytes
 
@@ -35,19 +35,6 @@ DEFAULT_WAIT = 60.0
 _START_WAIT = 20.0
 # Until MPI start-up is given up: a rank of another host that never comes would block it.
 _START_DEADLINE = 120.0
-
-
-@dataclass(frozen=True, slots=True)
-class Peer:
-    """What every rank knows of a rank: its host (number and name), process, the mesh place its environment gave it, its sub-context."""
-
-    rank: int
-    host: int
-    hostname: str
-    pid: int
-    mesh_id: int | None
-    mesh_host_rank: int | None
-    subcontext: int | None = None
 
 
 class World:

@@ -28,7 +28,7 @@ from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.guard.signature import Signature
 from tt_run.runtime.guard.states import Wait
 from tt_run.runtime.guard.threads import site_of_thread
-from tt_run.runtime.guard.transfer import Transfer, count, wait_for
+from tt_run.runtime.guard.transfer import Transfer
 
 __all__ = [
     "GuardError",
@@ -268,7 +268,7 @@ def irecv(
 def wait(transfer: Transfer) -> None:
     """Return when a message has gone through. Raises GuardError when it cannot, like `collective`."""
     if _guard is not None:
-        wait_for(_guard, transfer)
+        _guard.wait_for(transfer)
         return
     while not transfer.test():
         os.sched_yield()
@@ -281,7 +281,7 @@ def _transfer(
         start()
     channel = f"{tag}/{','.join(map(str, group.ranks))}"
     world_rank = group.ranks[peer]
-    number = count(_guard, kind, world_rank, channel)
+    number = 0 if _guard is None else _guard.whereabouts.next_message(kind, world_rank, channel)
     pending = (group.isend if kind == "send" else group.irecv)(buffer, peer, tag)
     transfer = Transfer(pending, kind, world_rank, channel, number, operation, events.call_site())
     if _guard is not None and kind == "send":

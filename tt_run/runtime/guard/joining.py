@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tt_run.runtime.comm.group import Group
 from tt_run.runtime.guard.signature import Call
 from tt_run.runtime.guard.states import Wait
-
-if TYPE_CHECKING:
-    from tt_run.runtime.comm.world import Group
-    from tt_run.runtime.guard.watch import Guard
 
 _TAG = 5
 
@@ -21,15 +17,16 @@ _TAG = 5
 Until = Callable[[Callable[[], bool], Callable[[], Wait]], None]
 
 
-def join(guard: Guard, group: Group, call: Call, until: Until) -> None:
-    """Return when every member has called this with the same group and signature; GuardError otherwise. `until` waits as this thread does.
+def join(control: Group, group: Group, call: Call, until: Until, diverged: Callable[[], None]) -> None:
+    """Return when every member has called this with the same group and signature; if one's differs, `diverged()` says so or lets it pass.
+
+    `control` holds all ranks of the job; `until` waits as this thread does.
 
     Each member sends its token to each other; between two ranks tokens keep their order, so each pair compares like with like. What is left
     open by some may differ: the channel compares that.
     """
     token = np.array([zlib.crc32(repr(group.ranks).encode()) << 32 | call.signature.firm], np.uint64)
-    others = [rank for rank in group.ranks if rank != guard.rank]
-    control = guard.world.control
+    others = [rank for rank in group.ranks if rank != control.rank]
     sends = [control.isend(token, rank, _TAG) for rank in others]
     receives = {rank: control.irecv(np.zeros(1, np.uint64), rank, _TAG) for rank in others}
     arrived: set[int] = set()
@@ -47,6 +44,6 @@ def join(guard: Guard, group: Group, call: Call, until: Until) -> None:
 
     until(done, wait)
     if differs():
-        guard.diverged(group.ranks, 1, call)
+        diverged()
     for send in sends:
         until(send.test, wait)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import NoReturn, Protocol
 
 from tt_run.runtime import events
 from tt_run.runtime.comm.patience import Patience
@@ -20,9 +20,7 @@ from tt_run.runtime.guard import diagnosis
 from tt_run.runtime.guard.board import WAITING
 from tt_run.runtime.guard.own_traffic import own_traffic
 from tt_run.runtime.guard.states import RankState, Wait
-
-if TYPE_CHECKING:
-    from tt_run.runtime.guard.watch import Guard
+from tt_run.runtime.guard.whereabouts import Whereabouts
 
 _LOOKS = 300  # before a thread sleeps between looks
 _NAPS = (0.0001, 0.002)
@@ -33,10 +31,24 @@ _LOCKS = ("/threading.py", "/queue.py", "/concurrent/futures/thread.py")  # in w
 _now = time.perf_counter
 
 
+class Judge(Protocol):
+    """The guard of this rank, as far as its threads need it."""
+
+    rank: int
+    timeout: float
+    whereabouts: Whereabouts
+
+    def obey(self) -> None:
+        """Raise the report that another rank has written."""
+
+    def conclude(self, finding: diagnosis.Finding, known: dict[int, RankState]) -> NoReturn:
+        """Raise the report of a finding."""
+
+
 class ThreadWaits:
     """Which threads of this rank wait for what."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Judge) -> None:
         self._guard = guard
         self._waits: dict[int, Wait] = {}
         self.inside: Wait | None = None
@@ -83,7 +95,7 @@ class ThreadWaits:
     def _asked(self) -> dict[int, RankState]:
         """What the ranks of this host say of themselves now."""
         whereabouts = self._guard.whereabouts
-        ranks = [rank for rank in range(self._guard.world.size) if rank != self._guard.rank]
+        ranks = [rank for rank in range(whereabouts.ranks) if rank != self._guard.rank]
         whereabouts.ask(ranks)
         deadline = _now() + _ANSWER_SECONDS
         while not whereabouts.have_answered(ranks) and _now() < deadline:

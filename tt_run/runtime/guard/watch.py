@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from tt_run.runtime import events
 from tt_run.runtime.comm.bell import Bell
@@ -22,10 +22,8 @@ from tt_run.runtime.guard.report import GuardError, render
 from tt_run.runtime.guard.signature import Call, Labels, Signature
 from tt_run.runtime.guard.states import RankState, Wait
 from tt_run.runtime.guard.threads import ThreadWaits
+from tt_run.runtime.guard.transfer import Transfer
 from tt_run.runtime.guard.whereabouts import Verdict, Whereabouts
-
-if TYPE_CHECKING:
-    from tt_run.runtime.guard.transfer import Transfer
 
 _SPINS = 1000  # looks before the processor is offered to others
 _YIELD_SECONDS = 0.005  # then this long with the processor offered between looks
@@ -131,7 +129,7 @@ class Guard:
 
     def join(self, group: Group, call: Call, until: Until) -> Channel:
         """The first call of a group: create its communicator and channel once all members are known to come."""
-        join(self, group, call, until)
+        join(self.world.control, group, call, until, lambda: self.diverged(group.ranks, 1, call))
         group.connect()
         channel: Channel = SharedChannel(group, self.crowded) if group.on_one_host else MessageChannel(group)
         self._channels[group] = channel
@@ -168,6 +166,10 @@ class Guard:
         finally:
             if self.error is None:
                 self.whereabouts.publish_running()
+
+    def wait_for(self, transfer: Transfer) -> None:
+        """Return when the message has gone through; GuardError when it cannot."""
+        self.wait_until(transfer.test, lambda: transfer.wait(self.rank))
 
     def _wait_long(
         self,

@@ -29,7 +29,7 @@ class Whereabouts:
     def __init__(self, world: World) -> None:
         neighbours = world.neighbours.ranks
         self._rank = world.rank
-        self._world_size = world.size
+        self.ranks = world.size
         self._block = world.neighbours.shared_block(board.ROW_BYTES * len(neighbours))
         self._rows = board.rows(memoryview(self._block.memory), neighbours)
         self._mine = self._rows[world.rank]
@@ -45,6 +45,13 @@ class Whereabouts:
         self.sent: dict[str, int] = {}
         self.posted: dict[str, int] = {}
         world.neighbours.barrier()
+
+    def next_message(self, kind: str, peer: int, channel: str) -> int:
+        """The ordinal of the next message to ("send") or from ("receive") a peer on a channel; the others see the count in records."""
+        counters = self.sent if kind == "send" else self.posted
+        key = f"{peer}:{channel}"
+        counters[key] = counters.get(key, 0) + 1
+        return counters[key]
 
     # --- telling -------------------------------------------------------------------------------------------------------
 
@@ -129,7 +136,7 @@ class Whereabouts:
 
     def known(self) -> dict[int, RankState]:
         """What is known of every rank now."""
-        found = {rank: RankState(rank, remote=True) for rank in range(self._world_size)}
+        found = {rank: RankState(rank, remote=True) for rank in range(self.ranks)}
         found |= {rank: self._read(rank, row) for rank, row in self._rows.items()}
         for rank, told in self._gossip.heard.items():
             found[rank] = states.state_from_json(

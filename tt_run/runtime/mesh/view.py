@@ -5,20 +5,17 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from tt_run.runtime.cores import CoreRangeSet
 from tt_run.runtime.errors import fatal, incompatible, type_name
 from tt_run.runtime.mesh.coordinate import MeshCoordinate, within
-from tt_run.runtime.mesh.device_layout import local_range
+from tt_run.runtime.mesh.device_layout import DeviceLayout, local_range
 from tt_run.runtime.mesh.numbers import CountedNumber, LabelledNumber, TypedNumber
 from tt_run.runtime.mesh.ranges import MeshCoordinateRange
 from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.native.refusals import bound
-
-if TYPE_CHECKING:
-    from tt_run.runtime.mesh.device import MeshDevice
 
 
 @bound("ttnn._ttnn.fabric.FabricNodeId")
@@ -69,7 +66,7 @@ class MeshDeviceView(metaclass=Native):
 
     _bound_name = "ttnn._ttnn.multi_device.MeshDeviceView"
 
-    def __init__(self, device: MeshDevice) -> None:
+    def __init__(self, device: DeviceLayout) -> None:
         self._device = device
 
     def shape(self) -> MeshShape:
@@ -78,7 +75,7 @@ class MeshDeviceView(metaclass=Native):
 
     def num_devices(self) -> int:
         """How many devices on all ranks."""
-        return self._device.get_num_devices()
+        return len(self._device.positions)
 
     def is_local(self, coord: MeshCoordinate) -> bool:
         """True when this rank hosts the device. Raises RuntimeError outside the mesh."""

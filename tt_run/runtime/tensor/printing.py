@@ -5,19 +5,16 @@ One block per shard on this rank; device shards are preceded by a line with devi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import cpp
+from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.native.arguments import public
-
-if TYPE_CHECKING:
-    from tt_run.runtime.tensor.tensor import Tensor
 
 Array = npt.NDArray[Any]
 
@@ -70,19 +67,14 @@ def set_printoptions(*, profile: str, sci_mode: str | bool | None = None, precis
     _options = PrintOptions(name, _SCI_MODES[mode], precision)
 
 
-def tensor_text(tensor: Tensor) -> str:
-    """The text of a tensor: its local shards, one block each. A freed tensor says so."""
-    tail = f"shape={tensor.shape}, dtype={cpp(tensor.dtype)}, layout={cpp(tensor.layout)})"
-    if not tensor.is_allocated():
+def tensor_text(
+    shape: object, dtype: DataType, layout: Layout, shards: Iterable[tuple[str, Array]] | None
+) -> str:
+    """The text of a tensor: its local shards, one block each below a line that says where it is. None for one that was freed."""
+    tail = f"shape={shape}, dtype={cpp(dtype)}, layout={cpp(layout)})"
+    if shards is None:
         return f"{_OPENING}<buffer is not allocated>, {tail}"
-    device = tensor.device()
-    blocks = []
-    for coord, shard in zip(tensor.site.local_coords, tensor.shards.each(), strict=True):
-        if shard is None:
-            continue
-        head = "" if device is None else f"device_id: {device.get_device_id(coord)}, {coord}\n"
-        blocks.append(f"{head}{_OPENING}{values_text(shard)}, {tail}")
-    return "\n".join(blocks)
+    return "\n".join(f"{place}{_OPENING}{values_text(shard)}, {tail}" for place, shard in shards)
 
 
 def values_text(values: Array) -> str:

@@ -1,14 +1,16 @@
 """`Tensor`: the shards of one logical array, on the host or on the devices of a mesh.
 
 A rank stores the shards of its own devices; shape, spec and topology are the same on every rank (reference library 0.81.1).
-This module holds the object, below all that makes tensors; its other methods and operators come from `tt_run.runtime.ops.tensor_methods`.
+This module holds the object, below all that makes tensors; its other methods and operators come from `ops/tensor_methods.py`, by way of `operation_methods`.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout, StorageType
 from tt_run.runtime.errors import fatal, put_on_device, read_to_host
@@ -16,7 +18,7 @@ from tt_run.runtime.native.classes import Native
 from tt_run.runtime.native.refusals import bound
 from tt_run.runtime.tensor.addresses import address_of
 from tt_run.runtime.tensor.host_buffer import HostBuffer
-from tt_run.runtime.tensor.late_methods import late_methods
+from tt_run.runtime.tensor.operation_methods import TensorMethods
 from tt_run.runtime.tensor.printing import tensor_text
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
@@ -39,15 +41,6 @@ if TYPE_CHECKING:
     from tt_run.runtime.mesh.coordinate import MeshCoordinate
     from tt_run.runtime.mesh.device import MeshDevice
     from tt_run.runtime.mesh.residents import Move
-    from tt_run.runtime.ops.tensor_methods import TensorMethods as _Methods
-else:
-    _Methods = late_methods(
-        "tt_run.runtime.ops.tensor_methods.TensorMethods",
-        "_constructed to_numpy to_torch to_list item to cpu reshape pad unpad pad_to_tile unpad_from_tile __getitem__ "
-        "__add__ __radd__ __sub__ __rsub__ __neg__ __mul__ __rmul__ __truediv__ __rtruediv__ __matmul__ "
-        "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ buffer_page_size buffer_aligned_page_size buffer_num_pages "
-        "to_torch_with_padded_shape extract_shard",
-    )
 
 _ids = itertools.count()
 
@@ -58,7 +51,7 @@ def next_tensor_id() -> int:
 
 
 @bound("ttnn._ttnn.tensor.Tensor")
-class Tensor(_Methods, metaclass=Native):
+class Tensor(TensorMethods, metaclass=Native):
     """A mesh tensor. `shape` is the shape of one shard, not of the whole.
 
     Programs build tensors with `from_torch`, `as_tensor` or the creation functions; the forms of this constructor are
@@ -372,7 +365,18 @@ class Tensor(_Methods, metaclass=Native):
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
-        return tensor_text(self)
+        shown = self._shown() if self.is_allocated() else None
+        return tensor_text(self.shape, self.dtype, self.layout, shown)
+
+    def _shown(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+        """Each shard of this rank, with the line that names its device."""
+        for coord, shard in zip(self._site.local_coords, self.shards.each(), strict=True):
+            if shard is not None:
+                device = self._device
+                yield (
+                    ("" if device is None else f"device_id: {device.get_device_id(coord)}, {coord}\n"),
+                    shard,
+                )
 
     __str__ = __repr__
 

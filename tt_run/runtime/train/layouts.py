@@ -12,7 +12,8 @@ from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, P
 from tt_run.runtime.train.axis_placement import by_axes
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.graph import PreferredPrecision
-from tt_run.runtime.train.sharded_parameters import Joint, whole_parameter
+from tt_run.runtime.train.joint import Joint
+from tt_run.runtime.train.sharded_parameters import whole_parameter
 from tt_run.runtime.train.tensor import Tensor
 
 

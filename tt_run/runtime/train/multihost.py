@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,6 @@ from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
-    from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
 
@@ -89,6 +88,25 @@ class DistributedContext:
         return DistributedContext(world().group([self._group.ranks[rank] for rank in listed]))
 
 
+class Carried(Protocol):
+    """What travels: a tensor with a value and a gradient."""
+
+    def get_value(self, precision: PreferredPrecision | None = None) -> Value:
+        """Its value."""
+
+    def set_value(self, value: Value) -> None:
+        """Replace the value."""
+
+    def get_grad(self) -> Value:
+        """Its gradient."""
+
+    def set_grad(self, grad: Value | None) -> None:
+        """Replace the gradient."""
+
+
+CarriedT = TypeVar("CarriedT", bound=Carried)
+
+
 class SocketManager:
     """Sends and receives tensors between ranks of a context."""
 
@@ -100,15 +118,15 @@ class SocketManager:
         self.socket_type = socket_type
 
     def send(
-        self, tensor: Tensor, distributed_ctx: DistributedContext, rank: int, use_grad: bool = False
+        self, tensor: Carried, distributed_ctx: DistributedContext, rank: int, use_grad: bool = False
     ) -> None:
         """Send a tensor's value, or its gradient, to a rank of the context; returns when it has been taken."""
         value = tensor.get_grad() if use_grad else tensor.get_value()
         send_value(value, distributed_ctx, rank)
 
     def recv(
-        self, tensor: Tensor, distributed_ctx: DistributedContext, rank: int, use_grad: bool = False
-    ) -> Tensor:
+        self, tensor: CarriedT, distributed_ctx: DistributedContext, rank: int, use_grad: bool = False
+    ) -> CarriedT:
         """Receive into a tensor's value, or its gradient, from a rank of the context, and return the tensor.
 
         Raises RuntimeError when shape, type or number of devices differ from what the sender has.

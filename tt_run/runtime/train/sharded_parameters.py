@@ -5,7 +5,6 @@ A parameter is replicated, or cut evenly along one or both axes of the mesh, as 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,57 +16,23 @@ from tt_run.runtime.tensor.distribution.configs import MeshComposerConfig, MeshM
 from tt_run.runtime.tensor.spec.topology import PlacementShard
 from tt_run.runtime.train.axis_placement import first_shard
 from tt_run.runtime.train.graph import PreferredPrecision
-from tt_run.runtime.values import shapes
+from tt_run.runtime.train.variable import Variable
 from tt_run.runtime.values.dtypes import convert, is_float
 from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
-    from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
 
 
-@dataclass(frozen=True)
-class Joint:
-    """How a joint matrix lies when it is cut: `dim` holds `sections` side by side, and each of `parts` cuts has a part of every one.
-
-    [q | k | v] over two devices is stored as [q0 k0 v0 | q1 k1 v1]. Sections are as many equal ones, or the sizes of each to one another.
-    """
-
-    dim: int
-    sections: int | tuple[int, ...]
-    parts: int
-
-    def dealt(self, array: Array) -> Array:
-        """The whole matrix in the order in which it is cut."""
-        sections = [np.split(whole, self.parts, self.dim) for whole in self._cut(array)]
-        return self._joined(array, [each[part] for part in range(self.parts) for each in sections])
-
-    def gathered(self, array: Array) -> Array:
-        """Undo `dealt`."""
-        parts = [self._cut(own) for own in np.split(array, self.parts, self.dim)]
-        return self._joined(array, [each for section in zip(*parts, strict=True) for each in section])
-
-    def _cut(self, array: Array) -> list[Array]:
-        """The sections of the whole matrix, or of one part."""
-        sizes = (1,) * self.sections if isinstance(self.sections, int) else self.sections
-        width = array.shape[self.dim]
-        return np.split(
-            array, [sum(sizes[:count]) * width // sum(sizes) for count in range(1, len(sizes))], self.dim
-        )
-
-    def _joined(self, array: Array, pieces: list[Array]) -> Array:
-        return array if shapes.active() else np.concatenate(pieces, self.dim)
-
-
-def whole_parameter(tensor: Tensor, stack: Array | None = None, *, verify: bool = True) -> Array:
+def whole_parameter(tensor: Variable, stack: Array | None = None, *, verify: bool = True) -> Array:
     """As `whole`, in the order of the model on one device."""
     array = whole(tensor.get_value(PreferredPrecision.FULL), stack, verify=verify)
     return array if tensor.joint is None else tensor.joint.gathered(array)
 
 
-def restore_parameter(tensor: Tensor, array: Array, name: str, *, rounded: bool = True) -> Value:
+def restore_parameter(tensor: Variable, array: Array, name: str, *, rounded: bool = True) -> Value:
     """As `restore`, from the order of the model on one device."""
     if tensor.joint is not None and array.ndim > tensor.joint.dim:
         array = tensor.joint.dealt(array)
@@ -85,7 +50,7 @@ def cuts(value: Value) -> dict[int, int]:
     }
 
 
-def whole_shape(tensor: Tensor) -> list[int]:
+def whole_shape(tensor: Variable) -> list[int]:
     """The shape of a parameter as it is on one device."""
     value = tensor.get_value(PreferredPrecision.FULL)
     shape, extents = list(value.shape), value.tensor_topology().distribution_shape()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tt_run.runtime.tensor.spec.tensor_spec import Shape
     from tt_run.runtime.tensor.tensor import Tensor as Value
-    from tt_run.runtime.train.sharded_parameters import Joint
+    from tt_run.runtime.train.joint import Joint
 
 FLOATS = (DataType.BFLOAT16, DataType.FLOAT32)
 

@@ -275,7 +275,7 @@ class Llama(BaseTransformer):
         """Load weights of a Hugging Face Llama from every *.safetensors file of a directory."""
         from tt_run.runtime.train.models.loading import load_llama
 
-        load_llama(self, directory)
+        load_llama(self, directory, self.config.num_heads, self.config.num_groups)
 
 
 def sequence_axis(config: LlamaConfig, parallel: bool) -> int | None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +19,6 @@ from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.models.safetensors import Weights
 from tt_run.runtime.train.sharded_parameters import cuts, restore_parameter, whole_parameter
 from tt_run.runtime.train.tensor import Tensor
-
-if TYPE_CHECKING:
-    from tt_run.runtime.train.models.gpt import GPT
-    from tt_run.runtime.train.models.llama import Llama
 
 Array = npt.NDArray[Any]
 
@@ -44,12 +41,32 @@ _GPT2 = {
 }
 
 
+class Model(Protocol):
+    """A model that can be filled."""
+
+    tied: bool
+    """Whether it takes the embedding of its tokens for its head too."""
+
+    def get_name(self) -> str:
+        """The root of its parameters' names."""
+
+    def parameters(self) -> Mapping[str, Tensor]:
+        """Its parameters by full path."""
+
+
+class PositionedModel(Model, Protocol):
+    """A model with an embedding of positions."""
+
+    length: int
+    """How many positions."""
+
+
 @dataclass()
 class Filling:
     """Parameters of a model on their way to being loaded, and which names of the file were used."""
 
     root: str
-    parameters: dict[str, Tensor]
+    parameters: Mapping[str, Tensor]
     loaded: set[str] = field(default_factory=set)
     used: set[str] = field(default_factory=set)
 
@@ -75,11 +92,13 @@ class Filling:
                 )
 
 
-def load_llama(model: Llama, directory: str) -> None:
-    """Fill a model's parameters; prints what was not loaded and what was ignored. Raises RuntimeError for a matrix of another size."""
+def load_llama(model: Model, directory: str, heads: int, groups: int) -> None:
+    """Fill a model of `heads` for queries and `groups` for keys; prints what was not loaded and what was ignored.
+
+    Raises RuntimeError for a matrix of another size.
+    """
     tensors = Weights(directory)
     filling = Filling(model.get_name(), model.parameters())
-    heads, groups = model.config.num_heads, model.config.num_groups
     for name in tensors:
         layer = re.fullmatch(r"layers\.(\d+)\.(.+)\.weight", name)
         if name == "embed_tokens.weight":
@@ -109,7 +128,7 @@ def load_llama(model: Llama, directory: str) -> None:
     filling.report(set(tensors))
 
 
-def load_gpt2(model: GPT, safetensors_path: str | os.PathLike[str], config: Any = None) -> None:
+def load_gpt2(model: PositionedModel, safetensors_path: str | os.PathLike[str], config: Any = None) -> None:
     """Fill a GPT-2 or a NanoGPT from files of Hugging Face's; matrices are stored as [in, out] and are turned. Raises as `load_llama`.
 
     The model itself says what `config` would.

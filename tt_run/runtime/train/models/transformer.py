@@ -9,6 +9,7 @@ import numpy as np
 from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.device_tensor import Logits
 from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.joint import Joint
 from tt_run.runtime.train.models.runner import Named
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase
@@ -20,7 +21,6 @@ from tt_run.runtime.train.ops import binary, norms, shapes
 from tt_run.runtime.train.ops.attention import causal_attention
 from tt_run.runtime.train.ops.embedding import embedding
 from tt_run.runtime.train.ops.unary import gelu
-from tt_run.runtime.train.sharded_parameters import Joint
 from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.values import shapes as values
 
