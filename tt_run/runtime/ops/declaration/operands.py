@@ -116,7 +116,7 @@ def settle(
         and tile is None
         and not view
         and memory_config is None
-        and first.shape == shards.data.shape[1:]
+        and first.spec.shape.dims == shards.data.shape[1:]
     ):
         # The most frequent case by far: nothing but the values is new.
         return first.on(Buffer(shards))

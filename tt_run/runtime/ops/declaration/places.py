@@ -206,12 +206,15 @@ def _check_through_tiles(tensor: Tensor) -> None:
     sharding.settled(memory, padded, Layout.TILE, tensor.tile.tile_shape)
 
 
+_IN_PAGES = TensorMemoryLayout.INTERLEAVED
+
+
 def at_rest(args: Sequence[Any]) -> bool:
     """Whether the first operand is not cut and no place is asked for: most calls are so, and few places ask anything of them."""
     first = args[0] if args else None
     if first.__class__ is list and first:
         first = first[0]
-    if not isinstance(first, Tensor) or first.is_sharded():
+    if not isinstance(first, Tensor) or first.spec.memory_config.memory_layout is not _IN_PAGES:
         return False
     for value in args:  # noqa: SIM110 - a generator takes three times as long
         if value.__class__ is MemoryConfig:

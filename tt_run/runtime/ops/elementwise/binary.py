@@ -156,14 +156,14 @@ RULES = {
 
 def _place(
     tensors: Sequence[Tensor],
-    shape: Sequence[int],
+    shards: Shards,
     layout: Layout,
     asked: MemoryConfig | None,
     output: Tensor | None,
 ) -> MemoryConfig | None:
-    """Where a result of this shape lies, None for where the first tensor does; what is `asked` for without cores counts by one tensor only."""
+    """Where a result with these shards lies, None for where the first tensor does; what is `asked` for without cores counts by one tensor only."""
     first, last = tensors[0], tensors[-1]
-    if len(tensors) == 1:
+    if len(tensors) == 1 or (asked is None and output is None and first.spec is last.spec):
         return like_operand(first, asked)
     alike = first.shape == last.shape
     if asked is not None and asked.nameless and first.is_sharded() and alike:
@@ -172,7 +172,7 @@ def _place(
         return asked
     if alike and first.memory_config() is last.memory_config():
         return like_operand(first, None)
-    return larger_shards.of_broadcast(tensors, shape, layout)
+    return larger_shards.of_broadcast(tensors, shards.data.shape[1:], layout)
 
 
 def apply(
@@ -225,7 +225,7 @@ def apply(
     # Row-major only where both are; one tile operand makes tiles of the result.
     tiled = tensors[0].layout is Layout.ROW_MAJOR and tensors[-1].layout is Layout.TILE
     made = tensors[-1].layout if tiled else tensors[0].layout
-    memory_config = _place(tensors, shards.data.shape[1:], made, memory_config, output_tensor)
+    memory_config = _place(tensors, shards, made, memory_config, output_tensor)
     return settle(
         tensors,
         shards,

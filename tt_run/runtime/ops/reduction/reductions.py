@@ -65,7 +65,7 @@ def reduced(
             restore(before)
         return finish(values, target).reshape(len(stack), *ordered_sums.reduced_shape(shape, axes, keepdim))
 
-    if output_tensor is None:
+    if output_tensor is None and (memory_config is not None or tensor.is_sharded()):
         kept, left = (ordered_sums.reduced_shape(shape, axes, keep) for keep in (True, keepdim))
         if memory_config is not None and memory_config.is_sharded():
             layout = Layout.TILE
