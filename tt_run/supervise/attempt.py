@@ -101,7 +101,7 @@ def conclude(
         leaving,
         read_first_exits(said),
     )
-    if may_be_split(observation, failures, board.all()) and not observation.stopped:
+    if may_be_split(observation, failures, board.all(), verdict.culprit) and not observation.stopped:
         verdict = split_verdict(RemoteAgent.chosen(environ, plan.mpi_args), board.all()) or verdict
     verdict = _with_shutdown(verdict, folder)
     verdict = _without_a_start_of_mpi(verdict, board, said)

@@ -14,6 +14,7 @@ from typing import Any
 from tt_run.contract import Exit
 from tt_run.launch.agent import RemoteAgent, answer
 from tt_run.supervise.case import Verdict
+from tt_run.supervise.culprit import PEER_CODES, is_consequence
 from tt_run.supervise.stacks import rank_list
 from tt_run.supervise.status import RankStatus
 from tt_run.supervise.watch import EndedBy, Observation
@@ -37,13 +38,20 @@ threads = [threading.Thread(target=reach, args=(host,)) for host in sys.argv[1:]
 
 
 def may_be_split(
-    observation: Observation, failures: Mapping[int, Mapping[str, Any]], statuses: Sequence[RankStatus]
+    observation: Observation,
+    failures: Mapping[int, Mapping[str, Any]],
+    statuses: Sequence[RankStatus],
+    culprit: RankStatus | None = None,
 ) -> bool:
-    """Whether ranks of several hosts waited for each other until a deadline ended that."""
+    """Whether ranks of several hosts waited for each other until a deadline ended that, or MPI gave up a connection between them: a rank
+    ended for one that closed, and of nobody is it known why, the `culprit` included."""
     if len({status.host for status in statuses if status.host}) < 2:
         return False
     codes = {(record.get("guard") or {}).get("code") for record in failures.values()}
-    return observation.ended_by is EndedBy.HANG or bool(codes & set(LATE))
+    if observation.ended_by is EndedBy.HANG or codes & set(LATE):
+        return True
+    gave_up = any(status.code in PEER_CODES for status in statuses)
+    return gave_up and culprit is not None and is_consequence(culprit, failures)
 
 
 def unreached(agent: RemoteAgent, hosts: Sequence[str], here: str) -> list[tuple[str, str]]:

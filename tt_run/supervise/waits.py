@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 
 from mgd.lean import replace
 from tt_run.contract import Exit
 from tt_run.supervise.case import Case, Verdict, named, others_than
 from tt_run.supervise.culprit import code_of, find_accused, is_consequence, moment
 from tt_run.supervise.signals import EXIT_OF_SIGNAL
+from tt_run.supervise.stacks import rank_list
+from tt_run.supervise.status import RankStatus
 from tt_run.supervise.watch import EndedBy
 
 
@@ -44,21 +47,31 @@ def stopped(case: Case) -> Verdict | None:
     found = find_accused(case.statuses, case.failures)
     hung = case.observation.ended_by is EndedBy.HANG
     held = [status for status in case.statuses if status.rank in case.observation.stopped]
-    if not hung:
-        held = [status for status in held if found is not None and status is found[0]]
+    if not hung and (found is None or found[0] not in held):
+        return None
     own = [s for s in case.failed if not is_consequence(s, case.failures)]
     if not held or (own and found is None):
         return None
     culprit = held[0]
     followers, victims = others_than(culprit, case)
     sentence = (
-        f"{named(culprit)} was stopped by a signal (SIGSTOP, SIGTSTP, or a debugger) and the others waited for it; "
-        f"kill -CONT {culprit.pid} would have let it go on"
+        f"{_who(held)} stopped by a signal (SIGSTOP, SIGTSTP, or a debugger) and the others waited for {'them' if held[1:] else 'it'}; "
+        f"kill -CONT {' '.join(str(status.pid) for status in held)} would have let {'them' if held[1:] else 'it'} go on"
     )
     code = Exit.HANG if hung else Exit.FAILED
-    return Verdict(
-        code, sentence, culprit, followers, (*victims, *(s for s in case.unrecorded if s is not culprit))
-    )
+    ended = [status for status in (*victims, *case.unrecorded) if status not in held]
+    return Verdict(code, sentence, culprit, followers, tuple(ended))
+
+
+def _who(held: Sequence[RankStatus]) -> str:
+    """The ranks that a signal has stopped, with their hosts where these differ."""
+    if len(held) == 1:
+        return f"{named(held[0])} was"
+    if len({status.host for status in held}) == 1:
+        return (
+            f"{rank_list([status.rank for status in held])}{f' on {held[0].host}' * bool(held[0].host)} were"
+        )
+    return f"{', '.join(named(status) for status in held)} were"
 
 
 def ended_from_outside(case: Case) -> Verdict | None:

@@ -455,6 +455,13 @@ class TestStopped:
             and "kill -CONT 77" in found.sentence
         )
 
+    def test_several(self) -> None:
+        held = rank(1, end=None, pid=77), rank(2, end=None, pid=78)
+        found = verdict_of(rank(0, end=None), *held, ended_by=EndedBy.HANG, stopped=(1, 2))
+        assert found.sentence.startswith("ranks 1-2 on vm were stopped by a signal")
+        assert "the others waited for them; kill -CONT 77 78 would have let them go on" in found.sentence
+        assert [status.rank for status in found.victims] == [0]
+
     def test_what_the_guard_takes_for_a_loop(self) -> None:
         said = {"message": "error[TTG005]: late", "guard": {"code": "TTG005", "culprits": [1]}, "time": 10.1}
         found = verdict_of(rank(0, code=1), rank(1, end=None), failures={0: said}, stopped=(1,))

@@ -91,7 +91,7 @@ def _end_with(status: object, site: tuple[str, int]) -> None:
     code = status & 0xFF if isinstance(status, int) else int(status is not None)
     try:
         text = "" if status is None or isinstance(status, int) else str(status)
-    except Exception as error:
+    except BaseException as error:  # it may even ask for the end of the process
         text = f"(its __str__ raised {type(error).__name__})"
     sys._tt_run_exit = (code, text, site)  # type: ignore[attr-defined]
     if not code:

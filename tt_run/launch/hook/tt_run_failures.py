@@ -141,7 +141,7 @@ def _text(value: BaseException) -> str:
     """The message of an exception, whose own `__str__` may fail."""
     try:
         return str(value)
-    except Exception as error:
+    except BaseException as error:  # it may even ask for the end of the process
         return f"(its __str__ raised {type(error).__name__})"
 
 

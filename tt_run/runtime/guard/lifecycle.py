@@ -288,7 +288,7 @@ def _text(error: BaseException) -> str:
     """The message of an exception, whose own `__str__` may fail."""
     try:
         return str(error)
-    except Exception as problem:
+    except BaseException as problem:  # it may even ask for the end of the process
         return f"(its __str__ raised {type(problem).__name__})"
 
 
