@@ -71,8 +71,16 @@ _COLOURS = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;35m", Severi
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
+LONGEST_WORD = 1000  # characters: no path is that long, and what is fills the screen
+
+
 def showable(text: str) -> str:
-    """A text of several lines as a terminal may have it: what is written in an input must neither colour nor clear the screen."""
+    """A text of several lines as a terminal may have it: what is written in an input must neither colour, clear nor fill the screen."""
+    if len(text) > LONGEST_WORD:
+        text = " ".join(
+            f"{word[:100]}… ({len(word)} characters)" if len(word) > LONGEST_WORD else word
+            for word in text.split(" ")
+        )
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in "\n\t" else "·" for c in text)

@@ -24,6 +24,8 @@ def main(words: Sequence[str] | None = None) -> None:
         # A file name or a comment can hold what the terminal's encoding has no sign for.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    if hasattr(sys, "set_int_max_str_digits"):  # what is too large is told as any other wrong number
+        sys.set_int_max_str_digits(0)
     try:
         code = _run(sys.argv[1:] if words is None else list(words))
         sys.stdout.flush()

@@ -51,7 +51,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 def _terminal_width() -> int:
     given = os.environ.get("COLUMNS", "")
-    if given.isdigit() and int(given) > 0:
+    if given.isdecimal() and int(given) > 0:
         return int(given)
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns

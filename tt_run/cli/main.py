@@ -33,6 +33,8 @@ _UNUSABLE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOO
 def main() -> None:
     """The console script: runs the command line, then ends the process without the interpreter's tidying up, which costs 10 ms."""
     gc.disable()  # nothing here lives long enough to be worth collecting
+    if hasattr(sys, "set_int_max_str_digits"):  # what is too large is told as any other wrong number
+        sys.set_int_max_str_digits(0)
     _open_closed_streams()
     code = run(sys.argv[1:])
     try:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     A = TypeVar("A", bound=Arguments)
 
+LONGEST_NUMBER = 10  # digits, and more than any count of ranks, meshes or restarts has
 _KINDS = {
     "seconds": "seconds, more than 0",
     "number": "a whole number from 1",
@@ -166,12 +167,12 @@ def read_value(option: Option, text: str) -> Any:
     if option.kind not in _KINDS:
         return text
     try:
-        number = float(text) if option.kind == "seconds" else int(text)
+        number = float(text) if option.kind == "seconds" else int(text[:LONGEST_NUMBER])
     except ValueError:
         number = -1
     if option.kind == "seconds" and 0 < number < float("inf"):
         return number
-    if option.kind != "seconds" and number >= (1 if option.kind == "number" else 0):
+    if option.kind != "seconds" and len(text) < LONGEST_NUMBER and number >= (option.kind == "number"):
         return number
     raise _wrong("TTR021", f"{option.name} {text}: not {_KINDS[option.kind]}", _example(option, "1"))
 

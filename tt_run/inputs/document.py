@@ -36,7 +36,7 @@ _WRITTEN = {
     "text": 'write one word, or text in quotes: "…"',
 }
 """How what is wanted is written."""
-_WHOLE = r"[+-]?[0-9]+(_[0-9]+)*(\.0*)?\Z"
+_WHOLE = r"(?=.{1,40}\Z)[+-]?[0-9]+(_[0-9]+)*(\.0*)?\Z"
 
 
 @dataclass(frozen=True, slots=True)

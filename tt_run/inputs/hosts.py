@@ -23,8 +23,8 @@ _HOSTFILE_VARIABLES = (
 MOST_SLOTS = 65_536
 """More ranks than this on one host is a slip of the finger."""
 
-_SLOTS = r"(?i)slots\s*=\s*(\d+)"
-_MAX_SLOTS = r"(?i)max[-_]slots\s*=\s*\d+"
+_SLOTS = r"(?ai)slots\s*=\s*(\d{1,9})(?!\w)"
+_MAX_SLOTS = r"(?ai)max[-_]slots\s*=\s*\d+"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def read_hostfile(path: Path, site: Site, findings: Findings) -> HostList | None
         count = re.search(_SLOTS, rest)
         unknown = re.sub(_SLOTS, "", rest).strip()
         host, colon, after = name.partition(":")
-        if unknown or (colon and not after.isdigit()) or host_name_problem(host):
+        if unknown or (colon and not re.fullmatch(r"[0-9]{1,9}", after)) or host_name_problem(host):
             findings.error(
                 "TTR120",
                 "a line of the hostfile cannot be read",

@@ -83,7 +83,8 @@ def read_mpi_args(words: tuple[str, ...], ranks: int | None = None) -> MpiArgs:
 def host_token(token: str) -> tuple[str, int | None]:
     """A token of a --host list: the name, and the slots after a colon (None: it has none)."""
     name, colon, count = token.rpartition(":")
-    return (name, int(count)) if colon and name and count.isascii() and count.isdigit() else (token, None)
+    is_count = count.isascii() and count.isdigit() and len(count) < 10
+    return (name, int(count)) if colon and name and is_count else (token, None)
 
 
 @dataclass()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-_RANGE = r"(?a)(\d+)(?:-(\d+))?\Z"
-_COUNT = r"(?a)(\d+)(?:\(x(\d+)\))?\Z"
+_RANGE = r"(?a)(\d{1,9})(?:-(\d{1,9}))?\Z"
+_COUNT = r"(?a)(\d{1,9})(?:\(x(\d{1,9})\))?\Z"
 _MOST = 65_536
 
 

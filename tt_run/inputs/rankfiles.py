@@ -13,7 +13,7 @@ from tt_run.inputs.host_names import host_name_problem
 from tt_run.inputs.site import Site
 
 # Texts, not compiled patterns: most launches have no rankfile, and compiling these takes as long as reading one.
-_LINE = r"(?ai)\s*rank\s+(?P<rank>\d+)\s*=\s*(?P<host>[^\s=]+)(?:\s+slots?\s*=\s*(?P<slot>[^\s=]+))?\s*\Z"
+_LINE = r"(?ai)\s*rank\s+(?P<rank>\d{1,9})\s*=\s*(?P<host>[^\s=]+)(?:\s+slots?\s*=\s*(?P<slot>[^\s=]+))?\s*\Z"
 _CORES = r"\d+(-\d+)?"
 _SLOT = rf"(?a)(\*|{_CORES}(:(\*|{_CORES}))?(,{_CORES}(:(\*|{_CORES}))?)*)\Z"
 

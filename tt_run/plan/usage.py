@@ -10,7 +10,8 @@ from tt_run.inputs.hosts import parse_hosts
 from tt_run.inputs.site import Site
 from tt_run.plan.request import LaunchRequest
 
-_SPLIT = r"([1-9][0-9]*)x([1-9][0-9]*)\Z"
+MOST_MESHES = 256
+_SPLIT = r"([1-9][0-9]{0,5})x([1-9][0-9]{0,5})\Z"
 
 _OF_DESCRIPTORS = ("TTR011", "TTR016")
 
@@ -120,6 +121,14 @@ def _emulation_problems(request: LaunchRequest) -> list[Diagnostic]:
     if request.meshes is not None and request.meshes < 1:
         problems.append(
             Diagnostic("TTR008", f"--meshes {request.meshes}: at least one mesh", help="write --meshes 2")
+        )
+    elif (request.meshes or 1) > MOST_MESHES:
+        problems.append(
+            Diagnostic(
+                "TTR008",
+                f"--meshes {request.meshes}: at most {MOST_MESHES}, since each is linked to every other",
+                help="write a descriptor with the links that are there, and -m FILE",
+            )
         )
     return problems
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mgd.diagnostics import Position
+from mgd.diagnostics import Position, showable
 from tt_run.contract import PLACE_FILE, Exit, essence
 from tt_run.inputs.github import workflow_command
 from tt_run.launch.wrapper import SCRIPT
@@ -68,7 +68,7 @@ def failure_report(
     tail = [f"  logs: {where}", f"  run again: {shlex.join(rerun)}"]
     if not verdict.sentence.endswith(f" exited with {verdict.exit_code}"):
         tail.append(f"  exit code {verdict.exit_code}")
-    return lines[: MOST_LINES - len(tail)] + tail
+    return [showable(line) for line in lines[: MOST_LINES - len(tail)] + tail]
 
 
 def _full_disk(folder: RunFolder) -> list[str]:
@@ -99,6 +99,7 @@ def _has_said(folder: RunFolder, record: Mapping[str, Any] | None) -> bool:
         return False
     said = essence(str(record.get("message", ""))).partition("incompatible function arguments")[0]
     said = re.sub(r" \([^()]*, line \d+\)$", "", said)  # of a SyntaxError, whose place Python prints apart
+    said = said.replace("\x00", "")  # as in what is read of logs
     return any(said in line for line in last_lines(folder.err(int(record["rank"])), ABOVE_LINES))
 
 

@@ -7,6 +7,8 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -481,3 +483,26 @@ def test_a_file_that_hides_a_package(
     err = capsys.readouterr().err
     assert ("warning[TTR019]" in err) is is_told
     assert not is_told or "give it another name: mv " in err
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--emulate --system t3000 --split 1x{}",
+        "--emulate --system t3000 --inject kill=rank:{},call={}",
+        "--emulate --system t3000 --inject delay=link:{}-1,for=1ms",
+        "--rank-binding ranks.yaml --hosts a:{},b:1",
+    ],
+)
+def test_a_number_without_end_is_a_wrong_number(folder: Path, line: str) -> None:
+    words = [*shlex.split(line.replace("{}", "9" * 5000)), "--check-only", "true"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "tt_run", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode in (Exit.USAGE, Exit.REFUSED), ran.stderr
+    assert "error[TTR" in ran.stderr and len(ran.stderr) < 2000

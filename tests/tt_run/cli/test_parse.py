@@ -128,6 +128,7 @@ def test_an_unknown_option_like_no_other_tells_where_options_of_the_program_go()
         "--max-restarts -1 prog",
         "--max-restarts 1.5 prog",
         "--meshes 0 prog",
+        "--meshes 10000000000 prog",
         "--check maybe prog",
         "--format xml prog",
         "--dry-run=yes prog",

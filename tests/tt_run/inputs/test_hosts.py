@@ -72,7 +72,9 @@ def test_hostfiles(sandbox: Sandbox) -> None:
     assert not sandbox.findings.judged
 
 
-@pytest.mark.parametrize("line", ["a slot=1", "a b", "a:x", "a slots=two"])
+@pytest.mark.parametrize(
+    "line", ["a slot=1", "a b", "a:x", "a slots=two", "a:²", f"a slots={'9' * 5000}", f"a:{'9' * 5000}"]
+)
 def test_hostfile_lines_that_are_none(sandbox: Sandbox, line: str) -> None:
     read_hostfile(sandbox.write("hosts.txt", f"ok slots=1\n{line}\n"), sandbox.site, sandbox.findings)
     assert str(only(sandbox.findings.judged, "TTR120").position) == "hosts.txt:2:1"

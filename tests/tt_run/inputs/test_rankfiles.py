@@ -44,6 +44,7 @@ def test_one_grammar_for_all_spellings(line: str, slot: str | None) -> None:
         "rank 0=a slot=x",
         "rank 0=a b=c",
         "rank -1=a",
+        f"rank {'9' * 5000}=a",
     ],
 )
 def test_lines_that_are_none_are_told_with_their_place(line: str) -> None:

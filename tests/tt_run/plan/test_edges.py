@@ -124,11 +124,19 @@ def test_a_mock_mapping_names_the_merged_ranks(sandbox: Sandbox) -> None:
         assert found.labels[0].text in ("ranks 0..2", "the merged ranks are 0..3", "ranks 0, 1, 2")
 
 
-@pytest.mark.parametrize(("meshes", "refused"), [(0, True), (1, False), (2, False)])
-def test_there_is_at_least_one_mesh(sandbox: Sandbox, meshes: int, refused: bool) -> None:
+@pytest.mark.parametrize(
+    ("meshes", "told"),
+    [
+        (0, "--meshes 0: at least one mesh"),
+        (1, ""),
+        (2, ""),
+        (257, "--meshes 257: at most 256, since each is linked to every other"),
+    ],
+)
+def test_meshes_are_not_none_and_not_too_many(sandbox: Sandbox, meshes: int, told: str) -> None:
     request = {"system": "n300", "meshes": meshes, "emulate": True}
-    if refused:
-        assert only(sandbox.refusal(**request), "TTR008").message == f"--meshes {meshes}: at least one mesh"
+    if told:
+        assert only(sandbox.refusal(**request), "TTR008").message == told
     else:
         assert len({rank.mesh_id for rank in sandbox.plan(**request).ranks}) == meshes
 
