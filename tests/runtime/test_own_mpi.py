@@ -161,6 +161,34 @@ def test_processes_without_room_are_explained(tmp_path: Path) -> None:
     assert "tt-run --mpi-args '--map-by :OVERSUBSCRIBE'" in ran.err
 
 
+POOL = """
+import ttnn
+from mpi4py.futures import MPIPoolExecutor
+from mpi4py import MPI
+def square(x):
+    assert ttnn.__file__.count("shims") == 1
+    return x * x
+if __name__ == "__main__":
+    ttnn.init_distributed_context()
+    if MPI.COMM_WORLD.rank == 0:
+        with MPIPoolExecutor(2) as pool:
+            print("squares", *pool.map(square, range(4)))
+"""
+
+
+@pytest.mark.parametrize("has_room", [True, pytest.param(False, marks=pytest.mark.wide)])
+def test_a_pool_of_processes_finds_the_emulation(tmp_path: Path, has_room: bool) -> None:
+    (tmp_path / "program.py").write_text(POOL)
+    room = ("--mpi-args=--map-by :OVERSUBSCRIBE",) if has_room else ("--mpi-args=--host localhost:2",)
+    ran = tt_run(
+        "--emulate", "--system", "n300", "--split", "1x2", *room, "python", "program.py", cwd=tmp_path
+    )
+    if has_room:
+        assert "squares 0 1 4 9" in ran.check().out
+    else:
+        assert ran.code == 1 and "help: tt-run --mpi-args '--map-by :OVERSUBSCRIBE'" in ran.err, ran.err
+
+
 MUTE = """
 import sys
 sys.modules["torch"] = None

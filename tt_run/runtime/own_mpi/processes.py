@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from contextlib import nullcontext
 from typing import Any
 
@@ -10,8 +12,10 @@ from tt_run.runtime import guard
 from tt_run.runtime.events import call_site
 from tt_run.runtime.own_mpi.calls import word
 from tt_run.runtime.own_mpi.members import have_met, members_of
-from tt_run.runtime.own_mpi.spawned import ROOT, awaited
+from tt_run.runtime.own_mpi.spawned import ROOT, awaited, with_emulation
 
+POOL = "(_manager_spawn)"
+"""The thread of mpi4py.futures that starts a pool's processes: where it raises, whoever asks the pool waits for ever."""
 AGREEING = ("Agree", "Shrink")
 """What all ranks of a communicator call together, as long as none of them has failed."""
 
@@ -48,12 +52,17 @@ def spawning(name: str, library: Any, meet: Any) -> Any:
         if is_whole(self):
             meet(members_of(self), f"MPI {name}", f"root {root}", self)
         is_root = root == (mpi.ROOT if self.Is_inter() else self.Get_rank())
+        if is_root:
+            words, named = with_emulation(name, words, named, mpi)
         try:
             with awaited(name, words, named) if is_root else nullcontext():
                 return library(self, *words, **named)
         except mpi.Exception as error:
             if error.Get_error_class() in (mpi.ERR_UNKNOWN, mpi.ERR_SPAWN):
                 _explain(error, name)
+            if threading.current_thread().name.endswith(POOL):
+                sys.excepthook(type(error), error, error.__traceback__)
+                os._exit(1)
             raise
 
     call.__name__ = name

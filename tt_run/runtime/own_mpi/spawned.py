@@ -18,11 +18,40 @@ from tt_run.runtime.comm.world import seconds_to_wait, world
 from tt_run.runtime.guard import GuardError
 from tt_run.runtime.own_mpi.calls import word
 
+INFO = 3
 ROOT = 4
-"""Where the rank stands, among the words of both calls, whose words count."""
+"""Where the hints, and the rank whose words count, stand among the words of both calls."""
+HOOK = f"{os.sep}tt_run{os.sep}launch{os.sep}hook"
 _LOOK_SECONDS = 0.1
 NOT_STARTED = "TTG009"
 """A program was started through MPI and has not called MPI_Init."""
+
+
+def with_emulation(
+    name: str, words: Sequence[Any], named: dict[str, Any], mpi: Any
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The words of a call, where the programs it starts find `ttnn` as this rank does: they have mpirun's environment, not the rank's.
+
+    What the program itself says of their environment stays.
+    """
+    given = word(words, named, INFO, ("info",), None)
+    several = name != "Spawn" and isinstance(given, Sequence)
+    infos = [_with_path(each, mpi) for each in (given if several else (given,))]
+    info = infos if several else infos[0]
+    if len(words) > INFO:
+        return (*words[:INFO], info, *words[INFO + 1 :]), named
+    return tuple(words), {**named, "info": info}
+
+
+def _with_path(info: Any, mpi: Any) -> Any:
+    """Hints with this rank's path of modules in them, but for the launcher's hook, which serves ranks alone."""
+    path = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if not each.endswith(HOOK)]
+    made = mpi.Info.Create() if info is None or info == mpi.INFO_NULL else info.Dup()
+    key = "env" if "Open MPI v4" in mpi.Get_library_version() else "PMIX_ENVAR"
+    if any(made.Get(each) is not None for each in ("env", "PMIX_ENVAR")):
+        return made
+    made.Set(key, f"PYTHONPATH={os.pathsep.join(path)}")
+    return made
 
 
 @contextmanager
