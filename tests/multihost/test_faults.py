@@ -238,3 +238,19 @@ def test_a_stopped_rank_and_a_stopped_daemon(jobs: HostJobs) -> None:
     assert named(ran.err).startswith("rank 2 on h3 was stopped by a signal"), ran.err
     job.check_gone()
     assert not jobs.cluster.run("h2", "sh", "-c", "ls $TMPDIR").check().out
+
+
+@pytest.mark.slow
+def test_two_hosts_that_did_not_reach_each_other_from_the_beginning(doomed: HostJobs, tmp_path: Path) -> None:
+    """Starting MPI waits for all ranks, and nothing interrupts it."""
+    split(doomed, "h2", "h3")
+    ran = doomed.start(
+        *python(
+            tmp_path,
+            IN_MPI.replace("from mpi4py", "import ttnn\nttnn.init_distributed_context()\nfrom mpi4py"),
+        ),
+        env={"TT_RUN_GUARD_TIMEOUT": "3"},
+    ).end(120)
+    assert ran.code == Exit.HOST_LOST, ran.err
+    assert named(ran.err).startswith("the network between hosts is split: h2 and h3 do not reach each other")
+    doomed.close()

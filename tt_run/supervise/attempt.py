@@ -30,7 +30,7 @@ from tt_run.supervise.lost_hosts import (
     read_noticed,
     told,
 )
-from tt_run.supervise.reach import may_be_split, split_verdict
+from tt_run.supervise.reach import may_be_split, never_met, split_verdict, start_verdict
 from tt_run.supervise.status import StatusBoard, mpi_at_end, read_failure, signal_name
 from tt_run.supervise.sweep import Swept, hosts_of, sweep_hosts
 from tt_run.supervise.verdict import judge
@@ -103,6 +103,8 @@ def conclude(
     )
     if may_be_split(observation, failures, board.all(), verdict.culprit) and not observation.stopped:
         verdict = split_verdict(RemoteAgent.chosen(environ, plan.mpi_args), board.all()) or verdict
+    elif plan.placement.is_multi_host and (waited := never_met(board.all(), failures, folder)):
+        verdict = start_verdict(RemoteAgent.chosen(environ, plan.mpi_args), verdict, board.all(), waited)
     verdict = _with_shutdown(verdict, folder)
     verdict = _without_a_start_of_mpi(verdict, board, said)
     verdict = of_what_was_dropped(verdict, observation, board)

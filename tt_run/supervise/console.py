@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -11,6 +11,7 @@ from typing import BinaryIO
 from mgd.lean import dataclass, field
 from tt_run.supervise.echoes import Echoes
 from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.guard_words import GuardWords
 from tt_run.supervise.options import Tee
 
 CHUNK = 1 << 16
@@ -63,6 +64,7 @@ class Console:
     echoes: Echoes | None = field(
         default_factory=Echoes
     )  # None: a traceback is shown as often as it is printed
+    guard_words: GuardWords = field(default_factory=GuardWords)
     order: BinaryIO | None = None  # where to write in which order the logs grew: lines RANK STREAM SIZE
     _ordered: int = 0
     _streams: list[_Stream] = field(default_factory=list)
@@ -174,8 +176,16 @@ class Console:
         if self._broken or stream.sink is None:
             return
         if self.echoes is not None and stream.is_error:
-            lines = b"".join(self.echoes.take(stream.rank, lines.splitlines(keepends=True), self.clock()))
+            self._put_error(
+                stream, self.guard_words.take(stream.rank, lines.splitlines(keepends=True), self.clock())
+            )
+            return
         self._put(stream, lines)
+
+    def _put_error(self, stream: _Stream, lines: Sequence[bytes]) -> None:
+        if self.echoes is not None:
+            lines = self.echoes.take(stream.rank, lines, self.clock())
+        self._put(stream, b"".join(lines))
 
     def _put(self, stream: _Stream, lines: bytes) -> None:
         if not lines:
@@ -192,12 +202,17 @@ class Console:
         """What was held back since it might have been the traceback of another rank, or who has said the same."""
         if self.echoes is None:
             return
+        freed = self.guard_words.due(self.clock(), final)
+        for rank, lines in freed:
+            self._put_error(self._errors_of(rank), lines)
         others, same = self.echoes.due(self.clock(), final)
-        errors = {stream.rank: stream for stream in self._streams if stream.is_error} if others else {}
         for rank, lines in others:
-            self._put(errors[rank], b"".join(lines))
+            self._put(self._errors_of(rank), b"".join(lines))
         if same:
             self._send(self.err, f"tt-run: {same}\n".encode())
+
+    def _errors_of(self, rank: int) -> _Stream:
+        return next(stream for stream in self._streams if stream.is_error and stream.rank == rank)
 
     def _send(self, sink: BinaryIO | None, text: bytes) -> None:
         if self._broken or sink is None:

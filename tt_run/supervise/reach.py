@@ -6,21 +6,27 @@ Ranks whose network is split wait for each other as if one of them looped, while
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mgd.lean import replace
 from tt_run.contract import Exit
 from tt_run.launch.agent import RemoteAgent, answer
 from tt_run.supervise.case import Verdict
+from tt_run.supervise.console import last_lines
 from tt_run.supervise.culprit import PEER_CODES, is_consequence
+from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.stacks import rank_list
 from tt_run.supervise.status import RankStatus
 from tt_run.supervise.watch import EndedBy, Observation
 
 ASK_SECONDS = 6.0
 LATE = ("TTG005", "TTG007")  # of the guard: a rank did not come, or did not start
+_GIVEN_UP = r"Timeout \(\d+:\d\d:\d\d\)!"  # of Python's faulthandler
+LINES = 60
 # A port on which nobody listens answers as well as any: it refuses.
 _PROGRAM = """
 import socket, sys, threading
@@ -52,6 +58,31 @@ def may_be_split(
         return True
     gave_up = any(status.code in PEER_CODES for status in statuses)
     return gave_up and culprit is not None and is_consequence(culprit, failures)
+
+
+def never_met(
+    statuses: Sequence[RankStatus], failures: Mapping[int, Mapping[str, Any]], folder: RunFolder
+) -> list[int]:
+    """The ranks that waited in vain for those of other hosts when MPI started: nothing interrupts that, so their watchdog ended them."""
+    return [
+        status.rank
+        for status in statuses
+        if status.code == Exit.FAILED
+        and status.rank not in failures
+        and any(re.match(_GIVEN_UP, line) for line in last_lines(folder.err(status.rank), LINES))
+    ]
+
+
+def start_verdict(
+    agent: RemoteAgent, verdict: Verdict, statuses: Sequence[RankStatus], ranks: Sequence[int]
+) -> Verdict:
+    """The verdict on a run whose ranks have `never_met`."""
+    split = split_verdict(agent, statuses)
+    if split is not None:
+        return split
+    hosts = ", ".join(sorted({status.host for status in statuses if status.host}))
+    told = f"MPI did not start: {rank_list(ranks)} waited in vain for the other ranks on {hosts}"
+    return replace(verdict, exit_code=Exit.START_TIMEOUT, sentence=told)
 
 
 def unreached(agent: RemoteAgent, hosts: Sequence[str], here: str) -> list[tuple[str, str]]:

@@ -49,7 +49,9 @@ def failure_report(
         stand_above = observation.last_shown in (verdict.culprit.rank, *alike) and _has_said(folder, record)
         # A victim whose guard has told what the culprit raised comes after the culprit's own words.
         stand_above = stand_above or _was_told_by(folder, record, observation.last_shown)
-        lines += _culprit_lines(verdict.culprit, record, folder, is_shown, stand_above)
+        teller = int(record.get("rank", verdict.culprit.rank)) if record else 0
+        guard_stands_above = is_shown(teller) and teller not in observation.unsaid
+        lines += _culprit_lines(verdict.culprit, record, folder, is_shown, stand_above, guard_stands_above)
     elif verdict.lost and observation.ended_by is EndedBy.ITSELF:
         lines += _launcher_lines(folder)
     if observation.stacks:
@@ -116,9 +118,10 @@ def _culprit_lines(
     folder: RunFolder,
     is_shown: Callable[[int], bool],
     words_stand_above: bool,
+    guard_stands_above: bool,
 ) -> list[str]:
     lines = []
-    if record is not None and not (record.get("guard") and is_shown(int(record.get("rank", culprit.rank)))):
+    if record is not None and not (record.get("guard") and guard_stands_above):
         lines += _exception_lines(record, culprit.rank, words_stand_above)
     elif record is not None:
         lines += _place_lines(record, culprit.rank)
@@ -143,7 +146,7 @@ def _exception_lines(record: Mapping[str, Any], culprit: int, words_stand_above:
     message, exception = str(record.get("message", "")), str(record.get("exception"))
     lines = []
     if record.get("guard"):  # its first line is the verdict's sentence already
-        lines += [f"  {line}"[:LONGEST] for line in message.splitlines()[1:GUARD_LINES]]
+        lines += _guard_lines(message)
     elif not words_stand_above:
         said = essence(message)
         lines.append(f"  {exception}{': ' * bool(said)}{said}"[:LONGEST])
@@ -151,13 +154,25 @@ def _exception_lines(record: Mapping[str, Any], culprit: int, words_stand_above:
             lines.append(f"    help: {advice}")
     if advice := _advice(exception, message):
         lines.append(f"    help: {advice}")
-    if record.get("rank") != culprit:  # another rank's place, which the guard's lines name already
+    if record.get("rank") != culprit or record.get("guard"):  # the guard's lines name every rank's place
         return lines
     if record.get("file"):
         lines.append(f"    at {record['file']}:{record.get('line')}")
     if record.get("last_collective"):
         lines.append(f"    last collective: {record['last_collective']}")
     return lines
+
+
+def _guard_lines(message: str) -> list[str]:
+    """What the guard says of each rank and its hint; of many ranks those at fault and the first."""
+    *said, help = [line[:LONGEST] for line in message.splitlines()[1:]] or [""]
+    if len(said) > GUARD_LINES:
+        marked = [line for line in said if line.endswith("  <-")]
+        others = [line for line in said if line not in marked]
+        kept = (marked + others)[:GUARD_LINES]
+        left = len(said) - len(kept)
+        said = [*(line for line in said if line in kept), f"  and {left} lines more in the log"]
+    return [*said, help]
 
 
 def _place_lines(record: Mapping[str, Any], culprit: int) -> list[str]:

@@ -75,6 +75,7 @@ class Observation:
     launcher_pid: int = 0
     memory: str = ""  # what the kernel counted of its memory killer during the run
     last_shown: int | None = None  # the rank whose words are the last on the console
+    unsaid: tuple[int, ...] = ()  # ranks whose guard's words the console has held back for the report
 
 
 @dataclass()
@@ -151,6 +152,7 @@ class Watch:
             self.job.pid,
             self._memory_told(),
             self.console.last_shown,
+            self.console.guard_words.ranks,
         )
 
     def _show_the_rest(self) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tt_run.supervise.reach import may_be_split
+from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.reach import may_be_split, never_met
 from tt_run.supervise.status import RankStatus
 from tt_run.supervise.watch import EndedBy, Observation
 
@@ -44,3 +46,17 @@ def test_a_failure_of_its_own_needs_no_other_reason() -> None:
 
 def test_nothing_lies_between_ranks_of_one_host() -> None:
     assert not asked(rank(0, "h1", **TOLD), rank(1, "h1", **PEER))
+
+
+def test_ranks_that_gave_the_start_of_mpi_up(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    said = [
+        "Timeout (0:02:00)!\nThread 0x1:\n",
+        "ValueError: Timeout (0:02:00)!\n",
+        "Timeout (0:02:00)!\n",
+        "",
+    ]
+    for number, text in enumerate(said):
+        folder.err(number).write_text(text)
+    ranks = [rank(number, code=1) for number in range(4)]
+    assert never_met(ranks, {2: {"exception": "ValueError"}}, folder) == [0]

@@ -201,10 +201,19 @@ class TestReport:
         told = failure_report(failed, ["x"], lambda rank: True)
         assert not any("last lines" in line or "line 39" in line for line in told)
         assert told[-2].endswith(", rank-0001.err")
-        record = {"rank": 1, "exception": "GuardError", "message": "a\nb\nc", "guard": True}
+        record = {"rank": 1, "exception": "GuardError", "message": "a\n  b\n  help: c", "guard": True}
         by_guard = dataclasses.replace(failed, failures={1: record})
         assert "  b" in failure_report(by_guard, ["x"], lambda rank: rank == 0)
         assert "  b" not in failure_report(by_guard, ["x"], lambda rank: True)
+        held = dataclasses.replace(failed.observation, unsaid=(1,))
+        told = failure_report(dataclasses.replace(by_guard, observation=held), ["x"], lambda rank: True)
+        assert told[1:3] == ["  b", "  help: c"]
+        said = "\n".join(
+            ["a", *(f"  rank {number}{'  <-' * (number == 39)}" for number in range(40)), "  help: c"]
+        )
+        many = dataclasses.replace(failed, failures={1: {**record, "message": said}})
+        told = failure_report(many, ["x"])
+        assert told[14:17] == ["  rank 39  <-", "  and 26 lines more in the log", "  help: c"]
 
     def test_a_native_check_is_told_by_its_message(self, failed: Attempt) -> None:
         text = "TT_FATAL @ a.cpp:9: x == y\ninfo:\nthe shapes differ\nbacktrace:\n --- main"

@@ -33,8 +33,9 @@ _RECORD = "tt_run.runtime.record.process"
 DEFAULT_WAIT = 60.0
 # At least so long for those of its host to start: importing takes its time on a busy machine.
 _START_WAIT = 20.0
-# Until MPI start-up is given up: a rank of another host that never comes would block it.
-_START_DEADLINE = 120.0
+# Until MPI start-up is given up: a rank of another host that never comes, or is out of reach, would block it. At least so long, and
+# twice as long as ranks wait for each other.
+_START_DEADLINE = 60.0
 
 
 class World:
@@ -222,7 +223,7 @@ def _from_environment() -> World:
 def _limit_start() -> None:
     """A watchdog over what cannot be interrupted, unless a rank may be stopped in a debugger for as long as its user likes."""
     if not standstill.is_expected():
-        faulthandler.dump_traceback_later(_START_DEADLINE, exit=True)
+        faulthandler.dump_traceback_later(max(2 * seconds_to_wait(), _START_DEADLINE), exit=True)
 
 
 def _check_size(mpi: Any, expected: int) -> None:
