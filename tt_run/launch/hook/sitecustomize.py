@@ -68,6 +68,9 @@ def _register_stack_dumps() -> None:
     stacks.write(f"# registered pid={Rank.pid}\n")
     stacks.flush()
     _OPEN.append(stacks)
+    if os.environ.get("TT_RUN_EMULATE") == "1" and not faulthandler.is_enabled():
+        # Where it crashes, the line of the program; Open MPI's list of C functions, which this replaces, names none.
+        faulthandler.enable(all_threads=False)
 
 
 def _note_ending() -> None:
