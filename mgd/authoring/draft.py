@@ -92,6 +92,14 @@ def drafted(wishes: Wishes) -> Blueprint:
     return Blueprint(title, templates, meshes, connections, links, pins)
 
 
+def _hosts_that_fit(dims: Sequence[int], hosts: Sequence[int]) -> str:
+    """The grid of hosts nearest below the given one that cuts these devices evenly."""
+    return "x".join(
+        str(next(n for n in range(min(dim, host), 0, -1) if dim % n == 0))
+        for dim, host in zip(dims, hosts, strict=True)
+    )
+
+
 def _problems(wishes: Wishes) -> Iterator[str]:
     if wishes.arch.lower() not in ARCHES:
         yield f"there is no architecture '{wishes.arch}': wormhole, blackhole or quasar"
@@ -106,7 +114,7 @@ def _problems(wishes: Wishes) -> Iterator[str]:
         for side, dim, host in zip(("rows", "columns"), dims, hosts, strict=True):
             if dim % host:
                 fitting = [n for n in range(1, min(dim, 64) + 1) if dim % n == 0]
-                yield f"{dim} {side} cannot be cut over {host} hosts: {', '.join(map(str, fitting))} would do"
+                yield f"{dim} {side} cannot be cut over {host} hosts: {', '.join(map(str, fitting))} would do, as in --hosts {_hosts_that_fit(dims, hosts)}"
     mixed = len(wishes.links) > 1 and any(word in FIGURES for word in wishes.links)
     if mixed:
         yield f"links are one of {', '.join(FIGURES)}, or a list such as 0-1 1-2, not both"

@@ -84,6 +84,21 @@ def test_a_signal_to_an_emulated_rank_is_named(jobs: Jobs, number: str, code: in
     assert named(ran.err).startswith("rank 1 on ") and f"was killed by {number}" in named(ran.err)
 
 
+CRASHES = """import ctypes, os, ttnn
+ttnn.init_distributed_context()
+if ttnn.distributed_context_get_rank() == 1:
+    ctypes.string_at(0)
+ttnn.distributed_context_barrier()
+"""
+
+
+def test_a_crash_of_an_emulated_rank_is_told_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(CRASHES)
+    ran = tt_run("--emulate", "--system", "n300", "--split", "1x2", "python", "program.py", cwd=tmp_path)
+    assert ran.code == 139 and "was killed by SIGSEGV" in named(ran.err), ran.err
+    assert 'program.py", line 4 in <module>' in ran.err and "libpython" not in ran.err
+
+
 def test_a_stopped_rank_is_called_stopped(jobs: Jobs) -> None:
     ran = jobs.run(*jobs.python(EMULATED), "SIGSTOP", options=("--hang-timeout", "1"))
     assert ran.code == Exit.HANG, ran.err

@@ -174,7 +174,18 @@ def read_value(option: Option, text: str) -> Any:
         return number
     if option.kind != "seconds" and len(text) < LONGEST_NUMBER and number >= (option.kind == "number"):
         return number
-    raise _wrong("TTR021", f"{option.name} {text}: not {_KINDS[option.kind]}", _example(option, "1"))
+    meant = _seconds_of(text) if option.kind == "seconds" else "1"
+    raise _wrong("TTR021", f"{option.name} {text}: not {_KINDS[option.kind]}", _example(option, meant))
+
+
+def _seconds_of(text: str) -> str:
+    """The seconds that `5m`, `2 h` or `30s` mean; 60 for anything else."""
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz ").strip()
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+    unit = text.removeprefix(number).strip()[:1]
+    return (
+        str(int(number) * units[unit]) if number.isdecimal() and len(number) < 7 and unit in units else "60"
+    )
 
 
 def _example(option: Option, value: str) -> str:

@@ -135,6 +135,7 @@ def _read_ranks(
 def check_contiguous(bindings: Iterable[Binding], findings: Findings) -> None:
     """Records every rank that is bound twice and every gap in 0..N-1."""
     first: dict[int, Binding] = {}
+    bindings = list(bindings)
     for binding in bindings:
         if binding.rank in first:
             findings.fatal(
@@ -149,6 +150,8 @@ def check_contiguous(bindings: Iterable[Binding], findings: Findings) -> None:
     ranks = sorted(first)
     if not ranks or ranks[-1] == len(ranks) - 1:
         return
+    if len(first) < len(bindings) and ranks[-1] < len(bindings):
+        return  # an entry has the number of another: with its own there would be no gap
     gaps = [(low + 1, high - 1) for low, high in zip([-1, *ranks], ranks, strict=False) if high - low > 1]
     missing = ", ".join(f"{low}..{high}" if high > low else str(low) for low, high in gaps[:8])
     above = gaps[0][1] + 1

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
-from mgd.diagnostics import Label, Position
+from mgd.diagnostics import Diagnostic, Label, Position
 from mgd.documents import DocumentError, Mapping, Node, Scalar, Sequence, read
 from mgd.documents.nodes import is_merge, merge_sources
 from mgd.files import encoding_help
@@ -70,7 +70,22 @@ class Document:
         self, node: Node | None, what: str, key: str, example: str, text: str = "the key is required"
     ) -> None:
         """Records that a mapping has no `key`, and a line of it that can be typed: `example` is a value."""
-        self.fatal("TTR105", f"{what} has no {key!r}", node, text, help=f"add {key}: {example}")
+        message = f"{what} has no {key!r}"
+        slip = self._slip_of(node, key)
+        if slip is None:
+            self.fatal("TTR105", message, node, text, help=f"add {key}: {example}")
+            return
+        self.findings.judged.remove(slip)  # one mistake: the unknown key is the one that is missing
+        place = Label(slip.labels[0].position, f"the key is called {key!r}")
+        self.findings.fatal("TTR105", message, place, help=slip.help)
+
+    def _slip_of(self, node: Node | None, key: str) -> Diagnostic | None:
+        """What was found of an unknown key of a mapping that is nearest to `key`."""
+        keys = [self.at(each) for each, _ in node.pairs] if isinstance(node, Mapping) else []
+        for finding in self.findings.judged:
+            if finding.code == "TTR106" and finding.help == f"write {key!r}" and finding.position in keys:
+                return finding
+        return None
 
     def mapping(self, node: Node | None, what: str, known: Iterable[str] | None = None) -> dict[str, Entry]:
         """The fields of a mapping by key text; {} with a finding for anything else.

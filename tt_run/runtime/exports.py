@@ -125,6 +125,8 @@ def _unknown(package: str, name: str, listing: Callable[[], Sequence[str]]) -> s
     qualified = f"{package[package.find('ttnn') :]}.{name}"
     if qualified in reference.names():
         return reference.sentence(qualified)
-    near = difflib.get_close_matches(name, listing(), n=3, cutoff=_NEAR)
+    there = listing()
+    near = difflib.get_close_matches(name, there, n=3, cutoff=_NEAR)
+    near = near or sorted(each for each in there if len(name) > 2 and each.startswith(f"{name}_"))[:3]
     hint = f"; the nearest names it has: {', '.join(near)}" if near else ""
     return f"the emulation of {package} has no attribute {name!r}{hint}"

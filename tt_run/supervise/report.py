@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mgd.diagnostics import Position, showable
-from tt_run.contract import PLACE_FILE, Exit, essence
+from tt_run.contract import PLACE_FILE, essence
 from tt_run.inputs.github import workflow_command
 from tt_run.launch.wrapper import SCRIPT
+from tt_run.supervise.advice import advice_on, launcher_advice, own_advice
 from tt_run.supervise.attempt import Attempt
 from tt_run.supervise.case import Verdict
 from tt_run.supervise.console import last_lines
@@ -29,6 +29,7 @@ from tt_run.supervise.watch import EndedBy
 MOST_LINES = 30
 LAST_LINES = 8
 GUARD_LINES = 14
+MOST_WAITING = 4
 ABOVE_LINES = 60  # so far up a reader looks for the words of an exception
 LONGEST = 400  # characters of a line: a hint stands at the end of long ones
 
@@ -52,13 +53,15 @@ def failure_report(
         teller = int(record.get("rank", verdict.culprit.rank)) if record else 0
         guard_stands_above = is_shown(teller) and teller not in observation.unsaid
         lines += _culprit_lines(verdict.culprit, record, folder, is_shown, stand_above, guard_stands_above)
+        if record is not None and not record.get("guard"):
+            lines += _waiting_lines(attempt, verdict.culprit.rank)
     elif verdict.lost and observation.ended_by is EndedBy.ITSELF:
         lines += _launcher_lines(folder)
     if observation.stacks:
         lines += ["  where the ranks were:"]
         lines += [f"    {line}" for line in stack_lines(observation.stacks, board)[:8]]
     if verdict.culprit is None or verdict.culprit.rank not in attempt.failures:
-        lines += _launcher_advice(folder, verdict)
+        lines += launcher_advice(folder, verdict)
     lines += _other_lines(verdict, alike)
     if observation.swept:
         lines.append(f"  {left_behind(observation.swept)}")
@@ -150,9 +153,9 @@ def _exception_lines(record: Mapping[str, Any], culprit: int, words_stand_above:
     elif not words_stand_above:
         said = essence(message)
         lines.append(f"  {exception}{': ' * bool(said)}{said}"[:LONGEST])
-        if advice := _own_advice(message):
+        if advice := own_advice(message):
             lines.append(f"    help: {advice}")
-    if advice := _advice(exception, message):
+    if advice := advice_on(exception, message):
         lines.append(f"    help: {advice}")
     if record.get("rank") != culprit or record.get("guard"):  # the guard's lines name every rank's place
         return lines
@@ -175,6 +178,19 @@ def _guard_lines(message: str) -> list[str]:
     return [*said, help]
 
 
+def _waiting_lines(attempt: Attempt, culprit: int) -> list[str]:
+    """Where the others were when a rank raised, of what the guard has said to them and the console has held back."""
+    told = [
+        str(record.get("message"))
+        for rank, record in attempt.failures.items()
+        if record.get("guard") and rank in attempt.observation.unsaid
+    ]
+    said = [line for line in told[0].splitlines() if line.startswith("  rank ")] if told else []
+    others = [line[:LONGEST] for line in said if not line.startswith(f"  rank {culprit}: ")]
+    more = f"  and {len(others) - MOST_WAITING} ranks more in the log"
+    return [*others[:MOST_WAITING], *[more] * (len(others) > MOST_WAITING)]
+
+
 def _place_lines(record: Mapping[str, Any], culprit: int) -> list[str]:
     """Where the culprit was, of what a guard's words above say of every rank."""
     said = str(record.get("message", "")).splitlines()[1:]
@@ -190,74 +206,6 @@ def _last_seen(folder: RunFolder, culprit: int) -> list[str]:
     place, _, call = text.partition("\n")
     lines = [f"    last seen at {place}"[:LONGEST]] if place else []
     return [*lines, f"    last call: {call.strip()}"[:LONGEST]] if call.strip() else lines
-
-
-PACKAGES = frozenset(
-    (
-        "torch",
-        "transformers",
-        "safetensors",
-        "datasets",
-        "tokenizers",
-        "scipy",
-        "pandas",
-        "matplotlib",
-        "tqdm",
-    )
-)
-"""What programs for meshes import and tt-run does not bring; each is installed by the name of its module."""
-
-
-FORMER_NAMES = frozenset(("tt_lib", "tt_eager"))
-"""Modules that older programs for TT-NN import."""
-
-
-def _own_advice(message: str) -> str | None:
-    """What to do, as the message says itself on a line of its own."""
-    lines = message.splitlines()[1:]
-    return next((line.partition(": ")[2] for line in lines if line.startswith("help: ")), None)
-
-
-def _advice(exception: str, message: str) -> str | None:
-    """What to do about a package that the ranks' Python lacks and tt-run knows of, or an input that nobody gives."""
-    found = re.match(r"No module named '(\w+)\b", message)
-    if exception == "EOFError" and "reading a line" in message:
-        return "ranks read nothing; tt-run --stdin … gives rank 0 this terminal, or what is piped into it"
-    if exception != "ModuleNotFoundError" or found is None:
-        return None
-    if found[1] in PACKAGES:
-        return f"pip install {found[1]}, in the Python that runs the program"
-    if found[1] in FORMER_NAMES:
-        return "what it had is in ttnn: import ttnn"
-    if found[1] not in ("ttnn", "ttml", "tt_run"):
-        return None
-    if found[1] == "tt_run":
-        return f"install tt-run in the Python that runs the program, or start {sys.executable}, which has it"
-    return "add --emulate to run without hardware, or install TT-NN in the Python that runs the program"
-
-
-def _launcher_advice(folder: RunFolder, verdict: Verdict) -> list[str]:
-    """What to do about what kept MPI from starting: a host out of reach, a full disk."""
-    said = folder.launcher_said()
-    if "failed to report back" in said:
-        named = ",".join(host.name for host in read_lost_hosts(said)) or "A,B"
-        return [f"  help: tt-run --doctor --hosts {named} says what a launch lacks there"]
-    if "no available" in said and "interfaces were found" in said:
-        return [
-            "  help: no network interface is up here, not even the loopback over which processes of one machine meet: "
-            "ip link set lo up (in a container: start it with a network)"
-        ]
-    if "not enough space for /dev/shm" in said:
-        return [
-            "  help: /dev/shm is full: remove what is left there, or give the container more (docker run --shm-size=1g)"
-        ]
-    if "PMIX_ERR_FILE_WRITE_FAILURE" in said or "No space left on device" in said:
-        return [
-            "  help: mpirun cannot write its temporary files: make room, or name another folder with TMPDIR=DIR"
-        ]
-    if verdict.exit_code == Exit.NO_LAUNCHER:
-        return ["  help: tt-run --doctor tries two ranks and says what is wrong with this mpirun"]
-    return []
 
 
 def _launcher_lines(folder: RunFolder) -> list[str]:

@@ -83,8 +83,14 @@ def test_meshes_of_different_shapes_and_links_between_devices() -> None:
     ("given_wishes", "told"),
     [
         (Wishes(arch="wormwhole"), "there is no architecture 'wormwhole'"),
-        (Wishes(shapes=((2, 4),), hosts=((1, 3),)), "4 columns cannot be cut over 3 hosts: 1, 2, 4 would do"),
-        (Wishes(shapes=((2, 4),), hosts=((3, 1),)), "2 rows cannot be cut over 3 hosts: 1, 2 would do"),
+        (
+            Wishes(shapes=((2, 4),), hosts=((1, 3),)),
+            "4 columns cannot be cut over 3 hosts: 1, 2, 4 would do, as in --hosts 1x2",
+        ),
+        (
+            Wishes(shapes=((2, 4),), hosts=((3, 1),)),
+            "2 rows cannot be cut over 3 hosts: 1, 2 would do, as in --hosts 2x1",
+        ),
         (Wishes(meshes=2, links=("0-2",)), "names mesh 2: there are 2 (0 to 1)"),
         (Wishes(meshes=2, links=("0.1-1.0",)), "names device 1 of mesh 0, which has 1 (0 to 0)"),
         (

@@ -200,6 +200,8 @@ def test_an_unknown_name_is_told_with_its_neighbours(ttnn: ModuleType):
         match=r"emulation of ttnn has no attribute 'all_gathr'; the nearest names it has: all_gather",
     ):
         _ = ttnn.all_gathr
+    with pytest.raises(AttributeError, match="the nearest names it has: ROW_MAJOR_LAYOUT"):
+        _ = ttnn.ROW_MAJOR
     with pytest.raises(AttributeError, match=r"emulation of ttnn.transformer has no attribute 'xyz'$"):
         _ = ttnn.transformer.xyz
     for absent in ("DEFAULT_CONFIG", "barrier", "all_to_all"):

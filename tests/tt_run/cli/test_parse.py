@@ -141,6 +141,15 @@ def test_a_wrong_value_is_refused_with_something_to_type(line: str) -> None:
     assert help.startswith("write -")
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("5m", 300), ("2 h", 7200), ("30sec", 30), ("x", 60), ("", 60)]
+)
+def test_a_time_with_a_unit_is_told_in_seconds(text: str, seconds: int) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(["--timeout", text, "prog"])
+    assert caught.value.diagnostics[0].help == f"write --timeout {seconds}"
+
+
 def test_an_option_in_the_place_of_a_value_is_said() -> None:
     code, message, help = refusal("--warm --record rec prog")
     assert (code, message) == ("TTR021", "--warm needs a value, and --record is an option")

@@ -50,6 +50,20 @@ def test_a_rank_twice_and_a_gap_are_told_together(sandbox: Sandbox) -> None:
     assert gap.help == "bind rank 1, or renumber the ranks after it"
 
 
+def test_a_rank_with_the_number_of_another_is_one_mistake(sandbox: Sandbox) -> None:
+    text = "rank_bindings:\n" + "".join(f"  - {{rank: {r}, mesh_id: 0}}\n" for r in (1, 1, 2))
+    assert read(sandbox, text + "mesh_graph_desc_path: mesh.textproto\n") is None
+    assert codes(sandbox.findings.broken) == ["TTR110"]
+
+
+def test_a_key_that_is_mistyped_is_one_mistake(sandbox: Sandbox) -> None:
+    text = "rank_bindings:\n  - {rank: 0, mesh_ids: 0}\nmesh_graph_desc_path: mesh.textproto\n"
+    assert read(sandbox, text) is None
+    finding = only(sandbox.findings.broken, "TTR105")
+    assert (places(finding), finding.help) == (["rb.yaml:2:15"], "write 'mesh_id'")
+    assert not sandbox.findings.judged
+
+
 def test_several_gaps_are_told_in_order(sandbox: Sandbox) -> None:
     text = "rank_bindings:\n" + "".join(f"  - {{rank: {r}, mesh_id: 0}}\n" for r in (1, 3, 6))
     assert read(sandbox, text + "mesh_graph_desc_path: mesh.textproto\n") is None

@@ -208,6 +208,11 @@ class TestReport:
         held = dataclasses.replace(failed.observation, unsaid=(1,))
         told = failure_report(dataclasses.replace(by_guard, observation=held), ["x"], lambda rank: True)
         assert told[1:3] == ["  b", "  help: c"]
+        raised = {1: {**record, "exception": "ValueError", "message": "no", "guard": None}}
+        raised[0] = {"rank": 0, "message": "a\n  rank 0: in b\n  rank 1: raised\n  help: c", "guard": True}
+        held = dataclasses.replace(failed.observation, unsaid=(0,))
+        told = failure_report(dataclasses.replace(failed, failures=raised, observation=held), ["x"])
+        assert "  rank 0: in b" in told and not any("rank 1: raised" in line for line in told)
         said = "\n".join(
             ["a", *(f"  rank {number}{'  <-' * (number == 39)}" for number in range(40)), "  help: c"]
         )
@@ -273,6 +278,7 @@ class TestReport:
             ("tt_run", sys.executable),
             ("torch.nn", "pip install torch"),
             ("tt_lib.tensor", "import ttnn"),
+            ("torc", "did you mean import torch?"),
         ],
     )
     def test_a_package_that_the_ranks_lack(self, failed: Attempt, missing: str, advice: str) -> None:

@@ -21,9 +21,14 @@ def choose_system(requested: MeshShape, environment: MutableMapping[str, str]) -
 
 
 def larger_systems(requested: MeshShape) -> str | None:
-    """For a message: which systems of one mesh have room for the requested one; None where none has."""
-    fitting = _fitting(requested)
-    return f"{'x'.join(map(str, requested))} fits --system {', '.join(fitting[:3])}" if fitting else None
+    """For a message: which systems of one mesh have room for the requested one, or what makes a descriptor that has; None without rows
+    and columns."""
+    if requested.dims() != 2:
+        return None
+    shape, fitting = "x".join(map(str, requested)), _fitting(requested)
+    if fitting:
+        return f"{shape} fits --system {', '.join(fitting[:3])}"
+    return f"mgd new --shape {shape} -o mesh.textproto, then tt-run --emulate -m mesh.textproto"
 
 
 def _fitting(requested: MeshShape) -> Sequence[str]:

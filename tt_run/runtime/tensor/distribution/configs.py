@@ -157,7 +157,8 @@ def rows_and_columns(dims: Sequence[Any]) -> tuple[Any, Any]:
         error = IndexError("tuple index out of range")
         if hasattr(error, "add_note"):
             error.add_note(
-                f"dims needs one entry for the rows and one for the columns of the mesh, got {list(dims)}"
+                f"dims needs one entry for the rows and one for the columns of the mesh, got {list(dims)}\n"
+                "help: dims=(None, 3) has copies in the rows and pieces of dimension 3 in the columns"
             )
         raise error
     return dims[0], dims[1]
