@@ -24,7 +24,7 @@ def commands_page() -> str:
         NOTE.format(source="tt_run/cli/"),
         "",
         "```text",
-        *help.USAGE.split("\n"),
+        *help.USAGE,
         "```",
         "",
         help.INTRODUCTION,

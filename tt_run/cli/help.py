@@ -10,7 +10,7 @@ from tt_run.cli.command_line import CommandLine
 from tt_run.cli.commands import COMMANDS
 from tt_run.cli.options import Arguments, Option
 
-USAGE = "Usage: tt-run [OPTIONS] [--] PROGRAM [ARGS...]\n       tt-run COMMAND [ARGS...]"
+USAGE = ("Usage: tt-run [OPTIONS] [--] PROGRAM [ARGS...]", "       tt-run COMMAND [ARGS...]")
 INTRODUCTION = (
     "Starts PROGRAM as MPI ranks, each on its part of a mesh of devices. Options end at the first word that is not one; "
     "everything after it belongs to the program."
@@ -20,30 +20,66 @@ EXAMPLES = (
     "tt-run --emulate --system t3000 --split 1x2 python train.py  # no hardware",
     "tt-run --rank-binding ranks.yaml --dry-run ./app             # print it only",
 )
-KEYS = (
-    "While it runs:",
-    "  Ctrl-C                      End all ranks in order; twice: at once.",
-    "  Ctrl-Z                      Stop all ranks with tt-run; fg goes on with all.",
-    "  Ctrl-\\                      Show where every Python rank is (SIGQUIT).",
-)
+KEYS = {
+    "Ctrl-C": "End all ranks in order; twice: at once.",
+    "Ctrl-Z": "Stop all ranks with tt-run; fg goes on with all.",
+    "Ctrl-\\": "Show where every Python rank is (SIGQUIT).",
+}
 WIDEST = 110
 COLUMN = 30
+NARROW, NARROW_COLUMN = 56, 6  # below that many columns meanings stand under the names
 
 
 def help_text() -> str:
     """The options in groups and the subcommands, as wide as the terminal up to WIDEST."""
     width = min(terminal_width(), WIDEST)
-    lines = [USAGE, "", *textwrap.wrap(INTRODUCTION, width), *_options(CommandLine, width), "", "Commands:"]
+    usage = [line for each in USAGE for line in _usage(each, width)]
+    lines = [*usage, "", *textwrap.wrap(INTRODUCTION, width), *_options(CommandLine, width), "", "Commands:"]
     for name, (_, text) in COMMANDS.items():
         lines += _row(name, text, width)
-    return "\n".join([*lines, "", *KEYS, "", "Examples:", *(f"  {example}" for example in EXAMPLES)])
+    lines += ["", "While it runs:"]
+    for name, text in KEYS.items():
+        lines += _row(name, text, width)
+    lines += ["", "Examples:"]
+    for example in EXAMPLES:
+        lines += _typed(f"  {example}", width)
+    return "\n".join(lines)
 
 
 def command_help(kind: type[Arguments]) -> str:
     """The help text of a subcommand, from the docstring and the options of its class."""
     width = min(terminal_width(), WIDEST)
     text = textwrap.dedent(" " * 4 + (kind.__doc__ or "")).strip()
-    return "\n".join([f"Usage: {kind.usage}", "", *_paragraphs(text, width), *_options(kind, width)])
+    usage = _usage(f"Usage: {kind.usage}", width)
+    return "\n".join([*usage, "", *_paragraphs(text, width), *_options(kind, width)])
+
+
+def _usage(line: str, width: int) -> list[str]:
+    indent = " " * (len(line) - len(line.lstrip()))
+    return textwrap.wrap(
+        line.strip(),
+        width,
+        initial_indent=indent,
+        subsequent_indent=" " * 14,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+
+
+def _typed(line: str, width: int) -> list[str]:
+    """A line to be typed, over several where it is wider than the terminal; its remark comes before it then."""
+    command, _, remark = line.partition("  #")
+    if len(line) <= width or not line.strip():
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()))
+    words = textwrap.wrap(
+        command.strip(),
+        max(width - len(indent) - 6, 20),
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    lines = [f"{indent}{'    ' * bool(number)}{each}" for number, each in enumerate(words)]
+    return [*[f"{indent}#{remark}"] * bool(remark), *(f"{each} \\" for each in lines[:-1]), lines[-1]]
 
 
 def _paragraphs(text: str, width: int) -> list[str]:
@@ -56,7 +92,7 @@ def _paragraphs(text: str, width: int) -> list[str]:
             continue
         lines += textwrap.wrap(" ".join(words), width, break_on_hyphens=False, break_long_words=False)
         words = []
-        lines.append(line)
+        lines += _typed(line, width)
     return lines[:-1]
 
 
@@ -88,8 +124,9 @@ def terminal_width() -> int:
 
 
 def _row(names: str, help: str, width: int) -> list[str]:
-    text = textwrap.wrap(help, max(20, width - COLUMN), break_on_hyphens=False)
+    column = COLUMN if width >= NARROW else NARROW_COLUMN
+    text = textwrap.wrap(help, width - column, break_on_hyphens=False)
     first = f"  {names}"
-    if len(first) >= COLUMN:
-        return [first, *(" " * COLUMN + line for line in text)]
-    return [f"{first:<{COLUMN}}{text[0]}", *(" " * COLUMN + line for line in text[1:])]
+    if len(first) >= column:
+        return [first, *(" " * column + line for line in text)]
+    return [f"{first:<{column}}{text[0]}", *(" " * column + line for line in text[1:])]

@@ -39,6 +39,6 @@ def test_a_mesh_that_is_too_large_names_systems_with_room_for_it() -> None:
     with pytest.raises(RuntimeError, match="help: 8x4 fits --system galaxy, "):
         places_in(MeshShape(2, 4), MeshShape(8, 4), None)
     with pytest.raises(
-        RuntimeError, match="help: mgd new --shape 640x4 -o mesh.textproto, then tt-run --emulate -m mesh"
+        RuntimeError, match=r"help: mgd new --shape 640x4 -o mesh\.textproto, then tt-run --emulate -m mesh"
     ):
         places_in(MeshShape(2, 4), MeshShape(640, 4), None)

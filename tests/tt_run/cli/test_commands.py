@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tt_run.cli.commands import COMMANDS, named_command
+from tt_run.cli.help import _typed
 from tt_run.cli.main import run
 from tt_run.contract import Exit
 
@@ -17,17 +18,31 @@ def test_each_says_how_it_is_used(name: str, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out.startswith(f"Usage: tt-run {name}")
 
 
-@pytest.mark.parametrize(
-    "words", [["--help"], ["examples"], *([name, "--help"] for name in sorted(COMMANDS))]
-)
+@pytest.mark.parametrize("width", [40, 60, 80])
+@pytest.mark.parametrize("words", [["--help"], *([name, "--help"] for name in sorted(COMMANDS))])
 def test_each_is_as_wide_as_the_terminal(
-    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    words: list[str], width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    run(words)
+    wide = [line for line in capsys.readouterr().out.splitlines() if len(line) > width]
+    assert [line for line in wide if not line.startswith("  -") and "/" not in line] == []
+
+
+def test_examples_are_as_wide_as_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    run(words)
-    lines = capsys.readouterr().out.splitlines()
-    typed = [line for line in lines if line.startswith("  tt-run ") or "tt-run completion" in line]
-    assert max(len(line) for line in lines if line not in typed) <= 80
+    run(["examples"])
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
+def test_a_long_line_to_be_typed_is_continued() -> None:
+    line = "  tt-run --emulate --system t3000 --split 1x2 python train.py  # no hardware"
+    assert _typed(line, 100) == [line]
+    *above, last = _typed(line, 50)
+    assert above == ["  # no hardware", "  tt-run --emulate --system t3000 --split \\"]
+    assert last == "      1x2 python train.py"
 
 
 def test_the_help_lists_them(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
