@@ -86,7 +86,7 @@ def test_a_signal_to_an_emulated_rank_is_named(jobs: Jobs, number: str, code: in
 
 CRASHES = """import ctypes, os, ttnn
 ttnn.init_distributed_context()
-if ttnn.distributed_context_get_rank() == 1:
+if int(ttnn.distributed_context_get_rank()) == 1:
     ctypes.string_at(0)
 ttnn.distributed_context_barrier()
 """

@@ -42,6 +42,12 @@ def _values(option: Option) -> Sequence[str]:
         return [system.name for system in systems()]
     if option.key == "explain":
         return _codes()
+    if option.key == "tee":
+        return ("all", "first", "errors", "none")
+    if option.key == "inject":
+        from tt_run.faults import ACTIONS
+
+        return [f"{action}=" for action in ACTIONS]
     if option.key == "split":
         return ("1x2", "2x1", "2x2", "1x4", "2x4")
     from tt_run.inputs.shipped import shipped

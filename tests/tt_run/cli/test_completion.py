@@ -40,6 +40,8 @@ OFFERED = [
     ("python prog", "program.py"),
     ("--log-dir ", "tt-run-logs"),
     ("--emulate --system t3000 --split ", "2x1"),
+    ("--tee ", "first"),
+    ("--emulate --inject ki", "kill="),
 ]
 
 
