@@ -10,6 +10,7 @@ from mgd.checks.meshes import check_ids, check_meshes
 from mgd.checks.references import check_references
 from mgd.checks.report import Report
 from mgd.checks.runtime import check_runtime
+from mgd.checks.slips import without_consequences
 from mgd.checks.structure import check_structure
 from mgd.descriptor import Descriptor
 from mgd.diagnostics import Diagnostic
@@ -28,6 +29,11 @@ def check(descriptor: Descriptor, profile: str = "full") -> list[Diagnostic]:
     """
     if profile not in PROFILES:
         raise ValueError(f"profile is one of {', '.join(PROFILES)}, not {profile!r}")
+    found = _check(descriptor, profile)
+    return without_consequences(descriptor, found, lambda corrected: _check(corrected, profile))
+
+
+def _check(descriptor: Descriptor, profile: str) -> list[Diagnostic]:
     report = Report(descriptor, profile)
     report.findings.extend(descriptor.notices)
     check_structure(report)
