@@ -214,7 +214,11 @@ def _one(source: Source, key: str, option: Option, value: Any) -> Any:
     try:
         read = read_value(option, str(value))
     except UsageError as error:
-        raise _wrong(source, key, error.diagnostics[0].message, error.diagnostics[0].help) from None
+        help = error.diagnostics[0].help
+        if help.startswith(f"write {option.name} "):
+            meant = help.removeprefix(f"write {option.name} ")
+            help = f"write {key} = " + (meant if meant.isdecimal() else f'"{meant}"')
+        raise _wrong(source, key, error.diagnostics[0].message, help) from None
     if option.is_path:
         beside = source.path.parent / Path(read).expanduser()
         return str(beside) if option.is_output or beside.exists() else read

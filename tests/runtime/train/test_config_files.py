@@ -53,19 +53,19 @@ def refusal(tmp_path: Path, content: str | bytes) -> str:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (OPTIMIZER.format("Muon", "ns_steps: 2.7"), "c.yaml:4:5: training_config.optimizer.ns_steps: 2.7 is not a whole number"),
-        (OPTIMIZER.format("AdamW", "beta1: abc"), "c.yaml:4:5: training_config.optimizer.beta1: 'abc' is not a number"),
-        (OPTIMIZER.format("AdamW", "beta1: 1.0"), "c.yaml:4:5: training_config.optimizer.beta1 must be below 1, not 1.0"),
-        (OPTIMIZER.format("AdamW", "amsgrad: maybe"), "c.yaml:4:5: training_config.optimizer.amsgrad: 'maybe' is not one of true, false"),
+        (OPTIMIZER.format("Muon", "ns_steps: 2.7"), "c.yaml:4:5: training_config.optimizer.ns_steps: 2.7 is not a whole number; help: write ns_steps: 1"),
+        (OPTIMIZER.format("AdamW", "beta1: abc"), "c.yaml:4:5: training_config.optimizer.beta1: 'abc' is not a number; help: write beta1: 0.5"),
+        (OPTIMIZER.format("AdamW", "beta1: 1.0"), "c.yaml:4:5: training_config.optimizer.beta1 must be below 1, not 1.0; help: write beta1: 0.5"),
+        (OPTIMIZER.format("AdamW", "amsgrad: maybe"), "c.yaml:4:5: training_config.optimizer.amsgrad: 'maybe' is not one of true, false; help: write amsgrad: true"),
         (OPTIMIZER.format("AdamW", "wieght_decay: 0"), "c.yaml:4:5: unknown key 'wieght_decay' in optimizer; help: did you mean 'weight_decay'?"),
-        ("training_config:\n  beta1: abc\n", "c.yaml:2:3: training_config.beta1: 'abc' is not a number"),
-        ("training_config:\n  seed: -1\n", "c.yaml:2:3: training_config.seed must be at least 0, not -1"),
-        ("training_config: {seed: 1, batch_size: 0}\n", "c.yaml:1:28: training_config.batch_size must be at least 1, not 0"),
+        ("training_config:\n  beta1: abc\n", "c.yaml:2:3: training_config.beta1: 'abc' is not a number; help: write beta1: 0.5"),
+        ("training_config:\n  seed: -1\n", "c.yaml:2:3: training_config.seed must be at least 0, not -1; help: write seed: 1"),
+        ("training_config: {seed: 1, batch_size: 0}\n", "c.yaml:1:28: training_config.batch_size must be at least 1, not 0; help: write batch_size: 1"),
         ("device_config:\n  mesh_shape: [1, 2, 3]\n", "c.yaml:2:3: device_config.mesh_shape: [1, 2, 3] is not a list of 2 positive integers: [rows, columns]"),
         ("device_config:\n  fsdp_replicate_params: norm\n", "c.yaml:2:3: device_config.fsdp_replicate_params must be a list of regex patterns, not 'norm'"),
         ("device_config:\n  fsdp_replicate_params: ['norm(']\n", "c.yaml:2:3: device_config.fsdp_replicate_params: 'norm(' is an invalid pattern: missing ), unterminated subpattern at position 4"),
-        ("eval_config:\n  top_p: 1.5\n", "c.yaml:2:3: eval_config.top_p must be at most 1, not 1.5"),
-        ("transformer_config:\n  rope_scaling:\n    scaling_factor: lots\n", "c.yaml:3:5: transformer_config.rope_scaling.scaling_factor: 'lots' is not a number"),
+        ("eval_config:\n  top_p: 1.5\n", "c.yaml:2:3: eval_config.top_p must be at most 1, not 1.5; help: write top_p: 0.5"),
+        ("transformer_config:\n  rope_scaling:\n    scaling_factor: lots\n", "c.yaml:3:5: transformer_config.rope_scaling.scaling_factor: 'lots' is not a number; help: write scaling_factor: 0.001"),
         ("multihost_config:\n  pipeline_parallel_config:\n    blocks_per_rank: {0: two}\n", "c.yaml:3:23: multihost_config.pipeline_parallel_config.blocks_per_rank.0: 'two' is not a number"),
         ("transformer_config:\n  dropout_prob: !!int x\n", "c.yaml:2:17: \"x\" is no !!int; help: leave !!int out"),
         ("training_config:\n  seed: !!timestamp x\n", "c.yaml:2:9: \"x\" is no !!timestamp; help: leave !!timestamp out"),
@@ -210,7 +210,9 @@ def test_matrices_by_muon_and_the_rest_by_adamw(opened: Any) -> None:
     other = registry.create_optimizer({"type": "MuonWithAdamW"}, model.parameters())
     other.set_state_dict(both.get_state_dict())
     assert (other.get_steps(), other.get_lr(), other.get_adamw_lr()) == (3, 0.3, 0.1)
-    with pytest.raises(ConfigError, match=r"optimizer.muon.ns_steps: 2.7 is not a whole number"):
+    with pytest.raises(
+        ConfigError, match=r"optimizer.muon.ns_steps: 2.7 is not a whole number; help: write ns_steps: 1"
+    ):
         registry.create_optimizer({"type": "MuonWithAdamW", "muon": {"ns_steps": 2.7}}, model.parameters())
 
 

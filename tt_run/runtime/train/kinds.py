@@ -27,18 +27,27 @@ class _Number:
     def read(self, value: Any, report: Report) -> float | int | None:
         found = self._number(value)
         if found is None:
-            report.wrong(f": {shown(value)} is not a number")
+            why = f": {shown(value)} is not a number"
         elif self.is_whole and found != int(found):
-            report.wrong(f": {shown(value)} is not a whole number")
+            why = f": {shown(value)} is not a whole number"
         elif found < self.low:
-            report.wrong(f" must be at least {self.low:g}, not {shown(value)}")
+            why = f" must be at least {self.low:g}, not {shown(value)}"
         elif found >= self.below:
-            report.wrong(f" must be below {self.below:g}, not {shown(value)}")
+            why = f" must be below {self.below:g}, not {shown(value)}"
         elif found > self.high:
-            report.wrong(f" must be at most {self.high:g}, not {shown(value)}")
+            why = f" must be at most {self.high:g}, not {shown(value)}"
         else:
             return int(found) if self.is_whole else float(found)
+        report.wrong(why, self._example())
         return None
+
+    def _example(self) -> str:
+        """A number that fits."""
+        usual = (
+            (1, 8) if self.is_whole else (0.001, 1.0) if math.isinf(min(self.below, self.high)) else (0.5,)
+        )
+        fitting = [n for n in usual if self.low <= n < self.below and n <= self.high]
+        return f"{fitting[0] if fitting else self.low if math.isfinite(self.low) else self.high:g}"
 
     def _number(self, value: Any) -> float | int | None:
         if isinstance(value, bool):
@@ -70,7 +79,7 @@ class _Flag:
             return bool(value)
         if isinstance(value, str) and value.strip().lower() in ("true", "false"):
             return value.strip().lower() == "true"
-        report.wrong(f": {shown(value)} is not one of true, false")
+        report.wrong(f": {shown(value)} is not one of true, false", "true")
         return None
 
 

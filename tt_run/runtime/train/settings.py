@@ -40,9 +40,14 @@ class Report:
         """The report of what stands below a key."""
         return Report(self._place, (*self.path, key), self.problems)
 
-    def wrong(self, what: str) -> None:
-        """Note a setting whose value cannot be used; `what` follows its name."""
-        self._add(f"{'.'.join(self.path) or 'the configuration'}{what}")
+    def wrong(self, what: str, example: str = "") -> None:
+        """Note a setting whose value cannot be used; `what` follows its name, and `example` is a value that can."""
+        hint = (
+            f"; help: write {self.path[-1]}: {example}"
+            if example and self.path and not self.path[-1].isdecimal()
+            else ""
+        )
+        self._add(f"{'.'.join(self.path) or 'the configuration'}{what}{hint}")
 
     def unknown(self, known: Iterable[str]) -> None:
         """Note a key that nothing reads."""

@@ -68,8 +68,10 @@ def read_config(file: Path) -> Configuration:
         document = read(file.read_bytes(), file=str(file))
         content = document.value()
     except DocumentError as error:
-        hint = f"; help: {error.help}" if error.help else ""
-        raise ConfigError(f"{error.position}: {error.reason}{hint}") from None
+        help = error.help
+        if not help and "expected" in error.reason:
+            help = "each line is 'key: value', indented with spaces alike in one section"
+        raise ConfigError(f"{error.position}: {error.reason}{f'; help: {help}' * bool(help)}") from None
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror}") from None
     except ValueError as error:
