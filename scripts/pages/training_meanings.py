@@ -204,7 +204,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "run_name": "Name of the run there.",
         "disable_default_monitor": "The trainer adds no monitor of its own.",
         "rollout_source": "Who makes completions: the model that is trained, or TT-Transformers on another rank.",
-        "rollout_mode": "`in_process` with `ttml`, `remote_sync` with `ttt`, which the emulated trainer refuses.",
+        "rollout_mode": "`in_process` with `ttml`, `remote_sync` with `ttt`: another rank makes the completions.",
         "weight_sync_every": "Steps between two copies of the weights to who makes completions.",
     },
     "moe_hyperparam": {

@@ -33,12 +33,16 @@ PUBLISHED = {
     "ttml.trainers.grpo_trainer.grpo_ttml_model": "setup_ttml_model open_device load_checkpoint load_hf_state_dict weights_ref_hf_dict load_from_safetensors",
     "ttml.trainers.grpo_trainer.llama_composite_kv": "LlamaCompositeKV",
     "ttml.trainers.grpo_trainer.rollout_batch_source": "tokenize_prompts score_rollout RolloutBatchSource",
+    "ttml.trainers.grpo_trainer.remote_rollout.mpi_rollout": "MPIRolloutServer MPIRolloutClient",
+    "ttml.trainers.grpo_trainer.remote_rollout.weight_bridge": "WeightBridge HostWeightBridge TTML_RANK TTT_RANK",
+    "ttml.trainers.grpo_trainer.remote_rollout.sync_remote_rollout_batch_source": "SyncRemoteRolloutBatchSource",
     "ttml.trainers.grpo_trainer.ttml_rollout_sampler": "TTMLRolloutSampler",
     "ttml.distributed": """
         Layout DistributedLayout Shard Replicate get_layout set_layout MeshRuntime get_runtime set_runtime distribute_tensor distribute_batch
-        distribute_module parallelize_module sync_gradients ParallelStyle ColwiseParallel RowwiseParallel init_ops fully_shard
+        distribute_module parallelize_module sync_gradients ParallelStyle ColwiseParallel RowwiseParallel init_ops fully_shard FSDPModule
         dispatch register_op redistribute ShardingPlan register_rule get_rule DispatchTracer DispatchTraceCallback dispatch_trace
     """,
+    "ttml.distributed.fsdp": "FSDPModule ShardedParameter fully_shard setup_prefetching synchronize_fsdp_gradients clear_fsdp_registry",
     "ttml.distributed.cache": "PlanCache",
     "ttml.distributed.ddp": "DistributedDataParallel",
     "ttml.autograd.numpy_assign": "assign_numpy",

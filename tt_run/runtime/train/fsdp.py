@@ -60,19 +60,33 @@ class FSDPState:
     graph: tuple[int, int] = (0, 0)
     shards: dict[int, Value] = field(default_factory=dict)
     """What parameters held before `unshard`, by their ids."""
+    last: dict[int, Gathered] = field(default_factory=dict)
+    """What the last forward pass gathered."""
+    waits: bool = False
+    """Whether `kept` was gathered ahead of a forward pass that has not begun."""
 
     def gathered(self) -> dict[int, Gathered]:
         """The whole parameters by the ids of the cut ones."""
-        self.reshard()
-        graph = AutoContext.get_instance().graph
-        now = (id(graph), graph.generation)
-        if self.reshard_after_forward or self.graph != now or not self.kept:
-            self.graph = now
-            self.kept = {id(parameter): Gathered.of(parameter) for parameter in self.managed}
-        found = self.kept
+        self.gather_ahead()
+        found, self.last, self.waits = self.kept, self.kept, False
         if self.reshard_after_forward:
             self.kept = {}
         return found
+
+    def gather_ahead(self) -> None:
+        """Gather for the forward pass that comes next in this graph."""
+        self.reshard()
+        graph = AutoContext.get_instance().graph
+        now = (id(graph), graph.generation)
+        if (self.reshard_after_forward and not self.waits) or self.graph != now or not self.kept:
+            self.graph = now
+            self.kept = {id(parameter): Gathered.of(parameter) for parameter in self.managed}
+        self.waits = True
+
+    def gather_again(self) -> None:
+        """Gather anew what the last forward pass gave back, before the backward pass reads it."""
+        for gathered in self.last.values():
+            gathered.come_again()
 
     def unshard(self) -> None:
         """Put the whole parameters in the place of the cut ones, to be read; the next forward pass, or `reshard`, cuts them again."""
@@ -101,9 +115,13 @@ class _Returning:
     @property
     def shards(self) -> Shards:
         """The content."""
+        return self.come().shards
+
+    def come(self) -> Storage:
+        """What is held, gathered if need be."""
         if self._held is None:
             self._held = self._make().storage
-        return self._held.shards
+        return self._held
 
     @property
     def allocated(self) -> bool:
@@ -141,6 +159,12 @@ class Gathered:
         again = functools.partial(_whole, self.parameter)
         for held, make in self._held(again):
             held._storage = _Returning(make)
+
+    def come_again(self) -> None:
+        """Gather what was given back."""
+        storage = self.tensor.get_value(PreferredPrecision.FULL).storage
+        if isinstance(storage, _Returning):
+            storage.come()
 
     def _held(self, again: Callable[[], Value]) -> list[tuple[Value, Callable[[], Value]]]:
         """The values that operations of the forward pass may have kept, and how each comes again."""
@@ -218,10 +242,18 @@ def fully_shard(
             f"fully_shard: axis {mesh_axis!r} has size {size}; the module stays as it is", stacklevel=2
         )
         return module
-    state, whole = (
-        FSDPState(mesh_axis, axis, size, reshard_after_forward),
-        [re.compile(p) for p in replicate_params],
-    )
+    shard_over(module, FSDPState(mesh_axis, axis, size, reshard_after_forward), shard_dim, replicate_params)
+    return module
+
+
+def shard_over(
+    module: AbstractModuleBase,
+    state: FSDPState,
+    shard_dim: int | Literal["auto"],
+    replicate_params: Sequence[str] = (),
+) -> None:
+    """Cut the own parameters of a module over the axis of a state, and have them gathered while it runs."""
+    whole = [re.compile(p) for p in replicate_params]
     module.__dict__[STATE] = state
     seen: set[int] = set()
     for name, held in _own_parameters(module):
@@ -234,7 +266,6 @@ def fully_shard(
         else:
             cut(held)
     _wrap(module, state)
-    return module
 
 
 def _axis(name: str) -> tuple[int, int]:

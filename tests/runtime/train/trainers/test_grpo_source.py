@@ -23,7 +23,6 @@ from tt_run.runtime.train.modules.base import RunMode
 from tt_run.runtime.train.sharded_parameters import whole, whole_parameter
 from tt_run.runtime.train.trainers import model_source
 from tt_run.runtime.train.trainers.batch_source import (
-    build_rollout_batch_source,
     score_rollout,
     validate_rollout_batch,
 )
@@ -246,7 +245,7 @@ def test_a_program_replaces_how_the_model_is_made(process: Any, tmp_path: Path, 
         ({"optimizer_dict": None}, "optimizer_dict is required"),
         ({"reward_func": None}, "exactly one of reward_func"),
         ({"transformer_config": TransformerConfig({"transformer_config": {"model_type": "gpt2"}})}, "model_type must be one of llama, qwen3, got 'gpt2'"),
-        ({"config": config(rollout_source="ttt", rollout_mode="remote_sync")}, "is not emulated; help: rollout_mode: in_process"),
+        ({"config": config(rollout_source="ttt", rollout_mode="remote_sync")}, "this job is of 1 rank; help: tt-run"),
         ({"completer": None}, r"GRPOTrainer: got an unexpected keyword argument 'completer'; help: GRPOTrainer\(completer"),
     ],
 )  # fmt: skip
@@ -371,10 +370,6 @@ def test_rewards_of_a_batch() -> None:
     }
     with pytest.raises(RuntimeError, match=r"in order \(got 2 prompts for 1 x 2\)"):
         score_rollout(rollout(), [[2, 1]], {"want": ["x"]}, **common)
-    with pytest.raises(ValueError, match="unsupported rollout_mode 'remote_sync'"):
-        remote = RemoteRolloutConfig([1, 1], 4, 64)
-        settings = GRPOConfig(rollout_source="ttt", rollout_mode="remote_sync", remote_rollout=remote)
-        build_rollout_batch_source(settings, sampler=None, prompts=[], extra_columns={}, batch_prompts=1, tokenizer=None, reward_funcs=[])  # type: ignore[arg-type]  # fmt: skip
 
 
 def test_settings_of_another_rank_are_read() -> None:

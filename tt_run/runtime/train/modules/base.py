@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tt_run.runtime.errors import type_name
+from tt_run.runtime.train.modules.hooks import Hooked
 from tt_run.runtime.train.modules.parameter import Buffer, Parameter, TensorMetadata
 from tt_run.runtime.train.tensor import Tensor
 
@@ -54,7 +55,7 @@ def _is_lazy(held: Any) -> bool:
     return isinstance(held, Parameter) and held.is_lazy
 
 
-class ModuleBase:
+class ModuleBase(Hooked):
     """A node of a model: named tensors, named child modules, a run mode.
 
     Names of children and tensors share one space; registering a name twice raises RuntimeError.

@@ -74,6 +74,18 @@ def validate_rollout_batch(
             )
 
 
+def pad_logprobs(
+    completions: Sequence[Tokens], token_logprobs: Sequence[Sequence[float]], width: int
+) -> np.ndarray:
+    """[rows, width] float32: the log-probability of each token, zeros behind a completion. Raises RuntimeError where they are not as many as tokens."""
+    out = np.zeros((len(completions), width), np.float32)
+    for row, (completion, own) in enumerate(zip(completions, token_logprobs, strict=True)):
+        if len(own) != len(completion) or len(own) > width:
+            raise RuntimeError(f"row {row}: {len(own)} log-probs for {len(completion)} tokens of {width}")
+        out[row, : len(own)] = own
+    return out
+
+
 def tokenize_prompts(dataset: Any, tokenizer: Any, num_prompts: int) -> tuple[list[Tokens], Columns]:
     """The first `num_prompts` prompts in tokens, and the other columns of their rows. Raises ValueError for rows without a prompt."""
     rows = [dataset[i] for i in range(num_prompts)]
@@ -174,28 +186,3 @@ class InProcessRolloutBatchSource(RolloutBatchSource):
     def close(self) -> None:
         """Give back what the sampler holds."""
         self.sampler.close()
-
-
-def build_rollout_batch_source(
-    config: Any,
-    *,
-    sampler: RolloutSampler,
-    prompts: list[Tokens],
-    extra_columns: Columns,
-    batch_prompts: int,
-    tokenizer: Any,
-    reward_funcs: Sequence[Reward],
-) -> RolloutBatchSource:
-    """What `config.rollout_mode` asks for. Raises ValueError for any mode but "in_process"."""
-    if config.rollout_mode != "in_process":
-        raise ValueError(f"unsupported rollout_mode {config.rollout_mode!r}; help: rollout_mode: in_process")
-    return InProcessRolloutBatchSource(
-        sampler=sampler,
-        prompts=prompts,
-        extra_columns=extra_columns,
-        batch_prompts=batch_prompts,
-        tokenizer=tokenizer,
-        reward_funcs=reward_funcs,
-        num_generations=config.num_generations,
-        max_completion_length=config.max_completion_length,
-    )

@@ -25,7 +25,6 @@ from tt_run.runtime.train.trainers.batch_source import (
     Columns,
     RolloutBatchSource,
     ScoredRolloutBatch,
-    build_rollout_batch_source,
     rewards_of,
     text_of,
     tokenize_prompts,
@@ -41,6 +40,7 @@ from tt_run.runtime.train.trainers.completion import (
 from tt_run.runtime.train.trainers.grpo_config import GRPOConfig
 from tt_run.runtime.train.trainers.grpo_monitor import GRPOMonitor
 from tt_run.runtime.train.trainers.grpo_saving import save_checkpoint
+from tt_run.runtime.train.trainers.remote_rollout import build_rollout_batch_source
 from tt_run.runtime.train.trainers.rollouts import (
     Reward,
     RolloutBatch,
@@ -114,7 +114,7 @@ class GRPOTrainer:
         self._generation_batch_prompts = (
             self.each // config.num_generations * config.gradient_accumulation_steps
         )
-        if self.rollout_sampler is not None:
+        if self.rollout_sampler is not None or config.rollout_mode == "remote_sync":
             self._setup()
             self.rollout_batch_source = self._batch_source(self.rollout_sampler)
             self._trained = False
@@ -181,8 +181,8 @@ class GRPOTrainer:
             )
         self._prompts, self._extra_dataset_columns = tokenize_prompts(self.dataset, self.tokenizer, total)
 
-    def _batch_source(self, sampler: RolloutSampler) -> RolloutBatchSource:
-        """Where the batches of a sampler come from."""
+    def _batch_source(self, sampler: RolloutSampler | None) -> RolloutBatchSource:
+        """Where the batches come from: a sampler, or another rank."""
         return build_rollout_batch_source(
             self.config,
             sampler=sampler,

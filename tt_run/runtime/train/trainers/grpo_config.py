@@ -41,7 +41,7 @@ class GRPOConfig:
     `gradient_accumulation_steps` micro-batches and is taken `num_iterations` times on the same completions. Raises ValueError for counts
     below 1. After `warmup_steps` the rate stays ("constant") or falls along a half cosine to `min_lr_rate` of itself ("cosine"); gradients are
     clipped to `clip_grad_norm_max_norm` with `use_clip_grad_norm`; `log_completions` prints the first `num_completions_to_print` of a step.
-    `rollout_mode="remote_sync"`, which syncs weights each `weight_sync_every` steps, is read and refused by the trainer. Figures go to `grpo_metrics.csv` in `output_dir`, if one is given, and with `report_to="wandb"` to a run named `run_name`.
+    With `rollout_mode="remote_sync"` another rank makes the completions, with weights of every `weight_sync_every`-th step. Figures go to `grpo_metrics.csv` in `output_dir`, if one is given, and with `report_to="wandb"` to a run named `run_name`.
     """
 
     epsilon: float = 0.2

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tt_run.runtime.errors import type_name
+from tt_run.runtime.mesh import distributed
 from tt_run.runtime.train.trainers import model_source as source
-from tt_run.runtime.train.trainers.completion import GRPOCompleter
+from tt_run.runtime.train.trainers.completion import GRPOCompleter, ModelCompleter
 from tt_run.runtime.train.trainers.grpo_config import GRPOConfig
 from tt_run.runtime.train.trainers.rollouts import Reward
 from tt_run.runtime.train.trainers.sampler import (
@@ -21,7 +22,7 @@ from tt_run.runtime.train.trainers.sampler import (
 
 @dataclass(frozen=True)
 class Asked:
-    """What both ways have in common; `sampler` is None for a completer of the program's own."""
+    """What both ways have in common; `sampler` is None for a completer of the program's own, and where another rank makes completions."""
 
     completer: GRPOCompleter
     sampler: TTMLRolloutSampler | None
@@ -83,17 +84,20 @@ def of_source(
         raise TypeError(f"GRPOTrainer: config must be a GRPOConfig, got {type_name(config)}")
     settings, functions = _settled(config, optimizer_dict, reward_func, reward_funcs)
     model, tokenizer = source.setup_ttml_model(transformer_config, device_config, model_source)
-    sampler = build_rollout_sampler(
-        config.rollout_source,
-        model=model,
-        tokenizer=tokenizer,
-        max_completion_length=config.max_completion_length,
-        temperature=config.temperature,
-        completions_per_prompt=config.num_generations,
-    )
+    sampler = None
+    if config.rollout_mode != "remote_sync":
+        sampler = build_rollout_sampler(
+            config.rollout_source,
+            model=model,
+            tokenizer=tokenizer,
+            max_completion_length=config.max_completion_length,
+            temperature=config.temperature,
+            completions_per_prompt=config.num_generations,
+        )
     rows = dataset if dataset_func is None else dataset_func()
+    completer = ModelCompleter(model, tokenizer) if sampler is None else SampledCompleter(sampler)
     return Asked(
-        SampledCompleter(sampler), sampler, rows, config, reward_func, functions, settings, list(callbacks or ()), model_source
+        completer, sampler, rows, config, reward_func, functions, settings, list(callbacks or ()), model_source
     )  # fmt: skip
 
 
@@ -121,7 +125,7 @@ def _settled(
     reward_func: Reward | Sequence[Reward] | None,
     reward_funcs: Sequence[Reward] | None,
 ) -> tuple[Mapping[str, Any], list[Reward]]:
-    """The optimizer's settings and the rewards. Raises ValueError without the former, unless one kind of reward is given, and for completions made on another rank."""
+    """The optimizer's settings and the rewards. Raises ValueError without the former, unless one kind of reward is given, and for completions of another rank in a job of one."""
     if optimizer_dict is None:
         raise ValueError("GRPOTrainer: optimizer_dict is required; help: {'type': 'AdamW', 'lr': 1e-5}")
     if (reward_func is None) == (reward_funcs is None) or not (reward_func or reward_funcs):
@@ -129,9 +133,17 @@ def _settled(
             "GRPOTrainer: pass exactly one of reward_func (a function) and reward_funcs (functions, at least one)"
         )
     if config.rollout_mode == "remote_sync":
-        raise ValueError(
-            "GRPOTrainer: rollout_mode 'remote_sync' generates with tt-transformers on another rank, which is not emulated; "
-            "help: rollout_mode: in_process, and a completer that asks the other rank, as examples/training/grpo_remote_rollout.py has"
-        )
+        _require_another_rank()
     functions = [reward_func] if callable(reward_func) else list(reward_funcs or reward_func or ())
     return optimizer_dict, functions
+
+
+def _require_another_rank() -> None:
+    """Meet the other ranks. Raises ValueError when there are none."""
+    if not distributed.distributed_context_is_initialized():
+        distributed.init_distributed_context()
+    if int(distributed.distributed_context_get_size()) < 2:
+        raise ValueError(
+            "GRPOTrainer: rollout_mode 'remote_sync' has another rank make the completions, and this job is of 1 rank; "
+            "help: tt-run --emulate --meshes 2, where rank 1 runs MPIRolloutServer(…).serve_forever(), or rollout_mode: in_process"
+        )

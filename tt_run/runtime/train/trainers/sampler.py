@@ -23,7 +23,8 @@ from tt_run.runtime.train.models.llama import Llama
 from tt_run.runtime.train.modules.base import RunMode
 from tt_run.runtime.train.trainers import model_source
 from tt_run.runtime.train.trainers.completion import ModelCompleter, Tokens, last_logits
-from tt_run.runtime.train.trainers.rollouts import RolloutBatch, RolloutSampler
+from tt_run.runtime.train.trainers.received_weights import take_hf_weights
+from tt_run.runtime.train.trainers.rollouts import RolloutBatch, RolloutSampler, check_new_weight_version
 
 _CHAT_ENDS = ("<|eot_id|>", "<|end_of_text|>", "<|eom_id|>", "<|im_end|>", "<|endoftext|>")
 
@@ -118,6 +119,13 @@ class TTMLRolloutSampler(RolloutSampler):
     @completions_per_prompt.setter
     def completions_per_prompt(self, value: int) -> None:
         self._generations = int(value)
+
+    def update_weights(self, weights: Any, version: int) -> None:
+        """Take weights that came from another rank, by Hugging Face's names, of which every device has all; None where the model has them."""
+        number = check_new_weight_version(self.weight_version, version)
+        if weights is not None:
+            take_hf_weights(self._model, weights[0])
+        self._version = number
 
     def set_weight_version(self, version: int) -> None:
         """Note another number of the weights, newer or not."""

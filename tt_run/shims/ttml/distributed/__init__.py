@@ -17,7 +17,7 @@ _TABLE = {
         ShardingPlan CCL Broadcast AllReduce AllGather OptionalCCL register_rule get_rule register_module_rule get_module_rule
     """,
     "tt_run.runtime.train.dispatch.trace": "DispatchTracer DispatchTraceCallback dispatch_trace",
-    "tt_run.runtime.train.fsdp": "fully_shard",
+    "tt_run.runtime.train.fsdp_module": "FSDPModule fully_shard setup_prefetching synchronize_fsdp_gradients clear_fsdp_registry",
     "tt_run.runtime.train.data_parallel": "DistributedDataParallel",
 }
 _SUBMODULES = (
@@ -25,6 +25,7 @@ _SUBMODULES = (
     "cache",
     "ddp",
     "debug",
+    "fsdp",
     "layout",
     "mesh_runtime",
     "module_rules",

@@ -10,6 +10,7 @@ from tt_run.runtime.train.parallelize import ColwiseParallel as ColwiseParallel
 from tt_run.runtime.train.dispatch.trace import DispatchTraceCallback as DispatchTraceCallback
 from tt_run.runtime.train.dispatch.trace import DispatchTracer as DispatchTracer
 from tt_run.runtime.train.data_parallel import DistributedDataParallel as DistributedDataParallel
+from tt_run.runtime.train.fsdp_module import FSDPModule as FSDPModule
 from tt_run.runtime.train.layouts import Layout as Layout
 from tt_run.runtime.train.mesh_runtime import MeshRuntime as MeshRuntime
 from tt_run.runtime.train.dispatch.plans import OptionalCCL as OptionalCCL
@@ -20,6 +21,7 @@ from tt_run.runtime.train.layouts import Shard as Shard
 from tt_run.runtime.train.dispatch.plans import ShardingPlan as ShardingPlan
 from . import _register_ops as _register_ops
 from . import cache as cache
+from tt_run.runtime.train.fsdp_module import clear_fsdp_registry as clear_fsdp_registry
 from . import ddp as ddp
 from . import debug as debug
 from tt_run.runtime.train.dispatch.calls import dispatch as dispatch
@@ -27,7 +29,8 @@ from tt_run.runtime.train.dispatch.trace import dispatch_trace as dispatch_trace
 from tt_run.runtime.train.layouts import distribute_batch as distribute_batch
 from tt_run.runtime.train.parallelize import distribute_module as distribute_module
 from tt_run.runtime.train.layouts import distribute_tensor as distribute_tensor
-from tt_run.runtime.train.fsdp import fully_shard as fully_shard
+from . import fsdp as fsdp
+from tt_run.runtime.train.fsdp_module import fully_shard as fully_shard
 from tt_run.runtime.train.layouts import get_layout as get_layout
 from tt_run.runtime.train.dispatch.plans import get_module_rule as get_module_rule
 from tt_run.runtime.train.dispatch.plans import get_rule as get_rule
@@ -47,8 +50,10 @@ from tt_run.runtime.train.layouts import replicated_layout as replicated_layout
 from . import rules as rules
 from tt_run.runtime.train.layouts import set_layout as set_layout
 from tt_run.runtime.train.mesh_runtime import set_runtime as set_runtime
+from tt_run.runtime.train.fsdp_module import setup_prefetching as setup_prefetching
 from . import style as style
 from tt_run.runtime.train.parallelize import sync_gradients as sync_gradients
+from tt_run.runtime.train.fsdp_module import synchronize_fsdp_gradients as synchronize_fsdp_gradients
 from . import training as training
 from . import utils as utils
 

@@ -34,7 +34,7 @@ JOINT_PLACES = {
     "mlp/w_gate_up": ("mlp.gate_proj", "mlp.up_proj"),
 }
 """Layers whose rows are those of several of Hugging Face's."""
-_ENDS = {
+ENDS = {
     "tok_emb/weight": "model.embed_tokens.weight",
     "ln_fc/gamma": "model.norm.weight",
     "fc/weight": "lm_head.weight",
@@ -85,9 +85,9 @@ def state_dict(parameters: Mapping[str, Array], config: Mapping[str, Any]) -> di
     found: dict[str, Array] = {}
     for name, given in parameters.items():
         path, array = name.split("/", 1)[-1], _bare(given)
-        if path in _ENDS:
+        if path in ENDS:
             if not (path == "fc/weight" and config.get("tie_word_embeddings")):
-                found[_ENDS[path]] = array
+                found[ENDS[path]] = array
             continue
         parts = path.split("/", 2)
         if len(parts) != 3 or parts[0] != "blocks":

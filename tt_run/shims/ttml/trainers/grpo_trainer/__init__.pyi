@@ -17,7 +17,7 @@ from tt_run.runtime.train.trainers.batch_source import RolloutBatchSource as Rol
 from tt_run.runtime.train.trainers.rollouts import RolloutSampler as RolloutSampler
 from tt_run.runtime.train.trainers.batch_source import ScoredRolloutBatch as ScoredRolloutBatch
 from tt_run.runtime.train.trainers.sampler import TTMLRolloutSampler as TTMLRolloutSampler
-from tt_run.runtime.train.trainers.batch_source import build_rollout_batch_source as build_rollout_batch_source
+from tt_run.runtime.train.trainers.remote_rollout import build_rollout_batch_source as build_rollout_batch_source
 from tt_run.runtime.train.trainers.sampler import build_rollout_sampler as build_rollout_sampler
 from tt_run.runtime.train.trainers.rollouts import check_new_weight_version as check_new_weight_version
 from tt_run.runtime.train.trainers.rollouts import compute_advantages_ttnn as compute_advantages_ttnn
@@ -29,6 +29,7 @@ from tt_run.runtime.train.trainers.rollouts import iter_micro_batch as iter_micr
 from tt_run.runtime.train.trainers.rollouts import layout_microbatch as layout_microbatch
 from . import llama_composite_kv as llama_composite_kv
 from tt_run.runtime.train.trainers.rollouts import place_old_nlog_probs as place_old_nlog_probs
+from . import remote_rollout as remote_rollout
 from . import rollout_batch_source as rollout_batch_source
 from tt_run.runtime.train.trainers.grpo_saving import save_checkpoint as save_checkpoint
 from . import ttml_rollout_sampler as ttml_rollout_sampler

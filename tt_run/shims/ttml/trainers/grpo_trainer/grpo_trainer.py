@@ -14,8 +14,9 @@ _TABLE = {
         check_new_weight_version layout_microbatch place_old_nlog_probs
     """,
     "tt_run.runtime.train.trainers.sampler": "TTMLRolloutSampler build_rollout_sampler",
+    "tt_run.runtime.train.trainers.remote_rollout": "build_rollout_batch_source",
     "tt_run.runtime.train.trainers.batch_source": """
-        ScoredRolloutBatch RolloutBatchSource InProcessRolloutBatchSource build_rollout_batch_source validate_rollout_batch
+        ScoredRolloutBatch RolloutBatchSource InProcessRolloutBatchSource validate_rollout_batch
     """,
     "tt_run.runtime.train.trainers.completion": "GRPOCompleter ModelCompleter",
 }

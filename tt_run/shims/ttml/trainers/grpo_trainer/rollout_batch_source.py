@@ -3,8 +3,9 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
+    "tt_run.runtime.train.trainers.remote_rollout": "build_rollout_batch_source",
     "tt_run.runtime.train.trainers.batch_source": """
-        ScoredRolloutBatch RolloutBatchSource InProcessRolloutBatchSource build_rollout_batch_source validate_rollout_batch tokenize_prompts score_rollout
+        ScoredRolloutBatch RolloutBatchSource InProcessRolloutBatchSource validate_rollout_batch tokenize_prompts score_rollout pad_logprobs
     """,
 }
 

@@ -4,7 +4,8 @@
 from tt_run.runtime.train.trainers.batch_source import InProcessRolloutBatchSource as InProcessRolloutBatchSource
 from tt_run.runtime.train.trainers.batch_source import RolloutBatchSource as RolloutBatchSource
 from tt_run.runtime.train.trainers.batch_source import ScoredRolloutBatch as ScoredRolloutBatch
-from tt_run.runtime.train.trainers.batch_source import build_rollout_batch_source as build_rollout_batch_source
+from tt_run.runtime.train.trainers.remote_rollout import build_rollout_batch_source as build_rollout_batch_source
+from tt_run.runtime.train.trainers.batch_source import pad_logprobs as pad_logprobs
 from tt_run.runtime.train.trainers.batch_source import score_rollout as score_rollout
 from tt_run.runtime.train.trainers.batch_source import tokenize_prompts as tokenize_prompts
 from tt_run.runtime.train.trainers.batch_source import validate_rollout_batch as validate_rollout_batch

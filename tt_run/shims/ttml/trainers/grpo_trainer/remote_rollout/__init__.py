@@ -1,0 +1,7 @@
+"""`ttml.trainers.grpo_trainer.remote_rollout`."""
+
+from tt_run.runtime.exports import publish as _publish
+
+_SUBMODULES = ("mpi_rollout", "sync_remote_rollout_batch_source", "weight_bridge")
+
+__getattr__, __dir__ = _publish(globals(), {}, _SUBMODULES)
