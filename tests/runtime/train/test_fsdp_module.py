@@ -55,8 +55,10 @@ def train(context: Any, layers: Any, named: ModuleList, parts: int = 1, steps: i
 @pytest.mark.parametrize("ahead", [0, 1, 2, 9])
 @pytest.mark.parametrize("reshard", [True, False])
 def test_ahead_or_not_the_numbers_are_those_of_data_parallelism(
-    opened_mesh: Any, ahead: int, reshard: bool
-) -> None:  # noqa: F811
+    opened_mesh: Any,  # noqa: F811
+    ahead: int,
+    reshard: bool,
+) -> None:
     context = opened_mesh((1, 4), ("_", "dp"))
     plain = chain()
     expected = train(context, plain, plain), bits(plain)
@@ -145,6 +147,8 @@ def test_which_axis_is_cut(opened_mesh: Any) -> None:  # noqa: F811
     assert layer.get_weight().shape() == [1, 1, WIDTH, WIDTH // 2] and list(module.parameters()) == ["LinearLayer/weight"]  # fmt: skip
     with pytest.raises(RuntimeError, match="already wrapped"):
         fully_shard(layer, cluster_axis=0)
+    named = fully_shard(LinearLayer(WIDTH, WIDTH, False), mesh_axis="b")
+    assert fsdp.fsdp_axis_of(named.get_weight()) == 1
     opened_mesh((1, 1), ("a", "b"))
     alone = fully_shard(LinearLayer(WIDTH, WIDTH, False))
     assert next(iter(alone.parameters().values())).shape() == [1, 1, WIDTH, WIDTH]

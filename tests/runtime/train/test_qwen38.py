@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.e2e.launch import tt_run
 from tests.runtime.train.pytorch import torch_or_skip, transformers_or_skip
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train import named_mesh
@@ -26,6 +27,7 @@ from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.values import shapes as values
 
 pytestmark = pytest.mark.torch
+PROGRAM = Path(__file__).parent / "programs" / "qwen38.py"
 BATCH, LENGTH, ENTRIES = 2, 32, 96
 SIZES: dict[str, Any] = dict(  # noqa: C408
     hidden_size=64, intermediate_size=96, num_hidden_layers=4, vocab_size=ENTRIES, num_attention_heads=4, num_key_value_heads=2,
@@ -136,6 +138,31 @@ def test_over_axes_as_on_one_device(
     assert alone.keys() == cut.keys()
     for name, expected in alone.items():
         assert np.abs(cut[name] - expected).max() <= 3e-5 * max(np.abs(expected).max(), 1e-3), name
+
+
+@pytest.mark.parametrize(
+    ("system", "form", "kind", "splits"),
+    [
+        ("n300-x2", (1, 4), "float32", ["2x1", "4x1"]),
+        pytest.param("n300-x2", (1, 4), "bfloat16", ["4x1"], marks=pytest.mark.slow),
+        pytest.param("t3000", (2, 4), "float32", ["2x1", "1x2", "2x2"], marks=pytest.mark.slow),
+    ],
+)
+def test_any_split_over_ranks_trains_with_the_same_bits(
+    system: str, form: tuple[int, int], kind: str, splits: list[str]
+) -> None:
+    """Both kinds of attention over real ranks: losses that every rank prints, and all parameters after three steps."""
+
+    def run(*words: str) -> tuple[list[str], list[str]]:
+        given = (*words, "python", PROGRAM, *map(str, form), kind)
+        ran = tt_run("--emulate", "--system", system, *given, timeout=110).check()
+        return sorted(ran.field("loss")), sorted(ran.field("sha256"))
+
+    losses, (digest,) = run()
+    assert len(losses) == 3
+    for split in splits:
+        ranks = int(split[0]) * int(split[-1])
+        assert run("--split", split) == (sorted(losses * ranks), [digest] * ranks), split
 
 
 def test_files_and_what_they_lack(opened: Any, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.fsdp import STATE, FSDPState, shard_over
 from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.modules.base import AbstractModuleBase, NamedParameters
-from tt_run.runtime.train.named_mesh import maybe_mesh
+from tt_run.runtime.train.named_mesh import maybe_mesh, mesh
 from tt_run.runtime.train.tensor import Tensor
 
 _made: list[weakref.ref[FSDPModule]] = []
@@ -40,7 +40,7 @@ class ShardedParameter:
 class FSDPModule(AbstractModuleBase):
     """FSDP: a module whose own parameters lie in shards over a mesh axis, and are whole while it runs.
 
-    `shard_dim` counts where it is longer than 1; elsewhere, and with "auto", the dimension is picked. The axis is number `cluster_axis`, else the
+    `shard_dim` counts where it is longer than 1; elsewhere, and with "auto", the dimension is picked. The axis is named `mesh_axis`, or number `cluster_axis`, else the
     one named "fsdp", else the only one longer than 1. The module itself is changed, so it may be used in the place of this. Raises RuntimeError
     for one that is wrapped already, and where there are two axes to choose from.
     """
@@ -52,13 +52,14 @@ class FSDPModule(AbstractModuleBase):
         reshard_after_forward: bool = True,
         cluster_axis: int | None = None,
         replicate_params: Sequence[str] = (),
+        mesh_axis: str | None = None,
     ) -> None:
         super().__init__()
         if STATE in module.__dict__:
             raise RuntimeError(
                 f"Module {module.get_name()!r} already wrapped with fully_shard. help: call fully_shard once for each module"
             )
-        name, axis, size = _axis(cluster_axis)
+        name, axis, size = _axis(cluster_axis, mesh_axis)
         self._wrapped, self._shard_dim, self._cluster_axis = module, shard_dim, cluster_axis
         del self._modules["_wrapped"]
         self.register_module(module, "wrapped")
@@ -173,9 +174,10 @@ def fully_shard(
     reshard_after_forward: bool = True,
     cluster_axis: int | None = None,
     replicate_params: Sequence[str] = (),
+    mesh_axis: str | None = None,
 ) -> FSDPModule:
     """FSDP: cut a module's own parameters over an axis, as `FSDPModule` says; blocks first, then the whole model."""
-    return FSDPModule(module, shard_dim, reshard_after_forward, cluster_axis, replicate_params)
+    return FSDPModule(module, shard_dim, reshard_after_forward, cluster_axis, replicate_params, mesh_axis)
 
 
 def setup_prefetching(
@@ -208,10 +210,12 @@ def _fits(module: AbstractModuleBase, dim: int | str) -> bool:
     return isinstance(dim, int) and all(-len(s) <= dim < len(s) and s[dim] > 1 for s in shapes)
 
 
-def _axis(number: int | None) -> tuple[str, int, int]:
+def _axis(number: int | None, name: str | None) -> tuple[str, int, int]:
     """Name, number and devices of the axis to cut over."""
     named, shape = maybe_mesh(), list(AutoContext.get_instance().get_device().shape)
-    if number is None and named is not None and named.has_axis("fsdp"):
+    if name is not None:
+        number = mesh().axis_index(name)
+    elif number is None and named is not None and named.has_axis("fsdp"):
         number = named.axis_index("fsdp")
     if number is None:
         long = [axis for axis, size in enumerate(shape) if size > 1]

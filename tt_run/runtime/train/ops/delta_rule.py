@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
 
 Array = npt.NDArray[Any]
+_CACHE = 1 << 18  # bytes of states that a core keeps close
 MAX_HEADS = 32
 """Heads of a device that the kernels take, which address a head's rows within one row of tiles."""
 
@@ -158,7 +159,7 @@ def _rule(
         )
 
     def forward(*stack: Array) -> Array:
-        out, _ = _forward(*opened(*stack), chunk=chunk)
+        out = _forward(*opened(*stack))
         return out.transpose(0, 1, 3, 2, 4).reshape(len(out), batch, 1, tokens, values * out.shape[-1])
 
     def backward(gradient: Array, *stack: Array) -> tuple[Array, ...]:
@@ -180,65 +181,109 @@ def _rule(
     return result(stacks.compute(forward, *operands), given, rule)
 
 
-def _forward(
-    q: Array, k: Array, v: Array, decay: Array, beta: Array, *, chunk: int
-) -> tuple[Array, list[Array]]:
-    """The outputs, and the state before each chunk, of heads (…, T, features)."""
-    state = np.zeros((*k.shape[:-2], k.shape[-1], v.shape[-1]), np.float32)
-    out, kept = np.empty(v.shape, np.float32), []
-    for t in range(v.shape[-2]):
-        if t % chunk == 0:
-            kept.append(state)
-        state, _, _ = _step(state, k, v, decay, beta, t)
-        out[..., t, :] = _asked(state, q[..., t, :])
-    return out, kept
+def _forward(q: Array, k: Array, v: Array, decay: Array, beta: Array) -> Array:
+    """The outputs of heads (…, T, features)."""
+    given = [_flat(array) for array in (q, k, v, decay, beta)]
+    out = np.empty(given[2].shape, np.float32)
+    for part in _parts(*given[1:3]):
+        _outputs(*(array[part] for array in given), out=out[part])
+    return out.reshape(v.shape)
 
 
-def _step(state: Array, k: Array, v: Array, decay: Array, beta: Array, t: int) -> tuple[Array, Array, Array]:
-    """The state after a token, the decayed one before its key was written, and what its value missed."""
-    faded = state * decay[..., t, :, None]
-    missed = v[..., t, :] - _asked(faded, k[..., t, :])
-    return faded + k[..., t, :, None] * (beta[..., t, :] * missed)[..., None, :], faded, missed
+def _outputs(q: Array, k: Array, v: Array, decay: Array, beta: Array, *, out: Array) -> None:
+    """The outputs of some heads, into `out`."""
+    state = np.zeros((len(k), k.shape[-1], v.shape[-1]), np.float32)
+    room = np.empty_like(state)
+    for t in range(v.shape[1]):
+        _step(state, room, k, v, decay, beta, t)
+        np.multiply(state, q[:, t, :, None], out=room)
+        np.add.reduce(room, axis=-2, out=out[:, t])
 
 
-def _asked(state: Array, key: Array) -> Array:
+def _step(state: Array, room: Array, k: Array, v: Array, decay: Array, beta: Array, t: int) -> Array:
+    """Bring a state to the next token, in place; returns what the token's value missed of the decayed one."""
+    state *= decay[:, t, :, None]
+    missed: Array = v[:, t] - _asked(state, k[:, t], room)
+    np.multiply(k[:, t, :, None], (beta[:, t] * missed)[:, None, :], out=room)
+    state += room
+    return missed
+
+
+def _asked(state: Array, key: Array, room: Array) -> Array:
     """state^T key."""
-    found: Array = np.add.reduce(state * key[..., None], axis=-2)
+    np.multiply(state, key[..., None], out=room)
+    found: Array = np.add.reduce(room, axis=-2)
     return found
 
 
-def _told(state: Array, value: Array) -> Array:
+def _told(state: Array, value: Array, room: Array) -> Array:
     """state value."""
-    found: Array = np.add.reduce(state * value[..., None, :], axis=-1)
+    np.multiply(state, value[..., None, :], out=room)
+    found: Array = np.add.reduce(room, axis=-1)
     return found
+
+
+def _flat(array: Array) -> Array:
+    """(heads, tokens, features)."""
+    return array.reshape(-1, *array.shape[-2:])
+
+
+def _parts(k: Array, v: Array) -> list[slice]:
+    """As many heads at a time as have their states in a core's cache: every token reads and writes all of them, and heads do not meet."""
+    each = max(1, _CACHE // max(4 * k.shape[-1] * v.shape[-1], 1))
+    return [slice(start, start + each) for start in range(0, len(k), each)]
 
 
 def _backward(
     gradient: Array, q: Array, k: Array, v: Array, decay: Array, beta: Array, *, chunk: int
 ) -> tuple[Array, ...]:
     """The gradients of queries, keys, values, logarithms of decays and write strengths."""
-    _, kept = _forward(q, k, v, decay, beta, chunk=chunk)
-    slopes = tuple(np.zeros(a.shape, np.float32) for a in (q, k, v, decay, beta))
-    for_q, for_k, for_v, for_g, for_beta = slopes
-    pull = np.zeros((*k.shape[:-2], k.shape[-1], v.shape[-1]), np.float32)
+    given = [_flat(array) for array in (gradient, q, k, v, decay, beta)]
+    slopes = [np.zeros(array.shape, np.float32) for array in given[1:]]
+    for part in _parts(*given[2:4]):
+        _slopes(*(array[part] for array in given), into=[slope[part] for slope in slopes], chunk=chunk)
+    return tuple(
+        slope.reshape(like.shape) for slope, like in zip(slopes, (q, k, v, decay, beta), strict=True)
+    )
+
+
+def _slopes(
+    gradient: Array, q: Array, k: Array, v: Array, decay: Array, beta: Array, *, into: list[Array], chunk: int
+) -> None:
+    """The gradients of some heads, `into` those of queries, keys, values, logarithms and strengths."""
+    for_q, for_k, for_v, for_g, for_beta = into
+    tokens = v.shape[1]
+    state = np.zeros((len(k), k.shape[-1], v.shape[-1]), np.float32)
+    room, faded, pull, kept = np.empty_like(state), np.empty_like(state), np.zeros_like(state), []
+    for t in range(tokens):
+        if t % chunk == 0:
+            kept.append(state.copy())
+        _step(state, room, k, v, decay, beta, t)
     for number in reversed(range(len(kept))):
-        state, steps = kept[number], []
-        for t in range(number * chunk, min((number + 1) * chunk, v.shape[-2])):
-            after = _step(state, k, v, decay, beta, t)
-            steps.append((t, *after))
-            state = after[0]
-        for t, state, faded, missed in reversed(steps):
-            slope, key, strength = gradient[..., t, :], k[..., t, :], beta[..., t, :]
-            pull = pull + q[..., t, :, None] * slope[..., None, :]
-            for_q[..., t, :] = _told(state, slope)
-            wrote = _asked(pull, key)
-            for_beta[..., t, :] = np.add.reduce(wrote * missed, axis=-1, keepdims=True)
-            for_v[..., t, :] = wrote * strength
-            for_k[..., t, :] = _told(pull, strength * missed) - _told(faded, wrote * strength)
-            pull = pull - key[..., None] * (wrote * strength)[..., None, :]
-            for_g[..., t, :] = np.add.reduce(np.add.reduce(pull * faded, axis=-1), axis=-1, keepdims=True)
-            pull = pull * decay[..., t, :, None]
-    return slopes
+        first = number * chunk
+        last = min(first + chunk, tokens)
+        # The state before each token, and behind the last one.
+        states = np.empty((last - first + 1, *state.shape), np.float32)
+        states[0], missing = kept[number], []
+        for t in range(first, last):
+            after = states[t - first + 1]
+            np.copyto(after, states[t - first])
+            missing.append(_step(after, room, k, v, decay, beta, t))
+        for t in reversed(range(first, last)):
+            slope, key, strength, missed = gradient[:, t], k[:, t], beta[:, t], missing[t - first]
+            np.multiply(q[:, t, :, None], slope[:, None, :], out=room)
+            pull += room
+            for_q[:, t] = _told(states[t - first + 1], slope, room)
+            np.multiply(states[t - first], decay[:, t, :, None], out=faded)
+            wrote = _asked(pull, key, room)
+            for_beta[:, t] = np.add.reduce(wrote * missed, axis=-1, keepdims=True)
+            for_v[:, t] = wrote * strength
+            for_k[:, t] = _told(pull, strength * missed, room) - _told(faded, wrote * strength, room)
+            np.multiply(key[..., None], (wrote * strength)[:, None, :], out=room)
+            pull -= room
+            np.multiply(pull, faded, out=room)
+            for_g[:, t] = np.add.reduce(np.add.reduce(room, axis=-1), axis=-1, keepdims=True)
+            pull *= decay[:, t, :, None]
 
 
 def _check(
