@@ -1,4 +1,4 @@
-"""A training step of NanoGPT (6 layers, 6 heads, width 384, 4 x 128 tokens, 10.8 million parameters) next to torch on the same cores.
+"""A training step of NanoGPT and of a Llama (6 layers, 6 heads, width 384, 4 x 128 tokens, 10 million parameters) next to torch on the same cores.
 
 Ratios of steps are CPU time, alternated in one process on one thread; rates over two ranks are wall time and need two free cores.
 """
@@ -19,14 +19,14 @@ from tests.bench.common import Row, skipped, summarise
 from tt_run import contract
 
 ROUNDS = 7
+MODELS = {"nanogpt": "NanoGPT", "llama": "Llama"}
 NO_TORCH = "PyTorch is not installed"
 
 
 def run() -> list[Row]:
     """All rows; those next to torch are skipped without it."""
     return [
-        _step("float32", 1.3),
-        _step("bfloat16", 1.3),
+        *(_step(kind, arithmetic) for kind in MODELS for arithmetic in ("float32", "bfloat16")),
         _devices(),
         _ranks(),
         _memory(),
@@ -54,11 +54,11 @@ def _program(what: str, rounds: int = ROUNDS, system: str = "n150") -> dict[str,
     return found
 
 
-def _step(arithmetic: str, target: float) -> Row:
-    name = f"NanoGPT step, {arithmetic} / torch eager, 1 thread"
+def _step(kind: str, arithmetic: str) -> Row:
+    name, target = f"{MODELS[kind]} step, {arithmetic} / torch eager, 1 thread", 1.3
     if importlib.util.find_spec("torch") is None:
         return skipped(name, target, NO_TORCH)
-    found = summarise(_program(f"step-{arithmetic}")["pairs"])
+    found = summarise(_program(f"step-{kind}-{arithmetic}")["pairs"])
     return Row(name, found.ratio, target, detail=found.detail("ours", "torch"))
 
 

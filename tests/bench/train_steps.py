@@ -1,6 +1,6 @@
 """Programs of the training benchmark, each a process of its own: `python -m tests.bench.train_steps WHAT ROUNDS` prints one JSON object.
 
-step-float32, step-bfloat16: ours and torch eager in turn, CPU seconds of a step. ddp8: eight devices and one, the same total batch.
+step-nanogpt-float32, step-llama-bfloat16, …: ours and torch eager in turn, CPU seconds of a step. ddp8: eight devices and one, the same total batch.
 memory: peak of a step and the tracker's sum. ranks: tokens/s of this rank's job (run by tt-run). gloo: the same of torch DDP.
 """
 
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 BATCH, LENGTH, WIDTH, BLOCKS, HEADS, VOCABULARY = 4, 128, 384, 6, 6, 96
+GROUPS, INNER = 3, 1024  # of the Llama
 RATE = 3e-4
 
 
@@ -24,12 +25,26 @@ def windows(batch: int = BATCH) -> np.ndarray:
     return np.random.default_rng(0).integers(0, VOCABULARY, (batch, LENGTH + 1)).astype(np.uint32)
 
 
-def our_step(devices: int, arithmetic: str, batch: int = BATCH, on_phase: Any = None) -> Callable[[], float]:
-    """A step of NanoGPT on a mesh [1, devices] in a context of its own."""
+def our_model(kind: str) -> Any:
+    """The model in the open context."""
+    from tt_run.runtime.train.models.gpt import NanoGPTConfig, create_nanogpt
+    from tt_run.runtime.train.models.llama import LlamaConfig, create_llama_model
+    from tt_run.runtime.train.models.runner import WeightTyingType
+
+    if kind == "llama":
+        sizes = {"num_blocks": BLOCKS, "vocab_size": VOCABULARY, "max_sequence_length": LENGTH}
+        return create_llama_model(LlamaConfig(HEADS, GROUPS, WIDTH, INNER, **sizes))
+    return create_nanogpt(
+        NanoGPTConfig(VOCABULARY, LENGTH, WIDTH, BLOCKS, HEADS, 0.2, weight_tying=WeightTyingType.Enabled)
+    )
+
+
+def our_step(
+    devices: int, arithmetic: str, batch: int = BATCH, on_phase: Any = None, kind: str = "nanogpt"
+) -> Callable[[], float]:
+    """A step of a model on a mesh [1, devices] in a context of its own."""
     from tt_run.runtime.train.common.trainer import Trainer
     from tt_run.runtime.train.context import AutoContext
-    from tt_run.runtime.train.models.gpt import NanoGPTConfig, create_nanogpt
-    from tt_run.runtime.train.models.runner import WeightTyingType
     from tt_run.runtime.train.optimizers.adamw import AdamW, AdamWConfig
     from tt_run.runtime.train.parallelism import DistributedConfig
 
@@ -38,10 +53,7 @@ def our_step(devices: int, arithmetic: str, batch: int = BATCH, on_phase: Any = 
     context.open_device([1, devices])
     context.initialize_parallelism_context(DistributedConfig(enable_ddp=devices > 1))
     context.set_seed(1)
-    config = NanoGPTConfig(
-        VOCABULARY, LENGTH, WIDTH, BLOCKS, HEADS, 0.2, weight_tying=WeightTyingType.Enabled
-    )
-    model = create_nanogpt(config)
+    model = our_model(kind)
     optimizer = AdamW(model.parameters(), AdamWConfig.make(lr=RATE))
     trainer = Trainer(model, optimizer, sequence_length=LENGTH, batch_size=batch)
     trainer.on_phase = on_phase
@@ -92,11 +104,51 @@ def torch_model() -> Any:
     return Model()
 
 
-def torch_step(batch: int = BATCH, wrap: Callable[[Any], Any] = lambda model: model) -> Callable[[], float]:
+def torch_llama() -> Any:
+    """The same Llama in torch eager."""
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    each = WIDTH // HEADS
+    angles = torch.outer(torch.arange(LENGTH).float(), 10000.0 ** (-torch.arange(0, each, 2).float() / each))
+    turn = torch.polar(torch.ones_like(angles), angles)
+
+    def turned(x: Any) -> Any:
+        pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2))
+        return torch.view_as_real(pairs * turn).flatten(-2)
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm1, self.norm2 = nn.RMSNorm(WIDTH, 1e-5), nn.RMSNorm(WIDTH, 1e-5)
+            self.q, self.out = nn.Linear(WIDTH, WIDTH, False), nn.Linear(WIDTH, WIDTH, False)
+            self.kv = nn.Linear(WIDTH, 2 * GROUPS * each, False)
+            self.w1, self.w3 = nn.Linear(WIDTH, INNER, False), nn.Linear(WIDTH, INNER, False)
+            self.w2 = nn.Linear(INNER, WIDTH, False)
+
+        def forward(self, x: Any) -> Any:
+            batch, length, _ = x.shape
+            seen = self.norm1(x)
+            q = turned(self.q(seen).view(batch, length, HEADS, each).transpose(1, 2))
+            k, v = (t.view(batch, length, GROUPS, each).transpose(1, 2) for t in self.kv(seen).chunk(2, -1))
+            mixed = functional.scaled_dot_product_attention(q, turned(k), v, is_causal=True, enable_gqa=True)
+            x = x + self.out(mixed.transpose(1, 2).reshape(x.shape))
+            seen = self.norm2(x)
+            return x + self.w2(functional.silu(self.w1(seen)) * self.w3(seen))
+
+    blocks = [Block() for _ in range(BLOCKS)]
+    ends = nn.RMSNorm(WIDTH, 1e-5), nn.Linear(WIDTH, VOCABULARY, False)
+    return nn.Sequential(nn.Embedding(VOCABULARY, WIDTH), *blocks, *ends)
+
+
+def torch_step(
+    batch: int = BATCH, wrap: Callable[[Any], Any] = lambda model: model, kind: str = "nanogpt"
+) -> Callable[[], float]:
     import torch
 
     torch.set_num_threads(1)
-    model = wrap(torch_model())
+    model = wrap(torch_llama() if kind == "llama" else torch_model())
     optimizer = torch.optim.AdamW(model.parameters(), RATE)
     text = torch.tensor(windows(batch).astype(np.int64))
 
@@ -186,7 +238,9 @@ def gloo(rounds: int) -> None:
 def main() -> None:
     what, rounds = sys.argv[1], int(sys.argv[2])
     if what.startswith("step-"):
-        print(json.dumps({"pairs": in_turn(our_step(1, what[5:]), torch_step(), rounds)}))
+        _, kind, arithmetic = what.split("-")
+        ours, theirs = our_step(1, arithmetic, kind=kind), torch_step(kind=kind)
+        print(json.dumps({"pairs": in_turn(ours, theirs, rounds)}))
     elif what == "ddp8":
         # Eight sequences: one for each device.
         print(json.dumps({"pairs": in_turn(our_step(8, "float32", 8), our_step(1, "float32", 8), rounds)}))
