@@ -25,7 +25,12 @@ from tt_run.runtime.train.common.utils import get_loss_over_devices, initialize_
 from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
-from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
+from tt_run.runtime.train.models.runner import (
+    RunnerType,
+    WeightTyingType,
+    memory_efficient_runner,
+)
+from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.modules.lora import LoraConfig, LoraModel
 from tt_run.runtime.train.named_mesh import sync_gradients
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
@@ -156,6 +161,39 @@ def test_what_goes_together_with_a_form(opened_mesh: Any, form: str, what: dict[
     assert sorted(parameters) == sorted(expected)
     for name, array in expected.items():
         np.testing.assert_allclose(parameters[name], array, atol=2e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("form", ["one", "sp", pytest.param("dp x fsdp", marks=pytest.mark.slow)])
+def test_blocks_that_are_recomputed_train_adapters_behind_a_frozen_table(opened_mesh: Any, form: str) -> None:  # noqa: F811
+    """What comes into the first block wants no gradient, what is trained is within: the same bits as with all activations kept."""
+    shape, axes, sequence = FORMS.get(form, ((1, 1), ("_", "__"), False))
+
+    def run(runner: RunnerType) -> tuple[list[float], dict[str, bytes]]:
+        losses, found = train(opened_mesh(shape, axes), axes, sequence, runner, adapted=True)
+        return losses, {name: array.tobytes() for name, array in found.items()}
+
+    losses, parameters = run(RunnerType.Default)
+    assert losses[0] != losses[1] and run(RunnerType.MemoryEfficient) == (losses, parameters)
+
+
+def test_a_block_with_nothing_to_train_is_not_recomputed(opened_mesh: Any) -> None:  # noqa: F811
+    opened_mesh((1, 1), ("_", "__"))
+    layer, runs = LinearLayer(4, 4), []
+
+    def block(x: Tensor) -> Tensor:
+        runs.append(1)
+        return layer(x)
+
+    for trained in (True, False):
+        for tensor in layer.parameters().values():
+            tensor.set_requires_grad(trained)
+        x = Tensor.from_numpy(np.ones((1, 1, 2, 4), np.float32))
+        x.set_requires_grad(False)
+        out = memory_efficient_runner(block, x)
+        assert out.get_requires_grad() is trained and runs.pop() and not runs
+        if trained:
+            out.backward()
+            assert runs.pop() and not x.is_grad_initialized() and layer.get_weight().is_grad_initialized()
 
 
 RECOMPUTED_TOO = ("sp", "fsdp", "fsdp x tp")

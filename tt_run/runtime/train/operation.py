@@ -85,11 +85,13 @@ def result(value: Value, inputs: Sequence[Kind], rule: Rule) -> Kind:
         device.require_open("ttml")
     context = AutoContext.get_instance()
     out, name = inputs[0].sibling(value), _running
+    wanted = any(tensor.get_requires_grad() for tensor in inputs)
+    if not wanted:
+        out.set_requires_grad(False)
     if not context.records:
         out.unrecorded = True
         return out
-    if not any(tensor.get_requires_grad() for tensor in inputs):
-        out.set_requires_grad(False)
+    if not wanted:
         return out
 
     def backward() -> None:

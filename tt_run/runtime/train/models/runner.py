@@ -71,7 +71,8 @@ def _recomputed(block: Block, tensor: Tensor, context: AutoContext) -> Tensor:
     before = context.generator.bit_generator.state
     context.set_gradient_mode(GradMode.DISABLED)
     try:
-        value = block(tensor).get_value()
+        # Parameters are no operands here: of those that are trained, this result knows.
+        made = block(tensor)
         # Parameters that are gathered for use are gathered now, and not when the backward pass runs the block again.
         seen = substitution.current()
     finally:
@@ -83,7 +84,7 @@ def _recomputed(block: Block, tensor: Tensor, context: AutoContext) -> Tensor:
         context.graph = Graph(outer.generation - 1)
         context.generator.bit_generator.state = before
         try:
-            inside = Tensor(tensor.get_value())
+            inside = Tensor(tensor.get_value(), tensor.get_requires_grad())
             with substitution.again(seen):
                 out = block(inside)
             out.set_grad(gradient)
@@ -97,4 +98,4 @@ def _recomputed(block: Block, tensor: Tensor, context: AutoContext) -> Tensor:
             tensor.add_grad(inside.get_grad())
 
     gathered = [substitute for what in seen for _, _, substitute in what]
-    return result(value, (tensor, *gathered), rule)
+    return result(made.get_value(), (tensor, made, *gathered), rule)
