@@ -111,7 +111,7 @@ ops.rope.build_rope_params: sequence_length head_dim theta rope_scaling_params c
 ops.rope.gen_freqs: head_dim sequence_length theta rope_scaling_params mesh_mapper
 ops.rope.rope: input rope_params token_position
 ops.rope.validate_rope_input_and_params: input rope_params
-ops.sample.sample_op: logits temperature seed logits_padding_mask
+ops.sample.sample_op: logits temperature seed logits_padding_mask seed_axes positions
 ops.unary.broadcast_batch: tensor new_batch_dim
 ops.unary.gelu: tensor
 ops.unary.log_softmax: tensor dim

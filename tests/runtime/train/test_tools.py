@@ -16,10 +16,15 @@ import pytest
 
 from tests.e2e.launch import ROOT
 from tests.runtime.train.test_models import GPT2, LENGTH, LLAMA, loss_of, text
+from tt_run.runtime.enums import Layout
 from tt_run.runtime.train.common import data, utils
 from tt_run.runtime.train.common.generate import Sampling, generate, next_token
 from tt_run.runtime.train.common.logs import TrainingLog
 from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.distributed import (
+    concat_mesh_to_tensor_composer,
+    shard_tensor_to_mesh_mapper,
+)
 from tt_run.runtime.train.graph import GradMode
 from tt_run.runtime.train.memory import MIB, MemoryUsageTracker, report
 from tt_run.runtime.train.models.gpt import create_gpt2_model
@@ -217,6 +222,42 @@ def test_sample_op(opened: Any) -> None:
     assert set(one.ravel().tolist()) == set(range(7))
     with pytest.raises(RuntimeError, match="cannot be negative"):
         sample_op(flat, -1.0, 0)
+
+
+def test_one_position_of_each_row_is_sampled(opened: Any) -> None:
+    """What all positions' sampling would give there, without noise; rows of a device have its own positions."""
+    context = opened((1, 4), ddp=True)
+    cut = shard_tensor_to_mesh_mapper(context.get_device(), 0)
+    composer = concat_mesh_to_tensor_composer(context.get_device(), 0)
+    draw = np.random.default_rng(0).standard_normal((8, 1, 5, 9)).astype(np.float32)
+    places = np.array([4, 0, 1, 3, 2, 2, 0, 4], np.uint32)
+    logits = Tensor.from_numpy(draw, mapper=cut)
+    table = Tensor.from_numpy(places.reshape(8, 1, 1, 1), Layout.ROW_MAJOR, mapper=cut)
+    found = sample_op(logits, 0.0, 1, None, None, table).to_numpy(composer=composer)
+    assert found.ravel().tolist() == draw[np.arange(8), 0, places].argmax(-1).tolist()
+    assert sample_op(logits, 0.0, 1, positions=[3, 1]).shape() == [2, 1, 1, 1]
+    with pytest.raises(RuntimeError, match="position 5 is beyond the 5 of the logits"):
+        sample_op(logits, 0.0, 1, positions=[5, 0])
+    with pytest.raises(RuntimeError, match=r"positions \[3, 1, 1, 1\] are not one for each of 2 rows"):
+        sample_op(logits, 0.0, 1, positions=[1, 1, 1])
+
+
+def test_devices_apart_draw_apart_where_that_is_asked_for(opened: Any) -> None:
+    context = opened((2, 2), ddp=True, tp=True)
+    composer = concat_mesh_to_tensor_composer(context.get_device(), 0)
+    flat = Tensor.from_numpy(np.zeros((1, 1, 64, 32), np.float32))
+
+    def drawn(*axes: int) -> list[bytes]:
+        found = sample_op(flat, 1.0, 3, None, list(axes)).to_numpy(composer=composer)
+        return [part.tobytes() for part in found]
+
+    same, rows, columns, each = drawn(), drawn(0), drawn(1), drawn(0, 1)
+    assert len(set(same)) == 1 and sample_op(flat, 1.0, 3).to_numpy().tobytes() == same[0]
+    assert rows[0] == rows[1] != rows[2] == rows[3]
+    assert columns[0] == columns[2] != columns[1] == columns[3]
+    assert len(set(each)) == 4
+    with pytest.raises(RuntimeError, match=r"seed_axes \[2\]: 2 is no axis of a mesh of shape \[2, 2\]"):
+        drawn(2)
 
 
 # --- memory ----------------------------------------------------------------------------------------------------------
