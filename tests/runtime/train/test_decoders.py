@@ -359,6 +359,32 @@ def test_a_cache_gives_the_logits_of_the_whole(opened: Any, make: str) -> None:
     context.reset_graph()
 
 
+def in_tiles(model: Any, cache: KvCache, draw: np.ndarray) -> np.ndarray:
+    """Logits of 20 tokens, one, and the rest up to 32, each padded to a tile as their masks are."""
+    found = []
+    for first, last in ((0, 20), (20, 21), (21, 32)):
+        part = np.zeros((BATCH, 1, 1, 32), np.uint32)
+        part[:, 0, 0, : last - first] = draw[:, first:last]
+        mask = np.zeros((BATCH, 1, 32, 32), np.float32)
+        mask[:, :, : last - first] = np.tri(last - first, 32, k=first)
+        tokens = Tensor.from_numpy(part, Layout.ROW_MAJOR, DataType.UINT32)
+        logits = model(tokens, Tensor.from_numpy(mask), kv_cache=cache, new_tokens=last - first).to_numpy()
+        found.append(logits[:, :, : last - first])
+        assert cache.get_cache_position() == last
+    return np.concatenate(found, 2)
+
+
+def test_new_tokens_that_are_padded_to_a_tile(opened: Any) -> None:
+    """A mask of whole tiles has more columns than tokens are held, and fewer than with the padding; a cache just long enough will do."""
+    context = opened()
+    model = either_llama.Llama(either_llama.LlamaConfig(hidden_size=64, num_attention_heads=4, num_key_value_heads=2, num_hidden_layers=2, vocab_size=ENTRIES))  # fmt: skip
+    draw, ids, _ = batch()
+    expected = model(ids, causal()).to_numpy()
+    found = in_tiles(model, KvCache(2, BATCH, 2, 32, 16), draw)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    context.reset_graph()
+
+
 class BufferedAttention(GroupedQueryAttention):
     """Attention of a program's own: it writes device tensors into the cache's buffers and reads as many rows as the mask has."""
 
@@ -396,17 +422,7 @@ def test_a_program_derives_a_llama_with_attention_of_its_own(opened: Any) -> Non
     cache = KvCache(2, BATCH, 2, 64, 16)
     with pytest.raises(RuntimeError, match="layer 1 holds nothing yet"):
         cache.get_k_cache(1)
-    found = []
-    for first, last in ((0, 20), (20, 21), (21, 32)):
-        part = np.zeros((BATCH, 1, 1, 32), np.uint32)
-        part[:, 0, 0, : last - first] = draw[:, first:last]
-        mask = np.zeros((BATCH, 1, 32, 32), np.float32)
-        mask[:, :, : last - first] = np.tri(last - first, 32, k=first)
-        tokens = Tensor.from_numpy(part, Layout.ROW_MAJOR, DataType.UINT32)
-        logits = model(tokens, Tensor.from_numpy(mask), kv_cache=cache, new_tokens=last - first).to_numpy()
-        found.append(logits[:, :, : last - first])
-        assert cache.get_cache_position() == last
-    np.testing.assert_allclose(np.concatenate(found, 2), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(in_tiles(model, cache, draw), expected, rtol=1e-4, atol=1e-5)
     AutoContext.get_instance().reset_graph()
 
 

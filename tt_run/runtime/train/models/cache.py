@@ -110,6 +110,37 @@ class KvCache:
         return found
 
 
+def update_for(
+    cache: KvCache, layer: int, key: Tensor, value: Tensor, mask: Tensor | None, new_tokens: int | None
+) -> tuple[Tensor, Tensor]:
+    """All keys and values, those of new tokens put behind those held, as many as a mask has columns.
+
+    Programs pad new tokens to whole tiles, and the mask to whole tiles of what it is about: of padded tokens only `new_tokens` are put there
+    then, and rows that nobody sees come behind them.
+    """
+    wanted = None if mask is None else mask.shape()[-1]
+    if wanted is None or wanted == cache.position + key.shape()[2]:
+        return cache.update(layer, key, value)
+    if new_tokens is not None and new_tokens < key.shape()[2]:
+        key, value = (_as_many(t, new_tokens) for t in (key, value))
+    key, value = cache.update(layer, key, value)
+    return _as_many(key, wanted), _as_many(value, wanted)
+
+
+def _as_many(rows: Tensor, count: int) -> Tensor:
+    """[B, G, S, E] as [B, G, count, E]: the first rows, or zeros behind them."""
+    if rows.shape()[2] == count:
+        return rows
+
+    def fitted(stack: Any) -> Any:
+        out = np.zeros((*stack.shape[:-2], count, stack.shape[-1]), stack.dtype)
+        kept = stack[..., :count, :]
+        out[..., : kept.shape[-2], :] = kept
+        return out
+
+    return Tensor(stacks.compute(fitted, rows.get_value()), requires_grad=False)
+
+
 class GrowingCache(KvCache):
     """A cache that learns its sizes from the first keys: `ttml.models.qwen3.kv_cache.KVCache`, for attention of a program's own.
 

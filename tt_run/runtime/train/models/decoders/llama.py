@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tt_run.runtime.tile import TILE_SIZE, whole_tiles
 from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.models.cache import KvCache
+from tt_run.runtime.train.models.cache import KvCache, update_for
 from tt_run.runtime.train.models.decoders.flops import swiglu_width
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, run
@@ -151,9 +151,9 @@ class GroupedQueryAttention(AbstractModuleBase):
     def forward_kv(
         self, input: Tensor, mask: Tensor | None, kv_cache: KvCache, layer_idx: int, new_tokens: int | None
     ) -> Tensor:
-        """New positions after those that the cache holds."""
+        """New positions after those that the cache holds; keys are as many as the mask has columns."""
         query, key, value = self._heads(input, kv_cache.position)
-        key, value = kv_cache.update(layer_idx, key, value)
+        key, value = update_for(kv_cache, layer_idx, key, value, mask, new_tokens)
         return self._out(query, key, value, mask)
 
     def _heads(self, input: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
