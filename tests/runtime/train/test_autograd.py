@@ -319,8 +319,12 @@ def test_dropout_keeps_the_mean_and_repeats_with_its_seed(context: Any) -> None:
     assert x.get_grad().to_numpy().tobytes() == values.tobytes()
     context.set_seed(3)
     assert dropout(x, 0.25).to_numpy().tobytes() == values.tobytes()
-    with pytest.raises(RuntimeError, match=r"in \[0, 1\)"):
-        dropout(x, 1.0)
+    x.set_grad(None)
+    nothing = dropout(x, 1.0)
+    nothing.backward()
+    assert not nothing.to_numpy().any() and not x.get_grad().to_numpy().any()
+    with pytest.raises(RuntimeError, match=r"in \[0, 1\], not 1.5"):
+        dropout(x, 1.5)
     layer = DropoutLayer(0.5)
     layer.eval()
     assert layer(x) is x

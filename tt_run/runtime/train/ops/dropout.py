@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 @recorded
 def dropout(tensor: Tensor, probability: float, use_per_device_seed: bool = False) -> Tensor:
-    """The masked and scaled tensor; the tensor itself when `probability` is 0. Raises RuntimeError outside of [0, 1)."""
-    if not 0.0 <= probability < 1.0:
-        raise RuntimeError(f"dropout: the probability is in [0, 1), not {probability}")
+    """The masked and scaled tensor; the tensor itself when `probability` is 0, zeros when it is 1. Raises RuntimeError outside of [0, 1]."""
+    if not 0.0 <= probability <= 1.0:
+        raise RuntimeError(f"dropout: the probability is in [0, 1], not {probability}")
     if probability == 0.0:
         return tensor
     x = tensor.get_value()
@@ -42,7 +42,8 @@ def dropout(tensor: Tensor, probability: float, use_per_device_seed: bool = Fals
 def _mask(x: Value, probability: float, per_device: bool) -> Value:
     generator = AutoContext.get_instance().generator
     # 16 random bits decide about an element: half the draws of a float32, and the probability is still right to 8e-6.
-    below, scale = round((1.0 - probability) * 65536), np.float32(1.0 / (1.0 - probability))
+    kept = 1.0 - probability
+    below, scale = round(kept * 65536), np.float32(1.0 / kept if kept else 0.0)
     shape = x.shards.shape
     count = math.prod(shape)
 
