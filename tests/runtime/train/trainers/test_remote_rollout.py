@@ -22,6 +22,7 @@ from tt_run.runtime.train.trainers.remote_rollout import MPIRolloutClient, MPIRo
 from tt_run.runtime.train.trainers.weight_bridge import HostWeightBridge
 
 PROGRAM = Path(__file__).parents[1] / "programs" / "remote_rollout.py"
+BRIDGE = PROGRAM.with_name("weight_bridge.py")
 SIZES: dict[str, Any] = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 2, "vocab_size": 96}  # fmt: skip
 
 
@@ -37,6 +38,13 @@ def test_a_rank_makes_completions_for_another(tmp_path: Path, kind: str, every: 
     assert list(ran.field("version")) == list(versions)
     weights = list(ran.field("weights"))
     assert len(weights) == 2 and len(set(weights)) == 1
+
+
+@pytest.mark.wide
+def test_every_submesh_gets_the_weights() -> None:
+    words = ("--emulate", "--system", "n300-x2", "--meshes", "2", "python", BRIDGE)
+    held = tt_run(*words, timeout=110).check().field("holds")
+    assert len(held) == 5 and len(set(held)) == 1
 
 
 @pytest.mark.parametrize("tied", [False, True])
