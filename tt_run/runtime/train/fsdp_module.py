@@ -89,7 +89,7 @@ class FSDPModule(AbstractModuleBase):
                 name,
                 whole.get(id(tensor), tensor.get_value(PreferredPrecision.FULL)),
                 tensor,
-                tensor.fsdp_dim,
+                int(tensor.fsdp_dim or 0),
                 tensor.get_value(PreferredPrecision.FULL) if id(tensor) in whole else None,
             )
             for name, tensor in self._wrapped.parameters().items()
