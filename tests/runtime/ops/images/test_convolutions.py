@@ -15,7 +15,7 @@ from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
-from tt_run.runtime.tuning.conv import Conv2dConfig, Conv3dConfig, PaddingMode
+from tt_run.runtime.tuning.conv import L1_FULL, Conv2dConfig, Conv3dConfig, PaddingMode
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -119,16 +119,17 @@ def test_weights_and_bias_prepared_before(one: MeshDevice, turned: str, layout: 
 def test_settings_that_reach_the_result(one: MeshDevice) -> None:
     x, filters = sample((1, 4, 6, 6), 1), sample((32, 4, 3, 3), 2)
 
-    def run(**settings: Any) -> Any:
+    def run(sliced: Any = None, **settings: Any) -> Any:
         return call(
             "conv2d", input_tensor=put(one, images(x), F32, ROW), weight_tensor=host(filters), device=one, in_channels=4,
             out_channels=32, batch_size=1, input_height=6, input_width=6, kernel_size=(3, 3), padding=(1, 1),
-            conv_config=Conv2dConfig(**settings),
+            conv_config=Conv2dConfig(**settings), slice_config=sliced,
         )  # fmt: skip
 
     plain = F.conv2d(wide(x), wide(filters), padding=1).numpy()
     compare(run(activation=UnaryWithParam(UnaryOpType.RELU)), np.maximum(images(plain), 0), 32)
-    assert run(output_layout=Layout.ROW_MAJOR).layout is ROW
+    assert run(output_layout=Layout.ROW_MAJOR).layout is TILE  # slices out of DRAM come in tiles
+    assert run(output_layout=Layout.ROW_MAJOR, sliced=L1_FULL).layout is ROW
     around = F.conv2d(F.pad(wide(x), (1, 1, 1, 1), mode="replicate"), wide(filters)).numpy()
     compare(run(padding_mode=PaddingMode.Replicate), images(around), 32)
     coarse = run(weights_dtype=BFP8).cpu().to_numpy()

@@ -1,8 +1,8 @@
 """Convolutions over one, two and three dimensions. Source: reference library 0.81.1.
 
 PyTorch computes them: NumPy has none. Sums are float32 over weights in their own element type, rounded once to the result's. How
-images are sliced and spread over cores (`conv_config`, `slice_config`, `compute_config`) is for hardware; of the configuration only
-the fused activation, the weights' dtype, the result's layout and the mode of the padding reach a result.
+images are sliced and spread over cores (`conv_config`, `slice_config`, `compute_config`) says where the result lies; of the configuration
+only the fused activation, the weights' dtype, the result's layout and the mode of the padding reach its values.
 """
 
 from __future__ import annotations
@@ -13,26 +13,33 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal, put_on_device
 from tt_run.runtime.kernels import torch_cpu
-from tt_run.runtime.kernels.activations import activation as activation_of
-from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.data_movement.conversions import typecast
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
-from tt_run.runtime.ops.declaration.operands import settle
 from tt_run.runtime.ops.goldens import pool_goldens
 from tt_run.runtime.ops.images import video_filters
+from tt_run.runtime.ops.images.convolving import (
+    computed,
+    convolved,
+    extent,
+    filters_of,
+    is_product,
+    padded,
+    returned,
+)
 from tt_run.runtime.ops.images.prepared_filters import bias_row, laid_out, on_mesh, one_row, prepared
 from tt_run.runtime.ops.images.window_limits import check_convolution
 from tt_run.runtime.ops.images.windows import Borders, borders, pair, to_planes, to_rows
+from tt_run.runtime.ops.placement.window_room import Windows
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
-from tt_run.runtime.tuning.conv import Conv2dConfig, Conv3dConfig, Op2DSliceConfig, PaddingMode
-from tt_run.runtime.values.shards import Shards, combine, combine_all
+from tt_run.runtime.tuning.conv import Conv2dConfig, Conv3dConfig, Op2DSliceConfig
+from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
 
@@ -78,20 +85,24 @@ def conv2d(
     bias = None if bias_tensor is None else bias_row(bias_tensor, device, config, out_channels)
 
     def forward(x: Any, w: Any, b: Any) -> Any:
-        planes = _padded(
+        planes = padded(
             to_planes(x, batch_size, input_height, input_width, in_channels), sides, config.padding_mode
         )
-        filters = _filters(w, out_channels, in_channels // groups, kernel)
+        filters = filters_of(w, out_channels, in_channels // groups, kernel)
         return to_rows(torch_cpu.named("nn.functional.conv2d")(planes, filters, b, steps, 0, spread, groups))
 
-    result = _computed(
-        forward, on_mesh(input_tensor, device), weights, bias, dtype, memory_config, config.activation, config.output_layout
-    )  # fmt: skip
     out = (
-        _extent(input_height + sides.top + sides.bottom, kernel[0], steps[0], spread[0]),
-        _extent(input_width + sides.left + sides.right, kernel[1], steps[1], spread[1]),
+        extent(input_height + sides.top + sides.bottom, kernel[0], steps[0], spread[0]),
+        extent(input_width + sides.left + sides.right, kernel[1], steps[1], spread[1]),
     )
-    return _returned(
+    windows = Windows(
+        batch_size, (input_height, input_width), out, in_channels, out_channels, groups, kernel, steps,
+        (sides.top + sides.bottom, sides.left + sides.right), spread, is_product(kernel, steps, sides, spread, config),
+    )  # fmt: skip
+    result = convolved(
+        forward, input_tensor, device, weights, bias, dtype, windows, config, compute_config, slice_config, memory_config,
+    )  # fmt: skip
+    return returned(
         result,
         out if return_output_dim else None,
         (weights, bias) if return_weights_and_bias else None,
@@ -137,16 +148,21 @@ def conv1d(
     bias = None if bias_tensor is None else bias_row(bias_tensor, device, config, out_channels)
 
     def forward(x: Any, w: Any, b: Any) -> Any:
-        planes = _padded(to_planes(x, batch_size, input_length, 1, in_channels), sides, config.padding_mode)
-        filters = _filters(w, out_channels, in_channels // groups, kernel)
+        planes = padded(to_planes(x, batch_size, input_length, 1, in_channels), sides, config.padding_mode)
+        filters = filters_of(w, out_channels, in_channels // groups, kernel)
         convolve = torch_cpu.named("nn.functional.conv2d")
         return to_rows(convolve(planes, filters, b, (stride, 1), 0, (dilation, 1), groups))
 
-    result = _computed(
-        forward, on_mesh(input_tensor, device), weights, bias, dtype, memory_config, config.activation, config.output_layout
+    length = extent(input_length + before + after, kernel_size, stride, dilation)
+    steps, spread = (stride, 1), (dilation, 1)
+    windows = Windows(
+        batch_size, (input_length, 1), (length, 1), in_channels, out_channels, groups, kernel, steps, (before + after, 0),
+        spread, is_product(kernel, steps, sides, spread, config),
     )  # fmt: skip
-    length = _extent(input_length + before + after, kernel_size, stride, dilation)
-    return _returned(
+    result = convolved(
+        forward, input_tensor, device, weights, bias, dtype, windows, config, compute_config, slice_config, memory_config,
+    )  # fmt: skip
+    return returned(
         result,
         length if return_output_dim else None,
         (weights, bias) if return_weights_and_bias else None,
@@ -209,17 +225,22 @@ def conv_transpose2d(
 
     def forward(x: Any, w: Any, b: Any) -> Any:
         planes = to_planes(x, batch_size, input_height, input_width, in_channels)
-        filters = _filters(w, in_channels, out_channels // groups, kernel)
+        filters = filters_of(w, in_channels, out_channels // groups, kernel)
         filters = filters if mirror_kernel else filters.flip((2, 3))
         whole = torch_cpu.named("nn.functional.conv_transpose2d")(
             planes, filters, b, steps, 0, extra, groups, spread
         )
         return to_rows(whole[..., sides.top : sides.top + out[0], sides.left : sides.left + out[1]])
 
-    result = _computed(
-        forward, on_mesh(input_tensor, device), weights, bias, dtype, memory_config, config.activation, config.output_layout
+    whole = (out[0] + spread[0] * (kernel[0] - 1), out[1] + spread[1] * (kernel[1] - 1))
+    windows = Windows(
+        batch_size, whole, out, in_channels, out_channels, groups, kernel, (1, 1), (0, 0), spread,
+        is_product(kernel, steps, sides, spread, config),
     )  # fmt: skip
-    return _returned(
+    result = convolved(
+        forward, input_tensor, device, weights, bias, dtype, windows, config, compute_config, dram_slice_config, memory_config, turned=True,
+    )  # fmt: skip
+    return returned(
         result,
         out if return_output_dim else None,
         (weights, bias) if return_weights_and_bias else None,
@@ -308,56 +329,4 @@ def conv3d(
         convolve = torch_cpu.named("nn.functional.conv3d")
         return convolve(planes, rows.filters(filters), b, steps, 0, spread).permute(0, 2, 3, 4, 1)
 
-    return _computed(forward, input_tensor, flat, bias, dtype, memory_config, None, settings.output_layout)
-
-
-def _extent(size: int, window: int, step: int, spread: int) -> int:
-    return (size - spread * (window - 1) - 1) // step + 1
-
-
-def _padded(planes: Any, sides: Borders, mode: PaddingMode) -> Any:
-    if not sides.any:
-        return planes
-    kind = "constant" if mode is PaddingMode.Zeros else "replicate"
-    return torch_cpu.named("nn.functional.pad")(planes, sides.torch(), mode=kind)
-
-
-def _filters(matrix: Any, first: int, second: int, kernel: tuple[int, int]) -> Any:
-    """A prepared matrix as `(first, second, kh, kw)`."""
-    return matrix.reshape(*kernel, second, first).permute(3, 2, 0, 1)
-
-
-def _computed(
-    forward: Any,
-    images: Tensor,
-    weights: Tensor,
-    bias: Tensor | None,
-    dtype: DataType | None,
-    memory_config: MemoryConfig | None,
-    fused: Any,
-    layout: Layout,
-) -> Tensor:
-    """The function on each device, the fused activation, and one rounding."""
-    given = [images, weights, *([bias] if bias is not None else [])]
-    target = dtype or images.dtype
-    if layout is Layout.ROW_MAJOR and target is DataType.BFLOAT8_B:
-        raise fatal(
-            "Conv output can't be in Row Major if output dtype is BFloat8_B.",
-            hint="output_layout=ttnn.TILE_LAYOUT, or dtype=ttnn.bfloat16",
-        )
-
-    def on_stacks(*stacks: Array) -> tuple[Array, ...]:
-        def each(x: Any, w: Any, b: Any = None) -> Any:
-            return forward(x, w, None if b is None else b.reshape(-1))
-
-        (found,) = torch_cpu.on_each(each, stacks)
-        return (found if fused is None else activation_of(fused)(found),)
-
-    (shards,) = combine_all(on_stacks, *(t.shards for t in given))
-    done = Shards(finish(shards.data, target), shards.index)
-    return settle(given, done, target, memory_config=memory_config, layout=layout)
-
-
-def _returned(result: Tensor, extent: Any, kept: Any) -> Any:
-    more = [value for value in (extent, kept) if value is not None]
-    return (result, *more) if more else result
+    return computed(forward, input_tensor, flat, bias, dtype, memory_config, None, settings.output_layout)

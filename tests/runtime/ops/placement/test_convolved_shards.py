@@ -1,0 +1,124 @@
+"""Where convolutions leave their results, as reference library 0.81.1 answers on a grid of 8 x 8 cores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt_run.runtime.ops as ops
+from tests.runtime.ops.tensors import BF16, BFP8, F32, ROW, TILE, held, put
+from tt_run.runtime import catalog
+from tt_run.runtime.enums import Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.spec.memory_config import (
+    DRAM_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+    CoreGrid,
+    ShardStrategy,
+    create_sharded_memory_config,
+)  # fmt: skip
+from tt_run.runtime.tuning.conv import L1_FULL, Conv2dConfig, Op2DSliceConfig, SliceTypeEnum
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+H, W, B, FREE = (
+    TensorMemoryLayout.HEIGHT_SHARDED,
+    TensorMemoryLayout.WIDTH_SHARDED,
+    TensorMemoryLayout.BLOCK_SHARDED,
+    TensorMemoryLayout.INTERLEAVED,
+)
+Sizes = tuple[int, int, int, int, int, int, int, int]
+
+# Images, side, channels, filters, kernel, step, border, groups; settings; the place, and the shard with its grid.
+GIVEN: list[tuple[Sizes, dict[str, Any], TensorMemoryLayout, Any]] = [
+    ((2, 14, 16, 32, 7, 1, 3, 1), {"shard_layout": H}, H, ([32, 32], "{[0-0 - 7-0], [0-1 - 4-1]}")),
+    ((1, 4, 128, 16, 3, 1, 1, 4), {"shard_layout": W}, W, ([32, 32], "{[0-0 - 0-0]}")),
+    ((1, 14, 128, 128, 3, 1, 0, 1), {"shard_layout": W}, W, ([160, 32], "{[0-0 - 3-0]}")),
+    ((2, 56, 24, 96, 7, 2, 0, 1), {"shard_layout": H, "act_block_h_override": 32}, H, ([32, 96], "{[0-0 - 7-4]}")),
+    ((1, 8, 160, 160, 3, 1, 0, 160), {"shard_layout": B}, B, ([32, 32], "{[0-0 - 4-1]}")),
+    ((8, 14, 24, 320, 1, 1, 0, 1), {"shard_layout": B}, B, ([224, 320], "{[0-0 - 0-6]}")),
+    ((8, 4, 160, 96, 1, 1, 0, 1), {"shard_layout": H, "output_layout": ROW}, H, ([32, 96], "{[0-0 - 3-0]}")),
+    ((2, 64, 8, 768, 4, 4, 0, 1), {"shard_layout": B}, B, ([64, 192], "{[0-0 - 3-7]}")),
+    ((1, 32, 3, 96, 2, 2, 0, 1), {"shard_layout": H}, H, ([32, 96], "{[0-0 - 7-0]}")),
+]  # fmt: skip
+CHOSEN: list[tuple[Sizes, dict[str, Any], TensorMemoryLayout, Any]] = [
+    ((1, 28, 8, 128, 3, 2, 0, 1), {"output_layout": ROW}, B, ([32, 32], "{[0-0 - 3-5]}")),
+    ((8, 14, 32, 64, 5, 1, 2, 1), {"weights_dtype": BFP8}, H, ([32, 64], "{[0-0 - 7-5], [0-6 - 0-6]}")),
+    ((2, 32, 3, 320, 3, 1, 0, 1), {}, B, ([256, 64], "{[0-0 - 4-7]}")),
+    ((2, 8, 512, 512, 3, 1, 1, 512), {"weights_dtype": BFP8}, B, ([32, 64], "{[0-0 - 7-3]}")),
+    ((1, 4, 160, 160, 7, 1, 3, 160), {"weights_dtype": BF16}, W, ([32, 32], "{[0-0 - 4-0]}")),
+    ((2, 14, 96, 16, 7, 1, 0, 1), {"weights_dtype": BFP8, "enable_weights_double_buffer": True}, B, ([32, 32], "{[0-0 - 0-3]}")),
+    ((8, 15, 128, 128, 5, 1, 0, 1), {"weights_dtype": BF16, "config_tensors_in_dram": True}, B, ([128, 32], "{[0-0 - 3-7]}")),
+    ((8, 16, 32, 24, 3, 1, 0, 4), {"weights_dtype": BFP8}, H, ([32, 32], "{[0-0 - 7-5], [0-6 - 0-6]}")),
+    ((8, 16, 32, 128, 8, 8, 0, 1), {}, FREE, None),
+    ((1, 15, 128, 64, 1, 1, 0, 4), {}, FREE, None),
+]  # fmt: skip
+
+
+def convolve(one: MeshDevice, sizes: Sizes, settings: dict[str, Any], images: Any = None, **more: Any) -> Any:
+    count, side, channels, filters, kernel, step, border, groups = sizes
+    sample = np.random.default_rng(1).standard_normal
+    weights = sample((filters, channels // groups, kernel, kernel)).astype(np.float32)
+    if images is None:
+        images = put(one, sample((1, 1, count * side * side, channels)).astype(np.float32), BF16, ROW)
+    conv2d = catalog.find("ttnn.conv2d")
+    assert conv2d is not None
+    return conv2d(
+        input_tensor=images, weight_tensor=from_torch(weights, dtype=F32), device=one, in_channels=channels, out_channels=filters,
+        bias_tensor=from_torch(np.ones((1, 1, 1, filters), np.float32), dtype=F32), batch_size=count, input_height=side,
+        input_width=side, kernel_size=(kernel, kernel), stride=(step, step), padding=(border, border), groups=groups,
+        conv_config=Conv2dConfig(**settings), **more,
+    )  # fmt: skip
+
+
+def place(tensor: Any) -> Any:
+    spec = tensor.memory_config().shard_spec
+    return None if spec is None else (list(spec.shape), str(spec.grid))
+
+
+@pytest.mark.parametrize(("sizes", "settings", "layout", "shard"), GIVEN + CHOSEN)
+def test_images_in_l1_slide_on_the_cores_of_the_scheme(
+    one: MeshDevice, sizes: Sizes, settings: dict[str, Any], layout: TensorMemoryLayout, shard: Any
+) -> None:
+    found = convolve(one, sizes, settings, slice_config=L1_FULL)
+    assert found.memory_config().memory_layout is layout
+    assert place(found) == shard
+    sliced = convolve(one, sizes, {**settings, "shard_layout": None, "output_layout": TILE})
+    assert sliced.memory_config() == DRAM_MEMORY_CONFIG
+    assert np.array_equal(held(found), held(sliced))
+
+
+def test_blocks_column_by_column(one: MeshDevice) -> None:
+    found = convolve(
+        one, (1, 14, 96, 512, 3, 2, 0, 1), {"shard_layout": B, "transpose_shards": True}, slice_config=L1_FULL
+    )
+    assert place(found) == ([32, 64], "{[0-0 - 1-7]}")
+    assert found.memory_config().shard_spec.orientation is ShardOrientation.COL_MAJOR
+
+
+def test_images_on_cores_stay_there_but_where_a_call_moves_them(one: MeshDevice) -> None:
+    x = np.random.default_rng(2).standard_normal((1, 1, 512, 32)).astype(np.float32)
+    memory = create_sharded_memory_config(x.shape, CoreGrid(x=8, y=2), ShardStrategy.HEIGHT)
+    images = ops.to_memory_config(put(one, x, BF16, ROW), memory)
+    sizes: Sizes = (2, 16, 32, 64, 3, 1, 1, 1)
+    assert place(convolve(one, sizes, {}, images)) == ([32, 64], "{[0-0 - 7-1]}")
+    few = create_sharded_memory_config(x.shape, CoreGrid(x=8, y=1), ShardStrategy.HEIGHT)
+    on_few = ops.to_memory_config(put(one, x, BF16, ROW), few)
+    assert place(convolve(one, sizes, {}, on_few)) == ([64, 64], "{[0-0 - 7-0]}")
+    moved = convolve(one, sizes, {"shard_layout": H, "reshard_if_not_optimal": True}, on_few)
+    assert place(moved) == ([32, 64], "{[0-0 - 7-1]}")
+
+
+def test_what_is_sliced_out_of_dram_comes_there_in_tiles(one: MeshDevice) -> None:
+    sizes: Sizes = (1, 16, 8, 32, 3, 1, 1, 1)
+    by_rows = Op2DSliceConfig(slice_type=SliceTypeEnum.DRAMSliceHeight, num_slices=2)
+    for more in ({}, {"slice_config": by_rows}, {"memory_config": L1_MEMORY_CONFIG}):
+        found = convolve(one, sizes, {"shard_layout": H, "output_layout": ROW}, **more)
+        assert found.memory_config() == DRAM_MEMORY_CONFIG
+        assert found.layout is Layout.TILE
+    asked = convolve(one, sizes, {"shard_layout": H}, slice_config=L1_FULL, memory_config=L1_MEMORY_CONFIG)
+    assert asked.memory_config() == L1_MEMORY_CONFIG

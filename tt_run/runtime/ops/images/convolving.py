@@ -1,0 +1,120 @@
+"""What convolutions share: the computation on each device, and where its result lies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels import torch_cpu
+from tt_run.runtime.kernels.activations import activation as activation_of
+from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.declaration.operands import settle
+from tt_run.runtime.ops.images.prepared_filters import on_mesh
+from tt_run.runtime.ops.images.windows import Borders, Pair
+from tt_run.runtime.ops.placement.convolved_shards import folded, in_l1, of_convolution
+from tt_run.runtime.ops.placement.window_room import Types, Windows
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
+from tt_run.runtime.tuning.conv import Conv2dConfig, Op2DSliceConfig, PaddingMode
+from tt_run.runtime.values.shards import Shards, combine_all
+
+Array = npt.NDArray[Any]
+
+
+def convolved(
+    forward: Any,
+    images: Tensor,
+    device: MeshDevice,
+    weights: Tensor,
+    bias: Tensor | None,
+    dtype: DataType | None,
+    windows: Windows,
+    config: Conv2dConfig,
+    compute: WormholeComputeKernelConfig | None,
+    slicing: Op2DSliceConfig | None,
+    asked: MemoryConfig | None,
+    turned: bool = False,
+) -> Tensor:
+    """The function on each device, laid where the reference lays it; `turned`: a transposed convolution.
+
+    Products come in tiles, and what is cut into slices comes into DRAM, whatever a call asks for.
+    """
+    windows = windows if turned else folded(images, windows, config)
+    types = Types(images.dtype, weights.dtype, dtype or images.dtype, bias is not None, compute)
+    whole = not windows.product and in_l1(images, slicing)
+    if not windows.product:
+        _check_layout(config.output_layout, types.result)
+    layout = config.output_layout if whole or (turned and not windows.product) else Layout.TILE
+    place = asked if whole or windows.product else None
+    if place is None:
+        place = of_convolution(images, device, windows, config, slicing, layout, types)
+    return computed(forward, on_mesh(images, device), weights, bias, dtype, place, config.activation, layout)
+
+
+def _check_layout(layout: Layout, dtype: DataType) -> None:
+    if layout is Layout.ROW_MAJOR and dtype is DataType.BFLOAT8_B:
+        raise fatal(
+            "Conv output can't be in Row Major if output dtype is BFloat8_B.",
+            hint="output_layout=ttnn.TILE_LAYOUT, or dtype=ttnn.bfloat16",
+        )
+
+
+def is_product(kernel: Pair, steps: Pair, sides: Borders, spread: Pair, config: Conv2dConfig) -> bool:
+    """Whether each place of the result is one of the images, so that a product of matrices computes it."""
+    plain = kernel == steps == spread == (1, 1) and not sides.any
+    return plain and config.shard_layout is not TensorMemoryLayout.WIDTH_SHARDED
+
+
+def extent(size: int, window: int, step: int, spread: int) -> int:
+    """Places of a window along one dimension."""
+    return (size - spread * (window - 1) - 1) // step + 1
+
+
+def padded(planes: Any, sides: Borders, mode: PaddingMode) -> Any:
+    """Images with their borders."""
+    if not sides.any:
+        return planes
+    kind = "constant" if mode is PaddingMode.Zeros else "replicate"
+    return torch_cpu.named("nn.functional.pad")(planes, sides.torch(), mode=kind)
+
+
+def filters_of(matrix: Any, first: int, second: int, kernel: tuple[int, int]) -> Any:
+    """A prepared matrix as `(first, second, kh, kw)`."""
+    return matrix.reshape(*kernel, second, first).permute(3, 2, 0, 1)
+
+
+def computed(
+    forward: Any,
+    images: Tensor,
+    weights: Tensor,
+    bias: Tensor | None,
+    dtype: DataType | None,
+    memory_config: MemoryConfig | None,
+    fused: Any,
+    layout: Layout,
+) -> Tensor:
+    """The function on each device, the fused activation, and one rounding."""
+    given = [images, weights, *([bias] if bias is not None else [])]
+    target = dtype or images.dtype
+
+    def on_stacks(*stacks: Array) -> tuple[Array, ...]:
+        def each(x: Any, w: Any, b: Any = None) -> Any:
+            return forward(x, w, None if b is None else b.reshape(-1))
+
+        (found,) = torch_cpu.on_each(each, stacks)
+        return (found if fused is None else activation_of(fused)(found),)
+
+    (shards,) = combine_all(on_stacks, *(t.shards for t in given))
+    done = Shards(finish(shards.data, target), shards.index)
+    return settle(given, done, target, memory_config=memory_config, layout=layout)
+
+
+def returned(result: Tensor, extent: Any, kept: Any) -> Any:
+    """The result, and what else a call asks for."""
+    more = [value for value in (extent, kept) if value is not None]
+    return (result, *more) if more else result

@@ -1,0 +1,273 @@
+"""Where convolutions leave their results: on the cores that slide their windows, or in DRAM for images that are cut into slices there.
+
+Source: memory configurations of results of reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
+from tt_run.runtime.enums import BufferType, Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.placement.window_room import Cut, Types, Windows, room
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE, tiles
+from tt_run.runtime.tuning.conv import Conv2dConfig, Op2DSliceConfig, SliceTypeEnum
+
+_HEIGHT, _WIDTH, _BLOCK = (
+    TensorMemoryLayout.HEIGHT_SHARDED,
+    TensorMemoryLayout.WIDTH_SHARDED,
+    TensorMemoryLayout.BLOCK_SHARDED,
+)
+_LEAST = 8
+"""Channels that rows without tiles are cut by: what an aligned transfer between cores carries."""
+
+
+class Spread(NamedTuple):
+    """Cores, and what is cut over them."""
+
+    grid: CoreRangeSet
+    scheme: TensorMemoryLayout
+    orientation: ShardOrientation
+
+    @property
+    def by_column(self) -> bool:
+        return self.scheme is _BLOCK and self.orientation is ShardOrientation.COL_MAJOR
+
+    @property
+    def down(self) -> int:
+        """Cores that the places are cut over."""
+        size = self.grid.bounding_box().grid_size()
+        if self.scheme is _BLOCK:
+            return size.x if self.by_column else size.y
+        return self.grid.num_cores() if self.scheme is _HEIGHT else 1
+
+    @property
+    def across(self) -> int:
+        """Cores that the channels are cut over."""
+        size = self.grid.bounding_box().grid_size()
+        if self.scheme is _BLOCK:
+            return size.y if self.by_column else size.x
+        return self.grid.num_cores() if self.scheme is _WIDTH else 1
+
+
+def in_l1(tensor: Tensor, slicing: Op2DSliceConfig | None) -> bool:
+    """Whether the images slide as a whole, not slice by slice out of DRAM."""
+    if slicing is None:
+        return _memory_of(tensor).buffer_type is BufferType.L1
+    return slicing.slice_type is SliceTypeEnum.L1Full
+
+
+def _memory_of(tensor: Tensor) -> MemoryConfig:
+    return tensor.memory_config() if tensor.device() is not None else DRAM_MEMORY_CONFIG
+
+
+def folded(tensor: Tensor, windows: Windows, config: Conv2dConfig) -> Windows:
+    """Windows that lie side by side as the product of matrices that they become once each is folded into one pixel."""
+    asked = config.enable_kernel_stride_folding
+    if asked is None:
+        memory = _memory_of(tensor)
+        plain = not any(windows.padding)
+        asked = (
+            windows.kernel == windows.steps != (1, 1)
+            and windows.spread == (1, 1)
+            and all(
+                (size + more) % step == 0
+                for size, more, step in zip(windows.image, windows.padding, windows.steps, strict=True)
+            )
+            and (
+                memory.memory_layout is _HEIGHT
+                or (memory.buffer_type is BufferType.DRAM and (plain or tensor.layout is Layout.ROW_MAJOR))
+            )
+        )
+    if not asked:
+        return windows
+    one = (1, 1)
+    return replace(
+        windows,
+        image=windows.out,
+        channels=windows.channels * windows.steps[0] * windows.steps[1],
+        kernel=one,
+        steps=one,
+        padding=(0, 0),
+        product=config.shard_layout is not _WIDTH,
+        folded=True,
+    )
+
+
+def of_convolution(
+    tensor: Tensor,
+    device: MeshDevice,
+    windows: Windows,
+    config: Conv2dConfig,
+    slicing: Op2DSliceConfig | None,
+    layout: Layout,
+    types: Types,
+) -> MemoryConfig:
+    """The place of a result that the call names none for."""
+    memory = _memory_of(tensor)
+    if windows.product:
+        stays = memory.shard_spec is not None or config.shard_layout is not None
+    else:
+        stays = in_l1(tensor, slicing)
+    if not stays:
+        return DRAM_MEMORY_CONFIG
+    scheme = config.shard_layout
+    if scheme is None:
+        chosen = memory.memory_layout
+        scheme = (
+            chosen if memory.shard_spec is not None else _roomiest(tensor, device, windows, config, types)
+        )
+    within = _within(tensor, memory, device, windows, config, scheme)
+    out = _out_of(within, device, windows, config)
+    by_width = out.scheme is _WIDTH and layout is Layout.ROW_MAJOR
+    high = windows.places if by_width else _up(windows.places, out.down * TILE_SIZE) // out.down
+    wide = _up(windows.filters, out.across * TILE_SIZE) // out.across
+    return MemoryConfig(out.scheme, BufferType.L1, ShardSpec(out.grid, (high, wide), out.orientation))
+
+
+def _within(
+    tensor: Tensor,
+    memory: MemoryConfig,
+    device: MeshDevice,
+    windows: Windows,
+    config: Conv2dConfig,
+    scheme: TensorMemoryLayout,
+) -> Spread:
+    """The cores that the images are on, or brought to."""
+    held = memory.shard_spec
+    step = _channel_step(tensor, memory, windows)
+    orientation = ShardOrientation.COL_MAJOR if config.transpose_shards else ShardOrientation.ROW_MAJOR
+    if held is not None and not (windows.folded and _apart(held, windows)):
+        there = Spread(held.grid, memory.memory_layout, held.orientation)
+        apart = (
+            windows.product and there.scheme is _BLOCK and windows.channels != there.across * held.shape[1]
+        )
+        if apart:
+            scheme = _BLOCK
+        moves = (
+            apart
+            or config.reshard_if_not_optimal
+            or (there.scheme is not _BLOCK and there.orientation is not ShardOrientation.ROW_MAJOR)
+            or held.shape[1] % step != 0
+            or (windows.product and held.shape[0] % TILE_SIZE != 0)
+            or (config.override_sharding_config and there != (config.core_grid, scheme, orientation))
+        )
+        if not moves:
+            return there
+    turned = orientation if scheme is _BLOCK else ShardOrientation.ROW_MAJOR
+    if config.override_sharding_config and config.core_grid is not None:
+        return Spread(config.core_grid, scheme, turned)
+    return Spread(_cores(scheme, turned, step, device, windows, config), scheme, turned)
+
+
+def _apart(held: ShardSpec, windows: Windows) -> bool:
+    """Whether rows of windows, whole ones on each core, come out in parts of tiles or leave cores without any."""
+    rows = windows.batch * windows.out[0]
+    each = -(-rows // held.grid.num_cores())
+    return each * windows.out[1] % TILE_SIZE != 0 or -(-rows // each) != held.grid.num_cores()
+
+
+def _roomiest(
+    tensor: Tensor, device: MeshDevice, windows: Windows, config: Conv2dConfig, types: Types
+) -> TensorMemoryLayout:
+    """What is cut where neither the images nor the configuration say: what takes the least of a core."""
+    grid = device.compute_with_storage_grid_size()
+    best, least = _HEIGHT, 0
+    for scheme in (_HEIGHT, _BLOCK, _WIDTH):
+        turned = scheme is _BLOCK and config.transpose_shards
+        orientation = ShardOrientation.COL_MAJOR if turned else ShardOrientation.ROW_MAJOR
+        wide = scheme is _WIDTH or tensor.layout is not Layout.ROW_MAJOR
+        step = TILE_SIZE if wide else _LEAST
+        cores = _cores(
+            scheme, orientation, TILE_SIZE if windows.by_channel else step, device, windows, config
+        )
+        within = Spread(cores, scheme, orientation)
+        out = _out_of(within, device, windows, config)
+        if scheme is _BLOCK and max(cores.num_cores(), out.grid.num_cores()) < grid.x:
+            continue  # not cut by channels
+        taken = room(windows, Cut(scheme, within.down, within.across, out.across, step), config, types)
+        if scheme is _HEIGHT or taken < least:
+            best, least = scheme, taken
+    return best
+
+
+def _channel_step(tensor: Tensor, memory: MemoryConfig, windows: Windows) -> int:
+    """Channels that a core's share is a multiple of."""
+    held = memory.shard_spec
+    if (
+        windows.by_channel
+        or windows.product
+        or memory.memory_layout is _WIDTH
+        or tensor.layout is not Layout.ROW_MAJOR
+    ):
+        return TILE_SIZE
+    if held is None:
+        return _LEAST
+    return next((n for n in (TILE_SIZE, TILE_SIZE // 2, _LEAST) if held.shape[1] % n == 0), TILE_SIZE)
+
+
+def _cores(
+    scheme: TensorMemoryLayout,
+    orientation: ShardOrientation,
+    step: int,
+    device: MeshDevice,
+    windows: Windows,
+    config: Conv2dConfig,
+) -> CoreRangeSet:
+    grid = device.compute_with_storage_grid_size()
+    rows, most = tiles(windows.places), grid.x * grid.y
+    several = max(1, config.act_block_h_override // TILE_SIZE)
+    if scheme is _HEIGHT:
+        return num_cores_to_corerangeset(_padded_divisor(rows, most, several), grid, row_wise=True)
+    if scheme is _WIDTH:
+        shares = tiles(windows.channels)
+        count = _divisor(most, shares) if windows.product else _padded_divisor(shares, most)
+        return num_cores_to_corerangeset(count, grid, row_wise=True)
+    by_column = orientation is ShardOrientation.COL_MAJOR
+    high, wide = (grid.x, grid.y) if by_column else (grid.y, grid.x)
+    shares = -(-windows.channels // step)
+    down = _padded_divisor(rows, high, several)
+    across = (
+        _divisor(wide, tiles(windows.filters), shares) if windows.product else _padded_divisor(shares, wide)
+    )
+    return _rectangle(down, across, by_column)
+
+
+def _out_of(within: Spread, device: MeshDevice, windows: Windows, config: Conv2dConfig) -> Spread:
+    """The cores of the result: those of the images, but for channels that are cut over others."""
+    if windows.product or within.scheme is _HEIGHT:
+        return within
+    grid, shares = device.compute_with_storage_grid_size(), tiles(windows.filters)
+    if within.scheme is _WIDTH:
+        count = _padded_divisor(shares, grid.x * grid.y)
+        return within._replace(grid=num_cores_to_corerangeset(count, grid, row_wise=True))
+    if config.override_output_sharding_config and config.core_grid is not None:
+        grid = config.core_grid.bounding_box().grid_size()
+    across = _padded_divisor(shares, grid.y if within.by_column else grid.x)
+    return within._replace(grid=_rectangle(within.down, across, within.by_column))
+
+
+def _rectangle(down: int, across: int, by_column: bool) -> CoreRangeSet:
+    x, y = (down, across) if by_column else (across, down)
+    return CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(x - 1, y - 1))])
+
+
+def _padded_divisor(count: int, most: int, several: int = 1) -> int:
+    """The most cores that shares of `several` each can be cut over so that none is left without any."""
+    spare: Callable[[int], int] = lambda n: _up(count, n * several) - count  # noqa: E731
+    return next((n for n in range(most, 1, -1) if spare(n) < _up(count, n * several) // n), 1)
+
+
+def _divisor(most: int, *counts: int) -> int:
+    """The largest number up to `most` that divides all counts."""
+    return next(n for n in range(most, 0, -1) if not any(count % n for count in counts))
+
+
+def _up(value: int, step: int) -> int:
+    return math.ceil(value / step) * step
