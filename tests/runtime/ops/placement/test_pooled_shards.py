@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tt_run.runtime.ops as ops
-from tests.runtime.ops.tensors import BF16, ROW, TILE, held, put
+from tests.runtime.ops.tensors import BF16, BFP8, ROW, TILE, held, put
 from tt_run.runtime.enums import ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import (
@@ -78,7 +78,61 @@ def test_a_scheme_says_which_cores(one: MeshDevice, image: Any, scheme: str, sha
     assert (
         ops.avg_pool2d(x, *sizes, **words, memory_config=L1_MEMORY_CONFIG).memory_config() == L1_MEMORY_CONFIG
     )
+
+
+# Images, side and channels; kernel, step and border; layouts of image and result; the cut, its shard and cores.
+CHOSEN: list[Any] = [
+    ("max", (2, 14, 128), (3, 1, 1), ROW, ROW, "BLOCK", [49, 32], "{[0-0 - 3-7]}"),
+    ("max", (1, 14, 128), (3, 2, 1), ROW, ROW, "WIDTH", [49, 16], "{[0-0 - 7-0]}"),
+    ("max", (8, 32, 64), (7, 2, 3), ROW, ROW, "HEIGHT", [32, 64], "{[0-0 - 7-7]}"),
+    ("max", (1, 8, 48), (3, 2, 1), TILE, ROW, "WIDTH", [16, 32], "{[0-0 - 1-0]}"),
+    ("max", (1, 8, 16), (3, 1, 0), ROW, TILE, "HEIGHT", [32, 32], "{[0-0 - 1-0]}"),
+    ("avg", (1, 7, 8), (3, 2, 0), ROW, ROW, "WIDTH", [9, 16], "{[0-0 - 0-0]}"),
+    ("avg", (8, 14, 64), (7, 2, 3), ROW, ROW, "BLOCK", [49, 32], "{[0-0 - 1-7]}"),
+    ("avg", (1, 16, 48), (5, 1, 2), ROW, TILE, "BLOCK", [32, 32], "{[0-0 - 1-7]}"),
+    ("max", (1, 7, 64), (7, 1, 0), ROW, ROW, "WIDTH", [1, 16], "{[0-0 - 3-0]}"),
+]
+
+
+@pytest.mark.parametrize(("kind", "image", "window", "given", "asked", "scheme", "shard", "cores"), CHOSEN)
+def test_without_a_scheme_what_takes_the_least_room_is_cut(
+    one: MeshDevice,
+    kind: str,
+    image: Any,
+    window: Any,
+    given: Any,
+    asked: Any,
+    scheme: str,
+    shard: Any,
+    cores: str,
+):
+    count, side, channels = image
+    x = np.arange(count * side * side * channels, dtype=np.float32).reshape(1, 1, -1, channels) % 97
+    sizes = (count, side, side, channels, *([number] * 2 for number in window))
+    pool, more = (ops.max_pool2d, [[1, 1]]) if kind == "max" else (ops.avg_pool2d, [])
+    found = pool(put(one, x, BF16, given), *sizes, *more, output_layout=asked)
+    assert found.memory_config().memory_layout is TensorMemoryLayout[f"{scheme}_SHARDED"]
+    assert list(found.memory_config().shard_spec.shape) == shard
+    assert str(found.memory_config().shard_spec.grid) == cores
+    plain = pool(put(one, x, BF16, given), *sizes, *more, memory_config=DRAM_MEMORY_CONFIG)
+    assert np.array_equal(held(found), held(plain))
+
+
+def test_means_of_whole_images_lie_interleaved(one: MeshDevice):
+    sizes = (1, 8, 8, 64, [8, 8], [1, 1], [0, 0])
+    x = put(one, np.ones((1, 1, 64, 64)), BF16, ROW)
     assert ops.avg_pool2d(x, *sizes).memory_config() == DRAM_MEMORY_CONFIG
+    memory = create_sharded_memory_config((1, 1, 64, 64), CoreGrid(x=2, y=1), H)
+    assert ops.avg_pool2d(ops.to_memory_config(x, memory), *sizes).memory_config() == L1_MEMORY_CONFIG
+    tiles = ops.avg_pool2d(x, *sizes, dtype=BFP8, output_layout=TILE)
+    assert tiles.dtype is BF16
+
+
+def test_smooth_enlargements_are_cut_by_pixels(one: MeshDevice):
+    found = ops.upsample(put(one, np.ones((2, 10, 10, 64)), BF16, ROW), 2, mode="bilinear").memory_config()
+    assert (list(found.shard_spec.shape), str(found.shard_spec.grid)) == ([13, 64], "{[0-0 - 7-7]}")
+    few = ops.upsample(put(one, np.ones((1, 3, 3, 64)), BF16, ROW), 2, mode="bilinear").memory_config()
+    assert (list(few.shard_spec.shape), str(few.shard_spec.grid)) == ([4, 64], "{[0-0 - 7-0], [0-1 - 0-1]}")
 
 
 def test_adaptive_and_global_pools_of_shards(one: MeshDevice):

@@ -28,9 +28,11 @@ from tt_run.runtime.ops.images.windows import (
     to_planes,
     to_rows,
 )
+from tt_run.runtime.ops.placement.pool_room import Pooling
 from tt_run.runtime.ops.placement.pooled_shards import of_fold, of_pool
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
 from tt_run.runtime.tuning.conv import Op2DSliceConfig
 from tt_run.runtime.values.shards import Shards
@@ -45,11 +47,12 @@ def _rows(
     layout: Layout,
     memory_config: MemoryConfig | None,
     scheme: TensorMemoryLayout | None,
+    pooling: Pooling,
 ) -> tuple[Tensor, list[Shards]]:
     """A pool's first result, rows of pixels on the cores that they are pooled on, and its others."""
     first, *others = each_of(function, image)
     rows, channels = first.shape[-2:]
-    place = memory_config or of_pool(image, rows, channels, layout, scheme)
+    place = memory_config or of_pool(image, rows, channels, layout, scheme, pooling, dtype)
     done = Shards(finish(first.data, dtype), first.index)
     return settle((image,), done, dtype, memory_config=place, layout=layout), others
 
@@ -95,15 +98,16 @@ def max_pool2d(
         return to_rows(values), to_rows(_in_image(places, around.shape[-1], sides, rest, input_w))
 
     pooled, (places,) = _rows(
-        forward, input_tensor, dtype, output_layout, memory_config, applied_shard_scheme
-    )
+        forward, input_tensor, dtype, output_layout, memory_config, applied_shard_scheme,
+        Pooling(kernel[0] * kernel[1], indices=return_indices),
+    )  # fmt: skip
     if deallocate_input:
         input_tensor.deallocate()
     if not return_indices:
         return pooled
     kind = DataType.UINT16 if input_h * input_w <= 2**16 else DataType.UINT32
     found = Shards(finish(places.data, kind), places.index)
-    return [pooled, settle((pooled,), found, kind, memory_config=memory_config, layout=Layout.ROW_MAJOR)]
+    return [pooled, settle((pooled,), found, kind, layout=Layout.ROW_MAJOR)]
 
 
 def _sides(planes: Any, sides: Borders, value: float) -> tuple[Any, tuple[int, int]]:
@@ -158,10 +162,30 @@ def avg_pool2d(
         total, count = (pool(v, kernel, steps, rest, ceil_mode, True, 1) for v in (around, inside))
         return to_rows(total / count)
 
-    pooled, _ = _rows(forward, input_tensor, dtype, output_layout, memory_config, applied_shard_scheme)
+    size = (input_h, input_w)
+    whole = kernel == size and not sides.any and not _in_parts(input_tensor, input_h * input_w)
+    counts = not divisor_override and (
+        (ceil_mode and any((n - k) % s for n, k, s in zip(_around(size, sides), kernel, steps, strict=True)))
+        or (not count_include_pad and sides.any)
+    )
+    if whole and applied_shard_scheme is None:
+        dtype = input_tensor.dtype if output_layout is Layout.TILE else DataType.BFLOAT16
+    pooled, _ = _rows(
+        forward, input_tensor, dtype, output_layout, memory_config, applied_shard_scheme,
+        Pooling(kernel[0] * kernel[1], True, counts, whole),
+    )  # fmt: skip
     if deallocate_input:
         input_tensor.deallocate()
     return pooled
+
+
+def _around(size: tuple[int, int], sides: Borders) -> tuple[int, int]:
+    return size[0] + sides.top + sides.bottom, size[1] + sides.left + sides.right
+
+
+def _in_parts(image: Tensor, pixels: int) -> bool:
+    """Whether images end within blocks of shared exponents, so that each is no tensor of its own."""
+    return image.dtype is DataType.BFLOAT8_B and pixels % TILE_SIZE != 0
 
 
 @operation("ttnn.global_avg_pool2d", family=families.POOL, golden=pool_goldens.golden_global_avg_pool2d)
@@ -192,7 +216,13 @@ def _adaptive(
     def forward(x: Any) -> Any:
         return to_rows(torch_cpu.named(path)(to_planes(x, *sizes), size))
 
-    pooled, _ = _rows(forward, input_tensor, input_tensor.dtype, Layout.ROW_MAJOR, memory_config, scheme)
+    # Windows as they are without what does not divide: equal steps, the rest in the last.
+    parts = [n - (o - 1) * (n // o) for n, o in zip(sizes[1:3], size, strict=True)]
+    mean = path.endswith("avg_pool2d")
+    pooling = Pooling(parts[0] * parts[1], mean, whole=mean and size == (1, 1))
+    pooled, _ = _rows(
+        forward, input_tensor, input_tensor.dtype, Layout.ROW_MAJOR, memory_config, scheme, pooling
+    )
     if deallocate_input:
         input_tensor.deallocate()
     return pooled

@@ -70,7 +70,7 @@ def upsample(
             0, 2, 3, 1
         )
 
-    place = memory_config or of_enlargement(input_tensor, factors)
+    place = memory_config or of_enlargement(input_tensor, factors, mode == "bilinear")
     return one_of(forward, input_tensor, memory_config=place)
 
 
