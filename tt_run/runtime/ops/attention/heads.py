@@ -5,6 +5,7 @@ Source: reference library 0.81.1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import attention_goldens
+from tt_run.runtime.ops.placement.head_shards import of_split
 from tt_run.runtime.ops.placement.sharded_results import in_dram, on_first_cores
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -76,7 +78,9 @@ def _split(
             return settled(arranged if n else arranged[:, :, :0], x.dtype)
 
         shards = source.shards.map(shaped)
-        made.append(settle(operands, shards, x.dtype, memory_config=memory_config, output_tensor=place))
+        *rows, deep = shards.data.shape[1:]
+        at = of_split(x, memory_config, math.prod(rows), deep)
+        made.append(settle(operands, shards, x.dtype, memory_config=at, output_tensor=place))
     return made[0], made[1], made[2]
 
 

@@ -19,6 +19,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device
 from tt_run.runtime.ops.goldens import attention_goldens
+from tt_run.runtime.ops.placement.head_shards import of_join
 from tt_run.runtime.ops.placement.sharded_results import on_first_cores
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -35,7 +36,7 @@ def concatenate_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | Non
     return moved(
         input_tensor,
         lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, length, heads * depth),
-        memory_config,
+        of_join(input_tensor, memory_config),
     )
 
 
@@ -47,7 +48,7 @@ def nlp_concat_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | None
     return moved(
         input_tensor,
         lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, 1, length, heads * depth),
-        memory_config,
+        of_join(input_tensor, memory_config),
     )
 
 
@@ -127,7 +128,7 @@ def experimental_concatenate_heads(
     return moved(
         input_tensor,
         lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, 1, length, heads * depth),
-        memory_config,
+        of_join(input_tensor, memory_config),
         output_tensor,
     )
 

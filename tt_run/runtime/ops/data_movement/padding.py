@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from tt_run.runtime.cores import CoreCoord, CoreRangeSet
+from tt_run.runtime.cores import CoreCoord, CoreRangeSet, core_of, num_cores_to_corerangeset
 from tt_run.runtime.enums import DataType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.errors import fatal, in_tiles, throw
 from tt_run.runtime.ops.data_movement import conversions, joining, movement
@@ -189,6 +189,9 @@ def interleaved_to_sharded_partial(
     first, last = _slice_rows(input_tensor, num_slices, slice_index)
     rows = movement.reshape.compute(input_tensor, [1, 1, -1, input_tensor.shape[-1]])
     part = joining.slice.compute(rows, [0, 0, first, 0], [1, 1, last, input_tensor.shape[-1]])
+    if shard_scheme is TensorMemoryLayout.HEIGHT_SHARDED and not isinstance(grid, CoreRangeSet):
+        by_row = shard_orientation is ShardOrientation.ROW_MAJOR
+        grid = num_cores_to_corerangeset(-(-(last - first) // shard_shape[0]), core_of(grid), row_wise=by_row)
     result: Tensor = conversions.interleaved_to_sharded.compute(
         part, grid, shard_shape, shard_scheme, shard_orientation, output_dtype
     )

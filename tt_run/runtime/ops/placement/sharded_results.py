@@ -67,11 +67,12 @@ def of_product(
         across = wide if layout is _HEIGHT else -(-wide // _columns(kept, layout))
         down = high if layout is _WIDTH else down
         spread = -(-high // down) * -(-wide // across)
-        grid = (
-            _rectangle(-(-wide // across), -(-high // down))
-            if layout is _BLOCK
-            else num_cores_to_corerangeset(spread, device.compute_with_storage_grid_size(), row_wise=True)
-        )
+        if layout is _BLOCK:
+            grid = _rectangle(-(-wide // across), -(-high // down))
+        elif spread == kept.num_cores():
+            grid = kept
+        else:
+            grid = num_cores_to_corerangeset(spread, device.compute_with_storage_grid_size(), row_wise=True)
     elif layout is _BLOCK:
         if core_grid is not None:
             down, across = -(-high // core_grid.y), -(-wide // core_grid.x)

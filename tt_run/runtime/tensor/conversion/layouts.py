@@ -106,7 +106,7 @@ def to_memory_config(
     dtype: DataType | None = None,
     output_tensor: Tensor | None = None,
 ) -> Tensor:
-    """The tensor under another memory configuration, and in another element type if `dtype` is given.
+    """The tensor under another memory configuration, and in another element type if `dtype` is given; what lies there already stays as it is.
 
     Raises RuntimeError for a host tensor, which has none, and for a block float outside of TILE layout.
     """
@@ -122,8 +122,8 @@ def to_memory_config(
         )
     if dtype in BLOCK_FLOATS and tensor.layout is not Layout.TILE:
         raise fatal(f"Only TILE layout is supported for {dtype.name} dtype!", hint=in_tiles("tensor"))
-    if output_tensor is None and dtype in (None, tensor.dtype) and memory_config == tensor.memory_config():
-        return tensor.alias()
+    if output_tensor is None and memory_config == tensor.memory_config():
+        return tensor.alias()  # whatever type is asked for
     result = _converted(tensor, dtype or tensor.dtype, tensor.layout, memory_config)
     if output_tensor is None:
         return result

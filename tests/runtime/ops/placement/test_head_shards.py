@@ -1,0 +1,88 @@
+"""Results that stay on the cores of their operand, as reference library 0.81.1 answers on a grid of 8 x 8 cores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt_run.runtime.ops as ops
+from tests.runtime.ops.tensors import BF16, BFP8, TILE, held, put
+from tt_run.runtime import catalog
+from tt_run.runtime.enums import ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.spec.memory_config import (
+    L1_BLOCK_SHARDED_MEMORY_CONFIG,
+    L1_HEIGHT_SHARDED_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+    L1_WIDTH_SHARDED_MEMORY_CONFIG,
+    CoreGrid,
+    ShardStrategy,
+    create_sharded_memory_config,
+)
+
+
+def cut(one: MeshDevice, shape: tuple[int, ...], grid: tuple[int, int], kind: ShardStrategy) -> Any:
+    values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape) % 251
+    memory = create_sharded_memory_config(shape, CoreGrid(x=grid[0], y=grid[1]), kind)
+    return ops.to_memory_config(put(one, values, BF16, TILE), memory)
+
+
+def place(tensor: Any) -> tuple[list[int], str]:
+    spec = tensor.memory_config().shard_spec
+    return list(spec.shape), str(spec.grid)
+
+
+@pytest.mark.parametrize(
+    ("batch", "grid", "piece", "joined", "cores"),
+    [
+        (8, (6, 8), [64, 64], [64, 64], "{[0-0 - 5-7]}"),
+        (2, (3, 2), [128, 64], [64, 128], "{[0-0 - 2-1]}"),
+        (4, (2, 4), [192, 64], [64, 192], "{[0-0 - 1-3]}"),
+    ],
+)
+def test_heads_split_and_join_on_the_same_cores(
+    one: MeshDevice, batch: int, grid: tuple[int, int], piece: list[int], joined: list[int], cores: str
+) -> None:
+    fused = cut(one, (batch, 64, 6 * 64 * 3), grid, ShardStrategy.BLOCK)
+    split = catalog.find("ttnn.transformer.split_query_key_value_and_split_heads")
+    join = catalog.find("ttnn.transformer.concatenate_heads")
+    assert split is not None
+    assert join is not None
+    heads = split(fused, num_heads=6, memory_config=L1_HEIGHT_SHARDED_MEMORY_CONFIG)
+    assert [place(head) for head in heads] == [(piece, cores)] * 3
+    again = join(heads[0], memory_config=L1_BLOCK_SHARDED_MEMORY_CONFIG)
+    assert place(again) == (joined, cores)
+    assert np.array_equal(held(again), held(join(ops.to_memory_config(heads[0], L1_MEMORY_CONFIG))))
+
+
+@pytest.mark.parametrize(
+    ("shape", "columns", "grid", "kind", "asked", "found"),
+    [
+        ((1, 5, 128, 64), 128, (5, 4), ShardStrategy.HEIGHT, L1_HEIGHT_SHARDED_MEMORY_CONFIG, ([32, 128], "{[0-0 - 4-3]}")),
+        ((1, 1, 640, 64), 96, (1, 5), ShardStrategy.HEIGHT, L1_HEIGHT_SHARDED_MEMORY_CONFIG, ([128, 96], "{[0-0 - 0-4]}")),
+        ((1, 1, 32, 512), 1024, (4, 2), ShardStrategy.WIDTH, L1_WIDTH_SHARDED_MEMORY_CONFIG, ([32, 128], "{[0-0 - 3-1]}")),
+        ((1, 1, 32, 512), 256, (2, 2), ShardStrategy.WIDTH, L1_WIDTH_SHARDED_MEMORY_CONFIG, ([32, 64], "{[0-0 - 1-1]}")),
+    ],
+)  # fmt: skip
+def test_products_stay_on_the_cores_of_the_first(
+    one: MeshDevice, shape: Any, columns: int, grid: Any, kind: Any, asked: Any, found: Any
+) -> None:
+    second = put(one, np.ones((1, shape[1], shape[-1], columns), np.float32), BF16, TILE)
+    assert place(ops.matmul(cut(one, shape, grid, kind), second, memory_config=asked)) == found
+
+
+def test_a_slice_is_cut_over_as_many_cores_as_it_has_pieces(one: MeshDevice) -> None:
+    tensor = put(one, np.ones((1, 71, 128, 64), np.float32), BF16, TILE)
+    partial = catalog.find("ttnn.interleaved_to_sharded_partial")
+    assert partial is not None
+    rows = (TensorMemoryLayout.HEIGHT_SHARDED, ShardOrientation.ROW_MAJOR)
+    assert place(partial(tensor, (8, 8), [160, 64], 1, 0, *rows)) == ([160, 64], "{[0-0 - 7-6], [0-7 - 0-7]}")
+    assert place(partial(tensor, (8, 8), [64, 64], 4, 3, *rows)) == ([64, 64], "{[0-0 - 7-3], [0-4 - 3-4]}")
+
+
+def test_what_lies_there_already_keeps_its_type(one: MeshDevice) -> None:
+    tensor = cut(one, (1, 1, 64, 64), (2, 1), ShardStrategy.HEIGHT)
+    assert ops.to_memory_config(tensor, tensor.memory_config(), dtype=BFP8).dtype is BF16
+    assert ops.to_memory_config(tensor, L1_MEMORY_CONFIG, dtype=BFP8).dtype is BFP8
