@@ -1823,7 +1823,7 @@ def to_layout(tensor: _Tensor, layout: _Layout, dtype: _DataType | None = None, 
     """The tensor in another layout, and on a device in another element type if `dtype` is given: a host tensor keeps its own."""
     ...
 def to_memory_config(tensor: _Tensor, memory_config: _MemoryConfig, dtype: _DataType | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
-    """The tensor under another memory configuration, and in another element type if `dtype` is given."""
+    """The tensor under another memory configuration, and in another element type if `dtype` is given; what lies there already stays as it is."""
     ...
 def to_torch(tensor: _Tensor, dtype: _Any = None, *, torch_rank: int | None = None, mesh_composer: _CppMeshToTensor | None = None, device: _MeshDevice_ | None = None, cq_id: int | None = None) -> _Any:
     """The values as a torch tensor; where torch is not installed, as a NumPy array (bfloat16 as float32)."""

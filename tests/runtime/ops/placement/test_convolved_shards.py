@@ -109,6 +109,10 @@ def test_images_on_cores_stay_there_but_where_a_call_moves_them(one: MeshDevice)
     few = create_sharded_memory_config(x.shape, CoreGrid(x=8, y=1), ShardStrategy.HEIGHT)
     on_few = ops.to_memory_config(put(one, x, BF16, ROW), few)
     assert place(convolve(one, sizes, {}, on_few)) == ([64, 64], "{[0-0 - 7-0]}")
+    halved = convolve(one, (2, 16, 32, 64, 3, 2, 1, 1), {}, images)
+    assert place(halved) == ([32, 64], "{[0-0 - 7-1]}")
+    flat = convolve(one, (2, 8, 64, 96, 1, 1, 0, 1), {"shard_layout": H}, halved)
+    assert place(flat) == ([32, 96], "{[0-0 - 3-0]}")  # a product takes no cores that have no rows
     moved = convolve(one, sizes, {"shard_layout": H, "reshard_if_not_optimal": True}, on_few)
     assert place(moved) == ([32, 64], "{[0-0 - 7-1]}")
 

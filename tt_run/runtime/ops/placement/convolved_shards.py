@@ -85,17 +85,18 @@ def folded(tensor: Tensor, windows: Windows, config: Conv2dConfig) -> Windows:
                 or (memory.buffer_type is BufferType.DRAM and (plain or tensor.layout is Layout.ROW_MAJOR))
             )
         )
-    if not asked:
-        return windows
     one = (1, 1)
+    kernel = (-(-windows.kernel[0] // windows.steps[0]), -(-windows.kernel[1] // windows.steps[1]))
+    if not asked or windows.steps == one:
+        return windows
     return replace(
         windows,
         image=windows.out,
         channels=windows.channels * windows.steps[0] * windows.steps[1],
-        kernel=one,
+        kernel=kernel,
         steps=one,
         padding=(0, 0),
-        product=config.shard_layout is not _WIDTH,
+        product=kernel == one and config.shard_layout is not _WIDTH,
         folded=True,
     )
 
@@ -128,6 +129,10 @@ def of_convolution(
     by_width = out.scheme is _WIDTH and layout is Layout.ROW_MAJOR
     high = windows.places if by_width else _up(windows.places, out.down * TILE_SIZE) // out.down
     wide = _up(windows.filters, out.across * TILE_SIZE) // out.across
+    used = -(-windows.places // high)
+    if windows.product and out.scheme is _HEIGHT and used < out.down:
+        box = out.grid.bounding_box().grid_size()
+        out = out._replace(grid=num_cores_to_corerangeset(used, box, row_wise=True))
     return MemoryConfig(out.scheme, BufferType.L1, ShardSpec(out.grid, (high, wide), out.orientation))
 
 
