@@ -14,6 +14,7 @@ from tests.runtime.mpi import mpirun, run_ranks
 from tests.runtime.ops.tensors import BF16, F32, TILE, held, put, rounded
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
+from tt_run.runtime.ops.model_pieces import slice_write
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_numpy
 from tt_run.runtime.tensor.distribution.composers import ConcatMesh2dToTensor, ConcatMeshToTensor
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
@@ -55,6 +56,38 @@ def test_shard_wins_over_replicate(mesh: MeshDevice):
     assert placements(ops.add(line, both)) == placements(both)
     assert placements(ops.gelu(both)) == placements(both)
     assert placements(ops.sum(both, -1)) == placements(both)
+
+
+@pytest.mark.parametrize("by_axes", [False, True])
+def test_a_part_written_keeps_the_label_that_it_fits(mesh: MeshDevice, by_axes: bool):
+    """The input differs along the axes along which the target does: a target on a line stays on a line."""
+    array = np.arange(8 * 32 * 32, dtype=np.float32).reshape(8, 1, 32, 32)
+    mapper = ShardTensor2dMesh(mesh, (2, 4), (0, 1)) if by_axes else ShardTensorToMesh(mesh, 0)
+    part = place(mesh, array.reshape(2, 4, 32, 32) if by_axes else array, mapper)
+    target = put(mesh, np.zeros((8, 1, 64, 32), np.float32), shard=0)
+    label = target.tensor_topology()
+    written = slice_write(part, target, [0, 0, 0, 0], [1, 1, 32, 32], [1] * 4)
+    assert written.tensor_topology() == target.tensor_topology() == label
+    for device in range(8):
+        assert np.array_equal(held(written, device)[0, 0, :32], array[device, 0])
+
+
+@pytest.mark.parametrize("into", ["copy", "assign", "typecast"])
+def test_a_source_on_one_device_leaves_the_others_alone(mesh: MeshDevice, into: str):
+    first = create_mesh_mapper(mesh, MeshMapperConfig([PlacementReplicate()], MeshShape([1])))
+    source = place(mesh, np.ones((1, 1, 32, 32), np.float32), first)
+    target = put(mesh, np.zeros((1, 1, 32, 32), np.float32))
+    label = target.tensor_topology()
+    calls = {
+        "copy": lambda: ops.copy(source, target),
+        "assign": lambda: ops.assign(source, target),
+        "typecast": lambda: ops.typecast(source, F32, output_tensor=target),
+    }
+    written = calls[into]()
+    assert [held(target, device).max() for device in range(8)] == [1, 0, 0, 0, 0, 0, 0, 0]
+    assert target.tensor_topology() == label
+    assert written.tensor_topology() == source.tensor_topology()
+    assert written.buffer_address() == target.buffer_address()
 
 
 def test_each_device_computes_with_its_own_shards(mesh: MeshDevice):

@@ -21,7 +21,7 @@ from tt_run.runtime.ops.attention.rotary import rotary_embedding_llama
 from tt_run.runtime.ops.data_movement.joining import chunk
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
-from tt_run.runtime.ops.declaration.operands import on_device, relabel
+from tt_run.runtime.ops.declaration.operands import keep_label, on_device
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare
 from tt_run.runtime.ops.elementwise.unary import apply
 from tt_run.runtime.ops.goldens import creation_goldens
@@ -343,7 +343,7 @@ def slice_write(
         return result
 
     output_tensor.overwrite(combine(write, input_tensor.shards, output_tensor.shards))
-    return relabel(output_tensor, (input_tensor,))
+    return keep_label(output_tensor, (input_tensor,))
 
 
 @operation("ttnn.experimental.dit_rms_norm_unary_fused", family=families.NORM)

@@ -208,7 +208,12 @@ class Tensor(TensorMethods, metaclass=Native):
         return self._storage
 
     def overwrite(self, shards: Shards) -> None:
-        """Replace the content of the buffer in place: optional outputs, host-to-device copies, replays of a trace."""
+        """Replace the content of the buffer in place: optional outputs, host-to-device copies, replays of a trace.
+
+        Devices for which there is no new shard keep theirs.
+        """
+        if -1 in shards.index:
+            shards = shards.over(self.shards)
         self._storage.write(shards)
 
     @property

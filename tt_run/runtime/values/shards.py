@@ -126,6 +126,13 @@ class Shards:
         number = {row: i for i, row in enumerate(used)}
         return Shards(self.data[used], tuple(number.get(row, -1) for row in self.index))
 
+    def over(self, held: Shards) -> Shards:
+        """These shards, and those of `held` on devices that have none of these."""
+        if not any(row < 0 <= kept for row, kept in zip(self.index, held.index, strict=True)):
+            return self
+        pairs = zip(self.each(), held.each(), strict=True)
+        return Shards.from_each([kept if new is None else new for new, kept in pairs], like=held.data)
+
     def map(self, function: Callable[[Array], Array]) -> Shards:
         """Apply a function of the stack (distinct, *shape) -> (distinct, *new shape); replicas are computed once."""
         return self.holding(shapes.result(function, [self.data]) if shapes.active() else function(self.data))

@@ -289,9 +289,9 @@ def test_tables_and_results_of_embedding(one: MeshDevice):
     assert ops.embedding(ids, table, dtype=BFP8, layout=TILE).dtype is BFP8
 
 
-@pytest.mark.parametrize("into", ["add", "add_", "copy", "typecast", "slice_write"])
+@pytest.mark.parametrize("into", ["add", "add_", "copy", "assign", "typecast", "slice_write"])
 def test_what_is_written_into_is_distributed_as_it_says_with_what_is_written(mesh: MeshDevice, into: str):
-    """A shard wins over a copy, in either direction: recorded from the reference library 0.81.1."""
+    """A shard wins over a copy, in either direction; what is replaced as a whole lies as its source does."""
     layout = TILE if into.startswith("add") else ROW
     for theirs, ours in ((0, None), (None, 0), (None, None)):
         source, target = (
@@ -301,12 +301,14 @@ def test_what_is_written_into_is_distributed_as_it_says_with_what_is_written(mes
             "add": lambda a=source, b=target: ops.add(a, a, output_tensor=b),
             "add_": lambda a=source, b=target: ops.add_(b, a),
             "copy": lambda a=source, b=target: ops.copy(a, b),
+            "assign": lambda a=source, b=target: ops.assign(a, b),
             "typecast": lambda a=source, b=target: ops.typecast(a, F32, output_tensor=b),
             "slice_write": lambda a=source, b=target: getattr(ops, "experimental.slice_write")(
                 a, b, [0, 0], [1, 32], [1, 1]
             ),
         }
-        wanted = (source if ours is None else target).tensor_topology()
+        whole = into in ("copy", "assign", "typecast")
+        wanted = (source if whole or ours is None else target).tensor_topology()
         written = calls[into]()
         assert written.tensor_topology() == target.tensor_topology() == wanted
 

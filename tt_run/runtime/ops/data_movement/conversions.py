@@ -12,7 +12,7 @@ from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation,
 from tt_run.runtime.errors import fatal, in_rows, in_tiles
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Operation, no_tensor, operation
-from tt_run.runtime.ops.declaration.operands import ints, on_device, relabel, settle
+from tt_run.runtime.ops.declaration.operands import into, ints, on_device, replaced, settle
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.goldens import creation_goldens
 from tt_run.runtime.tensor.conversion import layouts
@@ -61,7 +61,7 @@ def typecast(
     found = layouts.typecast(
         input_tensor, first, output_dtype, memory_config=memory_config, output_tensor=output_tensor
     )
-    return found if output_tensor is None else relabel(found, (input_tensor,))
+    return found if output_tensor is None else replaced(found, input_tensor)
 
 
 def _copied(
@@ -74,7 +74,9 @@ def _copied(
     target = dtype or tensor.dtype
     check_layout(target, tensor.layout)
     shards = tensor.shards.map(lambda stack: convert(stack, target))
-    return settle((tensor,), shards, target, memory_config=memory_config, output_tensor=output_tensor)
+    if output_tensor is not None:
+        return replaced(into(output_tensor, shards, target, tensor), tensor)
+    return settle((tensor,), shards, target, memory_config=memory_config)
 
 
 @operation("ttnn.clone", family=families.CONVERSION, golden=goldens.same)

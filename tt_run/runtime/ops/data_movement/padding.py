@@ -17,7 +17,7 @@ from tt_run.runtime.errors import fatal, in_tiles, throw
 from tt_run.runtime.ops.data_movement import conversions, joining, movement
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
-from tt_run.runtime.ops.declaration.operands import ints, on_device, relabel, settle, volume
+from tt_run.runtime.ops.declaration.operands import ints, keep_label, on_device, settle, volume
 from tt_run.runtime.ops.goldens import creation_goldens
 from tt_run.runtime.ops.placement import fitted_shards, viewed_shards
 from tt_run.runtime.tensor.conversion import copies, framing
@@ -222,7 +222,7 @@ def sharded_to_interleaved_partial(
         return result
 
     cache_tensor.overwrite(combine(placed, cache_tensor.shards, input_tensor.shards))
-    return relabel(cache_tensor, (input_tensor,))
+    return keep_label(cache_tensor, (input_tensor,))
 
 
 @operation("ttnn.copy_host_to_device_tensor_partial", family=families.BORDER, direct=True)

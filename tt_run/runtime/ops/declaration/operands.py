@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal, in_range, put_on_device
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, no_tensor
-from tt_run.runtime.ops.declaration.result_topology import result_topology
+from tt_run.runtime.ops.declaration.result_topology import cut_axes, result_topology
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
@@ -107,7 +107,11 @@ def settle(
     """
     first = operands[0]
     if output_tensor is not None:
-        return relabel(into(output_tensor, shards, dtype, first), operands)
+        written = into(output_tensor, shards, dtype, first)
+        topology = result_topology((written, *operands))
+        if topology is not written.tensor_topology():
+            written.update_tensor_topology(topology)
+        return written
     topology = result_topology(operands)
     if (
         topology is first.tensor_topology()
@@ -163,11 +167,29 @@ def into(output: Tensor, shards: Shards, dtype: DataType, like: Tensor) -> Tenso
     return output
 
 
-def relabel(written: Tensor, operands: Sequence[Tensor]) -> Tensor:
-    """A tensor that was there before, distributed as what was written into it and it itself say together; returns it."""
-    topology = result_topology((written, *operands))
-    if topology is not written.tensor_topology():
-        written.update_tensor_topology(topology)
+def keep_label(written: Tensor, operands: Sequence[Tensor]) -> Tensor:
+    """A tensor of the caller's into a part of which operands were written; returns it.
+
+    It lies as its topology says, unless an operand differs along an axis of the mesh where that promises copies.
+    """
+    device = written.device()
+    held = written.tensor_topology()
+    if device is not None:
+        known = cut_axes(held, device.shape)
+        if any(not cut_axes(operand.tensor_topology(), device.shape) <= known for operand in operands):
+            written.update_tensor_topology(result_topology((written, *operands)))
+    return written
+
+
+def replaced(written: Tensor, source: Tensor) -> Tensor:
+    """A tensor of the caller's whose whole content is now the source's: it lies as that does.
+
+    A source on some devices of the mesh alone leaves the tensor as it is; what is returned then is those devices' part of it.
+    """
+    topology = source.tensor_topology()
+    if set(topology.mesh_coords()) != set(written.tensor_topology().mesh_coords()):
+        written = written.alias()
+    written.update_tensor_topology(topology)
     return written
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, TensorTopology, reach
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -38,6 +39,18 @@ def merged(one: TensorTopology, other: TensorTopology) -> TensorTopology:
         return other
     placements = [b if isinstance(a, PlacementReplicate) else a for a, b in zip(ours, theirs, strict=True)]
     return TensorTopology(one.distribution_shape(), placements, one.mesh_coords())
+
+
+def cut_axes(topology: TensorTopology, mesh: MeshShape) -> set[int]:
+    """The axes of a mesh along which devices hold different shards; a distribution over all of it as one line differs along each."""
+    placements, extents = topology.placements(), list(mesh)
+    if len(placements) != len(extents):
+        placements = placements[:1] * len(extents)
+    return {
+        axis
+        for axis, placement in enumerate(placements)
+        if extents[axis] > 1 and not isinstance(placement, PlacementReplicate)
+    }
 
 
 def _is_sharded(placements: Sequence[Placement]) -> bool:

@@ -15,7 +15,7 @@ from tt_run.runtime.ops.data_movement.repeating import repeat
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import operation
-from tt_run.runtime.ops.declaration.operands import axis_of, floating, on_device, relabel, settle
+from tt_run.runtime.ops.declaration.operands import axis_of, floating, keep_label, on_device, settle
 from tt_run.runtime.ops.goldens import attention_goldens
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.normalisation import softmax_rows
@@ -196,7 +196,7 @@ def scale_mask_softmax_in_place(
     mask = _mask_of_rows(mask, input_tensor, is_causal_mask)
     written = _written(numeric_stable)
     input_tensor.overwrite(masked_softmax(input_tensor, scale, mask, None, written).shards)
-    return input_tensor if mask is None else relabel(input_tensor, (mask,))
+    return input_tensor if mask is None else keep_label(input_tensor, (mask,))
 
 
 @operation(
