@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from mgd.systems import find
-from tt_run.runtime.ccl.usable import get_num_links, get_usable_topology
+from tests.runtime.mpi import ROOT
+from tt_run.runtime.ccl.usable import (
+    get_all_fabric_mesh_ids,
+    get_all_mgd_fabric_types,
+    get_num_links,
+    get_usable_topology,
+)
 from tt_run.runtime.comm.world import World
 from tt_run.runtime.enums import Topology
 from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
@@ -60,3 +66,21 @@ def test_a_torus_closes_along_the_axes_that_wrap(
     tensor = from_torch(np.zeros((2, 2), np.float32), device=mesh)
     assert get_usable_topology(tensor, asked, axis) is found
     mesh.close()
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "kind", "meshes"),
+    [
+        ("t3k_mesh", "MESH", 1),
+        ("dual_t3k_mesh", "MESH", 2),
+        ("single_bh_galaxy_torus_x", "TORUS_X", 1),
+        ("3_quad_bh_galaxy_3x32x4_torus", "TORUS_XY", 3),
+    ],
+)
+def test_every_mesh_of_the_descriptor_is_told(
+    monkeypatch: pytest.MonkeyPatch, descriptor: str, kind: str, meshes: int
+) -> None:
+    path = ROOT / "configs" / "mgd" / f"{descriptor}_graph_descriptor.textproto"
+    monkeypatch.setenv("TT_MESH_GRAPH_DESC_PATH", str(path))
+    assert [int(mesh) for mesh in get_all_fabric_mesh_ids()] == list(range(meshes))
+    assert [found.name for found in get_all_mgd_fabric_types()] == [kind] * meshes

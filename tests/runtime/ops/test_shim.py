@@ -263,6 +263,8 @@ def test_a_class_is_found_in_the_native_module_that_it_names(ttnn: ModuleType):
         ("ttnn._ttnn.operations.transformer", "scaled_dot_product_attention", "transformer.scaled_dot_product_attention"),
         ("ttnn._ttnn.operations.experimental", "paged_update_cache", "experimental.paged_update_cache"),
         ("ttnn._ttnn.operations.ccl", "all_gather", "all_gather"),
+        ("ttnn.experimental.quasar.transformer", "flash_mla_prefill", "transformer.flash_mla_prefill"),
+        ("ttnn.experimental.quasar", "padded_slice", "experimental.padded_slice"),
         ("ttnn._ttnn.operations.kv_cache", "update_cache_for_token_", "kv_cache.update_cache_for_token_"),
         ("ttnn.operations.core", "as_tensor", "as_tensor"),
         ("ttnn.operations.conv2d", "prepare_conv_weights", "prepare_conv_weights"),

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
 from tt_run.runtime.ccl.exchange import fabric
+from tt_run.runtime.comm.world import world
 from tt_run.runtime.enums import FabricConfig, Topology
 from tt_run.runtime.errors import fatal, put_on_device
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.system import described_meshes
+from tt_run.runtime.mesh.view import MeshId
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tuning.choices import FabricType
 
 _OF_FABRIC = {
     FabricConfig.FABRIC_1D_RING: Topology.Ring,
@@ -22,6 +28,16 @@ def get_num_links(mesh_device: MeshDevice, cluster_axis: int | None = None) -> i
     """The channels of a link between neighbours as the descriptor has them; 1 without one. Raises RuntimeError for another axis."""
     _check_axis(cluster_axis)
     return max(mesh_device.system.channels, 1)
+
+
+def get_all_fabric_mesh_ids() -> list[MeshId]:
+    """The ids of all meshes of the descriptor that ranks can host, also of those that other ranks do."""
+    return [MeshId(number) for number in described_meshes(os.environ, world())]
+
+
+def get_all_mgd_fabric_types() -> list[FabricType]:
+    """For each of those meshes, along which of its axes it closes to rings."""
+    return [FabricType[word] for word in described_meshes(os.environ, world()).values()]
 
 
 def get_usable_topology(

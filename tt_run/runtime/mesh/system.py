@@ -31,6 +31,7 @@ from tt_run.runtime.native.classes import Native, native
 
 if TYPE_CHECKING:
     from mgd.graph import Mesh, MeshGraph
+    from mgd.systems import System
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +131,27 @@ def find_system_mesh(environment: Mapping[str, str], ranks: World) -> SystemMesh
 
     Raises RuntimeError when descriptor, environment and ranks do not fit together.
     """
+    source = _source(environment, ranks)
+    if isinstance(source, str):
+        return _from_descriptor(source, environment, ranks)
+    return _discovered(machine_of_system(source), environment.get(contract.VISIBLE_DEVICES), ranks.rank)
+
+
+def described_meshes(environment: Mapping[str, str], ranks: World) -> dict[int, str]:
+    """The meshes that ranks can host, also those of other ranks: their ids, and along which axes they close to rings, as TORUS_XY."""
+    source = _source(environment, ranks)
+    if isinstance(source, str):
+        from mgd.topology import fabric_type
+
+        return {number: fabric_type(mesh) for number, mesh in sorted(_by_id(_graph(source), source).items())}
+    return {0: "MESH"}
+
+
+def _source(environment: Mapping[str, str], ranks: World) -> str | System:
+    """The path of the descriptor that decides, or the machine that a lone process discovers."""
     path = environment.get(contract.MESH_GRAPH_DESC_PATH)
     if path:
-        return _from_descriptor(path, environment, ranks)
+        return path
     from mgd.systems import UnknownSystem, find
 
     try:
@@ -140,8 +159,8 @@ def find_system_mesh(environment: Mapping[str, str], ranks: World) -> SystemMesh
     except UnknownSystem as error:
         raise fatal(f"{contract.SYSTEM}: {error}", hint="mgd systems lists them") from None
     if ranks.size > 1 or system.hosts > 1 or not system.cluster_type or system.mesh_count > 1:
-        return _from_descriptor(str(system.path), environment, ranks)
-    return _discovered(machine_of_system(system), environment.get(contract.VISIBLE_DEVICES), ranks.rank)
+        return str(system.path)
+    return system
 
 
 def _discovered(machine: Machine, visible_text: str | None, rank: int) -> SystemMesh:

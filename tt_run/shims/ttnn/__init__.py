@@ -174,7 +174,7 @@ _TABLE = {
     "tt_run.runtime.sockets.stage_gates": """
         D2DStageGateConfig D2DStageGateMode D2D_STAGE_GATE_UNGATED_SLOT=UNGATED_SLOT
     """,
-    "tt_run.runtime.ccl.usable": "get_num_links get_usable_topology",
+    "tt_run.runtime.ccl.usable": "get_all_fabric_mesh_ids get_all_mgd_fabric_types get_num_links get_usable_topology",
     "tt_run.runtime.sockets.host_stream": "H2DStreamService",
     "tt_run.runtime.memory.views": """
         get_memory_view get_max_worker_l1_unreserved_size=max_worker_l1_bytes

@@ -308,6 +308,8 @@ from tt_run.runtime.trace import execute_trace as execute_trace
 from . import experimental as experimental
 from . import fabric as fabric
 from tt_run.runtime.tensor.distribution.per_device import from_host_shards as from_host_shards
+from tt_run.runtime.ccl.usable import get_all_fabric_mesh_ids as get_all_fabric_mesh_ids
+from tt_run.runtime.ccl.usable import get_all_mgd_fabric_types as get_all_mgd_fabric_types
 from tt_run.runtime.mesh.opening import get_arch_name as get_arch_name
 from tt_run.runtime.descriptors.buffers import get_cb_address as get_cb_address
 from tt_run.runtime.tuning.conv import get_conv_output_dim as get_conv_output_dim

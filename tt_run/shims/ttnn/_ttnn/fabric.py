@@ -18,6 +18,7 @@ _TABLE = {
     "tt_run.runtime.enums": "FabricConfig FabricReliabilityMode FabricTensixConfig",
     "tt_run.runtime.tuning.choices": "FabricUDMMode FabricManagerMode FabricType",
     "tt_run.runtime.tuning.fabric": "FabricRouterConfig",
+    "tt_run.runtime.ccl.usable": "get_all_fabric_mesh_ids get_all_mgd_fabric_types",
     "tt_run.runtime.ccl.exchange.fabric": "set_fabric_config get_fabric_config",
 }
 

@@ -4,7 +4,7 @@ from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
     "tt_run.runtime.mesh.view": """
-        SubcontextId
+        MeshDeviceView SubcontextId
     """,
     "tt_run.runtime.mesh": """
         MeshShape MeshCoordinate MeshCoordinateRange MeshCoordinateRangeSet MeshDevice
@@ -27,6 +27,7 @@ _TABLE = {
         get_size=distributed_context_get_size barrier=distributed_context_barrier
     """,
     "tt_run.runtime.tensor.spec.topology": "PlacementReplicate PlacementShard TensorTopology",
+    "tt_run.runtime.tensor.host_buffer": "DistributedHostBuffer=HostBuffer",
     "tt_run.runtime.tensor.distribution.configs": "MeshMapperConfig MeshComposerConfig",
     "tt_run.runtime.tensor.distribution.mappers": """
         TensorToMesh create_mesh_mapper shard_tensor_to_mesh_mapper replicate_tensor_to_mesh_mapper

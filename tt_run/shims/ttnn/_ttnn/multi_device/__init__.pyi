@@ -15,6 +15,7 @@ from tt_run.runtime.mesh.distributed import distributed_context_subcontext_size 
 from tt_run.runtime.mesh.distributed import distributed_context_subcontext_sizes as _distributed_context_subcontext_sizes
 from tt_run.runtime.mesh.distributed import distributed_context_world_rank as _distributed_context_world_rank
 from tt_run.runtime.mesh.distributed import distributed_context_world_size as _distributed_context_world_size
+from tt_run.runtime.tensor.host_buffer import HostBuffer as _HostBuffer
 from tt_run.runtime.tensor.distribution.composers import CppMeshToTensor as CppMeshToTensor
 from tt_run.runtime.tensor.distribution.mappers import CppTensorToMesh as CppTensorToMesh
 from tt_run.runtime.tensor.distribution.configs import MeshComposerConfig as MeshComposerConfig
@@ -22,6 +23,7 @@ from tt_run.runtime.mesh import MeshCoordinate as MeshCoordinate
 from tt_run.runtime.mesh import MeshCoordinateRange as MeshCoordinateRange
 from tt_run.runtime.mesh import MeshCoordinateRangeSet as MeshCoordinateRangeSet
 from tt_run.runtime.mesh import MeshDevice as MeshDevice
+from tt_run.runtime.mesh.view import MeshDeviceView as MeshDeviceView
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig as MeshMapperConfig
 from tt_run.runtime.mesh import MeshShape as MeshShape
 from tt_run.runtime.tensor.distribution.composers import MeshToTensor as MeshToTensor
@@ -65,6 +67,7 @@ from tt_run.runtime.tensor.distribution.mappers import replicate_tensor_to_mesh_
 from tt_run.runtime.tensor.distribution.mappers import shard_tensor_to_mesh_mapper as shard_tensor_to_mesh_mapper
 from tt_run.runtime.mesh.distributed import using_distributed_env as using_distributed_env
 
+DistributedHostBuffer = _HostBuffer
 allgather_int = _distributed_context_allgather_int
 barrier = _distributed_context_barrier
 get_rank = _distributed_context_get_rank

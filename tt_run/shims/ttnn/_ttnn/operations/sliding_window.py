@@ -3,7 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE: dict[str, str] = {
-    "ttnn": "Op2DSliceConfig",
+    "ttnn": "Op2DSliceConfig ParallelConfig=SlidingWindowParallelConfig",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -2,4 +2,5 @@
 """`ttnn._ttnn.operations.sliding_window`."""
 
 from ttnn import Op2DSliceConfig as Op2DSliceConfig
+from ttnn import ParallelConfig as ParallelConfig
 
