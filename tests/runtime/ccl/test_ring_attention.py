@@ -120,13 +120,33 @@ def test_a_ring_attends_as_one_device_would(
             np.testing.assert_allclose(shard[:, :, :rows], wanted[1].numpy(), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", [JOINT, MLA])
+def test_a_balanced_sequence_has_the_rows_of_one_in_order(ring: MeshDevice, name: str) -> None:
+    rng = np.random.default_rng(3)
+    order = [piece for device in range(4) for piece in (device, 7 - device)]
+    width = 1 if name == MLA else 2
+    q = rng.standard_normal((1, 2, 256, 32)).astype(np.float32)
+    rest = [rng.standard_normal((1, width, 256, 32)).astype(np.float32) for _ in range(3 - (name == MLA) - 1)]
+    words: dict[str, Any] = {"logical_n": 256, **({"head_dim_v": 16} if name == MLA else {"is_causal": True})}
+
+    def balanced(whole: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        pieces = np.split(whole, 8, 2)
+        return np.concatenate([pieces[piece] for piece in order], 2)
+
+    in_order = attend(ring, name, (q, *rest), words)
+    found = attend(ring, name, (balanced(q), *map(balanced, rest)), {**words, "is_balanced": True})
+    for one, other in zip(in_order, found, strict=True):
+        wanted = balanced(np.concatenate(held(one), 2))
+        np.testing.assert_allclose(np.concatenate(held(other), 2), wanted, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
         ({"slot_id": np.array([1], INT)}, "slot_id and kv_actual_isl_tensor must be given together"),
         ({"kv_cache_batch_idx": 6}, "row 6 is outside of the cache's 6"),
         ({"kv_cache_batch_idx": 0, "circular_kv_cache": True}, "needs kv_actual_isl and sliding_window_size"),
-        ({"is_balanced": True}, "is_balanced is not emulated"),
+        ({"is_balanced": True}, "is_balanced goes with causal attention"),
         ({"is_cross": True, "is_causal": True}, "is_cross goes with attention that is not causal"),
         (
             {"kv_cache_batch_idx": 0, "kv_actual_isl": 384, "circular_kv_cache": True, "sliding_window_size": 200, "is_causal": True},

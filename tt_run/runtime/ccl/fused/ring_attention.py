@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.ccl.collectives import gather_as
-from tt_run.runtime.ccl.fused.ring_places import SEQUENCE, Cached, Sight, number, starts
+from tt_run.runtime.ccl.fused.ring_places import SEQUENCE, Cached, Sight, check_balanced, number, starts
 from tt_run.runtime.enums import Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
@@ -191,11 +191,12 @@ def ring_joint_scaled_dot_product_attention(
     Gives the result of each and the log-sum-exp [B, H, N/devices + L, 1]. Keys from `logical_n` on are left out, and joined ones from
     `logical_l` on. Causal or within a window by positions in the whole sequence; a sink's scores are times scale. Keys and values may be
     row `kv_cache_batch_idx` of caches, or that of a layer in a slot, of which `kv_actual_isl` positions were there before; a circular
-    cache is written in chunks as long as the whole query. Without joined tensors the second result is the first. Raises RuntimeError
-    for balanced sequences, `kv_valid_end_tensor`, joined tensors in a cache, and options that exclude each other.
+    cache is written in chunks as long as the whole query. A balanced sequence has a piece from its front and one from its back on each
+    device. Without joined tensors the second result is the first. Raises RuntimeError for `kv_valid_end_tensor`, joined tensors in a
+    cache, and options that exclude each other.
     """
     name = "ring_joint_scaled_dot_product_attention"
-    _only(name, is_balanced=is_balanced, kv_valid_end_tensor=kv_valid_end_tensor is not None)
+    _only(name, kv_valid_end_tensor=kv_valid_end_tensor is not None)
     if is_cross and is_causal:
         raise fatal(
             f"{name}: is_cross goes with attention that is not causal",
@@ -215,6 +216,9 @@ def ring_joint_scaled_dot_product_attention(
             f"{name}: kv_actual_isl does not go with joined tensors",
             hint="leave joint_tensor_q, joint_tensor_k and joint_tensor_v out, or kv_actual_isl",
         )
+    if is_balanced:
+        joined = bool(joint_tensor_q is not None and joint_tensor_q.shape[SEQUENCE])
+        check_balanced(name, input_tensor_q.shape[SEQUENCE], before, causal=is_causal, joined=joined)
     if circular_kv_cache and (before is None or sliding_window_size is None):
         raise fatal(
             f"{name}: circular_kv_cache needs kv_actual_isl and sliding_window_size",
@@ -236,6 +240,7 @@ def ring_joint_scaled_dot_product_attention(
         window=sliding_window_size or None,
         before=before,
         circular=circular_kv_cache,
+        balanced=is_balanced,
     )
 
 
@@ -315,11 +320,11 @@ def ring_mla(
     """Causal attention of a sequence [B, H, N/devices, D], cut over `cluster_axis`, to latents [B, 1, N/devices, D] cut in the same way.
 
     Values are the latents' first head_dim_v columns; latents from `logical_n` on are left out. They may be a row of a cache, as in
-    `ring_joint_scaled_dot_product_attention`. Gives [B, H, N/devices, head_dim_v] and the log-sum-exp [B, H, N/devices, 1]. Raises
-    RuntimeError for balanced sequences, `kv_valid_end_tensor` and a ring without an axis.
+    `ring_joint_scaled_dot_product_attention`, and balanced as there. Gives [B, H, N/devices, head_dim_v] and the log-sum-exp
+    [B, H, N/devices, 1]. Raises RuntimeError for `kv_valid_end_tensor` and a ring without an axis.
     """
     name = "ring_mla"
-    _only(name, is_balanced=is_balanced, kv_valid_end_tensor=kv_valid_end_tensor is not None)
+    _only(name, kv_valid_end_tensor=kv_valid_end_tensor is not None)
     if cluster_axis is None:
         raise fatal(
             f"{name}: a ring without cluster_axis is not emulated, only a whole sequence cut in order over one axis",
@@ -344,9 +349,13 @@ def ring_mla(
     tuning = topology, num_links, None
     keys = gather_as(name, latents, dim, cluster_axis, tuning, persistent_output_buffer_kv, mesh_device)
     own = input_tensor_q.shape[SEQUENCE]
+    if is_balanced:
+        check_balanced(name, own, before, causal=True, joined=False)
     everywhere = own * tuple(mesh_device.shape)[cluster_axis]
     end = logical_n if before is None else min(logical_n, before + everywhere)
-    sight = Sight(end, keys.shape[SEQUENCE], own, everywhere, causal=True, before=before)
+    sight = Sight(
+        end, keys.shape[SEQUENCE], own, everywhere, causal=True, before=before, balanced=is_balanced
+    )
     factor = scale if scale is not None else 1 / math.sqrt(input_tensor_q.shape[-1])
     named: dict[str, Tensor | None] = {"start": starts(input_tensor_q, cluster_axis)}
     whole = prefill((input_tensor_q, keys, keys), named, sight.mask, factor, None, width=head_dim_v)

@@ -29,7 +29,8 @@ class Sight:
 
     `logical`: where the sequence ends, one of `gathered` rows. `own` queries of each device out of `everywhere`; with `before` the first
     of them all has that many positions before it. `joined`: rows of the joined sequence, of which the first `joined_end` count. `chunk`:
-    rows that a circular cache is written in; what was overwritten is seen by nobody.
+    rows that a circular cache is written in; what was overwritten is seen by nobody. A `balanced` sequence is cut into twice as many
+    pieces as there are devices, and each holds one from the front and one from the back: 0 and 7, 1 and 6, 2 and 5, 3 and 4.
     """
 
     logical: int | Tensor
@@ -42,6 +43,7 @@ class Sight:
     window: int | None = None
     before: int | None = None
     circular: bool = False
+    balanced: bool = False
 
     @property
     def plain(self) -> bool:
@@ -64,7 +66,8 @@ class Sight:
         at = np.concatenate([keys, end + np.arange(self.joined)])
         first = max(0, end - self.everywhere) if self.before is None else self.before
         start = int(rest["start"].ravel()[0]) if "start" in rest else 0
-        queries = np.concatenate([start + np.arange(self.own), self.everywhere + np.arange(self.joined)])
+        own = keys[start : start + self.own] if self.balanced else start + np.arange(self.own)
+        queries = np.concatenate([own, self.everywhere + np.arange(self.joined)])
         way = at[None] - (first + queries)[:, None]
         seen = np.broadcast_to(there, way.shape)
         if self.causal:
@@ -76,6 +79,10 @@ class Sight:
     def _places(self) -> Array:
         """The position of each gathered row; -1 for one that holds nothing."""
         rows = np.arange(self.gathered)
+        if self.balanced:
+            device, row = np.divmod(rows, self.own)
+            piece, late = self.own // 2, row >= self.own // 2
+            return np.where(late, self.gathered - (device + 2) * piece, device * piece) + row
         if not self.circular:
             return rows
         slab, row = np.divmod(rows, self.everywhere)
@@ -91,6 +98,20 @@ class Sight:
             )
         last = slab + (groups - 1 - slab) // slabs * slabs
         return np.where(last >= 0, last * self.everywhere + row, -1)
+
+
+def check_balanced(name: str, own: int, before: int | None, *, causal: bool, joined: bool) -> None:
+    """Raises RuntimeError where a sequence cannot be balanced over the devices: its halves are those of causal attention to itself alone."""
+    if not causal:
+        raise fatal(f"{name}: is_balanced goes with causal attention", hint="is_causal=True")
+    if joined or before is not None:
+        what = "joined tensors" if joined else "kv_actual_isl"
+        raise fatal(f"{name}: is_balanced does not go with {what}", hint=f"leave {what} or is_balanced out")
+    if own % 2:
+        raise fatal(
+            f"{name}: a balanced sequence has two pieces of one length on each device, not {own} rows",
+            hint="pad the sequence to a multiple of twice the devices",
+        )
 
 
 def starts(q: Tensor, cluster_axis: int) -> Tensor:
