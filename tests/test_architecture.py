@@ -86,28 +86,34 @@ def _modules() -> Iterator[tuple[str, Path]]:
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+def imports(path: Path, for_types: bool = False) -> tuple[tuple[str, int], ...]:
+    """Absolute names that a module imports, also inside of functions, with the line; in `if TYPE_CHECKING:` blocks only `for_types`."""
+    return tuple((name, line) for name, line, typing in _every_import(path) if for_types or not typing)
 
 
 @cache
-def imports(path: Path, for_types: bool = False) -> tuple[tuple[str, int], ...]:
-    """Absolute names that a module imports, also inside of functions, with the line; in `if TYPE_CHECKING:` blocks only `for_types`."""
-    return tuple(_imports(parsed(path), for_types))
+def _every_import(path: Path) -> tuple[tuple[str, int, bool], ...]:
+    # The tree is not kept: a hundred thousand lines of them make each collection of the interpreter slow.
+    return tuple(_imports(ast.parse(path.read_text(encoding="utf-8")).body, False))
 
 
-def _imports(tree: ast.Module, for_types: bool) -> Iterator[tuple[str, int]]:
-    pending: list[ast.AST] = list(tree.body)
+def _imports(body: Iterable[ast.AST], typing: bool) -> Iterator[tuple[str, int, bool]]:
+    pending = list(body)
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test) and not for_types:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in (
+            getattr(node.test, "id", ""),
+            getattr(node.test, "attr", ""),
+        ):
+            yield from _imports(node.body, True)
             pending.extend(node.orelse)
             continue
         if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names)
+            yield from ((alias.name, node.lineno, typing) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
-        pending.extend(ast.iter_child_nodes(node))
+            yield from ((f"{node.module}.{alias.name}", node.lineno, typing) for alias in node.names)
+        for block in ("body", "orelse", "handlers", "finalbody", "cases"):
+            pending.extend(getattr(node, block, ()))
 
 
 @cache
@@ -295,7 +301,8 @@ def test_modules_are_imported_by_name_in_few_places() -> None:
     users = {
         module
         for module, path in in_runtime()
-        for node in ast.walk(parsed(path))
+        if re.search(r"""["'](tt_run|mgd)(\.\w+)+["']""", text := path.read_text(encoding="utf-8"))
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and re.fullmatch(r"(tt_run|mgd)(\.\w+)+", node.value)
