@@ -92,8 +92,8 @@ class Echoes:
         """Whether the teller begins another traceback, which is no part of a chain."""
         if not line.startswith(b"Traceback "):
             return False
-        before = [said for said in self._told[-3:] if said.strip()]
-        return not (before and before[-1].startswith(CHAINED))
+        before = next((said for said in reversed(self._told) if said.strip()), b"")
+        return not before.startswith(CHAINED)
 
     def _remember(self, line: bytes, now: float) -> None:
         if len(self._told) < MOST_LINES:

@@ -113,7 +113,8 @@ def split_verdict(agent: RemoteAgent, statuses: Sequence[RankStatus]) -> Verdict
         f"{a} and {b} do not reach each other ({_ranks(statuses, a)} and {_ranks(statuses, b)})"
         for a, b in pairs[:4]
     )
-    more = f"; and {len(pairs) - 4} more pairs" if len(pairs) > 4 else ""
+    left = len(pairs) - 4
+    more = f"; and {left} more pair{'s' * (left > 1)}" if left > 0 else ""
     failed = tuple(status for status in statuses if status.failed)
     lost = tuple(status for status in statuses if not status.ended)
     return Verdict(

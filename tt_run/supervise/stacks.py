@@ -105,7 +105,7 @@ def read_frame(text: str) -> Frame:
 
 def parse_stack(rank: int, text: str) -> RankStack:
     """The last dump in a stack file; the main thread is the last one that faulthandler lists."""
-    dump = text.rsplit("# registered", 1)[-1] if "# registered" in text else text
+    dump = text.rsplit("# registered", 1)[-1]  # of the process that the rank is now
     frames: list[Frame] = []
     for line in dump.splitlines():
         if "most recent call first" in line:

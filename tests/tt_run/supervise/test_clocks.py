@@ -22,6 +22,7 @@ def seen(late: float = 0.02) -> dict[int, Seen]:
 def test_a_wrong_clock_is_corrected(skew: float) -> None:
     added = offsets([record("b", skew)], seen(), BEGAN, "a")
     [corrected] = on_one_clock([record("b", skew)], added)
+    assert corrected.start == pytest.approx(BEGAN + 0.3, abs=0.5)
     assert corrected.end == pytest.approx(BEGAN + 2.0, abs=0.5)
     failures = failures_on_one_clock({1: {"time": BEGAN + 1.5 + skew}}, [record("b", skew)], added)
     assert failures[1]["time"] == pytest.approx(BEGAN + 1.5, abs=0.5)

@@ -213,6 +213,11 @@ class TestProgress:
     def test_without_a_terminal_there_is_none(self) -> None:
         Progress(None, 16).update(3, 5.0)
 
+    def test_what_was_never_shown_is_not_taken_away(self) -> None:
+        stream = io.StringIO()
+        Progress(stream, 16).clear()
+        assert stream.getvalue() == ""
+
 
 class TestMuchAtOnce:
     """Whoever writes faster than a terminal shows does not keep signals and deadlines waiting."""

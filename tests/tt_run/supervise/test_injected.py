@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.tt_run.supervise.conftest import Records
 from tests.tt_run.supervise.test_verdict import ENDED, rank
 from tt_run.contract import Exit
+from tt_run.faults import read_fault
 from tt_run.supervise.case import Verdict
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.injected import injected_lines, of_what_was_dropped
 from tt_run.supervise.status import StatusBoard
+from tt_run.supervise.timed_faults import TimedFaults
 from tt_run.supervise.watch import EndedBy, Observation
 
 HUNG = Verdict(Exit.HANG, "hang: no rank has made progress for 3 s: rank 0 waits for ranks 1-2")
@@ -62,3 +67,38 @@ def test_other_hangs_keep_their_sentence(tmp_path: Path) -> None:
 def test_a_fault_at_a_time_names_the_line(tmp_path: Path) -> None:
     note(tmp_path, 1, "kill=rank:1,after=1s", op="")
     assert injected_lines(tmp_path, 1)[0] == "  injected: kill of rank 1 after 4 calls, at train.py:6"
+
+
+@pytest.mark.parametrize(("after", "when"), [(0.0, "from its start"), (2.5, "after 2.5 s")])
+def test_a_fault_that_no_call_was_counted_for_says_its_time(tmp_path: Path, after: float, when: str) -> None:
+    facts = {
+        "rank": 1,
+        "fault": "kill=rank:1",
+        "action": "kill",
+        "after": after,
+        "call": 0,
+        "op": "",
+        "site": "",
+    }
+    (tmp_path / "rank-0001.injected").write_text(json.dumps(facts) + "\n")
+    assert injected_lines(tmp_path, 1)[0] == f"  injected: kill of rank 1 {when}"
+
+
+def test_signals_are_sent_to_the_ranks_that_have_started(
+    records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever has not started, has ended, or runs elsewhere is passed over; those after it are not."""
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: sent.append((pid, number)))
+    here = os.uname().nodename
+    records.size = 4
+    records.status(0, host=here, start=None)
+    records.status(1, host=here, pid=11, end=2.0, exit=0)
+    records.status(2, host="elsewhere", pid=12)
+    records.status(3, host=here, pid=13)
+    faults = TimedFaults([read_fault("stop=rank:*,after=0s")])
+    for _ in range(2):
+        faults.look(records.board)
+    assert sent == [(13, signal.SIGSTOP)]
+    [noted] = injected_lines(records.folder.path, None)[:1]
+    assert noted == "  injected: stop of rank 3 from its start"

@@ -1,16 +1,57 @@
-"""When the hosts of a run are asked whether they reach each other."""
+"""When the hosts of a run are asked whether they reach each other, and what is told from what each of them says."""
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tt_run.contract import Exit
+from tt_run.supervise import reach
 from tt_run.supervise.folder import RunFolder
-from tt_run.supervise.reach import may_be_split, never_met
+from tt_run.supervise.reach import may_be_split, never_met, split_verdict, unreached
 from tt_run.supervise.status import RankStatus
 from tt_run.supervise.watch import EndedBy, Observation
+
+HOSTS = ("h1", "h2", "h3", "h4")
+
+
+class Asked:
+    """Hosts, each of which says which others it does not reach; a host that is not named cannot be asked."""
+
+    def __init__(self, **said: str) -> None:
+        self.said = said
+
+    def ask(self, hosts: list[str], line: str, seconds: float) -> dict[str, SimpleNamespace]:
+        silent = SimpleNamespace(code=255, out="h1 h2")
+        return {
+            host: SimpleNamespace(code=0, out=self.said[host]) if host in self.said else silent
+            for host in hosts
+        }
+
+
+def test_one_side_that_says_so_is_enough() -> None:
+    asked = Asked(h1="", h2="h1\nh2\nunknown\n", h3="h1\n")
+    assert unreached(asked, HOSTS, "desk") == [("h1", "h2"), ("h1", "h3")]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("count", "more"), [(4, ""), (5, "; and 1 more pair"), (6, "; and 2 more pairs")])
+def test_four_pairs_are_named_and_the_others_counted(
+    monkeypatch: pytest.MonkeyPatch, count: int, more: str
+) -> None:
+    pairs = list(combinations(HOSTS, 2))[:count]
+    monkeypatch.setattr(reach, "unreached", lambda *_: pairs)
+    statuses = [RankStatus(rank, host, start=1.0) for rank, host in enumerate(HOSTS)]
+    verdict = split_verdict(Asked(), statuses)  # type: ignore[arg-type]
+    assert verdict is not None and verdict.exit_code == Exit.HOST_LOST
+    first = "the network between hosts is split: h1 and h2 do not reach each other (rank 0 and rank 1); "
+    assert verdict.sentence.startswith(first)
+    assert verdict.sentence.count("do not reach") == 4
+    assert verdict.sentence.partition("(rank 1 and rank 2)")[2] == more
+    assert [status.rank for status in verdict.lost] == [0, 1, 2, 3]
 
 
 def rank(number: int, host: str | None = None, **how: Any) -> RankStatus:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tt_run.supervise.folder import make_folder
 from tt_run.supervise.runs import ENDED, LOST, RUNNING, find_runs, parent_of_runs, read_run, remove
 from tt_run.supervise.stack_tree import stack_tree, tree_lines, without_emulation
 from tt_run.supervise.stacks import Frame, RankStack
@@ -25,6 +26,11 @@ def make(parent: Path, name: str, ranks: dict[int, str], verdict: dict[str, Any]
     if verdict is not None:
         (folder / "plan.json").write_text(json.dumps({"verdict": verdict}))
     return folder
+
+
+def test_a_run_folder_is_made_with_the_folders_above_it(tmp_path: Path) -> None:
+    path = make_folder(tmp_path / "results" / "today" / "run").path
+    assert path.is_dir() and path.stat().st_mode & 0o777 == 0o700
 
 
 def test_states(tmp_path: Path) -> None:

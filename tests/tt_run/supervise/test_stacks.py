@@ -44,6 +44,10 @@ def test_the_main_thread_is_read() -> None:
     ]
 
 
+def test_a_process_that_took_the_ranks_place_has_its_own_stack() -> None:
+    assert parse_stack(3, f"{DUMP}# registered pid=77\n") == RankStack(3)
+
+
 def test_the_place_is_in_the_users_code() -> None:
     assert parse_stack(3, DUMP).where == Frame("/project/train.py", 12, "step")
 

@@ -467,6 +467,16 @@ class TestStopped:
         found = verdict_of(rank(0, code=1), rank(1, end=None), failures={0: said}, stopped=(1,))
         assert "was stopped by a signal" in found.sentence
 
+    def test_those_who_waited_for_it_are_its_victims(self) -> None:
+        waited, stopped = rank(0, end=None), rank(1, end=None, pid=77)
+        found = verdict_of(waited, stopped, ended_by=EndedBy.HANG, stopped=(1,))
+        assert (found.culprit, found.victims) == (stopped, (waited,))
+
+    def test_it_is_not_to_blame_for_a_hang_after_a_failure(self) -> None:
+        failed, stopped = rank(0, end=5.0, code=3), rank(1, end=None)
+        found = verdict_of(failed, stopped, ended_by=EndedBy.HANG, stopped=(1,))
+        assert found.culprit == failed
+
     def test_a_rank_that_is_stopped_beside_another_ones_failure_is_not_to_blame(self) -> None:
         assert verdict_of(rank(0, code=3), rank(1, end=None), stopped=(1,)).exit_code == 3
 
