@@ -207,6 +207,11 @@ def test_the_blocking_of_a_norm(
     assert type(create_layernorm_program_config()).__name__ == "LayerNormDefaultProgramConfig"
 
 
+def test_the_blocking_of_a_norm_is_in_tiles_of_32_unless_told() -> None:
+    made = create_layernorm_program_config(ShardSpec(grid(3, 1), (1056, 1056), BY_ROW))
+    assert (made.block_h, made.block_w) == (33, 33)
+
+
 @pytest.mark.parametrize(
     ("kind", "shard", "cores", "order"),
     [

@@ -251,6 +251,9 @@ def test_col_tilize_swaps_the_last_dimensions() -> None:
     assert tensor.to_list() == array.T.tolist()
     with pytest.raises(RuntimeError, match="requires BFP dtype"):
         host(array, col_tilize=True)
+    many = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    made = Tensor(many, data_type=DataType.FLOAT32, col_tilize=True)
+    assert made.to_list() == many.swapaxes(1, 2).tolist()
 
 
 def test_to_torch_without_torch_gives_numpy(monkeypatch: pytest.MonkeyPatch) -> None:

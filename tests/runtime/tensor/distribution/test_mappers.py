@@ -109,6 +109,12 @@ def test_uneven_chunks_are_refused(mesh: MeshDevice, rows: int) -> None:
     assert f"dimension 0 has {rows} elements for 8 devices: pad it to {-(-rows // 8) * 8}" in str(error.value)
 
 
+def test_only_the_dimension_that_does_not_divide_is_to_be_padded(mesh: MeshDevice) -> None:
+    with pytest.raises(RuntimeError, match="Shard shape mismatch") as error:
+        mapped(ar(4, 7), ShardTensor2dMesh(mesh, (2, 4), dims=(0, 1)))
+    assert "help: dimension 1 has 7 elements for 4 devices: pad it to 8\ninfo:" in str(error.value)
+
+
 def test_grids_need_every_chunk(mesh: MeshDevice) -> None:
     mapper = ShardTensor2dMesh(mesh, (2, 4), dims=(0, 1))
     with pytest.raises(

@@ -55,10 +55,11 @@ class Sight:
         told = rest.get("length")
         end = int(told.ravel()[0]) if told is not None else int(self.logical)  # type: ignore[arg-type]
         keys = self._places()
-        if not 0 < end <= (self.gathered if not self.circular else keys.max(initial=0) + 1):
+        last = int(keys.max(initial=0)) + 1
+        if not 0 < end <= last:
             raise fatal(
-                f"logical_n must be 1 to {self.gathered}, the length of the gathered keys, got {end}",
-                hint=f"logical_n={self.gathered} reads all keys",
+                f"logical_n must be 1 to {last}, where the gathered keys end, got {end}",
+                hint=f"logical_n={last} reads all keys",
             )
         if self.plain and end == self.gathered and self.joined_end == self.joined:
             return None
