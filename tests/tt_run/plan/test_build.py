@@ -88,6 +88,12 @@ def test_emulation_puts_the_shims_first_and_shares_the_cores(sandbox: Sandbox) -
     assert plan.emulate
 
 
+def test_an_empty_search_path_does_not_become_the_current_folder(sandbox: Sandbox) -> None:
+    """Python takes an empty part of PYTHONPATH for the folder that a rank happens to be in."""
+    sandbox.two_ranks(TWO_RANKS + 'global_env: {PYTHONPATH: ""}\n')
+    assert sandbox.plan(emulate=True).ranks[0].env["PYTHONPATH"].value == str(shims_folder())
+
+
 @pytest.mark.parametrize(
     ("terminal", "shell", "seen"), [(80, None, "76"), (None, None, "132"), (80, "60", "60"), (20, None, "40")]
 )

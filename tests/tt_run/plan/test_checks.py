@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, TWO_RANKS, Sandbox, codes, 
 from tt_run.contract import DEGRADE, HARDWARE, HARDWARE_SET
 from tt_run.errors import RefusedError
 from tt_run.hardware.data_files import MOST
+from tt_run.inputs.findings import Findings
+from tt_run.plan.checks.program import require_program
 from tt_run.plan.launcher import LauncherFacts
 from tt_run.plan.request import RankOption
 
@@ -81,6 +84,13 @@ def test_the_same_place_twice(sandbox: Sandbox) -> None:
     assert len(refused) == 1  # that host rank 1 has nobody is the same mistake
 
 
+def test_ranks_of_a_mesh_of_one_host_are_bound_to_the_same_place(sandbox: Sandbox) -> None:
+    """No host rank is missing there: one mesh has one host."""
+    sandbox.two_ranks(bindings("rank: 0, mesh_id: 1", "rank: 1, mesh_id: 1"), TWO_MESHES)
+    finding = only(sandbox.refusal(RefusedError), "TTR206")
+    assert finding.message == "ranks 0 and 1 are both bound to host rank 0 of mesh 1"
+
+
 def test_a_mesh_of_several_hosts_wants_host_ranks(sandbox: Sandbox) -> None:
     sandbox.two_ranks(bindings("rank: 0, mesh_id: 0", "rank: 1, mesh_id: 0"))
     refused = sandbox.refusal(RefusedError)
@@ -117,6 +127,11 @@ def test_a_mesh_without_rank(sandbox: Sandbox) -> None:
 def test_a_mesh_of_one_host_needs_no_host_rank(sandbox: Sandbox) -> None:
     sandbox.two_ranks(bindings("rank: 0, mesh_id: 1", "rank: 1, mesh_id: 0"), TWO_MESHES)
     assert "TTR207" not in codes(found(sandbox))
+
+
+def test_devices_are_counted_beside_a_rank_of_an_unknown_mesh(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(TWO_RANKS.replace("mesh_id: 0", "mesh_id: 7", 1).replace('"2,3"', '"2"'))
+    assert {"TTR204", "TTR210"} <= set(codes(sandbox.refusal(RefusedError)))
 
 
 def test_subcontexts_are_checked_by_themselves(sandbox: Sandbox) -> None:
@@ -275,6 +290,24 @@ def test_rankfiles(sandbox: Sandbox, text: str, expected: list[str]) -> None:
     assert codes(with_rankfile(sandbox, text)) == expected
 
 
+FOUR_ROWS = MESH_2X4_TWO_HOSTS.replace("dims: [2, 4]", "dims: [4, 4]").replace("dims: [1, 2]", "dims: [4, 1]")
+
+
+def test_where_a_rankfile_is_out_of_order_and_crowded(sandbox: Sandbox) -> None:
+    """Four ranks: the first that comes late is shown, and two of the three that share their cores."""
+    ranks = [f"rank: {rank}, mesh_id: 0, mesh_host_rank: {rank}" for rank in range(4)]
+    sandbox.two_ranks(bindings(*ranks), FOUR_ROWS)
+    lines = ["rank 0=a slot=0-3", "rank 2=a slot=0-3", "rank 1=a slot=0-3", "rank 3=b slot=0-3"]
+    sandbox.write("rf", "\n".join(lines) + "\n")
+    told = found(sandbox, mpi_args="--rankfile rf")
+    assert [(each.text, each.position.line) for each in only(told, "TTR304").labels] == [
+        ("rank 1 comes late", 3)
+    ]
+    crowded = only(told, "TTR307")
+    assert crowded.message == "ranks 0, 1, 2 take the same slot 0-3 of a"
+    assert len(crowded.labels) == 2
+
+
 def test_bare_rankfiles_pin(sandbox: Sandbox) -> None:
     """Without the launcher's own words a single slot means one core."""
     sandbox.two_ranks()
@@ -363,6 +396,14 @@ def test_a_name_that_the_system_refuses_is_not_found(sandbox: Sandbox, words: tu
     sandbox.two_ranks()
     assert codes(sandbox.refusal(program=words)) == ["TTR013"]
     assert found(sandbox, program=("true", "--config", f"{words[0]}.yaml")) == ()
+
+
+def test_a_program_is_looked_for_from_a_folder_that_is_gone(sandbox: Sandbox) -> None:
+    """A shell stays in a folder that somebody else has removed."""
+    site = dataclasses.replace(sandbox.site, cwd=sandbox.cwd / "removed")
+    findings = Findings()
+    require_program(sandbox.request(program=("no-such-program-here",)), site, findings)
+    assert codes(findings.broken) == ["TTR013"]
 
 
 def test_a_quoted_tilde_is_no_home(sandbox: Sandbox) -> None:

@@ -77,7 +77,7 @@ def _unfit_file(named: str, wrong: HardwareError) -> Diagnostic:
     return Diagnostic(
         "TTR126",
         "--hardware: the file cannot be used",
-        places or (Label(Position(named, 1, 1), str(wrong)),),
+        places or (Label(Position(named), str(wrong)),),
         notes=(f"and {more} more places",) if more > 0 else (),
     )
 

@@ -104,7 +104,7 @@ def _check_slots(subject: Subject, rankfile: Rankfile, findings: Findings) -> No
     if subject.mpi_args.bind_to is not None or (counts_ranks and not subject.request.bare):
         return
     takers: dict[tuple[str, str], list[RankfileLine]] = defaultdict(list)
-    for line in placed:
+    for line in sorted(placed, key=lambda line: line.rank):
         takers[line.host, line.slot or ""].append(line)
     for (host, slot), lines in takers.items():
         if len(lines) > 1:

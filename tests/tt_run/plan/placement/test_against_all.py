@@ -298,3 +298,21 @@ def test_a_clock_looks_once_in_a_thousand_steps() -> None:
     with pytest.raises(OutOfTime):
         clock.tick()
     assert clock.part(0.5).ends == 15.1
+
+
+@pytest.mark.parametrize("wanted", range(2, 9))
+@pytest.mark.parametrize("channels", [(1, 2), (1, 1, 2), (2, 3, 1), (1, 2, 4), (3, 1, 5)])
+def test_the_pair_that_lacks_least_is_taken_however_much_it_lacks(
+    channels: tuple[int, ...], wanted: int
+) -> None:
+    """Pairs of chips with a cable of so many channels each: the first that holds all, else the first of the best."""
+    nodes = tuple(
+        Node(i, "h0", 0, Chip(i, i + 1, "WORMHOLE_B0", "n300", i, i + 1, 0, i), (i,))
+        for i in range(2 * len(channels))
+    )
+    grid = tuple({i ^ 1: channels[i // 2]} for i in range(len(nodes)))
+    physical = PhysicalGraph(nodes, ("h0",), grid, ({},) * len(nodes), ("N300",))
+    asked = Mesh(0, "M", "WORMHOLE_B0", (1, 2), (1, 1), ("LINE", "LINE"), wanted, "RELAXED")
+    [demand] = demands(MeshGraph((asked,)), physical)
+    expected = min(range(len(channels)), key=lambda pair: (max(0, wanted - channels[pair]), pair))
+    assert best(demand, physical, Clock(30)) == (2 * expected, 2 * expected + 1)
