@@ -157,3 +157,13 @@ def test_a_balanced_sequence_has_the_rows_of_one_in_order(ring: MeshDevice, name
 def test_what_is_refused(ring: MeshDevice, words: dict[str, Any], text: str) -> None:
     with pytest.raises(RuntimeError, match=text):
         attend(ring, JOINT, (ONE, *HELD), {"logical_n": 512 if "kv_actual_isl" in words else 256, **words})
+
+
+def test_a_joined_sequence_of_no_rows_comes_back_as_it_was(ring: MeshDevice) -> None:
+    """Models hand one over for text that is left out; what is attended to is then the ring alone."""
+    empty = (BEHIND[0][:, :, :0], BEHIND[1][:, :, :0], BEHIND[2][:, :, :0])
+    alone = attend(ring, JOINT, (Q, K, V), {"logical_n": 128})
+    beside = attend(ring, JOINT, (Q, K, V, *empty), {"logical_n": 128})
+    assert tuple(beside[1].shape) == (2, 4, 0, 32)
+    for got, wanted in zip(held(beside[0]), held(alone[0]), strict=True):
+        np.testing.assert_array_equal(got, wanted)
