@@ -109,6 +109,19 @@ def test_an_exception_ends_the_job(
     assert ends(Job(), error, guarded=False) == [name, "before", "after", ("abort", code)]
 
 
+@pytest.mark.parametrize(("error", "whole"), [(ValueError(), True), (GuardError("x", "TTG001", (0,)), False)])
+def test_a_bug_keeps_its_frames_and_a_report_of_the_guard_ends_in_the_program(
+    monkeypatch: pytest.MonkeyPatch, error: BaseException, whole: bool
+) -> None:
+    job, shown, users = Job(), [], object()
+    monkeypatch.setattr(lifecycle.events, "users_part", lambda trace: users)
+    made = Lifecycle(job.world, None)
+    made._previous_hook = lambda kind, error, trace: shown.append(trace)
+    trace = raised(error)
+    made.on_exception(type(error), error, trace)
+    assert shown == [trace if whole else users]
+
+
 def test_the_launcher_puts_the_rank_before_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,6 +9,7 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -60,6 +61,16 @@ def test_a_rank_that_waits_in_a_library_is_at_its_own_line(waiting: threading.Th
 def test_a_rank_that_computes_is_at_its_line() -> None:
     assert re.fullmatch(rf"{HERE}:\d+ in test_a_rank_that_computes_is_at_its_line", _place(sys._getframe()))
     assert _place(None) == ""
+
+
+def test_a_stack_of_libraries_alone_is_at_its_innermost_line() -> None:
+    """A thread that a library has started runs nothing of the program."""
+
+    def frame(name: str, line: int, back: object = None) -> SimpleNamespace:
+        code = SimpleNamespace(co_filename=json.__file__, co_name=name)
+        return SimpleNamespace(f_code=code, f_lineno=line, f_back=back)
+
+    assert _place(frame("scan", 8, frame("load", 3))) == f"{json.__file__}:8 in scan"  # type: ignore[arg-type]
 
 
 def test_an_exception_of_a_library_comes_from_the_line_that_called_it() -> None:

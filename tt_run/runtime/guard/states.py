@@ -83,7 +83,7 @@ def state_from_json(
     calls: int,
     last: str,
     record: Mapping[str, Any] | None,
-    remote: bool = False,
+    remote: bool,
 ) -> RankState:
     """A rank's state from its row: the words, and its record if it has published one."""
     record = record or {}

@@ -201,7 +201,9 @@ class Whereabouts:
         elif self._seized.get(rank):
             record = {"doing": self._seized[rank]}
         lost = state not in (ENDED, RAISED) and pid != 0 and not _alive(pid)
-        return states.state_from_json(rank, state, lost, int(row.words[CALLS]), row.label(), record)
+        return states.state_from_json(
+            rank, state, lost, int(row.words[CALLS]), row.label(), record, remote=False
+        )
 
 
 def _alive(pid: int) -> bool:
