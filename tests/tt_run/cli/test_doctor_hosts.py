@@ -11,7 +11,7 @@ import pytest
 from tt_run.cli.doctor_checks import HostAnswer, Wanted
 from tt_run.cli.doctor_probe import Question, clock_skew, read_facts
 from tt_run.cli.doctor_report import Check
-from tt_run.launch.agent import Answer, RemoteAgent, answer
+from tt_run.launch.agent import Answer
 
 QUESTION = Question(
     "/mpi/bin/mpirun", "/mpi/bin/prted", "python3", "python3", "/usr/bin", Path("/token"), Path("/env/tt_run")
@@ -139,31 +139,3 @@ def test_the_question_is_answered_by_a_real_shell(tmp_path: Path) -> None:
     assert facts["shared"] == facts["package"] == "yes" and facts["peer.localhost"] in ("127.0.0.1", "::1")
     assert facts["python"].endswith(sys.executable) and float(facts["began"]) <= float(facts["ended"])
     assert "welcome " not in facts
-
-
-class TestRemoteAgent:
-    def test_ssh_is_the_default_and_never_asks_for_a_password(self) -> None:
-        assert RemoteAgent.chosen({}).command("h2", "true", 5) == (
-            "ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "h2", "true"
-        )  # fmt: skip
-
-    @pytest.mark.parametrize(
-        ("environ", "words", "expected"),
-        [
-            ({"PRTE_MCA_plm_ssh_agent": "/opt/agent"}, (), ("/opt/agent",)),
-            ({"OMPI_MCA_plm_rsh_agent": "ssh : rsh"}, (), ("ssh",)),
-            ({"PRTE_MCA_plm_ssh_agent": "/a"}, ("--mca", "plm_rsh_agent", "/b -x"), ("/b", "-x")),
-            ({"PRTE_MCA_plm_ssh_args": "-p 2222"}, (), ("ssh", "-p", "2222")),
-        ],
-    )
-    def test_what_mpirun_would_use(
-        self, environ: dict[str, str], words: tuple[str, ...], expected: tuple[str, ...]
-    ) -> None:
-        assert RemoteAgent.chosen(environ, words).words == expected
-
-    def test_an_answer_that_does_not_come_is_not_waited_for(self) -> None:
-        assert answer(("sh", "-c", "sleep 60"), 0.2).code is None
-
-    def test_a_remote_shell_that_is_missing(self) -> None:
-        said = RemoteAgent(("/no/such/agent",)).ask(["h2"], "true", 5)["h2"]
-        assert said.code == 127 and "No such file" in said.err

@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.tt_run.launch.conftest import DEADLINE, plan_of, rank_plan
+from tests.tt_run.launch.conftest import plan_of, rank_plan
 from tt_run.errors import UsageError
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.rankfiles import parse_rankfile
@@ -208,15 +207,6 @@ def test_a_rankfile_that_mpirun_misreads_is_corrected(tmp_path: Path, text: str,
     assert why in made.rankfile.why
 
 
-def test_a_corrected_rankfile_is_written_by_the_first_pasted_line(tmp_path: Path) -> None:
-    plan = rankfile_plan(tmp_path, GOOD.replace("\n", "\r\n"))
-    made = build_mpmd_line(plan, launcher(), Machine(cores=8), LaunchOptions(), tmp_path / "new")
-    first, second = made.shell_lines()
-    subprocess.run(["sh", "-c", first], check=True, timeout=DEADLINE)
-    assert (tmp_path / "new/rankfile").read_text() == GOOD
-    assert "rankfile:file=new/rankfile" in second
-
-
 def test_the_rankfile_stands_where_the_user_named_it(tmp_path: Path) -> None:
     plan = rankfile_plan(tmp_path, GOOD)
     policy = ("rankfile:oversubscribe,file=", ",pe=2")
@@ -294,16 +284,6 @@ def test_the_pasted_line_names_every_variable_in_every_context() -> None:
 def test_a_colon_argument_does_not_split_the_pasted_line() -> None:
     made = mpmd(plan_of(("echo", "a", ":", "b"), ("echo", "a", ":", "b")))
     assert made.contexts.count(":") == 1
-
-
-def test_the_pasted_line_survives_a_shell() -> None:
-    words = ("printf", "a b", "$x", "it's", "", "*")
-    text = mpmd(plan_of(words, env={"V": "one\ntwo 'three'"})).shell_lines()[-1]
-    printed = subprocess.run(
-        ["sh", "-c", f"mpirun() {{ printf '%s\\0' \"$@\"; }}; {text}"], capture_output=True, timeout=DEADLINE
-    )
-    assert tuple(printed.stdout.decode().split("\0")[:-1])[-len(words) :] == words
-    assert "V=one\ntwo 'three'" in printed.stdout.decode().split("\0")
 
 
 def test_the_pasted_line_sets_and_removes_what_the_launcher_needs() -> None:
