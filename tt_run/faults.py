@@ -16,6 +16,9 @@
     cut=rank:1                          all links between the devices of that rank and the others, and its messages
     delay=host:node2,for=1ms            the same between that host and the others
 
+A fault at a call or a moment happens to a rank once in a run, also when `--max-restarts` starts it again: not those of a rate (`mtbf`), of
+each call (`nth=0`), and what lasts (slow ranks and disks, links).
+
 A call is what a rank does together with others, in the numbers of the guard: opening and closing a mesh, collectives, barriers, sends and
 receives. `op` counts operations as well, `op=*` all of both. Devices have the numbers of the ledger: row by row of the system mesh.
 
@@ -25,10 +28,14 @@ A rule of the launcher and a listener of the runtime share this module, so that 
 from __future__ import annotations
 
 import difflib
+import json
 import random
 import re
+from collections.abc import Sequence
+from pathlib import Path
 
 from mgd.lean import dataclass
+from tt_run.contract import FIRST_START_FILE, INJECTED_FILE
 
 ENDINGS = ("kill", "term", "stop", "exit", "raise", "hang", "oom")
 """Faults after which a rank does not go on."""
@@ -106,6 +113,11 @@ class Fault:
         """Whether a time has to pass first, which no replay repeats."""
         return bool(self.after or self.mtbf)
 
+    @property
+    def comes_once(self) -> bool:
+        """Whether it is over for a rank once it has happened, also at later starts of the run."""
+        return self.action in (*ENDINGS, "nan", "flip") and not self.mtbf and bool(self.nth)
+
     def is_of(self, name: str, site: str) -> bool:
         """Whether a call of that name, at that `file:line`, is one that `op` and `site` mean."""
         return self.op in ("", "*", name) and (
@@ -120,10 +132,33 @@ class Fault:
         return self.after + random.Random(f"{self.seed}/{rank}{again}").expovariate(1 / self.mtbf)
 
 
-def attempt_of(run: str) -> int:
-    """Which start of a run a folder belongs to: those after the first have its number at their end."""
-    found = re.search(r"\.(\d{1,6})$", run)
-    return int(found[1]) if found else 1
+def starts_of(folder: Path) -> list[Path]:
+    """The folders of a run's starts up to that of this one, in their order."""
+    try:
+        first = folder.with_name((folder / FIRST_START_FILE).read_text(encoding="utf-8"))
+        last = int(folder.name.removeprefix(f"{first.name}."))
+    except (OSError, ValueError):
+        return [folder]
+    return [first, *(first.with_name(f"{first.name}.{number}") for number in range(2, last + 1))]
+
+
+def over_before(folder: Path, rank: int, faults: Sequence[Fault]) -> set[int]:
+    """The numbers of those faults that a rank has had at an earlier start of the run, and has once."""
+    had: set[str] = set()
+    for start in starts_of(folder)[:-1]:
+        try:
+            lines = (start / INJECTED_FILE.format(rank=rank)).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError):
+            continue
+        had.update(map(_text_of, lines))
+    return {number for number, fault in enumerate(faults) if fault.comes_once and fault.text in had}
+
+
+def _text_of(line: str) -> str:
+    try:
+        return str(json.loads(line)["fault"])
+    except (ValueError, TypeError, KeyError):  # one that was missed, or a line that was cut off
+        return ""
 
 
 def read_fault(text: str) -> Fault:

@@ -193,9 +193,34 @@ def test_chaos(tmp_path: Path, program: list[str]) -> None:
     trials = json.loads(ran.out)
     assert len(trials) == 3
     assert all(trial["named"] and trial["happened"] for trial in trials)
-    refused = tt_run("chaos", "--", *program, cwd=tmp_path)
-    assert refused.code == Exit.USAGE
-    assert "only emulated ranks have faults" in refused.err
+
+
+@pytest.mark.wide
+def test_chaos_without_emulation_and_with_faults_that_change_values(
+    tmp_path: Path, program: list[str]
+) -> None:
+    (tmp_path / "sleeps.py").write_text(
+        "import time\nfor _ in range(100):\n    time.sleep(0.01)\nprint('done')\n"
+    )
+    plain = (
+        "chaos",
+        "--runs",
+        "3",
+        "--format",
+        "json",
+        "--",
+        "--rank-binding",
+        "t3k_2x4_two_hosts",
+        "--skip-executable-check",
+        "python",
+        "sleeps.py",
+    )
+    trials = json.loads(tt_run(*plain, cwd=tmp_path, timeout=110).check().out)
+    assert all(trial["named"] or not trial["happened"] for trial in trials)
+    assert any(trial["happened"] for trial in trials)
+    changed = ("chaos", "--runs", "2", "--faults", "nan,slow", "--format", "json", "--", *TWO, *program)
+    trials = json.loads(tt_run(*changed, cwd=tmp_path, timeout=110).check().out)
+    assert all(trial["survived"] for trial in trials)
 
 
 def test_a_fault_that_never_comes_is_told_with_what_came_instead(tmp_path: Path, program: list[str]) -> None:

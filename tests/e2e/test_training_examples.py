@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from tests.e2e.launch import tt_run
@@ -31,6 +34,39 @@ def test_an_example_shows_what_it_says(example: str) -> None:
     system, line = ALONE[example]
     words = ("--emulate", "--no-prefix", "--system", system, "python", f"{FOLDER}/{example}.py")
     assert line in tt_run(*words, timeout=100).check().out
+
+
+RESTARTS = ("--emulate", "--no-prefix", "--system", "n300", "--split", "1x2", "--max-restarts", "3")
+
+
+def test_faults_on_the_way_do_not_change_what_a_training_ends_with(tmp_path: Path) -> None:
+    """Three faults, of which each ends a start of the run: every one goes on from the last checkpoint that both ranks have."""
+    program = ("python", f"{FOLDER}/restarts.py")
+    faults = ("kill=rank:1,op=all_reduce,nth=26", "exit=rank:0,op=all_reduce,nth=30,code=3", "raise=rank:1,op=all_reduce,nth=35")  # fmt: skip
+    options = [f"--inject={fault}" for fault in faults]
+    disturbed = tt_run(
+        *RESTARTS, "--log-dir", tmp_path / "logs", *options, *program, tmp_path / "a", timeout=100
+    )
+    alone = tt_run(*RESTARTS, "--log-dir", tmp_path / "alone", *program, tmp_path / "b", timeout=100).check()
+    assert disturbed.check().out.splitlines()[-1] == alone.out.splitlines()[-1]
+    assert "parameters" in alone.out
+    assert [f"at start {number} of 4" in disturbed.err for number in (1, 2, 3, 4)] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+    assert "rank 0 goes on after step 16" in disturbed.out
+
+
+@pytest.mark.slow
+def test_random_faults_do_not_either() -> None:
+    chaos = ("chaos", "--runs", "6", "--seed", "2", "--same-end", "--format", "json", "--")
+    ran = tt_run(*chaos, *RESTARTS, "python", f"{FOLDER}/restarts.py", "{folder}", timeout=300).check()
+    trials = json.loads(ran.out)
+    assert [trial["same_end"] for trial in trials if trial["survived"]] and all(
+        trial["same_end"] for trial in trials
+    )
 
 
 def digests(*words: str) -> set[str]:

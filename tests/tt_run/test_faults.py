@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tt_run.faults import ACTIONS, Fault, FaultError, attempt_of, read_fault, read_faults
+from tt_run.faults import ACTIONS, Fault, FaultError, over_before, read_fault, read_faults, starts_of
 
 
 @pytest.mark.parametrize(
@@ -141,11 +144,26 @@ def test_random_times_belong_to_seed_and_rank() -> None:
         fault.delay(0, 3),
     ]
     assert len({fault.delay(0, attempt) for attempt in range(1, 20)}) == 19
-    assert [
-        attempt_of(name) for name in ("20261123-021107-22561", "20261123-021107-22561.3", "", "logs.a")
-    ] == [1, 3, 1, 1]
     assert 20 < sum(times) / 200 < 42
     assert read_fault("kill=rank:*,mtbf=30s,seed=8").delay(0) != times[0]
+
+
+def test_a_fault_at_a_call_happens_once_in_all_starts_of_a_run(tmp_path: Path) -> None:
+    """A folder whose name ends with a number is no later start for that: `logs.2` may be anybody's."""
+    faults = read_faults(
+        "kill=rank:1,call=3\nkill=rank:*,mtbf=9s\nraise=rank:1,op=add,nth=0\nslow=rank:1\nexit=rank:1,call=9"
+    )
+    folders = [tmp_path / name for name in ("logs", "logs.2", "logs.3")]
+    for folder in folders:
+        folder.mkdir()
+    happened = [json.dumps({"fault": fault.text}) for fault in faults[:4]]
+    (folders[0] / "rank-0001.injected").write_text("\n".join([*happened, '{"missed": "x"}', '{"fau']))
+    assert starts_of(folders[2]) == [folders[2]]
+    assert over_before(folders[2], 1, faults) == set()
+    (folders[2] / "first-start").write_text("logs")
+    assert starts_of(folders[2]) == folders
+    assert over_before(folders[2], 1, faults) == {0}
+    assert over_before(folders[2], 0, faults) == set()
 
 
 def test_one_on_each_line() -> None:

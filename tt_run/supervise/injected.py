@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import glob
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 
 from mgd.lean import replace
 from tt_run import contract
-from tt_run.faults import HITTING, LINKS, read_fault
+from tt_run.faults import HITTING, LINKS, read_fault, starts_of
 from tt_run.supervise.case import Verdict
 from tt_run.supervise.stacks import rank_list
 from tt_run.supervise.status import StatusBoard
@@ -24,6 +22,15 @@ _FILES = contract.INJECTED_FILE.replace("{rank:04d}", "*")
 def injected(folder: Path) -> list[dict[str, Any]]:
     """The faults that happened: rank, fault, action, call, op, site."""
     return [fact for fact in _noted(folder) if "missed" not in fact]
+
+
+def injected_in_run(folder: Path) -> list[dict[str, Any]]:
+    """The same of all starts of a run up to that of this folder, each with the number of its start."""
+    return [
+        {**fact, "start": number}
+        for number, start in enumerate(starts_of(folder), 1)
+        for fact in injected(start)
+    ]
 
 
 def _noted(folder: Path) -> list[dict[str, Any]]:
@@ -81,28 +88,31 @@ def injected_lines(folder: Path, culprit: int | None, failed: bool | None = True
 
     `failed` is None for a run that has no verdict yet.
     """
-    faults = injected(folder)
+    faults = injected_in_run(folder)
     if not faults:
         return []
+    last = max(len(starts_of(folder)), 1)
     times = Counter(map(_key, faults))
     told = list({_key(fault): fault for fault in reversed(faults)}.values())[::-1]
-    lines = [f"  injected: {_sentence(fault)}{_often(times[_key(fault)])}" for fault in told[:5]]
+    lines = [
+        f"  injected: {_sentence(fault)}{_often(times[_key(fault)])}{_when(fault, last)}"
+        for fault in told[:5]
+    ]
     if len(told) > 5:
         lines.append(f"  injected: {len(told) - 5} more")
-    ended = {fault["rank"] for fault in faults if fault["action"] in HITTING}
-    hit = ended or {fault["rank"] for fault in faults}
+    now = [fault for fault in faults if fault["start"] == last]
+    ended = {fault["rank"] for fault in now if fault["action"] in HITTING}
+    hit = ended or {fault["rank"] for fault in now}
     if failed is False:
         lines.append("  the run ended well all the same")
-    elif failed:
+    elif failed and hit:
         lines.append(f"  the verdict {'names' if culprit in hit else 'does not name'} the rank that was hit")
     return lines
 
 
 def idle_faults(folder: Path, asked: Sequence[str]) -> list[str]:
     """Those of the faults that were asked for which never happened, at no start of the run."""
-    first = folder.with_name(re.sub(r"\.\d{1,6}$", "", folder.name))
-    starts = [first, *first.parent.glob(f"{glob.escape(first.name)}.*")]
-    happened = {fault["fault"] for start in starts for fault in injected(start)}
+    happened = {fault["fault"] for fault in injected_in_run(folder)}
     return [text for text in asked if text not in happened]
 
 
@@ -137,7 +147,11 @@ def _is_time(text: str) -> bool:
 
 def _key(fault: dict[str, Any]) -> tuple[Any, ...]:
     """What a fault that comes at many calls has in common."""
-    return fault["rank"], fault["fault"], fault["op"], fault["site"]
+    return fault["start"], fault["rank"], fault["fault"], fault["op"], fault["site"]
+
+
+def _when(fault: dict[str, Any], last: int) -> str:
+    return f", at start {fault['start']} of {last}" if last > 1 else ""
 
 
 def _often(times: int) -> str:

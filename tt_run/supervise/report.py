@@ -19,7 +19,7 @@ from tt_run.supervise.console import last_lines
 from tt_run.supervise.exit_handlers import exit_handlers
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.hang import stack_lines
-from tt_run.supervise.injected import injected, injected_lines
+from tt_run.supervise.injected import injected_in_run, injected_lines
 from tt_run.supervise.lost_hosts import read_lost_hosts
 from tt_run.supervise.processes import left_behind
 from tt_run.supervise.stacks import rank_list
@@ -293,7 +293,7 @@ def report_json(attempt: Attempt, plan: Mapping[str, Any]) -> dict[str, Any]:
             "ended_by": observation.ended_by.value,
             "attempts": attempt.number,
         },
-        "injected": injected(folder.path),
+        "injected": injected_in_run(folder.path),
         "exit_handlers": exit_handlers(folder.path),
         "run_folder": str(folder.path),
         "started": observation.started_at,

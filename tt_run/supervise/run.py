@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Diagnostic
 from mgd.lean import replace
+from tt_run.contract import FIRST_START_FILE
 from tt_run.errors import LauncherError
 from tt_run.launch.backend import Backend, Job, MpirunBackend, Start
 from tt_run.launch.line import LaunchLine, build_line
@@ -52,6 +53,8 @@ def run_plan(
         while True:
             number += 1
             folder = make_folder(run_dir if number == 1 else run_dir.with_name(f"{run_dir.name}.{number}"))
+            if number > 1:
+                (folder.path / FIRST_START_FILE).write_text(run_dir.name, encoding="utf-8")
             held = hold(folder)
             words = words_of_ranks(plan, folder.path)
             line = build_line(plan, launcher, machine, launch, folder.path, words)

@@ -17,7 +17,7 @@ from typing import Any
 
 from mgd.lean import dataclass, field
 from tt_run import contract
-from tt_run.faults import SIGNALS, Fault, attempt_of
+from tt_run.faults import SIGNALS, Fault, over_before, starts_of
 from tt_run.plan.model import LaunchPlan
 from tt_run.supervise.status import StatusBoard
 
@@ -37,10 +37,12 @@ class TimedFaults:
         here = os.uname().nodename
         for rank in plan.ranks:
             host = rank.host or here
+            over = over_before(run_dir, rank.rank, self.faults)
+            self._sent |= {(number, rank.rank) for number in over}
             due = [
                 _entry(fault, rank.rank, run_dir)
-                for fault in self.faults
-                if fault.concerns(rank.rank, host) and not _is_ours(fault, host, here)
+                for number, fault in enumerate(self.faults)
+                if number not in over and fault.concerns(rank.rank, host) and not _is_ours(fault, host, here)
             ]
             if due:
                 folder = run_dir / "launch"
@@ -62,7 +64,7 @@ class TimedFaults:
                     or not _is_ours(fault, here, here)
                 ):
                     continue
-                if now - begun >= fault.delay(status.rank, attempt_of(board.folder.path.name)):
+                if now - begun >= fault.delay(status.rank, len(starts_of(board.folder.path))):
                     self._sent.add(key)
                     self._send(fault, status.rank, status.pid, board.folder.path)
 
@@ -83,7 +85,7 @@ def _entry(fault: Fault, rank: int, folder: Path) -> dict[str, Any]:
         "rank": rank,
         "fault": fault.text,
         "action": fault.action,
-        "after": fault.delay(rank, attempt_of(folder.name)),
+        "after": fault.delay(rank, len(starts_of(folder))),
         "code": fault.code,
         "message": fault.message,
         "seconds": fault.seconds,

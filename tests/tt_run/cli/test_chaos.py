@@ -5,18 +5,22 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.launch import tt_run
-from tt_run.cli.commands.chaos import Trial, _show, patience_for
+from tt_run.cli.commands.chaos import _is_well, _show
+from tt_run.cli.commands.chaos_trials import Trial, Undisturbed, patience_for, random_fault
+from tt_run.faults import read_fault
 
 
 @pytest.mark.parametrize(
     ("trial", "well", "shown"),
     [
-        (Trial("kill=rank:1", 1, 137, True, 1, 0.5, "killed"), True, "  kill=rank:1  exit 137, names rank 1  0.50 s"),
-        (Trial("kill=rank:1", 1, 1, True, 0, 0.5, "failed"), False, "! kill=rank:1  exit 1, names rank 0  0.50 s"),
-        (Trial("slow=rank:0", 0, 0, True, None, 0.0, "ended"), True, "  slow=rank:0  survived  0.00 s"),
-        (Trial("exit=rank:0", 0, 0, False, None, 0.0, "ended"), True, "  exit=rank:0  did not come to it  0.00 s"),
+        (Trial("kill=rank:1", 1, 137, (1,), 1, 0.5, "killed"), True, "  kill=rank:1  exit 137, names rank 1  0.50 s"),
+        (Trial("kill=rank:1", 1, 1, (1,), 0, 0.5, "failed"), False, "! kill=rank:1  exit 1, names rank 0  0.50 s"),
+        (Trial("cut=rank:1", 1, 1, (0, 1), 0, 0.5, "failed"), True, "  cut=rank:1  exit 1, names rank 0  0.50 s"),
+        (Trial("slow=rank:0", 0, 0, (0,), None, 0.0, "ended"), True, "  slow=rank:0  survived  0.00 s"),
+        (Trial("kill=rank:0", 0, 0, (0,), None, 0.0, "", 2, True), True, "  kill=rank:0  survived at start 2  0.00 s"),
+        (Trial("exit=rank:0", 0, 0, (), None, 0.0, "ended"), True, "  exit=rank:0  did not come to it  0.00 s"),
         (
-            Trial("exit=rank:0", 0, 4, False, 0, 0.0, "rank 0 exited with 4"),
+            Trial("exit=rank:0", 0, 4, (), 0, 0.0, "rank 0 exited with 4"),
             False,
             "! exit=rank:0  did not come to it: exit 4, rank 0 exited with 4  0.00 s",
         ),
@@ -27,6 +31,30 @@ def test_a_run(trial: Trial, well: bool, shown: str, capsys: pytest.CaptureFixtu
     assert trial.well is well
     _show([trial], "table")
     assert capsys.readouterr().out.splitlines()[0] == shown
+
+
+def test_what_survives_with_another_last_line_is_no_success_where_it_must_be_the_same(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    spoiled = Trial("nan=rank:1", 1, 0, (1,), None, 0.0, same_end=False)
+    same = Trial("slow=rank:1", 1, 0, (1,), None, 0.0, same_end=True)
+    assert [_is_well(spoiled), _is_well(spoiled, True), _is_well(same, True)] == [True, False, True]
+    _show([spoiled, same], "table")
+    out = capsys.readouterr().out
+    assert "survived, with another last line" in out
+    assert "2 survived (1 with the same last line)" in out
+
+
+def test_faults_belong_to_their_name_and_come_at_times_where_nobody_counts_calls() -> None:
+    found = Undisturbed((30, 40), 2.0)
+    named = [random_fault(f"1/{number}", ("kill", "exit", "slow"), found, True) for number in range(50)]
+    assert named == [
+        random_fault(f"1/{number}", ("kill", "exit", "slow"), found, True) for number in range(50)
+    ]
+    assert {read_fault(text).ranks for text, _ in named} == {(0,), (1,)}
+    assert max(read_fault(text).nth for text, _ in named) > 30
+    timed = [read_fault(random_fault(f"1/{n}", ("kill", "exit"), Undisturbed((0, 0), 2.0), False)[0]) for n in range(50)]  # fmt: skip
+    assert all(fault.by_time and 0 <= fault.after <= 2 and not fault.needs_emulation for fault in timed)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +71,8 @@ def test_ranks_wait_less_than_a_run_is_given(lasted: float, timeout: float, seco
     [
         (("--emulate", "python", "x.py"), "tt-run chaos: options of tt-run stand behind --"),
         (("--runs", "2", "--"), "tt-run chaos: there is no program"),
-        (("--", "python", "x.py"), "tt-run chaos: only emulated ranks have faults"),
+        (("--faults", "kill,nan", "--", "python", "x.py"), "tt-run chaos: only emulated ranks have nan"),
+        (("--faults", "kil", "--", "--emulate", "x"), "tt-run chaos: --faults kil"),
         (("--", "--emulate", "--system", "n300", "python", "nowhere.py"), "the script nowhere.py is not in"),
     ],
 )

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tt_run import contract
-from tt_run.faults import ANY_TIME, LINKS, Fault, attempt_of, read_faults
+from tt_run.faults import ANY_TIME, LINKS, Fault, over_before, read_faults, starts_of
 from tt_run.runtime import events, guard, launched
 from tt_run.runtime.comm.world import seconds_to_wait, world
 from tt_run.runtime.errors import fatal
@@ -60,7 +60,7 @@ class Injector:
     def start_timers(self) -> None:
         """Faults that come at a time, whatever the rank is doing then."""
         for number, fault in enumerate(self.faults):
-            if fault.by_time and fault.action in ANY_TIME:
+            if fault.by_time and fault.action in ANY_TIME and number not in self.spent:
                 timer = threading.Timer(fault.delay(self.rank, self.attempt), self._at_time, (number, fault))
                 timer.daemon = True
                 timer.start()
@@ -113,6 +113,8 @@ class Injector:
         self.called[self.name] = self.lines[self.site] = None
         for index, fault in enumerate(self.faults):
             if not fault.is_of(self.name, self.site) or not self._is_late(fault):
+                continue
+            if fault.action in SPOILING and fault.op == "*" and not floats_in(args):
                 continue
             self.met[index] += 1
             if index not in self.spent and self._is_due(fault, self.met[index], args):
@@ -217,7 +219,7 @@ class Injector:
     def note_missed(self) -> None:
         """Write down, at the end of the rank, how near it came to faults whose place it never came to, and where calls are instead."""
         for index, fault in enumerate(self.faults):
-            if fault.text not in self.happened and not fault.by_time:
+            if fault.text not in self.happened and index not in self.spent and not fault.by_time:
                 facts = {
                     "missed": fault.text,
                     "rank": self.rank,
@@ -245,7 +247,10 @@ def attach() -> None:
         return
     folder = launched.variables.get(contract.RUN_DIR)
     record = Path(folder) / contract.INJECTED_FILE.format(rank=rank) if folder else None
-    injector = Injector(rank, mine, record, attempt=attempt_of(folder or ""))
+    injector = Injector(rank, mine, record)
+    if folder:
+        injector.attempt = len(starts_of(Path(folder)))
+        injector.spent = over_before(Path(folder), rank, mine)
     events.precede(injector.before)
     guard.precede(injector.before_call)
     announce({fault.op for fault in mine})
