@@ -28,6 +28,14 @@ MPI.Finalize()
 print(MPI.Is_finalized())
 """
 
+ORDERED = """
+# Of these sets each pickling turns the elements around: what comes second finds its place taken.
+print(comm.allgather({7, 15}), comm.bcast((rank, frozenset([23, 31])), root=1))
+print(comm.sendrecv([{7, 15}, {7, 15}], right, source=left), comm.isend({15, 7}, right).wait(), comm.irecv(source=left).wait())
+import atexit
+atexit.register(lambda: print("at the end", comm.allreduce(rank)))
+"""
+
 
 def check(folder: Path, text: str, ranks: tuple[int, ...]) -> None:
     """Record four ranks of a program; these of them print alone what they printed then."""
@@ -52,3 +60,9 @@ def test_what_a_program_does_with_the_library_is_repeated(programs: dict[str, st
 
 def test_a_program_that_starts_the_library_itself_is_repeated(tmp_path: Path) -> None:
     check(tmp_path, LATE, (1,))
+
+
+def test_sets_keep_their_order_and_calls_at_the_end_are_counted(tmp_path: Path) -> None:
+    check(tmp_path, HEAD + ORDERED, (0, 2))
+    again = tt_run("replay", "record", "--rank", "1", cwd=tmp_path).check()
+    assert "the record goes on" not in again.err

@@ -37,6 +37,7 @@ clocks = program_clocks.Written()
 """What this process's program reads from clocks, when it is recorded."""
 opened: files.Read | None = None
 """The files that it reads, likewise."""
+_ends: list[Callable[[], None]] = []
 state: dict[str, Any] = {}
 """What was found when the process began."""
 
@@ -47,6 +48,7 @@ def begin() -> None:
     if begun:
         return
     begun = True
+    atexit.register(_end)  # before the program's own, which then come first
     import numpy as np
 
     os.urandom = staticmethod(_chance)  # as the original, no method where a class holds it
@@ -197,8 +199,13 @@ def at_failure(tell: Callable[[type[BaseException], BaseException], None]) -> No
 
 
 def at_end(tell: Callable[[], None]) -> None:
-    """Call `tell` at the ordinary end of the program."""
-    atexit.register(tell)
+    """Call `tell` at the ordinary end of the program, after what it has left for that itself."""
+    _ends.append(tell)
+
+
+def _end() -> None:
+    for tell in reversed(_ends):
+        tell()
 
 
 def _keep(size: int, source: Callable[[int], bytes]) -> bytes:

@@ -23,6 +23,7 @@ Book = Recording | Replaying
 Real = Callable[..., Any] | None
 _UNSEEN = "unseen"
 _WORD = 1 << 63
+_SETS = (pickle.EMPTY_SET, pickle.FROZENSET)
 
 book_of_this_process: Callable[[], Book] | None = None
 """What calls ask that know no communicator, in a replay."""
@@ -67,7 +68,7 @@ def through(
     facts = facts_of(name, words, given, at.size)
     result, told, memory = book.call(facts, sent_digest(name, given, at.rank), cross)
     if not book.replays:
-        return made[0]
+        return as_kept(made[0], result)
     say(status, told)
     hold(memory)
     if fills:
@@ -91,7 +92,7 @@ def noted(at: At, name: str, real: Callable[[], Any] | None, sent: bytes = b"") 
 
     result, memory = book.call(facts_of(name, size=at.size), sent, cross)
     if not book.replays:
-        return made[0]
+        return as_kept(made[0], result)
     hold(memory)
     return unpacked(result)
 
@@ -151,6 +152,17 @@ def unpacked(value: Any) -> Any:
     if kind in ("int", "float"):
         return data.item()
     return data.tobytes().decode("utf-8", "surrogatepass") if kind == "str" else pickle.loads(data.tobytes())
+
+
+def as_kept(value: Any, kept: Any) -> Any:
+    """What the program of a recorded run gets for a value: a set whose elements a replay would find in another order as the replay will."""
+    if type(kept) is not tuple or kept[0] != "object":
+        return value
+    data = kept[1].tobytes()
+    if not any(code in data for code in _SETS):
+        return value
+    again = pickle.loads(data)
+    return value if pickled(again) == data else again
 
 
 def said(status: Any) -> tuple[int, ...] | None:

@@ -18,6 +18,7 @@ from tt_run.runtime.record.mpi.crossing import (
     Book,
     Real,
     Target,
+    as_kept,
     current_book,
     held,
     hold,
@@ -78,7 +79,7 @@ def wait(book: Book, name: str, requests: Sequence[Any], status: Any, real: Call
 
     result, found, told, memory = book.call(facts_of(name), b"", cross)
     if not book.replays:
-        return made[0]
+        return as_kept(made[0], result)
     answer = unpacked(result)
     for number in _done(name, answer, len(requests)):
         requests[number].is_done = True
