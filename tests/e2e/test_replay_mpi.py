@@ -66,3 +66,13 @@ def test_sets_keep_their_order_and_calls_at_the_end_are_counted(tmp_path: Path) 
     check(tmp_path, HEAD + ORDERED, (0, 2))
     again = tt_run("replay", "record", "--rank", "1", cwd=tmp_path).check()
     assert "the record goes on" not in again.err
+
+
+def test_another_operation_is_told_also_where_the_rank_gets_no_result(tmp_path: Path) -> None:
+    text = HEAD + "print(comm.reduce(rank), comm.reduce(rank, MPI.SUM), comm.reduce(rank, op=MPI.MAX))\n"
+    check(tmp_path, text, (1,))
+    (tmp_path / "other.py").write_text(text.replace("MAX", "MIN"))
+    again = tt_run("replay", "record", "--rank", "1", "--", "python", "other.py", cwd=tmp_path)
+    assert again.code != 0
+    assert "call 3: the record has MPI reduce(op=MAX)" in again.err
+    assert "now the program calls MPI reduce(op=MIN)" in again.err

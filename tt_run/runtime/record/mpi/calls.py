@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from tt_run.runtime.record.facts import Facts, site
@@ -77,6 +78,9 @@ STARTED_MAKERS = ("Idup", "Idup_with_info")
 MESSAGES = ("mprobe", "improbe", "Mprobe", "Improbe")
 """Calls that find a message which is received later."""
 _FILL_NOTHING = ("send", "ssend", "bsend", "rsend", "psend", "barrier", "probe", "agree")
+OPERATIONS = (
+    "SUM", "MAX", "MIN", "PROD", "LAND", "LOR", "LXOR", "BAND", "BOR", "BXOR", "MAXLOC", "MINLOC", "REPLACE", "NO_OP",
+)  # fmt: skip
 _SAID = ("root", "dest", "source", "tag", "sendtag", "recvtag")
 
 
@@ -99,10 +103,20 @@ class NotRecordedMember(NotRecorded, AttributeError):
 def facts_of(name: str, words: Words = (), given: dict[str, Any] | None = None, size: int = 1) -> Facts:
     """What a call is called in the record."""
     found = given or {}
-    said = ", ".join(
+    said = [
         f"{word}={int(found[word])}" for word in words if word in _SAID and isinstance(found.get(word), int)
-    )
-    return Facts("mpi", name, f"MPI {name}({said})", site(), tuple(range(size)))
+    ]
+    if (
+        "op" in found and (operation := _operation(found["op"])) != "SUM"
+    ):  # which is meant where none is given
+        said.append(f"op={operation}")
+    return Facts("mpi", name, f"MPI {name}({', '.join(said)})", site(), tuple(range(size)))
+
+
+def _operation(op: Any) -> str:
+    """The library's name of an operation, or that it is the program's own."""
+    library = sys.modules["mpi4py.MPI"]
+    return next((name for name in OPERATIONS if getattr(library, name, None) is op), "its own")
 
 
 def named(words: Words, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
