@@ -56,6 +56,11 @@ def row_digests(stack: Array) -> bytes:
     rows = len(stack)
     if rows == 1:
         return digest(stack)
+    if stack.flags.c_contiguous:
+        try:
+            return b"".join([_xxh3(row) for row in stack])
+        except ValueError:  # an element type without buffers, or single numbers
+            pass
     data = _bytes_of(stack)
     size = len(data) // rows if rows else 0
     return b"".join([_xxh3(data[row * size : (row + 1) * size]) for row in range(rows)])
@@ -214,10 +219,9 @@ class Packer:
         if not array.flags.c_contiguous:
             array = np.ascontiguousarray(array)
         if array.size <= _FEW and array.ndim and array.dtype == _SINGLE:  # calls cost more than bytes
-            parts = array.view(np.uint16)
-            if parts[..., ::2].any():
+            if _any_bit(array.view(np.uint32), axis=None) & 0xFFFF:
                 return _RAW, array.data.cast("B")
-            return _HALVES, parts[..., 1::2].tobytes()
+            return _HALVES, array.view(np.uint16)[..., 1::2].tobytes()
         flat = array.reshape(-1)
         if flat.dtype != _SINGLE:
             return _RAW, flat.view(np.uint8).data
