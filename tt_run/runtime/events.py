@@ -343,9 +343,19 @@ def call_site() -> str:
 def site_of_main_thread() -> str:
     """`file:line` of the user's code that the main thread is in, as any thread may ask; empty where there is none."""
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
-    while frame is not None and is_library(frame.f_code.co_filename):
+    while frame is not None and (is_library(frame.f_code.co_filename) or _is_made(frame)):
         frame = frame.f_back
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _is_made(frame: FrameType) -> bool:
+    """Whether a library runs code that it has made: no line of any file."""
+    before = frame.f_back
+    return (
+        frame.f_code.co_filename.startswith("<")
+        and before is not None
+        and is_library(before.f_code.co_filename)
+    )
 
 
 def users_part(trace: TracebackType | None) -> TracebackType | None:

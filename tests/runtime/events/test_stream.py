@@ -43,5 +43,15 @@ def test_the_call_site_is_the_user_s_line() -> None:
     assert events.call_site() == f"{__file__}:{frame.f_lineno}"
 
 
+def test_what_a_library_makes_up_is_no_line_of_the_user_s() -> None:
+    """As a named tuple's own code, which has no file; the program's own text has none either, with `python -c`."""
+    made: dict[str, object] = {"ask": events.site_of_main_thread}
+    library = compile("exec(compile('found = ask()', '<string>', 'exec'), names)", "/lib/python3.11/collections/__init__.py", "exec")  # fmt: skip
+    exec(library, {"names": made})
+    assert str(made["found"]).startswith(__file__)
+    exec(compile("found = ask()", "<string>", "exec"), made)
+    assert made["found"] == "<string>:1"
+
+
 def test_time_does_not_run_backwards() -> None:
     assert events.now() <= events.now()

@@ -15,7 +15,7 @@ class Clean(Arguments):
 
     __slots__ = ()
     usage = "tt-run clean [OPTIONS]"
-    keep: int = option("Options", "--keep", "N", "Leave the newest N [0].", kind="number", default=0)
+    keep: int = option("Options", "--keep", "N", "Leave the newest N [0].", kind="count", default=0)
     dry_run: bool = option("Options", "--dry-run", "", "Only say what would go.")
     log_dir: str | None = option(
         "Options", "--log-dir", "DIR", "Where the runs are [./tt-run-logs].", "folder"
