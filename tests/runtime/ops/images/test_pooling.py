@@ -22,7 +22,7 @@ F = torch.nn.functional
 SIZES = (2, 9, 12, 8)  # batch, height, width, channels
 
 
-def planes(dtype: DataType = F32) -> np.ndarray:
+def planes(dtype: DataType = BF16) -> np.ndarray:
     n, h, w, c = SIZES
     return sample((n, c, h, w), 1, dtype)
 
@@ -45,7 +45,7 @@ WINDOWS = [
 def test_max_pool(one: MeshDevice, kernel: Any, stride: Any, padding: Any, ceil: bool) -> None:
     x = planes()
     found, places = call(
-        "max_pool2d", put(one, images(x), F32, ROW), *SIZES, kernel, stride, padding, (1, 1), ceil, return_indices=True, dtype=F32
+        "max_pool2d", put(one, images(x), BF16, ROW), *SIZES, kernel, stride, padding, (1, 1), ceil, return_indices=True
     )  # fmt: skip
     if len(padding) == 4:
         golden, where = F.max_pool2d(padded(x, padding, -np.inf), kernel, stride, return_indices=True)
@@ -61,9 +61,7 @@ def test_max_pool(one: MeshDevice, kernel: Any, stride: Any, padding: Any, ceil:
 @pytest.mark.parametrize(("kernel", "stride", "padding", "ceil"), WINDOWS)
 def test_avg_pool(one: MeshDevice, kernel: Any, stride: Any, padding: Any, ceil: bool, count: bool) -> None:
     x = planes()
-    found = call(
-        "avg_pool2d", put(one, images(x), F32, ROW), *SIZES, kernel, stride, padding, ceil, count, dtype=F32
-    )
+    found = call("avg_pool2d", put(one, images(x), BF16, ROW), *SIZES, kernel, stride, padding, ceil, count)
     if len(padding) == 4:
         ones = padded(np.ones_like(x), padding, 0)
         total, inside = (
@@ -88,7 +86,7 @@ def test_divisor_and_dtype(one: MeshDevice) -> None:
 def test_adaptive_pools(one: MeshDevice, kind: str) -> None:
     x = planes()
     for size in ((4, 4), (3, 12), (1, 1), (9, 2)):
-        found = call(f"adaptive_{kind}_pool2d", put(one, images(x), F32, ROW), *SIZES, size)
+        found = call(f"adaptive_{kind}_pool2d", put(one, images(x), BF16, ROW), *SIZES, size)
         golden = getattr(F, f"adaptive_{kind}_pool2d")(wide(x), size)
         compare(found, images(golden.numpy()), 8)
 
@@ -101,7 +99,7 @@ def test_adaptive_pools(one: MeshDevice, kind: str) -> None:
 def test_adaptive_pools_without_windows_of_one_size(
     one: MeshDevice, image: tuple[int, int], size: tuple[int, int], message: str
 ) -> None:
-    x = put(one, sample((1, 1, image[0] * image[1], 32), 1), F32, ROW)
+    x = put(one, sample((1, 1, image[0] * image[1], 32), 1), BF16, ROW)
     for kind in ("avg", "max"):
         with pytest.raises(RuntimeError, match=message):
             call(f"adaptive_{kind}_pool2d", x, 1, *image, 32, size)
@@ -113,7 +111,7 @@ def test_adaptive_pools_without_windows_of_one_size(
     ((3, 3), (1, 1), (2, 2), r"should not exceed half of kernel size \(3, 3\)"),
 ])  # fmt: skip
 def test_windows_are_refused(one: MeshDevice, kernel: Any, stride: Any, padding: Any, message: str) -> None:
-    x = put(one, images(planes()), F32, ROW)
+    x = put(one, images(planes()), BF16, ROW)
     for call_it in (
         lambda: call("max_pool2d", x, *SIZES, kernel, stride, padding, (1, 1)),
         lambda: call("avg_pool2d", x, *SIZES, kernel, stride, padding),
@@ -123,7 +121,7 @@ def test_windows_are_refused(one: MeshDevice, kernel: Any, stride: Any, padding:
 
 
 def test_global_mean(one: MeshDevice) -> None:
-    x = planes().transpose(0, 2, 3, 1)
+    x = planes(F32).transpose(0, 2, 3, 1)
     compare(call("global_avg_pool2d", put(one, x)), x.astype(np.float64).mean((1, 2), keepdims=True), 8)
 
 
@@ -132,10 +130,25 @@ def test_global_mean(one: MeshDevice) -> None:
     [(2, "nearest"), (2, "bilinear"), ((2, 3), "nearest"), ((2, 3), "bilinear"), (1.5, "nearest")],
 )
 def test_upsample(one: MeshDevice, factor: Any, mode: str) -> None:
-    x = planes()
-    found = call("upsample", put(one, x.transpose(0, 2, 3, 1), F32, ROW), factor, mode=mode)
+    x = np.tile(planes(), (1, 4, 1, 1))
+    dtype = F32 if mode == "nearest" else BF16
+    found = call("upsample", put(one, x.transpose(0, 2, 3, 1), dtype, ROW), factor, mode=mode)
     golden = F.interpolate(wide(x), scale_factor=factor, mode=mode).numpy()
-    compare(found, golden.transpose(0, 2, 3, 1), 64)
+    # A sum of four in float32 falls to either side of the middle between two bfloat16.
+    np.testing.assert_allclose(held(found), golden.transpose(0, 2, 3, 1), rtol=2**-7, atol=2**-9)
+
+
+@pytest.mark.parametrize(("shape", "dtype", "layout", "words", "message"), [
+    ((1, 4, 4, 32), F32, ROW, {"scale_factor": 2, "mode": "bilinear"}, "requires BFLOAT16"),
+    ((1, 4, 4, 16), BF16, ROW, {"scale_factor": 2, "mode": "bilinear"}, "divisible by 32"),
+    ((1, 32, 32, 32), BF16, TILE, {"scale_factor": 2, "mode": "bilinear"}, "Unsupported upsample configuration"),
+    ((1, 32, 32, 32), BF16, TILE, {"scale_factor": 1.5}, "Unsupported upsample configuration"),
+])  # fmt: skip
+def test_images_that_are_not_enlarged(
+    one: MeshDevice, shape: Any, dtype: DataType, layout: Any, words: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        call("upsample", put(one, np.ones(shape), dtype, layout), **words)
 
 
 @pytest.mark.parametrize("collapse", [True, False])
@@ -144,10 +157,20 @@ def test_fold(one: MeshDevice, collapse: bool) -> None:
     found = call("fold", put(one, x, F32, ROW), 2, 3, collapse_output=collapse)
     golden = x.reshape(2, 4, 2, 4, 3, 4).transpose(0, 1, 3, 2, 4, 5).reshape(2, 4, 4, 24)
     compare(found, golden.reshape(1, 1, 32, 24) if collapse else golden, 0)
-    turned = call("fold", put(one, x.transpose(0, 3, 1, 2), F32, ROW), 2, 3, True, collapse_output=collapse)
-    assert np.array_equal(held(turned), held(found))
     with pytest.raises(RuntimeError, match=r"logical H \(8\) must be divisible by stride_h \(5\)"):
         call("fold", put(one, x, F32, ROW), 5, 3)
+
+
+def test_fold_of_turned_images(one: MeshDevice) -> None:
+    x = sample((2, 8, 12, 4), 1)
+    golden = x.reshape(2, 4, 2, 3, 4, 4).transpose(0, 1, 3, 2, 4, 5).reshape(2, 4, 3, 32)
+    turned = put(one, x.transpose(0, 3, 1, 2), F32, ROW)
+    compare(call("fold", turned, 2, 4, True, golden.shape), golden, 0)
+    whole = held(call("fold", turned, 2, 4, True))  # with what fills tiles
+    assert whole.shape == (2, 16, 8, 32)
+    assert np.array_equal(whole[:, :4, :3], golden) and not whole[:, 4:].any()
+    with pytest.raises(RuntimeError, match="does not support front padding"):
+        call("fold", put(one, x, BF16, TILE), 2, 2, padding=[1, 1, 1, 1])
 
 
 @pytest.mark.parametrize("together", [True, False])
@@ -186,7 +209,7 @@ def test_what_a_grid_cannot_read(
 
 
 def test_goldens_of_pools_agree_with_the_operations(one: MeshDevice):
-    image = torch.randn(2, 6, 5, 8)
+    image = torch.randn(2, 6, 5, 8).bfloat16().float()
     flat, size = image.reshape(1, 1, 60, 8), {"batch_size": 2, "input_h": 6, "input_w": 5, "channels": 8}
     window = {"kernel_size": [3, 2], "stride": [2, 1], "padding": [1, 1]}
     calls = [
@@ -195,11 +218,12 @@ def test_goldens_of_pools_agree_with_the_operations(one: MeshDevice):
         (ops.avg_pool2d, flat, size | window | {"ceil_mode": True}),
         (ops.avg_pool2d, flat, size | window | {"padding": [1, 0, 0, 1]}),
         (ops.upsample, image, {"scale_factor": 2}),
-        (ops.upsample, image, {"scale_factor": (2, 3), "mode": "bilinear"}),
     ]
     for operation, given, keywords in calls:
         wanted = operation.golden_function(given, **keywords)
-        found = operation(put(one, given.numpy(), F32, ROW), **keywords)
+        found = operation(
+            put(one, given.numpy(), F32 if operation is ops.upsample else BF16, ROW), **keywords
+        )
         # A pool rounds to bfloat16 unless it is told otherwise.
         np.testing.assert_allclose(held(found).reshape(wanted.shape), wanted.numpy(), rtol=2**-8, atol=1e-5)
 

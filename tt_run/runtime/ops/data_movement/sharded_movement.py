@@ -128,9 +128,14 @@ def convert_to_hwc(
             asked if memory_config is not None else f"{asked} to infer output memory config",
             hint="ttnn.to_memory_config(input, ttnn.create_sharded_memory_config(…))",
         )
+    if given.memory_layout is not _WIDTH:
+        raise fatal(
+            "Input tensor must be width sharded",
+            hint="ttnn.to_memory_config(input, …) with ttnn.TensorMemoryLayout.WIDTH_SHARDED",
+        )
     _, batch, channels, size = input.shape
     target = dtype or input.dtype
-    each = L1_ALIGNMENT // (4 if target in (DataType.FLOAT32, DataType.UINT32, DataType.INT32) else 2)
+    each = L1_ALIGNMENT // (4 if input.dtype in (DataType.FLOAT32, DataType.UINT32, DataType.INT32) else 2)
     wide, spec = -(-channels // each) * each, given.shard_spec
     if memory_config is None:
         piece = ShardSpec(spec.grid, (batch * int(spec.shape[1]), wide), spec.orientation)

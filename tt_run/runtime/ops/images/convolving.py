@@ -14,6 +14,7 @@ from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.declaration.operands import settle
 from tt_run.runtime.ops.images.prepared_filters import on_mesh
+from tt_run.runtime.ops.images.window_limits import check_cuts
 from tt_run.runtime.ops.images.windows import Borders, Pair
 from tt_run.runtime.ops.placement.convolved_shards import folded, in_l1, of_convolution
 from tt_run.runtime.ops.placement.window_room import Types, Windows
@@ -45,6 +46,7 @@ def convolved(
     Products come in tiles, and what is cut into slices comes into DRAM, whatever a call asks for.
     """
     windows = windows if turned else folded(images, windows, config)
+    check_cuts(images, windows.product, config, asked)
     types = Types(images.dtype, weights.dtype, dtype or images.dtype, bias is not None, compute)
     whole = not windows.product and in_l1(images, slicing)
     if not windows.product:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout
+from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import finish
@@ -17,7 +17,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import settle
 from tt_run.runtime.ops.goldens import pool_goldens
-from tt_run.runtime.ops.images.window_limits import check_adaptive, check_pool
+from tt_run.runtime.ops.images.window_limits import check_adaptive, check_fold, check_pool, check_pooled
 from tt_run.runtime.ops.images.windows import (
     Borders,
     borders,
@@ -28,9 +28,8 @@ from tt_run.runtime.ops.images.windows import (
     to_planes,
     to_rows,
 )
-from tt_run.runtime.ops.placement.pool_room import Pooling
-from tt_run.runtime.ops.placement.pooled_shards import of_fold, of_pool
-from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig
+from tt_run.runtime.ops.placement.pooled_shards import Pooling, of_fold, of_pool
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
@@ -50,11 +49,23 @@ def _rows(
     pooling: Pooling,
 ) -> tuple[Tensor, list[Shards]]:
     """A pool's first result, rows of pixels on the cores that they are pooled on, and its others."""
+    check_pooled(image, dtype, layout, scheme, memory_config)
+    pooling = pooling._replace(size=4 if image.dtype in (DataType.INT32, DataType.UINT32) else 2)
     first, *others = each_of(function, image)
     rows, channels = first.shape[-2:]
-    place = memory_config or of_pool(image, rows, channels, layout, scheme, pooling, dtype)
+    place = memory_config or of_pool(image, rows, channels, layout, dtype, scheme, pooling)
     done = Shards(finish(first.data, dtype), first.index)
     return settle((image,), done, dtype, memory_config=place, layout=layout), others
+
+
+def _whole(function: Function, image: Tensor, layout: Layout, memory_config: MemoryConfig | None) -> Tensor:
+    """The means of whole images: interleaved, in their own element type."""
+    dtype = image.dtype
+    if dtype is DataType.BFLOAT8_B and layout is Layout.ROW_MAJOR:
+        dtype = DataType.BFLOAT16
+    wanted = (memory_config or image.memory_config()).buffer_type
+    place = L1_MEMORY_CONFIG if wanted is BufferType.L1 else DRAM_MEMORY_CONFIG
+    return one_of(function, image, dtype=dtype, layout=layout, memory_config=place)
 
 
 @operation("ttnn.max_pool2d", family=families.POOL, golden=pool_goldens.golden_maxpool2d)
@@ -153,7 +164,7 @@ def avg_pool2d(
     check_pool(kernel, steps, sides)
 
     def forward(x: Any) -> Any:
-        planes = to_planes(x, batch_size, input_h, input_w, channels)
+        planes = to_planes(real(x), batch_size, input_h, input_w, channels)
         around, rest = _sides(planes, sides, 0.0)
         pool = torch_cpu.named("nn.functional.avg_pool2d")
         if sides.even or count_include_pad or divisor_override:
@@ -164,23 +175,16 @@ def avg_pool2d(
 
     size = (input_h, input_w)
     whole = kernel == size and not sides.any and not _in_parts(input_tensor, input_h * input_w)
-    counts = not divisor_override and (
-        (ceil_mode and any((n - k) % s for n, k, s in zip(_around(size, sides), kernel, steps, strict=True)))
-        or (not count_include_pad and sides.any)
-    )
     if whole and applied_shard_scheme is None:
-        dtype = input_tensor.dtype if output_layout is Layout.TILE else DataType.BFLOAT16
-    pooled, _ = _rows(
-        forward, input_tensor, dtype, output_layout, memory_config, applied_shard_scheme,
-        Pooling(kernel[0] * kernel[1], True, counts, whole),
-    )  # fmt: skip
+        pooled = _whole(forward, input_tensor, output_layout, memory_config)
+    else:
+        pooled, _ = _rows(
+            forward, input_tensor, dtype, output_layout, memory_config, applied_shard_scheme,
+            Pooling(kernel[0] * kernel[1], mean=True),
+        )  # fmt: skip
     if deallocate_input:
         input_tensor.deallocate()
     return pooled
-
-
-def _around(size: tuple[int, int], sides: Borders) -> tuple[int, int]:
-    return size[0] + sides.top + sides.bottom, size[1] + sides.left + sides.right
 
 
 def _in_parts(image: Tensor, pixels: int) -> bool:
@@ -193,12 +197,7 @@ def global_avg_pool2d(
     input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, dtype: DataType | None = None
 ) -> Tensor:
     """The mean of each channel of images `(N, H, W, C)`, as `(N, 1, 1, C)` in tiles."""
-    # Sums of shards lie interleaved.
-    place = memory_config or (L1_MEMORY_CONFIG if input_tensor.is_sharded() else None)
-    return one_of(
-        lambda x: real(x).mean((1, 2), keepdim=True), input_tensor,
-        dtype=dtype, layout=Layout.TILE, memory_config=place,
-    )  # fmt: skip
+    return _whole(lambda x: real(x).mean((1, 2), keepdim=True), input_tensor, Layout.TILE, memory_config)
 
 
 def _adaptive(
@@ -214,15 +213,18 @@ def _adaptive(
     check_adaptive((sizes[1], sizes[2]), size)
 
     def forward(x: Any) -> Any:
-        return to_rows(torch_cpu.named(path)(to_planes(x, *sizes), size))
+        return to_rows(torch_cpu.named(path)(to_planes(real(x), *sizes), size))
 
-    # Windows as they are without what does not divide: equal steps, the rest in the last.
-    parts = [n - (o - 1) * (n // o) for n, o in zip(sizes[1:3], size, strict=True)]
     mean = path.endswith("avg_pool2d")
-    pooling = Pooling(parts[0] * parts[1], mean, whole=mean and size == (1, 1))
-    pooled, _ = _rows(
-        forward, input_tensor, input_tensor.dtype, Layout.ROW_MAJOR, memory_config, scheme, pooling
-    )
+    if mean and size == (1, 1) and scheme is None:
+        pooled = _whole(forward, input_tensor, Layout.ROW_MAJOR, memory_config)
+    else:
+        # Windows as they are without what does not divide: equal steps, the rest in the last.
+        parts = [n - (o - 1) * (n // o) for n, o in zip(sizes[1:3], size, strict=True)]
+        pooling = Pooling(parts[0] * parts[1], mean)
+        pooled, _ = _rows(
+            forward, input_tensor, DataType.BFLOAT16, Layout.ROW_MAJOR, memory_config, scheme, pooling
+        )
     if deallocate_input:
         input_tensor.deallocate()
     return pooled
@@ -289,7 +291,7 @@ def fold(
 ) -> Tensor:
     """Blocks of `stride_h` by `stride_w` pixels of images `(N, H, W, C)` become channels: `(N, H/sh, W/sw, C*sh*sw)`.
 
-    `use_transpose_as_fold` takes `(N, C, H, W)`; `collapse_output` gives `(1, 1, N*H/sh*W/sw, C*sh*sw)`; `padding` has two, four or six
+    `use_transpose_as_fold` takes `(N, C, H, W)`, of which it folds whole tiles and leaves `output_shape`; `collapse_output` gives `(1, 1, N*H/sh*W/sw, C*sh*sw)`; `padding` has two, four or six
     numbers (height, width, channels). Raises RuntimeError when the strides do not divide the image.
     """
     if min(stride_h, stride_w) < 1:
@@ -306,11 +308,20 @@ def fold(
     top, bottom, left, right = words[:4] if len(words) > 2 else (words[0], words[0], words[1], words[1])
     front, back = words[4:] if len(words) == 6 else (0, 0)
     turned = use_transpose_as_fold
+    check_fold(input, (top, left, front), turned)
 
     def forward(x: Any) -> Any:
         pad = torch_cpu.named("nn.functional.pad")
-        x = pad(x, (0, left, 0, top, 0, back)) if turned else pad(x, (front, back, left, right, top, bottom))
-        x = x.permute(0, 2, 3, 1) if turned else x
+        if turned:
+            # Images are turned tile by tile: what fills tiles is folded, too, unless they lie on cores.
+            high, wide = (
+                (0, 0)
+                if input.is_sharded()
+                else (-(x.shape[i] + b) % TILE_SIZE for i, b in ((2, top), (3, left)))
+            )
+            x = pad(x, (0, left + wide, 0, top + high, 0, back)).permute(0, 2, 3, 1)
+        else:
+            x = pad(x, (front, back, left, right, top, bottom))
         batch, height, width, channels = x.shape
         for word, size, step in (("H", height, stride_h), ("W", width, stride_w)):
             if size % step:
@@ -321,13 +332,21 @@ def fold(
         rows, columns = height // stride_h, width // stride_w
         blocks = x.reshape(batch, rows, stride_h, columns, stride_w, channels).permute(0, 1, 3, 2, 4, 5)
         deep = blocks.reshape(batch, rows, columns, -1)
+        if turned and output_shape is not None:
+            return deep[tuple(slice(0, size) for size in output_shape)]
         return deep.reshape(1, 1, batch * rows * columns, -1) if collapse_output else deep
 
-    # Rows of anything but float32 are folded in bfloat16.
-    dtype = DataType.FLOAT32 if input.dtype is DataType.FLOAT32 else DataType.BFLOAT16
+    if turned:
+        place = override_memory_config or (None if input.is_sharded() else L1_MEMORY_CONFIG)
+        return one_of(forward, input, layout=input.layout, memory_config=place)
+    # Rows of anything but float32 and uint16 are folded in bfloat16.
+    kept = (DataType.FLOAT32, DataType.UINT16)
+    dtype = input.dtype if input.dtype in kept else DataType.BFLOAT16
     place = override_memory_config
-    if place is None and not turned and len(input.shape) == 4:
+    if place is None and len(input.shape) == 4:
         batch, height, width, channels = input.shape
         high, wide = (height + top + bottom) // stride_h, (width + left + right) // stride_w
-        place = of_fold(input, batch * high, wide, (channels + front + back) * stride_h * stride_w)
+        place = of_fold(
+            input, batch * high, wide, (channels + front + back) * stride_h * stride_w, stride_h * stride_w
+        )
     return one_of(forward, input, dtype=dtype, memory_config=place)

@@ -15,8 +15,9 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.goldens import pool_goldens
 from tt_run.runtime.ops.images import sample_places
+from tt_run.runtime.ops.images.window_limits import check_enlargement
 from tt_run.runtime.ops.images.windows import one_of, real
-from tt_run.runtime.ops.placement.pooled_shards import of_enlargement
+from tt_run.runtime.ops.placement.pooled_shards import of_enlargement, of_reading
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
@@ -56,13 +57,7 @@ def upsample(
             hint="scale_factor=2, or mode='nearest', which takes any factor",
         )
 
-    if mode == "nearest" and input_tensor.layout is Layout.TILE and input_tensor.is_sharded():
-        held = input_tensor.memory_config().memory_layout
-        raise fatal(
-            f"Unsupported upsample configuration:\n  Mode: {mode}\n  Scales: {factors[0]:f} x {factors[1]:f}\n"
-            f"  Layout: {input_tensor.layout.name}\n  Memory: {held.name}",
-            hint="ttnn.to_layout(x, ttnn.ROW_MAJOR_LAYOUT), or ttnn.sharded_to_interleaved(x)",
-        )
+    check_enlargement(input_tensor, factors, mode == "bilinear", memory_config)
 
     def forward(x: Any) -> Any:
         planes = real(x).permute(0, 3, 1, 2)
@@ -71,7 +66,8 @@ def upsample(
         )
 
     place = memory_config or of_enlargement(input_tensor, factors, mode == "bilinear")
-    return one_of(forward, input_tensor, memory_config=place)
+    dtype = DataType.BFLOAT16 if input_tensor.dtype is DataType.BFLOAT8_B else None
+    return one_of(forward, input_tensor, dtype=dtype, memory_config=place)
 
 
 @operation("ttnn.grid_sample", family=families.POOL, golden=pool_goldens.golden_grid_sample)
@@ -126,4 +122,6 @@ def grid_sample(
         ).permute(0, 2, 3, 1)
         return found.reshape(batch, rows, columns, -1) if batch_output_channels else found
 
-    return one_of(forward, input_tensor, grid, memory_config=memory_config)
+    several = grid.shape[-1] // (6 if use_precomputed_grid and mode == "bilinear" else 2)
+    place = memory_config or of_reading(grid, several, input_tensor.shape[-1], batch_output_channels)
+    return one_of(forward, input_tensor, grid, memory_config=place)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout
 from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.ops.images.windows import Borders, Pair
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.tuning.conv import Conv2dConfig
 
@@ -24,6 +27,127 @@ def check_pool(kernel: Pair, steps: Pair, sides: Borders) -> None:
         raise fatal(
             f"Pool2D: Padding {tuple(sides)} should not exceed half of kernel size ({kernel[0]}, {kernel[1]})",
             hint=f"at most {[k // 2 for k in kernel]} on each side; ttnn.pad pads more",
+        )
+
+
+def check_pooled(
+    image: Tensor,
+    dtype: DataType,
+    layout: Layout,
+    scheme: TensorMemoryLayout | None,
+    memory_config: MemoryConfig | None,
+) -> None:
+    """Raises RuntimeError for element types, schemes and places that pools do not have."""
+    blocks = (DataType.BFLOAT8_B, DataType.BFLOAT4_B)
+    if dtype not in (DataType.BFLOAT16, *blocks):
+        raise fatal(
+            f"Currently only BFLOAT16, BFLOAT8_B, and BFLOAT4_B output data formats are supported, got {dtype.name}",
+            hint="dtype=ttnn.bfloat16, and ttnn.typecast of the result",
+        )
+    if dtype in blocks and layout is Layout.ROW_MAJOR:
+        raise fatal(
+            "BFLOAT8_B/BFLOAT4_B output data format is not supported with ROW_MAJOR layout",
+            hint="output_layout=ttnn.TILE_LAYOUT",
+        )
+    memory = image.memory_config()
+    if scheme is not None and memory.shard_spec is not None:
+        raise fatal(
+            "A sharding scheme should not be specified for a sharded input tensor.",
+            hint="applied_shard_scheme=None; ttnn.to_memory_config cuts the image in another way",
+        )
+    if memory.shard_spec is not None and memory.buffer_type is not BufferType.L1:
+        raise fatal(
+            "Only L1 buffers can have an associated circular buffer!",
+            hint="ttnn.to_memory_config(image, ttnn.L1_MEMORY_CONFIG) before the pool",
+        )
+    if image.dtype is DataType.FLOAT32:
+        raise fatal("Only BFLOAT16 supported for now", hint="ttnn.typecast(image, ttnn.bfloat16)")
+    if memory_config is not None and memory_config.is_sharded() and memory_config.shard_spec is None:
+        raise fatal(
+            "MemoryConfig must have Shard Spec specified for sharded memory layout",
+            hint="applied_shard_scheme names a scheme; a memory_config needs its cores and shape",
+        )
+
+
+def check_fold(images: Tensor, before: tuple[int, int, int], turned: bool) -> None:
+    """Raises RuntimeError for borders before images in tiles, and for turned images of other elements or cuts."""
+    memory = images.memory_config()
+    if (
+        turned
+        and memory.shard_spec is not None
+        and memory.memory_layout is not TensorMemoryLayout.HEIGHT_SHARDED
+    ):
+        raise fatal("fold op does not support non height-sharding!", hint="use_transpose_as_fold=False")
+    floats = (DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B, DataType.BFLOAT4_B)
+    if turned and images.dtype not in floats:
+        raise fatal(
+            f"Input tensor dtype must be BFLOAT16 or FLOAT32 but got DataType::{images.dtype.name}",
+            hint="use_transpose_as_fold=False, or ttnn.typecast(images, ttnn.bfloat16)",
+        )
+    if not turned and any(before) and images.layout is Layout.TILE:
+        raise fatal(
+            "ttnn.pad: on device tile padding does not support front padding",
+            hint="ttnn.to_layout(images, ttnn.ROW_MAJOR_LAYOUT)",
+        )
+
+
+def check_enlargement(
+    images: Tensor, factors: tuple[float, ...], smooth: bool, memory_config: MemoryConfig | None
+) -> None:
+    """Raises RuntimeError for factors, layouts and cuts that images are not enlarged by."""
+    memory, whole = images.memory_config(), all(factor.is_integer() for factor in factors)
+    cut = memory.shard_spec is not None
+    if smooth and images.dtype is not DataType.BFLOAT16:
+        raise fatal("Bilinear upsample requires BFLOAT16 input", hint="ttnn.typecast(images, ttnn.bfloat16)")
+    if smooth and images.shape[-1] % TILE_SIZE:
+        raise fatal(
+            f"input channels should be divisible by {TILE_SIZE}",
+            hint=f"ttnn.pad the channels to a multiple of {TILE_SIZE}",
+        )
+    wrong = smooth and (
+        images.layout is Layout.TILE
+        or (cut and memory.memory_layout is not TensorMemoryLayout.HEIGHT_SHARDED)
+    )
+    if wrong or (not smooth and images.layout is Layout.TILE and (cut or not whole)):
+        raise fatal(
+            f"Unsupported upsample configuration:\n  Mode: {'bilinear' if smooth else 'nearest'}\n"
+            f"  Scales: {factors[0]:f} x {factors[1]:f}\n"
+            f"  Layout: {images.layout.name}\n  Memory: {memory.memory_layout.name}",
+            hint="ttnn.to_layout(x, ttnn.ROW_MAJOR_LAYOUT), or ttnn.sharded_to_interleaved(x)",
+        )
+    if cut and memory_config is not None and memory_config.shard_spec is None:
+        raise fatal(
+            "MemoryConfig must have Shard Spec specified for sharded memory layout",
+            hint="memory_config=None leaves the result on the cores of the image; ttnn.to_memory_config moves it",
+        )
+
+
+def check_cuts(images: Tensor, product: bool, config: Conv2dConfig, asked: MemoryConfig | None) -> None:
+    """Raises RuntimeError for cuts of images, and of results, that convolutions do not have; `product`: windows of one pixel."""
+    memory = images.memory_config()
+    spec = memory.shard_spec if images.device() is not None else None
+    if spec is not None and memory.buffer_type is BufferType.DRAM:
+        raise fatal(
+            "Input Tensor to Conv DRAM should be in Interleaved Memory Layout",
+            hint="ttnn.to_memory_config(images, ttnn.DRAM_MEMORY_CONFIG)",
+        )
+    if spec is not None and product and memory.memory_layout is TensorMemoryLayout.WIDTH_SHARDED:
+        raise fatal(
+            "MatmulMultiCoreReuseMultiCastProgramConfig: Unsupported memory layout TensorMemoryLayout::WIDTH_SHARDED.",
+            hint="a window of one pixel is a product, whose first operand is cut by rows or in blocks",
+        )
+    if spec is not None and config.shard_layout is None:
+        by_rows = memory.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED
+        cut = spec.shape[1] if not by_rows else spec.shape[0] if product else 0
+        if config.reshard_if_not_optimal or cut % TILE_SIZE:
+            raise fatal(
+                "Conv2d supports Height, Block or Width Sharded Layouts but got TensorMemoryLayout::INTERLEAVED",
+                hint="conv_config=ttnn.Conv2dConfig(shard_layout=…): images of such pieces are cut anew",
+            )
+    if product and asked is not None and asked.is_sharded() and asked.shard_spec is None:
+        raise fatal(
+            "MemoryConfig must have Shard Spec specified for sharded memory layout",
+            hint="conv_config=ttnn.Conv2dConfig(shard_layout=…) chooses the cores",
         )
 
 

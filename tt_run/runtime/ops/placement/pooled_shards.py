@@ -1,4 +1,4 @@
-"""Where pools leave their results: on the cores of a sharded operand, or on those of the scheme that a call names or that takes the least room.
+"""Where pools leave their results: on the cores of a sharded operand, on those of the scheme that a call names, or of the leanest one.
 
 Source: memory configurations of results of reference library 0.81.1.
 """
@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops.placement.pool_room import Pooling, room
+from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.placement.sharded_results import on_first_cores
-from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tile import TILE_SIZE, tiles
+from tt_run.runtime.tile import TILE_SIZE
 
 _HEIGHT, _WIDTH, _BLOCK = (
     TensorMemoryLayout.HEIGHT_SHARDED,
@@ -26,58 +27,113 @@ _FACE = TILE_SIZE // 2
 """Channels that a core's share is a multiple of: the width of a face of a tile."""
 
 
+class Pooling(NamedTuple):
+    """What a pool holds while it runs, beside its result: windows of `area` pixels."""
+
+    area: int
+    mean: bool = False
+    indices: bool = False
+    size: int = 2
+    """Bytes of an element: blocks of elements are pooled in bfloat16."""
+
+    def window(self, channels: int) -> int:
+        """Bytes of the windows that a core gathers of its channels: two readers, two windows each, in whole tiles."""
+        most = 1 if self.indices else 4 if self.mean and self.area > TILE_SIZE else 8
+        wide = most if self.indices else min(-(-channels // TILE_SIZE), most)
+        high = self.area if self.area <= _FACE and not self.indices else TILE_SIZE
+        return 4 * self.size * _up(wide * TILE_SIZE * high, TILE_SIZE * TILE_SIZE)
+
+
+class Cut(NamedTuple):
+    """A scheme, over how many cores it cuts rows and channels, and the rows and channels of a piece."""
+
+    scheme: TensorMemoryLayout
+    down: int
+    across: int
+    piece: tuple[int, int]
+
+
 def of_pool(
     tensor: Tensor,
     rows: int,
     channels: int,
     layout: Layout,
+    dtype: DataType,
     scheme: TensorMemoryLayout | None,
     pooling: Pooling,
-    dtype: DataType,
 ) -> MemoryConfig | None:
-    """The place of `rows` x `channels` pooled out of `tensor`; None for its own. Raises RuntimeError for blocks column by column."""
-    step = TILE_SIZE if layout is Layout.TILE else 1
+    """The place of `rows` x `channels` pooled out of `tensor`; None where nothing is pooled. Raises RuntimeError for blocks column by column."""
     memory = tensor.memory_config()
-    if pooling.whole and scheme is None:
-        return None if memory.shard_spec is None else L1_MEMORY_CONFIG
     if memory.shard_spec is not None:
-        return _on_same_cores(memory, rows, step)
+        return _on_same_cores(memory, rows, TILE_SIZE if layout is Layout.TILE else 1)
     if not rows or not channels:
         return None
     device = tensor.device()
     assert device is not None
+    high = TILE_SIZE if layout is Layout.TILE else 1
+    narrow = layout is Layout.ROW_MAJOR and (tensor.layout is Layout.ROW_MAJOR or channels <= _FACE)
+    wide = _FACE if narrow else TILE_SIZE
+    if scheme is not None:
+        cut = _cut(device, scheme, rows, channels, high, wide)
+    else:
+        # What is left to the reference cuts blocks at tiles of channels, and less than one tile not at all.
+        cuts = [_cut(device, _HEIGHT, rows, channels, high, wide)]
+        if layout is Layout.ROW_MAJOR or channels >= TILE_SIZE:
+            cuts += [
+                _cut(device, _WIDTH, rows, channels, high, wide),
+                _cut(device, _BLOCK, rows, channels, high, TILE_SIZE, -(-channels // wide)),
+            ]
+        cut = min(cuts, key=lambda one: _held(one, rows, channels, layout, dtype, pooling))
+    if cut.scheme is not _BLOCK:
+        return on_first_cores(device, cut.down * cut.across, cut.scheme, cut.piece)
+    cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(cut.across - 1, cut.down - 1))])
+    return MemoryConfig(_BLOCK, BufferType.L1, ShardSpec(cores, cut.piece, ShardOrientation.ROW_MAJOR))
+
+
+def _cut(
+    device: MeshDevice,
+    scheme: TensorMemoryLayout,
+    rows: int,
+    channels: int,
+    high: int,
+    wide: int,
+    also: int = 0,
+) -> Cut:
+    """A scheme's pieces, whose rows are a multiple of `high` and whose channels are one of `wide`, in a number of pieces that divides `also`."""
     grid = device.compute_with_storage_grid_size()
-    wide = TILE_SIZE if Layout.TILE in (tensor.layout, layout) else _FACE
-    shares = -(-channels // wide)
-
-    def cut(kind: TensorMemoryLayout) -> tuple[int, int, int]:
-        """Rows of a core, and how many cores there are down and across."""
-        down = {_HEIGHT: grid.x * grid.y, _WIDTH: 1}.get(kind, grid.y)
-        # Blocks that no call asks for are cut by whole tiles of channels.
-        common = shares if scheme is not None else math.gcd(shares, tiles(channels))
-        across = {_HEIGHT: 1, _WIDTH: _divisor(shares, grid.x * grid.y)}.get(kind, _divisor(common, grid.x))
-        high = _up(-(-rows // down), step)
-        return high, -(-rows // high), across
-
-    def taken(kind: TensorMemoryLayout) -> int:
-        _, down, across = cut(kind)
-        return room(pooling, rows, channels, down, across, layout, dtype)
-
-    kinds = (_HEIGHT, _WIDTH, _BLOCK) if pooling.indices else (_WIDTH, _HEIGHT, _BLOCK)
-    kind = scheme or min(kinds, key=taken)
-    high, down, across = cut(kind)
-    shard = (high, _up(-(-channels // across), wide if across > 1 else max(step, _FACE)))
-    if kind is not _BLOCK:
-        return on_first_cores(device, down * across, kind, shard)
-    cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(across - 1, down - 1))])
-    return MemoryConfig(_BLOCK, BufferType.L1, ShardSpec(cores, shard, ShardOrientation.ROW_MAJOR))
+    shares, cores = -(-channels // wide), grid.x * grid.y
+    most = {_HEIGHT: (cores, 1), _WIDTH: (1, cores)}.get(scheme, (grid.y, grid.x))
+    across = _divisor(math.gcd(shares, also), most[1])
+    each = _up(-(-rows // most[0]), high)
+    return Cut(scheme, -(-rows // each), across, (each, shares // across * wide))
 
 
-def of_fold(tensor: Tensor, rows: int, columns: int, channels: int) -> MemoryConfig | None:
-    """Rows of images folded out of rows on cores: whole ones on each core, on the device's first; None for any other cut."""
+def _held(cut: Cut, rows: int, channels: int, layout: Layout, dtype: DataType, pooling: Pooling) -> int:
+    """Bytes of L1 that pieces, windows and what they are made of take on a core; rows on several cores count in whole tiles."""
+    each = -(-channels // cut.across)
+    high = rows if cut.scheme is _WIDTH else _up(-(-rows // cut.down), TILE_SIZE)
+    windows = pooling.window(each)
+    if layout is Layout.TILE:
+        wide, tile = _up(each, TILE_SIZE), TILE_SIZE * TILE_SIZE
+        held = 1088 if dtype is DataType.BFLOAT8_B else tile * pooling.size
+        return windows + high * wide // tile * held + wide * TILE_SIZE * pooling.size
+    out = high * _up(each, _FACE) * pooling.size
+    return windows + (2 * out if pooling.indices else out)
+
+
+def of_fold(tensor: Tensor, rows: int, columns: int, channels: int, pixels: int) -> MemoryConfig | None:
+    """Images folded on cores: whole rows on each of the device's first ones, columns where they were; None for blocks.
+
+    `rows` and `columns` of blocks of `pixels`, whose channels are `channels` then.
+    """
     memory, device = tensor.memory_config(), tensor.device()
     spec = memory.shard_spec
-    if spec is None or device is None or memory.memory_layout is not _HEIGHT or not rows:
+    if spec is None or device is None or not rows:
+        return None
+    if memory.memory_layout is _WIDTH:
+        piece = ShardSpec(spec.grid, (rows * columns, spec.shape[1] * pixels), spec.orientation)
+        return MemoryConfig(_WIDTH, memory.buffer_type, piece)
+    if memory.memory_layout is not _HEIGHT:
         return None
     each = -(-rows // spec.grid.num_cores())
     return on_first_cores(device, -(-rows // each), _HEIGHT, (each * columns, channels))
@@ -90,11 +146,7 @@ def _on_same_cores(memory: MemoryConfig, rows: int, step: int) -> MemoryConfig:
         raise fatal(
             "Only row major orientation is supported.", hint="orientation=ttnn.ShardOrientation.ROW_MAJOR"
         )
-    box = spec.grid.bounding_box()
-    pieces = {_HEIGHT: spec.grid.num_cores(), _WIDTH: 1}.get(
-        memory.memory_layout, box.end.y - box.start.y + 1
-    )
-    shard = (_up(-(-rows // pieces), step), _up(spec.shape[1], max(step, _FACE)))
+    shard = (_up(-(-rows // _lines(memory)), step), _up(spec.shape[1], max(step, _FACE)))
     return MemoryConfig(
         memory.memory_layout, memory.buffer_type, ShardSpec(spec.grid, shard, spec.orientation)
     )
@@ -110,19 +162,42 @@ def _up(value: int, step: int) -> int:
 
 
 def of_enlargement(tensor: Tensor, factors: Sequence[float], smooth: bool) -> MemoryConfig | None:
-    """The cores of an image, each with the pixels that its own became. None for one that is not cut, or not by whole factors.
-
-    A `smooth` enlargement looks at neighbours, and cuts an image for that which is not.
-    """
+    """The cores of an image, each with the pixels that its own became, or with a like share of all; smooth ones are cut by rows."""
     memory, device = tensor.memory_config(), tensor.device()
     spec, times = memory.shard_spec, math.prod(factors)
-    if device is None or times != int(times):
+    if device is None:
         return None
-    if spec is None and smooth:
-        grid, pixels = device.compute_with_storage_grid_size(), math.prod(tensor.shape[:-1])
-        cores = min(pixels, grid.x * grid.y)
-        return on_first_cores(device, cores, _HEIGHT, (-(-pixels * int(times) // cores), tensor.shape[-1]))
+    batch, height, width, channels = tensor.shape
     if spec is None:
-        return None
-    piece = ShardSpec(spec.grid, [spec.shape[0] * int(times), spec.shape[1]], spec.orientation)
+        if not smooth or not tensor.volume():
+            return None
+        grid = device.compute_with_storage_grid_size()
+        pixels = batch * height * width
+        cores = min(pixels, grid.x * grid.y)
+        return on_first_cores(device, cores, _HEIGHT, (-(-pixels * int(times) // cores), channels))
+    high = int(spec.shape[0] * times)
+    if smooth or times != int(times) or any(f != int(f) for f in factors):
+        rows = batch * int(height * factors[0]) * int(width * factors[1])
+        high = -(-rows // _lines(memory))
+    piece = ShardSpec(spec.grid, (high, spec.shape[1]), spec.orientation)
     return MemoryConfig(memory.memory_layout, memory.buffer_type, piece)
+
+
+def _lines(memory: MemoryConfig) -> int:
+    """Over how many cores a tensor's rows are cut."""
+    assert memory.shard_spec is not None
+    box = memory.shard_spec.grid.bounding_box()
+    lines = {_HEIGHT: memory.shard_spec.grid.num_cores(), _WIDTH: 1}
+    return lines.get(memory.memory_layout, box.end.y - box.start.y + 1)
+
+
+def of_reading(grid: Tensor, places: int, channels: int, deep: bool) -> MemoryConfig:
+    """Where what is read at a grid's places lies: on the cores of a grid that is cut, else in DRAM."""
+    memory = grid.memory_config()
+    spec = memory.shard_spec
+    if spec is None:
+        return DRAM_MEMORY_CONFIG
+    piece = (spec.shape[0], channels * places) if deep else (spec.shape[0] * places, channels)
+    return MemoryConfig(
+        memory.memory_layout, memory.buffer_type, ShardSpec(spec.grid, piece, spec.orientation)
+    )
