@@ -197,6 +197,7 @@ class Decoder:
         mixed = ttnn.transformer.scaled_dot_product_attention_decode(
             q, layer["keys"], layer["values"], cur_pos_tensor=self.position
         )
+        mixed = ttnn.to_memory_config(mixed, q.memory_config())  # each user on a core of its own
         return self.projected(ttnn.experimental.nlp_concat_heads_decode(mixed, num_heads=heads), layer["out"])
 
     def feed_forward(self, x, layer):

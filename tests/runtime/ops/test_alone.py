@@ -86,7 +86,7 @@ CASES: dict[str, tuple[list[Shape], Computed]] = {
     "fft": ([(2, 24)], lambda x: call("experimental.fft", x)[0]),
     "rms_norm": ([(1, 1, 33, 72), (1, 72)], lambda x, w: call("rms_norm", x, weight=w)),
 }
-IN_BFLOAT16 = ("ema",)
+IN_BFLOAT16 = ("adaptive", "avg_pool2d", "ema", "max_pool2d", "upsample")
 IN_ROWS = ("grid_sample", "upsample", "rotate", "fft")
 
 

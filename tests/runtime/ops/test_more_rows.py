@@ -431,7 +431,7 @@ def test_spectra(one: MeshDevice):
 
 
 def test_small_experiments(one: MeshDevice):
-    check(one, "experimental.rotate_half", [sample(2, 3, 8)], steps=0)
+    check(one, "experimental.rotate_half", [sample(2, 3, 64)], steps=0)
     check(one, "experimental.transpose_rm", [sample(2, 32, 64)], layout=ROW, steps=0)
     x = sample(2, 1, 5)
     assert (

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tt_run.runtime.ops as ops
+from tests.runtime.ops.attention.test_attention import by_user
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U32, put
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
@@ -70,18 +71,20 @@ CALLS: dict[str, Callable[[Make], Any]] = {
         *(ops.to_layout(t(32, dtype=BF16), ROW) for _ in "pt"),
     ),
     "sdpa": lambda t: op("transformer.scaled_dot_product_attention")(
-        t(1, 4, 6, 8), t(1, 2, 6, 8), t(1, 2, 6, 8)
+        t(1, 4, 6, 32), t(1, 2, 6, 32), t(1, 2, 6, 32)
     ),
     "decode": lambda t: op("transformer.scaled_dot_product_attention_decode")(
-        t(1, 2, 4, 8), t(2, 2, 6, 8), t(2, 2, 6, 8), cur_pos=[1, 2]
+        t(1, 2, 4, 8), t(2, 2, 32, 8), t(2, 2, 32, 8), cur_pos=[1, 2]
     ),
     "split heads": lambda t: op("transformer.split_query_key_value_and_split_heads")(
         t(1, 4, 192), num_heads=2
     ),
     "heads decode": lambda t: op("experimental.nlp_create_qkv_heads_decode")(t(1, 1, 4, 192), num_heads=2),
-    "concatenate heads": lambda t: op("transformer.concatenate_heads")(t(1, 2, 4, 8)),
+    "concatenate heads": lambda t: op("transformer.concatenate_heads")(t(1, 2, 4, 32)),
     "nlp concat heads": lambda t: op("experimental.nlp_concat_heads")(t(1, 2, 4, 8)),
-    "concat heads decode": lambda t: op("experimental.nlp_concat_heads_decode")(t(1, 3, 4, 32), num_heads=2),
+    "concat heads decode": lambda t: op("experimental.nlp_concat_heads_decode")(
+        by_user(t(1, 3, 4, 32)), num_heads=2
+    ),
     "rotary": lambda t: op("experimental.rotary_embedding")(t(1, 2, 4, 8), t(1, 1, 4, 8), t(1, 1, 4, 8)),
     "rotary llama": lambda t: op("experimental.rotary_embedding_llama")(
         t(1, 2, 4, 32), t(1, 1, 4, 32), t(1, 1, 4, 32), t(1, 1, 32, 32)
@@ -89,7 +92,7 @@ CALLS: dict[str, Callable[[Make], Any]] = {
     "fill_cache": lambda t: ops.fill_cache(t(2, 2, 8, 4), t(1, 2, 3, 4), 1),
     "update_cache": lambda t: ops.update_cache(t(2, 2, 8, 4), t(1, 2, 2, 4), 3),
     "paged_update_cache": lambda t: op("experimental.paged_update_cache")(
-        t(2, 2, 8, 4), t(1, 2, 2, 4), update_idxs_tensor=t(2, dtype=I32)
+        t(2, 2, 8, 32), by_user(t(1, 2, 2, 32)), update_idxs_tensor=t(2, dtype=I32)
     ),
     "plus_one": lambda t: ops.plus_one(t(4, dtype=I32)),
 }

@@ -67,7 +67,7 @@ def test_norms_and_attention(one: MeshDevice):
     tx, tw, tb = (torch.from_numpy(v).double() for v in (x, w, b))
     found = ops.layer_norm(put(one, x), weight=put(one, w), bias=put(one, b), epsilon=1e-5)
     near(found, functional.layer_norm(tx, (64,), tw, tb, 1e-5).numpy(), steps=16)
-    q, k, v = (sample(2, 4, 20, 16, seed=s) for s in range(3))
+    q, k, v = (sample(2, 4, 20, 32, seed=s) for s in range(3))
     wanted = functional.scaled_dot_product_attention(
         *(torch.from_numpy(t).double() for t in (q, k, v)), is_causal=True
     )

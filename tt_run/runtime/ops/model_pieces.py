@@ -143,6 +143,13 @@ def _falcon_heads(x: Any) -> Any:
 
 
 def _over_batches(x: Any, dims: Sequence[int] = (0, 1)) -> Any:
+    most = max(x.dim() - 2, 0)
+    wrong = [dim for dim in dims if not 0 <= dim < most]
+    if wrong:
+        raise fatal(
+            f"FastReduceNC reduces only outer dims: dim must be between 0 and {most - 1}, but has {wrong[0]}",
+            hint="ttnn.sum(x, dim=…) takes others",
+        )
     height, width = x.shape[-2:]
     spare = (0, whole_tiles(width) - width, 0, whole_tiles(height) - height)
     return library().nn.functional.pad(x.sum(tuple(dims) or (0, 1), keepdim=True), spare)
@@ -311,6 +318,11 @@ def minimal_matmul_split(
     """`minimal_matmul`, its result cut into equal parts along the last dimension. Raises RuntimeError for another dimension."""
     if dim not in (-1, len(input_tensor.shape) - 1):
         raise fatal(f"minimal_matmul_split: only the last dimension can be split, got {dim}", hint="dim=-1")
+    if weight_tensor.shape[-1] % (chunks * TILE_SIZE):
+        raise fatal(
+            f"Each chunk size N/chunks={weight_tensor.shape[-1] / chunks:g} must be a multiple of TILE_WIDTH={TILE_SIZE}",
+            hint="ttnn.experimental.minimal_matmul, and ttnn.split of its result",
+        )
     whole = minimal_matmul.compute(
         input_tensor, weight_tensor, bias_tensor=bias_tensor, fused_activation=fused_activation,
         memory_config=memory_config, dtype=dtype, fuse_swiglu=fuse_swiglu,

@@ -9,15 +9,21 @@ import numpy as np
 import pytest
 
 import tt_run.runtime.ops as ops
-from tests.runtime.ops.tensors import BF16, F32, I32, ROW, U32, held, near, put, rounded
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U32, held, near, put, rounded
 from tt_run.runtime import catalog
 from tt_run.runtime.cores import CoreGrid
-from tt_run.runtime.enums import DataType, ShardStrategy
+from tt_run.runtime.enums import DataType, ShardStrategy, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice
 from tt_run.runtime.ops.attention import prefill as attention
 from tt_run.runtime.ops.attention.head_counts import four_dims
+from tt_run.runtime.ops.placement.sharded_results import on_first_cores
 from tt_run.runtime.tensor.conversion.layouts import to_memory_config
-from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, create_sharded_memory_config
+from tt_run.runtime.tensor.spec.memory_config import (
+    DRAM_MEMORY_CONFIG,
+    L1_HEIGHT_SHARDED_MEMORY_CONFIG,
+    create_sharded_memory_config,
+)
+from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.blocks import SDPAProgramConfig
 
 pytestmark = pytest.mark.usefixtures("float32_too")
@@ -31,6 +37,14 @@ def op(name: str) -> Any:
 
 def sample(dtype: DataType, *shape: int, seed: int = 0) -> np.ndarray:
     return rounded(np.random.default_rng(seed).standard_normal(shape).astype(np.float32), dtype)
+
+
+def by_user(tensor: Tensor) -> Tensor:
+    """Tokens [1, B, H, D] with the heads of each user on a core of its own."""
+    _, users, heads, depth = tensor.shape
+    piece = (-(-heads // 32) * 32, depth)
+    memory = on_first_cores(tensor.device(), users, TensorMemoryLayout.HEIGHT_SHARDED, piece)
+    return to_memory_config(tensor, memory)
 
 
 def reference(
@@ -52,9 +66,9 @@ def causal(queries: int, keys: int) -> np.ndarray:
 @pytest.mark.parametrize("dtype", [F32, BF16])
 def test_prefill(one: MeshDevice, dtype: DataType):
     q, k, v = (
-        sample(dtype, 2, 6, 33, 16),
-        sample(dtype, 2, 3, 33, 16, seed=1),
-        sample(dtype, 2, 3, 33, 16, seed=2),
+        sample(dtype, 2, 6, 33, 32),
+        sample(dtype, 2, 3, 33, 32, seed=1),
+        sample(dtype, 2, 3, 33, 32, seed=2),
     )
     tq, tk, tv = (put(one, t, dtype) for t in (q, k, v))
     sdpa = op("transformer.scaled_dot_product_attention")
@@ -71,13 +85,13 @@ def test_prefill(one: MeshDevice, dtype: DataType):
     joined = sdpa(tq, tk, tv, output_concat_heads=True)
     near(
         joined,
-        rounded(wanted.transpose(0, 2, 1, 3).reshape(2, 1, 33, 96).astype(np.float32), dtype),
+        rounded(wanted.transpose(0, 2, 1, 3).reshape(2, 1, 33, 192).astype(np.float32), dtype),
         steps=16,
     )
 
 
 def test_windows_and_sinks(one: MeshDevice):
-    q, k, v = (sample(F32, 1, 2, 12, 8, seed=s) for s in range(3))
+    q, k, v = (sample(F32, 1, 2, 12, 32, seed=s) for s in range(3))
     sdpa = op("transformer.scaled_dot_product_attention")
     distance = np.arange(12)[:, None] - np.arange(12)[None]
     window = np.where((distance >= 0) & (distance < 4), 0.0, -np.inf)
@@ -87,15 +101,15 @@ def test_windows_and_sinks(one: MeshDevice):
         steps=16,
     )
     sink = np.array([0.3, -1.0])
-    scores = q.astype(float) @ k.swapaxes(-1, -2) / math.sqrt(8) + causal(12, 12)
+    scores = q.astype(float) @ k.swapaxes(-1, -2) / math.sqrt(32) + causal(12, 12)
     weights = np.exp(scores)
-    weights /= weights.sum(-1, keepdims=True) + np.exp(sink / math.sqrt(8))[None, :, None, None]
+    weights /= weights.sum(-1, keepdims=True) + np.exp(sink / math.sqrt(32))[None, :, None, None]
     found = sdpa(put(one, q), put(one, k), put(one, v), attention_sink=put(one, sink.reshape(1, 2, 1, 1)))
     near(found, weights @ v, steps=16)
 
 
 def test_windows_by_their_bounds(one: MeshDevice):
-    q, k, v = (sample(F32, 1, 2, 12, 8, seed=s) for s in range(3))
+    q, k, v = (sample(F32, 1, 2, 12, 32, seed=s) for s in range(3))
     window = np.digitize(np.arange(12), [5, 9])
     mask = np.where(window[:, None] == window[None], 0.0, -np.inf)
     sdpa = op("transformer.scaled_dot_product_attention")
@@ -112,7 +126,7 @@ def test_windows_by_their_bounds(one: MeshDevice):
 
 
 def test_long_sequences_go_head_by_head(one: MeshDevice, monkeypatch: pytest.MonkeyPatch):
-    q, k, v = sample(F32, 1, 4, 20, 8), sample(F32, 1, 2, 20, 8, seed=1), sample(F32, 1, 2, 20, 8, seed=2)
+    q, k, v = sample(F32, 1, 4, 20, 32), sample(F32, 1, 2, 20, 32, seed=1), sample(F32, 1, 2, 20, 32, seed=2)
     tensors = [put(one, t) for t in (q, k, v)]
     whole = held(op("transformer.scaled_dot_product_attention")(*tensors))
     monkeypatch.setattr(attention, "_SCORES", 100)
@@ -170,16 +184,43 @@ def test_paged_decode_equals_decode(one: MeshDevice):
 
 
 def test_attention_refusals(one: MeshDevice):
-    q, k = put(one, np.ones((1, 4, 8, 16))), put(one, np.ones((1, 3, 8, 16)))
+    q, k = put(one, np.ones((1, 4, 8, 32))), put(one, np.ones((1, 3, 8, 32)))
     sdpa = op("transformer.scaled_dot_product_attention")
     with pytest.raises(RuntimeError, match="num_heads must be divisible"):
         sdpa(q, k, k)
     with pytest.raises(RuntimeError, match="same sequence length"):
-        sdpa(q, put(one, np.ones((1, 4, 9, 16))), put(one, np.ones((1, 4, 9, 16))))
+        sdpa(q, put(one, np.ones((1, 4, 9, 32))), put(one, np.ones((1, 4, 9, 32))))
     with pytest.raises(RuntimeError, match="must not be provided when is_causal"):
         sdpa(q, q, q, attn_mask=put(one, np.zeros((1, 1, 8, 8))))
     with pytest.raises(RuntimeError, match="not emulated"):
         sdpa(q, q, q, attn_mask_block_map=q)
+    two, narrow = put(one, np.ones((2, 4, 8, 32))), put(one, np.ones((1, 4, 8, 16)))
+    with pytest.raises(RuntimeError, match="K and V batch must match"):
+        sdpa(q, two, two)
+    with pytest.raises(RuntimeError, match="Padding is not supported on the head_dim"):
+        sdpa(narrow, narrow, narrow)
+    with pytest.raises(RuntimeError, match="Mask sequence length must match"):
+        sdpa(q, q, q, attn_mask=put(one, np.zeros((1, 1, 1, 8))), is_causal=False)
+    for shape, message in (((1, 2, 1, 1), "num_heads must match"), ((1, 4, 8, 1), "dimension must be 1")):
+        with pytest.raises(RuntimeError, match=message):
+            sdpa(q, q, q, attention_sink=put(one, np.zeros(shape)))
+
+
+@pytest.mark.parametrize(
+    ("layout", "length", "heads", "words", "message"),
+    [
+        (ROW, 32, 1, {"cur_pos": [3]}, "ROW_MAJOR Q is only supported when Q is HEIGHT_SHARDED"),
+        (TILE, 32, 1, {}, "needs the users' positions"),
+        (TILE, 36, 1, {"cur_pos": [3]}, "maximum calculated k_chunk_size is: 4"),
+        (TILE, 32, 2, {"cur_pos": [3], "memory_config": L1_HEIGHT_SHARDED_MEMORY_CONFIG}, "Sharded output not supported for GQA"),
+    ],
+)  # fmt: skip
+def test_decoding_refusals(
+    one: MeshDevice, layout: Any, length: int, heads: int, words: dict[str, Any], message: str
+):
+    q, cache = put(one, np.ones((1, 1, 4, 32)), BF16, layout), put(one, np.ones((1, heads, length, 32)), BF16)
+    with pytest.raises(RuntimeError, match=message):
+        op("transformer.scaled_dot_product_attention_decode")(q, cache, cache, **words)
 
 
 @pytest.mark.parametrize("dtype", [F32, BF16])
@@ -334,36 +375,36 @@ def test_caches(one: MeshDevice):
 
 def test_paged_caches(one: MeshDevice):
     update, fill = op("experimental.paged_update_cache"), op("experimental.paged_fill_cache")
-    cache, token = sample(F32, 4, 2, 64, 16), sample(F32, 1, 4, 2, 16, seed=1)
+    cache, token = sample(F32, 4, 2, 64, 32), sample(F32, 1, 4, 2, 32, seed=1)
     t = put(one, cache)
-    assert update(t, put(one, token), update_idxs=[3, -1, 63, 0]) is t
+    assert update(t, by_user(put(one, token)), update_idxs=[3, -1, 63, 0]) is t
     for user, position in ((0, 3), (2, 63), (3, 0)):
         cache[user, :, position] = token[0, user]
     assert np.array_equal(held(t), cache)
-    blocks, table = np.zeros((8, 2, 16, 16), np.float32), np.array([[5, 2], [0, 7]], np.int32)
+    blocks, table = np.zeros((8, 2, 16, 32), np.float32), np.array([[5, 2], [0, 7]], np.int32)
     paged = put(one, blocks)
     update(
         paged,
-        put(one, token[:, :2]),
+        by_user(put(one, token[:, :2])),
         update_idxs_tensor=put(one, [17, 4], I32, ROW),
         page_table=put(one, table, I32, ROW),
     )
     blocks[2, :, 1], blocks[0, :, 4] = token[0, 0], token[0, 1]
-    new = sample(F32, 1, 2, 20, 16, seed=3)
+    new = sample(F32, 1, 2, 20, 32, seed=3)
     fill(paged, put(one, new), put(one, table, I32, ROW), batch_idx=1)
     blocks[0], blocks[7][:, :4] = new[0, :, :16], new[0, :, 16:]
     assert np.array_equal(held(paged), blocks)
     with pytest.raises(RuntimeError, match="outside of the 2 blocks"):
-        update(paged, put(one, token[:, :1]), update_idxs=[40], page_table=put(one, table, I32, ROW))
+        update(paged, by_user(put(one, token[:, :1])), update_idxs=[40], page_table=put(one, table, I32, ROW))
 
 
 def test_caches_of_chosen_devices(mesh: MeshDevice):
-    t = put(mesh, np.zeros((1, 1, 4, 2)))
+    t = put(mesh, np.zeros((1, 1, 4, 32)))
     chosen = {MeshCoordinate(0, 1), MeshCoordinate(1, 3)}
     op("experimental.paged_update_cache")(
-        t, put(mesh, np.ones((1, 1, 1, 2))), update_idxs=[2], mesh_coords=chosen
+        t, by_user(put(mesh, np.ones((1, 1, 1, 32)))), update_idxs=[2], mesh_coords=chosen
     )
-    assert [held(t, d).sum() for d in range(8)] == [0, 2, 0, 0, 0, 0, 0, 2]
+    assert [held(t, d).sum() for d in range(8)] == [0, 32, 0, 0, 0, 0, 0, 32]
 
 
 def test_plus_one(one: MeshDevice):
@@ -393,7 +434,8 @@ def test_heads_of_a_tensor_cut_over_cores(one: MeshDevice):
         ("transformer.split_query_key_value_and_split_heads", 1),
         ("experimental.split_query_key_value_and_split_heads", 2),
     ):
-        found = op(name)(tensor, num_heads=heads, memory_config=DRAM_MEMORY_CONFIG)
+        given = ops.squeeze(tensor, 1) if name.startswith("transformer") else tensor
+        found = op(name)(given, num_heads=heads, memory_config=DRAM_MEMORY_CONFIG)
         assert all(np.array_equal(held(a), b) for a, b in zip(found, wanted(side), strict=True)), name
     with pytest.raises(RuntimeError, match="3 heads cannot be cut over 2 columns of cores"):
         op("experimental.split_query_key_value_and_split_heads")(tensor, num_heads=3)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.runtime.ops.attention.test_attention import op, sample
+from tests.runtime.ops.attention.test_attention import by_user, op, sample
 from tests.runtime.ops.tensors import F32, I32, ROW, held, put
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.attention.cache_blocks import Blocks
@@ -34,7 +34,7 @@ def test_a_ring_keeps_the_last_positions(one: MeshDevice):
         for user in (0, 1):
             whole = put(one, kv[name, user][None, :, :80])
             fill(cache, whole, pages(one), batch_idx=user, cache_position_modulo=64)
-        last = put(one, kv[name, :, :, 80][None])
+        last = by_user(put(one, kv[name, :, :, 80][None]))
         update(cache, last, update_idxs=[80, 80], page_table=pages(one), cache_position_modulo=64)
         caches.append(cache)
     positions = put(one, [80, 80], I32, ROW)
@@ -50,7 +50,7 @@ def test_a_ring_keeps_the_last_positions(one: MeshDevice):
 @pytest.mark.parametrize("form", ["paged_update_cache", "paged_fused_update_cache"])
 def test_positions_and_pages_may_lie_once_on_each_core(one: MeshDevice, form: str):
     pytest.importorskip("torch")
-    tokens = [put(one, sample(F32, 1, 2, 2, 32, seed=seed)) for seed in (1, 2)]
+    tokens = [by_user(put(one, sample(F32, 1, 2, 2, 32, seed=seed))) for seed in (1, 2)]
     found = []
     for copies in (1, 16):
         caches = [put(one, np.zeros((4, 2, 32, 32))) for _ in tokens]
@@ -78,8 +78,10 @@ def test_blocks_are_seen_by_tiles(one: MeshDevice):
     token, q = sample(F32, 1, 2, 4, 32, seed=1), sample(F32, 1, 2, 4, 32, seed=2)
     allocated, plain = put(one, cache), put(one, narrow)
     words = {"update_idxs": [5, 40], "page_table": pages(one)}
-    op("experimental.paged_update_cache")(allocated, put(one, token), num_kv_heads=4, block_size=32, **words)
-    op("experimental.paged_update_cache")(plain, put(one, token), **words)
+    op("experimental.paged_update_cache")(
+        allocated, by_user(put(one, token)), num_kv_heads=4, block_size=32, **words
+    )
+    op("experimental.paged_update_cache")(plain, by_user(put(one, token)), **words)
     assert np.array_equal(Blocks(4, 32, 32).seen(held(allocated)), held(plain))
     new = put(one, sample(F32, 1, 4, 64, 32, seed=3))
     op("experimental.paged_fill_cache")(allocated, new, pages(one), block_size=32)
@@ -115,7 +117,7 @@ def test_blocks_that_do_not_fit(one: MeshDevice, words: dict[str, Any], message:
     given = {"update_idxs": [1, 1], "page_table": pages(one)} | words
     with pytest.raises(RuntimeError, match=message):
         op("experimental.paged_update_cache")(
-            put(one, np.zeros((4, 2, 32, 32))), put(one, np.ones((1, 2, 2, 32))), **given
+            put(one, np.zeros((4, 2, 32, 32))), by_user(put(one, np.ones((1, 2, 2, 32)))), **given
         )
 
 

@@ -120,6 +120,9 @@ def test_queries_of_a_ring_fall_to_devices_in_two_chunks(mesh: MeshDevice) -> No
 
 def test_softmax_in_place(one: MeshDevice) -> None:
     scores = put(one, sample(F32, 1, 2, 8, 32))
-    wanted = held(call("transformer.attention_softmax", scores, head_size=16))
-    assert call("transformer.attention_softmax_", scores, head_size=16) is scores
+    with pytest.raises(RuntimeError, match="using in-place version when attention_mask is not set"):
+        call("transformer.attention_softmax_", scores, head_size=16)
+    words = {"head_size": 16, "attention_mask": put(one, sample(F32, 1, 1, 8, 32, seed=1))}
+    wanted = held(call("transformer.attention_softmax", scores, **words))
+    assert call("transformer.attention_softmax_", scores, **words) is scores
     assert np.array_equal(held(scores), wanted)

@@ -139,6 +139,10 @@ def test_slopes_by_channel(one: MeshDevice):
     w = np.array([0.5, 0.25, 2.0], np.float32)
     wanted = np.where(x > 0, x, w.reshape(1, 3, 1, 1) * x)
     assert held(prelu(put(one, x), put(one, w))).tolist() == wanted.tolist()
+    for other in ([0.5, 0.25, 2.0], put(one, w[:2])):
+        with pytest.raises(RuntimeError, match=r"list of one weight|numbers = 2 and channel size = 3"):
+            prelu(put(one, x), other)
+    assert held(prelu(put(one, x), [0.5])).tolist() == held(prelu(put(one, x), 0.5)).tolist()
     assert held(prelu(put(one, x), 0.5)).tolist() == np.where(x > 0, x, np.float32(0.5) * x).tolist()
 
 

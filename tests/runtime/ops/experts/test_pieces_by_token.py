@@ -10,10 +10,11 @@ import pytest
 
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, U16, U32, held, near, put, rounded
 from tt_run.runtime import catalog
-from tt_run.runtime.cores import CoreCoord
-from tt_run.runtime.enums import DataType, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.cores import CoreCoord, CoreGrid
+from tt_run.runtime.enums import DataType, ShardOrientation, ShardStrategy, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG
+from tt_run.runtime.tensor.conversion.layouts import to_memory_config
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, create_sharded_memory_config
 
 RNG = np.random.default_rng(3)
 
@@ -190,8 +191,17 @@ def test_gradients_of_two_complex_operands(one: MeshDevice, name: str):
 
 def test_a_product_of_few_rows(one: MeshDevice):
     a, b = RNG.normal(size=(5, 8)).astype(np.float32), RNG.normal(size=(8, 3)).astype(np.float32)
+    with pytest.raises(RuntimeError, match="Input tensor A must be in width sharded memory layout"):
+        op("matmul_decode")(put(one, a), put(one, b))
+    wide = [
+        create_sharded_memory_config(shape, CoreGrid(x=1, y=1), ShardStrategy.WIDTH)
+        for shape in ((32, 32), (32, 32))
+    ]
     near(
-        op("matmul_decode")(put(one, a), put(one, b), partial_width_sharded=True),
+        op("matmul_decode")(
+            *(to_memory_config(put(one, x), m) for x, m in zip((a, b), wide, strict=True)),
+            partial_width_sharded=True,
+        ),
         a.astype(float) @ b,
         steps=4,
     )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.enums import cpp
 from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.mesh import MeshCoordinate
 from tt_run.runtime.ops.attention.cache_blocks import Blocks, blocks_of, check_ring
@@ -285,6 +286,11 @@ def paged_fill_cache(
     blocks = blocks_of(cache_tensor, shape[-1], shape[-3] if block_size else None, block_size)
     heads, size, depth = blocks
     check_ring(cache_position_modulo, page_table, size)
+    if input_tensor.dtype is not cache_tensor.dtype:
+        raise fatal(
+            f"Input tensor dtype ({cpp(input_tensor.dtype)}) must match cache tensor dtype ({cpp(cache_tensor.dtype)}) for paged_fill_cache",
+            hint=f"ttnn.typecast(input_tensor, ttnn.{cache_tensor.dtype.name.lower()})",
+        )
 
     def write(held: Array, new: Array, pages: Array, *others: Array) -> None:
         rest = {name: int(o.ravel()[0]) for name, o in zip(named, others, strict=True)}

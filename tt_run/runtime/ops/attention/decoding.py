@@ -16,6 +16,7 @@ import numpy.typing as npt
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.attention.cache_blocks import blocks_of, check_ring
+from tt_run.runtime.ops.attention.operand_shapes import check_decode
 from tt_run.runtime.ops.attention.prefill import attend, causal_mask, check_heads, sink_of
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
@@ -62,6 +63,9 @@ def decode(
     blocks = blocks_of(k, depth, geometry.num_kv_heads, geometry.block_size)
     check_ring(settings.modulo, named.get("pages"), blocks.size)
     check_heads(heads, k, v, blocks.heads)
+    placed = settings.positions is not None or "positions" in given or not settings.is_causal
+    cut = memory_config is not None and memory_config.is_sharded()
+    check_decode(q, k, placed, cut, "pages" in given, blocks.heads)
     factor = settings.scale if settings.scale is not None else 1 / math.sqrt(depth)
 
     wide = width or (depth if geometry.active else v.shape[-1])

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
+from tt_run.runtime.enums import TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 
@@ -95,3 +99,42 @@ def four_dims(tensor: Tensor) -> tuple[int, ...]:
             else "ttnn.reshape(tensor, […]) to four dimensions",
         )
     return shape
+
+
+def check_cut(
+    x: Tensor, kv: Tensor | None, heads: int, kv_heads: int, turned: bool, memory_config: MemoryConfig | None
+) -> int:
+    """Over how many cores the heads of a tensor lie, 0 for one that is not cut. Raises RuntimeError for cuts that heads do not come out of."""
+    spec, asked = x.memory_config().shard_spec, memory_config or x.memory_config()
+    if spec is None:
+        if asked.is_sharded():
+            raise fatal(
+                f"Output memory config layout must be INTERLEAVED but got {cpp(asked.memory_layout)}",
+                hint="ttnn.to_memory_config of each result",
+            )
+        return 0
+    if not asked.is_sharded() or asked.memory_layout is TensorMemoryLayout.WIDTH_SHARDED:
+        raise fatal(
+            f"Output memory config must be sharded and not WIDTH_SHARDED but got memory_layout: {cpp(asked.memory_layout)}",
+            hint="memory_config=ttnn.L1_HEIGHT_SHARDED_MEMORY_CONFIG",
+        )
+    batch, rows = x.padded_shape[0], x.padded_shape[-2]
+    if spec.shape[0] != batch * rows or batch * rows > TILE_SIZE or turned:
+        raise fatal(
+            f"heads of a tensor on cores have a tile of rows in all, got {batch} x {rows}, and keys that are not transposed",
+            hint="transpose_k_heads=False, or ttnn.sharded_to_interleaved(input)",
+        )
+    cores = spec.grid.num_cores()
+    if heads % cores or kv_heads % cores:
+        raise fatal(
+            f"Number of Q heads ({heads}) and of KV heads ({kv_heads}) must be divisible by number of cores ({cores})",
+            hint=f"a tensor on {math.gcd(heads, kv_heads)} cores",
+        )
+    depth = x.shape[-1] // (heads if kv is not None else heads + 2 * kv_heads)
+    wide = (heads // kv_heads + (0 if kv is not None else 2)) * depth
+    if spec.shape[1] != wide:
+        raise fatal(
+            f"Shard spec shape[1] ({spec.shape[1]}) must equal (num_q_heads / num_kv_heads + 2) * head_dim ({wide})",
+            hint=f"pieces of {wide} columns",
+        )
+    return cores

@@ -26,7 +26,7 @@ from tt_run.runtime.ops.placement.head_shards import of_split
 from tt_run.runtime.ops.placement.sharded_results import in_dram, on_first_cores
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tile import whole_tiles
+from tt_run.runtime.tile import TILE_SIZE, whole_tiles
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
@@ -124,6 +124,11 @@ def split_query_key_value_and_split_heads(
 
     A tensor that is cut over cores has the queries, the key and the value of one head of keys side by side, as for `create_qkv_heads`.
     """
+    if len(input_tensor.shape) != 3:
+        raise fatal(
+            f"Invalid input tensor: expected 3 dimensions, but found {len(input_tensor.shape)}.",
+            hint="ttnn.squeeze(input_tensor, 1): [B, S, q | k | v]",
+        )
     kv_heads = num_heads if num_kv_heads is None else num_kv_heads
     head_counts.check_split(*_widths(input_tensor, kv_input_tensor), num_heads, kv_heads)
     grouped = input_tensor.is_sharded() and kv_input_tensor is None and not use_falcon7b_backend
@@ -186,11 +191,29 @@ def nlp_create_qkv_heads(
     memory_config: MemoryConfig | None = None,
     output_tensors: Sequence[Tensor | None] | None = None,
 ) -> Three:
-    """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, Hkv, D, S] (or [B, Hkv, S, D]), value [B, Hkv, S, D]."""
+    """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, Hkv, D, S] (or [B, Hkv, S, D]), value [B, Hkv, S, D].
+
+    Each core of a tensor that is cut has the queries, keys and values of its own heads, and each head of the results a core of its own.
+    """
     kv_heads = num_heads if num_kv_heads is None else num_kv_heads
     head_counts.check_create(*_widths(input, input_kv), num_heads, kv_heads)
     arrange = _by_sequence(transpose_k_heads)
-    return _split(input, input_kv, num_heads, kv_heads, arrange, memory_config, output_tensors, kv_tied)
+    groups = head_counts.check_cut(input, input_kv, num_heads, kv_heads, transpose_k_heads, memory_config)
+    if groups == 0:
+        return _split(input, input_kv, num_heads, kv_heads, arrange, memory_config, output_tensors, kv_tied)
+    found = _split(
+        input, input_kv, num_heads, kv_heads, arrange, memory_config, output_tensors, kv_tied, groups
+    )
+    query, key, value = found if output_tensors is not None else (_by_head(tensor) for tensor in found)
+    return query, key, value
+
+
+def _by_head(tensor: Tensor) -> Tensor:
+    """[1, H, up to a tile's rows, D] with each head on a core of its own."""
+    _, heads, _, depth = four_dims(tensor)
+    piece = (TILE_SIZE, depth)
+    config = on_first_cores(on_device(tensor), heads, TensorMemoryLayout.HEIGHT_SHARDED, piece)
+    return tensor if config is None else tensor.derive(tensor.shards, memory_config=config)
 
 
 @operation("ttnn.experimental.nlp_create_qkv_heads_decode", family=families.HEADS)

@@ -33,6 +33,12 @@ def concatenate_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | Non
     """[B, H, S, D] -> [B, S, H*D]."""
     on_device(input_tensor, kind="concatenate heads")
     batch, heads, length, depth = four_dims(input_tensor)
+    if depth % TILE_SIZE:
+        raise fatal(
+            f"Head size must be a multiple of {TILE_SIZE} but was found to be {depth}. Update the matmul that uses the output of this "
+            "operation to include padding",
+            hint=f"ttnn.pad the heads to {-(-depth // TILE_SIZE) * TILE_SIZE} columns",
+        )
     return moved(
         input_tensor,
         lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, length, heads * depth),

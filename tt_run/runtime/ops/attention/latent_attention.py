@@ -268,6 +268,11 @@ def attention_softmax_(
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
     """`attention_softmax` in the place of its operand, which it returns."""
+    if attention_mask is None and head_size is not None:
+        raise fatal(
+            "Cannot apply divide by sqrt(head_size) using in-place version when attention_mask is not set.",
+            hint="ttnn.transformer.attention_softmax, or an attention_mask",
+        )
     result: Tensor = attention_softmax.compute(tensor, head_size=head_size, attention_mask=attention_mask)
     tensor.overwrite(result.shards)
     return tensor

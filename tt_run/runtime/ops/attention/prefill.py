@@ -18,6 +18,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.rowwise import along_last
+from tt_run.runtime.ops.attention.operand_shapes import check_prefill
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
@@ -193,6 +194,7 @@ def scaled_dot_product_attention(
             hint="leave attn_mask_block_map out",
         )
     check_chunks(program_config)
+    check_prefill(input_tensor_q, input_tensor_k, input_tensor_v, attn_mask, attention_sink)
     windows = cu_window_seqlens is not None
     if is_causal and attn_mask is not None:
         raise fatal(

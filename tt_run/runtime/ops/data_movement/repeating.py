@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.data_movement.movement import moved, unmoved
 from tt_run.runtime.ops.declaration import families
@@ -75,5 +76,11 @@ def repeat_interleave(
     axis = axis_of(dim, len(input_tensor.shape)) + 1
     if repeats == 1 and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
-    place = memory_config or fitted_shards.in_dram_if_sharded(input_tensor)
+    place = memory_config
+    if place is None and input_tensor.layout is Layout.ROW_MAJOR and repeats > 1:
+        times = [repeats if d == axis - 1 else 1 for d in range(len(input_tensor.shape))]
+        grown = [length * count for length, count in zip(input_tensor.shape, times, strict=True)]
+        place = larger_shards.of_repetition(input_tensor, times, grown)
+    elif place is None and repeats > 1:
+        place = fitted_shards.in_dram_if_sharded(input_tensor)
     return moved(input_tensor, lambda s: np.repeat(s, repeats, axis=axis), place)

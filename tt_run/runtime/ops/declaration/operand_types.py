@@ -214,6 +214,16 @@ _enter(
     "experimental.fast_reduce_nc experimental.fast_reduce_nc_split: input",
 )
 _enter(
+    "When mask is provided to SDPA, it must be in BF16, BFP8, or BFP4 dataformat",
+    (_BF16, _BFP8, _BFP4),
+    "transformer.scaled_dot_product_attention: attn_mask",
+)
+_enter(
+    "All input tensors must have dtype = bfloat16",
+    (_BF16,),
+    "experimental.rotary_embedding_llama: input_tensor cos_cache sin_cache trans_mat",
+)
+_enter(
     "Unsupported data format for input {operand}!",
     (_BF16, _BFP8),
     """

@@ -180,6 +180,7 @@ _enter(
 )
 _enter(
     "experimental.nlp_concat_heads_decode",
+    Place("Input tensor must be sharded", operand_cut=True),
     Place("Input tensor memory layout must be HEIGHT_SHARDED but got {own}", cuts=(_H,)),
     Place("Shard spec shape[0] ({piece}) must match input tensor padded shape[-2] ({rows})", all_rows=True),
 )
@@ -193,6 +194,25 @@ _enter(
             banks=BufferType.DRAM,
         )
         for number, name in enumerate(("input_tensor_k", "input_tensor_v"), 1)
+    ),
+)
+
+
+_enter(
+    "experimental.paged_update_cache",
+    Place("Expect input_tensor to be sharded", operand="input_tensor", operand_cut=True),
+)
+_enter("experimental.minimal_matmul", Place(named=True))
+_enter(
+    "experimental.matmul_decode",
+    *(
+        Place(
+            f"Input tensor {word} must be in width sharded memory layout, but got {{own}}",
+            operand=f"input_tensor_{word.lower()}",
+            operand_cut=True,
+            cuts=(TensorMemoryLayout.WIDTH_SHARDED,),
+        )
+        for word in "AB"
     ),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -235,14 +236,28 @@ def prelu(
     *,
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
-    """x above zero, weight times x below; a weight of one dimension has one value for each channel (dimension 1)."""
+    """x above zero, weight times x below; a tensor of weights has one value for each channel (dimension 1).
+
+    Raises RuntimeError for another number of them.
+    """
     from tt_run.runtime.ops.data_movement.movement import reshape
 
     on_device(input_tensor_a)
     check_unary("prelu", input_tensor_a.dtype)
     rank = len(input_tensor_a.shape)
     if isinstance(weight, (list, tuple)):
-        weight = float(weight[0])  # the reference reads the first of a list
+        if len(weight) != 1:
+            raise fatal(
+                f"prelu takes a list of one weight, got {len(weight)}",
+                hint="a tensor of one weight for each channel (dimension 1)",
+            )
+        weight = float(weight[0])
+    elif isinstance(weight, Tensor) and rank > 1 and math.prod(weight.shape) != input_tensor_a.shape[1]:
+        raise fatal(
+            f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {math.prod(weight.shape)} and channel size = "
+            f"{input_tensor_a.shape[1]}.",
+            hint=f"a weight of shape [{input_tensor_a.shape[1]}]",
+        )
     elif isinstance(weight, Tensor) and len(weight.shape) == 1 and rank > 1:
         weight = reshape.compute(weight, [1, weight.shape[0], *[1] * (rank - 2)])
     slope: Any = weight

@@ -188,10 +188,21 @@ def _imaginary(given: tuple[Any, ...], words: dict[str, Any]) -> tuple[Tensor | 
     return words.pop("input_imag", None), given
 
 
+def _area(x: Array) -> Array:
+    if x.ndim != 5:
+        raise fatal(
+            f"intimg supports only 4D tensors, the input tensor has {x.ndim - 1} instead",
+            hint="ttnn.reshape(x, (1, W, H, C))",
+        )
+    if x.shape[1] != 1:
+        raise fatal(f"intimg supports only one batch, found {x.shape[1]} instead", hint="one image at a time")
+    return np.add.accumulate(np.add.accumulate(x, axis=2, dtype=np.float32), axis=3, dtype=np.float32)
+
+
 AREAS = declare(
     families.RUNNING,
     Row("experimental.intimg", "(input_tensor: Tensor)",
-        lambda x: np.add.accumulate(np.add.accumulate(x, axis=2, dtype=np.float32), axis=3, dtype=np.float32),
+        _area,
         "The sum of everything up to and with each element of dimensions 1 and 2 of [1, W, H, C].",
         integers=False, golden=lambda x, **_: x.cumsum(1).cumsum(2)),
     engine=stacks,

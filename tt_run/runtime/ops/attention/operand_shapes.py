@@ -1,0 +1,75 @@
+"""Shapes that attention refuses, beside those of heads. Source: refusals of reference library 0.81.1."""
+
+from __future__ import annotations
+
+from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
+
+
+def check_width(*tensors: Tensor) -> None:
+    """Raises RuntimeError for heads that are not whole tiles wide."""
+    for tensor in tensors:
+        if tensor.shape[-1] % TILE_SIZE:
+            raise fatal(
+                f"Padding is not supported on the head_dim dimension, which is {tensor.shape[-1]}",
+                hint=f"ttnn.pad the heads to {-(-tensor.shape[-1] // TILE_SIZE) * TILE_SIZE} columns, and give scale=…",
+            )
+
+
+def check_prefill(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, sink: Tensor | None) -> None:
+    """Raises RuntimeError for users, widths, masks and sinks that do not go with the queries."""
+    if k.shape[0] != q.shape[0] or v.shape[0] != q.shape[0]:
+        raise fatal(
+            f"K and V batch must match. Got K: {k.shape[0]}, V: {v.shape[0]} for Q: {q.shape[0]}",
+            hint="ttnn.repeat the keys and values for each user",
+        )
+    check_width(q, k, v)
+    if mask is not None and mask.shape[-2] != q.shape[2]:
+        raise fatal(
+            f"Mask sequence length must match Q sequence length. Got mask: {mask.shape[-2]}, Q: {q.shape[2]}",
+            hint=f"ttnn.repeat the mask to {q.shape[2]} rows",
+        )
+    if sink is None or len(sink.shape) != 4:
+        return
+    if sink.shape[1] != q.shape[1]:
+        raise fatal(
+            f"Attention sink num_heads must match Q num_heads. Got sink: {sink.shape[1]}, Q: {q.shape[1]}",
+            hint=f"a sink of shape [1, {q.shape[1]}, 1, 1]",
+        )
+    if sink.shape[2] != 1:
+        raise fatal(
+            f"Attention sink sequence dimension must be 1. Got {sink.shape[2]}",
+            hint=f"a sink of shape [1, {q.shape[1]}, 1, 1]",
+        )
+
+
+def check_decode(q: Tensor, k: Tensor, positions: bool, cut: bool, paged: bool, key_heads: int) -> None:
+    """Raises RuntimeError for queries, caches and results that decoding does not take.
+
+    `positions`: whether the call needs none or has them; `cut`: whether its result is to lie in pieces; `key_heads`: of a cache.
+    """
+    if q.layout is Layout.ROW_MAJOR and not q.is_sharded():
+        raise fatal(
+            "ROW_MAJOR Q is only supported when Q is HEIGHT_SHARDED in L1; interleaved ROW_MAJOR Q is not supported",
+            hint="ttnn.to_layout(q, ttnn.TILE_LAYOUT)",
+        )
+    if not positions:
+        raise fatal(
+            "causal decoding needs the users' positions",
+            hint=f"cur_pos=[…] of {q.shape[1]} positions, cur_pos_tensor=…, or is_causal=False",
+        )
+    if not paged and k.shape[2] % TILE_SIZE:
+        most = k.shape[2] & -k.shape[2]
+        raise fatal(
+            f"Chunk size must be multiple of {TILE_SIZE}, but the maximum calculated k_chunk_size is: {most}",
+            hint=f"a cache of {-(-k.shape[2] // TILE_SIZE) * TILE_SIZE} positions",
+        )
+    if key_heads > 1 and q.dtype in (DataType.BFLOAT8_B, DataType.BFLOAT4_B):
+        raise fatal(
+            f"GQA expects BFLOAT16 input tensor, but got {cpp(q.dtype)}",
+            hint="ttnn.typecast(q, ttnn.bfloat16)",
+        )
+    if key_heads > 1 and cut:
+        raise fatal("Sharded output not supported for GQA", hint="memory_config=ttnn.DRAM_MEMORY_CONFIG")
