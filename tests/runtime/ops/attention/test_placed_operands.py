@@ -8,16 +8,27 @@ import numpy as np
 import pytest
 
 from tests.runtime.ops.placement.test_halves import named
+from tests.runtime.ops.placement.test_larger_shards import HEIGHT, WIDTH, cores
 from tests.runtime.ops.placement.test_reordered_shards import FINE, SQUARE, TALL, WIDE, lying
-from tests.runtime.ops.tensors import BF16, I32, ROW, put
+from tests.runtime.ops.tensors import BF16, I32, ROW, held, put
+from tt_run.runtime.enums import BufferType, ShardOrientation
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.data_movement.conversions import to_memory_config
-from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG
+from tt_run.runtime.tensor.spec.memory_config import (
+    DRAM_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+    MemoryConfig,
+    ShardSpec,
+)
 from tt_run.runtime.tensor.tensor import Tensor
 
 
 def ones(one: MeshDevice, *shape: int) -> Tensor:
     return put(one, np.ones(shape), BF16)
+
+
+def on_cores(kind: Any, end: tuple[int, int], piece: tuple[int, int]) -> MemoryConfig:
+    return MemoryConfig(kind, BufferType.L1, ShardSpec(cores(end), piece, ShardOrientation.ROW_MAJOR))
 
 
 @pytest.mark.parametrize(
@@ -98,3 +109,23 @@ def test_a_cache_is_updated_by_one_row_of_each_user(one: MeshDevice, shape: tupl
     with pytest.raises(RuntimeError, match=words):
         named("update_cache")(cache, ones(one, *shape), 0)
     assert named("update_cache")(cache, ones(one, 1, 1, 32, 64), 0) is cache
+
+
+def test_heads_come_out_of_the_cores_that_hold_them(one: MeshDevice):
+    """Each core has the queries, the key and the value of one head of keys; recorded from the reference library 0.81.1."""
+    create, words = named("experimental.nlp_create_qkv_heads"), {"num_heads": 4, "num_kv_heads": 2}
+    x = np.random.default_rng(0).integers(-9, 9, (1, 1, 32, 256)).astype(np.float32)
+    tensor = to_memory_config(put(one, x, BF16), on_cores(WIDTH, (1, 0), (32, 128)))
+    found = create(tensor, **words, transpose_k_heads=False, memory_config=on_cores(HEIGHT, (3, 0), (32, 32)))
+    pieces = x.reshape(32, 2, 4, 32).transpose(1, 2, 0, 3)
+    wanted = pieces[:, :2].reshape(1, 4, 32, 32), pieces[None, :, 2], pieces[None, :, 3]
+    for result, value, heads in zip(found, wanted, (4, 2, 2), strict=True):
+        assert np.array_equal(held(result), value)
+        assert result.memory_config() == on_cores(HEIGHT, (heads - 1, 0), (32, 32))
+    for given, more, message in (
+        (tensor, {}, "keys that are not transposed"),
+        (tensor, {"memory_config": L1_MEMORY_CONFIG}, "must be sharded and not WIDTH_SHARDED"),
+        (put(one, x, BF16), {"memory_config": on_cores(HEIGHT, (3, 0), (32, 32))}, "must be INTERLEAVED"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            create(given, **words, **({"memory_config": on_cores(HEIGHT, (3, 0), (32, 32))} | more))

@@ -90,3 +90,21 @@ def test_sums_over_batches_lie_in_dram_unless_a_call_says(one: MeshDevice):
 )
 def test_a_length_is_shared_in_whole_steps(length: int, cores: int, cut: tuple[int, int]) -> None:
     assert _cut(length, 32, cores) == cut
+
+
+@pytest.mark.parametrize(
+    ("cut", "times", "dim", "kind", "piece"),
+    [
+        (((128, 64), HEIGHT, (3, 0), (32, 64)), 2, 1, HEIGHT, [64, 64]),
+        (((128, 64), HEIGHT, (3, 0), (32, 64)), 3, -1, WIDTH, [128, 48]),
+        (((128, 128), BLOCK, (3, 1), (64, 32)), 3, 2, BLOCK, [192, 32]),
+        (((128, 128), BLOCK, (3, 1), (64, 32)), 2, 3, BLOCK, [64, 64]),
+    ],
+)
+def test_repeated_slices_stay_on_their_cores(
+    one: MeshDevice, cut: Any, times: int, dim: int, kind: Any, piece: list[int]
+):
+    tensor = lying(one, *cut, ROW)
+    found = ops.repeat_interleave(tensor, times, dim).memory_config()
+    assert (found.memory_layout, list(found.shard_spec.shape)) == (kind, piece)
+    assert found.shard_spec.grid == tensor.memory_config().shard_spec.grid

@@ -78,9 +78,7 @@ def repeat_interleave(
         return input_tensor.alias()
     place = memory_config
     if place is None and input_tensor.layout is Layout.ROW_MAJOR and repeats > 1:
-        times = [repeats if d == axis - 1 else 1 for d in range(len(input_tensor.shape))]
-        grown = [length * count for length, count in zip(input_tensor.shape, times, strict=True)]
-        place = larger_shards.of_repetition(input_tensor, times, grown)
+        place = larger_shards.of_slices(input_tensor, repeats, axis - 1)
     elif place is None and repeats > 1:
         place = fitted_shards.in_dram_if_sharded(input_tensor)
     return moved(input_tensor, lambda s: np.repeat(s, repeats, axis=axis), place)

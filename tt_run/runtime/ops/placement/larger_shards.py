@@ -101,6 +101,26 @@ def of_repetition(
     return scaled_shards.spread(tensor, placed, shape)
 
 
+def of_slices(tensor: Tensor, times: int, axis: int) -> MemoryConfig | None:
+    """Rows on the same cores, where each slice of them along an axis is repeated: larger pieces. None for what is not sharded.
+
+    Columns of a matrix whose rows are cut are repeated turned, and cut themselves then.
+    """
+    memory = tensor.memory_config()
+    spec = memory.shard_spec
+    if spec is None or tensor.device() is None:
+        return None
+    kind, (high, wide) = memory.memory_layout, spec.shape
+    if axis < len(tensor.shape) - 1:
+        high *= times
+    elif kind is TensorMemoryLayout.HEIGHT_SHARDED and math.prod(tensor.shape[:-2]) == 1:
+        cores = spec.grid.num_cores()
+        kind, high, wide = TensorMemoryLayout.WIDTH_SHARDED, tensor.shape[-2], -(-wide * times // cores)
+    else:
+        wide *= times
+    return MemoryConfig(kind, memory.buffer_type, ShardSpec(spec.grid, [high, wide], spec.orientation))
+
+
 def _within(tensor: Tensor, kind: TensorMemoryLayout, times: Sequence[int]) -> bool:
     """Whether no piece needs more than it holds to be repeated; tiles side by side are copied from piece to piece."""
     spec = tensor.memory_config().shard_spec
