@@ -76,6 +76,14 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
     if given.check == "error":
         refuse_lost_script(plan.findings, not plan.placement.is_multi_host)
     _refuse(unfit_faults(given, plan))
+    if given.tee != "all":
+        from tt_run.supervise.options import Tee
+
+        _refuse(Tee.parse(given.tee).unfit(len(plan.ranks)))
+    if given.debug_rank is not None or given.debugpy:
+        from tt_run.launch.debuggers import unfit_debuggers
+
+        _refuse(unfit_debuggers(around.options, plan))
     print_findings(plan.findings, notes=given.verbose)
     if given.check_only or given.annotations == "github":
         publish(plan.findings, given, len(plan.ranks))
@@ -91,10 +99,6 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
     from tt_run.cli.outputs import lost_outputs
 
     _refuse(lost_outputs(given, plan, around.site))
-    if given.debug_rank is not None or given.debugpy:
-        from tt_run.launch.debuggers import unfit_debuggers
-
-        _refuse(unfit_debuggers(around.options, plan))
     from tt_run.cli.execute import execute
 
     return execute(plan, around.require_launcher(), around, given, words)

@@ -217,7 +217,7 @@ COMMAND_LINE = (
     ),
     Rule(
         "TTR033",
-        "--tee that is not understood",
+        "--tee that is not understood, or names ranks that are not there",
         why="It says which ranks' output is shown on the console.",
         help="Write all, first, errors, none, or ranks such as 0,3.",
     ),

@@ -29,6 +29,15 @@ class Tee:
             hint = "write all, first, errors, none, or ranks such as 0,3"
             raise UsageError(Diagnostic("TTR033", f"--tee {text!r} is not understood", help=hint)) from None
 
+    def unfit(self, size: int) -> tuple[Diagnostic, ...]:
+        """A finding for ranks that a job of so many does not have."""
+        beyond = sorted(rank for rank in self.ranks or () if not 0 <= rank < size)
+        if not beyond:
+            return ()
+        there = "rank 0 alone" if size == 1 else f"ranks 0 to {size - 1}"
+        message = f"--tee {','.join(map(str, beyond))}: the job has {there}"
+        return (Diagnostic("TTR033", message, help=f"write --tee {size - 1}, or all"),)
+
     def shows(self, rank: int, error: bool) -> bool:
         """Whether a rank's standard output, or standard error, is shown."""
         if self.ranks is not None:

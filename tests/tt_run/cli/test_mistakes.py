@@ -378,6 +378,9 @@ def test_python_that_would_not_find_the_emulation_is_told(line: str, told: str |
     [
         ("--hang-timeout never --rank-binding ranks.yaml true", "TTR034", "--hang-timeout 'never' is not understood", "seconds, auto or off"),
         ("--print-env 7 --rank-binding ranks.yaml true", "TTR035", "--print-env 7: the plan has ranks 0 to 1", "--print-env 0"),
+        ("--tee 0,7 --rank-binding ranks.yaml --check-only true", "TTR033", "--tee 7: the job has ranks 0 to 1", "--tee 1, or all"),
+        ("--tee 1 --emulate --system n300 --check-only true", "TTR033", "--tee 1: the job has rank 0 alone", "--tee 0"),
+        ("--debug-rank 7 --rank-binding ranks.yaml --check-only true", "TTR047", "there is no rank 7; the job has 2", "--debug-rank 1"),
         ("--explain TTR2040", "TTR037", "there is no code TTR2040", "TTR204"),
         ("examples nowhere", "TTR044", "there is no example nowhere", "tt-run examples"),
         ("status yesterday", "TTR042", "there are no runs in", "--log-dir DIR"),
