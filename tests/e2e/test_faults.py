@@ -99,6 +99,26 @@ def test_a_crash_of_an_emulated_rank_is_told_with_its_line(tmp_path: Path) -> No
     assert 'program.py", line 4 in <module>' in ran.err and "libpython" not in ran.err
 
 
+CAUGHT = """import sys, traceback, ttnn
+ttnn.init_distributed_context()
+is_odd = int(ttnn.distributed_context_get_rank()) == 1
+try:
+    ttnn.distributed_context_allgather_int(3) if is_odd else ttnn.distributed_context_barrier()
+except RuntimeError:
+    traceback.print_exc()
+    sys.exit(int(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("code", [3, pytest.param(0, marks=pytest.mark.wide)])
+def test_what_a_program_has_caught_of_the_guard_is_shown(tmp_path: Path, code: int) -> None:
+    """Else the report alone has it."""
+    (tmp_path / "program.py").write_text(CAUGHT)
+    words = ("--emulate", "--system", "n300", "--split", "1x2", "python", "program.py", str(code))
+    ran = tt_run(*words, cwd=tmp_path)
+    assert ran.code == code and "GuardError: error[TTG001]: ranks 0 and 1 disagree" in ran.err, ran.err
+
+
 def test_a_stopped_rank_is_called_stopped(jobs: Jobs) -> None:
     ran = jobs.run(*jobs.python(EMULATED), "SIGSTOP", options=("--hang-timeout", "1"))
     assert ran.code == Exit.HANG, ran.err

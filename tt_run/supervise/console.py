@@ -211,6 +211,12 @@ class Console:
         if same:
             self._send(self.err, f"tt-run: {same}\n".encode())
 
+    def release(self) -> None:
+        """Shows what the guard has said to ranks, when no report is going to."""
+        for rank, lines in self.guard_words.release():
+            self._put_error(self._errors_of(rank), lines)
+        self._show_due(True)
+
     def _errors_of(self, rank: int) -> _Stream:
         return next(stream for stream in self._streams if stream.is_error and stream.rank == rank)
 

@@ -62,6 +62,12 @@ class GuardWords:
                 shown += [*self._held.pop(rank).lines, line]
         return shown
 
+    def release(self) -> list[tuple[int, list[bytes]]]:
+        """What has been held back of each rank, which no report will say."""
+        found = [(rank, held.lines) for rank, held in self._held.items()]
+        self._held.clear()
+        return found
+
     def due(self, now: float, final: bool) -> list[tuple[int, list[bytes]]]:
         """Lines that were no words of the guard, or were not the end of their rank."""
         found = []

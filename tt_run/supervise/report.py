@@ -169,6 +169,7 @@ def _exception_lines(record: Mapping[str, Any], culprit: int, words_stand_above:
 def _guard_lines(message: str) -> list[str]:
     """What the guard says of each rank and its hint; of many ranks those at fault and the first."""
     *said, help = [line[:LONGEST] for line in message.splitlines()[1:]] or [""]
+    said = _alike_together(said)
     if len(said) > GUARD_LINES:
         marked = [line for line in said if line.endswith("  <-")]
         others = [line for line in said if line not in marked]
@@ -176,6 +177,28 @@ def _guard_lines(message: str) -> list[str]:
         left = len(said) - len(kept)
         said = [*(line for line in said if line in kept), f"  and {left} lines more in the log"]
     return [*said, help]
+
+
+def _alike_together(lines: Sequence[str]) -> list[str]:
+    """The lines, where three or more ranks that are in the same share one."""
+    groups: dict[str, list[int]] = {}
+    texts: dict[str, str] = {}
+    for line in lines:
+        found = re.match(r"  rank (\d+): (.*)", line)
+        what = re.sub(r" since [\d.]+ s", "", found[2]) if found else line
+        groups.setdefault(what, []).extend([int(found[1])] if found else [])
+        texts.setdefault(what, found[2] if found else line)
+    together: list[str] = []
+    for what, ranks in groups.items():
+        if len(ranks) > 2:
+            together.append(f"  {rank_list(ranks)}: {texts[what]}")
+        elif not ranks:
+            together.append(what)
+        else:
+            together += [
+                line for line in lines if re.match(rf"  rank (?:{'|'.join(map(str, ranks))}): ", line)
+            ]
+    return together
 
 
 def _waiting_lines(attempt: Attempt, culprit: int) -> list[str]:

@@ -23,7 +23,7 @@ from tt_run.supervise.processes import end_groups, end_strays, kill_group, local
 from tt_run.supervise.progress import Progress
 from tt_run.supervise.signals import ENDING_SIGNALS, PASSED_ON, SignalInbox
 from tt_run.supervise.stacks import RankStack
-from tt_run.supervise.status import StatusBoard
+from tt_run.supervise.status import StatusBoard, read_failure
 from tt_run.supervise.terminal import is_stopped
 from tt_run.supervise.vitals import Vitals, memory_kills
 
@@ -135,6 +135,9 @@ class Watch:
         swept |= {status.rank for status in self.board.all() if status.left}
         swept -= {*self.options.editors}
         self._show_the_rest()
+        failures = (read_failure(self.board.folder, rank) for rank in self.console.guard_words.ranks)
+        if not any(record and record.get("guard") for record in failures):
+            self.console.release()  # the program has caught it
         return Observation(
             self.ended_by,
             code,

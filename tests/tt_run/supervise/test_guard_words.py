@@ -51,6 +51,13 @@ def test_a_program_that_goes_on_shows_what_it_has_caught() -> None:
     assert words.ranks == ()
 
 
+def test_what_no_report_says_is_released() -> None:
+    words = GuardWords()
+    words.take(1, [*HEAD, *SAID], 0.0)
+    assert words.release() == [(1, [*HEAD, *SAID])]
+    assert words.ranks == () and words.release() == []
+
+
 def test_what_never_ends_is_not_held() -> None:
     lines = [*HEAD, *[b"  more\n"] * MOST_LINES]
     assert GuardWords().take(0, lines, 0.0) == lines

@@ -208,6 +208,15 @@ class TestReport:
         held = dataclasses.replace(failed.observation, unsaid=(1,))
         told = failure_report(dataclasses.replace(by_guard, observation=held), ["x"], lambda rank: True)
         assert told[1:3] == ["  b", "  help: c"]
+        places = ["in a at x.py:1 since 0.1 s", "in b at x.py:2  <-", *["in a at x.py:1 since 0.2 s"] * 2]
+        said = "\n".join(["a", *(f"  rank {n}: {place}" for n, place in enumerate(places)), "  help: c"])
+        alike = dataclasses.replace(failed, failures={1: {**record, "message": said}})
+        told = failure_report(alike, ["x"])
+        assert told[1:4] == [
+            "  ranks 0, 2-3: in a at x.py:1 since 0.1 s",
+            "  rank 1: in b at x.py:2  <-",
+            "  help: c",
+        ]
         raised = {1: {**record, "exception": "ValueError", "message": "no", "guard": None}}
         raised[0] = {"rank": 0, "message": "a\n  rank 0: in b\n  rank 1: raised\n  help: c", "guard": True}
         held = dataclasses.replace(failed.observation, unsaid=(0,))
