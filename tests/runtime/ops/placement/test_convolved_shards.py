@@ -117,6 +117,19 @@ def test_images_on_cores_stay_there_but_where_a_call_moves_them(one: MeshDevice)
     assert place(moved) == ([32, 64], "{[0-0 - 7-1]}")
 
 
+@pytest.mark.listening  # an operand that is gone cannot be computed a second time
+def test_images_in_l1_are_given_back_where_the_configuration_says_so(one: MeshDevice) -> None:
+    sizes: Sizes = (1, 8, 32, 32, 3, 1, 1, 1)
+    x = np.ones((1, 1, 64, 32), np.float32)
+    for place_of_images, kept in ((L1_MEMORY_CONFIG, False), (DRAM_MEMORY_CONFIG, True)):
+        images = ops.to_memory_config(put(one, x, BF16, ROW), place_of_images)
+        convolve(one, sizes, {"shard_layout": H, "deallocate_activation": True}, images, slice_config=L1_FULL)
+        assert images.is_allocated() is kept
+        again = ops.to_memory_config(put(one, x, BF16, ROW), place_of_images)
+        ops.max_pool2d(again, 1, 8, 8, 32, [2, 2], [2, 2], [0, 0], [1, 1], deallocate_input=True)
+        assert again.is_allocated() is kept
+
+
 def test_what_is_sliced_out_of_dram_comes_there_in_tiles(one: MeshDevice) -> None:
     sizes: Sizes = (1, 16, 8, 32, 3, 1, 1, 1)
     by_rows = Op2DSliceConfig(slice_type=SliceTypeEnum.DRAMSliceHeight, num_slices=2)

@@ -15,7 +15,7 @@ from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.declaration.operands import settle
 from tt_run.runtime.ops.images.prepared_filters import on_mesh
 from tt_run.runtime.ops.images.window_limits import check_cuts
-from tt_run.runtime.ops.images.windows import Borders, Pair
+from tt_run.runtime.ops.images.windows import Borders, Pair, lies_in_l1
 from tt_run.runtime.ops.placement.convolved_shards import folded, in_l1, of_convolution
 from tt_run.runtime.ops.placement.window_room import Types, Windows
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -43,7 +43,8 @@ def convolved(
 ) -> Tensor:
     """The function on each device, laid where the reference lays it; `turned`: a transposed convolution.
 
-    Products come in tiles, and what is cut into slices comes into DRAM, whatever a call asks for.
+    Products come in tiles, and what is cut into slices comes into DRAM, whatever a call asks for. `deallocate_activation` gives back images
+    that lie in L1.
     """
     windows = windows if turned else folded(images, windows, config)
     check_cuts(images, windows.product, config, asked)
@@ -55,7 +56,12 @@ def convolved(
     place = asked if whole or windows.product else None
     if place is None:
         place = of_convolution(images, device, windows, config, slicing, layout, types)
-    return computed(forward, on_mesh(images, device), weights, bias, dtype, place, config.activation, layout)
+    result = computed(
+        forward, on_mesh(images, device), weights, bias, dtype, place, config.activation, layout
+    )
+    if config.deallocate_activation and lies_in_l1(images):
+        images.deallocate(force=True)
+    return result
 
 
 def _check_layout(layout: Layout, dtype: DataType) -> None:

@@ -22,6 +22,7 @@ from tt_run.runtime.ops.images.windows import (
     Borders,
     borders,
     each_of,
+    lies_in_l1,
     one_of,
     pair,
     real,
@@ -112,7 +113,7 @@ def max_pool2d(
         forward, input_tensor, dtype, output_layout, memory_config, applied_shard_scheme,
         Pooling(kernel[0] * kernel[1], indices=return_indices),
     )  # fmt: skip
-    if deallocate_input:
+    if deallocate_input and lies_in_l1(input_tensor):
         input_tensor.deallocate()
     if not return_indices:
         return pooled
@@ -182,7 +183,7 @@ def avg_pool2d(
             forward, input_tensor, dtype, output_layout, memory_config, applied_shard_scheme,
             Pooling(kernel[0] * kernel[1], mean=True),
         )  # fmt: skip
-    if deallocate_input:
+    if deallocate_input and lies_in_l1(input_tensor):
         input_tensor.deallocate()
     return pooled
 
@@ -225,7 +226,7 @@ def _adaptive(
         pooled, _ = _rows(
             forward, input_tensor, DataType.BFLOAT16, Layout.ROW_MAJOR, memory_config, scheme, pooling
         )
-    if deallocate_input:
+    if deallocate_input and lies_in_l1(input_tensor):
         input_tensor.deallocate()
     return pooled
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.enums import BufferType, DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import finish
@@ -78,6 +78,11 @@ def to_rows(planes: Any) -> Any:
     """`(N, C, H, W)` as `(1, 1, N*H*W, C)`."""
     batch, channels, height, width = planes.shape
     return planes.permute(0, 2, 3, 1).reshape(1, 1, batch * height * width, channels)
+
+
+def lies_in_l1(tensor: Tensor) -> bool:
+    """Whether a tensor takes room of the cores."""
+    return tensor.device() is not None and tensor.memory_config().buffer_type is BufferType.L1
 
 
 def each_of(function: Function, *given: Tensor) -> list[Shards]:
