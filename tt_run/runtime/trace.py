@@ -150,6 +150,13 @@ class Trace:
         other tensor took its place.
         """
         fresh = self._heirs()
+        Buffer.stay = True
+        try:
+            self._run(fresh)
+        finally:
+            Buffer.stay = False
+
+    def _run(self, fresh: dict[int, Tensor]) -> None:
         for record in self.records:
             args, kwargs = _substituted((record.args, record.kwargs), fresh)
             for old, new in zip(

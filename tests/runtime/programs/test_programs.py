@@ -14,7 +14,13 @@ from tests.runtime.mpi import ROOT, mpirun, run_ranks
 pytest.importorskip("torch")
 
 FOLDER = Path(__file__).parent
-PROGRAMS = ["decoder_row.py", "galaxy_decode.py", "latent_experts.py"]
+PROGRAMS = [
+    "decoder_row.py",
+    "galaxy_decode.py",
+    "image_encoder.py",
+    "image_pipeline.py",
+    "latent_experts.py",
+]
 
 pytestmark = pytest.mark.timeout(180)
 

@@ -13,6 +13,7 @@ from tt_run.runtime.tensor.conversion.copies import copy_host_to_device_tensor
 from tt_run.runtime.tensor.creation.allocation import allocate_tensor_on_device
 from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
 from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh
+from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG
 
 
 @pytest.fixture
@@ -276,3 +277,27 @@ def test_ranks_must_agree_on_whether_a_collective_is_only_recorded(device):
     trace.execute_trace(device, number)
     all_reduce(x)
     assert len(details()) == before
+
+
+@pytest.mark.torch
+def test_a_replay_gives_back_nothing(device):
+    pytest.importorskip("torch")
+    x = from_torch(
+        np.arange(2048, dtype=np.float32).reshape(1, 1, 64, 32), dtype=DataType.BFLOAT16, device=device
+    )
+    x = ops.to_memory_config(x, L1_MEMORY_CONFIG)
+    spec = x.spec
+
+    def body():
+        return ops.max_pool2d(x, 1, 8, 8, 32, [2, 2], [2, 2], [0, 0], [1, 1], deallocate_input=True)
+
+    number, y = captured(device, body)
+    assert not x.is_allocated()
+    anew = allocate_tensor_on_device(spec, device)
+    for start in (0, 100):
+        given = np.arange(start, start + 2048, dtype=np.float32).reshape(1, 1, 64, 32)
+        copy_host_to_device_tensor(from_torch(given, dtype=DataType.BFLOAT16), anew)
+        trace.execute_trace(device, number)
+        again = ops.max_pool2d(anew, 1, 8, 8, 32, [2, 2], [2, 2], [0, 0], [1, 1])
+        assert anew.is_allocated()
+        assert first(y).tobytes() == first(again).tobytes()

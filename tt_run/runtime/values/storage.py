@@ -77,6 +77,8 @@ class Buffer:
     __slots__ = ("__weakref__", "_packed", "_shards", "_sharers", "place")
     freed: ClassVar[Callable[[Buffer], None] | None] = None
     """Called with every buffer that a program gives back, while somebody counts memory."""
+    stay: ClassVar[bool] = False
+    """Whether nothing is given back: what is replayed was at its capture, and a replay reads where it lay."""
 
     def __init__(self, shards: Shards, place: Place | None = None) -> None:
         self._shards: Shards | None = shards
@@ -125,6 +127,8 @@ class Buffer:
 
     def free(self) -> None:
         """Give the memory back; later reads raise."""
+        if Buffer.stay:
+            return
         for buffer in (self, self.place.owner or self):
             buffer._shards = buffer._packed = None
             dense.forget(id(buffer))
