@@ -97,3 +97,10 @@ def test_borders_that_a_tensor_carries_are_left_out(mesh: MeshDevice, above: int
 
     for own, other in zip(borders(True), borders(False), strict=True):
         assert own.any() and np.array_equal(own, other)
+
+
+def test_borders_around_a_tensor_need_their_rows(mesh: MeshDevice) -> None:
+    given = image(mesh)
+    few = from_torch(np.zeros((2 * 4 + 2 * 2, 2), np.float32), DataType.FLOAT32, device=mesh)
+    with pytest.raises(RuntimeError, match=r"the borders of .* are 16 rows of 2, and the compact buffer is"):
+        call("halo_scatter", few, given, 1, 1)

@@ -17,6 +17,7 @@ from tt_run.runtime.ccl.collectives import all_broadcast, all_gather, all_reduce
 from tt_run.runtime.ccl.single_shards import broadcast, mesh_partition
 from tt_run.runtime.enums import ReduceType
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, open_mesh_device
+from tt_run.runtime.ops.elementwise.binary import add
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import (
@@ -260,6 +261,22 @@ def test_collectives_on_a_corner_of_the_mesh() -> None:
     for position, row in rows.items():
         assert np.array_equal(row, values[:, :, 2 * (position // 4) : 2 * (position // 4) + 2])
     mesh.close()
+
+
+def test_what_a_column_computed_is_gathered_along_it() -> None:
+    """A sum over the shards of one column is labelled with all of the mesh; the devices without a shard take no part."""
+    device = open_mesh_device(MeshShape(2, 4))
+    values = np.arange(64, dtype=np.float32).reshape(1, 1, 1, 64)
+    mapper = ShardTensor2dMesh(device, (2, 1), (3, None))
+    column = from_torch(values, device=device, mesh_mapper=mapper)
+    for tensor in (column, add(column, column)):
+        found = list(all_gather(tensor, 3, cluster_axis=0).shards.each())
+        factor = 1 if tensor is column else 2
+        assert [row is None for row in found] == [False, True, True, True] * 2
+        assert all(np.array_equal(row, factor * values) for row in found if row is not None)
+    everywhere = from_torch(values, device=device)
+    assert all(row is not None for row in all_gather(add(everywhere, 1.0), 3, cluster_axis=0).shards.each())
+    device.close()
 
 
 RANKS = """

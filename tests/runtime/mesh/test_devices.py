@@ -16,6 +16,7 @@ from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, close_mes
 from tt_run.runtime.mesh.arrange import places_in, snake, tile
 from tt_run.runtime.mesh.hardware import DispatchCoreAxis, DispatchCoreType
 from tt_run.runtime.mesh.opening import open_device, open_mesh_device
+from tt_run.runtime.mesh.queries import apply_device_delay
 from tt_run.runtime.mesh.view import SubDevice, SubDeviceId
 from tt_run.runtime.mesh.workers import DispatchCoreConfig
 
@@ -333,6 +334,15 @@ def test_the_program_cache(mesh: MeshDevice) -> None:
     mesh.program_cache.use("add")
     mesh.clear_program_cache()
     assert mesh.num_program_cache_entries() == 0
+
+
+def test_delays_of_a_mesh_are_one_program(mesh: MeshDevice) -> None:
+    rows, columns = mesh.shape
+    for cycles in (0, 100):
+        apply_device_delay(mesh, [[cycles] * columns for _ in range(rows)])
+    assert mesh.num_program_cache_entries() == 1
+    with pytest.raises(RuntimeError, match="shape of the mesh"):
+        apply_device_delay(mesh, [[0] * (columns + 1)] * rows)
 
 
 def test_sub_device_managers(mesh: MeshDevice) -> None:

@@ -57,11 +57,13 @@ def members_of(
 
 
 def holders(tensor: Tensor, device: MeshDevice) -> frozenset[int] | None:
-    """The positions that a tensor was distributed to when they are a smaller block of the mesh; None when it is on all of it.
+    """The positions that hold a tensor when they are a smaller block of the mesh; None when it is on all of it.
+
+    A computed tensor is labelled with all of the mesh wherever its operands were; where one process has the mesh, what it holds counts.
 
     What lies on any other set of devices (five rows cut over a 2x4 mesh) is no block in which a collective could run.
     """
-    coords = tensor.tensor_topology().mesh_coords()
+    coords = tensor.device_coords()
     if len(coords) >= device.shape.mesh_size():
         return None
     positions = frozenset(p for coord in coords if (p := device.index_of(coord)) is not None)

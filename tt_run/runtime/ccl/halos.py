@@ -209,15 +209,31 @@ def halo_scatter(
 ) -> Tensor:
     """[B, T, H, W, C] with the borders of a `neighbor_pad_halo` around it: [B, T, H+2h, W+2w, C], without talking to anybody.
 
-    With `border_only` the tensor has its borders already, and they are written in place.
+    With `border_only` the tensor has its borders already, and they are written in place. Raises RuntimeError for a buffer that does not
+    hold the rows of these borders.
     """
     checks.device_of(interior_src, "halo_scatter")
+    _check_rows(compact_buffer, interior_src, np_padding_h, np_padding_w, inside=border_only)
     put = partial(_scattered, above=np_padding_h, beside=np_padding_w, inside=border_only)
     shards = combine(_each(put), compact_buffer.shards, interior_src.shards)
     if border_only:
         interior_src.overwrite(shards)
         return interior_src
     return interior_src.derive(shards, memory_config=memory_config)
+
+
+def _check_rows(compact: Tensor, source: Tensor, above: int, beside: int, *, inside: bool) -> None:
+    """RuntimeError unless a compact buffer holds the rows of the borders that are in a tensor, or else around it."""
+    *outer, rows, columns, depth = source.shape
+    if inside:
+        rows, columns = rows - 2 * above, columns - 2 * beside
+    needed = math.prod(outer) * 2 * (above * columns + beside * (rows + 2 * above))
+    if math.prod(compact.shape) < needed * depth:
+        raise fatal(
+            f"halo_scatter: the borders of {tuple(source.shape)} are {needed} rows of {depth}, and the compact buffer is "
+            f"{tuple(compact.shape)}",
+            hint="give the tensor that neighbor_pad_halo read, without borders, and the buffer that it filled",
+        )
 
 
 def _each(function: Any) -> Any:

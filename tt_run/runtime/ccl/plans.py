@@ -81,7 +81,8 @@ def planned(
     """The plan of a call, remembered: it checks the arguments, and programs repeat their calls.
 
     `name` is that of the function where it is not the collective's: ranks that call another form do not meet on a cluster either.
-    A plan depends on the spec and the topology of the tensor, which alike tensors share, on the mesh and on the fabric.
+    A plan depends on the spec and the topology of the tensor, which alike tensors share, on the devices without a shard, on the mesh
+    and on the fabric.
     """
     device = tensor.device() if isinstance(tensor, Tensor) else None
     if device is None or not device.is_open:
@@ -91,7 +92,11 @@ def planned(
     kinds = type(cluster_axis), type(asked)
     strict = settings.CONFIG.strict_ccl_topology
     captured = is_captured(device)
-    key = (collective, cluster_axis, asked, kinds, id(spec), id(topology), tuning, name, strict, captured)
+    index = tensor.shards.index
+    partial = index if -1 in index else None
+    key = (
+        collective, cluster_axis, asked, kinds, id(spec), id(topology), partial, tuning, name, strict, captured
+    )  # fmt: skip
     plan: Plan
     found = device.known.get(key)
     if found is not None and found[0] is fabric.current():

@@ -63,7 +63,7 @@ def apply_device_delay(
 ) -> None:
     """Check one delay in cycles for each device; results do not depend on time, so nothing waits.
 
-    Raises RuntimeError when the delays do not have the shape of the mesh.
+    All delays of a mesh are one program in its cache. Raises RuntimeError when the delays do not have the shape of the mesh.
     """
     rows, columns = tuple(mesh_device.shape)
     if len(delays) != rows or any(len(row) != columns for row in delays):
@@ -72,6 +72,7 @@ def apply_device_delay(
             f"delays must have the shape of the mesh, {rows} rows of {columns}, not {given}",
             hint=f"[[0] * {columns} for _ in range({rows})] delays nothing",
         )
+    mesh_device.program_cache.use(("apply_device_delay", subdevice_id))
 
 
 def enable_memory_reports() -> None:
