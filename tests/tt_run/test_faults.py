@@ -172,3 +172,39 @@ def test_one_on_each_line() -> None:
     assert not Fault("", "kill", (1,)).concerns(0)
     assert Fault("", "kill", hosts=("node2",)).concerns(3, "node2.cluster.local")
     assert not Fault("", "kill", hosts=("node2",)).concerns(3, "node21")
+
+
+@pytest.mark.parametrize(
+    ("fault", "name", "site", "meant"),
+    [
+        ("kill=rank:0,site=train.py:8", "add", "/w/train.py:8", True),
+        ("kill=rank:0,site=./train.py:8", "add", "/w/train.py:8", True),
+        ("kill=rank:0,site=/w/train.py:8", "add", "/w/train.py:8", True),
+        ("kill=rank:0,site=train.py:8", "add", "train.py:8", True),
+        ("kill=rank:0,site=train.py:8", "add", "/w/pretrain.py:8", False),
+        ("kill=rank:0,site=train.py:8", "add", "/w/train.py:80", False),
+        ("kill=rank:0,op=add,site=train.py:8", "add", "/w/train.py:8", True),
+        ("kill=rank:0,op=add,site=train.py:8", "sum", "/w/train.py:8", False),
+        ("kill=rank:0,op=add,site=train.py:8", "add", "/w/train.py:9", False),
+        ("kill=rank:0,op=add", "add", "/w/train.py:9", True),
+        ("kill=rank:0,op=*", "sum", "/w/train.py:9", True),
+    ],
+)
+def test_which_call_is_meant(fault: str, name: str, site: str, meant: bool) -> None:
+    assert read_fault(fault).is_of(name, site) is meant
+
+
+@pytest.mark.parametrize(
+    ("fault", "rank", "host", "concerned"),
+    [
+        ("kill=rank:1+3,after=1s", 3, "h1", True),
+        ("kill=rank:1+3,after=1s", 2, "h1", False),
+        ("kill=rank:*,after=1s", 2, "h1", True),
+        ("kill=host:h1,after=1s", 2, "h1", True),
+        ("kill=host:h1,after=1s", 2, "h1.cluster", True),  # as the host calls itself
+        ("kill=host:h1,after=1s", 2, "h2", False),
+        ("kill=host:h1,after=1s", 2, "h2.h1", False),
+    ],
+)
+def test_whom_a_fault_concerns(fault: str, rank: int, host: str, concerned: bool) -> None:
+    assert read_fault(fault).concerns(rank, host) is concerned

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tt_run.cli.comparison.candidates import candidates
-from tt_run.cli.comparison.outcomes import Outcome, as_rows, flat, front, outcome, table
+from tt_run.cli.comparison.outcomes import Outcome, as_rows, capacity, duration, flat, front, outcome, table
 from tt_run.cli.comparison.plot import svg
 from tt_run.cli.main import run
 from tt_run.contract import Exit
@@ -244,3 +244,27 @@ def test_the_plot_is_written_into_a_new_folder(
     (tmp_path / "file").write_text("")
     assert run(["what-if", *words[:2], "--plot", "file/plot.svg", *words[4:]]) == Exit.USAGE
     assert "is a file, not a folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "told"),
+    [
+        (0, "0.00 KiB"),
+        (1536, "1.50 KiB"),
+        (999 * 2**10, "999.00 KiB"),
+        (1000 * 2**10, "1000 KiB"),  # no wider than a column
+        (2**20, "1.00 MiB"),
+        (2**30 - 1, "1024 MiB"),
+        (12 * 2**30, "12.00 GiB"),
+        (2000 * 2**30, "2000 GiB"),
+    ],
+)
+def test_an_amount_of_memory_fits_its_column(nbytes: int, told: str) -> None:
+    assert capacity(nbytes) == told
+
+
+@pytest.mark.parametrize(
+    ("us", "told"), [(0.5, "0.5 us"), (999.94, "999.9 us"), (1000.0, "1 ms"), (1_234_567.0, "1.235 s")]
+)
+def test_a_time_has_the_unit_that_suits_it(us: float, told: str) -> None:
+    assert duration(us) == told

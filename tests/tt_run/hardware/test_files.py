@@ -150,3 +150,13 @@ def test_numbers_can_be_set_and_scaled(tmp_path: Path) -> None:
         with pytest.raises(HardwareError) as caught:
             adjusted(one, [text])
         assert said in str(caught.value)
+
+
+def test_numbers_that_a_file_may_leave_out(tmp_path: Path) -> None:
+    """A number for one kind stands before the one for all, and what has neither is named by the first."""
+    hw = load(written(tmp_path, DOCUMENT)).system("one")
+    assert hw.get("chip.clock", 7.0) == 1000.0  # cycles in a microsecond
+    assert hw.get("chip.cores", 7.0) == 7.0
+    assert hw.first("chip.cores", "chip.clock") == hw.first("chip.clock", "dram.interleaved") == 1000.0
+    with pytest.raises(HardwareError, match=r"chip\.cores"):
+        hw.first("chip.cores", "dram.cores")
