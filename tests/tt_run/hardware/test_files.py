@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tt_run.hardware.data_files import MOST
-from tt_run.hardware.files import load, shipped, write
+from tt_run.hardware.files import OPEN, load, shipped, write
 from tt_run.hardware.numbers import ARCHITECTURES, UNITS, HardwareError, adjusted
+from tt_run.hardware.systems import hardware_of
 
 DOCUMENT = """
 architecture: wormhole
@@ -160,3 +162,47 @@ def test_numbers_that_a_file_may_leave_out(tmp_path: Path) -> None:
     assert hw.first("chip.cores", "chip.clock") == hw.first("chip.clock", "dram.interleaved") == 1000.0
     with pytest.raises(HardwareError, match=r"chip\.cores"):
         hw.first("chip.cores", "dram.cores")
+
+
+def test_what_is_fitted_and_what_is_known_is_told_apart(tmp_path: Path) -> None:
+    """Calibration moves the numbers of a fitted source alone, and writes a source as it was read."""
+    numbers = load(written(tmp_path, DOCUMENT)).system("one").numbers
+    assert (numbers["dram.interleaved"].fitted, numbers["chip.clock"].fitted) == (True, False)
+    for value, text in ((True, "true"), (False, "false")):
+        assert write({"fit": {"fitted": value}}).split() == ["fit:", "fitted:", text]
+
+
+@pytest.mark.parametrize(
+    ("arch", "devices", "clock"),
+    [
+        ("WORMHOLE_B0", 1, "wormhole"),
+        ("wormhole", 32, "wormhole"),
+        ("BLACKHOLE", 1, "blackhole"),
+        ("blackhole", 8, "blackhole"),
+    ],
+)
+def test_a_mesh_has_the_numbers_of_its_architecture(arch: str, devices: int, clock: str) -> None:
+    system = {("wormhole", 1): "n150", ("blackhole", 1): "p150", ("blackhole", 8): "p150x8"}.get(
+        (clock, devices), "galaxy"
+    )
+    assert hardware_of(arch, devices, None).numbers == load(shipped(clock)).system(system).numbers
+
+
+@pytest.mark.parametrize("missing", [MOST, MOST + 1])
+def test_what_a_file_lacks_is_named_up_to_a_few(tmp_path: Path, missing: int) -> None:
+    """The file that comes with tt-run, without so many of its numbers."""
+    whole = load(shipped("wormhole")).system("n150").numbers
+    wanted = [key for key in sorted(whole) if not OPEN.fullmatch(key)]
+    kept = wanted[missing:]
+    tree: dict[str, Any] = {}
+    for key in kept:
+        place = tree
+        for word in key.split(".")[:-1]:
+            place = place.setdefault(word, {})
+        place[key.rpartition(".")[2]] = {"value": 1.0, "unit": whole[key].unit, "source": "s"}
+    top = {"architecture": "wormhole", "sources": {"s": {"text": "t", "date": "2026-01-01"}}, "numbers": tree}
+    text = write({**top, "systems": {"n150": {"devices": 1}}})
+    with pytest.raises(HardwareError) as error:
+        hardware_of("wormhole", 1, str(written(tmp_path, text)))
+    named = ", ".join(wanted[:MOST]) + (", …" if missing > MOST else "")
+    assert f"system n150 lacks {missing} numbers ({named}); change a copy of " in str(error.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -131,5 +132,17 @@ def test_folders_of_the_shell_get_one_for_each_rank_but_not_twice(sandbox: Sandb
 @pytest.mark.parametrize(("told", "columns"), [(90, 90), (0, None)])
 def test_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch, told: int, columns: int | None) -> None:
     """What a rank's pictures are fitted to; a terminal of unknown width says 0."""
-    monkeypatch.setattr(os, "get_terminal_size", lambda *_: os.terminal_size((told, 24)))
+
+    def size(stream: int) -> os.terminal_size:
+        assert stream == 1, "pictures go to standard output"
+        return os.terminal_size((told, 24))
+
+    monkeypatch.setattr(os, "get_terminal_size", size)
     assert Site.current().columns == columns
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_machine_may_not_tell_its_interfaces(monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
+    monkeypatch.setattr(Path, "is_dir", lambda path: there)
+    monkeypatch.setattr(Path, "iterdir", lambda path: iter([path / "lo"]))
+    assert Site.current().interfaces == (frozenset({"lo"}) if there else None)

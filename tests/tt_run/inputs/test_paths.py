@@ -39,12 +39,14 @@ def test_tt_metal_home_comes_first_and_is_told(sandbox: Sandbox) -> None:
 def test_what_is_no_regular_file_is_told_apart(sandbox: Sandbox) -> None:
     os.mkfifo(sandbox.cwd / "pipe")
     (sandbox.cwd / "link").symlink_to("gone")
+    (sandbox.cwd / "circle").symlink_to("circle")
     long = "x" * 300
-    for name in ("pipe", "link", long):
+    for name in ("pipe", "link", "circle", long):
         assert sandbox.search.find(name, "file") is None
     assert [(finding.labels[0].text, finding.help) for finding in sandbox.findings.broken] == [
         ("is no regular file", "name a regular file"),
         (f"is a link to {sandbox.cwd / 'gone'}, which does not exist", "name a regular file"),
+        ("is a symbolic link that leads back to itself", "name a regular file"),
         ("file name too long", "write an absolute path, or a path from the launch directory"),
     ]
 
