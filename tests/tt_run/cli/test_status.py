@@ -30,3 +30,23 @@ def test_a_pipe_gets_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     first, second = _lines(_ranks(64), False)
     assert "layers/attention.py:188" in first and second.endswith("computes at train.py:88")
+
+
+def test_a_line_that_just_fits_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = "rank 0 on node1  75 MiB  computes at train.py:88"
+    ranks = [RankNow(RankStatus(0, "node1", 100), "computes at train.py:88", 75 << 20, None, None)]
+    for width, lines in ((len(whole), 1), (len(whole) - 1, 2)):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert len(_lines(ranks, True)) == lines
+
+
+def test_memory_that_nobody_knows_takes_no_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranks of other hosts, and those that have ended."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    unknown = RankNow(RankStatus(1, "node2"), "did not start", 0, None, None)
+    known = RankNow(RankStatus(0, "node1"), "running", 75 << 20, None, None)
+    assert _lines([unknown], True) == ["rank 1 on node2  did not start"]
+    assert _lines([known, unknown], True) == [
+        "rank 0 on node1  75 MiB  running",
+        "rank 1 on node2          did not start",
+    ]
