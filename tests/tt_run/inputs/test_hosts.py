@@ -97,6 +97,8 @@ def test_a_hostfile_of_unreadable_lines_is_told_by_them_alone(sandbox: Sandbox) 
         ("n[1-3]", ("n1", "n2", "n3")),
         ("n[08-10,12]-ib", ("n08-ib", "n09-ib", "n10-ib", "n12-ib")),
         ("r[1-2]n[1-2]", ("r1n1", "r1n2", "r2n1", "r2n2")),
+        ("[01-02]", ("01", "02")),
+        ("n[40000-40001]", ("n40000", "n40001")),
         ("n[3-1]", ()),
         ("n[1-", ()),
         ("n]", ()),
