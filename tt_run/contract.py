@@ -127,6 +127,9 @@ FAILURE_FILE = (
     "rank-{rank:04d}.failure.json"  # written by the rank itself: exception, file, line, last collective
 )
 INJECTED_FILE = "rank-{rank:04d}.injected"  # one JSON object for each fault that --inject caused
+ENDING_FILE = (
+    "rank-{rank:04d}.ending"  # of a rank at the end of its program: pid=NUMBER mpi=never|open|finalized
+)
 FIRST_START_FILE = "first-start"  # in the folder of a later start of a run: the name of the first one's
 WAIT_FILE = "rank-{rank:04d}.wait"  # JSON, there while a rank waits long for others: call, number, site, since, missing
 PLACE_FILE = "rank-{rank:04d}.place"  # text, of jobs on several hosts: where an emulated rank was last seen, and its last call

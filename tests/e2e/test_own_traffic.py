@@ -120,3 +120,16 @@ def test_without_the_guard_too(tmp_path: Path) -> None:
     env = {"OMPI_MCA_smsc": "^cma", "TT_RUN_GUARD": "off"}
     ran = tt_run(*words, "python", program, cwd=ROOT, env=env, timeout=40).check()
     assert ran.out.count("ended") == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("--record", "record")], ids=["plain", "recorded"])
+def test_a_rank_waits_in_mpi_for_one_whose_program_is_over(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """Both came to the call, but what one gave could not be sent, and it went on."""
+    (tmp_path / "program.py").write_text(
+        HEAD + "try:\n    comm.bcast((lambda: 0) if rank == 0 else None)\nexcept Exception:\n    pass\n"
+    )
+    words = ("--emulate", "--system", "t3000", "--split", "1x2", *options, "python", "program.py")
+    ran = tt_run(*words, cwd=tmp_path, timeout=100)
+    assert ran.code == 77, ran.err
+    assert "hang: rank 0 reached the end of the program, while rank 1 waits in MPI for all ranks" in ran.err

@@ -36,7 +36,7 @@ class RunFolder:
         return self.path / contract.FAILURE_FILE.format(rank=rank)
 
     def ending(self, rank: int) -> Path:
-        return self.path / f"rank-{rank:04d}.ending"
+        return self.path / contract.ENDING_FILE.format(rank=rank)
 
     @property
     def launcher_log(self) -> Path:

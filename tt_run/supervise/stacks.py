@@ -25,6 +25,9 @@ _FRAME = r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)$'
 _OTHERS_CODE = r"/site-packages/|/lib/python3\.\d+/|/tt_run/runtime/|/tt_run/launch/hook/|^<frozen"
 # Where the emulation waits for other ranks without MPI: in shared memory, and before MPI starts.
 _WAITS = ("/tt_run/runtime/ccl/exchange/window.py", "/tt_run/runtime/comm/arrival.py")
+_LIBRARY_CALL = re.compile(r"\b(?:library|real)\(")
+_AROUND_LIBRARY = ("/tt_run/runtime/own_mpi/communicators.py", "/tt_run/runtime/record/mpi/crossing.py")
+"""Where the runtime passes the program's own calls on to MPI, by those names."""
 _GUARD_WAITS = ("/tt_run/runtime/guard/watch.py", "/tt_run/runtime/guard/channel.py")
 _MPI_CALL = (
     r"\b(?:[Bb]arrier|[IN]?[Aa]ll(?:reduce|gather|gatherv|toall|toallv)|[Bb]cast|[Rr]educe(?:_scatter(?:_block)?)?|[Gg]atherv?|"
@@ -92,6 +95,8 @@ class RankStack:
             return False
         inner = self.frames[0]
         if any(frame.file.endswith(_WAITS) for frame in self.frames[:4]):
+            return True
+        if inner.file.endswith(_AROUND_LIBRARY) and _LIBRARY_CALL.search(inner.text):
             return True
         importing = any("mpi4py" in frame.text and "import" in frame.text for frame in self.frames)
         return importing or "/mpi4py/" in inner.file or bool(re.search(_MPI_CALL, inner.text))

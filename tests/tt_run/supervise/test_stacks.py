@@ -94,6 +94,21 @@ def test_the_emulation_waits_for_others_without_mpi(file: str) -> None:
     assert stack.where == user
 
 
+@pytest.mark.parametrize(
+    ("file", "line", "in_mpi"),
+    [
+        ("own_mpi/communicators.py", "return library(self, *words, **named)", True),
+        ("own_mpi/communicators.py", "meet(members_of(self), operation, detail, self)", False),
+        ("record/mpi/crossing.py", "made.append(real(*args, **kwargs))", True),
+        ("record/mpi/crossing.py", "facts = facts_of(name, words, given, at.size)", False),
+    ],
+)
+def test_a_call_that_is_passed_on_to_the_library_waits_in_mpi(file: str, line: str, in_mpi: bool) -> None:
+    user = Frame("/project/train.py", 3, "<module>", "found = gather_all(comm)")
+    passed_on = Frame(f"/env/tt_run/runtime/{file}", 9, "call", line)
+    assert RankStack(0, (passed_on, user)).in_mpi is in_mpi
+
+
 def test_no_stack_proves_nothing() -> None:
     assert RankStack(0).where is None
     assert not RankStack(0).in_mpi

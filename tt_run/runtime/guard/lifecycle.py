@@ -27,6 +27,7 @@ from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.guard.watch import Guard
 
 _GRACE = 2.0  # seconds between a rank's failure and the end of the job: the others report in that time
+_LONG = 5.0  # seconds that a rank whose program is over waits for others before it says so
 _COURTESY = 0.3  # by which a rank that only waited leaves the end of the job to the one at fault, and to its exit code
 _FINALIZE = (
     60  # seconds that MPI may take to shut down once all ranks have ended, on a machine that is not busy
@@ -187,12 +188,23 @@ class Lifecycle:
 
     def _wait_for_others(self, deadline: float | None) -> None:
         assert self._guard is not None
-        nap = 0.0005
+        nap, long = 0.0005, time.monotonic() + _LONG
         while not self._guard.others_gone() and (
             deadline is None or time.monotonic() < deadline or standstill.is_now()
         ):
+            if deadline is None and time.monotonic() >= long:
+                self._note_ending()
+                long = float("inf")
             time.sleep(nap)
             nap = min(nap * 1.5, 0.05)
+
+    def _note_ending(self) -> None:
+        """Tell the launcher that this rank's program is over: a rank that waits inside of MPI for its part of a call waits for ever."""
+        folder = launched.variables.get(contract.RUN_DIR)
+        if folder:
+            path = Path(folder) / contract.ENDING_FILE.format(rank=self._world.rank)
+            with suppress(OSError):
+                path.write_text(f"pid={os.getpid()} mpi=open\n", encoding="utf-8")
 
     def _wait_for_what_they_do(self, deadline: float) -> None:
         """Ending the job ends a rank that still joins the files of all."""
