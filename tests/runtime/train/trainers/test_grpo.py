@@ -426,7 +426,7 @@ def test_settings_from_a_file() -> None:
         ({"num_generations": 3}, "must be divisible by num_generations"),
         ({"prompts_to_train": 3}, "must be divisible by the 2 prompts"),
         ({"rollout_mode": "remote_sync"}, "must be one of ttml in_process, ttt remote_sync, got ttml remote_sync"),
-        ({"rollout_source": "ttt", "rollout_mode": "remote_sync"}, "is not emulated; help: rollout_mode: in_process"),
+        ({"rollout_source": "ttt", "rollout_mode": "remote_sync"}, "this job is of 1 rank; help: tt-run"),
     ],
 )  # fmt: skip
 def test_sizes_that_do_not_divide(opened: Any, changes: dict[str, Any], message: str) -> None:
