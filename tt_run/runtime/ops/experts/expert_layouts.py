@@ -1,15 +1,14 @@
 """Which expert is where: what programs compute on the host before they call mixtures of experts.
 
-Functions of plain numbers and torch tensors, from `ttnn.experimental.moe_compute_utils`. What packs weights for the ring of cores of
-`ttnn.experimental.moe_compute`, which is not emulated, refuses. Source: reference library 0.81.1.
+Functions of plain numbers and torch tensors, from `ttnn.experimental.moe_compute_utils`; `ring_weights` packs weights for a ring of cores.
+Source: reference library 0.81.1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
-from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.torch_cpu import library
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.hardware import Arch
@@ -120,20 +119,3 @@ def auto_output_width_shard_dim(hidden_size: int, tile_size: int = 32, max_dim: 
 def effective_matmul_ring_size(mesh_device: MeshDevice, bh_ring_size: int = 8) -> int:
     """Cores of the ring on the mesh's chips."""
     return len(mesh_device.dram_bank_workers()) if mesh_device.arch() is Arch.BLACKHOLE else _RING
-
-
-def _packing(*args: Any, **kwargs: Any) -> NoReturn:
-    raise fatal(
-        "weights are packed for ttnn.experimental.moe_compute, which is not emulated",
-        hint="keep the weights as they are and use ttnn.sparse_matmul between all_to_all_dispatch and all_to_all_combine",
-    )
-
-
-def prepare_weights(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raises RuntimeError: there is no ring of cores to pack weights for."""
-    _packing()
-
-
-def weight_places(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raises RuntimeError, as `prepare_weights` does."""
-    _packing()

@@ -7,9 +7,10 @@ _TABLE = {
         W2_TILES_PER_A2A_ITER_W cluster_distance map_shared_experts add_shared_expert_weights
         get_shared_experts_per_device auto_output_width_shard_dim effective_matmul_ring_size
         _shard_tiles=shard_tiles _w2_shard_tiles=w2_shard_tiles
-        prepare_w0_w1_tensor_for_moe_compute=prepare_weights prepare_w2_tensor_for_moe_compute=prepare_weights
-        prepare_w0_w1_tensor_with_bias=prepare_weights prepare_w2_tensor_with_bias=prepare_weights
-        get_weight_mem_configs=weight_places get_weight_core_shard_maps=weight_places
+    """,
+    "tt_run.runtime.ops.experts.ring_weights": """
+        prepare_w0_w1_tensor_for_moe_compute prepare_w2_tensor_for_moe_compute prepare_w0_w1_tensor_with_bias
+        prepare_w2_tensor_with_bias get_weight_mem_configs get_weight_core_shard_maps
     """,
 }
 
