@@ -1446,7 +1446,7 @@ def pow_bw(grad_tensor: _Tensor, input_tensor: _Tensor, exponent: float, *, memo
     """The gradient of a power's base; infinite where the base is negative, as on a device."""
     ...
 def prelu(input_tensor_a: _Tensor, weight: _Tensor | float | list[float], *, memory_config: _MemoryConfig | None = None) -> _Tensor:
-    """x above zero, weight times x below; a weight of one dimension has one value for each channel (dimension 1)."""
+    """x above zero, weight times x below; a tensor of weights has one value for each channel (dimension 1)."""
     ...
 def prepare_conv_bias(*, bias_tensor: _Tensor, input_memory_config: _MemoryConfig, input_layout: _Layout, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int], padding: _Sequence[int], dilation: _Sequence[int], groups: int, device: _MeshDevice_, input_dtype: _DataType, output_dtype: _DataType | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, slice_config: _Op2DSliceConfig | None = None) -> _Tensor:
     """A bias as `conv2d` keeps it: `(1, 1, 1, out)` in tiles on the device."""
