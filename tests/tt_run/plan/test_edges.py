@@ -225,7 +225,7 @@ def test_ranks_without_devices_share_all_of_a_host(sandbox: Sandbox) -> None:
     )
     found = [each for each in sandbox.plan(check="warn").findings if each.code == "TTR214"]
     assert [each.message for each in found] == [
-        "2 ranks share vm, and rank 0 and 1 may open all of its devices"
+        "2 ranks share vm, and ranks 0 and 1 may open all of its devices"
     ]
     assert not [each for each in sandbox.plan(check="warn", emulate=True).findings if each.code == "TTR214"]
 

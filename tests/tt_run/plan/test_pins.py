@@ -98,7 +98,7 @@ def test_without_pins_nothing_changes(pinned: Sandbox) -> None:
         (["rank: 1"], "TTR105", ["pins.yaml:2:5"]),
         (["rank: 1, mesh_id: 1, host: a"], "TTR105", ["pins.yaml:2:5"]),
         (["rank: x, host: a"], "TTR104", ["pins.yaml:2:12"]),
-        (["rank: 1, hots: a"], "TTR106", ["pins.yaml:2:15"]),
+        (["rank: 1, hots: a"], "TTR105", ["pins.yaml:2:15"]),
     ],
 )
 def test_a_pin_that_means_nothing(pinned: Sandbox, entries: list[str], code: str, at: list[str]) -> None:

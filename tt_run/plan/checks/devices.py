@@ -107,7 +107,7 @@ def _check_unlimited(subject: Subject, findings: Findings) -> None:
             shown = subject.site.shown(Path(host)) if mock else host
             tell(
                 "TTR214",
-                f"{len(ranks)} ranks share {shown}, and rank {listed(unlimited)} may open all of its devices",
+                f"{len(ranks)} ranks share {shown}, and rank{'s' * (len(unlimited) > 1)} {listed(unlimited)} may open all of its devices",
                 Label(
                     subject.bindings[unlimited[0]].position, f"rank {unlimited[0]} has no TT_VISIBLE_DEVICES"
                 ),
