@@ -13,7 +13,7 @@ rng = np.random.default_rng(7)
 if "--apart" in sys.argv:
     # As if every rank were on a host of its own: messages instead of shared memory, bfloat16 in 16 bits on the wire.
     Group.on_one_host = property(lambda group: group.size == 1)
-mesh = ttnn.open_mesh_device(ttnn.MeshShape(*MESH))
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(*MESH), l1_small_size=16384)
 grid = ttnn.CoreRangeSet([ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(1, 1))])
 semaphores = [ttnn.create_global_semaphore(mesh, grid, 0) for _ in range(3)]
 E = ttnn.experimental
@@ -817,6 +817,64 @@ def residual():
             check("residual sum", tensor, lambda p: cut_up[1][1][p] + cut_up[3][1][p])
 
 
+def ring_experts():
+    """A layer of experts in one call along the rows of the mesh, against loops over single tokens; its parts combined again."""
+    tokens, choices, hidden, between = 16, 2, 128, 384
+    words = np.repeat(random(2, tokens, hidden), 4, 0).astype(
+        np.float32
+    )  # each row of the mesh has its own tokens
+    chosen = np.repeat(
+        np.stack([[rng.permutation(16)[:choices] for _ in range(tokens)] for _ in range(2)]), 4, 0
+    ).astype(np.uint16)
+    scores = np.full((8, tokens, choices), 0.5, np.float32)
+    gate, up = (rng.standard_normal((1, 16, hidden, between)).astype(np.float32) / 16 for _ in range(2))
+    down = rng.standard_normal((1, 16, between, hidden)).astype(np.float32) / 16
+    owner = np.tile((np.arange(16) // 2).astype(np.uint16), (8, 1))
+
+    def each(values, dtype, layout=ttnn.ROW_MAJOR_LAYOUT, dim=0):
+        mapper = ttnn.ShardTensorToMesh(mesh, dim=dim)
+        return ttnn.from_torch(values, dtype=dtype, device=mesh, mesh_mapper=mapper, layout=layout)
+
+    tiled = {"dtype": ttnn.bfloat16, "layout": ttnn.TILE_LAYOUT, "dim": 1}
+    sizes = {"L": 1, "E": 2, "K": hidden, "N": between}
+    sides = [each(values, **tiled) for values in (gate, up, down)]
+    packed = (
+        E.prepare_w0_w1_tensor_for_moe_compute(*sides[:2], **sizes),
+        E.prepare_w2_tensor_for_moe_compute(sides[2], **sizes),
+    )
+    mapping = put(owner, (None, None), ttnn.uint16, ttnn.ROW_MAJOR_LAYOUT)[0]
+    given = each(words, ttnn.bfloat16), each(chosen, ttnn.uint16), each(scores, ttnn.bfloat16), mapping
+    slots = E.moe_compute(
+        *given, *packed, layer_id=0, output_height_shard_dim=2, intermediate_size=between, cluster_axis=1,
+        topology=ttnn.Topology.Ring, num_links=1,
+    )  # fmt: skip
+
+    def wanted(p):
+        out, group = np.zeros((choices, 4, hidden), np.float32), range(p // 4 * 4, p // 4 * 4 + 4)
+        for token, slot in np.ndindex(4, choices):
+            expert = chosen[p, p % 4 * 4 + token, slot]
+            if expert // 2 in group:
+                x = words[p, p % 4 * 4 + token]
+                side = x @ gate[0, expert]
+                out[slot, token] = side / (1 + np.exp(-side)) * (x @ up[0, expert]) @ down[0, expert]
+        return out
+
+    for number, slot in enumerate(slots[:3]):
+        check(f"ring experts {number}", slot)
+    check("ring experts staged", slots[4])
+    check("ring experts", slots[5])
+    found = dict(enumerate_shards(slots[5]))
+    for p, shard in found.items():
+        assert np.allclose(shard, wanted(p), rtol=0.03, atol=0.05), p
+        assert np.array_equal(shard == 0, wanted(p) == 0), p
+    cores = E.get_moe_combine_cores(mesh, 2, 4, hidden)
+    again = E.selective_reduce_combine(
+        slots[4], slots[1], slots[2], slots[0], hidden, tokens, 1, choices, 1, ttnn.Topology.Ring, 1, 2, 4, cores,
+        ttnn.CoreRangeSet([]),
+    )  # fmt: skip
+    check("ring combine", again, lambda p: found[p])
+
+
 PARTS = (
     gathers,
     sums,
@@ -827,6 +885,7 @@ PARTS = (
     attentions,
     experts,
     prefill,
+    ring_experts,
     diffusion,
     windows,
     indexer,

@@ -64,6 +64,8 @@ def test_every_form_is_booked(four_ranks: tuple[Digests, Path]) -> None:
         "all_to_all_dispatch_metadata",
         "deepseek_prefill.dispatch",
         "deepseek_prefill.combine",
+        "moe_compute",
+        "selective_reduce_combine",
     } <= set(booked)
     assert all(entry["bytes"] > 0 for entry in booked.values())
 

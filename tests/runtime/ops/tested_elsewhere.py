@@ -8,6 +8,7 @@ ELSEWHERE: dict[str, str] = {
     experimental.all_gather_minimal_matmul_async experimental.all_reduce_create_qkv_heads experimental.all_to_all_async
     experimental.all_to_all_async_generic experimental.all_to_all_dispatch_metadata experimental.deepseek_moe_reduce_scatter
     experimental.deepseek_prefill.combine experimental.deepseek_prefill.combine_fabric2d experimental.deepseek_prefill.dispatch
+    experimental.moe_compute experimental.selective_reduce_combine
     experimental.deepseek_prefill.dispatch_fabric2d experimental.deepseek_prefill.attn_res_gather_softmax
     experimental.deepseek_prefill.compressor_state_exchange experimental.deepseek_prefill.csa_compressor
     experimental.dit_fused_distributed_groupnorm experimental.dit_fused_distributed_groupnorm_create_stats_buffer
@@ -90,6 +91,12 @@ ELSEWHERE: dict[str, str] = {
     transformer.paged_flash_multi_latent_attention_decode transformer.ring_distributed_scaled_dot_product_attention
     """,
     "ccl/test_expert_offsets.py": "experimental.deepseek_prefill.offset_cumsum",
+    "ops/experts/test_ring_operations.py": """
+    experimental.get_moe_combine_cores experimental.get_moe_tilize_drain_core experimental.get_moe_worker_mcast_bounding_box
+    experimental.get_weight_core_shard_maps experimental.get_weight_mem_configs
+    experimental.prepare_w0_w1_tensor_for_moe_compute experimental.prepare_w0_w1_tensor_with_bias
+    experimental.prepare_w2_tensor_for_moe_compute experimental.prepare_w2_tensor_with_bias
+    """,
     "ops/experts/test_expert_prefill.py": """
     experimental.deepseek_moe_fast_reduce_nc_fused experimental.deepseek_prefill.extract experimental.deepseek_prefill.insert
     experimental.deepseek_prefill.masked_bincount experimental.deepseek_prefill.moe_grouped_topk

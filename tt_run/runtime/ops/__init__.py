@@ -46,6 +46,7 @@ MODULES = (
     "experts.expert_prefill",
     "experts.expert_networks",
     "experts.expert_gates",
+    "experts.ring_operations",
     "attention.indexer",
     "hyper_connections",
     "moreh.reductions",

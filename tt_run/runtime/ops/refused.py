@@ -52,11 +52,6 @@ _NAMES: dict[str, tuple[Family, str]] = {
         "it is a test of a device's prefetcher",
     ),
     "experimental.moe_gpt": (families.EXPERTS, _PACKED),
-    "experimental.moe_compute": (families.EXPERTS, _PACKED),
-    "experimental.selective_reduce_combine": (families.EXPERTS, _PACKED),
-    "experimental.get_moe_combine_cores": (families.EXPERTS, _PACKED),
-    "experimental.get_moe_worker_mcast_bounding_box": (families.EXPERTS, _PACKED),
-    "experimental.get_moe_tilize_drain_core": (families.EXPERTS, _PACKED),
     "experimental.deepseek.moe.moe_gate_mm": (families.EXPERTS, _PACKED),
     "experimental.deepseek_prefill.hybrid_routed_expert_moe_forwarding_buffer": (
         families.EXPERTS,
@@ -65,12 +60,6 @@ _NAMES: dict[str, tuple[Family, str]] = {
     "experimental.deepseek_prefill.outbound_socket_service_sync": (families.SOCKET, _SERVICE),
     "experimental.deepseek_prefill.inbound_socket_service_sync": (families.SOCKET, _SERVICE),
     "experimental.add_shared_expert_weights": (families.EXPERTS, _PACKED),
-    "experimental.get_weight_core_shard_maps": (families.EXPERTS, _PACKED),
-    "experimental.get_weight_mem_configs": (families.EXPERTS, _PACKED),
-    "experimental.prepare_w0_w1_tensor_for_moe_compute": (families.EXPERTS, _PACKED),
-    "experimental.prepare_w0_w1_tensor_with_bias": (families.EXPERTS, _PACKED),
-    "experimental.prepare_w2_tensor_for_moe_compute": (families.EXPERTS, _PACKED),
-    "experimental.prepare_w2_tensor_with_bias": (families.EXPERTS, _PACKED),
     "test_hang_device_operation": (families.KERNEL, "it hangs the device, and nothing hangs here"),
 }
 

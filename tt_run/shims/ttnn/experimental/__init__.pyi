@@ -4,11 +4,15 @@
 from collections.abc import Sequence as _Sequence
 from collections.abc import Set as _Set
 from tt_run.runtime.cores import CoreCoord as _CoreCoord
+from tt_run.runtime.cores import CoreRange as _CoreRange
 from tt_run.runtime.cores import CoreRangeSet as _CoreRangeSet
 from tt_run.runtime.enums import DataType as _DataType
+from tt_run.runtime.enums import MathFidelity as _MathFidelity
 from tt_run.runtime.enums import Topology as _Topology
 from tt_run.runtime.mesh.coordinate import MeshCoordinate as _MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice as _MeshDevice
+from tt_run.runtime.ops.experts.ring_operations import WeightCoreShardMaps as _WeightCoreShardMaps
+from tt_run.runtime.ops.experts.ring_operations import WeightMemoryConfigs as _WeightMemoryConfigs
 from tt_run.runtime.sockets.host import D2HSocket as _D2HSocket
 from tt_run.runtime.sockets.host import H2DSocket as _H2DSocket
 from tt_run.runtime.sockets.socket import MeshSocket as _MeshSocket
@@ -17,6 +21,7 @@ from tt_run.runtime.tensor.spec.tensor_spec import Tile as _Tile
 from tt_run.runtime.tensor.tensor import Tensor as _Tensor
 from tt_run.runtime.tuning.activation import UnaryOpType as _UnaryOpType
 from tt_run.runtime.tuning.activation import UnaryWithParam as _UnaryWithParam
+from tt_run.runtime.tuning.choices import MoEActivationFunction as _MoEActivationFunction
 from tt_run.runtime.tuning.choices import RGBRange as _RGBRange
 from tt_run.runtime.tuning.choices import YUVColorSpace as _YUVColorSpace
 from tt_run.runtime.tuning.choices import YUVFormat as _YUVFormat
@@ -194,20 +199,20 @@ def fused_msda(value: _Tensor, sampling_locations: _Tensor, attention_weights: _
 def fused_msda_from_offsets(value: _Tensor, reference_points: _Tensor, sampling_offsets: _Tensor, attention_weights: _Tensor, spatial_shapes: _Sequence[_Sequence[int]], *, reference_mode: str = 'level', align_corners: bool = False, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """`fused_msda` at reference_points [B, Q, R, 2] in [0, 1] plus sampling_offsets [B, Q, H, L, P, 2] in pixels of each map."""
     ...
-def get_moe_combine_cores(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: its operands are packed for a ring of cores of one chip; ttnn.all_to_all_dispatch, sparse_matmul and all_to_all_combine are emulated."""
+def get_moe_combine_cores(mesh_device: _MeshDevice, combine_token_parallel_cores: int, combine_data_parallel_cores: int, hidden_size: int, mux_core_range_set: _CoreRangeSet = ...) -> list[_CoreCoord]:
+    """The cores that combine, those with the same tokens side by side. Raises RuntimeError where the grid has not so many."""
     ...
-def get_moe_tilize_drain_core(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: its operands are packed for a ring of cores of one chip; ttnn.all_to_all_dispatch, sparse_matmul and all_to_all_combine are emulated."""
+def get_moe_tilize_drain_core(mesh_device: _MeshDevice, combine_token_parallel_cores: int, combine_data_parallel_cores: int, hidden_size: int, mux_core_range_set: _CoreRangeSet = ...) -> _CoreCoord:
+    """The core that reads the experts' indices and scores: the last that no mux has."""
     ...
-def get_moe_worker_mcast_bounding_box(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: its operands are packed for a ring of cores of one chip; ttnn.all_to_all_dispatch, sparse_matmul and all_to_all_combine are emulated."""
+def get_moe_worker_mcast_bounding_box(mesh_device: _MeshDevice, combine_token_parallel_cores: int, combine_data_parallel_cores: int, hidden_size: int, mux_core_range_set: _CoreRangeSet = ...) -> _CoreRange:
+    """The range that holds every core that works: the whole grid."""
     ...
-def get_weight_core_shard_maps(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: its operands are packed for a ring of cores of one chip; ttnn.all_to_all_dispatch, sparse_matmul and all_to_all_combine are emulated."""
+def get_weight_core_shard_maps(mesh_device: _MeshDevice, hidden_size: int, intermediate_size: int) -> _WeightCoreShardMaps:
+    """The first product's columns of each core, (used, empty) tiles of its last group of the second, and the DRAM banks in the ring's order."""
     ...
-def get_weight_mem_configs(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: its operands are packed for a ring of cores of one chip; ttnn.all_to_all_dispatch, sparse_matmul and all_to_all_combine are emulated."""
+def get_weight_mem_configs(mesh_device: _MeshDevice, *, num_layers: int, experts_per_device: int, hidden_size: int, intermediate_size: int, has_bias: bool = False) -> _WeightMemoryConfigs:
+    """Where both packed tensors of so many layers and experts lie. Raises RuntimeError for sizes that are no whole tiles."""
     ...
 def group_attn_matmul(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, compute_with_storage_grid_size: object = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None, optional_output_tensor: _Tensor | None = None) -> _Tensor:
     """As attn_matmul, heads of keys shared by groups of heads of queries."""
@@ -269,8 +274,8 @@ def minimal_matmul_split(input_tensor: _Tensor, weight_tensor: _Tensor, *, chunk
 def minimal_matmul_strided_reduce_scatter_async(input_tensor: _Tensor | _Sequence[_Tensor], weight_tensor: _Tensor, dim: int, multi_device_global_semaphore: _Any, reduce_scatter_core_grid_offset: _Any, *, compute_kernel_config: _Any, num_links: int = 1, memory_config_mm: _MemoryConfig | None = None, rs_output_mem_config: _MemoryConfig | None = None, rs_intermediate_mem_config: _MemoryConfig | None = None, topology: _Any = _Topology.Ring, cluster_axis: int | None = None, bias: _Tensor | None = None, fused_activation: str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float] | None = None, config: _Any = None, barrier_semaphore: _Any = None, using_persistent_buffers: bool = False, sub_device_id: _Any = None, num_workers_per_link: int | None = None, num_buffers_per_channel: int | None = None, chunk_width_in_mm_blocks: int | None = None, optional_rs_output_tensor: _Tensor | None = None, fused_ternary_scalar: float | None = None, addcmul_input_tensor1: _Tensor | None = None, addcmul_input_tensor2: _Tensor | None = None, dtype: _DataType | None = None, mm_progress_counters: _Tensor | None = None, mm_window_blocks: int | None = None, mm_credit_counters: _Tensor | None = None) -> list[_Tensor]:
     """[input @ weight + bias, its reduce-scatter]; two inputs lie side by side, as in `minimal_matmul`."""
     ...
-def moe_compute(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: its operands are packed for a ring of cores of one chip; ttnn.all_to_all_dispatch, sparse_matmul and all_to_all_combine are emulated."""
+def moe_compute(tilize_input_tensor: _Tensor, tilize_expert_indices_tensor: _Tensor, tilize_expert_scores_tensor: _Tensor, tilize_expert_mapping_tensor: _Tensor, matmul_w0_w1_tensor: _Tensor, matmul_w2_tensor: _Tensor, *, layer_id: int, output_height_shard_dim: int, intermediate_size: int, has_bias: bool = False, cluster_axis: int | None = None, topology: _Topology | None = None, num_links: int | None = None, mux_core_range_set: _CoreRangeSet | None = None, output_memory_config: _MemoryConfig | None = None, optional_output_tensor: _Tensor | None = None, optional_cross_device_semaphore: _Any = None, activation_type: _MoEActivationFunction | None = None, compute_only: bool = False, num_shared_experts_per_device: int | None = None, activation_limit: float | None = None, math_fidelity: _MathFidelity = _MathFidelity.LoFi, fp32_dest_acc_en: bool = False) -> list[_Tensor]:
+    """act(x W0, x W1) W2 of each device's experts on their tokens of a group; slot 5, but for `compute_only`, is (K, tokens of a device, hidden)."""
     ...
 def moe_gpt(*args: _Any, **kwargs: _Any) -> None:
     """Refused: its operands are packed for a ring of cores of one chip; ttnn.all_to_all_dispatch, sparse_matmul and all_to_all_combine are emulated."""
@@ -338,17 +343,17 @@ def prepare_conv3d_weights(*, weight_tensor: _Tensor, groups: int = 1, C_in_bloc
 def prepare_generic_op(*args: _Any, **kwargs: _Any) -> None:
     """Refused: it runs a kernel of the program's own."""
     ...
-def prepare_w0_w1_tensor_for_moe_compute(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: its operands are packed for a ring of cores of one chip; ttnn.all_to_all_dispatch, sparse_matmul and all_to_all_combine are emulated."""
+def prepare_w0_w1_tensor_for_moe_compute(tt_w0: _Tensor, tt_w1: _Tensor, *, L: int, E: int, K: int, N: int) -> _Tensor:
+    """W0 and W1 [L, E, K, N] of each device interleaved by columns, each core of the ring its own. Raises RuntimeError for other shapes."""
     ...
-def prepare_w0_w1_tensor_with_bias(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: its operands are packed for a ring of cores of one chip; ttnn.all_to_all_dispatch, sparse_matmul and all_to_all_combine are emulated."""
+def prepare_w0_w1_tensor_with_bias(tt_w0: _Tensor, tt_w1: _Tensor, tt_b0: _Tensor, tt_b1: _Tensor, *, L: int, E: int, K: int, N: int) -> _Tensor:
+    """The same with biases [L, E, N], each the first row of one more row of tiles."""
     ...
-def prepare_w2_tensor_for_moe_compute(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: its operands are packed for a ring of cores of one chip; ttnn.all_to_all_dispatch, sparse_matmul and all_to_all_combine are emulated."""
+def prepare_w2_tensor_for_moe_compute(tt_w2: _Tensor, *, L: int, E: int, N: int, K: int) -> _Tensor:
+    """W2 [L, E, N, K] of each device in columns for the cores of the ring, rows in the order in which they come around."""
     ...
-def prepare_w2_tensor_with_bias(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: its operands are packed for a ring of cores of one chip; ttnn.all_to_all_dispatch, sparse_matmul and all_to_all_combine are emulated."""
+def prepare_w2_tensor_with_bias(tt_w2: _Tensor, tt_b2: _Tensor, *, L: int, E: int, N: int, K: int) -> _Tensor:
+    """The same with a bias [L, E, K], whose row of tiles is the last of every core."""
     ...
 def quantize_weights_via_host(device_tensor: _Tensor, *, dtype: _DataType, memory_config: _MemoryConfig | None) -> _Tensor:
     """The same weights in another element type and memory configuration."""
@@ -407,8 +412,8 @@ def rotary_embedding_llama_fused_qk(q_input_tensor: _Tensor, k_input_tensor: _Te
 def rotate_half(input: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The second half of the last dimension, negated, before the first."""
     ...
-def selective_reduce_combine(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: its operands are packed for a ring of cores of one chip; ttnn.all_to_all_dispatch, sparse_matmul and all_to_all_combine are emulated."""
+def selective_reduce_combine(dense_input_tensor: _Tensor, dense_activations_tensor: _Tensor, dense_token_maps_tensor: _Tensor, dense_token_counts_tensor: _Tensor, hidden_size: int, batch_size: int, seq_size: int, select_experts_k: int, cluster_axis: int, topology: _Topology, num_links: int, token_parallel_core_dim: int, data_parallel_core_dim: int, worker_cores: _Sequence[_CoreCoord], mux_core_range_set: _CoreRangeSet, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, optional_cross_device_semaphore: _Any = None) -> _Tensor:
+    """Experts' rows in height over the worker cores to [K, batch*seq/devices of the group, hidden] in rows: slot k from a token's k-th expert."""
     ...
 def send_async(input_tensor: _Tensor, mesh_socket: _MeshSocket) -> list[_Tensor]:
     """Send each connected device's shard to the receiving device of its connection. Returns an empty list."""

@@ -4,6 +4,7 @@ from tt_run.runtime.exports import publish as _publish
 
 _TABLE: dict[str, str] = {
     "tt_run.runtime.ccl.semaphores": "GlobalSemaphoreArg",
+    "tt_run.runtime.ops.experts.ring_operations": "WeightCoreShardMaps WeightMemoryConfigs",
     "ttnn": "DispatchAlgorithm MMSignalAggregatorMode WorkerMode fused_rms_minimal",
     "ttnn.operations.ccl": "MoEActivationFunction",
     "ttnn.experimental": """

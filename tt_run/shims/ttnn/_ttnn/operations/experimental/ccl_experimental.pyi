@@ -5,6 +5,8 @@ from ttnn import DispatchAlgorithm as DispatchAlgorithm
 from tt_run.runtime.ccl.semaphores import GlobalSemaphoreArg as GlobalSemaphoreArg
 from ttnn import MMSignalAggregatorMode as MMSignalAggregatorMode
 from ttnn.operations.ccl import MoEActivationFunction as MoEActivationFunction
+from tt_run.runtime.ops.experts.ring_operations import WeightCoreShardMaps as WeightCoreShardMaps
+from tt_run.runtime.ops.experts.ring_operations import WeightMemoryConfigs as WeightMemoryConfigs
 from ttnn import WorkerMode as WorkerMode
 from ttnn.experimental import add_shared_expert_weights as add_shared_expert_weights
 from ttnn.experimental import all_gather_async as all_gather_async

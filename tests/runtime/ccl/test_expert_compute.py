@@ -1,0 +1,214 @@
+"""A layer of experts in one call on one device, against loops over single tokens."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tt_run.runtime import catalog
+from tt_run.runtime.cores import CoreRangeSet
+from tt_run.runtime.enums import DataType, Layout, Topology
+from tt_run.runtime.mesh import MeshShape, open_mesh_device
+from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tuning.choices import MoEActivationFunction
+
+HIDDEN, BETWEEN, TOKENS, EXPERTS, CHOICES = 64, 384, 6, 3, 2
+rng = np.random.default_rng(11)
+WORDS = rng.integers(-2, 3, (1, TOKENS, HIDDEN)).astype(np.float32)
+CHOSEN = np.array([[0, 2], [2, 0], [1, 0], [0, 1], [2, 1], [0, 2]], np.uint16)
+SCORES = rng.integers(1, 9, (TOKENS, CHOICES)).astype(np.float32) / 8
+LAYERS = 2
+GATE, UP = (rng.integers(-2, 3, (LAYERS, EXPERTS, HIDDEN, BETWEEN)).astype(np.float32) / 16 for _ in range(2))
+DOWN = rng.integers(-2, 3, (LAYERS, EXPERTS, BETWEEN, HIDDEN)).astype(np.float32) / 16
+BIASES = [
+    rng.integers(-8, 9, (LAYERS, EXPERTS, n)).astype(np.float32) / 8 for n in (BETWEEN, BETWEEN, HIDDEN)
+]
+Kind = MoEActivationFunction
+
+
+def call(name, *given, **words):
+    found = catalog.find(f"ttnn.experimental.{name}")
+    assert found is not None
+    return found(*given, **words)
+
+
+@pytest.fixture
+def one():
+    device = open_mesh_device(MeshShape(1, 1))
+    yield device
+    device.close()
+
+
+def put(device, values, dtype=DataType.BFLOAT16, layout=Layout.ROW_MAJOR):
+    return from_torch(values, dtype=dtype, layout=layout, device=device)
+
+
+def operands(device, bias=False):
+    words = {"L": LAYERS, "E": EXPERTS, "K": HIDDEN, "N": BETWEEN}
+    gate, up, down, *biases = (
+        put(device, v, DataType.FLOAT32, Layout.TILE) for v in (GATE, UP, DOWN, *(BIASES if bias else ()))
+    )
+    kind = "with_bias" if bias else "for_moe_compute"
+    return [
+        put(device, WORDS), put(device, CHOSEN, DataType.UINT16), put(device, SCORES),
+        put(device, np.zeros((1, EXPERTS), np.uint16), DataType.UINT16),
+        call(f"prepare_w0_w1_tensor_{kind}", gate, up, *biases[:2], **words),
+        call(f"prepare_w2_tensor_{kind}", down, *biases[2:], **words),
+    ]  # fmt: skip
+
+
+def computed(given, **words):
+    sizes = {"layer_id": 0, "output_height_shard_dim": 4, "intermediate_size": BETWEEN}
+    return call("moe_compute", *given, **{**sizes, **words})
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x)) if x > -700 else 0.0
+
+
+def silu(g, u):
+    return g * sigmoid(g) * u
+
+
+def swiglu(g, u):
+    g, u = min(g, 7.0), max(-7.0, min(u, 7.0))
+    return (u + 1) * g * sigmoid(1.702 * g)
+
+
+def gelu(g, u):
+    return 0.5 * g * (1 + math.tanh(math.sqrt(2 / math.pi) * (g + 0.044715 * g**3))) * u
+
+
+def clamped(g, u):
+    g = min(g, 1.5)
+    return g * sigmoid(g) * max(-1.5, min(u, 1.5))
+
+
+def wanted(act, layer=0, bias=False, places=(0, 1, 2)):
+    """[K, tokens, hidden] in float64; `places` are those of the experts among the weights."""
+    out = np.zeros((CHOICES, TOKENS, HIDDEN))
+    for token, slot in np.ndindex(TOKENS, CHOICES):
+        e = places[CHOSEN[token, slot]]
+        sides = [WORDS[0, token].astype(np.float64) @ w[layer, e] for w in (GATE, UP)]
+        if bias:
+            sides = [side + b[layer, e] for side, b in zip(sides, BIASES, strict=False)]
+        hidden = np.array([act(g, u) for g, u in zip(*sides, strict=True)])
+        out[slot, token] = hidden @ DOWN[layer, e] + (BIASES[2][layer, e] if bias else 0)
+    return out
+
+
+def same(found, expected):
+    """Within one rounding to bfloat16 of the largest."""
+    return np.allclose(found, expected, rtol=2**-7, atol=1e-4 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit", "act"),
+    [
+        (None, None, silu),
+        (Kind.SWIGLU, None, swiglu),
+        (Kind.GELU, None, gelu),
+        (Kind.CLAMPED_SILU, 1.5, clamped),
+    ],
+)
+def test_every_activation_has_its_meaning(one, kind, limit, act):
+    found = computed(operands(one), activation_type=kind, activation_limit=limit)
+    assert len(found) == 6
+    assert same(found[5].shards.of(0), wanted(act))
+
+
+def test_biases_and_layers(one):
+    found = computed(operands(one, bias=True), has_bias=True, layer_id=1)
+    assert same(found[5].shards.of(0), wanted(silu, 1, bias=True))
+
+
+def test_tables_say_who_goes_where(one):
+    counts, lines, lists, _, _ = computed(operands(one), compute_only=True)
+    grid = one.compute_with_storage_grid_size()
+    assert counts.shape == (grid.x * grid.y, 4)
+    assert np.array_equal(counts.shards.of(0)[:, :EXPERTS], np.tile([5, 3, 4], (grid.x * grid.y, 1)))
+    tokens = lists.shards.of(0).reshape(EXPERTS, TOKENS + 1, 4)[:, :, 0]
+    for expert in range(EXPERTS):
+        own = [t for t in range(TOKENS) if expert in CHOSEN[t]]
+        assert tokens[expert, : len(own) + 1].tolist() == [*own, 0xFFFFFFFF]
+    table = lines.shards.of(0).reshape(TOKENS, 8)
+    for token, line in enumerate(table):
+        assert line[0] == token
+        for slot, expert in enumerate(CHOSEN[token]):
+            assert line[1 + expert] == slot
+            bits = np.array([line[1 + EXPERTS + expert] << 16], np.uint32)
+            assert bits.view(np.float32)[0] == SCORES[token, slot]
+
+
+def test_the_last_two_experts_rows_lie_in_the_combine_cores(one):
+    found = computed(operands(one))
+    cores = call("get_moe_combine_cores", one, 4, 2, HIDDEN)
+    grid = one.compute_with_storage_grid_size()
+    rooms = found[4].shards.of(0)[[core.y * grid.x + core.x for core in cores]].reshape(4, 2, 2, 64, 32)
+    back = found[5].shards.of(0)
+    for expert, buffer in ((1, 1), (2, 0)):
+        own = [(t, CHOSEN[t].tolist().index(expert)) for t in range(TOKENS) if expert in CHOSEN[t]]
+        shares = [len(own) // 4 + (h < len(own) % 4) for h in range(4)]
+        places = [(h, row) for h, share in enumerate(shares) for row in range(share)]
+        for (token, slot), (h, row) in zip(own, places, strict=True):
+            assert np.array_equal(rooms[h, :, buffer, row].reshape(-1), back[slot, token])
+
+
+def test_an_axis_of_one_device_leaves_the_rows_of_others_alone():
+    mesh = open_mesh_device(MeshShape(1, 2))
+    given = operands(mesh)
+    given[3] = put(mesh, np.tile(np.array([0, 0, 1], np.uint16), (2, 1)), DataType.UINT16)
+    held = put(mesh, np.full((CHOICES, TOKENS, HIDDEN), 7, np.float32))
+    found = computed(given, cluster_axis=0, optional_output_tensor=held)
+    assert found[5] is held
+    for device, owned in ((0, CHOSEN < 2), (1, CHOSEN == 2)):
+        shard, mine = held.shards.of(device), owned.T
+        assert (shard[~mine] == 7).all()
+        # The first expert of a device has the first of its weights.
+        assert same(shard[mine], wanted(silu, places=(0, 1, 0))[mine])
+    mesh.close()
+
+
+def test_what_does_not_fit_is_refused(one):
+    given = operands(one)
+    for words, text in (
+        ({"compute_only": True, "cluster_axis": 0}, r"compute_only=true\) requires cluster_axis"),
+        ({"topology": Topology.Ring}, r"cluster_axis=None\) requires topology"),
+        ({"compute_only": True, "mux_core_range_set": CoreRangeSet([])}, "requires mux_core_range_set"),
+        ({"activation_limit": 1.0}, "required for CLAMPED_SILU and must be omitted"),
+        ({"activation_type": Kind.CLAMPED_SILU, "activation_limit": -1.0}, "finite and positive, got -1"),
+        ({"intermediate_size": 768}, r"is not packed for 2 layers x 3 experts over a ring of 12"),
+        ({"intermediate_size": 32}, r"at least 1 tile per ring core \(1 tiles < 12 cores\)"),
+        ({"layer_id": 2}, "layer_id 2 of 2 layers"),
+        ({"num_shared_experts_per_device": 4}, r"\(4\) must be <= experts_per_device \(3\)"),
+        ({"cluster_axis": 0, "num_shared_experts_per_device": 1}, "does not support shared experts"),
+        ({"cluster_axis": 2}, "out of range for a mesh with 2 axes"),
+        (
+            {"optional_output_tensor": put(one, np.zeros((2, 3, HIDDEN), np.float32))},
+            "the output tensor has shape",
+        ),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            computed(given, **words)
+    more = [*given[:3], put(one, np.zeros((1, 5), np.uint16), DataType.UINT16), *given[4:]]
+    with pytest.raises(RuntimeError, match="gives device 0 5 experts, its weights have 3"):
+        computed(more)
+
+
+def test_a_combination_over_devices_needs_room_for_its_semaphores():
+    mesh = open_mesh_device(MeshShape(1, 2))
+    with pytest.raises(RuntimeError, match="opened with l1_small_size = 0"):
+        computed(operands(mesh), cluster_axis=1)
+    mesh.close()
+
+
+def test_a_separate_combination_needs_all_rows():
+    mesh = open_mesh_device(MeshShape(1, 2), l1_small_size=16384)
+    slots = computed(operands(mesh), compute_only=True)
+    cores = call("get_moe_combine_cores", mesh, 4, 2, HIDDEN)
+    sizes = (HIDDEN, TOKENS, 1, CHOICES, 1, Topology.Linear, 1, 4, 2, cores, CoreRangeSet([]))
+    with pytest.raises(RuntimeError, match="the rows of the last 2 of 3 experts only"):
+        call("selective_reduce_combine", slots[4], slots[1], slots[2], slots[0], *sizes)
+    with pytest.raises(RuntimeError, match=r"aligned 2 \* experts_per_device \+ 1 elements per token"):
+        call("selective_reduce_combine", slots[4], slots[1], slots[2], slots[0], HIDDEN, 8, *sizes[2:])
+    mesh.close()

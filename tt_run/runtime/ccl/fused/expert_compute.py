@@ -1,0 +1,370 @@
+"""A layer of experts in one call: the tokens of each device's experts, their networks, and the rows back. Source: reference library 0.81.1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime import traffic
+from tt_run.runtime.ccl import result_topology
+from tt_run.runtime.ccl.exchange.gather import every_shard
+from tt_run.runtime.ccl.exchange.lanes import lanes_of
+from tt_run.runtime.ccl.fused.expert_groups import in_groups, shards_found
+from tt_run.runtime.ccl.fused.expert_returns import (
+    check_mux,
+    check_returns,
+    delivered,
+    kept,
+    returned,
+    spread,
+)
+from tt_run.runtime.ccl.plans import planned
+from tt_run.runtime.ccl.record import Collective
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import (
+    BufferType,
+    DataType,
+    Layout,
+    MathFidelity,
+    ShardOrientation,
+    TensorMemoryLayout,
+    Topology,
+)
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.operands import on_device
+from tt_run.runtime.ops.experts import ring_networks, ring_routes
+from tt_run.runtime.ops.experts.expert_layouts import auto_output_width_shard_dim
+from tt_run.runtime.ops.experts.ring_layout import Ring
+from tt_run.runtime.ops.experts.ring_operations import get_moe_combine_cores, ring_of
+from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
+from tt_run.runtime.tuning.choices import MoEActivationFunction
+
+Array = npt.NDArray[Any]
+
+
+class _Work(NamedTuple):
+    """What this rank's devices computed, by their places on the mesh, and what all of it is like."""
+
+    found: Mapping[int, Sequence[ring_routes.Route]]
+    rows: Mapping[int, Sequence[Array]]
+    tokens: int
+    hidden: int
+    choices: int
+    experts: int
+
+
+@operation("ttnn.experimental.moe_compute", family=families.COLLECTIVE)
+def moe_compute(
+    tilize_input_tensor: Tensor,
+    tilize_expert_indices_tensor: Tensor,
+    tilize_expert_scores_tensor: Tensor,
+    tilize_expert_mapping_tensor: Tensor,
+    matmul_w0_w1_tensor: Tensor,
+    matmul_w2_tensor: Tensor,
+    *,
+    layer_id: int,
+    output_height_shard_dim: int,
+    intermediate_size: int,
+    has_bias: bool = False,
+    cluster_axis: int | None = None,
+    topology: Topology | None = None,
+    num_links: int | None = None,
+    mux_core_range_set: CoreRangeSet | None = None,
+    output_memory_config: MemoryConfig | None = None,
+    optional_output_tensor: Tensor | None = None,
+    optional_cross_device_semaphore: Any = None,
+    activation_type: MoEActivationFunction | None = None,
+    compute_only: bool = False,
+    num_shared_experts_per_device: int | None = None,
+    activation_limit: float | None = None,
+    math_fidelity: MathFidelity = MathFidelity.LoFi,
+    fp32_dest_acc_en: bool = False,
+) -> list[Tensor]:
+    """act(x W0, x W1) W2 of each device's experts on their tokens of a group; slot 5, but for `compute_only`, is (K, tokens of a device, hidden).
+
+    Slots 0 to 2: counts (cores, experts), lines of activations, token lists. Slot 3 is scratch of the kernel and zero here; slot 4 has the rows
+    of each device's last two experts in its combine cores, zero elsewhere and where an axis of one device writes slot 5 itself.
+    Raises RuntimeError for weights that are not packed for the ring, for shapes and options that do not fit, and for shared experts that are
+    split over the other axis.
+    """
+    given = (
+        tilize_input_tensor,
+        tilize_expert_indices_tensor,
+        tilize_expert_scores_tensor,
+        tilize_expert_mapping_tensor,
+    )
+    weights = (matmul_w0_w1_tensor, matmul_w2_tensor)
+    device = on_device(*given, *weights, kind="experts")
+    alone = {
+        "cluster_axis": cluster_axis if compute_only else None, "topology": topology, "num_links": num_links,
+        "mux_core_range_set": mux_core_range_set, "optional_cross_device_semaphore": optional_cross_device_semaphore,
+        "optional_output_tensor": optional_output_tensor if compute_only else None,
+    }  # fmt: skip
+    _check_mode(device, cluster_axis, compute_only, alone, num_shared_experts_per_device or 0)
+    _check_operands(given, weights)
+    local = cluster_axis is not None and device.shape[cluster_axis] == 1
+    if cluster_axis is not None and not local:
+        check_mux(device, mux_core_range_set)
+    gate = ring_networks.gate_of(activation_type or MoEActivationFunction.SILU, activation_limit)
+    hidden = tilize_input_tensor.shape[-1]
+    ring = ring_of(device, hidden, intermediate_size, has_bias)
+    _check_sizes(ring, given, weights, output_height_shard_dim, num_shared_experts_per_device or 0)
+    ring_networks.check_packed(ring, *weights, layer_id)
+    width = auto_output_width_shard_dim(hidden)
+    cores = get_moe_combine_cores.compute(
+        device, output_height_shard_dim, width, hidden, mux_core_range_set or CoreRangeSet()
+    )
+    work = _computed(device, given, weights, ring, layer_id, cluster_axis, gate)
+    slots = _tables(tilize_input_tensor, device, work)
+    slots += _buffers(tilize_input_tensor, device, {} if local else work.rows, cores, output_height_shard_dim)
+    if compute_only:
+        return slots
+    if cluster_axis is None or local:
+        return [
+            *slots,
+            _by_itself(tilize_input_tensor, device, work, optional_output_tensor, output_memory_config),
+        ]
+    asked = (work.tokens, hidden, work.choices)
+    tuning = (topology, num_links, output_memory_config)
+    plan = planned(COMPUTE, tilize_input_tensor, cluster_axis, asked, tuning)
+    source = tilize_input_tensor
+    back = returned(plan, source, work.rows, work.found, optional_output_tensor, output_memory_config)
+    return [*slots, back]
+
+
+COMPUTE = Collective("moe_compute", check_returns, every_shard, traffic.EXCHANGE, result_topology.unchanged)
+
+
+def _check_mode(
+    device: MeshDevice, axis: int | None, compute_only: bool, alone: Mapping[str, object], shared: int
+) -> None:
+    if axis is not None and not 0 <= axis < device.shape.dims():
+        raise fatal(
+            f"cluster_axis {axis} is out of range for a mesh with {device.shape.dims()} axes",
+            "*cluster_axis < mesh_shape.dims()",
+            hint="cluster_axis=0 along columns, from row to row; cluster_axis=1 along rows",
+        )
+    devices = device.shape.mesh_size()
+    if axis is None and not compute_only and devices != 1:
+        raise fatal(
+            "moe_compute(compute_only=false, cluster_axis=None) is only supported on a 1x1 mesh, got "
+            f"num_devices={devices}. Pass cluster_axis for multi-device fused compute+combine.",
+            "num_devices == 1",
+            hint="cluster_axis=0 or 1, or compute_only=True",
+        )
+    mode = "compute_only=true" if compute_only else "cluster_axis=None"
+    for name, value in alone.items() if compute_only or axis is None else ():
+        if value is not None:
+            raise fatal(
+                f"moe_compute({mode}) requires {name} to be std::nullopt",
+                f"!{name}.has_value()",
+                hint=f"leave {name} out",
+            )
+    if not shared or axis is None:
+        return
+    if device.shape[axis] == 1:
+        raise fatal(
+            "moe_compute over a mesh axis of extent 1 writes a local output and does not support shared experts; run them "
+            "separately and add their partial before the cross-device reduction",
+            hint="num_shared_experts_per_device=0",
+        )
+    if devices != device.shape[axis]:
+        raise fatal(
+            "shared experts that are split over the other axis of the mesh are not emulated",
+            hint="a mesh whose other axis has one device, or num_shared_experts_per_device=0 and the shared experts by themselves",
+        )
+
+
+def _check_operands(given: Sequence[Tensor], weights: Sequence[Tensor]) -> None:
+    tokens, indices, scores, mapping = given
+    if tokens.layout is not Layout.ROW_MAJOR:
+        raise fatal(
+            "Input tensor must be in row major layout",
+            "tilize_input_tensor.layout() == Layout::ROW_MAJOR",
+            hint="ttnn.to_layout(tilize_input_tensor, ttnn.ROW_MAJOR_LAYOUT)",
+        )
+    for name, tensor, dtype in (("Input", tokens, DataType.BFLOAT16), ("Indices", indices, DataType.UINT16)):
+        if tensor.dtype is not dtype:
+            word = dtype.name.lower()
+            raise fatal(f"{name} tensor must be {word}", hint=f"ttnn.typecast(tensor, ttnn.{word})")
+    ranks = (
+        ("tilize_input_tensor", tokens, 3, False, "[..., tokens, hidden]"),
+        ("tilize_expert_indices_tensor", indices, 2, False, "[..., tokens, K]"),
+        ("tilize_expert_scores_tensor", scores, 2, False, "[..., tokens, K]"),
+        ("tilize_expert_mapping_tensor", mapping, 2, True, "[num_devices, experts]"),
+        ("matmul_w0_w1_tensor", weights[0], 6, True, "[num_cores, L, E, groups_per_core, K, 4*TILE_SIZE]"),
+        ("matmul_w2_tensor", weights[1], 6, True, "[num_cores, L, E, groups_per_core, N, 4*TILE_SIZE]"),
+    )
+    for name, tensor, rank, exact, what in ranks:
+        found = len(tensor.shape)
+        if found < rank or (exact and found > rank):
+            sign = "" if exact else ">= "
+            raise fatal(
+                f"{name} must be rank {sign}{rank} ({what}); got rank {found}",
+                hint=f"ttnn.reshape({name}, …)",
+            )
+
+
+def _check_sizes(
+    ring: Ring, given: Sequence[Tensor], weights: Sequence[Tensor], height: int, shared: int
+) -> None:
+    tokens, indices, scores, _ = given
+    number, experts = int(np.prod(tokens.shape[:-1])), weights[0].shape[2]
+    if indices.shape != scores.shape or int(np.prod(indices.shape[:-1])) != number:
+        raise fatal(
+            f"indices {indices.shape} and scores {scores.shape} are not of the {number} tokens of the input",
+            hint="give all three as ttnn.experimental.all_to_all_dispatch_metadata returned them",
+        )
+    most = ring_routes.CHUNK * height * auto_output_width_shard_dim(ring.hidden * TILE_SIZE)
+    if number > most:
+        raise fatal(
+            f"Too many tokens in input, got: {number} but expected max: {most}",
+            "max_tokens >= total_tokens",
+            hint="a larger output_height_shard_dim, or fewer tokens in a call",
+        )
+    if ring.intermediate < ring.cores:
+        raise fatal(
+            f"intermediate_size ({ring.intermediate * TILE_SIZE}) must yield at least 1 tile per ring core "
+            f"({ring.intermediate} tiles < {ring.cores} cores)",
+            "intermediate_tiles >= matmul_num_cores",
+            hint=f"fill the weights up with zeros to intermediate_size={ring.cores * TILE_SIZE}",
+        )
+    if shared > experts:
+        raise fatal(
+            f"num_shared_experts_per_device ({shared}) must be <= experts_per_device ({experts})",
+            "num_shared_experts_per_device <= experts_per_device",
+            hint=f"num_shared_experts_per_device={experts} or less",
+        )
+
+
+def _computed(
+    device: MeshDevice,
+    given: Sequence[Tensor],
+    packed: Sequence[Tensor],
+    ring: Ring,
+    layer: int,
+    axis: int | None,
+    gate: ring_networks.Gate,
+) -> _Work:
+    hidden, choices, experts = given[0].shape[-1], given[1].shape[-1], packed[0].shape[2]
+    number = int(np.prod(given[0].shape[:-1]))
+    lanes = lanes_of(device, axis)
+    groups = dict(in_groups(lanes.groups, lanes.positions)) if axis is not None else {}
+    unpacked: dict[tuple[int, int], list[tuple[Array, Array, Array]]] = {}
+    found: dict[int, Sequence[ring_routes.Route]] = {}
+    rows: dict[int, Sequence[Array]] = {}
+    for local, position in enumerate(device.local_positions):
+        shards = [tensor.shards.of(local) for tensor in (*given, *packed)]
+        if any(shard is None for shard in shards):
+            continue
+        tokens, indices, scores, mapping, first, second = (np.asarray(shard) for shard in shards)
+        group = groups.get(position, (position,))
+        if number % len(group):
+            raise fatal(
+                f"{number} tokens do not divide by the {len(group)} devices of axis {axis}",
+                hint="give what ttnn.experimental.all_to_all_dispatch_metadata returned along the same axis",
+            )
+        # A token goes where the device that it came from sends its experts.
+        senders = np.minimum(np.repeat(group, number // len(group)), len(mapping) - 1)
+        chosen = indices.reshape(number, choices).astype(np.int64)
+        if chosen.size and chosen.max() >= mapping.shape[1]:
+            raise fatal(
+                f"a token has expert {chosen.max()}, and the mapping {mapping.shape[1]} of them",
+                hint="tilize_expert_mapping_tensor [devices, experts] with a column for every expert",
+            )
+        owners = mapping.astype(np.int64)[senders]
+        try:
+            mine = ring_routes.routes(chosen, scores.reshape(number, choices), owners, position, experts)
+        except LookupError as error:
+            raise fatal(
+                f"the mapping gives device {position} {error.args[0]} experts, its weights have {experts}",
+                hint="weights [L, E, …] with as many experts as tilize_expert_mapping_tensor gives a device",
+            ) from None
+        key = (packed[0].shards.index[local], packed[1].shards.index[local])
+        if key not in unpacked:
+            unpacked[key] = ring_networks.experts_of(ring, first, second, layer)
+        flat = np.asarray(tokens, np.float32).reshape(number, hidden)
+        found[position], rows[position] = mine, ring_networks.computed(flat, ring, unpacked[key], mine, gate)
+    return _Work(found, rows, number, hidden, choices, experts)
+
+
+def _tables(source: Tensor, device: MeshDevice, work: _Work) -> list[Tensor]:
+    grid = device.compute_with_storage_grid_size()
+    cores, tokens = grid.x * grid.y, work.tokens
+    counts = {p: ring_routes.counts_table(routes, cores) for p, routes in work.found.items()}
+    lines = {
+        p: ring_routes.activation_table(routes, tokens, work.choices) for p, routes in work.found.items()
+    }
+    lists = {p: ring_routes.token_lists(routes, tokens) for p, routes in work.found.items()}
+    width, line = ring_routes.words_of(work.experts), ring_routes.words_of(2 * work.experts + 1)
+    made = (
+        (counts, (cores, width), _in_height(grid, (1, width))),
+        (lines, (1, tokens * line), L1_MEMORY_CONFIG),
+        (lists, (work.experts, ring_routes.words_of(1) * (tokens + 1)), L1_MEMORY_CONFIG),
+    )
+    return [
+        source.derive(
+            shards_found(held, device.local_positions, np.empty((0, *shape), np.uint32)),
+            dtype=DataType.UINT32, layout=Layout.ROW_MAJOR, memory_config=place,
+        )
+        for held, shape, place in made
+    ]  # fmt: skip
+
+
+def _buffers(
+    source: Tensor,
+    device: MeshDevice,
+    rows: Mapping[int, Sequence[Array]],
+    cores: Sequence[CoreCoord],
+    height: int,
+) -> list[Tensor]:
+    """Slots 3 and 4: on hardware one buffer of every core, seen as tiles and as rows."""
+    grid, hidden = device.compute_with_storage_grid_size(), source.shape[-1]
+    shape = (grid.x * grid.y, ring_routes.BUFFERS, ring_routes.CHUNK, hidden)
+    nothing = np.broadcast_to(np.float32(0), shape)
+    places = [core.y * grid.x + core.x for core in cores]
+    held: dict[int, Array] = {}
+    for position, outputs in rows.items():
+        room = np.zeros(shape, np.float32)
+        room[places] = ring_routes.staged(outputs, height, len(cores) // height).reshape(-1, *shape[1:])
+        held[position] = room
+    empty = dict.fromkeys(device.local_positions, nothing)
+    place = _in_height(grid, (ring_routes.BUFFERS * ring_routes.CHUNK, hidden))
+    like = np.empty((0, *shape), np.float32)
+    return [
+        source.derive(
+            shards_found(found, device.local_positions, like),
+            dtype=DataType.BFLOAT16, layout=layout, memory_config=place,
+        )
+        for found, layout in ((empty, Layout.TILE), (held or empty, Layout.ROW_MAJOR))
+    ]  # fmt: skip
+
+
+def _in_height(grid: CoreCoord, piece: tuple[int, int]) -> MemoryConfig:
+    cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(grid.x - 1, grid.y - 1))])
+    spec = ShardSpec(cores, piece, ShardOrientation.ROW_MAJOR)
+    return MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1, spec)
+
+
+def _by_itself(
+    source: Tensor, device: MeshDevice, work: _Work, output: Tensor | None, memory_config: MemoryConfig | None
+) -> Tensor:
+    """Slot 5 of devices that combine with no other: the rows of their own experts."""
+    shape = (work.choices, work.tokens, work.hidden)
+    done: dict[int, Array] = {}
+    for local, position in enumerate(device.local_positions):
+        if position in work.rows:
+            values, marks = spread(shape, work.rows[position], work.found[position])
+            done[position] = np.where(marks[..., None] != 0, values, kept(output, local, shape))
+    shards = shards_found(done, device.local_positions, np.empty((0, *shape), np.float32))
+    if output is not None and memory_config is None:
+        memory_config = output.memory_config()
+    return delivered(source, shards, output, memory_config)
