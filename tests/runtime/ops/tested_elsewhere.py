@@ -92,7 +92,7 @@ ELSEWHERE: dict[str, str] = {
     """,
     "ccl/test_expert_offsets.py": "experimental.deepseek_prefill.offset_cumsum",
     "ops/experts/test_ring_operations.py": """
-    experimental.get_moe_combine_cores experimental.get_moe_tilize_drain_core experimental.get_moe_worker_mcast_bounding_box
+    experimental.add_shared_expert_weights experimental.get_moe_combine_cores experimental.get_moe_tilize_drain_core experimental.get_moe_worker_mcast_bounding_box
     experimental.get_weight_core_shard_maps experimental.get_weight_mem_configs
     experimental.prepare_w0_w1_tensor_for_moe_compute experimental.prepare_w0_w1_tensor_with_bias
     experimental.prepare_w2_tensor_for_moe_compute experimental.prepare_w2_tensor_with_bias

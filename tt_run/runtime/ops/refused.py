@@ -24,8 +24,8 @@ _PREFETCHES = (
 )
 _KERNEL = "it runs a kernel of the program's own"
 _PACKED = (
-    "its operands are packed for a ring of cores of one chip; ttnn.all_to_all_dispatch, sparse_matmul and "
-    "all_to_all_combine are emulated"
+    "its operands are packed for a ring of cores of one chip in a layout of its own; ttnn.experimental.moe_compute is emulated "
+    "(activation_type=SWIGLU and has_bias for GPT-OSS)"
 )
 
 _SERVICE = "a service core of the device answers it; ttnn.experimental.send_async, recv_async and their forms for the host are emulated"
@@ -59,7 +59,6 @@ _NAMES: dict[str, tuple[Family, str]] = {
     ),
     "experimental.deepseek_prefill.outbound_socket_service_sync": (families.SOCKET, _SERVICE),
     "experimental.deepseek_prefill.inbound_socket_service_sync": (families.SOCKET, _SERVICE),
-    "experimental.add_shared_expert_weights": (families.EXPERTS, _PACKED),
     "test_hang_device_operation": (families.KERNEL, "it hangs the device, and nothing hangs here"),
 }
 

@@ -11,6 +11,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
 from tt_run.runtime.ops.experts import ring_weights
 from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh
 
 torch = pytest.importorskip("torch")
 
@@ -93,3 +94,21 @@ def test_other_sizes_are_refused(one):
         call("prepare_w0_w1_tensor_for_moe_compute", gate, gate, **{**SIZES, "N": 400})
     with pytest.raises(RuntimeError, match=r"not \[2, 2, 288, 416\] as L, E, K and N say"):
         call("prepare_w0_w1_tensor_for_moe_compute", gate, gate, **{**SIZES, "L": 2})
+
+
+def test_shared_experts_follow_the_routed_ones():
+    mesh = open_mesh_device(MeshShape(1, 2))
+    mapper = ShardTensorToMesh(mesh, dim=1)
+    rng = np.random.default_rng(1)
+    routed, shared = (rng.standard_normal((1, n, 32, 64)).astype(np.float32) for n in (4, 2))
+    there, more = (
+        from_torch(v, dtype=DataType.FLOAT32, layout=Layout.TILE, device=mesh, mesh_mapper=mapper)
+        for v in (routed, shared)
+    )
+    for found in call("add_shared_expert_weights", there, there, there, more, more, more, cluster_axis=1):
+        for device in range(2):
+            own = np.concatenate([routed[:, 2 * device : 2 * device + 2], shared[:, device : device + 1]], 1)
+            assert np.array_equal(found.shards.of(device), own)
+    with pytest.raises(RuntimeError, match="split over 2 devices of the other axis are not emulated"):
+        call("add_shared_expert_weights", there, there, there, more, more, more, cluster_axis=0)
+    mesh.close()

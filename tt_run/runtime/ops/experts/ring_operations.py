@@ -106,6 +106,45 @@ def prepare_w2_tensor_with_bias(tt_w2: Tensor, tt_b2: Tensor, *, L: int, E: int,
     return _packed((tt_w2,), (tt_b2,), (L, E, N, K), ring_packings(ring)[1])
 
 
+@operation("ttnn.experimental.add_shared_expert_weights", family=families.EXPERTS)
+def add_shared_expert_weights(
+    routed_w0: Tensor,
+    routed_w1: Tensor,
+    routed_w2: Tensor,
+    shared_w0: Tensor,
+    shared_w1: Tensor,
+    shared_w2: Tensor,
+    cluster_axis: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Each device's shared experts after its routed ones: weights [L, E, …] joined along the experts.
+
+    Raises RuntimeError where the other axis of the mesh has several devices, over which the reference splits shared experts.
+    """
+    pairs = ((routed_w0, shared_w0), (routed_w1, shared_w1), (routed_w2, shared_w2))
+    device = on_device(*(tensor for pair in pairs for tensor in pair), kind="experts")
+    others = device.shape.mesh_size() // device.shape[cluster_axis]
+    if others != 1:
+        raise fatal(
+            f"shared experts that are split over {others} devices of the other axis are not emulated",
+            hint="a mesh whose other axis has one device, or the shared experts by themselves with ttnn.linear",
+        )
+    for routed, shared in pairs:
+        if routed.shape[0] != shared.shape[0] or routed.shape[2:] != shared.shape[2:]:
+            raise fatal(
+                f"routed weights {routed.shape} and shared ones {shared.shape} must differ in the number of experts alone",
+                hint="[layers, experts, rows, columns] for both, alike but for the experts",
+            )
+    first, second, third = (
+        settle(
+            (routed, shared),
+            one_on_each_device(lambda a, b: np.concatenate([a, b], axis=1), routed, shared),
+            routed.dtype,
+        )
+        for routed, shared in pairs
+    )
+    return first, second, third
+
+
 @operation("ttnn.experimental.get_moe_combine_cores", family=families.EXPERTS, direct=True)
 def get_moe_combine_cores(
     mesh_device: MeshDevice,

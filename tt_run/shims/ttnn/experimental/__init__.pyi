@@ -46,8 +46,8 @@ from . import quasar as quasar
 from tt_run.runtime.tuning.video import yuv_bt601_coefficients as yuv_bt601_coefficients
 from tt_run.runtime.tuning.video import yuv_bt709_coefficients as yuv_bt709_coefficients
 
-def add_shared_expert_weights(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: its operands are packed for a ring of cores of one chip; ttnn.all_to_all_dispatch, sparse_matmul and all_to_all_combine are emulated."""
+def add_shared_expert_weights(routed_w0: _Tensor, routed_w1: _Tensor, routed_w2: _Tensor, shared_w0: _Tensor, shared_w1: _Tensor, shared_w2: _Tensor, cluster_axis: int) -> tuple[_Tensor, _Tensor, _Tensor]:
+    """Each device's shared experts after its routed ones: weights [L, E, …] joined along the experts."""
     ...
 def all_gather_async(*args: _Any, **kwargs: _Any) -> _Tensor:
     """`all_gather` with semaphores: `(x, dim, semaphores)`, `(x, output or None, dim, semaphores)` or"""
@@ -278,7 +278,7 @@ def moe_compute(tilize_input_tensor: _Tensor, tilize_expert_indices_tensor: _Ten
     """act(x W0, x W1) W2 of each device's experts on their tokens of a group; slot 5, but for `compute_only`, is (K, tokens of a device, hidden)."""
     ...
 def moe_gpt(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: its operands are packed for a ring of cores of one chip; ttnn.all_to_all_dispatch, sparse_matmul and all_to_all_combine are emulated."""
+    """Refused: its operands are packed for a ring of cores of one chip in a layout of its own; ttnn.experimental.moe_compute is emulated (activation_type=SWIGLU and has_bias for GPT-OSS)."""
     ...
 def multi_scale_deformable_attn(value: _Tensor, grid: _Tensor, attn: _Tensor, *, memory_config: _MemoryConfig | None = None, align_corners: bool = False) -> _Tensor:
     """value [N, H, W, D] at grid [N, Q*P, 1, 2] in [-1, 1], P samples a query weighted by attn [N, Q, P] -> [N, Q, D], in rows."""
