@@ -11,6 +11,7 @@ from tt_run.runtime.enums import DataType, Layout, Topology
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tuning.choices import MoEActivationFunction
+from tt_run.runtime.values import shapes
 
 HIDDEN, BETWEEN, TOKENS, EXPERTS, CHOICES = 64, 384, 6, 3, 2
 rng = np.random.default_rng(11)
@@ -211,4 +212,14 @@ def test_a_separate_combination_needs_all_rows():
         call("selective_reduce_combine", slots[4], slots[1], slots[2], slots[0], *sizes)
     with pytest.raises(RuntimeError, match=r"aligned 2 \* experts_per_device \+ 1 elements per token"):
         call("selective_reduce_combine", slots[4], slots[1], slots[2], slots[0], HIDDEN, 8, *sizes[2:])
+    mesh.close()
+
+
+def test_a_run_in_shapes_gives_the_same_shapes():
+    mesh = open_mesh_device(MeshShape(1, 2), l1_small_size=16384)
+    found = computed(operands(mesh), cluster_axis=1)
+    with shapes.only():
+        bare = computed(operands(mesh), cluster_axis=1)
+    assert [t.spec for t in bare] == [t.spec for t in found]
+    assert found[5].shape == (CHOICES, TOKENS // 2, HIDDEN)
     mesh.close()

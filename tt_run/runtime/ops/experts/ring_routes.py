@@ -27,6 +27,10 @@ class Route(NamedTuple):
     scores: Array
 
 
+NOBODY = Route(*(np.zeros(0, np.int64) for _ in range(3)))
+"""No tokens."""
+
+
 def words_of(number: int) -> int:
     """So many words, filled up to whole lines."""
     return -(-number // _WORDS) * _WORDS
@@ -45,8 +49,7 @@ def routes(choices: Array, scores: Array, owners: Array, device: int, experts: i
     for expert in own:
         tokens, slots = np.nonzero((choices == expert) & held)
         found.append(Route(tokens, slots, scores[tokens, slots]))
-    nothing = np.zeros(0, np.int64)
-    return found + [Route(nothing, nothing, nothing)] * (experts - len(own))
+    return found + [NOBODY] * (experts - len(own))
 
 
 def counts_table(found: Sequence[Route], cores: int) -> Array:
