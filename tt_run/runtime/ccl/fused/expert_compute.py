@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -218,8 +219,8 @@ def _check_sizes(
     ring: Ring, given: Sequence[Tensor], weights: Sequence[Tensor], height: int, shared: int
 ) -> None:
     tokens, indices, scores, _ = given
-    number, experts = int(np.prod(tokens.shape[:-1])), weights[0].shape[2]
-    if indices.shape != scores.shape or int(np.prod(indices.shape[:-1])) != number:
+    number, experts = math.prod(tokens.shape[:-1]), weights[0].shape[2]
+    if indices.shape != scores.shape or math.prod(indices.shape[:-1]) != number:
         raise fatal(
             f"indices {indices.shape} and scores {scores.shape} are not of the {number} tokens of the input",
             hint="give all three as ttnn.experimental.all_to_all_dispatch_metadata returned them",
@@ -256,10 +257,12 @@ def _computed(
     gate: ring_networks.Gate,
 ) -> _Work:
     hidden, choices, experts = given[0].shape[-1], given[1].shape[-1], packed[0].shape[2]
-    number = int(np.prod(given[0].shape[:-1]))
+    number = math.prod(given[0].shape[:-1])
     lanes = lanes_of(device, axis)
     groups = dict(in_groups(lanes.groups, lanes.positions)) if axis is not None else {}
-    unpacked: dict[tuple[int, int], list[tuple[Array, Array, Array]]] = {}
+    unpacked: dict[
+        tuple[int, int, int], ring_networks.Matrices
+    ] = {}  # of devices with the same weights, once
     found: dict[int, Sequence[ring_routes.Route]] = {}
     rows: dict[int, Sequence[Array]] = {}
     for local, position in enumerate(device.local_positions):
@@ -293,11 +296,18 @@ def _computed(
                 f"the mapping gives device {position} {error.args[0]} experts, its weights have {experts}",
                 hint="weights [L, E, …] with as many experts as tilize_expert_mapping_tensor gives a device",
             ) from None
-        key = (packed[0].shards.index[local], packed[1].shards.index[local])
-        if key not in unpacked:
-            unpacked[key] = ring_networks.experts_of(ring, first, second, layer)
+        rows_held = packed[0].shards.index[local], packed[1].shards.index[local]
+
+        def weights(
+            expert: int, held: tuple[int, int] = rows_held, a: Array = first, b: Array = second
+        ) -> ring_networks.Matrices:
+            key = (*held, expert)
+            if key not in unpacked:
+                unpacked[key] = ring_networks.expert_of(ring, a, b, layer, expert)
+            return unpacked[key]
+
         flat = np.asarray(tokens, np.float32).reshape(number, hidden)
-        found[position], rows[position] = mine, ring_networks.computed(flat, ring, unpacked[key], mine, gate)
+        found[position], rows[position] = mine, ring_networks.computed(flat, ring, weights, mine, gate)
     return _Work(found, rows, number, hidden, choices, experts)
 
 

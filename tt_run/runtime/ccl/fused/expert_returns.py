@@ -184,8 +184,9 @@ def check_returns(
             f"{tokens} tokens of {choices} choices do not divide by the {members} devices of axis {cluster_axis}",
             hint="batch_size * seq_size is the number of all tokens of the group, as dispatch returned them",
         )
+    detail = f"{tokens} tokens of {hidden} elements, {choices} choices each"
     elements = choices * tokens * hidden // members  # each choice is computed once in the group
-    return Intent((choices, tokens // members, hidden), None, asked, f"{choices} choices a token", elements)
+    return Intent((choices, tokens // members, hidden), None, asked, detail, elements)
 
 
 COMBINE = Collective(

@@ -12,7 +12,7 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.functions import gelu_tanh
-from tt_run.runtime.ops.experts.ring_layout import WIDE, Packing, Ring, ring_packings, unpack
+from tt_run.runtime.ops.experts.ring_layout import WIDE, Ring, ring_packings, unpack
 from tt_run.runtime.ops.experts.ring_routes import Route
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
@@ -20,6 +20,7 @@ from tt_run.runtime.tuning.choices import MoEActivationFunction
 
 Array = npt.NDArray[Any]
 Gate = Callable[[Array, Array], Array]
+Matrices = tuple[Array, ...]
 _LIMIT, _SLOPE = np.float32(7), np.float32(1.702)  # of SWIGLU, whatever the call says
 
 
@@ -69,12 +70,13 @@ def check_packed(ring: Ring, first: Tensor, second: Tensor, layer: int) -> None:
         raise fatal(f"layer_id {layer} of {first.shape[1]} layers", hint="layer_id=0 for the first of them")
 
 
-def experts_of(ring: Ring, first: Array, second: Array, layer: int) -> list[tuple[Array, Array, Array]]:
-    """The matrices (gate, up, down) of each expert of a layer; biases are their last rows but for 31."""
+def expert_of(ring: Ring, first: Array, second: Array, layer: int, expert: int) -> Matrices:
+    """The matrices (gate, up, down) of an expert of a layer; a bias is the first of the last 32 rows."""
     packings = ring_packings(ring)
-    sides = _back(first, packings[0], ring.hidden + ring.bias, ring.intermediate, layer)
-    down = _back(second, packings[1], ring.intermediate + ring.bias, ring.hidden, layer)
-    return [(pair[0], pair[1], one[0]) for pair, one in zip(sides, down, strict=True)]
+    one = (slice(None), slice(layer, layer + 1), slice(expert, expert + 1))
+    gate, up = unpack(first[one], packings[0], ring.hidden + ring.bias, ring.intermediate, 0)[0]
+    down = unpack(second[one], packings[1], ring.intermediate + ring.bias, ring.hidden, 0)[0, 0]
+    return tuple(np.asarray(side, np.float32) for side in (gate, up, down))
 
 
 def computed(
@@ -86,11 +88,12 @@ def computed(
 ) -> list[Array]:
     """gate(x W0, x W1) W2 of each expert's tokens, in float32, rounded once to bfloat16."""
     outputs = []
-    for route, (left, right, down) in zip(found, weights, strict=True):
+    for number, route in enumerate(found):
         rows = tokens[route.tokens]
         if not len(rows):
             outputs.append(np.zeros((0, tokens.shape[1]), np.float32))
             continue
+        left, right, down = weights(number)
         sides = [_product(rows, matrix, ring.bias) for matrix in (left, right)]
         with np.errstate(over="ignore"):  # of a sigmoid far below zero: its result is right
             hidden = gate(*sides)
@@ -102,10 +105,6 @@ def _product(rows: Array, matrix: Array, bias: bool) -> Array:
     depth = rows.shape[1]
     out: Array = rows @ matrix[:depth]
     return out + matrix[depth] if bias else out
-
-
-def _back(packed: Array, packing: Packing, rows: int, columns: int, layer: int) -> Array:
-    return np.asarray(unpack(packed, packing, rows, columns, layer), np.float32)
 
 
 def _sigmoid(values: Array) -> Array:
