@@ -82,11 +82,14 @@ def expert_of(ring: Ring, first: Array, second: Array, layer: int, expert: int) 
 def computed(
     tokens: Array,
     ring: Ring,
-    weights: Sequence[tuple[Array, Array, Array]],
+    weights: Callable[[int], Matrices],
     found: Sequence[Route],
     gate: Gate,
 ) -> list[Array]:
-    """gate(x W0, x W1) W2 of each expert's tokens, in float32, rounded once to bfloat16."""
+    """gate(x W0, x W1) W2 of each expert's tokens, in float32, rounded once to bfloat16.
+
+    `weights` gives those of an expert, and is asked for none that has no tokens.
+    """
     outputs = []
     for number, route in enumerate(found):
         rows = tokens[route.tokens]
