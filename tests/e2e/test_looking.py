@@ -74,9 +74,11 @@ def test_a_run_seen_from_outside(tmp_path: Path) -> None:
     wrong = tt_run("logs", "--rank", "7", cwd=tmp_path)
     assert wrong.code == 2
     assert "its ranks are 0 to 1" in wrong.err
-    assert tt_run("clean", "--dry-run", cwd=tmp_path).check().out.startswith("1 runs would be removed")
-    assert tt_run("clean", "--keep", "0", cwd=tmp_path).check().out.startswith("1 runs removed")
-    assert tt_run("ls", cwd=tmp_path).check().out == "no runs here\n"
+    assert tt_run("clean", "--dry-run", cwd=tmp_path).check().out.startswith("1 run would be removed")
+    assert tt_run("clean", "--keep", "0", cwd=tmp_path).check().out.startswith("1 run removed")
+    told = "no runs here, in ./tt-run-logs; --log-dir DIR looks in another folder\n"
+    assert tt_run("ls", cwd=tmp_path).check().out == told
+    assert tt_run("ls", "--log-dir", "x", cwd=tmp_path).check().out == "no runs here, in x\n"
     nothing = tt_run("status", cwd=tmp_path)
     assert nothing.code == 2
     assert "there are no runs in" in nothing.err
@@ -110,7 +112,7 @@ def test_a_run_that_goes_on_is_found_wherever_its_folder_is(tmp_path: Path) -> N
         assert "ended well" in newest and other.startswith(f"{logs} ") and "running" in other
         assert "ended well" in tt_run("status", "--log-dir", "tt-run-logs", cwd=work).check().out
         assert "there are no runs in" in tt_run("status", cwd=tmp_path / "unrelated").err
-        assert tt_run("clean", cwd=work).check().out.startswith("1 runs removed")
+        assert tt_run("clean", cwd=work).check().out.startswith("1 run removed")
     finally:
         (work / "go").touch()
         run.wait(timeout=60)

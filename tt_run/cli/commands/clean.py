@@ -8,6 +8,7 @@ from tt_run.cli.commands.looking import amount, runs_here
 from tt_run.cli.options import Arguments, option
 from tt_run.cli.parse import read
 from tt_run.contract import Exit
+from tt_run.inputs.findings import counted
 
 
 class Clean(Arguments):
@@ -44,5 +45,5 @@ def command(words: Sequence[str]) -> int:
             failed += 1
             print(f"{run.name}: {error.strerror}")
     word = "would be removed" if given.dry_run else "removed"
-    print(f"{len(ended) - failed} runs {word}, {amount(freed)}")
+    print(f"{counted(len(ended) - failed, 'run')} {word}, {amount(freed)}")
     return Exit.FAILED if failed else Exit.OK

@@ -44,7 +44,8 @@ def command(words: Sequence[str]) -> int:
         print(json.dumps(rows, indent=1))
         return Exit.OK
     if not runs:
-        print("no runs here")
+        elsewhere_too = "" if given.log_dir else "; --log-dir DIR looks in another folder"
+        print(f"no runs here, in {given.log_dir or './tt-run-logs'}{elsewhere_too}")
     wide = max(map(len, names), default=0)
     for name, run in zip(names, runs, strict=True):
         facts = f"{len(run.ranks):3} rank{' ' if len(run.ranks) == 1 else 's'}  {age(run.began):>7}  {amount(run.size):>9}"
