@@ -833,7 +833,14 @@ def ring_experts():
 
     def each(values, dtype, layout=ttnn.ROW_MAJOR_LAYOUT, dim=0):
         mapper = ttnn.ShardTensorToMesh(mesh, dim=dim)
-        return ttnn.from_torch(values, dtype=dtype, device=mesh, mesh_mapper=mapper, layout=layout)
+        return ttnn.from_torch(
+            values,
+            dtype=dtype,
+            device=mesh,
+            mesh_mapper=mapper,
+            layout=layout,
+            memory_config=ttnn.L1_MEMORY_CONFIG,
+        )
 
     tiled = {"dtype": ttnn.bfloat16, "layout": ttnn.TILE_LAYOUT, "dim": 1}
     sizes = {"L": 1, "E": 2, "K": hidden, "N": between}

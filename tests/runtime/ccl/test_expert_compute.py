@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 
 from tt_run.runtime import catalog
-from tt_run.runtime.cores import CoreRangeSet
-from tt_run.runtime.enums import DataType, Layout, Topology
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout, Topology
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
 from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh
+from tt_run.runtime.tensor.spec.memory_config import (
+    DRAM_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+    MemoryConfig,
+    ShardSpec,
+)
 from tt_run.runtime.tuning.choices import MoEActivationFunction
 from tt_run.runtime.values import shapes
 
@@ -40,8 +47,8 @@ def one():
     device.close()
 
 
-def put(device, values, dtype=DataType.BFLOAT16, layout=Layout.ROW_MAJOR):
-    return from_torch(values, dtype=dtype, layout=layout, device=device)
+def put(device, values, dtype=DataType.BFLOAT16, layout=Layout.ROW_MAJOR, place=L1_MEMORY_CONFIG):
+    return from_torch(values, dtype=dtype, layout=layout, device=device, memory_config=place)
 
 
 def operands(device, bias=False):
@@ -183,6 +190,15 @@ def test_what_does_not_fit_is_refused(one):
         ({"layer_id": 2}, "layer_id 2 of 2 layers"),
         ({"num_shared_experts_per_device": 4}, r"\(4\) must be <= experts_per_device \(3\)"),
         ({"cluster_axis": 0, "num_shared_experts_per_device": 1}, "does not support shared experts"),
+        ({"cluster_axis": 0, "topology": Topology.Mesh}, "only supports Topology::Linear or Topology::Ring"),
+        (
+            {
+                "cluster_axis": 0,
+                "optional_output_tensor": given[0],
+                "output_memory_config": DRAM_MEMORY_CONFIG,
+            },
+            "differs from output_memory_config",
+        ),
         ({"cluster_axis": 2}, "out of range for a mesh with 2 axes"),
         (
             {"optional_output_tensor": put(one, np.zeros((2, 3, HIDDEN), np.float32))},
@@ -192,6 +208,9 @@ def test_what_does_not_fit_is_refused(one):
         with pytest.raises(RuntimeError, match=text):
             computed(given, **words)
     more = [*given[:3], put(one, np.zeros((1, 5), np.uint16), DataType.UINT16), *given[4:]]
+    far = [given[0], put(one, CHOSEN, DataType.UINT16, place=DRAM_MEMORY_CONFIG), *given[2:]]
+    with pytest.raises(RuntimeError, match="indices must be in L1"):
+        computed(far)
     with pytest.raises(RuntimeError, match="gives device 0 5 experts, its weights have 3"):
         computed(more)
 
@@ -222,4 +241,57 @@ def test_a_run_in_shapes_gives_the_same_shapes():
         bare = computed(operands(mesh), cluster_axis=1)
     assert [t.spec for t in bare] == [t.spec for t in found]
     assert found[5].shape == (CHOICES, TOKENS // 2, HIDDEN)
+    mesh.close()
+
+
+def test_rows_come_back_from_cores_in_columns_of_a_grid():
+    """Two experts a device, eight tokens of two devices, rows of 40 elements in two parts of 32: the last eight are filled up."""
+    mesh = open_mesh_device(MeshShape(1, 2), l1_small_size=16384)
+    rng = np.random.default_rng(5)
+    tokens, hidden, part, experts = 8, 40, 32, 2
+    chosen = np.stack([rng.permutation(4)[:CHOICES] for _ in range(tokens)])
+    every = rng.integers(-9, 9, (4, tokens, hidden)).astype(np.float32)
+    dense = np.zeros(
+        (2, 2, 2, experts, tokens // 2, part), np.float32
+    )  # device, part, share of tokens, expert, …
+    lines = np.zeros((2, tokens, 8), np.uint32)
+    lists = np.zeros((2, experts, tokens + 1, 4), np.uint32)
+    counts = np.zeros((2, 1, 4), np.uint32)
+    for expert in range(4):
+        device, place = divmod(expert, experts)
+        own = [t for t in range(tokens) if expert in chosen[t]]
+        counts[device, 0, place] = len(own)
+        lists[device, place, : len(own) + 1, 0] = [*own, 0xFFFFFFFF]
+        first = -(-len(own) // 2)
+        for number, token in enumerate(own):
+            share, row = (0, number) if number < first else (1, number - first)
+            whole = np.concatenate([every[expert, token], np.full(24, 99, np.float32)])
+            dense[device, :, share, place, row] = whole.reshape(2, part)
+    for device in range(2):
+        here = [t for t in range(tokens) if {2 * device, 2 * device + 1} & set(chosen[t])]
+        for row, token in enumerate(here):
+            slots = [[*chosen[token], e].index(e) for e in (2 * device, 2 * device + 1)]
+            lines[device, row, :3] = [token, *slots]
+
+    def each(values, dtype, place=None):
+        mapper = ShardTensorToMesh(mesh, dim=0)
+        return from_torch(
+            values, dtype=dtype, layout=Layout.ROW_MAJOR, device=mesh, mesh_mapper=mapper, memory_config=place
+        )
+
+    grid = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(1, 1))])
+    spec = ShardSpec(grid, (experts * tokens // 2, part), ShardOrientation.ROW_MAJOR)
+    place = MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1, spec)
+    by_columns = [CoreCoord(x, y) for x in range(2) for y in range(2)]
+    found = call(
+        "selective_reduce_combine",
+        each(dense.reshape(4, 2, experts, tokens // 2, part), DataType.BFLOAT16, place),
+        each(lines.reshape(2, -1), DataType.UINT32), each(lists.reshape(4, -1), DataType.UINT32),
+        each(counts.reshape(2, 4), DataType.UINT32), hidden, tokens, 1, CHOICES, 1, Topology.Linear, 1, 2, 2,
+        by_columns, CoreRangeSet([]),
+    )  # fmt: skip
+    for device in range(2):
+        for slot, row in np.ndindex(CHOICES, tokens // 2):
+            token = device * 4 + row
+            assert np.array_equal(found.shards.of(device)[slot, row], every[chosen[token, slot], token])
     mesh.close()

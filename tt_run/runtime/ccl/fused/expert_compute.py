@@ -15,6 +15,7 @@ from tt_run.runtime.ccl.exchange.gather import every_shard
 from tt_run.runtime.ccl.exchange.lanes import lanes_of
 from tt_run.runtime.ccl.fused.expert_groups import in_groups, shards_found
 from tt_run.runtime.ccl.fused.expert_returns import (
+    check_local_output,
     check_mux,
     check_returns,
     delivered,
@@ -39,13 +40,12 @@ from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device
-from tt_run.runtime.ops.experts import ring_networks, ring_routes
+from tt_run.runtime.ops.experts import ring_checks, ring_networks, ring_routes
 from tt_run.runtime.ops.experts.expert_layouts import auto_output_width_shard_dim
 from tt_run.runtime.ops.experts.ring_layout import Ring
 from tt_run.runtime.ops.experts.ring_operations import get_moe_combine_cores, ring_of
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.tuning.choices import MoEActivationFunction
 from tt_run.runtime.values import shapes
 
@@ -110,15 +110,17 @@ def moe_compute(
         "mux_core_range_set": mux_core_range_set, "optional_cross_device_semaphore": optional_cross_device_semaphore,
         "optional_output_tensor": optional_output_tensor if compute_only else None,
     }  # fmt: skip
-    _check_mode(device, cluster_axis, compute_only, alone, num_shared_experts_per_device or 0)
-    _check_operands(given, weights)
+    ring_checks.check_mode(device, cluster_axis, compute_only, alone, num_shared_experts_per_device or 0)
+    ring_checks.check_operands(given, weights)
     local = cluster_axis is not None and device.shape[cluster_axis] == 1
     if cluster_axis is not None and not local:
         check_mux(device, mux_core_range_set)
+    if local:
+        check_local_output(optional_output_tensor, output_memory_config)
     gate = ring_networks.gate_of(activation_type or MoEActivationFunction.SILU, activation_limit)
     hidden = tilize_input_tensor.shape[-1]
     ring = ring_of(device, hidden, intermediate_size, has_bias)
-    _check_sizes(ring, given, weights, output_height_shard_dim, num_shared_experts_per_device or 0)
+    ring_checks.check_sizes(ring, given, weights, output_height_shard_dim, num_shared_experts_per_device or 0)
     ring_networks.check_packed(ring, *weights, layer_id)
     width = auto_output_width_shard_dim(hidden)
     cores = get_moe_combine_cores.compute(
@@ -143,108 +145,6 @@ def moe_compute(
 
 
 COMPUTE = Collective("moe_compute", check_returns, every_shard, traffic.EXCHANGE, result_topology.unchanged)
-
-
-def _check_mode(
-    device: MeshDevice, axis: int | None, compute_only: bool, alone: Mapping[str, object], shared: int
-) -> None:
-    if axis is not None and not 0 <= axis < device.shape.dims():
-        raise fatal(
-            f"cluster_axis {axis} is out of range for a mesh with {device.shape.dims()} axes",
-            "*cluster_axis < mesh_shape.dims()",
-            hint="cluster_axis=0 along columns, from row to row; cluster_axis=1 along rows",
-        )
-    devices = device.shape.mesh_size()
-    if axis is None and not compute_only and devices != 1:
-        raise fatal(
-            "moe_compute(compute_only=false, cluster_axis=None) is only supported on a 1x1 mesh, got "
-            f"num_devices={devices}. Pass cluster_axis for multi-device fused compute+combine.",
-            "num_devices == 1",
-            hint="cluster_axis=0 or 1, or compute_only=True",
-        )
-    mode = "compute_only=true" if compute_only else "cluster_axis=None"
-    for name, value in alone.items() if compute_only or axis is None else ():
-        if value is not None:
-            raise fatal(
-                f"moe_compute({mode}) requires {name} to be std::nullopt",
-                f"!{name}.has_value()",
-                hint=f"leave {name} out",
-            )
-    if not shared or axis is None:
-        return
-    if device.shape[axis] == 1:
-        raise fatal(
-            "moe_compute over a mesh axis of extent 1 writes a local output and does not support shared experts; run them "
-            "separately and add their partial before the cross-device reduction",
-            hint="num_shared_experts_per_device=0",
-        )
-    if devices != device.shape[axis]:
-        raise fatal(
-            "shared experts that are split over the other axis of the mesh are not emulated",
-            hint="a mesh whose other axis has one device, or num_shared_experts_per_device=0 and the shared experts by themselves",
-        )
-
-
-def _check_operands(given: Sequence[Tensor], weights: Sequence[Tensor]) -> None:
-    tokens, indices, scores, mapping = given
-    if tokens.layout is not Layout.ROW_MAJOR:
-        raise fatal(
-            "Input tensor must be in row major layout",
-            "tilize_input_tensor.layout() == Layout::ROW_MAJOR",
-            hint="ttnn.to_layout(tilize_input_tensor, ttnn.ROW_MAJOR_LAYOUT)",
-        )
-    for name, tensor, dtype in (("Input", tokens, DataType.BFLOAT16), ("Indices", indices, DataType.UINT16)):
-        if tensor.dtype is not dtype:
-            word = dtype.name.lower()
-            raise fatal(f"{name} tensor must be {word}", hint=f"ttnn.typecast(tensor, ttnn.{word})")
-    ranks = (
-        ("tilize_input_tensor", tokens, 3, False, "[..., tokens, hidden]"),
-        ("tilize_expert_indices_tensor", indices, 2, False, "[..., tokens, K]"),
-        ("tilize_expert_scores_tensor", scores, 2, False, "[..., tokens, K]"),
-        ("tilize_expert_mapping_tensor", mapping, 2, True, "[num_devices, experts]"),
-        ("matmul_w0_w1_tensor", weights[0], 6, True, "[num_cores, L, E, groups_per_core, K, 4*TILE_SIZE]"),
-        ("matmul_w2_tensor", weights[1], 6, True, "[num_cores, L, E, groups_per_core, N, 4*TILE_SIZE]"),
-    )
-    for name, tensor, rank, exact, what in ranks:
-        found = len(tensor.shape)
-        if found < rank or (exact and found > rank):
-            sign = "" if exact else ">= "
-            raise fatal(
-                f"{name} must be rank {sign}{rank} ({what}); got rank {found}",
-                hint=f"ttnn.reshape({name}, …)",
-            )
-
-
-def _check_sizes(
-    ring: Ring, given: Sequence[Tensor], weights: Sequence[Tensor], height: int, shared: int
-) -> None:
-    tokens, indices, scores, _ = given
-    number, experts = math.prod(tokens.shape[:-1]), weights[0].shape[2]
-    if indices.shape != scores.shape or math.prod(indices.shape[:-1]) != number:
-        raise fatal(
-            f"indices {indices.shape} and scores {scores.shape} are not of the {number} tokens of the input",
-            hint="give all three as ttnn.experimental.all_to_all_dispatch_metadata returned them",
-        )
-    most = ring_routes.CHUNK * height * auto_output_width_shard_dim(ring.hidden * TILE_SIZE)
-    if number > most:
-        raise fatal(
-            f"Too many tokens in input, got: {number} but expected max: {most}",
-            "max_tokens >= total_tokens",
-            hint="a larger output_height_shard_dim, or fewer tokens in a call",
-        )
-    if ring.intermediate < ring.cores:
-        raise fatal(
-            f"intermediate_size ({ring.intermediate * TILE_SIZE}) must yield at least 1 tile per ring core "
-            f"({ring.intermediate} tiles < {ring.cores} cores)",
-            "intermediate_tiles >= matmul_num_cores",
-            hint=f"fill the weights up with zeros to intermediate_size={ring.cores * TILE_SIZE}",
-        )
-    if shared > experts:
-        raise fatal(
-            f"num_shared_experts_per_device ({shared}) must be <= experts_per_device ({experts})",
-            "num_shared_experts_per_device <= experts_per_device",
-            hint=f"num_shared_experts_per_device={experts} or less",
-        )
 
 
 def _computed(

@@ -99,6 +99,23 @@ def check_mux(device: MeshDevice, cores: CoreRangeSet | None) -> None:
         )
 
 
+def check_local_output(output: Tensor | None, place: MemoryConfig | None) -> None:
+    """Raises RuntimeError where rows written one by one do not fit: they must be whole, and both arguments of one mind."""
+    if output is not None and place is not None and output.memory_config() != place:
+        raise fatal(
+            f"optional_output_tensor memory config {output.memory_config()} differs from output_memory_config {place}",
+            "out.memory_config() == output_memory_config",
+            hint="leave output_memory_config out: the tensor lies somewhere already",
+        )
+    found = place or (DRAM_MEMORY_CONFIG if output is None else output.memory_config())
+    if found.memory_layout not in (TensorMemoryLayout.INTERLEAVED, TensorMemoryLayout.HEIGHT_SHARDED):
+        raise fatal(
+            f"the output is written row by row, so it must be INTERLEAVED or HEIGHT_SHARDED, not {found.memory_layout}",
+            "layout == INTERLEAVED || layout == HEIGHT_SHARDED",
+            hint="output_memory_config=ttnn.DRAM_MEMORY_CONFIG",
+        )
+
+
 def returned(
     plan: Plan,
     source: Tensor,
@@ -149,9 +166,11 @@ def kept(output: Tensor | None, local: int, shape: tuple[int, ...]) -> Array:
     """What an output holds before anything is written into it. Raises RuntimeError for one of another shape or type."""
     if output is None:
         return np.zeros(shape, np.float32)
-    if tuple(output.shape) != shape or output.dtype is not DataType.BFLOAT16:
+    wanted = (shape, DataType.BFLOAT16, Layout.ROW_MAJOR)
+    if (tuple(output.shape), output.dtype, output.layout) != wanted:
         raise fatal(
-            f"the output tensor has shape {output.shape} and {output.dtype}, the result {list(shape)} and {DataType.BFLOAT16}",
+            f"the output tensor has shape {output.shape}, {output.dtype} and {output.layout}, the result {list(shape)}, "
+            f"{DataType.BFLOAT16} and {Layout.ROW_MAJOR}",
             hint="leave it out, or ttnn.zeros of that shape, dtype=ttnn.bfloat16, layout=ttnn.ROW_MAJOR_LAYOUT",
         )
     held = output.shards.of(local)
