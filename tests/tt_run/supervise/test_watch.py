@@ -12,6 +12,7 @@ import pytest
 
 from tests.tt_run.supervise.conftest import Records
 from tt_run.supervise import watch as watch_module
+from tt_run.supervise.guard_words import GuardWords
 from tt_run.supervise.options import RunOptions
 from tt_run.supervise.progress import Progress
 from tt_run.supervise.signals import SignalInbox
@@ -47,7 +48,13 @@ class LauncherThat:
 def watching(job: LauncherThat, board: StatusBoard, **more: Any) -> Watch:
     read, write = os.pipe()
     os.close(write)
-    console = SimpleNamespace(behind=False, last_shown=None, pump=lambda final=False: False)
+    console = SimpleNamespace(
+        behind=False,
+        last_shown=None,
+        pump=lambda final=False: False,
+        guard_words=GuardWords(),
+        release=lambda: None,
+    )
     hang = SimpleNamespace(look=lambda *_: None)
     inbox = SignalInbox(read)
     return Watch(job, board, console, RunOptions(), inbox, hang, Progress(None, 2), print, **more)  # type: ignore[arg-type]
