@@ -31,13 +31,18 @@ _captures: list[Capture] = []
 
 def begin_graph_capture(run_mode: RunMode | None = None) -> None:
     """Capture operations from now on; captures may lie in each other."""
-    _captures.append(Capture(RunMode.NORMAL if run_mode is None else RunMode(run_mode)))
+    capture = Capture(RunMode.NORMAL if run_mode is None else RunMode(run_mode))
+    if not _captures:
+        calls.record_into(capture.calls.records)
+    _captures.append(capture)
 
 
 def end_graph_capture() -> list[Node]:
     """End the last capture: its nodes. Raises RuntimeError when none is active."""
     capture = _capture()
     _captures.remove(capture)
+    if not _captures:
+        calls.disable_python_io_recording()
     return capture.end()
 
 

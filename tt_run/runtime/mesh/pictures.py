@@ -36,6 +36,12 @@ def visualize_system_mesh() -> None:
     console = _console()
     console.print(f"\nSystemMesh Global Shape: {system.shape}")
     console.print(f"\nSystemMesh Local Shape: {system.local_shape}\n")
+    console.print(create_system_mesh_table())
+
+
+def create_system_mesh_table() -> Any:
+    """The table of `rich` that `visualize_system_mesh` prints: every device of the whole system mesh."""
+    system = system_mesh()
 
     def cell(coord: MeshCoordinate) -> Cell:
         number = system.ids[system.position(coord)]
@@ -45,7 +51,7 @@ def visualize_system_mesh() -> None:
         return (f"Remote\nUnknown\n{place}" if number is None else f"Local\nDev. ID: {number}\n{place}"), None
 
     title = f"SystemMesh Global Shape: {tuple(system.shape)} | Local Shape: {tuple(system.local_shape)}"
-    console.print(_table(title, system.shape, cell))
+    return _table(title, system.shape, cell)
 
 
 @public

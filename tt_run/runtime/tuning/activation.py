@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tt_run.runtime.enums import NamedEnum, cpp
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.native.refusals import bound
@@ -181,5 +183,5 @@ class UnaryWithParam(metaclass=Native):
         return given
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{p:g}" for p in self.params)
+        shown = ", ".join(str(np.float32(p)).removesuffix(".0") for p in self.params)
         return f"UnaryWithParam(op_type={cpp(self.op_type)}{f', params=[{shown}]' if shown else ''})"

@@ -38,6 +38,9 @@ _TABLE = {
         get_pcie_device_ids get_arch_name GetNumAvailableDevices=get_num_devices
         GetNumPCIeDevices=get_num_pcie_devices
     """,
+    "tt_run.runtime.mesh.older": "SetRootDir=set_root_dir dump_stack_trace_on_segfault",
+    "tt_run.runtime.mesh.directions": "get_eth_forwarding_direction",
+    "tt_run.runtime.ccl.kernel_words": "get_fabric_kernel_defines",
     "tt_run.runtime.mesh.queries": """
         ReadDeviceProfiler=read_device_profiler GetPCIeDeviceID=pcie_device_id apply_device_delay
         get_tt_fabric_max_payload_size_bytes=fabric_payload_bytes

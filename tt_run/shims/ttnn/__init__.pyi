@@ -20,6 +20,7 @@ from tt_run.runtime.memory.views import max_worker_l1_bytes as _max_worker_l1_by
 from tt_run.runtime.mesh import MeshDevice as _MeshDevice
 from tt_run.runtime.mesh.coordinate import MeshCoordinate as _MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice as _MeshDevice_
+from tt_run.runtime.mesh.older import set_root_dir as _set_root_dir
 from tt_run.runtime.mesh.opening import close_device as _close_device
 from tt_run.runtime.mesh.opening import close_devices as _close_devices
 from tt_run.runtime.mesh.opening import create_device as _create_device
@@ -301,6 +302,7 @@ from . import dot_access as dot_access
 from tt_run.runtime.tensor.model_parameters.group_norm import dram_group_norm_params_from_torch as dram_group_norm_params_from_torch
 from tt_run.runtime.tensor.model_parameters.group_norm import dram_group_norm_virtual_columns as dram_group_norm_virtual_columns
 from tt_run.runtime.tools.registration import dump_operations as dump_operations
+from tt_run.runtime.mesh.older import dump_stack_trace_on_segfault as dump_stack_trace_on_segfault
 from tt_run.runtime.mesh.queries import enable_asynchronous_slow_dispatch as enable_asynchronous_slow_dispatch
 from tt_run.runtime.trace import end_trace_capture as end_trace_capture
 from tt_run.runtime.queues import event_synchronize as event_synchronize
@@ -315,7 +317,9 @@ from tt_run.runtime.descriptors.buffers import get_cb_address as get_cb_address
 from tt_run.runtime.tuning.conv import get_conv_output_dim as get_conv_output_dim
 from tt_run.runtime.mesh.opening import get_device_ids as get_device_ids
 from tt_run.runtime.tensor.distribution.per_device import get_device_tensors as get_device_tensors
+from tt_run.runtime.mesh.directions import get_eth_forwarding_direction as get_eth_forwarding_direction
 from tt_run.runtime.ccl.exchange.fabric import get_fabric_config as get_fabric_config
+from tt_run.runtime.ccl.kernel_words import get_fabric_kernel_defines as get_fabric_kernel_defines
 from tt_run.runtime.tools.golden import get_fallback_function as get_fallback_function
 from tt_run.runtime.ccl.semaphores import get_global_semaphore_address as get_global_semaphore_address
 from tt_run.runtime.tools.golden import get_golden_function as get_golden_function
@@ -412,6 +416,7 @@ Op2DL1FullSliceConfig = _L1_FULL
 ROW_MAJOR_LAYOUT: _Layout
 ReadDeviceProfiler = _read_device_profiler
 SetDefaultDevice = _set_default_device
+SetRootDir = _set_root_dir
 TILE_LAYOUT: _Layout
 def abs(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The magnitude of every element; dtype, shape and placement of the input."""

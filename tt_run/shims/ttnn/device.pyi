@@ -5,6 +5,7 @@ from tt_run.runtime.memory.views import allocator_base_address as _allocator_bas
 from tt_run.runtime.memory.views import dump_memory_state as _dump_memory_state
 from tt_run.runtime.memory.views import max_worker_l1_bytes as _max_worker_l1_bytes
 from tt_run.runtime.mesh import MeshDevice as _MeshDevice
+from tt_run.runtime.mesh.older import set_root_dir as _set_root_dir
 from tt_run.runtime.mesh.opening import close_device as _close_device
 from tt_run.runtime.mesh.opening import close_devices as _close_devices
 from tt_run.runtime.mesh.opening import create_device as _create_device
@@ -69,6 +70,7 @@ GetNumPCIeDevices = _get_num_pcie_devices
 GetPCIeDeviceID = _pcie_device_id
 ReadDeviceProfiler = _read_device_profiler
 SetDefaultDevice = _set_default_device
+SetRootDir = _set_root_dir
 dump_device_memory_state = _dump_memory_state
 get_allocator_base_address = _allocator_base_address
 get_dispatch_core_axis = _dispatch_core_axis

@@ -4,6 +4,8 @@ from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
     "tt_run.runtime.graph.calls": """
+        append_python_io_record disable_python_io_recording enable_python_io_recording is_python_io_recording_enabled
+        record_python_operation record_python_operation_error store_captured_graph store_output_tensor_ids
         disable_python_stack_traces enable_python_stack_traces is_python_stack_trace_enabled
     """,
     "tt_run.runtime.graph.capture": "RunMode",

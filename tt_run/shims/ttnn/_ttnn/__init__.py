@@ -4,6 +4,11 @@ from tt_run.runtime.exports import publish as _publish
 
 _TABLE: dict[str, str] = {
     "tt_run.runtime.settings": "CONFIG",
+    "tt_run.runtime.tensor.tensor": "fetch_and_increment_tensor_id=next_tensor_id",
+    "tt_run.runtime.tools.numbering": """
+        get_tensor_id set_tensor_id get_python_operation_id set_python_operation_id fetch_and_increment_python_operation_id
+        get_device_operation_id set_device_operation_id fetch_and_increment_device_operation_id
+    """,
 }
 
 _SUBMODULES = (

@@ -4,5 +4,6 @@
 from tt_run.runtime.kernels.activations import UnaryWithParam as _UnaryWithParam
 from tt_run.runtime.kernels.activations import UnaryOpType as UnaryOpType
 from tt_run.runtime.kernels.activations import UnaryWithParam as UnaryWithParam
+from tt_run.runtime.tuning.activation_words import string_to_unary_with_param as string_to_unary_with_param
 
 EltwiseUnaryWithParam = _UnaryWithParam

@@ -3,4 +3,5 @@
 
 from tt_run.runtime.mesh.hardware import ClusterType as ClusterType
 from tt_run.runtime.mesh.hardware import get_cluster_type as get_cluster_type
+from tt_run.runtime.mesh.cluster_file import serialize_cluster_descriptor as serialize_cluster_descriptor
 

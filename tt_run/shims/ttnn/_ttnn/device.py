@@ -12,6 +12,10 @@ _TABLE = {
     "tt_run.runtime.mesh": """
         close_device open_device
     """,
+    "tt_run.runtime.mesh.older": """
+        ClearDefaultDevice=clear_default_device SetRootDir=set_root_dir create_dispatch_core_config pad_to_tile_shape
+    """,
+    "tt_run.runtime.tensor.conversion.copies": "deallocate_buffers",
     "tt_run.runtime.mesh.hardware": "Arch DispatchCoreType DispatchCoreAxis",
     "tt_run.runtime.mesh.workers": "DispatchCoreConfig",
     "tt_run.runtime.mesh.view": "SubDevice SubDeviceId SubDeviceManagerId",

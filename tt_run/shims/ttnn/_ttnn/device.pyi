@@ -5,6 +5,8 @@ from tt_run.runtime.memory.views import allocator_base_address as _allocator_bas
 from tt_run.runtime.memory.views import dump_memory_state as _dump_memory_state
 from tt_run.runtime.memory.views import get_memory_view as _get_memory_view
 from tt_run.runtime.memory.views import max_worker_l1_bytes as _max_worker_l1_bytes
+from tt_run.runtime.mesh.older import clear_default_device as _clear_default_device
+from tt_run.runtime.mesh.older import set_root_dir as _set_root_dir
 from tt_run.runtime.mesh.opening import close_device as _close_device
 from tt_run.runtime.mesh.opening import close_devices as _close_devices
 from tt_run.runtime.mesh.opening import create_device as _create_device
@@ -36,6 +38,8 @@ from tt_run.runtime.mesh.view import SubDevice as SubDevice
 from tt_run.runtime.mesh.view import SubDeviceId as SubDeviceId
 from tt_run.runtime.mesh.view import SubDeviceManagerId as SubDeviceManagerId
 from tt_run.runtime.mesh import close_device as close_device
+from tt_run.runtime.mesh.older import create_dispatch_core_config as create_dispatch_core_config
+from tt_run.runtime.tensor.conversion.copies import deallocate_buffers as deallocate_buffers
 from tt_run.runtime.mesh.queries import disable_asynchronous_slow_dispatch as disable_asynchronous_slow_dispatch
 from tt_run.runtime.mesh.queries import enable_asynchronous_slow_dispatch as enable_asynchronous_slow_dispatch
 from tt_run.runtime.mesh.opening import get_arch_name as get_arch_name
@@ -43,8 +47,10 @@ from tt_run.runtime.memory.views import get_memory_view as get_memory_view
 from tt_run.runtime.mesh.queries import is_asynchronous_slow_dispatch_enabled as is_asynchronous_slow_dispatch_enabled
 from tt_run.runtime.trace import is_trace_capture_active as is_trace_capture_active
 from tt_run.runtime.mesh import open_device as open_device
+from tt_run.runtime.mesh.older import pad_to_tile_shape as pad_to_tile_shape
 from tt_run.runtime.queues import synchronize_device as synchronize_device
 
+ClearDefaultDevice = _clear_default_device
 ClearKernelCache = _clear_kernel_cache
 CloseDevice = _close_device
 CloseDevices = _close_devices
@@ -61,6 +67,7 @@ GetNumPCIeDevices = _get_num_pcie_devices
 GetPCIeDeviceID = _pcie_device_id
 ReadDeviceProfiler = _read_device_profiler
 SetDefaultDevice = _set_default_device
+SetRootDir = _set_root_dir
 get_dispatch_core_axis = _dispatch_core_axis
 get_dram_alignment = _dram_alignment
 get_l1_alignment = _l1_alignment

@@ -3,6 +3,13 @@
 
 from tt_run.runtime.ops.experts.expert_layouts import shard_tiles as _shard_tiles
 from tt_run.runtime.ops.experts.expert_layouts import w2_shard_tiles as _w2_shard_tiles
+from tt_run.runtime.ops.experts.ring_rows import ALT_TILES_PER_TXN as ALT_TILES_PER_TXN
+from tt_run.runtime.ops.experts.ring_rows import BLOCK_TILES_H as BLOCK_TILES_H
+from tt_run.runtime.ops.experts.ring_rows import DEFAULT_TILES_PER_TXN as DEFAULT_TILES_PER_TXN
+from tt_run.runtime.ops.experts.ring_rows import W0_W1_BLOCK_TILES_W as W0_W1_BLOCK_TILES_W
+from tt_run.runtime.ops.experts.ring_rows import W0_W1_HALF_BLOCK_TILES_W as W0_W1_HALF_BLOCK_TILES_W
+from tt_run.runtime.ops.experts.ring_rows import W0_W1_TXNS_PER_BLOCK as W0_W1_TXNS_PER_BLOCK
+from tt_run.runtime.ops.experts.ring_rows import W2_HALF_A2A_ITER_TILES_W as W2_HALF_A2A_ITER_TILES_W
 from tt_run.runtime.ops.experts.expert_layouts import W2_TILES_PER_A2A_ITER_W as W2_TILES_PER_A2A_ITER_W
 from tt_run.runtime.ops.experts.expert_layouts import add_shared_expert_weights as add_shared_expert_weights
 from tt_run.runtime.ops.experts.expert_layouts import auto_output_width_shard_dim as auto_output_width_shard_dim
@@ -16,6 +23,8 @@ from tt_run.runtime.ops.experts.ring_weights import prepare_w0_w1_tensor_for_moe
 from tt_run.runtime.ops.experts.ring_weights import prepare_w0_w1_tensor_with_bias as prepare_w0_w1_tensor_with_bias
 from tt_run.runtime.ops.experts.ring_weights import prepare_w2_tensor_for_moe_compute as prepare_w2_tensor_for_moe_compute
 from tt_run.runtime.ops.experts.ring_weights import prepare_w2_tensor_with_bias as prepare_w2_tensor_with_bias
+from tt_run.runtime.ops.experts.ring_rows import w0_w1_bank_rows_per_expert as w0_w1_bank_rows_per_expert
+from tt_run.runtime.ops.experts.ring_rows import w2_core_rows_per_expert as w2_core_rows_per_expert
 
 _shard_tiles = _shard_tiles
 _w2_shard_tiles = _w2_shard_tiles

@@ -12,6 +12,10 @@ _TABLE: dict[str, str] = {
         tilize_with_val_padding tilize_with_zero_padding tosa_gather tosa_scatter transpose unsqueeze
         untilize untilize_with_unpadding view
     """,
+    "tt_run.runtime.ops.data_movement.forced": """
+        gather_force_codegen gather_force_native repeat_force_codegen repeat_force_native repeat_interleave_force_codegen
+        repeat_interleave_force_native untilize_force_codegen untilize_force_native
+    """,
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

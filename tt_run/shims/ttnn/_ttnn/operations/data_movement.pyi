@@ -13,4 +13,12 @@ from ttnn import (
     tosa_scatter as tosa_scatter, transpose as transpose, unsqueeze as unsqueeze, untilize as untilize, untilize_with_unpadding as untilize_with_unpadding,
     view as view,
 )
+from tt_run.runtime.ops.data_movement.forced import gather_force_codegen as gather_force_codegen
+from tt_run.runtime.ops.data_movement.forced import gather_force_native as gather_force_native
+from tt_run.runtime.ops.data_movement.forced import repeat_force_codegen as repeat_force_codegen
+from tt_run.runtime.ops.data_movement.forced import repeat_force_native as repeat_force_native
+from tt_run.runtime.ops.data_movement.forced import repeat_interleave_force_codegen as repeat_interleave_force_codegen
+from tt_run.runtime.ops.data_movement.forced import repeat_interleave_force_native as repeat_interleave_force_native
+from tt_run.runtime.ops.data_movement.forced import untilize_force_codegen as untilize_force_codegen
+from tt_run.runtime.ops.data_movement.forced import untilize_force_native as untilize_force_native
 
