@@ -12,6 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.native.arguments import public
+from tt_run.runtime.trace import MeshTraceId
+
 ENABLE_TRACER = False
 """`ttnn.tracer`: whether calls are traced."""
 
@@ -21,6 +25,7 @@ DEVICE_IDS_IN_DATABASE: set[int] = set()
 
 TRACE_ALLOC_TRACKING = False
 TRACE_ALLOC_DIAGNOSTICS = False
+TRACE_ALLOC_REFERRER_DEPTH = 10
 """`ttnn.decorators`: whether allocations under a trace are watched; none can do harm here."""
 
 
@@ -68,3 +73,29 @@ def acknowledge_corruptible(tensor: object) -> None:
 def corruptible_allocation_scope(mesh_device: object) -> Iterator[None]:
     """Say that replayed traces may write over what is allocated inside; here none does."""
     yield
+
+
+def trace_allocation_tracking_enabled() -> bool:
+    """Whether allocations under a trace are watched."""
+    return TRACE_ALLOC_TRACKING
+
+
+def trace_allocation_diagnostics_enabled() -> bool:
+    """Whether it is said what keeps them."""
+    return TRACE_ALLOC_DIAGNOSTICS
+
+
+def get_all_unsafe_tracked_ids() -> set[int]:
+    """The buffers that a replayed trace may write over: none."""
+    return set()
+
+
+@public
+def get_unsafe_tracked_ids(mesh_device: MeshDevice, trace_id: MeshTraceId) -> dict[int, str]:
+    """Those of one trace: none."""
+    return {}
+
+
+@public
+def remove_unsafe_tracked_id(mesh_device: MeshDevice, buffer_unique_id: int) -> None:
+    """Watch a buffer no more: none is watched."""

@@ -39,7 +39,7 @@ _TABLE = {
         GetNumPCIeDevices=get_num_pcie_devices
     """,
     "tt_run.runtime.mesh.older": "SetRootDir=set_root_dir dump_stack_trace_on_segfault",
-    "tt_run.runtime.mesh.directions": "get_eth_forwarding_direction",
+    "tt_run.runtime.mesh.directions": "get_eth_forwarding_direction get_forwarding_link_indices",
     "tt_run.runtime.ccl.kernel_words": "get_fabric_kernel_defines",
     "tt_run.runtime.mesh.queries": """
         ReadDeviceProfiler=read_device_profiler GetPCIeDeviceID=pcie_device_id apply_device_delay

@@ -321,6 +321,7 @@ from tt_run.runtime.mesh.directions import get_eth_forwarding_direction as get_e
 from tt_run.runtime.ccl.exchange.fabric import get_fabric_config as get_fabric_config
 from tt_run.runtime.ccl.kernel_words import get_fabric_kernel_defines as get_fabric_kernel_defines
 from tt_run.runtime.tools.golden import get_fallback_function as get_fallback_function
+from tt_run.runtime.mesh.directions import get_forwarding_link_indices as get_forwarding_link_indices
 from tt_run.runtime.ccl.semaphores import get_global_semaphore_address as get_global_semaphore_address
 from tt_run.runtime.tools.golden import get_golden_function as get_golden_function
 from tt_run.runtime.tensor.model_parameters.group_norm import get_group_norm_cores_across_channel as get_group_norm_cores_across_channel

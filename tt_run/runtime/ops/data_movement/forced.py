@@ -25,7 +25,7 @@ def gather_force_native(
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
     """`ttnn.gather`."""
-    return gather(  # type: ignore[no-any-return]
+    return gather(
         input,
         dim,
         index,
@@ -48,7 +48,7 @@ def gather_force_codegen(
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
     """`ttnn.gather`."""
-    return gather(  # type: ignore[no-any-return]
+    return gather(
         input,
         dim,
         index,
@@ -64,7 +64,7 @@ def repeat_force_native(
     input_tensor: Tensor, repeat_dims: Sequence[int], *, memory_config: MemoryConfig | None = None
 ) -> Tensor:
     """`ttnn.repeat`."""
-    return repeat(input_tensor, repeat_dims, memory_config=memory_config)  # type: ignore[no-any-return]
+    return repeat(input_tensor, repeat_dims, memory_config=memory_config)
 
 
 @public
@@ -72,7 +72,7 @@ def repeat_force_codegen(
     input_tensor: Tensor, repeat_dims: Sequence[int], *, memory_config: MemoryConfig | None = None
 ) -> Tensor:
     """`ttnn.repeat`."""
-    return repeat(input_tensor, repeat_dims, memory_config=memory_config)  # type: ignore[no-any-return]
+    return repeat(input_tensor, repeat_dims, memory_config=memory_config)
 
 
 @public
@@ -80,7 +80,7 @@ def repeat_interleave_force_native(
     input_tensor: Tensor, repeats: int, dim: int, *, memory_config: MemoryConfig | None = None
 ) -> Tensor:
     """`ttnn.repeat_interleave`."""
-    return repeat_interleave(input_tensor, repeats, dim, memory_config=memory_config)  # type: ignore[no-any-return]
+    return repeat_interleave(input_tensor, repeats, dim, memory_config=memory_config)
 
 
 @public
@@ -88,7 +88,7 @@ def repeat_interleave_force_codegen(
     input_tensor: Tensor, repeats: int, dim: int, *, memory_config: MemoryConfig | None = None
 ) -> Tensor:
     """`ttnn.repeat_interleave`."""
-    return repeat_interleave(input_tensor, repeats, dim, memory_config=memory_config)  # type: ignore[no-any-return]
+    return repeat_interleave(input_tensor, repeats, dim, memory_config=memory_config)
 
 
 @public
@@ -100,7 +100,7 @@ def untilize_force_native(
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
     """`ttnn.untilize`."""
-    return untilize(  # type: ignore[no-any-return]
+    return untilize(
         input_tensor, memory_config=memory_config, use_multicore=use_multicore, sub_core_grids=sub_core_grids
     )
 
@@ -108,4 +108,4 @@ def untilize_force_native(
 @public
 def untilize_force_codegen(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
     """`ttnn.untilize`."""
-    return untilize(input_tensor, memory_config=memory_config)  # type: ignore[no-any-return]
+    return untilize(input_tensor, memory_config=memory_config)

@@ -9,7 +9,7 @@ _TABLE = {
     "tt_run.runtime.mesh.queries": """
         get_physical_mesh_shapes=physical_mesh_shapes get_tt_fabric_max_payload_size_bytes=fabric_payload_bytes get_tt_fabric_packet_header_size_bytes=fabric_packet_header_bytes
     """,
-    "tt_run.runtime.mesh.directions": "get_eth_forwarding_direction",
+    "tt_run.runtime.mesh.directions": "get_eth_forwarding_direction get_forwarding_link_indices",
     "tt_run.runtime.ccl.kernel_words": "get_fabric_kernel_defines",
     "tt_run.runtime.mesh.view": """
         MeshId

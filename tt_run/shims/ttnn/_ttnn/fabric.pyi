@@ -18,6 +18,7 @@ from tt_run.runtime.ccl.usable import get_all_mgd_fabric_types as get_all_mgd_fa
 from tt_run.runtime.mesh.directions import get_eth_forwarding_direction as get_eth_forwarding_direction
 from tt_run.runtime.ccl.exchange.fabric import get_fabric_config as get_fabric_config
 from tt_run.runtime.ccl.kernel_words import get_fabric_kernel_defines as get_fabric_kernel_defines
+from tt_run.runtime.mesh.directions import get_forwarding_link_indices as get_forwarding_link_indices
 from tt_run.runtime.ccl.exchange.fabric import set_fabric_config as set_fabric_config
 from tt_run.runtime.descriptors.refused import setup_fabric_connection as setup_fabric_connection
 from tt_run.runtime.descriptors.refused import setup_routing_plane_connection as setup_routing_plane_connection

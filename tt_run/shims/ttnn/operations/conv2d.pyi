@@ -13,6 +13,8 @@ from tt_run.runtime.tuning.conv import Op2DSliceConfig as Op2DSliceConfig
 from tt_run.runtime.tuning.conv import PaddingMode as PaddingMode
 from tt_run.runtime.tuning.conv import SlidingWindowParallelConfig as SlidingWindowParallelConfig
 from tt_run.runtime.tuning.conv import get_conv_output_dim as get_conv_output_dim
+from tt_run.runtime.tools.activation_goldens import get_golden_function_for_activation as get_golden_function_for_activation
+from tt_run.runtime.tools.golden_helpers import golden_to_output_dtype as golden_to_output_dtype
 from ttnn import prepare_conv_bias as prepare_conv_bias
 from ttnn import prepare_conv_transpose2d_bias as prepare_conv_transpose2d_bias
 from ttnn import prepare_conv_transpose2d_weights as prepare_conv_transpose2d_weights

@@ -2,4 +2,7 @@
 """`ttnn.operations.embedding`."""
 
 from tt_run.runtime.ops.data_movement.lookup import EmbeddingsType as EmbeddingsType
+from tt_run.runtime.tools.golden_helpers import golden_compute_gradients as golden_compute_gradients
+from tt_run.runtime.tools.golden_helpers import golden_prepare_grad_inputs as golden_prepare_grad_inputs
+from tt_run.runtime.tools.golden_helpers import golden_to_output_dtype as golden_to_output_dtype
 

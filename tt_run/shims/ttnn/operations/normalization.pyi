@@ -21,6 +21,7 @@ from tt_run.runtime.tensor.model_parameters.group_norm import dram_group_norm_vi
 from tt_run.runtime.tensor.model_parameters.group_norm import find_closest_largest_divisor as find_closest_largest_divisor
 from tt_run.runtime.tensor.model_parameters.group_norm import find_max_tile_span as find_max_tile_span
 from tt_run.runtime.tensor.model_parameters.group_norm import get_group_norm_cores_across_channel as get_group_norm_cores_across_channel
+from tt_run.runtime.tools.golden_helpers import golden_to_output_dtype as golden_to_output_dtype
 from tt_run.runtime.tuning.compute import layernorm_default_compute_config as layernorm_default_compute_config
 from tt_run.runtime.tuning.compute import rmsnorm_default_compute_config as rmsnorm_default_compute_config
 

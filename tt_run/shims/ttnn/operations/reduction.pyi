@@ -2,4 +2,6 @@
 """`ttnn.operations.reduction`."""
 
 from tt_run.runtime.enums import ReduceType as ReduceType
+from tt_run.runtime.tools.golden_helpers import golden_compute_gradients as golden_compute_gradients
+from tt_run.runtime.tools.golden_helpers import golden_prepare_grad_inputs as golden_prepare_grad_inputs
 

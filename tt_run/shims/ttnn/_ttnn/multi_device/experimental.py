@@ -3,6 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
+    "tt_run.runtime.mesh.directions": "RoutingDirection get_forwarding_direction get_chip_neighbors",
     "tt_run.runtime.descriptors.refused": """
         generate_blitz_decode_pipeline resolve_blitz_decode_pipeline_allocation
     """,

@@ -1,0 +1,34 @@
+"""What golden functions are made of."""
+
+from __future__ import annotations
+
+import torch
+
+import tt_run.shims.ttnn as ttnn
+from tt_run.runtime.tools.golden_helpers import (
+    golden_compute_gradients,
+    golden_prepare_grad_inputs,
+    golden_to_output_dtype,
+)
+
+
+def test_values_as_they_are_stored() -> None:
+    exact = torch.tensor([[1.1, 100.0]])
+    assert torch.equal(golden_to_output_dtype(exact, ttnn.bfloat16), exact.bfloat16())
+    assert golden_to_output_dtype(exact, ttnn.bfloat8_b).tolist() == [[1.0, 100.0]]
+    assert golden_to_output_dtype(exact, None) is exact
+    assert golden_to_output_dtype("text", ttnn.bfloat16) == "text"
+
+
+def test_gradients_in_the_order_of_inputs() -> None:
+    x, unused, y = golden_prepare_grad_inputs(*(torch.tensor([value]) for value in (2.0, 3.0, 5.0)))
+    gradients = golden_compute_gradients(x * y, [x, unused, y], torch.tensor([1.0]))
+    assert gradients == [torch.tensor([5.0]), None, torch.tensor([2.0])]
+
+
+def test_attention_by_the_name_of_its_golden_function() -> None:
+    q, k, v = torch.randn(3, 1, 2, 32, 32, generator=torch.Generator().manual_seed(0))
+    golden = ttnn.operations.transformer.scaled_dot_product_attention_golden
+    expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    torch.testing.assert_close(golden(q, k, v, is_causal=True), expected)
+    assert not hasattr(ttnn.operations.transformer, "unknown_golden")
