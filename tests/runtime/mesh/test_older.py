@@ -49,3 +49,17 @@ def test_the_table_of_the_system_mesh() -> None:
     table = ttnn.distributed.create_system_mesh_table()
     assert table.title == "SystemMesh Global Shape: (2, 4) | Local Shape: (2, 4)"
     assert (table.row_count, len(table.columns)) == (2, 4)
+
+
+def test_no_chip_reports_its_programs() -> None:
+    assert ttnn.device.IsProgramRealtimeProfilerActive() is False
+
+
+def test_cores_of_one_device_on_its_network(mesh: ttnn.MeshDevice) -> None:
+    where = ttnn._ttnn.multi_device.experimental.worker_core_from_logical_core
+    core = ttnn.CoreCoord(1, 2)
+    assert where(mesh, ttnn.MeshCoordinate(1, 3), core) == mesh.worker_core_from_logical_core(core)
+    with pytest.raises(
+        RuntimeError, match=r"MeshCoordinate\(\[0, 5\]\) not found in mesh MeshShape\(\[2, 4\]\)"
+    ):
+        where(mesh, ttnn.MeshCoordinate(0, 5), core)

@@ -67,13 +67,16 @@ def test_a_file_for_each_call(mesh: MeshDevice, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(CONFIG, "root_report_path", tmp_path)
     monkeypatch.setattr(call_files, "_OPERATION_COUNTER", 0)
     monkeypatch.setattr(call_files, "_ENABLE_TRACE", True)
+    call_files.set_sweep_source_hash("a1b2")
     add(tensor(mesh), 2)
+    call_files.set_sweep_source_hash()
     monkeypatch.setattr(call_files, "_ENABLE_TRACE", False)
     add(tensor(mesh), 2)
     (file,) = (tmp_path / "operation_parameters").glob("1_ttnn_add_*.json")
     record: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     assert (record["operation_name"], record["num_tensors"], record["args"][1]["value"]) == ("ttnn.add", 1, 2)
     assert record["args"][0]["value"]["shape"] == [2, 3]
+    assert record["sweep_source_hash"] == "a1b2"
     assert record["return_value"]["values"] == [[3.0] * 3] * 2
 
 

@@ -10,6 +10,8 @@ import torch
 import tt_run.shims.ttnn as ttnn
 from tt_run.runtime.tools import numbering
 
+pytestmark = pytest.mark.listening
+
 
 @pytest.fixture
 def device() -> Iterator[ttnn.MeshDevice]:

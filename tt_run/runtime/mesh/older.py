@@ -6,8 +6,11 @@ import faulthandler
 from collections.abc import Sequence
 from typing import Any
 
+from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import FabricTensixConfig
-from tt_run.runtime.errors import incompatible
+from tt_run.runtime.errors import fatal, incompatible
+from tt_run.runtime.mesh.coordinate import MeshCoordinate, within
+from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.hardware import DispatchCoreAxis, DispatchCoreType
 from tt_run.runtime.mesh.opening import set_default_device
 from tt_run.runtime.mesh.workers import DispatchCoreConfig
@@ -45,6 +48,23 @@ def pad_to_tile_shape(unpadded_shape: Sequence[int]) -> list[int]:
 @public
 def set_root_dir(root_dir: str) -> None:
     """Accepted: nothing here is read from the reference's tree of sources."""
+
+
+def is_program_realtime_profiler_active() -> bool:
+    """False: no chip reports its programs while they run; `tt-run --timeline FILE` has the times of a run."""
+    return False
+
+
+@public
+def worker_core_from_logical_core(
+    mesh_device: MeshDevice, mesh_coord: MeshCoordinate, logical_core: CoreCoord
+) -> CoreCoord:
+    """Where a core of one device is on its network. Raises RuntimeError for a coordinate that is not in the mesh."""
+    if not all(0 <= place < extent for place, extent in zip(mesh_coord, mesh_device.shape, strict=True)):
+        raise fatal(
+            f"Coordinate {mesh_coord} not found in mesh {mesh_device.shape}", hint=within(mesh_device.shape)
+        )
+    return mesh_device.worker_core_from_logical_core(logical_core)
 
 
 def dump_stack_trace_on_segfault() -> None:

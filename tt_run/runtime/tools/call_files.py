@@ -21,11 +21,15 @@ from tt_run.runtime.ops.declaration.dispatch import FastOperation
 from tt_run.runtime.settings import CONFIG
 from tt_run.runtime.tensor.borders.arrays import to_numpy
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tools.config_dicts import compute_kernel_config_to_dict as compute_kernel_config_to_dict
+from tt_run.runtime.tools.config_dicts import memory_config_to_dict as memory_config_to_dict
+from tt_run.runtime.tools.config_dicts import program_config_to_dict as program_config_to_dict
 from tt_run.runtime.tools.hooks import following
 
 _OPERATION_COUNTER = 0
 _ENABLE_TRACE = "--trace-params" in sys.argv
 _SERIALIZE_TENSOR_VALUES = True
+_SWEEP_SOURCE_HASH: str | None = None
 _FOLDER = "operation_parameters"
 
 
@@ -45,6 +49,12 @@ def enable_tensor_value_serialization(enable: bool = True) -> None:
     _SERIALIZE_TENSOR_VALUES = enable
 
 
+def set_sweep_source_hash(hash_value: str | None = None) -> None:
+    """Write into each file from which configuration of a sweep the call comes; None ends that."""
+    global _SWEEP_SOURCE_HASH
+    _SWEEP_SOURCE_HASH = hash_value
+
+
 def _write(operation: FastOperation, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
     global _OPERATION_COUNTER
     _OPERATION_COUNTER += 1
@@ -59,6 +69,8 @@ def _write(operation: FastOperation, args: tuple[Any, ...], kwargs: dict[str, An
         "num_tensors": sum(1 for _ in tensors((args, tuple(kwargs.values())))),
         "return_value": _plain(result),
     }
+    if _SWEEP_SOURCE_HASH:
+        record["sweep_source_hash"] = _SWEEP_SOURCE_HASH
     time = datetime.now().strftime("%Y%m%d_%H%M%S_%f")
     name = f"{_OPERATION_COUNTER}_{operation.name.replace('.', '_')}_{time}.json"
     (folder / name).write_text(json.dumps(record, indent=2), encoding="utf-8")

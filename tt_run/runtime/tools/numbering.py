@@ -77,8 +77,9 @@ def fetch_and_increment_device_operation_id() -> int:
 
 def _set(kind: str, number: int) -> None:
     name = f"set_{kind}_operation_id"
+    number = _number(number, name, f"{name}(arg: int, /) -> None")
     _count()
-    _next[kind] = _number(number, name, f"{name}(arg: int, /) -> None")
+    _next[kind] = number
 
 
 def _use_up(kind: str) -> int:

@@ -5,6 +5,7 @@ from tt_run.runtime.memory.views import allocator_base_address as _allocator_bas
 from tt_run.runtime.memory.views import dump_memory_state as _dump_memory_state
 from tt_run.runtime.memory.views import max_worker_l1_bytes as _max_worker_l1_bytes
 from tt_run.runtime.mesh import MeshDevice as _MeshDevice
+from tt_run.runtime.mesh.older import is_program_realtime_profiler_active as _is_program_realtime_profiler_active
 from tt_run.runtime.mesh.older import set_root_dir as _set_root_dir
 from tt_run.runtime.mesh.opening import close_device as _close_device
 from tt_run.runtime.mesh.opening import close_devices as _close_devices
@@ -68,6 +69,7 @@ GetDefaultDevice = _get_default_device
 GetNumAvailableDevices = _get_num_devices
 GetNumPCIeDevices = _get_num_pcie_devices
 GetPCIeDeviceID = _pcie_device_id
+IsProgramRealtimeProfilerActive = _is_program_realtime_profiler_active
 ReadDeviceProfiler = _read_device_profiler
 SetDefaultDevice = _set_default_device
 SetRootDir = _set_root_dir

@@ -13,7 +13,7 @@ _TABLE = {
         close_device open_device
     """,
     "tt_run.runtime.mesh.older": """
-        ClearDefaultDevice=clear_default_device SetRootDir=set_root_dir create_dispatch_core_config pad_to_tile_shape
+        ClearDefaultDevice=clear_default_device SetRootDir=set_root_dir IsProgramRealtimeProfilerActive=is_program_realtime_profiler_active create_dispatch_core_config pad_to_tile_shape
     """,
     "tt_run.runtime.tensor.conversion.copies": "deallocate_buffers",
     "tt_run.runtime.mesh.hardware": "Arch DispatchCoreType DispatchCoreAxis",

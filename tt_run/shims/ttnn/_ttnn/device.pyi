@@ -6,6 +6,7 @@ from tt_run.runtime.memory.views import dump_memory_state as _dump_memory_state
 from tt_run.runtime.memory.views import get_memory_view as _get_memory_view
 from tt_run.runtime.memory.views import max_worker_l1_bytes as _max_worker_l1_bytes
 from tt_run.runtime.mesh.older import clear_default_device as _clear_default_device
+from tt_run.runtime.mesh.older import is_program_realtime_profiler_active as _is_program_realtime_profiler_active
 from tt_run.runtime.mesh.older import set_root_dir as _set_root_dir
 from tt_run.runtime.mesh.opening import close_device as _close_device
 from tt_run.runtime.mesh.opening import close_devices as _close_devices
@@ -65,6 +66,7 @@ GetMemoryView = _get_memory_view
 GetNumAvailableDevices = _get_num_devices
 GetNumPCIeDevices = _get_num_pcie_devices
 GetPCIeDeviceID = _pcie_device_id
+IsProgramRealtimeProfilerActive = _is_program_realtime_profiler_active
 ReadDeviceProfiler = _read_device_profiler
 SetDefaultDevice = _set_default_device
 SetRootDir = _set_root_dir
