@@ -14,7 +14,7 @@ from mgd.checks.slips import without_consequences
 from mgd.checks.structure import check_structure
 from mgd.descriptor import Descriptor
 from mgd.diagnostics import Diagnostic
-from mgd.resolution import Templates, device_count
+from mgd.expanding.resolution import Templates, device_count
 
 PROFILES = ("full", "runtime")
 

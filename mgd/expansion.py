@@ -5,8 +5,8 @@ from __future__ import annotations
 from mgd.checking import check
 from mgd.descriptor import Descriptor
 from mgd.errors import RejectedError
+from mgd.expanding.instances import expand_checked
 from mgd.graph import MeshGraph
-from mgd.instances import expand_checked
 
 
 def expand(descriptor: Descriptor) -> MeshGraph:

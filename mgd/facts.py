@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mgd.connections import Requested
+from mgd.expanding.connections import Requested
 from mgd.graph import GraphInstance, Mesh, MeshGraph, PinGroup
 
 MOST_ADJACENT = 36

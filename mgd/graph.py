@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mgd.connections import InterConnection, InterLink, Path, Requested
 from mgd.diagnostics import Position
+from mgd.expanding.connections import InterConnection, InterLink, Path, Requested
+from mgd.expanding.links import requested
 from mgd.lean import dataclass, field
-from mgd.links import requested
 
 if TYPE_CHECKING:
     from mgd.v1.model import FirstFormat

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 
-from mgd.connections import InterConnection, Node
+from mgd.expanding.connections import InterConnection, Node
 from mgd.graph import Mesh, MeshGraph, PinGroup
 from mgd.lean import dataclass
 

@@ -21,7 +21,7 @@ from mgd.descriptor import (
     Policy,
     TorusTopologyType,
 )
-from mgd.resolution import Templates, dims_of, local_id, named, reference_of
+from mgd.expanding.resolution import Templates, dims_of, local_id, named, reference_of
 from mgd.text.problems import quoted
 
 _BOARDS = {
@@ -66,7 +66,7 @@ def advise_expanded(report: Report, templates: Templates, reached: Reached) -> N
         return
     from mgd.checks.advice_links import advise_links
     from mgd.checks.advice_pins import advise_pins
-    from mgd.instances import expand_checked
+    from mgd.expanding.instances import expand_checked
 
     expanded = expand_checked(report.descriptor, templates)
     if not expanded.ids_unique:

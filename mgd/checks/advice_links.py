@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 
 from mgd.checks.report import Report
-from mgd.connections import InterLink
 from mgd.diagnostics import Label, Position
+from mgd.expanding.connections import InterLink
+from mgd.expanding.topology import device_ports, port_count
 from mgd.graph import Mesh, MeshGraph
-from mgd.topology import device_ports, port_count
 
 NOWHERE = Position("")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mgd.checks.report import Report
 from mgd.descriptor import AsicPinning, LogicalFabricNodeId
+from mgd.expanding.pins import entry_groups, node_devices
 from mgd.graph import MeshGraph
-from mgd.pins import entry_groups, node_devices
 
 
 def advise_pins(report: Report, graph: MeshGraph) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mgd.checks.report import Report
 from mgd.descriptor import AsicPinning, LogicalFabricNodeId, PhysicalAsicPosition
-from mgd.patterns import PatternError
-from mgd.pins import cached_pattern, written_patterns
+from mgd.expanding.patterns import PatternError
+from mgd.expanding.pins import cached_pattern, written_patterns
 from mgd.text.problems import quoted
 
 

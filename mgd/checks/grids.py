@@ -7,8 +7,8 @@ from typing import Any
 from mgd.checks.report import Report
 from mgd.checks.structure import MOST_DIMENSIONS
 from mgd.descriptor import Architecture, MeshDescriptor, SwitchDescriptor
+from mgd.expanding.resolution import device_count, dims_of
 from mgd.names import type_name
-from mgd.resolution import device_count, dims_of
 from mgd.text.problems import quoted
 
 

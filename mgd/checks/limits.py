@@ -8,11 +8,11 @@ from __future__ import annotations
 from mgd.checks.references import Reached
 from mgd.checks.report import Report
 from mgd.descriptor import GraphDescriptor, GraphTopologyType, MeshDescriptor, NodeRef
-from mgd.express import chord_count
+from mgd.expanding.express import chord_count
+from mgd.expanding.patterns import Pattern
+from mgd.expanding.pins import SLOTS, cached_pattern, written_patterns
+from mgd.expanding.resolution import BEYOND, Templates, device_count, dims_of
 from mgd.lean import dataclass
-from mgd.patterns import Pattern
-from mgd.pins import SLOTS, cached_pattern, written_patterns
-from mgd.resolution import BEYOND, Templates, device_count, dims_of
 from mgd.text.problems import quoted
 
 MOST_DEVICES = 1 << 20

@@ -6,7 +6,7 @@ from mgd.checks.grids import shape
 from mgd.checks.references import Reached
 from mgd.checks.report import Report
 from mgd.descriptor import Architecture, GraphRef, MeshDescriptor, NodeRef
-from mgd.resolution import dims_of, local_id, named, reference_of
+from mgd.expanding.resolution import dims_of, local_id, named, reference_of
 from mgd.text.problems import quoted
 
 

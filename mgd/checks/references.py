@@ -14,7 +14,7 @@ from mgd.descriptor import (
     NodeRef,
     SwitchDescriptor,
 )
-from mgd.resolution import (
+from mgd.expanding.resolution import (
     Target,
     Template,
     Templates,

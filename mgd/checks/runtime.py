@@ -5,9 +5,9 @@ from __future__ import annotations
 from mgd.checks.report import Report
 from mgd.checks.structure import type_advice
 from mgd.descriptor import Connection, GraphDescriptor
-from mgd.links import FABRIC
+from mgd.expanding.links import FABRIC
+from mgd.expanding.resolution import dims_of
 from mgd.names import policy_name
-from mgd.resolution import dims_of
 from mgd.text.problems import quoted
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from mgd.checks.report import Report
 from mgd.descriptor import Architecture, Channels, GraphDescriptor, MeshDescriptor, SwitchDescriptor
+from mgd.expanding.resolution import dims_of
 from mgd.names import type_name
-from mgd.resolution import dims_of
 from mgd.text.problems import nearest, quoted
 
 RESERVED_TYPES = ("DEVICE", "MESH", "SWITCH")

@@ -152,7 +152,7 @@ def command(
 
 def _bind(descriptor: Descriptor, output: str, bindings: str) -> None:
     from mgd.authoring.bindings import bindings_text
-    from mgd.instances import expand_checked
+    from mgd.expanding.instances import expand_checked
 
     seen_from_there = os.path.relpath(Path(output).resolve(), Path(bindings).resolve().parent)
     write_file(bindings, bindings_text(expand_checked(descriptor), seen_from_there))

@@ -44,8 +44,8 @@ def inspect(word: str, profile: str, *, facts: bool = True) -> Report:
     found = tuple(check(descriptor, profile))
     if not facts or any(each.is_error for each in found):
         return Report(name, profile, found, text=data)
+    from mgd.expanding.instances import expand_checked
     from mgd.facts import summary
-    from mgd.instances import expand_checked
 
     return Report(name, profile, found, summary(expand_checked(descriptor)), text=data)
 

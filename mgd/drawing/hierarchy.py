@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mgd.connections import Node, Path
 from mgd.drawing.marks import end_name
+from mgd.expanding.connections import Node, Path
 from mgd.graph import GraphInstance, Mesh, MeshGraph
 from mgd.lean import dataclass, field
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mgd.connections import Node
 from mgd.drawing.marks import Ends, end_name
+from mgd.expanding.connections import Node
 from mgd.graph import MeshGraph
 from mgd.lean import dataclass
 

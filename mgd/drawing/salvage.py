@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mgd.checking import check
-from mgd.connections import InterLink
 from mgd.descriptor import (
     Architecture,
     Connection,
@@ -18,8 +17,9 @@ from mgd.descriptor import (
 from mgd.diagnostics import Diagnostic
 from mgd.drawing.marks import Device, Ends, HostRank, Marks, end_name
 from mgd.errors import RejectedError
+from mgd.expanding.connections import InterLink
+from mgd.expanding.instances import expand_checked
 from mgd.graph import Mesh, MeshGraph
-from mgd.instances import expand_checked
 from mgd.names import policy_name, type_name
 from mgd.text.tree import Block, read_tree
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mgd.connections import InterConnection
 from mgd.descriptor import Descriptor
 from mgd.diagnostics import Diagnostic, Label, Position
 from mgd.errors import UnsayableError
+from mgd.expanding.connections import InterConnection
+from mgd.expanding.topology import fabric_type
 from mgd.graph import Mesh, MeshGraph
-from mgd.topology import fabric_type
 
 CODE = "MGD220"
 _TYPES = {"MESH": "Mesh"}

@@ -38,8 +38,8 @@ def configuration_files_page() -> str:
 
 
 def _defaults() -> list[str]:
-    from tt_run.cli.command_line import CommandLine
-    from tt_run.cli.configuration import ASKED
+    from tt_run.cli.reading.command_line import CommandLine
+    from tt_run.cli.reading.configuration import ASKED
 
     rows = [
         f"| `{option.name.lstrip('-')}` | {_takes(option)} | {cell(option.help)} |"

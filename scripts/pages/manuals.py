@@ -13,8 +13,8 @@ def manuals() -> dict[str, str]:
 def _tt_run() -> str:
     from pages.commands import arguments_of
     from tt_run.cli import help
-    from tt_run.cli.command_line import CommandLine
     from tt_run.cli.commands import COMMANDS
+    from tt_run.cli.reading.command_line import CommandLine
     from tt_run.contract import EXIT_MEANING, VARIABLES
 
     lines = _head("tt-run", "launch MPI ranks on meshes of Tenstorrent devices, or without devices")

@@ -43,10 +43,10 @@ def our_step(
     devices: int, arithmetic: str, batch: int = BATCH, on_phase: Any = None, kind: str = "nanogpt"
 ) -> Callable[[], float]:
     """A step of a model on a mesh [1, devices] in a context of its own."""
+    from tt_run.runtime.train.autograd.context import AutoContext
+    from tt_run.runtime.train.autograd.parallelism import DistributedConfig
     from tt_run.runtime.train.common.trainer import Trainer
-    from tt_run.runtime.train.context import AutoContext
     from tt_run.runtime.train.optimizers.adamw import AdamW, AdamWConfig
-    from tt_run.runtime.train.parallelism import DistributedConfig
 
     context = AutoContext._instance = AutoContext()
     context.set_arithmetic(arithmetic)

@@ -14,9 +14,9 @@ from tests.runtime.model.test_validate import ROWS
 from tt_run.cli.main import run
 from tt_run.contract import Exit
 from tt_run.hardware.files import load
-from tt_run.runtime.model.points import COLUMNS
-from tt_run.runtime.model.validate import Request
-from tt_run.runtime.model.validate import run as validate
+from tt_run.runtime.model.validation.points import COLUMNS
+from tt_run.runtime.model.validation.validate import Request
+from tt_run.runtime.model.validation.validate import run as validate
 from tt_run.runtime.record import compare
 
 LOOKS = (

@@ -17,7 +17,7 @@ from tests.e2e.launch import tt_run
 from tests.sweep import sweep
 from tt_run.contract import Exit
 from tt_run.report.page import render
-from tt_run.supervise.runs import read_run
+from tt_run.supervise.looking.runs import read_run
 
 IN_MPI = "from mpi4py import MPI\ncomm = MPI.COMM_WORLD\ncomm.Barrier()\n"
 

@@ -9,7 +9,7 @@ import pytest
 from mgd import diagnostics
 from mgd.catalogue import pages
 from mgd.drawing.canvas import STYLES
-from tt_run.supervise.console import RANK_COLOURS
+from tt_run.supervise.output.console import RANK_COLOURS
 
 _PALE = {"32", "33", "36", "37"}  # green, yellow, cyan, white: bold makes them bright on many terminals
 _BRIGHT = {"92", "93", "96", "97"}

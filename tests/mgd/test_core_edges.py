@@ -9,11 +9,11 @@ import pytest
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity, count, render
 from mgd.errors import UnreadableError
+from mgd.expanding.express import chord_count
+from mgd.expanding.patterns import PatternError, read_pattern
 from mgd.expansion import expand
-from mgd.express import chord_count
 from mgd.facts import summary
 from mgd.measures import measure_graph, measure_mesh
-from mgd.patterns import PatternError, read_pattern
 from mgd.reading import load, loads
 from mgd.shapes import discovery_shapes
 from mgd.systems import Part, UnknownSystem, for_device_count, systems

@@ -15,8 +15,8 @@ from mgd.authoring.layout import formatted
 from mgd.checking import check
 from mgd.diagnostics import Severity, render
 from mgd.errors import MgdError
+from mgd.expanding.instances import expand_checked
 from mgd.facts import summary
-from mgd.instances import expand_checked
 from mgd.reading import loads
 from mgd.resources import configs_root
 from mgd.text.tree import BadTree

@@ -7,9 +7,9 @@ import pytest
 from mgd.checks import limits
 from mgd.checks.references import check_references
 from mgd.checks.report import Report
-from mgd.express import chord_count
+from mgd.expanding.express import chord_count
+from mgd.expanding.resolution import BEYOND, Templates
 from mgd.reading import load, loads
-from mgd.resolution import BEYOND, Templates
 from tests.mgd.fixtures import RULE_FOLDERS, TOP, fabric, link, mesh
 
 PINS = """

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mgd
-from mgd.connections import InterLink
+from mgd.expanding.connections import InterLink
 from mgd.graph import Link, Mesh, MeshGraph
 from mgd.measures import measure_graph, measure_mesh
 from mgd.systems import find

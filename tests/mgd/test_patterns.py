@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mgd.patterns import PatternError, read_pattern
+from mgd.expanding.patterns import PatternError, read_pattern
 
 
 @pytest.mark.parametrize(

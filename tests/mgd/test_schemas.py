@@ -12,7 +12,8 @@ import yaml
 
 from mgd.resources import configs_root
 from tests.mgd.fixtures import ROOT, RULE_FOLDERS
-from tt_run.inputs import bindings, pinnings
+from tt_run.inputs import bindings
+from tt_run.inputs.hosts import pinnings
 
 jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed (extra test)")
 FOLDER = configs_root() / "schemas"

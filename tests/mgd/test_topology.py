@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mgd.expanding.topology import device_ports, edge_devices, edge_ports, fabric_type, port_count, port_name
 from mgd.graph import Mesh
-from mgd.topology import device_ports, edge_devices, edge_ports, fabric_type, port_count, port_name
 
 
 def mesh(dims: tuple[int, int], types: tuple[str, str] = ("LINE", "LINE"), channels: int = 2) -> Mesh:

@@ -9,8 +9,8 @@ import pytest
 
 from tt_run.runtime import events
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.mesh.opening import open_mesh_device
-from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tools import hooks
 
 

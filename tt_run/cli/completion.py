@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from tt_run.cli.command_line import CommandLine
 from tt_run.cli.commands import COMMANDS
-from tt_run.cli.options import Arguments, Option
+from tt_run.cli.reading.command_line import CommandLine
+from tt_run.cli.reading.options import Arguments, Option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
 from mgd.lean import replace
-from tt_run.cli.command_line import CommandLine
 from tt_run.cli.execute import run_options, say
+from tt_run.cli.reading.command_line import CommandLine
 from tt_run.cli.surroundings import Surroundings
 from tt_run.contract import Exit
 from tt_run.errors import LauncherError, RefusedError, UsageError

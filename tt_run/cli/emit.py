@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
-from tt_run.cli.command_line import CommandLine
-from tt_run.cli.parse import words_without
+from tt_run.cli.reading.command_line import CommandLine
+from tt_run.cli.reading.parse import words_without
 from tt_run.contract import Exit
 from tt_run.errors import UsageError
 from tt_run.inputs.mpi_args import read_mpi_args, split_mpi_args

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mgd.cli.output import wants_colour
 from mgd.diagnostics import Diagnostic
 from tt_run import contract
-from tt_run.cli.command_line import CommandLine
+from tt_run.cli.reading.command_line import CommandLine
 from tt_run.cli.surroundings import Surroundings
 from tt_run.errors import UsageError
 from tt_run.inputs.findings import counted
@@ -57,9 +57,9 @@ def execute(
             )
 
     attempt = run_plan(plan, launcher, around.machine, around.options, choices, around.run_dir, say, announce)
-    from tt_run.supervise.exit_handlers import exit_handler_lines
+    from tt_run.supervise.output.exit_handlers import exit_handler_lines
+    from tt_run.supervise.output.report import annotation, failure_report
     from tt_run.supervise.processes import left_behind
-    from tt_run.supervise.report import annotation, failure_report
 
     verdict = attempt.verdict
     if not verdict.succeeded:
@@ -89,7 +89,7 @@ def _tell_faults(given: CommandLine, attempt: Attempt) -> None:
     """Says what was injected into a run that ended well, whose report nobody sees, and which faults have not happened."""
     if not given.inject:
         return
-    from tt_run.supervise.injected import idle_faults, idle_sentence, injected_lines
+    from tt_run.supervise.verdict.injected import idle_faults, idle_sentence, injected_lines
 
     folder = attempt.folder.path
     if attempt.verdict.succeeded:
@@ -170,7 +170,7 @@ def _write_records(plan: LaunchPlan, attempt: Attempt, report: str | None, words
     """
     import json
 
-    from tt_run.supervise.report import report_json
+    from tt_run.supervise.output.report import report_json
 
     line = attempt.line
     view = plan_json(plan, line.launcher, line.command, line.global_args) | line.as_json()
@@ -202,6 +202,6 @@ def _write_records(plan: LaunchPlan, attempt: Attempt, report: str | None, words
 
 def _page(attempt: Attempt) -> bytes:
     from tt_run.report.page import render
-    from tt_run.supervise.runs import read_run
+    from tt_run.supervise.looking.runs import read_run
 
     return render(read_run(attempt.folder.path))

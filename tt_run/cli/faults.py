@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Diagnostic
-from tt_run.cli.command_line import CommandLine
+from tt_run.cli.reading.command_line import CommandLine
 from tt_run.errors import UsageError
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import os
 import sys
 import textwrap
 
-from tt_run.cli.command_line import CommandLine
 from tt_run.cli.commands import COMMANDS
-from tt_run.cli.options import Arguments, Option
+from tt_run.cli.reading.command_line import CommandLine
+from tt_run.cli.reading.options import Arguments, Option
 
 USAGE = ("Usage: tt-run [OPTIONS] [--] PROGRAM [ARGS...]", "       tt-run COMMAND [ARGS...]")
 INTRODUCTION = (

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from mgd.diagnostics import Diagnostic, Severity
 from mgd.lean import replace
-from tt_run.cli.command_line import CommandLine
-from tt_run.cli.configuration import describe, located, with_configuration
 from tt_run.cli.faults import unfit_faults, with_faults
-from tt_run.cli.idle import idle_options, unfit_losses
-from tt_run.cli.owners import launch_request
 from tt_run.cli.print_findings import print_findings
 from tt_run.cli.publish import publish
-from tt_run.cli.slips import (
+from tt_run.cli.reading.command_line import CommandLine
+from tt_run.cli.reading.configuration import describe, located, with_configuration
+from tt_run.cli.reading.idle import idle_options, unfit_losses
+from tt_run.cli.reading.owners import launch_request
+from tt_run.cli.reading.slips import (
     hidden_packages,
     isolated_python,
     late_options,

@@ -11,7 +11,7 @@ import os
 import sys
 
 from tt_run.cli.commands import LAUNCHING, named_command, run_command
-from tt_run.cli.parse import parse
+from tt_run.cli.reading.parse import parse
 from tt_run.contract import Exit
 
 TYPE_CHECKING = False  # typing itself takes longer than the help text
@@ -89,7 +89,7 @@ def _dispatch(words: Sequence[str]) -> int:
 
         return explain(given.explain)
     elif given.doctor:
-        from tt_run.cli.doctor import doctor
+        from tt_run.cli.doctor.machine import doctor
 
         return doctor(given)
     else:

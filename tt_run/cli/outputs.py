@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
-from tt_run.cli.command_line import CommandLine
-from tt_run.cli.options import Arguments, Option
+from tt_run.cli.reading.command_line import CommandLine
+from tt_run.cli.reading.options import Arguments, Option
 from tt_run.errors import UsageError
 from tt_run.inputs.site import Site
 from tt_run.plan.model import LaunchPlan

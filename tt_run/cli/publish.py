@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mgd.diagnostics import Diagnostic, Severity
-from tt_run.cli.command_line import CommandLine
+from tt_run.cli.reading.command_line import CommandLine
 from tt_run.inputs.github import workflow_command
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
 from mgd.lean import dataclass
-from tt_run.cli.command_line import CommandLine
-from tt_run.cli.owners import taken
+from tt_run.cli.reading.command_line import CommandLine
+from tt_run.cli.reading.owners import taken
 from tt_run.errors import LauncherError
 from tt_run.inputs.site import Site
 from tt_run.launch.machine import Machine, physical_cores, user_home

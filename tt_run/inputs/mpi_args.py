@@ -15,7 +15,7 @@ from mgd.diagnostics import Diagnostic
 from mgd.lean import dataclass, field, replace
 from tt_run.errors import UsageError
 from tt_run.inputs.findings import counted
-from tt_run.inputs.host_names import host_name_problem
+from tt_run.inputs.hosts.names import host_name_problem
 
 _RANKFILE = ("--rankfile", "-rankfile", "-rf")
 _MAP_BY = ("--map-by", "-map-by")

@@ -11,8 +11,8 @@ from typing import Protocol
 from mgd.lean import dataclass
 from tt_run.launch.defaults import GivenWords
 from tt_run.launch.keeper import Order
-from tt_run.launch.kept import KeptJob
 from tt_run.launch.line import LaunchLine
+from tt_run.launch.started_job import KeptJob
 
 
 class Job(Protocol):

@@ -14,9 +14,9 @@ from tt_run import contract
 from tt_run.errors import LauncherError
 from tt_run.inputs.environment import BLOCKED, FACTORY_DESCRIPTOR, EnvVar, managed, passed_through
 from tt_run.inputs.findings import Findings
-from tt_run.inputs.hosts import HostSlots
+from tt_run.inputs.hosts.lists import HostSlots
+from tt_run.inputs.hosts.rankfiles import Rankfile, RankfileLine, read_rankfile
 from tt_run.inputs.paths import PathSearch
-from tt_run.inputs.rankfiles import Rankfile, RankfileLine, read_rankfile
 from tt_run.inputs.site import Site
 from tt_run.plan.allocation.files import KEY_FILE
 from tt_run.plan.discovery import BINDINGS, MAPPING, MOCK, RANKFILE, Discovery

@@ -20,7 +20,7 @@ from types import FrameType
 from typing import NoReturn
 
 from mgd.lean import dataclass
-from tt_run.launch.descent import end_descendants, inherit_orphans
+from tt_run.launch.descendants import end_descendants, inherit_orphans
 from tt_run.launch.process import Process, spawn, tied
 
 ORDERLY_SECONDS = 2.0  # what mpirun gets for an orderly end of all hosts once tt-run has been killed

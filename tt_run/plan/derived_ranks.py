@@ -13,7 +13,7 @@ from tt_run.inputs.bindings import Binding, RankBindings
 from tt_run.plan.model import GeneratedFile
 
 if TYPE_CHECKING:
-    from tt_run.inputs.rankfiles import Rankfile
+    from tt_run.inputs.hosts.rankfiles import Rankfile
     from tt_run.plan.placement.solve import Placed
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import mgd
 from mgd.diagnostics import Diagnostic, Label
+from mgd.expanding.instances import expand_checked
 from mgd.graph import Mesh, MeshGraph
-from mgd.instances import expand_checked
 from tt_run.inputs.document import read_text
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.site import Site

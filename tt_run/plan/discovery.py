@@ -9,9 +9,9 @@ from pathlib import Path
 
 from mgd.lean import dataclass, field, replace
 from tt_run.inputs.findings import Findings
-from tt_run.inputs.hosts import parse_hosts
+from tt_run.inputs.hosts.lists import parse_hosts
+from tt_run.inputs.hosts.rankfiles import read_rankfile
 from tt_run.inputs.paths import PathSearch
-from tt_run.inputs.rankfiles import read_rankfile
 from tt_run.inputs.site import Site, is_file
 from tt_run.plan.allocation import files
 from tt_run.plan.allocation.of_descriptors import descriptors_of, named_inputs
@@ -89,7 +89,7 @@ def read_discovery(request: LaunchRequest, site: Site) -> Discovery | None:
     paths = descriptors_of(request, search, findings)
     mock = None
     if request.mock_cluster_rank_binding is not None:
-        from tt_run.inputs.mock import read_mock_cluster
+        from tt_run.inputs.clusters.mock import read_mock_cluster
 
         path = search.find(request.mock_cluster_rank_binding, "mock cluster rank binding")
         mock = read_mock_cluster(path, search, findings) if path else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mgd.diagnostics import Diagnostic, Position
 from mgd.lean import dataclass, field
 from tt_run.inputs.environment import EnvVar
-from tt_run.inputs.hosts import HostSlots
+from tt_run.inputs.hosts.lists import HostSlots
 from tt_run.inputs.mpi_args import RANKFILE_POLICY
 
 if TYPE_CHECKING:

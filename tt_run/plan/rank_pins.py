@@ -10,7 +10,7 @@ from mgd.graph import MeshGraph
 from mgd.lean import replace
 from tt_run.inputs.bindings import RankBindings
 from tt_run.inputs.findings import Findings, listed, nearest
-from tt_run.inputs.pinnings import RankPin
+from tt_run.inputs.hosts.pinnings import RankPin
 
 
 def resolve_pins(

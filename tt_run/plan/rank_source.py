@@ -19,8 +19,8 @@ from tt_run.plan.model import GeneratedFile
 from tt_run.plan.request import CheckLevel, LaunchRequest
 
 if TYPE_CHECKING:
-    from tt_run.inputs.mock import MockCluster
-    from tt_run.inputs.rankfiles import Rankfile
+    from tt_run.inputs.clusters.mock import MockCluster
+    from tt_run.inputs.hosts.rankfiles import Rankfile
     from tt_run.plan.placement.solve import Placed
 
 
@@ -117,7 +117,7 @@ def _read_graphs(
 def _mock_cluster(request: LaunchRequest, search: PathSearch, findings: Findings) -> MockCluster | None:
     if request.mock_cluster_rank_binding is None:
         return None
-    from tt_run.inputs.mock import read_mock_cluster
+    from tt_run.inputs.clusters.mock import read_mock_cluster
 
     path = search.find(request.mock_cluster_rank_binding, "mock cluster rank binding")
     return read_mock_cluster(path, search, findings) if path else None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mgd.lean import dataclass, replace
 from tt_run.inputs.findings import Findings
-from tt_run.inputs.hosts import HostList, HostSlots, parse_hosts, read_hostfile, scheduler_hosts
+from tt_run.inputs.hosts.lists import HostList, HostSlots, parse_hosts, read_hostfile, scheduler_hosts
 from tt_run.inputs.mpi_args import MpiArgs, host_token
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.site import Site, is_file
@@ -18,7 +18,7 @@ from tt_run.plan.model import Placement
 from tt_run.plan.request import CheckLevel, LaunchRequest
 
 if TYPE_CHECKING:
-    from tt_run.inputs.rankfiles import Rankfile
+    from tt_run.inputs.hosts.rankfiles import Rankfile
     from tt_run.plan.rank_source import RankSource
 
 
@@ -53,7 +53,7 @@ def seat(
     count = len(source.bindings.bindings)
     hosts = _named_hosts(request, mpi_args, site, findings)
     if mpi_args.rankfile is not None:
-        from tt_run.inputs.rankfiles import read_rankfile
+        from tt_run.inputs.hosts.rankfiles import read_rankfile
 
         unchecked = request.check is CheckLevel.OFF
         path = PathSearch(site, findings).find(mpi_args.rankfile, "rankfile", must_exist=not unchecked)

@@ -6,7 +6,7 @@ import re
 
 from mgd.diagnostics import Diagnostic
 from tt_run.errors import InputError, UsageError
-from tt_run.inputs.hosts import parse_hosts
+from tt_run.inputs.hosts.lists import parse_hosts
 from tt_run.inputs.site import Site
 from tt_run.plan.request import LaunchRequest
 

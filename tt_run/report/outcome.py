@@ -10,14 +10,14 @@ from typing import Any
 from mgd.lean import dataclass
 from tt_run.report.sources import Sources
 from tt_run.report.words import Cleaner, number, ranks_text, span
-from tt_run.supervise.console import last_lines
-from tt_run.supervise.culprit import ENDED_BY_MPIRUN
-from tt_run.supervise.exit_handlers import exit_handler_lines
-from tt_run.supervise.injected import injected_lines
-from tt_run.supervise.runs import RUNNING
-from tt_run.supervise.stack_tree import stack_tree, tree_lines, without_emulation
-from tt_run.supervise.stacks import RankStack, read_frame
+from tt_run.supervise.looking.runs import RUNNING
+from tt_run.supervise.looking.stack_tree import stack_tree, tree_lines, without_emulation
+from tt_run.supervise.looking.stacks import RankStack, read_frame
+from tt_run.supervise.output.console import last_lines
+from tt_run.supervise.output.exit_handlers import exit_handler_lines
 from tt_run.supervise.status import RankStatus
+from tt_run.supervise.verdict.culprit import ENDED_BY_MPIRUN
+from tt_run.supervise.verdict.injected import injected_lines
 
 MOST_RANKS = 2048
 MOST_LOGS = 16

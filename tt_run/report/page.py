@@ -10,7 +10,7 @@ from mgd.drawing.traffic import Traffic
 from tt_run.report import curves, outcome, slices, surroundings, topology
 from tt_run.report.sources import sources_of
 from tt_run.report.words import Cleaner, data, span
-from tt_run.supervise.runs import Run
+from tt_run.supervise.looking.runs import Run
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -10,7 +10,7 @@ from typing import Any
 from mgd.lean import dataclass
 from tt_run import contract
 from tt_run.report.shapes import sound
-from tt_run.supervise.runs import RUNNING, Run
+from tt_run.supervise.looking.runs import RUNNING, Run
 
 LARGEST = 128 << 20  # bytes of a record that is read
 MOST_EVENTS = 400_000  # of a timeline

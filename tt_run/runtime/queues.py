@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.mesh.ranges import MeshCoordinateRange
+from tt_run.runtime.mesh.geometry.ranges import MeshCoordinateRange
 from tt_run.runtime.mesh.view import QueueId
 from tt_run.runtime.native.arguments import also_named, public
 from tt_run.runtime.native.classes import Native, native

@@ -17,12 +17,14 @@ from tt_run.launch.agent import RemoteAgent
 from tt_run.launch.line import LaunchLine
 from tt_run.launch.wrapper import SCRIPT
 from tt_run.plan.model import LaunchPlan
-from tt_run.supervise.case import Verdict, named
-from tt_run.supervise.clocks import failures_on_one_clock, offsets, on_one_clock
-from tt_run.supervise.culprit import ENDED_BY_MPIRUN, PEER_CODES
 from tt_run.supervise.folder import RunFolder
-from tt_run.supervise.injected import of_what_was_dropped
-from tt_run.supervise.lost_hosts import (
+from tt_run.supervise.status import StatusBoard, mpi_at_end, read_failure, signal_name
+from tt_run.supervise.sweep import Swept, hosts_of, sweep_hosts
+from tt_run.supervise.verdict.clocks import failures_on_one_clock, offsets, on_one_clock
+from tt_run.supervise.verdict.culprit import ENDED_BY_MPIRUN, PEER_CODES
+from tt_run.supervise.verdict.evidence import Verdict, named
+from tt_run.supervise.verdict.injected import of_what_was_dropped
+from tt_run.supervise.verdict.lost_hosts import (
     LEFTOVER_FOUND,
     LostHost,
     read_first_exits,
@@ -30,10 +32,8 @@ from tt_run.supervise.lost_hosts import (
     read_noticed,
     told,
 )
-from tt_run.supervise.reach import may_be_split, never_met, split_verdict, start_verdict
-from tt_run.supervise.status import StatusBoard, mpi_at_end, read_failure, signal_name
-from tt_run.supervise.sweep import Swept, hosts_of, sweep_hosts
-from tt_run.supervise.verdict import judge
+from tt_run.supervise.verdict.reach import may_be_split, never_met, split_verdict, start_verdict
+from tt_run.supervise.verdict.verdict import judge
 from tt_run.supervise.watch import EndedBy, Observation
 
 _CRASHES = frozenset((signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL))

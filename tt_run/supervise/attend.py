@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from tt_run.launch.backend import Job
 from tt_run.plan.model import LaunchPlan
-from tt_run.supervise.console import Console
 from tt_run.supervise.folder import RunFolder
-from tt_run.supervise.hang import HangWatch
 from tt_run.supervise.options import RunOptions
-from tt_run.supervise.progress import Progress
+from tt_run.supervise.output.console import Console
+from tt_run.supervise.output.progress import Progress
 from tt_run.supervise.signals import SignalInbox
 from tt_run.supervise.status import StatusBoard
+from tt_run.supervise.verdict.hang import HangWatch
 from tt_run.supervise.watch import Observation, Watch
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def attend(
     watch = Watch(job, board, console, options, inbox, hang, progress, say, goes_on, _read_ahead)
     watch.faults, watch.helpers = faults, helpers
     if plan.emulate:
-        from tt_run.supervise.long_waits import Standstill
+        from tt_run.supervise.looking.long_waits import Standstill
 
         watch.standstill = Standstill(folder.path, say, lambda: hang.describe(board, job).stacks)
     if plan.placement.is_multi_host:
@@ -88,7 +88,7 @@ def _opened(path: Path) -> BinaryIO | None:
 
 def _ask_stopped(plan: LaunchPlan, board: StatusBoard) -> tuple[int, ...]:
     from tt_run.launch.agent import RemoteAgent
-    from tt_run.supervise.stopped import stopped_elsewhere
+    from tt_run.supervise.verdict.stopped import stopped_elsewhere
 
     agent = RemoteAgent.chosen(os.environ, plan.mpi_args)
     return stopped_elsewhere(agent, board.all(), os.uname().nodename)
@@ -98,7 +98,7 @@ def _read_ahead() -> None:
     """Imports what the end of the run needs."""
     import json  # noqa: F401
 
-    import tt_run.supervise.report  # noqa: F401
+    import tt_run.supervise.output.report  # noqa: F401
 
 
 def _goes_on(words: Sequence[str]) -> bool:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tt_run import contract
-from tt_run.supervise.stacks import rank_list
+from tt_run.supervise.looking.stacks import rank_list
 from tt_run.supervise.status import StatusBoard
 
 PARTING_SECONDS = 0.3  # what the last steps of the wrappers get after mpirun has ended

@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING
 
 from mgd.lean import dataclass, field
 from tt_run.launch.backend import Job
-from tt_run.supervise.console import Console
-from tt_run.supervise.hang import HangWatch
+from tt_run.supervise.looking.stacks import RankStack
 from tt_run.supervise.options import RunOptions
+from tt_run.supervise.output.console import Console
+from tt_run.supervise.output.progress import Progress
 from tt_run.supervise.processes import end_groups, end_strays, kill_group, local_groups
-from tt_run.supervise.progress import Progress
 from tt_run.supervise.signals import ENDING_SIGNALS, PASSED_ON, SignalInbox
-from tt_run.supervise.stacks import RankStack
 from tt_run.supervise.status import StatusBoard, read_failure
 from tt_run.supervise.terminal import is_stopped
+from tt_run.supervise.verdict.hang import HangWatch
 from tt_run.supervise.vitals import Vitals, memory_kills
 
 if TYPE_CHECKING:
-    from tt_run.supervise.long_waits import Standstill
+    from tt_run.supervise.looking.long_waits import Standstill
     from tt_run.supervise.timed_faults import TimedFaults
 
 TICK = 0.02

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mgd.connections import Node
 from mgd.drawing.hierarchy import hierarchy
 from mgd.drawing.relations import _name
+from mgd.expanding.connections import Node
 from tests.mgd.test_expansion import NESTED, graph_of
 
 TURNED = NESTED.replace("graph_id: 4\n", "graph_id: #\n").replace("graph_id: 2\n", "graph_id: 4\n")

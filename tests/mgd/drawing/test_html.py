@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import mgd
-from mgd.connections import InterLink
 from mgd.drawing.html import draw_html
 from mgd.drawing.marks import Marks
 from mgd.drawing.svg import bundle_panels
 from mgd.drawing.traffic import Traffic
+from mgd.expanding.connections import InterLink
 from mgd.graph import Mesh, MeshGraph
 from mgd.systems import find
 

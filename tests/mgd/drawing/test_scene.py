@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mgd
-from mgd.connections import InterLink
 from mgd.drawing.arrangement import _divisions, arranged
 from mgd.drawing.routing import LANE
 from mgd.drawing.scene import Scene, scene_of
+from mgd.expanding.connections import InterLink
 from mgd.graph import Mesh, MeshGraph
 from mgd.systems import System, systems
 

@@ -10,11 +10,11 @@ from xml.etree import ElementTree
 import pytest
 
 import mgd
-from mgd.connections import InterLink
 from mgd.drawing.marks import Marks
 from mgd.drawing.panel_geometry import width_of
 from mgd.drawing.svg import TooLargeToDraw, draw_svg
 from mgd.drawing.traffic import Traffic
+from mgd.expanding.connections import InterLink
 from mgd.graph import Mesh, MeshGraph
 from mgd.systems import System, systems
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mgd.connections import InterLink
 from mgd.drawing.canvas import STYLES
 from mgd.drawing.marks import Marks
 from mgd.drawing.relations import pattern_of
 from mgd.drawing.text import draw
+from mgd.expanding.connections import InterLink
 from mgd.graph import Mesh, MeshGraph
 
 

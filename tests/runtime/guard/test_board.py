@@ -16,7 +16,7 @@ import pytest
 
 from tt_run import contract
 from tt_run.runtime.comm.shared_memory import SharedBlock
-from tt_run.runtime.guard import board, long_wait, seized, started
+from tt_run.runtime.guard import blocked_interpreter, board, long_wait, started_calls
 from tt_run.runtime.guard.board import (
     ANSWERED,
     ASKED,
@@ -33,7 +33,7 @@ from tt_run.runtime.guard.board import (
 )
 from tt_run.runtime.guard.channel import AGREED, DIFFERENT, PENDING, SharedChannel
 from tt_run.runtime.guard.signature import Labels, Signature, code_of
-from tt_run.runtime.guard.started import Note, Started
+from tt_run.runtime.guard.started_calls import Note, Started
 from tt_run.runtime.guard.states import Wait
 from tt_run.runtime.guard.whereabouts import Whereabouts
 
@@ -260,7 +260,7 @@ def test_notes_that_were_written_over_are_not_read(monkeypatch: pytest.MonkeyPat
     found = [number for number in range(board.NOTES + 2) if mine.seen((7,), 1, number)]
     assert found == list(range(2, board.NOTES + 2))
     # What nobody asks for is dropped, the oldest first.
-    monkeypatch.setattr(started, "_KEPT", 2)
+    monkeypatch.setattr(started_calls, "_KEPT", 2)
     other.tell(1, board.NOTES + 2, Note(1, "x"))
     assert [number for number in range(board.NOTES + 3) if mine.seen((7,), 1, number)] == [
         *range(board.NOTES - 1, board.NOTES + 3)
@@ -309,31 +309,34 @@ def test_where_a_process_is_that_only_the_kernel_can_ask(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(contract.RUN_DIR, raising=False)
-    assert seized.seized_place(0, os.getpid()) == ""
+    assert blocked_interpreter.seized_place(0, os.getpid()) == ""
     monkeypatch.setenv(contract.RUN_DIR, str(tmp_path))
-    assert not seized._catches(os.getpid()) and seized.seized_place(0, os.getpid()) == ""
-    assert not seized._catches(2**22 + 1)
+    assert (
+        not blocked_interpreter._catches(os.getpid())
+        and blocked_interpreter.seized_place(0, os.getpid()) == ""
+    )
+    assert not blocked_interpreter._catches(2**22 + 1)
     path = tmp_path / contract.STACKS_FILE.format(rank=0)
     with path.open("w") as stream:
         faulthandler.register(signal.SIGUSR1, stream, all_threads=True)
         try:
-            assert seized._catches(os.getpid())
+            assert blocked_interpreter._catches(os.getpid())
             stream.write(f"# registered pid={os.getpid() + 1}\n")
             stream.flush()
-            assert seized.seized_place(0, os.getpid()) == ""
+            assert blocked_interpreter.seized_place(0, os.getpid()) == ""
             stream.seek(0)
             stream.write(f"# registered pid={os.getpid()}\n")
             stream.flush()
-            found = seized.seized_place(0, os.getpid())
+            found = blocked_interpreter.seized_place(0, os.getpid())
             monkeypatch.delenv(contract.RUN_DIR)
-            assert seized.seized_place(0, os.getpid()) == ""
+            assert blocked_interpreter.seized_place(0, os.getpid()) == ""
             monkeypatch.setenv(contract.RUN_DIR, str(tmp_path))
         finally:
             faulthandler.unregister(signal.SIGUSR1)
     assert found.startswith(f"{__file__}:") and found.endswith(
         " in test_where_a_process_is_that_only_the_kernel_can_ask"
     )
-    assert seized.seized_place(1, os.getpid()) == ""
+    assert blocked_interpreter.seized_place(1, os.getpid()) == ""
 
 
 @pytest.mark.parametrize(
@@ -351,8 +354,8 @@ def test_a_dump_is_read_when_it_grows_no_more(
         with path.open("a") as stream:
             stream.write(pieces.pop(0))
 
-    monkeypatch.setattr(seized.time, "sleep", sleep)
-    monkeypatch.setattr(seized.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(blocked_interpreter.time, "sleep", sleep)
+    monkeypatch.setattr(blocked_interpreter.time, "monotonic", lambda: now[0])
     written = "".join(pieces[: pieces.index("", pieces.index("ab"))] if "ab" in pieces else [])
-    assert seized._what_comes(path, 6) == written
+    assert blocked_interpreter._what_comes(path, 6) == written
     assert now[0] == pytest.approx(seconds, abs=0.025)

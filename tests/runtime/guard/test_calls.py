@@ -18,13 +18,13 @@ import pytest
 from tests.runtime.guard.in_threads import run
 from tt_run import contract
 from tt_run.runtime import events, guard
-from tt_run.runtime.guard import diagnosis, threads, unmet
-from tt_run.runtime.guard.beside import Beside
+from tt_run.runtime.guard import diagnosis, early_waits, thread_waits
 from tt_run.runtime.guard.board import CALLS, RUNNING, WAITING
+from tt_run.runtime.guard.concurrent_calls import Beside
 from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.guard.signature import Signature
 from tt_run.runtime.guard.states import RankState, Wait
-from tt_run.runtime.guard.threads import ThreadWaits
+from tt_run.runtime.guard.thread_waits import ThreadWaits
 
 THIS = os.path.abspath(__file__)  # noqa: PTH100
 PAIR: Any = SimpleNamespace(size=2, ranks=(0, 1))
@@ -313,13 +313,15 @@ def test_whether_anything_moves_in_this_rank(
 ) -> None:
     waits, me = ThreadWaits(SimpleNamespace()), threading.get_ident()  # type: ignore[arg-type]
     beacon = SimpleNamespace(ident=99, name="tt-run beacon")
-    monkeypatch.setattr(threads.threading, "enumerate", lambda: [beacon, SimpleNamespace(ident=8, name="x")])
+    monkeypatch.setattr(
+        thread_waits.threading, "enumerate", lambda: [beacon, SimpleNamespace(ident=8, name="x")]
+    )
     frames = {
         me: frame("/home/u/train.py"),
         99: frame("/x/lifecycle.py"),
         **{n: frame(f) for n, f in files.items()},
     }
-    monkeypatch.setattr(threads.sys, "_current_frames", lambda: frames)
+    monkeypatch.setattr(thread_waits.sys, "_current_frames", lambda: frames)
     assert not waits.are_still() and waits.said() == ("", None)
     mine = Wait("message", "recv()", "p.py:3", (), 0, (1,))
     waits._waits[me] = mine
@@ -357,9 +359,9 @@ class Others:
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (threads, unmet):
+    for module in (thread_waits, early_waits):
         monkeypatch.setattr(module, "_INSPECT_SECONDS", 0.01)
-    monkeypatch.setattr(threads, "_STILL_SECONDS", 0.1)
+    monkeypatch.setattr(thread_waits, "_STILL_SECONDS", 0.1)
     monkeypatch.setattr(ThreadWaits, "are_still", lambda self: bool(self._waits))
 
 
@@ -392,9 +394,9 @@ def test_a_thread_waits_as_long_as_anything_moves(
 
 
 def test_what_comes_at_once_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads.time, "sleep", lambda _: pytest.fail("slept"))
+    monkeypatch.setattr(thread_waits.time, "sleep", lambda _: pytest.fail("slept"))
     looks: list[int] = []
-    for most in (1, threads._LOOKS):
+    for most in (1, thread_waits._LOOKS):
         looks.clear()
         ThreadWaits(SimpleNamespace()).until(
             lambda most=most: looks.append(1) or len(looks) == most, lambda: IN_VAIN
@@ -405,15 +407,15 @@ def test_what_comes_at_once_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -
 def test_a_thread_of_a_library_is_named_with_the_line_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     library = f"{sys.prefix}/lib/python3.11/concurrent/futures/thread.py"
     assert events.is_library(library)
-    monkeypatch.setattr(threads.events, "call_site", lambda: f"{library}:58")
+    monkeypatch.setattr(thread_waits.events, "call_site", lambda: f"{library}:58")
     main = frame(library)
     main.f_back = frame("/home/u/train.py")
-    monkeypatch.setattr(threads.sys, "_current_frames", lambda: {threading.main_thread().ident: main})
-    assert threads.site_of_thread() == f"/home/u/train.py:3 (in a thread, {library}:58)"
+    monkeypatch.setattr(thread_waits.sys, "_current_frames", lambda: {threading.main_thread().ident: main})
+    assert thread_waits.site_of_thread() == f"/home/u/train.py:3 (in a thread, {library}:58)"
     main.f_back = None
-    assert threads.site_of_thread() == f"{library}:58"
-    monkeypatch.setattr(threads.events, "call_site", lambda: "/home/u/train.py:9")
-    assert threads.site_of_thread() == "/home/u/train.py:9"
+    assert thread_waits.site_of_thread() == f"{library}:58"
+    monkeypatch.setattr(thread_waits.events, "call_site", lambda: "/home/u/train.py:9")
+    assert thread_waits.site_of_thread() == "/home/u/train.py:9"
 
 
 # --- before the ranks have met ------------------------------------------------------------------------------------------
@@ -438,7 +440,7 @@ def test_messages_before_the_ranks_have_met(
 ) -> None:
     monkeypatch.setenv(contract.RUN_DIR, str(tmp_path))
     monkeypatch.setenv(contract.GUARD_TIMEOUT, "0.2")
-    monkeypatch.setattr(unmet, "world", lambda: SimpleNamespace(rank=0))
+    monkeypatch.setattr(early_waits, "world", lambda: SimpleNamespace(rank=0))
     monkeypatch.setattr("tt_run.runtime.guard.long_wait.LONG_SECONDS", 0.05)
     for rank, missing in told.items():
         facts = {"call": "recv", "number": 0, "site": f"p.py:{rank}", "waited": 4.0, "missing": missing}
@@ -451,10 +453,10 @@ def test_messages_before_the_ranks_have_met(
         return culprits is None and time.perf_counter() > over
 
     if culprits is None:
-        unmet.until(done, "recv", lambda: (1,))
+        early_waits.until(done, "recv", lambda: (1,))
     else:
         with pytest.raises(GuardError) as caught:
-            unmet.until(done, "recv", lambda: (1,))
+            early_waits.until(done, "recv", lambda: (1,))
         text = str(caught.value)
         assert (caught.value.code, caught.value.culprits) == (diagnosis.DEADLOCK, culprits)
         assert "rank 1: in recv at p.py:1, waiting for rank" in text and " since 4.0 s" in text

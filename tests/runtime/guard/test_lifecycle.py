@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tt_run import contract
-from tt_run.runtime.comm import standstill
+from tt_run.runtime.comm import debugger_pause
 from tt_run.runtime.guard import lifecycle
 from tt_run.runtime.guard.board import CALLS, ENDED, RAISED
 from tt_run.runtime.guard.lifecycle import Lifecycle, shutdown_seconds, write_failure
@@ -150,7 +150,7 @@ def test_the_others_have_two_seconds_to_tell_of_it(clock: SimpleNamespace, looks
 def test_nothing_is_waited_for_less_long_in_a_debugger(
     clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(standstill, "is_now", lambda: True)
+    monkeypatch.setattr(debugger_pause, "is_now", lambda: True)
     ends(Job(100), ValueError())
     assert clock.now > 102
 

@@ -21,8 +21,8 @@ from tt_run.runtime.memory.views import (
     max_worker_l1_bytes,
 )
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.mesh.opening import open_mesh_device
-from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.ops.attention.prefill import scaled_dot_product_attention
 from tt_run.runtime.ops.data_movement.joining import concat
 from tt_run.runtime.ops.data_movement.joining import slice as cut

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mgd.systems import find
-from tt_run.inputs.clusters import parse_cluster, read_cluster
+from tt_run.inputs.clusters.descriptor import parse_cluster, read_cluster
 from tt_run.runtime.comm.world import World
 from tt_run.runtime.mesh import cluster_file
 from tt_run.runtime.mesh.system import find_system_mesh

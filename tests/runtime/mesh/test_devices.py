@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.enums import FabricConfig
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, close_mesh_device, opening
-from tt_run.runtime.mesh.arrange import places_in, snake, tile
+from tt_run.runtime.mesh.device_queries import apply_device_delay
+from tt_run.runtime.mesh.geometry.arrange import places_in, snake, tile
 from tt_run.runtime.mesh.hardware import DispatchCoreAxis, DispatchCoreType
 from tt_run.runtime.mesh.opening import open_device, open_mesh_device
-from tt_run.runtime.mesh.queries import apply_device_delay
 from tt_run.runtime.mesh.view import SubDevice, SubDeviceId
 from tt_run.runtime.mesh.workers import DispatchCoreConfig
 

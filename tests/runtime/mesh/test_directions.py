@@ -14,7 +14,7 @@ from tt_run.runtime.mesh.directions import (
     get_forwarding_direction,
     get_forwarding_link_indices,
 )
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.mesh.system import system_mesh
 from tt_run.runtime.mesh.view import FabricNodeId, MeshId
 

@@ -9,7 +9,7 @@ import pytest
 from mgd.systems import systems
 from tests.runtime.mpi import ROOT
 from tt_run.runtime.comm.world import Peer, World
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.machine import embed, machine_of
 from tt_run.runtime.mesh.system import SystemMesh, find_system_mesh
 

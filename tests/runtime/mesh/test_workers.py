@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.mesh.hardware import DispatchCoreAxis, DispatchCoreType
 from tt_run.runtime.mesh.machine import Machine, machine_of
 from tt_run.runtime.mesh.opening import open_mesh_device
-from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.mesh.workers import DispatchCoreConfig, worker_grid
 
 MACHINES = {

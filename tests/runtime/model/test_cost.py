@@ -15,10 +15,10 @@ from tt_run.runtime.model import galaxy
 from tt_run.runtime.model.collectives import hops, wire_bytes
 from tt_run.runtime.model.compute import ideal
 from tt_run.runtime.model.cost import cost
-from tt_run.runtime.model.endtoend import Split, decode_step, first_token, training_step
 from tt_run.runtime.model.fabric import bandwidth, ping
 from tt_run.runtime.model.operations import Operand, work_of
 from tt_run.runtime.model.transformer import models
+from tt_run.runtime.model.validation.endtoend import Split, decode_step, first_token, training_step
 from tt_run.runtime.model.work import Collective, Kernel, Matmul, Ping, Stream
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tt_run.hardware.files import load, shipped
-from tt_run.runtime.model.leave_out import WAYS
-from tt_run.runtime.model.points import COLUMNS, Point, read
-from tt_run.runtime.model.validate import Request, run
+from tt_run.runtime.model.validation.leave_out import WAYS
+from tt_run.runtime.model.validation.points import COLUMNS, Point, read
+from tt_run.runtime.model.validation.validate import Request, run
 
 ROWS = [
     "matmul|matmul trace=True|2048x2048x2048 DRAM/DRAM/DRAM|BFLOAT16 HiFi2|WH|1 N150|(8, 8)|299|us|measured",

@@ -14,7 +14,7 @@ from tt_run.runtime.core_work import grid_to_cores, split_work_to_cores
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout
 from tt_run.runtime.mesh import MeshDevice, MeshShape, close_mesh_device, open_mesh_device
-from tt_run.runtime.mesh.pictures import visualize_mesh_device
+from tt_run.runtime.mesh.pictures.as_text import visualize_mesh_device
 from tt_run.runtime.native.arguments import mismatch, nearest, public
 from tt_run.runtime.sockets.config import SocketConfig, SocketConnection, SocketMemoryConfig
 from tt_run.runtime.sockets.socket import create_socket_pair

@@ -9,8 +9,8 @@ import pytest
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.mesh.opening import open_mesh_device
-from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.creation.allocation import allocate_tensor_on_device
 from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,

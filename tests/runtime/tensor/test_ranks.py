@@ -19,9 +19,9 @@ START = """
 import hashlib, json, os, sys
 import numpy as np
 from tt_run.runtime.enums import DataType, DumpTensorMode, Layout
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.opening import open_mesh_device
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.distribution.per_device import *
 from tt_run.runtime.tensor.conversion.copies import *
 from tt_run.runtime.tensor.borders.arrays import from_torch

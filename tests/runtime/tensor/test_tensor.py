@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tt_run.runtime.enums import DataType, Layout, StorageType
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.mesh.opening import open_mesh_device
-from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig

@@ -18,8 +18,8 @@ from tt_run.runtime.enums import (
     TensorMemoryLayout,
     cpp,
 )
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.distribution.configs import MeshComposerConfig, MeshMapperConfig
 from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,

@@ -14,7 +14,7 @@ from tt_run.runtime.enums import BufferType, ShardOrientation, TensorMemoryLayou
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 from tt_run.runtime.tools import config_dicts, tolerances
-from tt_run.runtime.tools.popping import pop_argument
+from tt_run.runtime.tools.reflection import pop_argument
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
 from tt_run.runtime.tuning.blocks import LayerNormDefaultProgramConfig
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig

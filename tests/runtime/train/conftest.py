@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tt_run import contract
-from tt_run.runtime.train import arithmetic, named_mesh
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.distributed import disable_fabric
-from tt_run.runtime.train.parallelism import DistributedConfig
+from tt_run.runtime.train.autograd import arithmetic
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.parallelism import DistributedConfig
+from tt_run.runtime.train.parallel import named_mesh
+from tt_run.runtime.train.parallel.distributed import disable_fabric
 
 Opened = Callable[..., AutoContext]
 

@@ -11,6 +11,7 @@ import pytest
 from tests.runtime.train import references
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.decoders.llama import GroupedQueryAttention, LlamaMLP
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekMLP
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3MLP
@@ -27,7 +28,6 @@ from tt_run.runtime.train.ops.rope import build_rope_params
 from tt_run.runtime.train.ops.unary import gelu, log_softmax
 from tt_run.runtime.train.optimizers import begun_schedulers, registry, schedulers
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
-from tt_run.runtime.train.tensor import Tensor
 
 pytestmark = pytest.mark.torch
 WIDTH, STEPS, LENGTH = 16, 20, 5

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.linear_regression import create_linear_regression_model
 from tt_run.runtime.train.ops import attention, binary, distributed, dropout, loss, matmul, norms, unary
 from tt_run.runtime.train.optimizers.adamw import AdamW, AdamWConfig
 from tt_run.runtime.train.optimizers.muon import Muon, MuonConfig
 from tt_run.runtime.train.optimizers.schedulers import StepScheduler
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
-from tt_run.runtime.train.tensor import Tensor
 
 Call = Callable[[Tensor], Any]
 

@@ -14,11 +14,12 @@ from tt_run.runtime import events
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.ops import argmax
 from tt_run.runtime.tensor.creation.from_shape import from_buffer
-from tt_run.runtime.train import stacks
-from tt_run.runtime.train.autocast import AutocastTensor
-from tt_run.runtime.train.device_tensor import DeviceTensor
-from tt_run.runtime.train.function import Function
-from tt_run.runtime.train.graph import GradMode, PreferredPrecision
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.autocast import AutocastTensor
+from tt_run.runtime.train.autograd.device_tensor import DeviceTensor
+from tt_run.runtime.train.autograd.function import Function
+from tt_run.runtime.train.autograd.graph import GradMode, PreferredPrecision
+from tt_run.runtime.train.autograd.tensor import Tensor, create_tensor, get_links
 from tt_run.runtime.train.markers import profiler_marker, profiler_marker_end, profiler_marker_start
 from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase, RunMode
 from tt_run.runtime.train.modules.containers import ModuleDict, ModuleList
@@ -29,7 +30,6 @@ from tt_run.runtime.train.ops import binary, unary
 from tt_run.runtime.train.ops.dropout import dropout
 from tt_run.runtime.train.ops.matmul import matmul_op
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
-from tt_run.runtime.train.tensor import Tensor, create_tensor, get_links
 
 ONES = np.ones((1, 1, 2, 4), np.float32)
 DTYPES = {

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.distribution import mappers
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard
-from tt_run.runtime.train.distributed import set_tensor_placements, shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.ops import binary, distributed
 from tt_run.runtime.train.ops.distributed import GradOutputType, RingShiftDirection
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.distributed import set_tensor_placements, shard_tensor_to_mesh_mapper
 
 SHAPE = (4, 4, 2)
 MAPPERS: dict[str, Callable[[Any], Any]] = {

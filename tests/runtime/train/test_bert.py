@@ -10,13 +10,13 @@ import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip
 from tests.runtime.train.test_decoders import perturbed, transformers_or_skip
-from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models import safetensors
 from tt_run.runtime.train.models.bert import BertConfig, create
 from tt_run.runtime.train.models.runner import RunnerType
 from tt_run.runtime.train.ops.loss import mse_loss
 from tt_run.runtime.train.optimizers.adamw import AdamW, AdamWConfig
-from tt_run.runtime.train.tensor import Tensor
 
 pytestmark = pytest.mark.torch
 BATCH, LENGTH, WIDTH, ENTRIES = 2, 16, 32, 90

@@ -15,10 +15,10 @@ import pytest
 
 from tests.runtime.train.test_names import SHIMS
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.train.autocast import AutocastTensor
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.distributed import create_mesh_composer_config, shard_tensor_to_mesh_mapper
-from tt_run.runtime.train.graph import Graph, GraphNode, PreferredPrecision
+from tt_run.runtime.train.autograd.autocast import AutocastTensor
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.graph import Graph, GraphNode, PreferredPrecision
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.memory import MemoryUsageTracker
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.linear import LinearLayer
@@ -28,7 +28,7 @@ from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
 from tt_run.runtime.train.ops.ring_attention import ring_attention_sdpa
 from tt_run.runtime.train.optimizers import adamw, combined, registry, remote, schedulers, sgd
 from tt_run.runtime.train.optimizers.base import OptimizerBase
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.distributed import create_mesh_composer_config, shard_tensor_to_mesh_mapper
 
 BOUND = """
 autograd.AutoContext.set_seed: seed

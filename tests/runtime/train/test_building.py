@@ -11,12 +11,12 @@ import pytest
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run import contract
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.train import arithmetic, fsdp, named_mesh
-from tt_run.runtime.train.callbacks import callback
+from tt_run.runtime.train.autograd import arithmetic
+from tt_run.runtime.train.autograd.callbacks import callback
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.parallelism import DistributedConfig
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.utils import initialize_device
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.distributed import release_metal_env, shard_tensor_to_mesh_mapper
-from tt_run.runtime.train.gather_slots import SlotSchedule
 from tt_run.runtime.train.memory import MemoryUsageTracker
 from tt_run.runtime.train.models.llama import Llama, LlamaConfig
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, memory_efficient_runner
@@ -27,14 +27,15 @@ from tt_run.runtime.train.modules.lazy import is_lazy_init_enabled, lazy_init, m
 from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.modules.lora import LoraConfig, LoraLinear, LoraModel
 from tt_run.runtime.train.modules.parameter import Parameter, TensorMetadata, replace_lazy_mapper
-from tt_run.runtime.train.named_mesh import Mesh, open_device_mesh, sync_gradients
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.ops.unary import mean
 from tt_run.runtime.train.optimizers import registry
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
-from tt_run.runtime.train.parallelism import DistributedConfig
-from tt_run.runtime.train.sharded_parameters import whole_parameter
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel import fsdp, named_mesh
+from tt_run.runtime.train.parallel.distributed import release_metal_env, shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.parallel.gather_slots import SlotSchedule
+from tt_run.runtime.train.parallel.named_mesh import Mesh, open_device_mesh, sync_gradients
+from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
 
 SIZES = {
     "num_heads": 4,

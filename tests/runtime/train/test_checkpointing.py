@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, TensorTopology
-from tt_run.runtime.train import checkpointing, fsdp, named_mesh
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train import checkpointing
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.base import AbstractModuleBase, NamedParameters
 from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.ops.unary import mean
 from tt_run.runtime.train.optimizers import registry
-from tt_run.runtime.train.sharding import ReplicaMismatchError, Sharding
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel import fsdp, named_mesh
+from tt_run.runtime.train.parallel.sharding import ReplicaMismatchError, Sharding
 
 WIDTH = 8
 

@@ -26,8 +26,8 @@ from tt_run.runtime.train.models.gpt import GPT2
 from tt_run.runtime.train.models.llama import Llama
 from tt_run.runtime.train.models.mlp import MultiLayerPerceptronParameters, create_mlp_model
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
-from tt_run.runtime.train.named_mesh import Mesh
 from tt_run.runtime.train.optimizers.schedulers import SpeedrunScheduler
+from tt_run.runtime.train.parallel.named_mesh import Mesh
 from tt_run.runtime.train.settings import ConfigError
 
 SHIPPED = configs_root() / "training"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tt_run.runtime.train import named_mesh
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.config import (
     SECTIONS,
     DeviceConfig,
@@ -24,7 +24,6 @@ from tt_run.runtime.train.common.factory import TransformerModelFactory
 from tt_run.runtime.train.common.files import get_tt_metal_runtime_root
 from tt_run.runtime.train.common.model_config import TransformerConfig
 from tt_run.runtime.train.common.utils import create_optimizer
-from tt_run.runtime.train.fsdp import fsdp_axis_of
 from tt_run.runtime.train.models import either_llama
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
@@ -34,8 +33,9 @@ from tt_run.runtime.train.models.mlp import MultiLayerPerceptronParameters, crea
 from tt_run.runtime.train.optimizers import registry
 from tt_run.runtime.train.optimizers.base import OptimizerBase
 from tt_run.runtime.train.optimizers.muon import MuonComposite
+from tt_run.runtime.train.parallel import named_mesh
+from tt_run.runtime.train.parallel.fsdp import fsdp_axis_of
 from tt_run.runtime.train.settings import ConfigError, Report, Section
-from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.train.trainers.grpo_config import get_grpo_config
 
 OPTIMIZER = "training_config:\n  optimizer:\n    type: {}\n    {}\n"

@@ -10,10 +10,10 @@ import pytest
 from tests.runtime.train.conftest import Opened
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.ops import binary, depthwise, unary
 from tt_run.runtime.train.ops.conv import conv3d, prepare_conv3d_weight
-from tt_run.runtime.train.tensor import Tensor
 
 Sizes = tuple[int, ...]
 # batch, channels, outputs, (depth, height, width), kernel, and the settings of the call

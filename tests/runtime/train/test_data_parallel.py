@@ -9,19 +9,19 @@ import pytest
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.tensor.borders.arrays import to_numpy
-from tt_run.runtime.train.assigning import assign_numpy
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.data_parallel import DistributedDataParallel
-from tt_run.runtime.train.distributed import (
+from tt_run.runtime.train.autograd.assigning import assign_numpy
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.tensor import Tensor
+from tt_run.runtime.train.modules.base import AbstractModuleBase
+from tt_run.runtime.train.modules.linear import LinearLayer
+from tt_run.runtime.train.ops import unary
+from tt_run.runtime.train.parallel.data_parallel import DistributedDataParallel
+from tt_run.runtime.train.parallel.distributed import (
     concat_mesh_to_tensor_composer,
     shard_tensor_to_mesh_mapper,
     synchronize_gradients,
 )
-from tt_run.runtime.train.graph import PreferredPrecision
-from tt_run.runtime.train.modules.base import AbstractModuleBase
-from tt_run.runtime.train.modules.linear import LinearLayer
-from tt_run.runtime.train.ops import unary
-from tt_run.runtime.train.tensor import Tensor
 
 
 class Twice(AbstractModuleBase):

@@ -12,9 +12,8 @@ import pytest
 from tests.runtime.train.pytorch import torch_or_skip, transformers_or_skip
 from tt_run.runtime import ops
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.train import named_mesh
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models import either_llama
 from tt_run.runtime.train.models.cache import GrowingCache, KvCache, KvCacheConfig
 from tt_run.runtime.train.models.decoders import flops
@@ -45,8 +44,9 @@ from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.ops.rope import build_rope_params
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
-from tt_run.runtime.train.sharded_parameters import whole, whole_parameter
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel import named_mesh
+from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
+from tt_run.runtime.train.parallel.sharded_parameters import whole, whole_parameter
 
 pytestmark = pytest.mark.torch
 BATCH, LENGTH, ENTRIES = 2, 32, 96

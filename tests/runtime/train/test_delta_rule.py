@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip
-from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.ops import along, binary, delta_rule, triangles, unary
-from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.values import shapes as values
 
 pytestmark = pytest.mark.torch

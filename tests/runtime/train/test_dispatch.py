@@ -13,7 +13,8 @@ import pytest
 from tests.e2e.launch import ROOT, environment
 from tt_run import contract
 from tt_run.runtime.ccl import collectives
-from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.dispatch import rules
 from tt_run.runtime.train.dispatch.calls import RAW, dispatch, hashable, redistribute, register_op
 from tt_run.runtime.train.dispatch.plans import (
@@ -36,7 +37,12 @@ from tt_run.runtime.train.dispatch.trace import (
     TraceEntry,
     dispatch_trace,
 )
-from tt_run.runtime.train.layouts import (
+from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
+from tt_run.runtime.train.models.either_llama import Llama
+from tt_run.runtime.train.modules.linear import LinearLayer
+from tt_run.runtime.train.ops import matmul, norms, unary
+from tt_run.runtime.train.ops.loss import cross_entropy_loss
+from tt_run.runtime.train.parallel.layouts import (
     Layout,
     Replicate,
     Shard,
@@ -47,21 +53,15 @@ from tt_run.runtime.train.layouts import (
     layout_from_topology,
     layout_to_mapper_config,
 )
-from tt_run.runtime.train.mesh_runtime import MeshRuntime, get_runtime, set_runtime
-from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
-from tt_run.runtime.train.models.either_llama import Llama
-from tt_run.runtime.train.modules.linear import LinearLayer
-from tt_run.runtime.train.ops import matmul, norms, unary
-from tt_run.runtime.train.ops.loss import cross_entropy_loss
-from tt_run.runtime.train.parallelize import (
+from tt_run.runtime.train.parallel.mesh_runtime import MeshRuntime, get_runtime, set_runtime
+from tt_run.runtime.train.parallel.parallelize import (
     ColwiseParallel,
     RowwiseParallel,
     distribute_module,
     match_policy,
     parallelize_module,
 )
-from tt_run.runtime.train.sharded_parameters import whole
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.sharded_parameters import whole
 
 WHOLE = Layout((Replicate(), Replicate()))
 LAYOUTS = [

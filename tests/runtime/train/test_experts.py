@@ -11,11 +11,11 @@ import pytest
 from tests.runtime.train.test_building import opened_mesh  # noqa: F401 - the fixture
 from tt_run.runtime import events
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.factory import TransformerModelFactory
 from tt_run.runtime.train.common.trainer import Trainer
 from tt_run.runtime.train.common.utils import initialize_device
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
 from tt_run.runtime.train.models.decoders.expert_parallel import SparseMoE, SparseMoEEP, SparseMoETP
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig, MoE
@@ -23,9 +23,9 @@ from tt_run.runtime.train.modules.initial import manual_seed
 from tt_run.runtime.train.ops import binary, experts, pieces, unary
 from tt_run.runtime.train.ops.matmul import linear
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
-from tt_run.runtime.train.sharded_parameters import whole as whole_value
-from tt_run.runtime.train.sharded_parameters import whole_parameter
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.parallel.sharded_parameters import whole as whole_value
+from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
 
 WIDTH, INNER, EXPERTS, CHOSEN, BATCH, LENGTH = 32, 64, 8, 2, 2, 32
 CONFIG = DeepSeekConfig(

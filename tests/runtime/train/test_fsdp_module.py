@@ -9,15 +9,15 @@ import pytest
 
 from tests.runtime.train.test_building import bits, opened_mesh  # noqa: F401 - the fixture
 from tt_run.runtime import events
-from tt_run.runtime.train import fsdp, fsdp_module
-from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
-from tt_run.runtime.train.fsdp_module import FSDPModule, fully_shard, setup_prefetching
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.containers import ModuleList
 from tt_run.runtime.train.modules.linear import LinearLayer
-from tt_run.runtime.train.named_mesh import sync_gradients
 from tt_run.runtime.train.ops.loss import mse_loss
 from tt_run.runtime.train.optimizers import registry
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel import fsdp, fsdp_module
+from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.parallel.fsdp_module import FSDPModule, fully_shard, setup_prefetching
+from tt_run.runtime.train.parallel.named_mesh import sync_gradients
 
 WIDTH, LAYERS = 32, 4
 

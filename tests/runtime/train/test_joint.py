@@ -11,9 +11,10 @@ import pytest
 from tests.runtime.train.test_building import opened_mesh  # noqa: F401
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train import checkpointing
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.joint import Joint
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common import checkpoints
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.joint import Joint
 from tt_run.runtime.train.models import safetensors
 from tt_run.runtime.train.models.decoders import llama_files as files
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
@@ -24,8 +25,7 @@ from tt_run.runtime.train.modules.base import NamedParameters
 from tt_run.runtime.train.modules.joint import joint_names, joints_of, part_names
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers import registry
-from tt_run.runtime.train.sharded_parameters import whole_parameter
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
 from tt_run.runtime.train.trainers.model_source import load_checkpoint, weights_ref_hf_dict
 
 SIZES: dict[str, Any] = {

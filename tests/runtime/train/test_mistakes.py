@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tt_run.runtime.train.autograd.function import Function
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.checkpointing import load_checkpoint, save_checkpoint
 from tt_run.runtime.train.common import checkpoints
 from tt_run.runtime.train.common.config import TrainingConfig, load_config
 from tt_run.runtime.train.common.data import BytePairTokenizer, prepare_data
 from tt_run.runtime.train.datasets.collation import sft_collate_fn
 from tt_run.runtime.train.datasets.dataloader import InMemoryDataloader
-from tt_run.runtime.train.function import Function
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.gpt import NanoGPTConfig, create_nanogpt
 from tt_run.runtime.train.models.llama import LlamaConfig as DocumentsLlama
@@ -25,13 +26,12 @@ from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.containers import ModuleList
 from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.modules.lora import LoraModel
-from tt_run.runtime.train.named_mesh import Mesh
 from tt_run.runtime.train.ops import attention
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers import adamw, registry, schedulers, sgd
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
+from tt_run.runtime.train.parallel.named_mesh import Mesh
 from tt_run.runtime.train.settings import ConfigError
-from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.train.trainers.grpo_config import GRPOConfig
 from tt_run.runtime.train.trainers.sft import SFTConfig, SFTTrainer
 

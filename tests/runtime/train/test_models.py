@@ -12,6 +12,7 @@ import pytest
 from tests.runtime.train import references
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.data import build_causal_mask
 from tt_run.runtime.train.models.cache import KvCache, KvCacheConfig
 from tt_run.runtime.train.models.gpt import (
@@ -25,7 +26,6 @@ from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
 from tt_run.runtime.train.ops import rope
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers.adamw import AdamW, AdamWConfig
-from tt_run.runtime.train.tensor import Tensor
 
 BLOCKS, HEADS, WIDTH, LENGTH, VOCABULARY, BATCH = 2, 4, 64, 32, 96, 3
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
-from tt_run.runtime.train.named_mesh import Mesh, mesh, open_device_mesh
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.optimizers.muon import Muon, MuonConfig, NoOp, orthogonal
-from tt_run.runtime.train.sharded_parameters import whole_parameter
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.parallel.named_mesh import Mesh, mesh, open_device_mesh
+from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
 
 
 def draw(*shape: int, seed: int = 0) -> np.ndarray:

@@ -11,8 +11,8 @@ import pytest
 from tests.runtime.train import references
 from tests.runtime.train.pytorch import torch_or_skip, transformers_or_skip
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.utils import get_loss_over_devices
-from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig as DecoderConfig
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3, create_qwen3_config_from_hf
@@ -23,7 +23,7 @@ from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.ops.prefix import SliceLastDim
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
 
 STEPS, RATE = 20, 0.05
 SIZES = {"hidden_size": 64, "intermediate_size": 40, "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2}  # fmt: skip

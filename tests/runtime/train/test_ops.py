@@ -11,7 +11,8 @@ import pytest
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.ops.elementwise.unary import GeluVariant
-from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.ops import (
     along,
     attention,
@@ -27,7 +28,6 @@ from tt_run.runtime.train.ops import (
     shapes,
     unary,
 )
-from tt_run.runtime.train.tensor import Tensor
 
 pytestmark = pytest.mark.torch
 

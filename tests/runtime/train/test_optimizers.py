@@ -11,18 +11,18 @@ import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.distributed import (
-    concat_mesh_to_tensor_composer,
-    shard_tensor_to_mesh_mapper,
-    synchronize_gradients,
-)
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.ops import matmul, unary
 from tt_run.runtime.train.ops.loss import mse_loss
 from tt_run.runtime.train.optimizers import adamw, muon, schedulers, sgd, update
 from tt_run.runtime.train.optimizers.base import FORMER_NAMES
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.distributed import (
+    concat_mesh_to_tensor_composer,
+    shard_tensor_to_mesh_mapper,
+    synchronize_gradients,
+)
 
 SHAPES = {"w1": (1, 1, 40, 7), "b1": (1, 1, 1, 40), "w2": (1, 1, 3, 40)}
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor, ones_like, zeros_like
 from tt_run.runtime.train.models import gpt
 from tt_run.runtime.train.models.runner import WeightTyingType, memory_efficient_runner
 from tt_run.runtime.train.ops import binary, gated, packed, pieces, rope, shapes, unary
-from tt_run.runtime.train.tensor import Tensor, ones_like, zeros_like
 
 Opened = Callable[..., AutoContext]
 

@@ -17,12 +17,11 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import create_mesh_mapper
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard
-from tt_run.runtime.train import fsdp
+from tt_run.runtime.train.autograd.tensor import Tensor, zeros_like
 from tt_run.runtime.train.checkpointing import load_checkpoint, save_checkpoint
 from tt_run.runtime.train.common.factory import TransformerModelFactory
 from tt_run.runtime.train.common.trainer import Trainer
 from tt_run.runtime.train.common.utils import get_loss_over_devices, initialize_device
-from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.runner import (
@@ -32,13 +31,14 @@ from tt_run.runtime.train.models.runner import (
 )
 from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.modules.lora import LoraConfig, LoraModel
-from tt_run.runtime.train.named_mesh import sync_gradients
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
-from tt_run.runtime.train.sharded_parameters import whole_parameter
-from tt_run.runtime.train.tensor import Tensor, zeros_like
-from tt_run.runtime.train.tensor_parallel import EmbeddingPlacement
+from tt_run.runtime.train.parallel import fsdp
+from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.parallel.named_mesh import sync_gradients
+from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
+from tt_run.runtime.train.parallel.tensor_parallel import EmbeddingPlacement
 
 # Name -> mesh shape, names of its axes, whether positions are cut over the tensor-parallel one.
 FORMS: dict[str, tuple[tuple[int, int], tuple[str, str], bool]] = {

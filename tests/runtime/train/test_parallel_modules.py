@@ -9,7 +9,7 @@ import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.linear import (
     ColumnParallelLinear,
     LinearLayer,
@@ -20,8 +20,8 @@ from tt_run.runtime.train.ops import binary, distributed, unary
 from tt_run.runtime.train.ops.embedding import embedding
 from tt_run.runtime.train.ops.loss import mse_loss
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
-from tt_run.runtime.train.sharded_parameters import whole, whole_parameter
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
+from tt_run.runtime.train.parallel.sharded_parameters import whole, whole_parameter
 
 INPUTS, OUTPUTS, BATCH = 8, 12, 5
 TOLERANCE = {"float32": 3e-6, "bfloat16": 3e-2}  # relative to the largest element; see test_ops

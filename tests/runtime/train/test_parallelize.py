@@ -10,10 +10,17 @@ import pytest
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.enums import Layout as TensorLayout
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.utils import get_loss_over_devices
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
-from tt_run.runtime.train.layouts import (
+from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
+from tt_run.runtime.train.models.decoders.qwen3 import Qwen3, Qwen3Config
+from tt_run.runtime.train.models.either_llama import Llama
+from tt_run.runtime.train.modules.layers import Embedding
+from tt_run.runtime.train.ops.loss import cross_entropy_loss
+from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
+from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.parallel.layouts import (
     Layout,
     Replicate,
     Shard,
@@ -24,22 +31,15 @@ from tt_run.runtime.train.layouts import (
     replicated_layout,
     set_layout,
 )
-from tt_run.runtime.train.mesh_runtime import MeshRuntime, get_runtime, set_runtime
-from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
-from tt_run.runtime.train.models.decoders.qwen3 import Qwen3, Qwen3Config
-from tt_run.runtime.train.models.either_llama import Llama
-from tt_run.runtime.train.modules.layers import Embedding
-from tt_run.runtime.train.ops.loss import cross_entropy_loss
-from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
-from tt_run.runtime.train.parallelize import (
+from tt_run.runtime.train.parallel.mesh_runtime import MeshRuntime, get_runtime, set_runtime
+from tt_run.runtime.train.parallel.parallelize import (
     ColwiseParallel,
     RowwiseParallel,
     distribute_module,
     parallelize_module,
     sync_gradients,
 )
-from tt_run.runtime.train.sharded_parameters import whole_parameter
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
 
 PLAN = {
     r".*\.(qkv_linear|w_gate_up|q_proj|k_proj|v_proj|gate_proj|up_proj)": ColwiseParallel(),

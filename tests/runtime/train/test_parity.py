@@ -18,11 +18,11 @@ import pytest
 
 from tests.e2e.launch import ROOT
 from tests.runtime.train.pytorch import torch_or_skip
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.base import ModuleBase
 from tt_run.runtime.train.ops import packed, pieces, unary
 from tt_run.runtime.train.optimizers.base import OptimizerBase
 from tt_run.runtime.train.optimizers.schedulers import SchedulerBase
-from tt_run.runtime.train.tensor import Tensor
 
 pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
 

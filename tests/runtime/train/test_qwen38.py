@@ -13,17 +13,17 @@ import pytest
 from tests.e2e.launch import tt_run
 from tests.runtime.train.pytorch import torch_or_skip, transformers_or_skip
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.train import named_mesh
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.decoders import qwen38_config, qwen38_flops, qwen38_lora
 from tt_run.runtime.train.models.decoders.qwen38 import Qwen38GatedDeltaNet, Qwen38Transformer
 from tt_run.runtime.train.models.decoders.qwen38_config import Qwen38Config, qkv_shard_permutation
 from tt_run.runtime.train.models.decoders.qwen38_files import load_from_safetensors
 from tt_run.runtime.train.models.safetensors import write
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
-from tt_run.runtime.train.sharded_parameters import whole, whole_parameter
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel import named_mesh
+from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
+from tt_run.runtime.train.parallel.sharded_parameters import whole, whole_parameter
 from tt_run.runtime.values import shapes as values
 
 pytestmark = pytest.mark.torch

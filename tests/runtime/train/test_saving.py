@@ -32,7 +32,7 @@ from tt_run.runtime.train.models.gpt import create_distributed_gpt2_model, creat
 from tt_run.runtime.train.models.llama import LlamaConfig, create_distributed_llama_model, create_llama_model
 from tt_run.runtime.train.models.safetensors import Weights
 from tt_run.runtime.train.optimizers.adamw import AdamW, AdamWConfig
-from tt_run.runtime.train.sharded_parameters import whole_parameter
+from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
 
 DROPPED = GPT2.__class__(4, 64, 0.2, BLOCKS, 96, LENGTH)
 

@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.multihost import DistributedContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.decoders import flops
 from tt_run.runtime.train.models.llama import LlamaConfig
-from tt_run.runtime.train.multihost import DistributedContext
 from tt_run.runtime.train.ops import shapes
-from tt_run.runtime.train.tensor import Tensor
-from tt_run.runtime.train.tensor_parallel import TPStrategy
+from tt_run.runtime.train.parallel.tensor_parallel import TPStrategy
 
 Opened = Callable[..., AutoContext]
 

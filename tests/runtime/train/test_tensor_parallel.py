@@ -10,20 +10,20 @@ import pytest
 from tests.runtime.train.test_building import opened_mesh  # noqa: F401 - the fixture
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train import testing
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.cache import KvCache
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama, GroupedQueryAttention
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.modules.initial import manual_seed
 from tt_run.runtime.train.modules.linear import FeatureParallelEmbedding
 from tt_run.runtime.train.modules.lora import LoraConfig, LoraModel, ParallelLoraLinear
-from tt_run.runtime.train.named_mesh import mesh, sync_gradients
 from tt_run.runtime.train.ops import ring_attention, rope, sequence_parallel, unary
 from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
-from tt_run.runtime.train.sharded_parameters import whole, whole_parameter
-from tt_run.runtime.train.tensor import Tensor
-from tt_run.runtime.train.tensor_parallel import EmbeddingPlacement, TPStrategy, is_sequence_parallel
+from tt_run.runtime.train.parallel.named_mesh import mesh, sync_gradients
+from tt_run.runtime.train.parallel.sharded_parameters import whole, whole_parameter
+from tt_run.runtime.train.parallel.tensor_parallel import EmbeddingPlacement, TPStrategy, is_sequence_parallel
 
 ENTRIES, LENGTH = 64, 64
 SIZES: dict[str, Any] = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 1, "vocab_size": ENTRIES, "max_position_embeddings": LENGTH, "attention_bias": True}  # fmt: skip

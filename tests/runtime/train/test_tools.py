@@ -17,21 +17,21 @@ import pytest
 from tests.e2e.launch import ROOT
 from tests.runtime.train.test_models import GPT2, LENGTH, LLAMA, loss_of, text
 from tt_run.runtime.enums import Layout
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.graph import GradMode
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common import data, utils
 from tt_run.runtime.train.common.generate import Sampling, generate, next_token
 from tt_run.runtime.train.common.logs import TrainingLog
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.distributed import (
-    concat_mesh_to_tensor_composer,
-    shard_tensor_to_mesh_mapper,
-)
-from tt_run.runtime.train.graph import GradMode
 from tt_run.runtime.train.memory import MIB, MemoryUsageTracker, report
 from tt_run.runtime.train.models.gpt import create_gpt2_model
 from tt_run.runtime.train.models.llama import create_llama_model
 from tt_run.runtime.train.ops.sample import sample_op
 from tt_run.runtime.train.optimizers.adamw import AdamW, AdamWConfig
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.distributed import (
+    concat_mesh_to_tensor_composer,
+    shard_tensor_to_mesh_mapper,
+)
 
 ANALYZE = ROOT / "scripts" / "analyze_memory.py"
 

@@ -9,12 +9,12 @@ import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.ops import binary
 from tt_run.runtime.train.ops.loss import ReduceType
 from tt_run.runtime.train.ops.vocab_parallel import vocab_parallel_cross_entropy_loss
-from tt_run.runtime.train.sharded_parameters import whole
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.parallel.sharded_parameters import whole
 
 ENTRIES, BATCH, LENGTH = 24, 2, 5
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tt_run.runtime.values.bfloat16 import from_wire, round_bfloat16, split, to_wire
-from tt_run.runtime.values.scratch import BLOCK
+from tt_run.runtime.values.scratch_arrays import BLOCK
 
 
 def by_bits(values: np.ndarray) -> np.ndarray:

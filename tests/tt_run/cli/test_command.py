@@ -62,7 +62,7 @@ def test_the_examples_of_the_help_are_understood(
     launch_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from tt_run.cli.help import EXAMPLES
-    from tt_run.cli.parse import parse
+    from tt_run.cli.reading.parse import parse
 
     for example in EXAMPLES:
         assert parse(shlex.split(example, comments=True)[1:]).program

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tt_run.cli.configuration import configuration_files, describe, with_configuration
-from tt_run.cli.idle import idle_options
 from tt_run.cli.main import run
-from tt_run.cli.parse import parse
+from tt_run.cli.reading.configuration import configuration_files, describe, with_configuration
+from tt_run.cli.reading.idle import idle_options
+from tt_run.cli.reading.parse import parse
 from tt_run.contract import Exit
 from tt_run.errors import InputError, TtRunError, UsageError
 

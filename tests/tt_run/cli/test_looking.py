@@ -10,7 +10,7 @@ import pytest
 from tt_run.cli.commands.looking import _going_on, one_run
 from tt_run.errors import UsageError
 from tt_run.supervise.folder import RunFolder
-from tt_run.supervise.runs import Run
+from tt_run.supervise.looking.runs import Run
 
 HERE = os.getpid()
 

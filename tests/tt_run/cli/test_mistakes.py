@@ -18,8 +18,8 @@ from mgd.resources import configs_root
 from tt_run.cli import main
 from tt_run.cli.commands import COMMANDS, LAUNCHING, named_command
 from tt_run.cli.main import run
-from tt_run.cli.parse import parse
-from tt_run.cli.slips import isolated_python, lost_script, refuse_lost_script
+from tt_run.cli.reading.parse import parse
+from tt_run.cli.reading.slips import isolated_python, lost_script, refuse_lost_script
 from tt_run.contract import Exit
 from tt_run.errors import InputError
 from tt_run.inputs.site import Site

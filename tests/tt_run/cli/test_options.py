@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tt_run.cli.command_line import CommandLine
-from tt_run.cli.idle import CONDITIONS, idle_options
-from tt_run.cli.options import Option
 from tt_run.cli.outputs import asked_outputs
-from tt_run.cli.owners import launch_request
-from tt_run.cli.parse import parse
+from tt_run.cli.reading.command_line import CommandLine
+from tt_run.cli.reading.idle import CONDITIONS, idle_options
+from tt_run.cli.reading.options import Option
+from tt_run.cli.reading.owners import launch_request
+from tt_run.cli.reading.parse import parse
 from tt_run.launch.options import LaunchOptions
 from tt_run.plan.request import CheckLevel, LaunchRequest
 
@@ -49,7 +49,9 @@ def test_names_are_told_apart() -> None:
 @by_key
 def test_it_is_documented(option: Option) -> None:
     assert option.help.endswith((".", "…", "]")) and option.group
-    assert option.needs in ("", *CONDITIONS), f"name a condition of tt_run/cli/idle.py, not {option.needs}"
+    assert option.needs in ("", *CONDITIONS), (
+        f"name a condition of tt_run/cli/reading/idle.py, not {option.needs}"
+    )
 
 
 @by_key

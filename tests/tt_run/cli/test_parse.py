@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tt_run.cli.command_line import CommandLine
-from tt_run.cli.options import Arguments, option
-from tt_run.cli.parse import parse, read, words_without
+from tt_run.cli.reading.command_line import CommandLine
+from tt_run.cli.reading.options import Arguments, option
+from tt_run.cli.reading.parse import parse, read, words_without
 from tt_run.errors import UsageError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tt_run.cli.commands.status import RankNow, _lines
-from tt_run.supervise.long_waits import LongWait
+from tt_run.supervise.looking.long_waits import LongWait
 from tt_run.supervise.status import RankStatus
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.words import same_as_read
 from tt_run.errors import InputError
-from tt_run.inputs.clusters import parse_cluster
+from tt_run.inputs.clusters.descriptor import parse_cluster
 
 # An n300: two chips, one of them behind the other.
 SECTIONS = {

@@ -10,14 +10,14 @@ import pytest
 
 from mgd.diagnostics import Diagnostic, Position
 from tests.tt_run.sandbox import Sandbox, codes, only, places
-from tt_run.inputs import nodelist
-from tt_run.inputs.clusters import parse_cluster
+from tt_run.inputs.clusters.descriptor import parse_cluster
 from tt_run.inputs.document import read_document, read_text
 from tt_run.inputs.findings import counted, folded, listed
 from tt_run.inputs.github import workflow_command
-from tt_run.inputs.hosts import MOST_SLOTS, parse_hosts
+from tt_run.inputs.hosts import nodelist
+from tt_run.inputs.hosts.lists import MOST_SLOTS, parse_hosts
+from tt_run.inputs.hosts.rankfiles import parse_rankfile, read_rankfile
 from tt_run.inputs.program_sources import MOST_BYTES, MOST_FILES, texts
-from tt_run.inputs.rankfiles import parse_rankfile, read_rankfile
 from tt_run.inputs.secrets import masked, masked_text, masked_words
 from tt_run.inputs.site import Site
 from tt_run.inputs.wrapping import parse_tracy, with_tracy

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.tt_run.sandbox import Sandbox, only
-from tt_run.inputs.mock import MockCluster, read_mock_cluster
+from tt_run.inputs.clusters.mock import MockCluster, read_mock_cluster
 
 
 def read(sandbox: Sandbox, text: str) -> MockCluster | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.tt_run.sandbox import Sandbox, codes, only
-from tt_run.inputs.pinnings import RankPin, read_rank_pinnings
+from tt_run.inputs.hosts.pinnings import RankPin, read_rank_pinnings
 
 
 def read(sandbox: Sandbox, text: str) -> tuple[RankPin, ...]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.tt_run.sandbox import only
 from tt_run.inputs.findings import Findings
-from tt_run.inputs.rankfiles import Rankfile, RankfileLine, parse_rankfile
+from tt_run.inputs.hosts.rankfiles import Rankfile, RankfileLine, parse_rankfile
 
 
 def parse(text: str) -> tuple[Rankfile, Findings]:

@@ -11,12 +11,12 @@ from tests.tt_run.sandbox import Sandbox
 from tests.words import same_as_read
 from tt_run.errors import TtRunError
 from tt_run.inputs.bindings import read_rank_bindings
+from tt_run.inputs.clusters.mock import read_mock_cluster
 from tt_run.inputs.findings import Findings
-from tt_run.inputs.hosts import parse_hosts, read_hostfile
-from tt_run.inputs.mock import read_mock_cluster
+from tt_run.inputs.hosts.lists import parse_hosts, read_hostfile
+from tt_run.inputs.hosts.pinnings import read_rank_pinnings
+from tt_run.inputs.hosts.rankfiles import read_rankfile
 from tt_run.inputs.mpi_args import read_mpi_args, split_mpi_args
-from tt_run.inputs.pinnings import read_rank_pinnings
-from tt_run.inputs.rankfiles import read_rankfile
 from tt_run.inputs.subcontexts import read_rank_bindings_mapping
 from tt_run.inputs.wrapping import parse_tracy
 

@@ -12,7 +12,7 @@ import pytest
 from tests.tt_run.launch.conftest import plan_of, rank_plan
 from tt_run.errors import UsageError
 from tt_run.inputs.findings import Findings
-from tt_run.inputs.rankfiles import parse_rankfile
+from tt_run.inputs.hosts.rankfiles import parse_rankfile
 from tt_run.launch.line import LaunchLine, build_line, build_mpmd_line
 from tt_run.launch.machine import Machine, physical_cores
 from tt_run.launch.mpirun import Launcher

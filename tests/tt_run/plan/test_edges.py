@@ -11,7 +11,7 @@ from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from tests.tt_run.plan.test_checks import bindings
 from tests.tt_run.plan.test_pins import THREE_MESHES
 from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, TWO_RANKS, Sandbox, codes, only
-from tt_run.inputs.pinnings import RankPin
+from tt_run.inputs.hosts.pinnings import RankPin
 from tt_run.plan.build import starting_site
 from tt_run.plan.emit.job import Job
 from tt_run.plan.environment import _origin

@@ -15,7 +15,7 @@ from tests.tt_run.report.conftest import SECRET, Reported
 from tt_run.cli.main import run
 from tt_run.contract import Exit
 from tt_run.report.page import render
-from tt_run.supervise.runs import find_runs, read_run
+from tt_run.supervise.looking.runs import find_runs, read_run
 
 VOID = {"meta", "input", "rect", "path", "line", "circle", "polyline", "polygon", "br", "img", "hr"}
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tt_run.report.shapes import sound
-from tt_run.supervise.injected import injected
+from tt_run.supervise.verdict.injected import injected
 
 RANK = {"rank": 1, "mesh_id": 0, "argv": ["a", "b"]}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tt_run.launch.backend import Job, Start
 from tt_run.launch.keeper import Order
-from tt_run.launch.kept import KeptJob
+from tt_run.launch.started_job import KeptJob
 
 
 class LocalBackend:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tt_run.supervise.clocks import failures_on_one_clock, offsets, on_one_clock
 from tt_run.supervise.status import RankStatus, Seen
+from tt_run.supervise.verdict.clocks import failures_on_one_clock, offsets, on_one_clock
 
 BEGAN = 1000.0
 

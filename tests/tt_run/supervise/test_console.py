@@ -8,9 +8,9 @@ import pytest
 
 from tests.tt_run.supervise.conftest import Records
 from tt_run.errors import UsageError
-from tt_run.supervise.console import AT_ONCE, Console, last_lines
 from tt_run.supervise.options import Tee
-from tt_run.supervise.progress import Progress
+from tt_run.supervise.output.console import AT_ONCE, Console, last_lines
+from tt_run.supervise.output.progress import Progress
 
 
 class Clock:
@@ -247,7 +247,7 @@ class TestMuchAtOnce:
     def test_a_line_without_end_is_cut_somewhere(
         self, records: Records, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("tt_run.supervise.console.LONGEST_LINE", 2 * AT_ONCE)
+        monkeypatch.setattr("tt_run.supervise.output.console.LONGEST_LINE", 2 * AT_ONCE)
         screen = Screen(records)
         screen.write(0, "x" * (5 * AT_ONCE))
         for _ in range(6):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tt_run.supervise.echoes import GATHER_SECONDS, MOST_LINES, QUIET_SECONDS, Echoes
+from tt_run.supervise.output.echoes import GATHER_SECONDS, MOST_LINES, QUIET_SECONDS, Echoes
 
 TRACE = [
     b"Traceback (most recent call last):\n",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tt_run.supervise.guard_words import MOST_LINES, PATIENT_SECONDS, QUIET_SECONDS, GuardWords
+from tt_run.supervise.output.guard_words import MOST_LINES, PATIENT_SECONDS, QUIET_SECONDS, GuardWords
 
 HEAD = [b"Traceback (most recent call last):\n", b'  File "x.py", line 9, in <module>\n', b"    f()\n"]
 SAID = [b"tt_run.runtime.guard.report.GuardError: error[TTG001]: ranks 0 and 1 disagree\n", b"  rank 0: a\n"]

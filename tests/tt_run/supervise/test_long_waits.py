@@ -12,8 +12,8 @@ import pytest
 from tt_run.cli.commands.status import command
 from tt_run.runtime.guard.long_wait import LongWait as Telling
 from tt_run.runtime.guard.states import Wait
-from tt_run.supervise.long_waits import Standstill, read_waits, who_waits
-from tt_run.supervise.stacks import Frame, RankStack
+from tt_run.supervise.looking.long_waits import Standstill, read_waits, who_waits
+from tt_run.supervise.looking.stacks import Frame, RankStack
 
 
 def write(folder: Path, rank: int, seconds: float, *missing: int, call: str = "all_gather") -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from tests.tt_run.supervise.test_verdict import ENDED
 from tt_run.contract import Exit
-from tt_run.supervise.lost_hosts import LostHost, read_lost_hosts
 from tt_run.supervise.status import RankStatus
-from tt_run.supervise.verdict import judge
+from tt_run.supervise.verdict.lost_hosts import LostHost, read_lost_hosts
+from tt_run.supervise.verdict.verdict import judge
 
 GONE_5 = """
 PRTE has lost communication with a remote daemon.

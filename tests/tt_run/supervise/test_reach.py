@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tt_run.contract import Exit
-from tt_run.supervise import reach
 from tt_run.supervise.folder import RunFolder
-from tt_run.supervise.reach import may_be_split, never_met, split_verdict, unreached
 from tt_run.supervise.status import RankStatus
+from tt_run.supervise.verdict import reach
+from tt_run.supervise.verdict.reach import may_be_split, never_met, split_verdict, unreached
 from tt_run.supervise.watch import EndedBy, Observation
 
 HOSTS = ("h1", "h2", "h3", "h4")

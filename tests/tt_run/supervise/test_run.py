@@ -16,17 +16,17 @@ from tt_run.contract import Exit
 from tt_run.errors import LauncherError, UsageError
 from tt_run.launch.backend import Job, Start
 from tt_run.launch.keeper import Order
-from tt_run.launch.kept import KeptJob
 from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher
 from tt_run.launch.options import LaunchOptions
+from tt_run.launch.started_job import KeptJob
 from tt_run.supervise.attempt import Attempt
 from tt_run.supervise.folder import hold, make_folder
+from tt_run.supervise.looking.stacks import Frame, RankStack
 from tt_run.supervise.options import RunOptions, Tee
+from tt_run.supervise.output.report import MOST_LINES, annotation, failure_report, report_json
 from tt_run.supervise.processes import living
-from tt_run.supervise.report import MOST_LINES, annotation, failure_report, report_json
 from tt_run.supervise.run import run_plan
-from tt_run.supervise.stacks import Frame, RankStack
 from tt_run.supervise.watch import EndedBy
 
 QUIET = RunOptions(tee=Tee("none"))

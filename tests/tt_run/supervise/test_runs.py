@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tt_run.supervise.folder import make_folder
-from tt_run.supervise.runs import ENDED, LOST, RUNNING, find_runs, parent_of_runs, read_run, remove
-from tt_run.supervise.stack_tree import stack_tree, tree_lines, without_emulation
-from tt_run.supervise.stacks import Frame, RankStack
+from tt_run.supervise.looking.runs import ENDED, LOST, RUNNING, find_runs, parent_of_runs, read_run, remove
+from tt_run.supervise.looking.stack_tree import stack_tree, tree_lines, without_emulation
+from tt_run.supervise.looking.stacks import Frame, RankStack
 
 NOBODY = 2**22 - 3  # a process number that the tests' machine does not reach
 

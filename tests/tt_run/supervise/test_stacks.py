@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tt_run.supervise.conftest import Records
-from tt_run.supervise.hang import HangFinding, HangWatch, stack_lines, stranded
-from tt_run.supervise.stack_tree import without_emulation
-from tt_run.supervise.stacks import (
+from tt_run.supervise.looking.stack_tree import without_emulation
+from tt_run.supervise.looking.stacks import (
     Frame,
     RankStack,
     collect,
@@ -20,6 +19,7 @@ from tt_run.supervise.stacks import (
     rank_list,
     registered_pids,
 )
+from tt_run.supervise.verdict.hang import HangFinding, HangWatch, stack_lines, stranded
 
 ROOT = Path(__file__).parents[3]
 DUMP = """\

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import pytest
 
 from tt_run.contract import Exit
-from tt_run.supervise.case import Verdict
-from tt_run.supervise.culprit import find_culprit
 from tt_run.supervise.status import RankStatus
-from tt_run.supervise.verdict import judge
+from tt_run.supervise.verdict.culprit import find_culprit
+from tt_run.supervise.verdict.evidence import Verdict
+from tt_run.supervise.verdict.verdict import judge
 from tt_run.supervise.watch import EndedBy, Observation
 
 ENDED = Observation(EndedBy.ITSELF, 0, 0.0, 100.0)

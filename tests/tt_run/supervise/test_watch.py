@@ -12,9 +12,9 @@ import pytest
 
 from tests.tt_run.supervise.conftest import Records
 from tt_run.supervise import watch as watch_module
-from tt_run.supervise.guard_words import GuardWords
 from tt_run.supervise.options import RunOptions
-from tt_run.supervise.progress import Progress
+from tt_run.supervise.output.guard_words import GuardWords
+from tt_run.supervise.output.progress import Progress
 from tt_run.supervise.signals import SignalInbox
 from tt_run.supervise.status import StatusBoard
 from tt_run.supervise.watch import Watch

@@ -1,7 +1,7 @@
 """The subcommands of `tt-run`: a word in place of the options, each in a module that is loaded when it is asked for.
 
 The module has `command(words) -> int`: it gets the words after the name, prints, and gives the exit code back; it raises TtRunError for what the
-user must act on. Options of its own are a class of `tt_run.cli.options.Arguments`, read by `tt_run.cli.parse.read`.
+user must act on. Options of its own are a class of `tt_run.cli.reading.options.Arguments`, read by `tt_run.cli.reading.parse.read`.
 """
 
 from __future__ import annotations

@@ -162,6 +162,6 @@ def patience_for(lasted: float, timeout: float) -> float:
 
 def _last_line(path: Any) -> str:
     """The last line of a file that is not blank; empty where there is none."""
-    from tt_run.supervise.console import last_lines
+    from tt_run.supervise.output.console import last_lines
 
     return next(iter(last_lines(path, 1)), "")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tt_run.cli.commands.looking import amount, runs_here
-from tt_run.cli.options import Arguments, option
-from tt_run.cli.parse import read
+from tt_run.cli.reading.options import Arguments, option
+from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
 from tt_run.inputs.findings import counted
 
@@ -32,7 +32,7 @@ def command(words: Sequence[str]) -> int:
 
         print(command_help(Clean))
         return Exit.OK
-    from tt_run.supervise.runs import RUNNING, remove
+    from tt_run.supervise.looking.runs import RUNNING, remove
 
     ended = [run for run in runs_here(given.log_dir) if run.state != RUNNING][given.keep :]
     freed, failed = 0, 0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tt_run.cli.command_line import CommandLine
-from tt_run.cli.doctor import doctor
-from tt_run.cli.parse import read
+from tt_run.cli.doctor.machine import doctor
+from tt_run.cli.reading.command_line import CommandLine
+from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
 
 

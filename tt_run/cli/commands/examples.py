@@ -12,8 +12,8 @@ from pathlib import Path
 from mgd.diagnostics import Diagnostic
 from mgd.files import write_file
 from tt_run.cli.help import command_help, terminal_width
-from tt_run.cli.options import Arguments, option
-from tt_run.cli.parse import read
+from tt_run.cli.reading.options import Arguments, option
+from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
 from tt_run.errors import UsageError
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tt_run.cli.options import Arguments, option
-from tt_run.cli.parse import read
+from tt_run.cli.reading.options import Arguments, option
+from tt_run.cli.reading.parse import read
 from tt_run.cli.views import explain, print_codes
 
 

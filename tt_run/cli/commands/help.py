@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from mgd.diagnostics import Diagnostic
 from tt_run.cli.commands import COMMANDS, run_command
 from tt_run.cli.help import command_help, help_text
-from tt_run.cli.options import Arguments, option
-from tt_run.cli.parse import read
+from tt_run.cli.reading.options import Arguments, option
+from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
 from tt_run.errors import UsageError
 from tt_run.inputs.findings import nearest

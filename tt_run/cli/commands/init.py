@@ -11,8 +11,8 @@ from mgd.diagnostics import Diagnostic
 from mgd.files import write_file
 from mgd.resources import configs_root
 from tt_run.cli.help import command_help
-from tt_run.cli.options import Arguments, option
-from tt_run.cli.parse import read
+from tt_run.cli.reading.options import Arguments, option
+from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
 from tt_run.errors import UsageError
 

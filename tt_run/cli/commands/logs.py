@@ -8,8 +8,8 @@ from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
 from tt_run.cli.commands.looking import one_run
-from tt_run.cli.options import Arguments, option
-from tt_run.cli.parse import read
+from tt_run.cli.reading.options import Arguments, option
+from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
 from tt_run.errors import UsageError
 
@@ -39,9 +39,9 @@ def command(words: Sequence[str]) -> int:
         return Exit.OK
     import time
 
-    from tt_run.supervise.console import Console
+    from tt_run.supervise.looking.runs import RUNNING, read_run
     from tt_run.supervise.options import Tee
-    from tt_run.supervise.runs import RUNNING, read_run
+    from tt_run.supervise.output.console import Console
 
     run = one_run(given.rest, given.log_dir, live=True)
     ranks = [status.rank for status in run.ranks]

@@ -9,7 +9,7 @@ from pathlib import Path
 from mgd.diagnostics import Diagnostic
 from tt_run.errors import UsageError
 from tt_run.inputs.site import is_dir
-from tt_run.supervise.runs import RUNNING, Run, find_going_on, find_runs, parent_of_runs
+from tt_run.supervise.looking.runs import RUNNING, Run, find_going_on, find_runs, parent_of_runs
 
 
 def runs_here(log_dir: str | None) -> list[Run]:

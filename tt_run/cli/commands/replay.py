@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from mgd.diagnostics import Diagnostic
-from tt_run.cli.options import Arguments, option
-from tt_run.cli.parse import read
+from tt_run.cli.reading.options import Arguments, option
+from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
 from tt_run.errors import UsageError
 

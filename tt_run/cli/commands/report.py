@@ -8,8 +8,8 @@ from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
 from tt_run.cli.commands.looking import one_run
-from tt_run.cli.options import Arguments, option
-from tt_run.cli.parse import read
+from tt_run.cli.reading.options import Arguments, option
+from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
 from tt_run.errors import UsageError
 

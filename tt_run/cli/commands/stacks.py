@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tt_run.cli.commands.looking import fitting, one_run
-from tt_run.cli.options import Arguments, option
-from tt_run.cli.parse import read
+from tt_run.cli.reading.options import Arguments, option
+from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
 
 
@@ -31,8 +31,8 @@ def command(words: Sequence[str]) -> int:
 
         print(command_help(Stacks))
         return Exit.OK
-    from tt_run.supervise.runs import ask_stacks
-    from tt_run.supervise.stack_tree import stack_tree, tree_lines, without_emulation
+    from tt_run.supervise.looking.runs import ask_stacks
+    from tt_run.supervise.looking.stack_tree import stack_tree, tree_lines, without_emulation
 
     run = one_run(given.rest, given.log_dir, live=True)
     stacks = ask_stacks(run)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from mgd.lean import dataclass
 from tt_run.cli.commands.looking import age, columns, fitting, one_run
-from tt_run.cli.options import Arguments, option
-from tt_run.cli.parse import read
+from tt_run.cli.reading.options import Arguments, option
+from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
 
 if TYPE_CHECKING:
-    from tt_run.supervise.long_waits import LongWait
-    from tt_run.supervise.runs import Run
-    from tt_run.supervise.stacks import RankStack
+    from tt_run.supervise.looking.long_waits import LongWait
+    from tt_run.supervise.looking.runs import Run
+    from tt_run.supervise.looking.stacks import RankStack
     from tt_run.supervise.status import RankStatus
 
 
@@ -98,7 +98,7 @@ class RankNow:
 
 def _lines(ranks: Sequence[RankNow], is_each: bool) -> list[str]:
     """A line for each rank, or for those on a host that do the same: with the most memory, and the longest wait."""
-    from tt_run.supervise.stacks import rank_list
+    from tt_run.supervise.looking.stacks import rank_list
 
     groups: dict[object, list[RankNow]] = {}
     for rank in ranks:
@@ -122,8 +122,8 @@ def _lines(ranks: Sequence[RankNow], is_each: bool) -> list[str]:
 
 def _look(run: Run) -> list[RankNow]:
     """Every rank of a run, those that run asked for their stacks."""
-    from tt_run.supervise.long_waits import read_waits
-    from tt_run.supervise.runs import RUNNING, ask_stacks
+    from tt_run.supervise.looking.long_waits import read_waits
+    from tt_run.supervise.looking.runs import RUNNING, ask_stacks
 
     is_running = run.state == RUNNING
     stacks = {stack.rank: stack for stack in ask_stacks(run)} if is_running else {}
@@ -146,7 +146,7 @@ def _look(run: Run) -> list[RankNow]:
 
 def _waiting(ranks: Sequence[RankNow]) -> list[str]:
     """Who waits for whom: as ranks say themselves, else those in MPI for those that are not."""
-    from tt_run.supervise.long_waits import who_waits
+    from tt_run.supervise.looking.long_waits import who_waits
 
     waiting = [rank for rank in ranks if rank.wait or (rank.stack and rank.stack.waits)]
     busy = tuple(r.status.rank for r in ranks if r not in waiting and r.status.started and not r.status.ended)

@@ -9,15 +9,15 @@ import sys
 from collections.abc import Sequence
 
 from mgd.diagnostics import Diagnostic
-from tt_run.cli.options import Arguments, option
-from tt_run.cli.parse import read
+from tt_run.cli.reading.options import Arguments, option
+from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
 from tt_run.errors import UsageError
 
 # The working directory must not decide which modules are found: `python -m` would put it first.
 _START = (
     "import sys; sys.path[:] = [p for p in sys.path if p]; "
-    "from tt_run.runtime.model.validate import main; sys.exit(main(sys.argv[1]))"
+    "from tt_run.runtime.model.validation.validate import main; sys.exit(main(sys.argv[1]))"
 )
 
 

@@ -14,9 +14,9 @@ from mgd.lean import replace
 from tt_run.cli.commands.looking import columns
 from tt_run.cli.comparison.candidates import Candidate, alternatives, candidates
 from tt_run.cli.comparison.outcomes import Outcome, as_rows, flat, outcome, table
-from tt_run.cli.options import Arguments, option
 from tt_run.cli.outputs import refuse_lost_outputs
-from tt_run.cli.parse import parse, read
+from tt_run.cli.reading.options import Arguments, option
+from tt_run.cli.reading.parse import parse, read
 from tt_run.contract import Exit
 from tt_run.errors import UsageError
 
@@ -161,7 +161,7 @@ def _usage(wrong: str, help: str) -> UsageError:
 
 def _check_program(words: Sequence[str]) -> None:
     """Raises TtRunError for a program that no candidate could start, before the first has tried."""
-    from tt_run.cli.slips import lost_script, refuse_lost_script
+    from tt_run.cli.reading.slips import lost_script, refuse_lost_script
     from tt_run.inputs.site import Site
 
     site, name = Site.current(), words[0]
@@ -231,7 +231,7 @@ def _try(candidate: Candidate, number: int, count: int, given: WhatIf) -> Outcom
     import tempfile
     from pathlib import Path
 
-    from tt_run.cli.command_line import CommandLine
+    from tt_run.cli.reading.command_line import CommandLine
 
     shapes = hasattr(CommandLine, "shapes_only") and not given.values
     print(f"tt-run what-if: {number} of {count}: {candidate.label}", file=sys.stderr)

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 
 from mgd import documents
 from mgd.authoring.draft import Wishes, drafted
-from mgd.connections import InterLink
 from mgd.diagnostics import Diagnostic, Position
+from mgd.expanding.connections import InterLink
 from mgd.graph import Mesh, MeshGraph, PinGroup
 from mgd.lean import replace
 from tt_run.contract import DEVICE_IDS, VISIBLE_DEVICES
 from tt_run.errors import RefusedError, UsageError
 from tt_run.inputs.bindings import Binding, RankBindings, shifted
-from tt_run.inputs.chips import ClusterDescriptor
-from tt_run.inputs.clusters import read_cluster
+from tt_run.inputs.clusters.chips import ClusterDescriptor
+from tt_run.inputs.clusters.descriptor import read_cluster
+from tt_run.inputs.clusters.mock import MockCluster
 from tt_run.inputs.document import read_document
 from tt_run.inputs.findings import Findings
-from tt_run.inputs.hosts import parse_hosts
-from tt_run.inputs.mock import MockCluster
+from tt_run.inputs.hosts.lists import parse_hosts
+from tt_run.inputs.hosts.pinnings import RankPin, read_rank_pinnings
+from tt_run.inputs.hosts.rankfiles import parse_rankfile
 from tt_run.inputs.paths import PathSearch
-from tt_run.inputs.pinnings import RankPin, read_rank_pinnings
-from tt_run.inputs.rankfiles import parse_rankfile
 from tt_run.inputs.settings import Setting
 from tt_run.plan.allocation import files
 from tt_run.plan.allocation.ranks import (

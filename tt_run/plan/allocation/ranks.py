@@ -12,7 +12,7 @@ from mgd.graph import Mesh, MeshGraph
 from mgd.lean import dataclass, field
 from tt_run.errors import RefusedError
 from tt_run.inputs.findings import counted
-from tt_run.inputs.pinnings import RankPin
+from tt_run.inputs.hosts.pinnings import RankPin
 from tt_run.plan.model import HostSlots
 from tt_run.plan.placement.solve import Placed
 

@@ -15,7 +15,7 @@ from tt_run.plan.checks.subject import Subject
 from tt_run.plan.model import RankPlan
 
 if TYPE_CHECKING:
-    from tt_run.inputs.chips import ClusterDescriptor
+    from tt_run.inputs.clusters.chips import ClusterDescriptor
 
 _CARDS_OF_TWO = {"WORMHOLE_B0": "N300", "BLACKHOLE": "P300"}
 """Cards that are opened whole: a process that sees one device of such a card opens its second chip as well."""
@@ -47,7 +47,7 @@ def described_machines(subject: Subject, findings: Findings) -> Machines:
     paths = dict.fromkeys(subject.source.bindings.mock.values())
     if not paths:
         return {}
-    from tt_run.inputs.clusters import read_cluster
+    from tt_run.inputs.clusters.descriptor import read_cluster
 
     machines: dict[str, ClusterDescriptor | None] = {}
     for path in paths:

@@ -10,7 +10,7 @@ from tt_run.inputs.findings import Findings, counted, label, listed
 from tt_run.plan.checks.subject import Subject
 
 if TYPE_CHECKING:
-    from tt_run.inputs.rankfiles import Rankfile, RankfileLine
+    from tt_run.inputs.hosts.rankfiles import Rankfile, RankfileLine
 
 
 def check_rankfile(subject: Subject, findings: Findings) -> None:

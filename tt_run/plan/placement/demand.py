@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mgd.connections import InterLink
+from mgd.expanding.connections import InterLink
 from mgd.graph import Mesh, MeshGraph, PinGroup
 from mgd.lean import dataclass, replace
 from tt_run.plan.placement.physical import PhysicalGraph

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from mgd.connections import InterLink
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
+from mgd.expanding.connections import InterLink
 from mgd.lean import replace
 from tt_run.inputs.findings import counted, listed
 from tt_run.plan.placement.assign import assign

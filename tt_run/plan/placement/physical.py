@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from mgd.lean import dataclass
-from tt_run.inputs.chips import TAKEN_WHOLE, Chip, ClusterDescriptor, RemoteLink
+from tt_run.inputs.clusters.chips import TAKEN_WHOLE, Chip, ClusterDescriptor, RemoteLink
 
 Z_CHANNELS = (8, 9)  # of a Blackhole Galaxy: these never serve grid links inside a mesh
 

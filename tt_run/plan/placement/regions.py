@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mgd.connections import InterLink
+from mgd.expanding.connections import InterLink
 from mgd.lean import dataclass
 from tt_run.plan.placement.demand import MeshDemand
 from tt_run.plan.placement.physical import PhysicalGraph

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from mgd.connections import InterLink
 from mgd.diagnostics import Diagnostic
+from mgd.expanding.connections import InterLink
 from mgd.graph import MeshGraph
 from mgd.lean import dataclass
 from tt_run.errors import RefusedError

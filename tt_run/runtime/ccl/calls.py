@@ -16,7 +16,7 @@ from tt_run.runtime.ccl.exchange.gather import Piece
 from tt_run.runtime.ccl.exchange.groups import DeviceGroup
 from tt_run.runtime.ccl.exchange.shard_locations import ShardRows, agreed_table, outline_of
 from tt_run.runtime.ccl.plans import Part, Plan
-from tt_run.runtime.comm import border
+from tt_run.runtime.comm import record_hook
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
@@ -34,8 +34,8 @@ def pieces(plan: Plan, tensor: Tensor) -> list[Any]:
     """Run a collective: what its algorithm gives for each exchange of this rank."""
     begun = _begin(plan, tensor) if events.listening else None
     try:
-        if border.keeper is not None:
-            found = border.keeper.collective(plan, tensor, lambda: _moved(plan, tensor))
+        if record_hook.keeper is not None:
+            found = record_hook.keeper.collective(plan, tensor, lambda: _moved(plan, tensor))
         else:
             found = _moved(plan, tensor)
     except BaseException as error:
@@ -97,8 +97,8 @@ class Call:
             self._begun = _begin(self.plan, self.tensor)
         group = self.plan.group
         try:
-            if border.keeper is not None:
-                border.keeper.entered(self.plan, self.tensor)
+            if record_hook.keeper is not None:
+                record_hook.keeper.entered(self.plan, self.tensor)
             if group is not None:
                 guard.collective(group, self.plan.signature, 2)
         except BaseException as error:
@@ -171,8 +171,8 @@ def _rows(part: Part, shards: Shards) -> ShardRows:
 
 def gathered(call: Call, tensor: Tensor) -> dict[int, Any]:
     """Inside of a call that gathers: a tensor's shard of every device in this rank's exchanges, by position."""
-    if border.keeper is not None:
-        return border.keeper.gathered(call.plan, tensor, lambda: _gathered(call, tensor))
+    if record_hook.keeper is not None:
+        return record_hook.keeper.gathered(call.plan, tensor, lambda: _gathered(call, tensor))
     return _gathered(call, tensor)
 
 

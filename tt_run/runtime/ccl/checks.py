@@ -9,9 +9,9 @@ from typing import Any
 from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import as_type, fatal, in_range, put_on_device
-from tt_run.runtime.mesh.coordinate import MeshCoordinate, within
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, within
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, no_tensor
 from tt_run.runtime.tensor.tensor import Tensor
 

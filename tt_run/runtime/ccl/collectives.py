@@ -18,7 +18,7 @@ from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.goldens import mesh_goldens

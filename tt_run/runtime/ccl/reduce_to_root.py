@@ -17,8 +17,8 @@ from tt_run.runtime.ccl.collectives import result
 from tt_run.runtime.ccl.single_shards import point_to_point
 from tt_run.runtime.enums import BufferType, DataType, Topology
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.goldens import mesh_goldens

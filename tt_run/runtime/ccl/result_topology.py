@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tt_run.runtime import settings
 from tt_run.runtime.errors import throw
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, PlacementShard, TensorTopology
 
 if TYPE_CHECKING:

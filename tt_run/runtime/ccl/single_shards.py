@@ -19,14 +19,14 @@ from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.comm.world import world
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.goldens import mesh_goldens
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.values import recycled, shapes
+from tt_run.runtime.values import recycled_arrays, shapes
 from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
@@ -144,7 +144,7 @@ def mesh_partition(
     shape[dim] = length
     if shapes.active():
         rows.clear()
-    data = recycled.empty((len(rows), *shape), shards.data.dtype)
+    data = recycled_arrays.empty((len(rows), *shape), shards.data.dtype)
     for (row, i), number in rows.items():
         data[number] = shards.data[row][(slice(None),) * dim + (slice(i * length, (i + 1) * length),)]
     topology = result_topology.partitioned(input_tensor, device, cluster_axis, dim)
@@ -176,7 +176,7 @@ def _carried(call: Call, sender: int, ranks: list[int]) -> Array | None:
             return row
         row = np.asarray(row, order="C")
     else:
-        row = recycled.empty(tuple(call.tensor.shape), shards.data.dtype)
+        row = recycled_arrays.empty(tuple(call.tensor.shape), shards.data.dtype)
     if len(ranks) == 1:
         return row
     wire: Wire = Ranks(here.group(ranks))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tt_run.runtime.enums import Layout
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
-from tt_run.runtime.mesh.queries import FABRIC_PAYLOAD_BYTES
+from tt_run.runtime.mesh.device_queries import FABRIC_PAYLOAD_BYTES
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.tensor import pages
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, TensorSpec
 from tt_run.runtime.tensor.tensor import Tensor

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from tt_run.rules import guard_rule
-from tt_run.runtime.comm.patience import Patience
+from tt_run.runtime.comm.deadlines import Patience
 
 _LOOK_SECONDS = 0.25  # between looks at the processes that are waited for
 _JOB = "PMIX_NAMESPACE"

@@ -19,7 +19,7 @@ from typing import Any
 
 from tt_run import contract
 from tt_run.runtime import launched
-from tt_run.runtime.comm import standstill
+from tt_run.runtime.comm import debugger_pause
 from tt_run.runtime.comm.arrival import Arrival
 from tt_run.runtime.comm.group import Group as Group
 from tt_run.runtime.comm.group import Peer as Peer
@@ -222,7 +222,7 @@ def _from_environment() -> World:
 
 def _limit_start() -> None:
     """A watchdog over what cannot be interrupted, unless a rank may be stopped in a debugger for as long as its user likes."""
-    if not standstill.is_expected():
+    if not debugger_pause.is_expected():
         faulthandler.dump_traceback_later(max(2 * seconds_to_wait(), _START_DEADLINE), exit=True)
 
 

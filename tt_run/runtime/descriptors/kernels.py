@@ -20,7 +20,7 @@ from tt_run.runtime.descriptors.words import (
 )
 from tt_run.runtime.enums import MathFidelity
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.mesh.ranges import MeshCoordinateRange
+from tt_run.runtime.mesh.geometry.ranges import MeshCoordinateRange
 from tt_run.runtime.native.classes import Native, home_of, native
 from tt_run.runtime.tuning.choices import NOC, CoreType
 

@@ -21,13 +21,13 @@ from tt_run import contract
 from tt_run.runtime import events
 from tt_run.runtime.comm.bell import Bell
 from tt_run.runtime.comm.world import Group, seconds_to_wait, world
-from tt_run.runtime.guard.beside import Beside
 from tt_run.runtime.guard.board import CALLS
+from tt_run.runtime.guard.concurrent_calls import Beside
 from tt_run.runtime.guard.own_traffic import own_traffic
 from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.guard.signature import Signature
 from tt_run.runtime.guard.states import Wait
-from tt_run.runtime.guard.threads import site_of_thread
+from tt_run.runtime.guard.thread_waits import site_of_thread
 from tt_run.runtime.guard.transfer import Transfer
 
 __all__ = [
@@ -194,9 +194,9 @@ def is_unmet() -> bool:
 
 def until_unmet(done: Callable[[], bool], what: str, peers: Callable[[], tuple[int, ...]]) -> None:
     """As `until_message`, before the ranks have met."""
-    from tt_run.runtime.guard import unmet
+    from tt_run.runtime.guard import early_waits
 
-    unmet.until(done, what, peers)
+    early_waits.until(done, what, peers)
 
 
 def _is_off() -> bool:

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from tt_run import contract
 from tt_run.runtime import events, launched
-from tt_run.runtime.comm import standstill
+from tt_run.runtime.comm import debugger_pause
 from tt_run.runtime.comm.world import World
 from tt_run.runtime.guard.board import CALLS, ENDED, RAISED
 from tt_run.runtime.guard.last_place import LastPlace
@@ -190,7 +190,7 @@ class Lifecycle:
         assert self._guard is not None
         nap, long = 0.0005, time.monotonic() + _LONG
         while not self._guard.others_gone() and (
-            deadline is None or time.monotonic() < deadline or standstill.is_now()
+            deadline is None or time.monotonic() < deadline or debugger_pause.is_now()
         ):
             if deadline is None and time.monotonic() >= long:
                 self._note_ending()

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from tt_run.runtime import events
 from tt_run.runtime.comm.bell import Bell
-from tt_run.runtime.comm.patience import MOST, Patience
+from tt_run.runtime.comm.deadlines import MOST, Patience
 from tt_run.runtime.comm.world import Group, World
 from tt_run.runtime.guard import diagnosis
 from tt_run.runtime.guard.board import CALLS, ENDED, LABEL, WAITING
@@ -21,7 +21,7 @@ from tt_run.runtime.guard.own_traffic import own_traffic
 from tt_run.runtime.guard.report import GuardError, render
 from tt_run.runtime.guard.signature import Call, Labels, Signature
 from tt_run.runtime.guard.states import RankState, Wait
-from tt_run.runtime.guard.threads import ThreadWaits
+from tt_run.runtime.guard.thread_waits import ThreadWaits
 from tt_run.runtime.guard.transfer import Transfer
 from tt_run.runtime.guard.whereabouts import Verdict, Whereabouts
 

@@ -11,13 +11,13 @@ from typing import Any
 
 from tt_run.runtime.comm.world import Group, World
 from tt_run.runtime.guard import board, states
+from tt_run.runtime.guard.blocked_interpreter import seized_place
 from tt_run.runtime.guard.board import ANSWERED, ASKED, CALLS, ENDED, PID, RAISED, RUNNING, STATE, WAITING
 from tt_run.runtime.guard.channel import Channel
 from tt_run.runtime.guard.gossip import Gossip
 from tt_run.runtime.guard.long_wait import LongWait
-from tt_run.runtime.guard.seized import seized_place
 from tt_run.runtime.guard.signature import Call
-from tt_run.runtime.guard.started import Started
+from tt_run.runtime.guard.started_calls import Started
 from tt_run.runtime.guard.states import RankState, Wait, group_key
 
 Verdict = dict[str, Any]

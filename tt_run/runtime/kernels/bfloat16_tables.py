@@ -17,7 +17,7 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.activations import FUNCTIONS, INTEGER_FUNCTIONS, Applied, Function
 from tt_run.runtime.kernels.elementwise import BLOCK, evaluate
 from tt_run.runtime.kernels.workers import spread, thread_count
-from tt_run.runtime.values.recycled import empty
+from tt_run.runtime.values.recycled_arrays import empty
 
 Array = npt.NDArray[Any]
 

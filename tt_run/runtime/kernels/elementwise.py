@@ -20,9 +20,9 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.workers import spread, thread_count
 from tt_run.runtime.values.bfloat16 import round_bfloat16, round_blocks, split
 from tt_run.runtime.values.dtypes import convert
-from tt_run.runtime.values.quiet import restore, silence
-from tt_run.runtime.values.recycled import empty
-from tt_run.runtime.values.scratch import BLOCK, scratch
+from tt_run.runtime.values.float_warnings import restore, silence
+from tt_run.runtime.values.recycled_arrays import empty
+from tt_run.runtime.values.scratch_arrays import BLOCK, scratch
 
 Array = npt.NDArray[Any]
 Kernel = Callable[..., Array]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.values.quiet import restore, silence
+from tt_run.runtime.values.float_warnings import restore, silence
 
 Array = npt.NDArray[Any]
 

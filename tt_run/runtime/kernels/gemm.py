@@ -22,7 +22,7 @@ import numpy.typing as npt
 from tt_run.runtime.kernels.blas import single_threaded
 from tt_run.runtime.kernels.wider_calls import wider_tasks
 from tt_run.runtime.kernels.workers import Task, spread, thread_count
-from tt_run.runtime.values.recycled import empty
+from tt_run.runtime.values.recycled_arrays import empty
 
 Array = npt.NDArray[np.float32]
 

@@ -18,9 +18,9 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.elementwise import BLOCK, Buffers, finish
 from tt_run.runtime.kernels.workers import spread, thread_count
 from tt_run.runtime.values.bfloat16 import round_blocks
-from tt_run.runtime.values.quiet import restore, silence
-from tt_run.runtime.values.recycled import empty
-from tt_run.runtime.values.scratch import scratch
+from tt_run.runtime.values.float_warnings import restore, silence
+from tt_run.runtime.values.recycled_arrays import empty
+from tt_run.runtime.values.scratch_arrays import scratch
 
 Array = npt.NDArray[Any]
 RowFunction = Callable[..., object]

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.values.recycled import empty
+from tt_run.runtime.values.recycled_arrays import empty
 
 Array = npt.NDArray[Any]
 Function = Callable[..., Any]

@@ -1,7 +1,13 @@
 """Meshes of devices: shapes and coordinates, the system mesh of the process, mesh devices, pictures of them."""
 
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.geometry.ranges import (
+    MeshCoordinateRange,
+    MeshCoordinateRangeSet,
+    compute_distribution_to_mesh_mapping,
+)
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.mesh.opening import (
     close_device,
     close_mesh_device,
@@ -9,12 +15,6 @@ from tt_run.runtime.mesh.opening import (
     open_device,
     open_mesh_device,
 )
-from tt_run.runtime.mesh.ranges import (
-    MeshCoordinateRange,
-    MeshCoordinateRangeSet,
-    compute_distribution_to_mesh_mapping,
-)
-from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.mesh.system import SystemMesh, SystemMeshDescriptor, system_mesh
 from tt_run.runtime.mesh.view import FabricNodeId, MeshDeviceView
 

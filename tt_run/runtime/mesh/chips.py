@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tt_run.runtime.cores import CoreCoord, CoreGrid, CoreRangeSet, corerange_to_cores
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.hardware import Arch, arch_of, dram_grid, worker_places
 from tt_run.runtime.mesh.system import SystemMesh
 from tt_run.runtime.mesh.view import ProgramCache, SubDeviceManagerId, SubDevices

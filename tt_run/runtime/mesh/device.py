@@ -14,12 +14,12 @@ from weakref import WeakSet
 
 from tt_run.runtime import guard
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.mesh.arrange import places_in, snake, tile
 from tt_run.runtime.mesh.chips import Chips
-from tt_run.runtime.mesh.coordinate import MeshCoordinate, within
 from tt_run.runtime.mesh.device_layout import DeviceLayout, Positions
+from tt_run.runtime.mesh.geometry.arrange import places_in, snake, tile
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, within
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.mesh.residents import Move, Residents
-from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.mesh.system import SystemMesh
 from tt_run.runtime.mesh.view import FabricNodeId, MeshDeviceView, MeshId, ProgramCache, SubDevices
 from tt_run.runtime.mesh.workers import worker_grid

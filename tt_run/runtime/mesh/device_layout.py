@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tt_run.runtime.comm.world import Group, world
-from tt_run.runtime.mesh.coordinate import MeshCoordinate, row_major
-from tt_run.runtime.mesh.ranges import MeshCoordinateRange
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, row_major
+from tt_run.runtime.mesh.geometry.ranges import MeshCoordinateRange
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.mesh.system import SystemMesh
 
 if TYPE_CHECKING:

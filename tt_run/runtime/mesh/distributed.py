@@ -17,7 +17,7 @@ from tt_run import contract
 from tt_run.runtime import events, guard
 from tt_run.runtime.comm.world import Group, world
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.mesh.numbers import CountedNumber
+from tt_run.runtime.mesh.geometry.numbers import CountedNumber
 from tt_run.runtime.native.classes import Native, native
 
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -9,8 +9,8 @@ from typing import Any
 from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import FabricTensixConfig
 from tt_run.runtime.errors import fatal, incompatible
-from tt_run.runtime.mesh.coordinate import MeshCoordinate, within
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, within
 from tt_run.runtime.mesh.hardware import DispatchCoreAxis, DispatchCoreType
 from tt_run.runtime.mesh.opening import set_default_device
 from tt_run.runtime.mesh.workers import DispatchCoreConfig

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from tt_run.hardware.files import load, shipped
 from tt_run.runtime import events, guard
 from tt_run.runtime.errors import fatal, incompatible
-from tt_run.runtime.mesh.arrange import places_in
-from tt_run.runtime.mesh.choice import choose_system
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.default_system import choose_system
 from tt_run.runtime.mesh.device import MeshDevice, Regions
 from tt_run.runtime.mesh.fabric import lost_chips
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.arrange import places_in
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.mesh.system import SystemMesh, system_mesh
 from tt_run.runtime.native.arguments import public
 

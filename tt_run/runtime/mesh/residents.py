@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 from weakref import ref
 
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 
 Moved = TypeVar("Moved")
 

@@ -16,7 +16,9 @@ from tt_run import contract
 from tt_run.runtime import guard
 from tt_run.runtime.comm.world import World, world
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.mesh.coordinate import MeshCoordinate, row_major, within
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, row_major, within
+from tt_run.runtime.mesh.geometry.ranges import MeshCoordinateRange
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.mesh.hosting import described_ids, local_ids, owners_of, places_of
 from tt_run.runtime.mesh.machine import (
     Machine,
@@ -25,8 +27,6 @@ from tt_run.runtime.mesh.machine import (
     machine_of_system,
     parse_visible,
 )
-from tt_run.runtime.mesh.ranges import MeshCoordinateRange
-from tt_run.runtime.mesh.shape import MeshShape
 from tt_run.runtime.native.classes import Native, native
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def described_meshes(environment: Mapping[str, str], ranks: World) -> dict[int, 
     """The meshes that ranks can host, also those of other ranks: their ids, and along which axes they close to rings, as TORUS_XY."""
     source = _source(environment, ranks)
     if isinstance(source, str):
-        from mgd.topology import fabric_type
+        from mgd.expanding.topology import fabric_type
 
         return {number: fabric_type(mesh) for number, mesh in sorted(_by_id(_graph(source), source).items())}
     return {0: "MESH"}

@@ -9,11 +9,11 @@ from typing import ClassVar
 
 from tt_run.runtime.cores import CoreRangeSet
 from tt_run.runtime.errors import fatal, incompatible, type_name
-from tt_run.runtime.mesh.coordinate import MeshCoordinate, within
 from tt_run.runtime.mesh.device_layout import DeviceLayout, local_range
-from tt_run.runtime.mesh.numbers import CountedNumber, LabelledNumber, TypedNumber
-from tt_run.runtime.mesh.ranges import MeshCoordinateRange
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, within
+from tt_run.runtime.mesh.geometry.numbers import CountedNumber, LabelledNumber, TypedNumber
+from tt_run.runtime.mesh.geometry.ranges import MeshCoordinateRange
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.native.refusals import bound
 

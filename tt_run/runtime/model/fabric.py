@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from tt_run.hardware.numbers import Hardware
-from tt_run.runtime.model.points import NotCovered
+from tt_run.runtime.model.validation.points import NotCovered
 from tt_run.runtime.model.work import Cost, Ping, Stream, cost_of
 
 FAMILIES = {

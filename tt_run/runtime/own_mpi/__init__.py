@@ -3,7 +3,7 @@
 `MPI.COMM_WORLD`, as a program that imports `ttnn` finds it, and what is made of it meet first: another call, root, operation, size, type or
 communicator on one rank is then an error that names both lines, where MPI would hang, or go on with what nobody has received. Messages and
 requests are waited for with the guard's deadline. Calls of the main thread are compared in the order of all calls, as the guard counts them; what
-is started, and what other threads do, beside it (`guard/beside.py`), where the ranks share a host. A library cannot be called back from a lock
+is started, and what other threads do, beside it (`guard/concurrent_calls.py`), where the ranks share a host. A library cannot be called back from a lock
 of a window: whoever asks is told where the rank is. A recorded rank's book writes down the watched calls.
 """
 

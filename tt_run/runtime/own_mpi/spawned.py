@@ -13,7 +13,7 @@ from typing import Any
 
 from tt_run.rules import guard_rule
 from tt_run.runtime import events
-from tt_run.runtime.comm.patience import Patience
+from tt_run.runtime.comm.deadlines import Patience
 from tt_run.runtime.comm.world import seconds_to_wait, world
 from tt_run.runtime.guard import GuardError
 from tt_run.runtime.own_mpi.calls import word

@@ -9,8 +9,8 @@ from typing import Any
 
 from tt_run.hardware.numbers import Hardware
 from tt_run.runtime.model.cost import in_program
-from tt_run.runtime.model.errors import errors, measured
 from tt_run.runtime.model.fabric import bandwidth, hop
+from tt_run.runtime.model.validation.errors import errors, measured
 from tt_run.runtime.model.work import FORMAT_BYTES, Collective, Cost, Matmul, Stream, Together, Work
 from tt_run.runtime.prediction.account import entries, from_json
 from tt_run.runtime.prediction.changes import Change, gains

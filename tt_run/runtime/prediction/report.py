@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from tt_run.runtime.model.errors import errors
+from tt_run.runtime.model.validation.errors import errors
 from tt_run.runtime.prediction.account import AWAITED
 from tt_run.runtime.prediction.forecast import Forecast, Region, Share
 

@@ -2,5 +2,5 @@
 
 `frames` is the file, `arrays` the values in it, `facts` what a call is called; `recording` writes and `replaying` reads, and `ranks` is
 the `World` of both. Whatever passes between ranks comes here through the methods of its groups, or as the result of a collective
-(`tt_run.runtime.comm.border`).
+(`tt_run.runtime.comm.record_hook`).
 """

@@ -18,7 +18,7 @@ from typing import Any
 
 from tt_run import contract
 from tt_run.runtime import launched
-from tt_run.runtime.record.asking import OPEN, STAT
+from tt_run.runtime.record.file_system_calls import OPEN, STAT
 
 LARGEST, MOST = 1 << 20, 1 << 26
 """Bytes of a file whose content is kept, and of all of them."""

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tt_run.runtime.record.room import Room
+from tt_run.runtime.record.preallocation import Room
 from tt_run.runtime.record.soundness import Damaged
 
 MAGIC = b"tt-run record 4\n"

@@ -14,7 +14,7 @@ from typing import Any
 
 from tt_run import contract
 from tt_run.runtime import launched
-from tt_run.runtime.comm import border
+from tt_run.runtime.comm import record_hook
 from tt_run.runtime.comm.world import World
 from tt_run.runtime.record import frames, start
 from tt_run.runtime.record.collectives import BookedCollectives
@@ -46,7 +46,7 @@ def book(rank: int, size: int) -> Recording | Replaying:
     if _book is None:
         start.begin()
         _book = _replaying() if launched.variables.get(contract.REPLAY) else _recording(rank, size)
-        border.keeper = BookedCollectives(_book)
+        record_hook.keeper = BookedCollectives(_book)
     return _book
 
 

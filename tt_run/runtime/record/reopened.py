@@ -12,8 +12,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from tt_run.runtime.record import asking
-from tt_run.runtime.record.asking import OPEN, STAT
+from tt_run.runtime.record import file_system_calls
+from tt_run.runtime.record.file_system_calls import OPEN, STAT
 from tt_run.runtime.record.files import (
     ABSENT,
     AGAIN,
@@ -139,7 +139,7 @@ def changed_files() -> str:
 def install(reopened: Reopened) -> None:
     """Let the program of this process read what it read in the run."""
     watch()
-    asking.install(reopened)
+    file_system_calls.install(reopened)
 
 
 def _kind(told: Told) -> str:

@@ -19,8 +19,8 @@ from typing import Any
 
 from tt_run import contract
 from tt_run.runtime import launched
-from tt_run.runtime.record import asking, files, frames
 from tt_run.runtime.record import clocks as program_clocks
+from tt_run.runtime.record import file_system_calls, files, frames
 from tt_run.runtime.record.numbers import Number
 
 _OWN_CHANCE = ("/runtime/comm/", "/runtime/guard/", "/tempfile.py", "/mpi4py/")
@@ -84,7 +84,7 @@ def begin() -> None:
     _source = _keep
     program_clocks.install(clocks)
     opened = files.Read()
-    asking.install(opened)
+    file_system_calls.install(opened)
     _follow()
     if _is_piped():
         _replace_input(_Tapped())

@@ -8,7 +8,7 @@ from typing import Any
 
 from tt_run.runtime.enums import BufferType, NamedEnum
 from tt_run.runtime.errors import type_name
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.tensor.spec.memory_config import CoreCoord

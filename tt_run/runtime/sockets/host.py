@@ -15,8 +15,8 @@ import numpy.typing as npt
 from tt_run.runtime import events, guard
 from tt_run.runtime.enums import BufferType, DataType, NamedEnum
 from tt_run.runtime.errors import fatal, read_to_host
-from tt_run.runtime.mesh.coordinate import within
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.geometry.coordinate import within
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation

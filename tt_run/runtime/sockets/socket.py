@@ -12,8 +12,8 @@ from typing import NoReturn
 from tt_run.runtime import guard, queues
 from tt_run.runtime.comm.world import Group, world
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.mesh.coordinate import within
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.geometry.coordinate import within
 from tt_run.runtime.native.arguments import also_named, public
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.sockets.config import (

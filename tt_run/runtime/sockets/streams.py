@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime import events, guard
-from tt_run.runtime.comm.patience import Patience
+from tt_run.runtime.comm.deadlines import Patience
 from tt_run.runtime.comm.world import Group, seconds_to_wait, world
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal

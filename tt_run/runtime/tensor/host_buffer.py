@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.tensor.spec.site import Site
 from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:
-    from tt_run.runtime.mesh.coordinate import MeshCoordinate
+    from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 
 
 @native("ttnn._ttnn.multi_device.DistributedHostBuffer")

@@ -6,7 +6,7 @@ import math
 
 from tt_run.runtime.enums import BufferType, Layout
 from tt_run.runtime.errors import fatal, put_on_device
-from tt_run.runtime.mesh.queries import dram_alignment, l1_alignment
+from tt_run.runtime.mesh.device_queries import dram_alignment, l1_alignment
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import tile_bytes
 

@@ -38,8 +38,8 @@ from tt_run.runtime.values.storage import Buffer, BufferPart, Storage
 
 if TYPE_CHECKING:
     from tt_run.runtime.cores import CoreCoord
-    from tt_run.runtime.mesh.coordinate import MeshCoordinate
     from tt_run.runtime.mesh.device import MeshDevice
+    from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
     from tt_run.runtime.mesh.residents import Move
 
 _ids = itertools.count()

@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.base import NamedParameters
 from tt_run.runtime.train.modules.joint import concatenated, joints_of
 from tt_run.runtime.train.named_files import named
-from tt_run.runtime.train.sharded_parameters import restore_parameter, whole_shape
-from tt_run.runtime.train.sharding import ReplicaMismatchError, Sharding
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.sharded_parameters import restore_parameter, whole_shape
+from tt_run.runtime.train.parallel.sharding import ReplicaMismatchError, Sharding
 
 Array = npt.NDArray[Any]
 Place = tuple[tuple[str, ...], str, Tensor]

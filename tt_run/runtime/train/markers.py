@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.operation import result
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.operation import result
 from tt_run.runtime.values.dtypes import is_float
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
-    from tt_run.runtime.train.tensor import Tensor
+    from tt_run.runtime.train.autograd.tensor import Tensor
 
 
 @overload

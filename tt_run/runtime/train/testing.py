@@ -14,12 +14,12 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import system_mesh
 from tt_run.runtime.tensor.distribution import composers
 from tt_run.runtime.tensor.distribution.configs import MeshComposerConfig
-from tt_run.runtime.train import named_mesh
-from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.parallel import named_mesh
 
 if TYPE_CHECKING:
-    from tt_run.runtime.train.named_mesh import Mesh
-    from tt_run.runtime.train.tensor import Tensor
+    from tt_run.runtime.train.autograd.tensor import Tensor
+    from tt_run.runtime.train.parallel.named_mesh import Mesh
 
 Array = npt.NDArray[Any]
 

@@ -13,9 +13,9 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.values.quiet import restore, silence
-from tt_run.runtime.values.recycled import empty
-from tt_run.runtime.values.scratch import BLOCK, scratch
+from tt_run.runtime.values.float_warnings import restore, silence
+from tt_run.runtime.values.recycled_arrays import empty
+from tt_run.runtime.values.scratch_arrays import BLOCK, scratch
 
 Float32 = npt.NDArray[np.float32]
 BFLOAT16: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)

@@ -17,7 +17,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.values.bfloat16 import round_bfloat16
 from tt_run.runtime.values.blockfloat import round_blocks
-from tt_run.runtime.values.recycled import empty
+from tt_run.runtime.values.recycled_arrays import empty
 
 Array = npt.NDArray[Any]
 

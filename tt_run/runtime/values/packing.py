@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.values.recycled import empty
+from tt_run.runtime.values.recycled_arrays import empty
 
 Array = npt.NDArray[Any]
 

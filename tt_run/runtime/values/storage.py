@@ -16,7 +16,7 @@ from tt_run.runtime.values.packing import Packed, pack, unpack
 from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:
-    from tt_run.runtime.mesh.coordinate import MeshCoordinate
+    from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
     from tt_run.runtime.mesh.residents import Move
 
 GONE = "Tensor is not allocated."

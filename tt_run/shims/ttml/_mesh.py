@@ -5,7 +5,7 @@ from typing import Any
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.train.named_mesh": "Mesh mesh maybe_mesh open_device_mesh close_device_mesh sync_gradients",
+    "tt_run.runtime.train.parallel.named_mesh": "Mesh mesh maybe_mesh open_device_mesh close_device_mesh sync_gradients",
 }
 
 _published, __dir__ = _publish(globals(), _TABLE)

@@ -3,11 +3,11 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.train.fsdp": """
+    "tt_run.runtime.train.parallel.fsdp": """
         fully_shard FSDPState is_fsdp_managed fsdp_axis_of
         _pick_shard_dim_from_shape=pick_shard_dim _is_tile_aligned_shard=is_tile_aligned _matching_replicate_patterns=matching_patterns
     """,
-    "tt_run.runtime.train.gather_slots": "SlotSchedule",
+    "tt_run.runtime.train.parallel.gather_slots": "SlotSchedule",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -2,6 +2,6 @@
 
 from tt_run.runtime.exports import publish as _publish
 
-_TABLE = {"tt_run.runtime.train.sharding": "Sharding ReplicaMismatchError"}
+_TABLE = {"tt_run.runtime.train.parallel.sharding": "Sharding ReplicaMismatchError"}
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -41,7 +41,7 @@ _TABLE = {
     "tt_run.runtime.mesh.older": "SetRootDir=set_root_dir dump_stack_trace_on_segfault",
     "tt_run.runtime.mesh.directions": "get_eth_forwarding_direction get_forwarding_link_indices",
     "tt_run.runtime.ccl.kernel_words": "get_fabric_kernel_defines",
-    "tt_run.runtime.mesh.queries": """
+    "tt_run.runtime.mesh.device_queries": """
         ReadDeviceProfiler=read_device_profiler GetPCIeDeviceID=pcie_device_id apply_device_delay
         get_tt_fabric_max_payload_size_bytes=fabric_payload_bytes
         get_tt_fabric_packet_header_size_bytes=fabric_packet_header_bytes get_dram_alignment=dram_alignment
@@ -54,7 +54,7 @@ _TABLE = {
     "tt_run.runtime.mesh.hardware": "Arch ClusterType DispatchCoreType DispatchCoreAxis",
     "tt_run.runtime.mesh.workers": "DispatchCoreConfig",
     "tt_run.runtime.mesh.view": "SubDevice SubDeviceId SubDeviceManagerId MeshId QueueId SubcontextId",
-    "tt_run.runtime.mesh.pictures": "visualize_system_mesh visualize_mesh_device visualize_tensor",
+    "tt_run.runtime.mesh.pictures.as_text": "visualize_system_mesh visualize_mesh_device visualize_tensor",
     "tt_run.runtime.mesh.distributed": """
         init_distributed_context distributed_context_is_initialized using_distributed_env
         distributed_context_get_rank distributed_context_get_size distributed_context_world_rank

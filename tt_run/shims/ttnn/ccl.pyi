@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence as _Sequence
 from tt_run.runtime.enums import Topology as _Topology
-from tt_run.runtime.mesh.coordinate import MeshCoordinate as _MeshCoordinate
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate as _MeshCoordinate
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig as _MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor as _Tensor
 from typing import Any as _Any

@@ -3,7 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.tools.absent": "DEVICE_IDS_IN_DATABASE",
+    "tt_run.runtime.tools.absent_tools": "DEVICE_IDS_IN_DATABASE",
 }
 SQLITE_CONNECTION = None  # suites set it
 

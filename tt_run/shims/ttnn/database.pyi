@@ -2,6 +2,6 @@
 """`ttnn.database`."""
 
 from typing import Any as _Any
-from tt_run.runtime.tools.absent import DEVICE_IDS_IN_DATABASE as DEVICE_IDS_IN_DATABASE
+from tt_run.runtime.tools.absent_tools import DEVICE_IDS_IN_DATABASE as DEVICE_IDS_IN_DATABASE
 
 SQLITE_CONNECTION: _Any

@@ -20,7 +20,7 @@ _TABLE = {
     "tt_run.runtime.tools.tolerances": "comp_pcc comp_ulp",
     "tt_run.runtime.tools.hooks": "register_pre_operation_hook register_post_operation_hook",
     "tt_run.runtime.tools.hook_lists": "PRE_OPERATION_HOOKS POST_OPERATION_HOOKS OPERATION_CALL_STACK",
-    "tt_run.runtime.tools.absent": "TRACE_ALLOC_TRACKING TRACE_ALLOC_DIAGNOSTICS",
+    "tt_run.runtime.tools.absent_tools": "TRACE_ALLOC_TRACKING TRACE_ALLOC_DIAGNOSTICS",
     "tt_run.runtime.tools.registration": """
         register_python_operation create_module_if_not_exists attach_golden_function query_registered_operations
         dump_operations register_ttl_operation_as_ttnn_operation RegisteredOperations REGISTERED_OPERATIONS

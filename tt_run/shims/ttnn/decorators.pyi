@@ -15,8 +15,8 @@ from tt_run.runtime.tools.hook_lists import POST_OPERATION_HOOKS as POST_OPERATI
 from tt_run.runtime.tools.hook_lists import PRE_OPERATION_HOOKS as PRE_OPERATION_HOOKS
 from tt_run.runtime.tools.registration import REGISTERED_OPERATIONS as REGISTERED_OPERATIONS
 from tt_run.runtime.tools.registration import RegisteredOperations as RegisteredOperations
-from tt_run.runtime.tools.absent import TRACE_ALLOC_DIAGNOSTICS as TRACE_ALLOC_DIAGNOSTICS
-from tt_run.runtime.tools.absent import TRACE_ALLOC_TRACKING as TRACE_ALLOC_TRACKING
+from tt_run.runtime.tools.absent_tools import TRACE_ALLOC_DIAGNOSTICS as TRACE_ALLOC_DIAGNOSTICS
+from tt_run.runtime.tools.absent_tools import TRACE_ALLOC_TRACKING as TRACE_ALLOC_TRACKING
 from tt_run.runtime.tools.registration import attach_golden_function as attach_golden_function
 from tt_run.runtime.queues import command_queue as command_queue
 from tt_run.runtime.tools.tolerances import comp_pcc as comp_pcc

@@ -11,7 +11,7 @@ _TABLE = {
         get_pcie_device_ids get_arch_name GetNumAvailableDevices=get_num_devices
         GetNumPCIeDevices=get_num_pcie_devices
     """,
-    "tt_run.runtime.mesh.queries": """
+    "tt_run.runtime.mesh.device_queries": """
         setup_fast_dispatch initialize_fast_dispatch=begin_fast_dispatch terminate_fast_dispatch=end_fast_dispatch
         get_optimal_dram_bank_to_logical_worker_assignment=dram_bank_workers
         DEFAULT_L1_SMALL_SIZE DEFAULT_TRACE_REGION_SIZE is_blackhole is_wormhole_b0 ReadDeviceProfiler=read_device_profiler GetPCIeDeviceID=pcie_device_id

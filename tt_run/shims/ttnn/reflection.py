@@ -2,6 +2,6 @@
 
 from tt_run.runtime.exports import publish as _publish
 
-_TABLE = {"tt_run.runtime.tools.popping": "pop_argument"}
+_TABLE = {"tt_run.runtime.tools.reflection": "pop_argument"}
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -11,7 +11,7 @@ import pytest
 
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.borders import tensorbin
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.borders.files import (

@@ -7,7 +7,7 @@ import pytest
 from tests.runtime.tensor.made import sharded
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.creation.allocation import allocate_tensor_on_device
 from tt_run.runtime.tensor.distribution.per_device import (
     get_device_tensors,

@@ -9,7 +9,7 @@ import pytest
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.creation.from_shape import (
     arange,

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.grid import chunk_bounds

@@ -8,9 +8,9 @@ import pytest
 from tests.runtime.tensor.made import ar, made, sharded
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import transfer_rules
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
 from tt_run.runtime.tensor.conversion.copies import (
     copy_host_to_device_tensor,

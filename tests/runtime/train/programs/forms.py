@@ -10,7 +10,7 @@ import ttml
 import ttnn
 from ttml.common.data import build_causal_mask
 
-from tt_run.runtime.train.sharded_parameters import whole_parameter
+from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
 
 FORM, OPTIMIZER, FILE = sys.argv[1:4]
 PARTS = 2 if FORM.startswith("halves_") else 1

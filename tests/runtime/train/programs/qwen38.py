@@ -11,7 +11,7 @@ import ttml
 import ttnn
 from ttml.models.qwen38 import Qwen38Config, Qwen38Transformer
 
-from tt_run.runtime.train.sharded_parameters import whole_parameter
+from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
 
 rows, columns = int(sys.argv[1]), int(sys.argv[2])
 BATCH, LENGTH, ENTRIES = 4, 32, 128

@@ -12,11 +12,14 @@ import numpy as np
 import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.data import CharTokenizer
-from tt_run.runtime.train.distributed import concat_mesh_to_tensor_composer, shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.models.llama import Llama, LlamaConfig
+from tt_run.runtime.train.parallel.distributed import (
+    concat_mesh_to_tensor_composer,
+    shard_tensor_to_mesh_mapper,
+)
 from tt_run.runtime.train.settings import ConfigError
-from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.train.trainers.async_grpo import (
     FullyAsyncGRPOTrainer,
     FullyAsyncRolloutBatch,

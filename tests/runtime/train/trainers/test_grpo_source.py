@@ -12,15 +12,15 @@ import pytest
 from tests.runtime.train.pytorch import torch_or_skip, transformers_or_skip
 from tests.runtime.train.trainers.source import source
 from tt_run import contract
-from tt_run.runtime.train import named_mesh
+from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.common.config import DeviceConfig
 from tt_run.runtime.train.common.data import CharTokenizer
 from tt_run.runtime.train.common.model_config import TransformerConfig
-from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.models.decoders.export import halved
 from tt_run.runtime.train.models.llama import Llama, LlamaConfig
 from tt_run.runtime.train.modules.base import RunMode
-from tt_run.runtime.train.sharded_parameters import whole, whole_parameter
+from tt_run.runtime.train.parallel import named_mesh
+from tt_run.runtime.train.parallel.sharded_parameters import whole, whole_parameter
 from tt_run.runtime.train.trainers import model_source
 from tt_run.runtime.train.trainers.batch_source import (
     score_rollout,

@@ -11,10 +11,10 @@ import pytest
 from tests.e2e.launch import tt_run
 from tests.runtime.train.trainers.source import source
 from tt_run.runtime.mesh import distributed
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.runner import WeightTyingType
-from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.train.trainers.batch_source import pad_logprobs
 from tt_run.runtime.train.trainers.model_source import weights_ref_hf_dict
 from tt_run.runtime.train.trainers.received_weights import take_hf_weights

@@ -11,13 +11,13 @@ import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip
 from tests.runtime.train.references import frequencies, llama
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.datasets.collation import IGNORED, causal_lm_collate_fn, sft_collate_fn
 from tt_run.runtime.train.datasets.dataloader import InMemoryDataloader
-from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
 from tt_run.runtime.train.models.llama import Llama, LlamaConfig, create_distributed_llama_model
 from tt_run.runtime.train.modules.lora import LoraConfig
-from tt_run.runtime.train.sharded_parameters import whole_parameter
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
+from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
 from tt_run.runtime.train.trainers.callback import TrainerCallback
 from tt_run.runtime.train.trainers.reports import LossHistory, MemorySummary, ProgressBar, Throughput
 from tt_run.runtime.train.trainers.sft import SFTConfig, SFTTrainer

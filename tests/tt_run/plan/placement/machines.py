@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tt_run.inputs.chips import Chip, ClusterDescriptor, RemoteLink
+from tt_run.inputs.clusters.chips import Chip, ClusterDescriptor, RemoteLink
 
 PORTS = {"E": 0, "W": 4, "S": 8, "N": 12}
 

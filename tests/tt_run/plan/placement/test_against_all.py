@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from mgd.connections import InterLink
+from mgd.expanding.connections import InterLink
 from mgd.graph import Mesh, MeshGraph, PinGroup
 from tests.tt_run.plan.placement.machines import galaxy
-from tt_run.inputs.chips import Chip
+from tt_run.inputs.clusters.chips import Chip
 from tt_run.plan.placement import assign as assigning
 from tt_run.plan.placement.assign import assign
 from tt_run.plan.placement.demand import MeshDemand, demands, links_between

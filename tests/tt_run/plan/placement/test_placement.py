@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from mgd.connections import InterLink
 from mgd.diagnostics import Severity
+from mgd.expanding.connections import InterLink
 from mgd.graph import Mesh, MeshGraph, PinGroup
 from tests.tt_run.plan.placement.machines import galaxy, plain_grid, t3000_yaml
 from tt_run.errors import InputError, RefusedError
-from tt_run.inputs.chips import Chip, ClusterDescriptor, RemoteLink
-from tt_run.inputs.clusters import galaxy_slot, parse_cluster, read_cluster
+from tt_run.inputs.clusters.chips import Chip, ClusterDescriptor, RemoteLink
+from tt_run.inputs.clusters.descriptor import galaxy_slot, parse_cluster, read_cluster
 from tt_run.plan.allocation import files, ranks
 from tt_run.plan.allocation.of_descriptors import _joined
 from tt_run.plan.model import HostSlots

@@ -6,14 +6,14 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from mgd.connections import InterLink
+from mgd.expanding.connections import InterLink
 from mgd.graph import Mesh, MeshGraph, PinGroup
 from tests.tt_run.plan.placement.machines import galaxy, plain_grid, t3000_yaml
 from tests.tt_run.plan.placement.test_placement import mesh
 from tests.words import same_as_read
 from tt_run.errors import RefusedError
-from tt_run.inputs.chips import ClusterDescriptor, RemoteLink
-from tt_run.inputs.clusters import parse_cluster
+from tt_run.inputs.clusters.chips import ClusterDescriptor, RemoteLink
+from tt_run.inputs.clusters.descriptor import parse_cluster
 from tt_run.plan.placement.physical import PhysicalGraph, build
 from tt_run.plan.placement.solve import place, shortfall_findings
 

@@ -15,8 +15,8 @@ from typing import Any
 from tt_run import contract
 from tt_run.runtime.enums import FabricConfig, FabricReliabilityMode, FabricTensixConfig
 from tt_run.runtime.errors import fatal, incompatible
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 
 ONE_DIMENSIONAL = frozenset(
     (FabricConfig.FABRIC_1D, FabricConfig.FABRIC_1D_RING, FabricConfig.FABRIC_1D_NEIGHBOR_EXCHANGE)

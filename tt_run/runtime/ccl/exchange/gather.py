@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.ccl.exchange.shard_locations import RowId, RowTable, ShardRows
-from tt_run.runtime.values import recycled
+from tt_run.runtime.values import recycled_arrays
 
 Array = npt.NDArray[Any]
 # Where a row goes: the number of the result, and the index inside of it.
@@ -72,7 +72,7 @@ def all_gather(source: ShardRows, dim: int) -> Piece:
         _place(source, plan.own, shared.writable)
         window.meet()
         return Piece(shared.array, table.results[rank])
-    results = recycled.empty(plan.shape, source.data.dtype)
+    results = recycled_arrays.empty(plan.shape, source.data.dtype)
     if plan.straight and results.size == source.data.size:
         np.copyto(results.reshape(source.data.shape), source.data)
     elif source.complete:
@@ -95,7 +95,7 @@ def _receive(source: ShardRows, plan: GatherPlan, results: Array, meanwhile: Cal
     if plan.in_place:
         first = {row: results[places[0]] for row, places in plan.remote}
     else:
-        scratch = recycled.empty((len(plan.remote), *source.shape), source.data.dtype)
+        scratch = recycled_arrays.empty((len(plan.remote), *source.shape), source.data.dtype)
         first = {row: array for (row, _), array in zip(plan.remote, scratch, strict=True)}
     source.fetch(first, meanwhile)
     for row, places in plan.remote:

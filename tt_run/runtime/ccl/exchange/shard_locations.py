@@ -15,7 +15,7 @@ from tt_run.runtime.ccl.exchange.groups import Exchange
 from tt_run.runtime.ccl.exchange.window import BODY, HEADER, Slots, Window
 from tt_run.runtime.ccl.exchange.wire import Parcel, Wire
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.values import recycled
+from tt_run.runtime.values import recycled_arrays
 
 Array = npt.NDArray[Any]
 # (number of the rank in the exchange, number of the row among those that the rank contributes)
@@ -319,7 +319,9 @@ class ShardRows:
             # Slots are written again while the caller still holds the rows.
             return {row: self.row(row) if self._slots is None else self.row(row).copy() for row in found}
         remote = self.table.remote(self.wire.rank)
-        received = dict(zip(remote, recycled.empty((len(remote), *self.shape), self.data.dtype), strict=True))
+        received = dict(
+            zip(remote, recycled_arrays.empty((len(remote), *self.shape), self.data.dtype), strict=True)
+        )
         self.fetch(received)
         return {row: received[row] if row in received else self.row(row) for row in found}
 

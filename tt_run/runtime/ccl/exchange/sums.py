@@ -19,7 +19,7 @@ from tt_run.runtime.ccl.exchange.shard_locations import RowId, RowTable, ShardRo
 from tt_run.runtime.ccl.exchange.window import PIECE
 from tt_run.runtime.ccl.exchange.wire import Parcel
 from tt_run.runtime.kernels.device_sums import Rounding, ordered_sum, slices, sum_block
-from tt_run.runtime.values import recycled
+from tt_run.runtime.values import recycled_arrays
 
 Array = npt.NDArray[Any]
 # A cut of the scattered dimension, of one row.
@@ -35,7 +35,7 @@ def all_reduce(source: ShardRows, rounding: Rounding | None) -> Piece:
         return Piece(total, table.results[me])
     shape = (len(table.contents), *source.shape)
     if source.complete:
-        rows, results = source.flat(), recycled.empty(shape, dtype)
+        rows, results = source.flat(), recycled_arrays.empty(shape, dtype)
         if table.in_order:
             ordered_sum(rows, results.reshape(-1), rounding)
         else:
@@ -45,7 +45,7 @@ def all_reduce(source: ShardRows, rounding: Rounding | None) -> Piece:
     shared = _sum_in_window(source, shape, rounding)
     if shared is not None:
         return Piece(shared, table.results[me])
-    results = recycled.empty(shape, dtype)
+    results = recycled_arrays.empty(shape, dtype)
     flat = results.reshape(shape[0], -1)
     cuts = slices(flat.shape[1], source.wire.size)
     arrived = _swap_slices(source, cuts)
@@ -98,7 +98,7 @@ def _swap_slices(source: ShardRows, cuts: Sequence[slice]) -> Mapping[RowId, Arr
     ]
     remote = source.table.remote(me)
     length = cuts[me].stop - cuts[me].start
-    arrived = dict(zip(remote, recycled.empty((len(remote), length), source.data.dtype), strict=True))
+    arrived = dict(zip(remote, recycled_arrays.empty((len(remote), length), source.data.dtype), strict=True))
     source.wire.swap(sends, [(row[0], array) for row, array in arrived.items()])
     return {**arrived, **{(me, number): row[cuts[me]] for number, row in enumerate(rows)}}
 
@@ -116,7 +116,7 @@ def reduce_scatter(source: ShardRows, dim: int, rounding: Rounding | None) -> Pi
     table, me, shape = source.table, source.rank, source.shape
     length = shape[dim] // len(source.exchange.groups[0])
     wanted = _wanted(table, me)
-    results = recycled.empty((len(wanted), *shape[:dim], length, *shape[dim + 1 :]), source.data.dtype)
+    results = recycled_arrays.empty((len(wanted), *shape[:dim], length, *shape[dim + 1 :]), source.data.dtype)
     if source.complete:
         _sum_whole(source, dim, results, rounding)
     else:
@@ -127,7 +127,7 @@ def reduce_scatter(source: ShardRows, dim: int, rounding: Rounding | None) -> Pi
 def _sum_whole(source: ShardRows, dim: int, results: Array, rounding: Rounding | None) -> None:
     """All rows are here: sum whole groups, which takes the fewest steps, and cut the sums."""
     table, rows, length = source.table, source.flat(), results.shape[1 + dim]
-    total = recycled.empty(source.shape, source.data.dtype)
+    total = recycled_arrays.empty(source.shape, source.data.dtype)
     for numbers, kept in zip(table.numbers, _kept(table, source.rank), strict=True):
         ordered_sum([rows[n] for n in numbers], total.reshape(-1), rounding)
         for i, row in kept:
@@ -147,7 +147,9 @@ def _sum_cuts(source: ShardRows, dim: int, results: Array, rounding: Rounding | 
     peers = [peer for peer in range(source.wire.size) if peer != me]
     sends: list[Parcel] = [(peer, cut(row, i)) for peer in peers for i, row in _needs(table, peer, me)]
     keys = [key for peer in peers for key in _needs(table, me, peer)]
-    arrived = dict(zip(keys, recycled.empty((len(keys), *results.shape[1:]), source.data.dtype), strict=True))
+    arrived = dict(
+        zip(keys, recycled_arrays.empty((len(keys), *results.shape[1:]), source.data.dtype), strict=True)
+    )
     source.wire.swap(sends, [(row[0], array) for (_, row), array in arrived.items()])
     for (number, i), result in zip(_wanted(table, me), results, strict=True):
         rows = [cut(row, i) if row[0] == me else arrived[i, row] for row in table.contents[number]]

@@ -22,7 +22,7 @@ from tt_run.runtime import guard
 from tt_run.runtime.comm.bell import BYTES, Bell, bell_at
 from tt_run.runtime.comm.shared_memory import SharedBlock
 from tt_run.runtime.comm.world import Group
-from tt_run.runtime.values.recycled import IN_PAGE, PAGE, room_for
+from tt_run.runtime.values.recycled_arrays import IN_PAGE, PAGE, room_for
 
 Array = npt.NDArray[Any]
 

@@ -18,7 +18,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.elementwise import finish
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.ops.attention.padded_caches import Dealt, on_each_place
 from tt_run.runtime.ops.attention.sparse_attention import block_cyclic
 from tt_run.runtime.ops.declaration import families

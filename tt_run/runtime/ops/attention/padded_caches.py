@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, TensorTopology, reach
 from tt_run.runtime.tensor.tensor import Tensor
 

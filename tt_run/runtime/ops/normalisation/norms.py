@@ -28,7 +28,7 @@ from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.copying import lines
-from tt_run.runtime.values.scratch import scratch
+from tt_run.runtime.values.scratch_arrays import scratch
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]

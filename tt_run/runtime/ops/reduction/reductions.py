@@ -30,7 +30,7 @@ from tt_run.runtime.ops.reduction.reduction_checks import (
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import convert, is_float
-from tt_run.runtime.values.quiet import restore, silence
+from tt_run.runtime.values.float_warnings import restore, silence
 
 Array = npt.NDArray[Any]
 Dims = int | Sequence[int] | None

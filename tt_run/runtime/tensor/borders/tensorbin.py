@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.borders import reference_file
 from tt_run.runtime.tensor.borders.stored import StoredTensor, memory_of, rest_of
 from tt_run.runtime.tensor.spec.memory_config import NdShardSpec, ShardSpec

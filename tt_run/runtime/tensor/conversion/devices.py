@@ -8,9 +8,9 @@ from tt_run.runtime import queues
 from tt_run.runtime.enums import BufferType
 from tt_run.runtime.errors import ArgumentMismatch, fatal, type_name
 from tt_run.runtime.mesh import transfer_rules
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tensor.conversion import framing
 from tt_run.runtime.tensor.spec import sharding

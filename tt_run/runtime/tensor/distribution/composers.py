@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.errors import fatal, incompatible
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.native.arguments import public
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.tensor.distribution.configs import MeshComposerConfig, rows_and_columns

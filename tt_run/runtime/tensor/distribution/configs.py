@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tt_run.runtime.errors import incompatible
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, PlacementShard
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tt_run.runtime.errors import fatal, in_range, type_name
-from tt_run.runtime.mesh.coordinate import MeshCoordinate, fits_as_submesh, row_major
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, fits_as_submesh, row_major
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.distribution.configs import Overrides
 from tt_run.runtime.tensor.spec.site import HostSite, Site
 

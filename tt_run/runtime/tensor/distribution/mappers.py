@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, cpp
 from tt_run.runtime.errors import fatal, incompatible, read_to_host
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.native.arguments import public
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.native.refusals import noted

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tt_run.runtime.enums import StorageType
 from tt_run.runtime.errors import fatal, put_on_device, read_to_host
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tensor.conversion.devices import is_distributed
 from tt_run.runtime.tensor.distribution.gathering import every_shard

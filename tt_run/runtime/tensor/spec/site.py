@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
-from tt_run.runtime.mesh.coordinate import MeshCoordinate
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 
 
 class Site(Protocol):

@@ -10,12 +10,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tt_run.runtime.errors import incompatible
-from tt_run.runtime.mesh.shape import MeshShape
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.tensor.spec.site import Site, coords_of
 
 if TYPE_CHECKING:
-    from tt_run.runtime.mesh.coordinate import MeshCoordinate
+    from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 
 
 @native("ttnn._ttnn.multi_device.PlacementReplicate")

@@ -21,13 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models import safetensors
 from tt_run.runtime.train.modules.joint import joined
 from tt_run.runtime.train.named_files import named
 from tt_run.runtime.train.optimizers.base import FORMER_NAMES
-from tt_run.runtime.train.sharded_parameters import restore_parameter, whole_parameter
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.sharded_parameters import restore_parameter, whole_parameter
 
 Array = npt.NDArray[Any]
 FORMAT = 1

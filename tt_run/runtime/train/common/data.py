@@ -16,9 +16,9 @@ import numpy.typing as npt
 from tt_run import contract
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.tile import whole_tiles
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.config import TrainingConfig
 from tt_run.runtime.train.named_files import read_text
-from tt_run.runtime.train.tensor import Tensor
 
 Ids = npt.NDArray[np.uint32]
 

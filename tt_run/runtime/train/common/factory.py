@@ -9,7 +9,6 @@ from typing import Any
 
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train.common.config import DeviceConfig, MultiHostConfig, TransformerConfig
-from tt_run.runtime.train.fsdp import fully_shard
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
 from tt_run.runtime.train.models.decoders.flops import swiglu_width
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig
@@ -26,6 +25,7 @@ from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
 from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
 from tt_run.runtime.train.modules.containers import ModuleList
 from tt_run.runtime.train.modules.lazy import lazy_init, materialize_module
+from tt_run.runtime.train.parallel.fsdp import fully_shard
 from tt_run.runtime.train.settings import ConfigError
 
 _MODELS = ("gpt2", "llama", "qwen3", "deepseek")

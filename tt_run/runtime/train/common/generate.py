@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.train.axis_placement import is_replicated
+from tt_run.runtime.train.autograd.axis_placement import is_replicated
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.data import build_causal_mask
 from tt_run.runtime.train.common.utils import no_grad
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.graph import PreferredPrecision
 from tt_run.runtime.train.modules.base import ModuleBase, RunMode
-from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.trainer import Ids, Trainer
 from tt_run.runtime.train.common.utils import get_loss_over_devices
-from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.ops import binary
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
-from tt_run.runtime.train.tensor import Tensor
 
 UNKNOWN = float("nan")
 

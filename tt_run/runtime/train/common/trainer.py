@@ -18,16 +18,16 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import create_mesh_mapper
 from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, PlacementShard
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.data import build_causal_mask
 from tt_run.runtime.train.common.utils import get_loss_over_devices, no_grad
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
 from tt_run.runtime.train.modules.base import ModuleBase
 from tt_run.runtime.train.ops import binary
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers.base import OptimizerBase
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
 
 Ids = npt.NDArray[np.uint32]
 Batch = Callable[[], tuple[Ids, Ids]]

@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 
 from tt_run.runtime.tile import TILE_SIZE
-from tt_run.runtime.train.axis_placement import is_replicated
+from tt_run.runtime.train.autograd.axis_placement import is_replicated
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.graph import GradMode
+from tt_run.runtime.train.autograd.parallelism import DistributedConfig, ParallelismContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.config import DeviceConfig, TrainingConfig
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.distributed import concat_mesh_to_tensor_composer, enable_fabric
-from tt_run.runtime.train.graph import GradMode
 from tt_run.runtime.train.memory import MemoryUsageTracker
 from tt_run.runtime.train.modules.base import ModuleBase, RunMode
-from tt_run.runtime.train.named_mesh import Mesh
 from tt_run.runtime.train.optimizers import registry
 from tt_run.runtime.train.optimizers.registry import KNOWN, type_of
-from tt_run.runtime.train.parallelism import DistributedConfig, ParallelismContext
-from tt_run.runtime.train.sharded_parameters import whole_shape
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.distributed import concat_mesh_to_tensor_composer, enable_fabric
+from tt_run.runtime.train.parallel.named_mesh import Mesh
+from tt_run.runtime.train.parallel.sharded_parameters import whole_shape
 
 PADDING = 1e4
 

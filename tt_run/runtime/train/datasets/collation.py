@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.datasets.dataloader import Batch
-from tt_run.runtime.train.tensor import Tensor
 
 
 def causal_lm_collate_fn(examples: Sequence[Mapping[str, Any]], seq_len: int, mapper: Any = None) -> Batch:

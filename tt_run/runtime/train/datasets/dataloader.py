@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.autograd.tensor import Tensor
 
 Collate = Callable[[list[Any]], Any]
 

@@ -7,20 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.dispatch import rules
 from tt_run.runtime.train.dispatch.plans import ShardingPlan, get_rule
 from tt_run.runtime.train.dispatch.trace import TraceEntry, dispatch_trace
-from tt_run.runtime.train.distributed import set_tensor_placements
-from tt_run.runtime.train.layouts import (
-    Layout,
-    Replicate,
-    Shard,
-    counted,
-    get_layout,
-    is_distributed,
-    replicated_layout,
-)
-from tt_run.runtime.train.mesh_runtime import get_runtime
 from tt_run.runtime.train.ops import (
     attention,
     binary,
@@ -36,7 +26,17 @@ from tt_run.runtime.train.ops import (
     unary,
 )
 from tt_run.runtime.train.ops.distributed import GradOutputType
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.distributed import set_tensor_placements
+from tt_run.runtime.train.parallel.layouts import (
+    Layout,
+    Replicate,
+    Shard,
+    counted,
+    get_layout,
+    is_distributed,
+    replicated_layout,
+)
+from tt_run.runtime.train.parallel.mesh_runtime import get_runtime
 
 RAW: dict[str, Callable[..., Any]] = {
     "linear": matmul.linear,

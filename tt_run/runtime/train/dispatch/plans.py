@@ -8,10 +8,10 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from tt_run.runtime.train.layouts import Layout
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.ops import distributed
 from tt_run.runtime.train.ops.distributed import GradOutputType
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.layouts import Layout
 
 Rule = Callable[..., "ShardingPlan"]
 Call = TypeVar("Call", bound=Callable[..., Any])

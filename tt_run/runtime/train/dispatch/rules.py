@@ -12,7 +12,7 @@ from tt_run.runtime.train.dispatch.plans import (
     ShardingPlan,
     register_rule,
 )
-from tt_run.runtime.train.layouts import Layout, Replicate, Shard, replicated_layout
+from tt_run.runtime.train.parallel.layouts import Layout, Replicate, Shard, replicated_layout
 
 ROWS, COLUMNS = (-2, 2), (-1, 3)
 """How the last two dimensions of a matrix [1, 1, rows, columns] are written."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tt_run.runtime.train.layouts import Layout
+from tt_run.runtime.train.parallel.layouts import Layout
 from tt_run.runtime.train.trainers.callback import TrainerCallback
 
 

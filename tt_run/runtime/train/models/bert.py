@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.loading import Filling
 from tt_run.runtime.train.models.runner import RunnerType, run
 from tt_run.runtime.train.models.safetensors import Weights
@@ -20,7 +21,6 @@ from tt_run.runtime.train.ops import binary, norms, pieces, shapes
 from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
 from tt_run.runtime.train.ops.ring_attention import require_whole_positions
 from tt_run.runtime.train.ops.unary import gelu, tanh
-from tt_run.runtime.train.tensor import Tensor
 
 
 @dataclass()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.train import stacks
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.tensor import Tensor
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value

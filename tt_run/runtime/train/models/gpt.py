@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from tt_run.runtime.native.arguments import check_fields
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, run
 from tt_run.runtime.train.models.transformer import (
     BaseTransformer,
@@ -23,7 +24,6 @@ from tt_run.runtime.train.modules.layers import DropoutLayer, Embedding
 from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLayer
 from tt_run.runtime.train.modules.parameter import Parameter
 from tt_run.runtime.train.ops.ring_attention import require_whole_positions
-from tt_run.runtime.train.tensor import Tensor
 
 
 @dataclass()

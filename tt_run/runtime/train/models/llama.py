@@ -9,7 +9,8 @@ from typing import Any
 
 from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.tile import TILE_SIZE
-from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.cache import KvCache
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, run
 from tt_run.runtime.train.models.transformer import (
@@ -26,8 +27,7 @@ from tt_run.runtime.train.ops import binary, distributed, rope, shapes
 from tt_run.runtime.train.ops.matmul import linear
 from tt_run.runtime.train.ops.ring_attention import attention, context_axis
 from tt_run.runtime.train.ops.unary import silu
-from tt_run.runtime.train.tensor import Tensor
-from tt_run.runtime.train.tensor_parallel import SEQUENCE_DIM
+from tt_run.runtime.train.parallel.tensor_parallel import SEQUENCE_DIM
 
 
 @dataclass()

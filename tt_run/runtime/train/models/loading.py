@@ -15,10 +15,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.safetensors import Weights
-from tt_run.runtime.train.sharded_parameters import cuts, restore_parameter, whole_parameter
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.sharded_parameters import cuts, restore_parameter, whole_parameter
 
 Array = npt.NDArray[Any]
 

@@ -6,11 +6,11 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.base import AbstractModuleBase
 from tt_run.runtime.train.modules.containers import ModuleList
 from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.ops.unary import relu
-from tt_run.runtime.train.tensor import Tensor
 
 
 @dataclass()

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tt_run.runtime.train import arithmetic
-from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.autograd import arithmetic
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.multihost import DistributedContext, receive_value, send_value
+from tt_run.runtime.train.autograd.operation import result
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.cache import KvCache
 from tt_run.runtime.train.models.llama import Llama, LlamaConfig
-from tt_run.runtime.train.multihost import DistributedContext, receive_value, send_value
-from tt_run.runtime.train.operation import result
 from tt_run.runtime.train.ops.distributed import scatter
-from tt_run.runtime.train.tensor import Tensor
-from tt_run.runtime.train.tensor_parallel import SEQUENCE_DIM
+from tt_run.runtime.train.parallel.tensor_parallel import SEQUENCE_DIM
 from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import enum
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.graph import GradMode, Graph
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.graph import GradMode, Graph
+from tt_run.runtime.train.autograd.operation import result
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules import substitution
-from tt_run.runtime.train.operation import result
-from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.device_tensor import Logits
-from tt_run.runtime.train.graph import PreferredPrecision
-from tt_run.runtime.train.joint import Joint
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.device_tensor import Logits
+from tt_run.runtime.train.autograd.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.joint import Joint
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.runner import Named
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase
@@ -21,7 +22,6 @@ from tt_run.runtime.train.ops import binary, norms, shapes
 from tt_run.runtime.train.ops.attention import causal_attention
 from tt_run.runtime.train.ops.embedding import embedding
 from tt_run.runtime.train.ops.unary import gelu
-from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.values import shapes as values
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from tt_run.runtime.errors import type_name
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.hooks import Hooked
 from tt_run.runtime.train.modules.parameter import Buffer, Parameter, TensorMetadata
-from tt_run.runtime.train.tensor import Tensor
 
 
 class RunMode(enum.Enum):

@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.train import stacks
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.lazy import deferred
 from tt_run.runtime.train.modules.parameter import Buffer, Parameter
-from tt_run.runtime.train.sharded_parameters import cuts, restore
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.sharded_parameters import cuts, restore
 from tt_run.runtime.values import shapes
 
 Array = Any

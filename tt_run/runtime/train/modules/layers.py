@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase, RunMode
 from tt_run.runtime.train.modules.parameter import Parameter
 from tt_run.runtime.train.ops import distributed, norms
 from tt_run.runtime.train.ops.dropout import dropout
 from tt_run.runtime.train.ops.embedding import embedding
-from tt_run.runtime.train.tensor import Tensor
-from tt_run.runtime.train.tensor_parallel import mark_sequence_parallel
+from tt_run.runtime.train.parallel.tensor_parallel import mark_sequence_parallel
 
 
 class Embedding(AbstractModuleBase):

@@ -7,8 +7,8 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.parameter import Parameter, TensorMetadata
-from tt_run.runtime.train.tensor import Tensor
 
 Make = Callable[..., Tensor]
 

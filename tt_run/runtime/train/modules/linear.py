@@ -13,20 +13,20 @@ import numpy as np
 
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.tile import TILE_SIZE
-from tt_run.runtime.train.axis_placement import is_replicated
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.autograd.axis_placement import is_replicated
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase
 from tt_run.runtime.train.modules.parameter import Buffer, Parameter
-from tt_run.runtime.train.named_mesh import mesh
 from tt_run.runtime.train.ops import binary, distributed
 from tt_run.runtime.train.ops.distributed import GradOutputType
 from tt_run.runtime.train.ops.embedding import embedding, partial_embedding
 from tt_run.runtime.train.ops.matmul import linear
 from tt_run.runtime.train.ops.sequence_parallel import sp_column_parallel_linear, sp_row_parallel_linear
-from tt_run.runtime.train.tensor import Tensor
-from tt_run.runtime.train.tensor_parallel import mark_sequence_parallel
+from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.parallel.named_mesh import mesh
+from tt_run.runtime.train.parallel.tensor_parallel import mark_sequence_parallel
 
 
 class LinearLayer(AbstractModuleBase):

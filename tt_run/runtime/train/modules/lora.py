@@ -10,6 +10,7 @@ from typing import Any
 
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.native.arguments import check_fields
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase, RunMode
 from tt_run.runtime.train.modules.containers import ModuleDict, ModuleList
@@ -20,8 +21,7 @@ from tt_run.runtime.train.ops import binary, distributed
 from tt_run.runtime.train.ops.distributed import GradOutputType
 from tt_run.runtime.train.ops.dropout import dropout
 from tt_run.runtime.train.ops.matmul import linear
-from tt_run.runtime.train.tensor import Tensor
-from tt_run.runtime.train.tensor_parallel import SEQUENCE_DIM
+from tt_run.runtime.train.parallel.tensor_parallel import SEQUENCE_DIM
 
 AnyLinear = LinearLayer | ColumnParallelLinear | RowParallelLinear
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.autograd.tensor import Tensor
 
 LAZY_PARAMETER_ACCESS_MSG = (
     "This parameter has not been materialized yet. Build the model inside `with ttml.lazy_init():` and then call "

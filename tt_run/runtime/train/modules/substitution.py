@@ -9,8 +9,8 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.base import ModuleBase, TensorTable
-from tt_run.runtime.train.tensor import Tensor
 
 Substitution = tuple[tuple[TensorTable, str, Tensor], ...]
 

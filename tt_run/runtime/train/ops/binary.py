@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.tensor.tensor import Tensor as Value
-from tt_run.runtime.train import stacks
-from tt_run.runtime.train.autocast import AutocastTensor
-from tt_run.runtime.train.operation import Kind, recorded, result
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.autocast import AutocastTensor
+from tt_run.runtime.train.autograd.operation import Kind, recorded, result
+from tt_run.runtime.train.autograd.variable import Variable
 from tt_run.runtime.train.ops.broadcasting import aligned, reduced, require_broadcast
-from tt_run.runtime.train.variable import Variable
 
 Array = npt.NDArray[Any]
 

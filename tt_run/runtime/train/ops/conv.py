@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.tile import TILE_SIZE, whole_tiles
-from tt_run.runtime.train import stacks
-from tt_run.runtime.train.operation import recorded, result
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.operation import recorded, result
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.values.dtypes import is_float
 
 if TYPE_CHECKING:

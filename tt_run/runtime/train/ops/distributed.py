@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from tt_run.runtime.ccl import collectives, single_shards
 from tt_run.runtime.errors import type_name
-from tt_run.runtime.train.axis_placement import by_axes, is_replicated, members
-from tt_run.runtime.train.operation import recorded, result
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.autograd.axis_placement import by_axes, is_replicated, members
+from tt_run.runtime.train.autograd.operation import recorded, result
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tt_run.runtime.train import stacks
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.operation import recorded, result
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.operation import recorded, result
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.shards import Shards
 

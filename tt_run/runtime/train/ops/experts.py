@@ -22,9 +22,9 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels import functions, gemm
 from tt_run.runtime.ops.declaration.result_topology import result_topology
 from tt_run.runtime.tile import TILE_SIZE
-from tt_run.runtime.train import stacks
-from tt_run.runtime.train.operation import recorded, result
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.operation import recorded, result
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.values.dtypes import convert
 from tt_run.runtime.values.shards import combine_all
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tt_run.runtime.train.operation import recorded
+from tt_run.runtime.train.autograd.operation import recorded
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.ops import binary
 from tt_run.runtime.train.ops.dropout import dropout
 from tt_run.runtime.train.ops.matmul import linear
 from tt_run.runtime.train.ops.unary import silu
-from tt_run.runtime.train.tensor import Tensor
 
 
 @recorded

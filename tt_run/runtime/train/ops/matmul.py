@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.kernels import gemm
-from tt_run.runtime.train import stacks
-from tt_run.runtime.train.operation import Rule, recorded, result
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.operation import Rule, recorded, result
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.ops.broadcasting import aligned, reduced, require_broadcast
 from tt_run.runtime.train.ops.shapes import reshape
-from tt_run.runtime.train.tensor import Tensor
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.kernels import functions
-from tt_run.runtime.train import stacks
-from tt_run.runtime.train.operation import recorded, result
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.operation import recorded, result
+from tt_run.runtime.train.autograd.tensor import Tensor
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tt_run.runtime.train import stacks
-from tt_run.runtime.train.function import Function, FunctionContext
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.function import Function, FunctionContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules import initial
-from tt_run.runtime.train.tensor import Tensor
 
 
 def rand(shape: Sequence[int], a: float = 0.0, b: float = 1.0, mapper: Any = None) -> Tensor:

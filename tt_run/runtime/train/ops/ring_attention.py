@@ -11,13 +11,13 @@ import enum
 import numpy as np
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.train.axis_placement import is_replicated
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.autograd.axis_placement import is_replicated
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.ops import distributed
 from tt_run.runtime.train.ops.attention import causal_attention, scaled_dot_product_attention
-from tt_run.runtime.train.tensor import Tensor
-from tt_run.runtime.train.tensor_parallel import SEQUENCE_DIM
+from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.parallel.tensor_parallel import SEQUENCE_DIM
 
 AttentionMaskType = enum.Enum("AttentionMaskType", {"Causal": 0, "None": 1})
 AttentionMaskType.__doc__ = (

@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.tile import TILE_SIZE
-from tt_run.runtime.train import stacks
-from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
-from tt_run.runtime.train.graph import PreferredPrecision
-from tt_run.runtime.train.operation import recorded, result
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.operation import recorded, result
+from tt_run.runtime.train.autograd.tensor import Tensor
+from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.distribution.mappers import TensorToMesh

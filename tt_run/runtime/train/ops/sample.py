@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.train import stacks
-from tt_run.runtime.train.operation import recorded
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.operation import recorded
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:

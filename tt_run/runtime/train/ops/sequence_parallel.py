@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import enum
 
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.ops import distributed
 from tt_run.runtime.train.ops.matmul import linear
-from tt_run.runtime.train.tensor import Tensor
-from tt_run.runtime.train.tensor_parallel import SEQUENCE_DIM
+from tt_run.runtime.train.parallel.tensor_parallel import SEQUENCE_DIM
 
 
 class SPLinearImpl(enum.Enum):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.train import stacks
-from tt_run.runtime.train.operation import recorded, result
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.operation import recorded, result
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:

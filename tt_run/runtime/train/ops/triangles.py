@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.autograd.tensor import Tensor
 
 
 def tril_ones(

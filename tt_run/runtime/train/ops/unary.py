@@ -13,9 +13,9 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels import bfloat16_tables, functions
 from tt_run.runtime.ops.elementwise.unary import GeluVariant
-from tt_run.runtime.train import stacks
-from tt_run.runtime.train.operation import recorded, result
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.operation import recorded, result
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.values.copying import lines
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from tt_run.runtime.ccl import collectives
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.train import stacks
-from tt_run.runtime.train.axis_placement import is_replicated, members
-from tt_run.runtime.train.operation import recorded, result
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.axis_placement import is_replicated, members
+from tt_run.runtime.train.autograd.operation import recorded, result
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.ops.loss import ReduceType, cross_entropy_loss
-from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.values.copying import lines
 from tt_run.runtime.values.shards import Shards
 

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.native.arguments import check_fields
-from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.base import NamedParameters
 from tt_run.runtime.train.optimizers.base import OptimizerBase, observed, settings
-from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
 

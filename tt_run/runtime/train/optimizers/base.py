@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from tt_run.runtime import events
 from tt_run.runtime.errors import type_name
-from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.observation import emit
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.base import NamedParameters
-from tt_run.runtime.train.observation import emit
 from tt_run.runtime.train.optimizers.update import Slot
-from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
 Step = Callable[[Any], None]

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.ccl.collectives import all_gather, all_reduce
-from tt_run.runtime.train import stacks
-from tt_run.runtime.train.axis_placement import is_replicated
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.graph import PreferredPrecision
-from tt_run.runtime.train.sharded_parameters import cuts
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.axis_placement import is_replicated
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.tensor import Tensor
+from tt_run.runtime.train.parallel.sharded_parameters import cuts
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.copying import lines
 

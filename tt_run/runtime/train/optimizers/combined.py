@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.kinds import number, whole
 from tt_run.runtime.train.optimizers.base import OptimizerBase, of_state
 from tt_run.runtime.train.optimizers.muon import MuonComposite, MuonConfig
 from tt_run.runtime.train.settings import Report, Section, Setting
-from tt_run.runtime.train.tensor import Tensor
 
 ADAMW_MODULES = frozenset({"tok_emb", "pos_emb", "fc", "kv_linear", "qkv_linear"})
 """Modules whose weights are AdamW's: ends of the model, and matrices made of several that would each have to be orthogonal."""

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.native.arguments import check_fields
-from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.optimizers.base import OptimizerBase, observed, settings
-from tt_run.runtime.train.sharded_parameters import restore, whole
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.sharded_parameters import restore, whole
 
 Array = npt.NDArray[Any]
 

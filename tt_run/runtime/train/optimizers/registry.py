@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.optimizers import adamw, combined, muon, sgd
 from tt_run.runtime.train.optimizers.settings import OptimizerConfig
 from tt_run.runtime.train.settings import ConfigError, Report
-from tt_run.runtime.train.tensor import Tensor
 
 Parameters = Mapping[str, Tensor]
 Creator = Callable[[Mapping[str, Any], Parameters], Any]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tt_run.runtime.train import stacks
-from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.optimizers.base import OptimizerBase, observed, of_state, print_sizes
-from tt_run.runtime.train.tensor import Tensor
 
 
 class RemoteOptimizer:

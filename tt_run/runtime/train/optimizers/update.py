@@ -18,9 +18,9 @@ from numpy.random import Generator
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.workers import spread, thread_count
 from tt_run.runtime.tensor.tensor import Tensor as Value
-from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.memory import count_state
-from tt_run.runtime.train.tensor import Tensor
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.bfloat16 import BFLOAT16
 from tt_run.runtime.values.dtypes import quantize

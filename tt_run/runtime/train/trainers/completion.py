@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.train import stacks
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.data import build_causal_mask
 from tt_run.runtime.train.common.generate import Sampling, next_token
 from tt_run.runtime.train.common.trainer import Placing
 from tt_run.runtime.train.common.utils import no_grad, round_up_to_tile
-from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.ops import shapes
 from tt_run.runtime.train.ops.loss import ReduceType, cross_entropy_loss
-from tt_run.runtime.train.sharded_parameters import whole
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.sharded_parameters import whole
 
 Tokens = list[int]
 

@@ -13,13 +13,13 @@ from typing import Any, overload
 
 import numpy as np
 
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.trainer import Placing
 from tt_run.runtime.train.common.utils import create_optimizer, get_loss_over_devices, no_grad
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.distributed import synchronize_gradients
 from tt_run.runtime.train.ops import binary, unary
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.distributed import synchronize_gradients
 from tt_run.runtime.train.trainers import grpo_forms
 from tt_run.runtime.train.trainers.batch_source import (
     Columns,

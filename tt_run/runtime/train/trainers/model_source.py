@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tt_run.runtime.ops.data_movement import joining
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.parallelism import DistributedConfig, ParallelismContext
 from tt_run.runtime.train.common.utils import build_mesh
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.distributed import enable_fabric
-from tt_run.runtime.train.fsdp import fully_shard
 from tt_run.runtime.train.models.decoders.export import JOINT_PLACES, PLACES
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig, LlamaRopeScalingConfig
@@ -29,9 +28,10 @@ from tt_run.runtime.train.models.safetensors import Weights
 from tt_run.runtime.train.modules.base import AbstractModuleBase
 from tt_run.runtime.train.modules.joint import joined
 from tt_run.runtime.train.modules.lazy import lazy_init, materialize_module
-from tt_run.runtime.train.named_mesh import maybe_mesh, open_device_mesh
-from tt_run.runtime.train.parallelism import DistributedConfig, ParallelismContext
-from tt_run.runtime.train.sharded_parameters import restore_parameter, whole_shape
+from tt_run.runtime.train.parallel.distributed import enable_fabric
+from tt_run.runtime.train.parallel.fsdp import fully_shard
+from tt_run.runtime.train.parallel.named_mesh import maybe_mesh, open_device_mesh
+from tt_run.runtime.train.parallel.sharded_parameters import restore_parameter, whole_shape
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tt_run.runtime.train.axis_placement import first_shard
+from tt_run.runtime.train.autograd.axis_placement import first_shard
 from tt_run.runtime.train.models.decoders.export import ENDS, JOINT_PLACES, PLACES
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3
-from tt_run.runtime.train.sharded_parameters import restore_parameter, whole_shape
+from tt_run.runtime.train.parallel.sharded_parameters import restore_parameter, whole_shape
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value

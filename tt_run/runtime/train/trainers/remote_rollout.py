@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tt_run.runtime.mesh.distributed import distributed_context_recv_bytes, distributed_context_send_bytes
-from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.trainers.batch_source import (
     Columns,
     InProcessRolloutBatchSource,

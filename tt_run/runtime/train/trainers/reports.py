@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tt_run.runtime.train.memory import MIB, MemoryUsageTracker
-from tt_run.runtime.train.sharded_parameters import whole_shape
+from tt_run.runtime.train.parallel.sharded_parameters import whole_shape
 from tt_run.runtime.train.trainers.callback import TrainerCallback
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.tensor.distribution.mappers import TensorToMesh
 from tt_run.runtime.tile import whole_tiles
-from tt_run.runtime.train import stacks
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.trainers.completion import Tokens
 from tt_run.runtime.values.dtypes import convert
 

@@ -13,10 +13,10 @@ from typing import Any, overload
 import numpy as np
 
 from tt_run.runtime.errors import type_name
+from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.common.generate import Sampling, next_token
 from tt_run.runtime.train.common.trainer import Placing
 from tt_run.runtime.train.common.utils import no_grad, run_mode
-from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3
 from tt_run.runtime.train.models.llama import Llama

@@ -16,22 +16,22 @@ import numpy as np
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.native.arguments import check_fields
-from tt_run.runtime.train.axis_placement import is_replicated
+from tt_run.runtime.train.autograd.axis_placement import is_replicated
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common import checkpoints
 from tt_run.runtime.train.common.data import build_causal_mask
 from tt_run.runtime.train.common.utils import get_loss_over_devices, no_grad
-from tt_run.runtime.train.context import AutoContext
 from tt_run.runtime.train.datasets.dataloader import TTMLDataloader
-from tt_run.runtime.train.distributed import synchronize_gradients
 from tt_run.runtime.train.models.runner import RunnerType
 from tt_run.runtime.train.modules.lora import LoraConfig, LoraModel
-from tt_run.runtime.train.named_mesh import maybe_mesh, sync_gradients
 from tt_run.runtime.train.ops import binary, unary
 from tt_run.runtime.train.ops.loss import ReduceType, cross_entropy_loss
 from tt_run.runtime.train.ops.vocab_parallel import vocab_parallel_cross_entropy_loss
 from tt_run.runtime.train.optimizers import registry
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.distributed import synchronize_gradients
+from tt_run.runtime.train.parallel.named_mesh import maybe_mesh, sync_gradients
 from tt_run.runtime.train.trainers.callback import TrainerCallback
 from tt_run.runtime.train.trainers.reports import ProgressBar
 

@@ -13,7 +13,7 @@ import numpy as np
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import distributed
 from tt_run.runtime.tensor.borders.arrays import from_torch
-from tt_run.runtime.train.axis_placement import first_shard, is_replicated
+from tt_run.runtime.train.autograd.axis_placement import first_shard, is_replicated
 from tt_run.runtime.values.bfloat16 import BFLOAT16
 
 if TYPE_CHECKING:

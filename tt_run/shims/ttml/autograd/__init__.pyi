@@ -2,23 +2,23 @@
 """`ttml.autograd`."""
 
 from typing import Any as _Any
-from tt_run.runtime.train.context import AutoContext as AutoContext
-from tt_run.runtime.train.autocast import AutocastTensor as AutocastTensor
+from tt_run.runtime.train.autograd.context import AutoContext as AutoContext
+from tt_run.runtime.train.autograd.autocast import AutocastTensor as AutocastTensor
 from tt_run.runtime.enums import DataType as DataType
-from tt_run.runtime.train.parallelism import DistributedConfig as DistributedConfig
-from tt_run.runtime.train.function import Function as Function
-from tt_run.runtime.train.function import FunctionContext as FunctionContext
-from tt_run.runtime.train.graph import GradMode as GradMode
-from tt_run.runtime.train.graph import Graph as Graph
-from tt_run.runtime.train.graph import GraphNode as GraphNode
+from tt_run.runtime.train.autograd.parallelism import DistributedConfig as DistributedConfig
+from tt_run.runtime.train.autograd.function import Function as Function
+from tt_run.runtime.train.autograd.function import FunctionContext as FunctionContext
+from tt_run.runtime.train.autograd.graph import GradMode as GradMode
+from tt_run.runtime.train.autograd.graph import Graph as Graph
+from tt_run.runtime.train.autograd.graph import GraphNode as GraphNode
 from tt_run.runtime.enums import Layout as Layout
-from tt_run.runtime.train.graph import NodeId as NodeId
-from tt_run.runtime.train.parallelism import ParallelismContext as ParallelismContext
-from tt_run.runtime.train.graph import PreferredPrecision as PreferredPrecision
-from tt_run.runtime.train.tensor import Tensor as Tensor
-from tt_run.runtime.train.assigning import assign_numpy as assign_numpy
-from tt_run.runtime.train.callbacks import callback as callback
-from tt_run.runtime.train.tensor import create_tensor as create_tensor
-from tt_run.runtime.train.tensor import get_links as get_links
+from tt_run.runtime.train.autograd.graph import NodeId as NodeId
+from tt_run.runtime.train.autograd.parallelism import ParallelismContext as ParallelismContext
+from tt_run.runtime.train.autograd.graph import PreferredPrecision as PreferredPrecision
+from tt_run.runtime.train.autograd.tensor import Tensor as Tensor
+from tt_run.runtime.train.autograd.assigning import assign_numpy as assign_numpy
+from tt_run.runtime.train.autograd.callbacks import callback as callback
+from tt_run.runtime.train.autograd.tensor import create_tensor as create_tensor
+from tt_run.runtime.train.autograd.tensor import get_links as get_links
 
 to_numpy: _Any

@@ -3,8 +3,8 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.train.function": "Function FunctionContext",
-    "tt_run.runtime.train.tensor": "get_links",
+    "tt_run.runtime.train.autograd.function": "Function FunctionContext",
+    "tt_run.runtime.train.autograd.tensor": "get_links",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -3,12 +3,12 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.train.layouts": """
+    "tt_run.runtime.train.parallel.layouts": """
         Layout DistributedLayout=Layout Shard Replicate replicated_layout get_layout set_layout layout_from_topology layout_to_mapper_config
         distribute_tensor distribute_batch
     """,
-    "tt_run.runtime.train.mesh_runtime": "MeshRuntime get_runtime set_runtime",
-    "tt_run.runtime.train.parallelize": """
+    "tt_run.runtime.train.parallel.mesh_runtime": "MeshRuntime get_runtime set_runtime",
+    "tt_run.runtime.train.parallel.parallelize": """
         ParallelStyle ColwiseParallel RowwiseParallel parallelize_module distribute_module sync_gradients
     """,
     "tt_run.runtime.train.dispatch.calls": "dispatch register_op redistribute",
@@ -17,8 +17,8 @@ _TABLE = {
         ShardingPlan CCL Broadcast AllReduce AllGather OptionalCCL register_rule get_rule register_module_rule get_module_rule
     """,
     "tt_run.runtime.train.dispatch.trace": "DispatchTracer DispatchTraceCallback dispatch_trace",
-    "tt_run.runtime.train.fsdp_module": "FSDPModule fully_shard setup_prefetching synchronize_fsdp_gradients clear_fsdp_registry",
-    "tt_run.runtime.train.data_parallel": "DistributedDataParallel",
+    "tt_run.runtime.train.parallel.fsdp_module": "FSDPModule fully_shard setup_prefetching synchronize_fsdp_gradients clear_fsdp_registry",
+    "tt_run.runtime.train.parallel.data_parallel": "DistributedDataParallel",
 }
 _SUBMODULES = (
     "_register_ops",

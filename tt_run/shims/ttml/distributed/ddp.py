@@ -2,6 +2,6 @@
 
 from tt_run.runtime.exports import publish as _publish
 
-_TABLE = {"tt_run.runtime.train.data_parallel": "DistributedDataParallel"}
+_TABLE = {"tt_run.runtime.train.parallel.data_parallel": "DistributedDataParallel"}
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -3,7 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.train.fsdp_module": """
+    "tt_run.runtime.train.parallel.fsdp_module": """
         FSDPModule ShardedParameter fully_shard setup_prefetching synchronize_fsdp_gradients clear_fsdp_registry
     """,
 }

@@ -3,7 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.train.mesh_runtime": "MeshRuntime get_runtime set_runtime",
+    "tt_run.runtime.train.parallel.mesh_runtime": "MeshRuntime get_runtime set_runtime",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -3,7 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.train.layouts": "is_distributed",
+    "tt_run.runtime.train.parallel.layouts": "is_distributed",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -4,7 +4,7 @@ from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
     "tt_run.runtime.train.models.runner": "RunnerType WeightTyingType memory_efficient_runner",
-    "tt_run.runtime.train.tensor_parallel": "EmbeddingPlacement",
+    "tt_run.runtime.train.parallel.tensor_parallel": "EmbeddingPlacement",
     "tt_run.runtime.train.models.gpt": "NanoGPT NanoGPTConfig create_nanogpt",
     "tt_run.runtime.train.models.transformer": "BaseTransformer",
     "tt_run.runtime.train.models.cache": "KvCache KvCacheConfig",

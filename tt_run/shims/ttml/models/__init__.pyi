@@ -2,7 +2,7 @@
 """`ttml.models`."""
 
 from tt_run.runtime.train.models.transformer import BaseTransformer as BaseTransformer
-from tt_run.runtime.train.tensor_parallel import EmbeddingPlacement as EmbeddingPlacement
+from tt_run.runtime.train.parallel.tensor_parallel import EmbeddingPlacement as EmbeddingPlacement
 from tt_run.runtime.train.models.cache import KvCache as KvCache
 from tt_run.runtime.train.models.cache import KvCacheConfig as KvCacheConfig
 from tt_run.runtime.train.models.gpt import NanoGPT as NanoGPT

@@ -20,7 +20,7 @@ _TABLE = {
     "tt_run.runtime.mesh.workers": "DispatchCoreConfig",
     "tt_run.runtime.mesh.view": "SubDevice SubDeviceId SubDeviceManagerId",
     "tt_run.runtime.mesh.opening": "get_arch_name GetNumAvailableDevices=get_num_devices GetNumPCIeDevices=get_num_pcie_devices CloseDevice=close_device CloseDevices=close_devices CreateDevice=create_device CreateDevices=create_devices GetDefaultDevice=get_default_device SetDefaultDevice=set_default_device",
-    "tt_run.runtime.mesh.queries": """
+    "tt_run.runtime.mesh.device_queries": """
         is_asynchronous_slow_dispatch_enabled ClearKernelCache=clear_kernel_cache
         DEFAULT_L1_SMALL_SIZE DEFAULT_TRACE_REGION_SIZE DEFAULT_WORKER_L1_SIZE GetPCIeDeviceID=pcie_device_id
         ReadDeviceProfiler=read_device_profiler EnableMemoryReports=enable_memory_reports

@@ -6,7 +6,7 @@ _TABLE = {
     "tt_run.runtime.descriptors.refused": """
         setup_fabric_connection setup_routing_plane_connection
     """,
-    "tt_run.runtime.mesh.queries": """
+    "tt_run.runtime.mesh.device_queries": """
         get_physical_mesh_shapes=physical_mesh_shapes get_tt_fabric_max_payload_size_bytes=fabric_payload_bytes get_tt_fabric_packet_header_size_bytes=fabric_packet_header_bytes
     """,
     "tt_run.runtime.mesh.directions": "get_eth_forwarding_direction get_forwarding_link_indices",

@@ -10,7 +10,7 @@ _TABLE = {
         close_mesh_device create_mesh_device open_device close_device
     """,
     "tt_run.runtime.mesh.opening": "get_num_devices get_num_pcie_devices get_device_ids get_pcie_device_ids",
-    "tt_run.runtime.mesh.pictures": "create_system_mesh_table visualize_system_mesh visualize_mesh_device visualize_tensor",
+    "tt_run.runtime.mesh.pictures.as_text": "create_system_mesh_table visualize_system_mesh visualize_mesh_device visualize_tensor",
     "tt_run.runtime.mesh.distributed": """
         init_distributed_context distributed_context_is_initialized using_distributed_env
         distributed_context_get_rank distributed_context_get_size distributed_context_world_rank

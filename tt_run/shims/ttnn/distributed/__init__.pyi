@@ -34,7 +34,7 @@ from tt_run.runtime.tensor.distribution.composers import concat_mesh_to_tensor_c
 from tt_run.runtime.tensor.distribution.composers import create_mesh_composer as create_mesh_composer
 from tt_run.runtime.mesh import create_mesh_device as create_mesh_device
 from tt_run.runtime.tensor.distribution.mappers import create_mesh_mapper as create_mesh_mapper
-from tt_run.runtime.mesh.pictures import create_system_mesh_table as create_system_mesh_table
+from tt_run.runtime.mesh.pictures.as_text import create_system_mesh_table as create_system_mesh_table
 from tt_run.runtime.tensor.borders.defaults import distribute as distribute
 from tt_run.runtime.tensor.distribution.mappers import distribute_tensor as distribute_tensor
 from tt_run.runtime.mesh.distributed import distributed_context_allgather_int as distributed_context_allgather_int
@@ -64,7 +64,7 @@ from tt_run.runtime.tensor.distribution.mappers import replicate_tensor_to_mesh_
 from tt_run.runtime.tensor.distribution.mappers import shard_tensor_to_mesh_mapper as shard_tensor_to_mesh_mapper
 from tt_run.runtime.queues import synchronize_device as synchronize_device
 from tt_run.runtime.mesh.distributed import using_distributed_env as using_distributed_env
-from tt_run.runtime.mesh.pictures import visualize_mesh_device as visualize_mesh_device
-from tt_run.runtime.mesh.pictures import visualize_system_mesh as visualize_system_mesh
-from tt_run.runtime.mesh.pictures import visualize_tensor as visualize_tensor
+from tt_run.runtime.mesh.pictures.as_text import visualize_mesh_device as visualize_mesh_device
+from tt_run.runtime.mesh.pictures.as_text import visualize_system_mesh as visualize_system_mesh
+from tt_run.runtime.mesh.pictures.as_text import visualize_tensor as visualize_tensor
 

@@ -9,8 +9,8 @@ from tt_run.runtime.cores import CoreRangeSet as _CoreRangeSet
 from tt_run.runtime.enums import DataType as _DataType
 from tt_run.runtime.enums import MathFidelity as _MathFidelity
 from tt_run.runtime.enums import Topology as _Topology
-from tt_run.runtime.mesh.coordinate import MeshCoordinate as _MeshCoordinate
 from tt_run.runtime.mesh.device import MeshDevice as _MeshDevice
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate as _MeshCoordinate
 from tt_run.runtime.ops.experts.ring_operations import WeightCoreShardMaps as _WeightCoreShardMaps
 from tt_run.runtime.ops.experts.ring_operations import WeightMemoryConfigs as _WeightMemoryConfigs
 from tt_run.runtime.sockets.host import D2HSocket as _D2HSocket

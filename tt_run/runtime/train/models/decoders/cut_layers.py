@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.models.transformer import tensor_parallel_size
 from tt_run.runtime.train.modules.base import ModuleBase
 from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLayer, RowParallelLinear

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.tile import whole_tiles
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.decoders.cut_layers import axis_of, narrow, parts_of, wide
 from tt_run.runtime.train.models.decoders.expert_parallel import SparseMoEEP, SparseMoETP
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig, DeepSeekMLP, MoE
@@ -30,7 +31,6 @@ from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLaye
 from tt_run.runtime.train.ops import binary, distributed, pieces, rope, shapes
 from tt_run.runtime.train.ops.attention import scaled_dot_product_attention_composite
 from tt_run.runtime.train.ops.ring_attention import require_whole_positions
-from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
 

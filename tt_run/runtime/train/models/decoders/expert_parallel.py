@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.train.axis_placement import is_replicated
-from tt_run.runtime.train.context import AutoContext
-from tt_run.runtime.train.distributed import shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.autograd.axis_placement import is_replicated
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig, MoE
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase
 from tt_run.runtime.train.modules.lazy import deferred
 from tt_run.runtime.train.modules.parameter import Parameter
-from tt_run.runtime.train.named_mesh import maybe_mesh
 from tt_run.runtime.train.ops import binary, distributed, experts, pieces
 from tt_run.runtime.train.ops.distributed import GradOutputType
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.parallel.named_mesh import maybe_mesh
 from tt_run.runtime.values import shapes
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ The numbers are those of `models/llama.py`, which has the names of the documents
 from __future__ import annotations
 
 from tt_run.runtime.tile import TILE_SIZE, whole_tiles
-from tt_run.runtime.train.context import AutoContext
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.cache import KvCache, update_for
 from tt_run.runtime.train.models.decoders.flops import swiglu_width
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
@@ -26,8 +27,7 @@ from tt_run.runtime.train.modules.linear import (
 from tt_run.runtime.train.ops import binary, distributed, packed, rope, shapes
 from tt_run.runtime.train.ops.distributed import GradOutputType
 from tt_run.runtime.train.ops.ring_attention import attention, context_axis
-from tt_run.runtime.train.tensor import Tensor
-from tt_run.runtime.train.tensor_parallel import SEQUENCE_DIM, EmbeddingPlacement, TPStrategy
+from tt_run.runtime.train.parallel.tensor_parallel import SEQUENCE_DIM, EmbeddingPlacement, TPStrategy
 
 NO_CACHE = (
     "sequence_parallel does not support a KvCache, which needs all positions on every device; "

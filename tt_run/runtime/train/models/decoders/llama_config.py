@@ -10,7 +10,7 @@ from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
 from tt_run.runtime.train.models.transformer import tensor_parallel_size
 from tt_run.runtime.train.ops import rope
-from tt_run.runtime.train.tensor_parallel import EmbeddingPlacement, TPStrategy
+from tt_run.runtime.train.parallel.tensor_parallel import EmbeddingPlacement, TPStrategy
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.loading import interleaved
 from tt_run.runtime.train.models.runner import WeightTyingType
-from tt_run.runtime.train.named_mesh import maybe_mesh
-from tt_run.runtime.train.sharded_parameters import cuts
+from tt_run.runtime.train.parallel.named_mesh import maybe_mesh
+from tt_run.runtime.train.parallel.sharded_parameters import cuts
 
 Array = npt.NDArray[Any]
 

@@ -14,8 +14,9 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.tensor.tensor import Tensor as Value
-from tt_run.runtime.train import stacks
-from tt_run.runtime.train.graph import PreferredPrecision
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.decoders.cut_layers import narrow, parts_of, wide
 from tt_run.runtime.train.models.runner import RunnerType
 from tt_run.runtime.train.modules.base import AbstractModuleBase
@@ -24,7 +25,6 @@ from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.modules.parameter import Buffer
 from tt_run.runtime.train.ops import binary, pieces
 from tt_run.runtime.train.ops.unary import silu
-from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
 

@@ -10,6 +10,7 @@ import numpy as np
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.tile import whole_tiles
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.cache import KvCache
 from tt_run.runtime.train.models.decoders.cut_layers import axis_of, narrow, parts_of, wide
 from tt_run.runtime.train.models.decoders.llama import through
@@ -29,7 +30,6 @@ from tt_run.runtime.train.ops.attention import causal_attention
 from tt_run.runtime.train.ops.norms import rmsnorm
 from tt_run.runtime.train.ops.ring_attention import require_whole_positions
 from tt_run.runtime.train.ops.unary import silu
-from tt_run.runtime.train.tensor import Tensor
 
 __all__ = [
     "ConcatLastDim",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tt_run.runtime.tile import whole_tiles
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.decoders.qwen38_config import (
     Qwen38Config,
     joint_init,
@@ -30,8 +31,7 @@ from tt_run.runtime.train.ops.attention import causal_attention
 from tt_run.runtime.train.ops.gated_norm import gated_rmsnorm
 from tt_run.runtime.train.ops.norms import rmsnorm
 from tt_run.runtime.train.ops.unary import exp, silu
-from tt_run.runtime.train.tensor import Tensor
-from tt_run.runtime.train.tensor_parallel import mark_sequence_parallel
+from tt_run.runtime.train.parallel.tensor_parallel import mark_sequence_parallel
 
 _DRAW = initial.normal(0.0, 0.02)
 

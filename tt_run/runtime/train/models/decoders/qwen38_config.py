@@ -18,7 +18,7 @@ from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import ModuleBase
 from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLayer, RowParallelLinear
 from tt_run.runtime.train.modules.parameter import Parameter
-from tt_run.runtime.train.named_mesh import mesh
+from tt_run.runtime.train.parallel.named_mesh import mesh
 
 DELTA_RULES = ("fused", "composite")
 _LINEAR, _FULL = "linear_attention", "full_attention"

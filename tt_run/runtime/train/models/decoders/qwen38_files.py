@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.train import stacks
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.decoders.qwen38 import Qwen38Transformer
 from tt_run.runtime.train.models.decoders.qwen38_config import Qwen38Config
 from tt_run.runtime.train.models.safetensors import Weights
-from tt_run.runtime.train.sharded_parameters import restore_parameter, whole_shape
-from tt_run.runtime.train.tensor import Tensor
+from tt_run.runtime.train.parallel.sharded_parameters import restore_parameter, whole_shape
 
 Array = npt.NDArray[Any]
 SKIPPED_PREFIXES = ("visual.", "model.visual.", "mtp.")

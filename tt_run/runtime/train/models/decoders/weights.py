@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.decoders import llama_files as files
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3
 from tt_run.runtime.train.models.loading import Filling, interleaved
 from tt_run.runtime.train.models.safetensors import Weights
-from tt_run.runtime.train.tensor import Tensor
 
 Array = npt.NDArray[Any]
 

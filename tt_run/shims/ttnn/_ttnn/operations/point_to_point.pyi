@@ -3,7 +3,7 @@
 
 from tt_run.runtime.ccl.transfer_shapes import intermediate_spec as _intermediate_spec
 from tt_run.runtime.enums import Topology as _Topology
-from tt_run.runtime.mesh.coordinate import MeshCoordinate as _MeshCoordinate
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate as _MeshCoordinate
 from tt_run.runtime.tensor.tensor import Tensor as _Tensor
 from typing import Any as _Any
 

@@ -1,0 +1,60 @@
+"""Where meshes of one row or column lie; rings and lines of an 8x4 system as the reference 0.81.1 opens them."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from tt_run.runtime.mesh.geometry.line_layouts import line_from
+from tt_run.runtime.mesh.geometry.shape import MeshShape
+
+GALAXY = MeshShape(8, 4)
+
+
+def text(start: tuple[int, int], length: int) -> str:
+    """A line as its steps: right, down, left, up."""
+    line = line_from(GALAXY, start, length)
+    assert line is not None
+    assert line[0] == start
+    assert len(set(line)) == length
+    names = {(0, 1): "r", (1, 0): "d", (0, -1): "l", (-1, 0): "u"}
+    return "".join(names[b[0] - a[0], b[1] - a[1]] for a, b in itertools.pairwise(line))
+
+
+@pytest.mark.parametrize(
+    ("start", "length", "steps"),
+    [
+        ((0, 0), 2, "r"),
+        ((7, 3), 2, "l"),
+        ((0, 3), 2, "d"),
+        ((0, 2), 3, "rd"),
+        ((0, 0), 4, "rdl"),
+        ((3, 2), 4, "rdl"),
+        ((7, 2), 5, "rull"),
+        ((0, 0), 8, "rrrdlll"),
+        ((0, 0), 16, "rrrdddddllluuuu"),
+        ((1, 1), 13, "rrddddddlllu"),
+        ((0, 0), 31, "rrrdddddddlllurrullurrullurrul"),
+        ((0, 0), 32, "rrrdddddddlllurrullurrullurrull"),
+    ],
+)
+def test_a_line_is_the_first_ring_of_its_length_or_the_first_open_line(
+    start: tuple[int, int], length: int, steps: str
+) -> None:
+    assert text(start, length) == steps
+
+
+def test_a_whole_system_is_a_ring_from_anywhere() -> None:
+    for start in ((r, c) for r in range(8) for c in range(4)):
+        line = line_from(GALAXY, start, 32)
+        assert line is not None
+        assert sum(abs(a - b) for a, b in zip(line[-1], line[0], strict=True)) == 1
+
+
+def test_a_long_line_goes_row_by_row_and_one_dimension_has_an_end() -> None:
+    whole = line_from(MeshShape(32, 32), (0, 0), 1024)
+    assert whole is not None
+    assert whole[31:33] == [(0, 31), (1, 31)]
+    assert line_from(MeshShape(1, 4), (0, 2), 2) == [(0, 2), (0, 3)]
+    assert line_from(MeshShape(1, 4), (0, 2), 3) is None

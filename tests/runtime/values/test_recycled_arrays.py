@@ -1,0 +1,46 @@
+"""Recycled result memory."""
+
+import gc
+
+import numpy as np
+
+from tt_run.runtime.values import recycled_arrays
+
+SHAPE = (3, recycled_arrays.SMALLEST)
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+def test_memory_comes_back_when_the_last_view_is_gone():
+    first = recycled_arrays.empty(SHAPE, np.float32)
+    view, place = first[1:], address(first)
+    del first
+    gc.collect()
+    other = recycled_arrays.empty(SHAPE, np.float32)
+    assert address(other) != place  # a view still uses it
+    view[...] = 7
+    other[...] = 1
+    assert (view == 7).all()
+    del view
+    gc.collect()
+    assert address(recycled_arrays.empty(SHAPE, np.uint32)) == place
+
+
+def test_arrays_are_ordinary():
+    array = recycled_arrays.empty((2, recycled_arrays.SMALLEST, 3), np.float32)
+    assert (
+        array.flags.c_contiguous and array.flags.writeable and array.shape == (2, recycled_arrays.SMALLEST, 3)
+    )
+    assert recycled_arrays.empty((4,), np.int32).base is None
+
+
+def test_what_is_kept_is_bounded(monkeypatch):
+    monkeypatch.setattr(recycled_arrays, "LIMIT", 0)
+    monkeypatch.setattr(recycled_arrays, "_kept", 0)
+    monkeypatch.setattr(recycled_arrays, "_free", {})
+    array = recycled_arrays.empty(SHAPE, np.float32)
+    del array
+    gc.collect()
+    assert recycled_arrays._free == {}

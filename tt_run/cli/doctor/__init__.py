@@ -1,0 +1,1 @@
+"""`tt-run doctor`: whether launches work here and on other hosts."""

@@ -1,0 +1,139 @@
+"""`tt-run --doctor`: what this machine offers for a launch, found out by trying it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from tt_run.cli.doctor.report import Check, report
+from tt_run.cli.doctor.trial import program, try_out
+from tt_run.cli.reading.command_line import CommandLine
+from tt_run.errors import LauncherError
+from tt_run.launch.agent import answer
+from tt_run.launch.machine import Machine
+from tt_run.launch.mpirun import Launcher, candidates, find_launcher
+from tt_run.launch.options import LaunchOptions
+from tt_run.plan.model import LaunchPlan, RankPlan
+
+TRIAL_SECONDS = 30.0
+TRIAL_RANKS = 2
+_ORIGIN = (
+    "import sys, importlib.util as u; s = u.find_spec(sys.argv[1]); "
+    "print((s.origin or list(s.submodule_search_locations)[0]) if s else '')"
+)
+
+
+def doctor(given: CommandLine) -> int:
+    """Prints every check of this machine, or of the hosts that the options name; exit code 0 unless a launch would fail.
+
+    Raises UsageError and InputError for hosts that cannot be read.
+    """
+    from tt_run.cli.doctor.hosts import hosts_to_check, remote_checks
+    from tt_run.inputs.site import Site
+
+    site = Site.current()
+    hosts, args = hosts_to_check(given, site)
+    if hosts is None:
+        return report(local_checks(Machine.current()), given.format)
+    return report(remote_checks(given, site, hosts, args), given.format)
+
+
+def local_checks(machine: Machine) -> Iterable[Check]:
+    """The checks of this machine, in the order in which a launch would need them."""
+    yield Check("tt-run", None, f"{_version('tt-run')} in {Path(__file__).resolve().parents[2]}")
+    yield Check("Python", None, f"{sys.version.split()[0]} at {sys.executable}")
+    cores = f"{machine.cores} cores usable: more ranks than that share them"
+    yield Check("cores", None, cores)
+    yield _writable("temporary folder", Path(tempfile.gettempdir()))
+    yield _writable("shared memory", Path("/dev/shm"))
+    yield _writable("launch folder", Path.cwd())
+    armed = shutil.which("setpriv")
+    yield Check(
+        "setpriv", True if armed else None, armed or "absent: a Python process per rank stands in for it"
+    )
+    yield Check("mpi4py", _version("mpi4py") != "absent", _version("mpi4py"), "pip install mpi4py")
+    try:
+        launcher = find_launcher(machine.environ)
+    except LauncherError as error:
+        yield Check("mpirun", False, error.diagnostics[0].message, error.diagnostics[0].help)
+        return
+    number = ".".join(map(str, launcher.version)) if launcher.version else "of unknown version"
+    yield Check(
+        "mpirun",
+        launcher.version is not None,
+        f"Open MPI {number} at {launcher.path} ({launcher.source})",
+        f"{launcher.path} --version does not answer as Open MPI does: MPIRUN=PATH names another mpirun",
+    )
+    for other in candidates(machine.environ):
+        if other.path != launcher.path:
+            yield Check("mpirun, not used", None, f"{other.path} ({other.source})")
+    yield loopback(_is_lo_up())
+    yield trial(launcher, machine)
+    shims = str(Path(__file__).resolve().parents[2] / "shims")
+    for package in ("ttnn", "ttml"):
+        yield Check(
+            f"{package} of ranks", None, _origin(package, machine.environ) or "absent without --emulate"
+        )
+        emulated = _origin(package, {**machine.environ, "PYTHONPATH": shims})
+        yield Check(f"{package} with --emulate", emulated.startswith(shims), emulated or "absent")
+
+
+def loopback(is_up: bool | None) -> Check:
+    """Whether the interface is up over which processes of one machine meet; None where the system does not tell."""
+    if is_up is None:
+        return Check("loopback", None, "not known")
+    hint = "ip link set lo up (in a container: start it with a network)"
+    return Check("loopback", is_up, "lo is up" if is_up else "lo is down: no two ranks could meet", hint)
+
+
+def _is_lo_up() -> bool | None:
+    """Asked of the kernel, since /sys may show the interfaces of another network namespace."""
+    import fcntl
+    import socket
+    import struct
+
+    get_flags, is_up = 0x8913, 1
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+            reply = fcntl.ioctl(link.fileno(), get_flags, struct.pack("256s", b"lo"))
+    except OSError:
+        return None
+    return bool(struct.unpack_from("H", reply, 16)[0] & is_up)
+
+
+def trial(launcher: Launcher, machine: Machine) -> Check:
+    """Starts two MPI ranks with the words that a launch uses, and lets them add 1 + 1."""
+    ranks = tuple(RankPlan(rank, (), {}, 0) for rank in range(TRIAL_RANKS))
+    with tempfile.TemporaryDirectory(prefix="tt-run-doctor-") as folder:
+        record = Path(folder, "met.json")
+        plan = LaunchPlan(ranks, program(sys.executable, record), Path.cwd())
+        tried = try_out(plan, launcher, machine, LaunchOptions(), record, TRIAL_SECONDS)
+    if tried.ranks == TRIAL_RANKS:
+        return Check("two MPI ranks", True, f"have met, {tried.library}")
+    lines = [line for line in (tried.said.err + tried.said.out).splitlines() if line.strip(" -\x00")]
+    alone = "each was alone" if tried.ranks == 1 else lines[-1] if lines else "no answer"
+    return Check("two MPI ranks", False, alone, "mpirun and mpi4py must be of one MPI")
+
+
+def _origin(package: str, environ: Mapping[str, str]) -> str:
+    """The file that `import PACKAGE` would read in a Python program; empty when there is none."""
+    return answer((sys.executable, "-c", _ORIGIN, package), TRIAL_SECONDS, environ).out.strip()
+
+
+def _writable(name: str, folder: Path) -> Check:
+    if not folder.is_dir():
+        return Check(name, False, f"{folder} does not exist")
+    free = shutil.disk_usage(folder).free / 2**30
+    return Check(name, os.access(folder, os.W_OK), f"{folder}, {free:.1f} GiB free")
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "absent"

@@ -1,0 +1,245 @@
+"""Slips that make a command line mean something else: a misspelt command, a program taken for a value, options behind the program, a lost script, a
+second launcher, a file that hides a package, a Python that is deaf or has nothing to run."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from mgd.diagnostics import Diagnostic, Severity
+from mgd.lean import replace
+from tt_run.cli.reading.command_line import CommandLine
+from tt_run.cli.reading.options import Option
+from tt_run.cli.reading.parse import swallowed
+from tt_run.errors import InputError, UsageError
+from tt_run.inputs.site import Site
+
+
+def refuse_swallowed_program(given: CommandLine, site: Site) -> None:
+    """Raises UsageError where the last option before the program has no value, so that it took the program for one."""
+    last = next((key for key in reversed(list(given.given)) if key not in given.configured), None)
+    option = next((each for each in given.options() if each.key == last), None)
+    if option is None or not (option.is_path or option.kind == "text"):
+        return
+    value = given.given[option.key]
+    word = value[-1] if isinstance(value, tuple) else value
+    is_command = "/" not in word and site.which(word) is not None
+    if option.name == "--mesh-graph-descriptor" and (module := _module(word, given, site)):
+        raise UsageError(Diagnostic("TTR021", f"-m {word}: no descriptor is called so", help=module))
+    is_left_without = not given.program or site.which(given.program[0]) is None
+    if is_command and is_left_without:
+        raise swallowed(option, word, given.program)
+
+
+def _module(word: str, given: CommandLine, site: Site) -> str | None:
+    """How to run a module, where -m stands for Python's: `-m pytest tests`, `-m program`."""
+    from tt_run.inputs.shipped import find_shipped
+
+    if not re.fullmatch(r"[A-Za-z_]\w*(\.\w+)*", word) or os.path.lexists(site.cwd / word):
+        return None
+    path = site.cwd / word.replace(".", "/")
+    is_module = path.with_suffix(".py").is_file() or (path / "__main__.py").is_file()
+    if find_shipped(word, "mesh graph descriptor") or not (
+        is_module or ("." not in word and site.which(word))
+    ):
+        return None
+    return (
+        f"-m is a descriptor here; a module runs as: tt-run … {' '.join(('python -m', word, *given.program))}"
+    )
+
+
+LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "srun")
+
+
+def refuse_second_launcher(given: CommandLine, site: Site) -> None:
+    """Raises UsageError where the program is a launcher itself: each rank would start a job of its own."""
+    if not given.program or Path(given.program[0]).name not in LAUNCHERS or given.skip_executable_check:
+        return
+    rest = list(given.program[1:])
+    while rest and site.which(rest[0]) is None and not os.path.lexists(site.cwd / rest[0]):
+        del rest[0]
+    name = Path(given.program[0]).name
+    raise UsageError(
+        Diagnostic(
+            "TTR018",
+            f"the program is a launcher: every rank would start {name} again",
+            help=f"write tt-run … {' '.join(rest) or 'python script.py'}; words for mpirun go into --mpi-args",
+        )
+    )
+
+
+def refuse_misspelt_command(given: CommandLine, site: Site) -> None:
+    """Raises UsageError for a lone word that is no program and nearly the name of a command, `tt-run statsu`, or that other launchers have:
+    `tt-run run python x.py`."""
+    if set(given.given) - set(given.configured) or not given.program:
+        return
+    word = given.program[0]
+    if "/" in word or site.which(word) is not None or os.path.lexists(site.cwd / word):
+        return
+    from tt_run.cli.commands import COMMANDS
+    from tt_run.inputs.findings import nearest
+
+    rest = given.program[1:]
+    is_spare = word in ("run", "exec", "start", "launch") and bool(rest)
+    meant = nearest(word, COMMANDS)
+    if word == "version":
+        raise UsageError(
+            Diagnostic(
+                "TTR020", "tt-run has no command version, but an option", help="write tt-run --version"
+            )
+        )
+    if meant is not None or is_spare:
+        line = " ".join(("tt-run", *(() if is_spare else (str(meant),)), *rest))
+        raise UsageError(
+            Diagnostic(
+                "TTR020", f"tt-run has no command {word}, and no program is called so", help=f"write {line}"
+            )
+        )
+
+
+def late_options(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:
+    """A warning for each option of tt-run among the program's words of which the program's sources know nothing."""
+    found = dict(_options_among(given))
+    if not found:
+        return ()
+    from tt_run.inputs.program_sources import texts
+
+    text = "\n".join(texts(given.program, site))
+    if not text or "parse_known_args" in text or "sys.argv" in text:
+        return ()
+    return tuple(
+        Diagnostic(
+            "TTR027",
+            f"{shown} stands after the program, so it goes to {given.program[0]} and not to tt-run",
+            help=f"write it before the program: tt-run {shown} … {' '.join(given.program[:2])}",
+            severity=Severity.WARNING,
+        )
+        for option, shown in found.items()
+        if not any(name in text or name.lstrip("-").replace("-", "_") in text for name in option.names[-1:])
+    )
+
+
+def _options_among(given: CommandLine) -> Iterator[tuple[Option, str]]:
+    """Options of tt-run among the program's words, as they are written there; not those that every program may have."""
+    names = {
+        name: option
+        for option in given.options()
+        for name in option.names
+        if name.startswith("--") and name not in ("--help", "--version", "--verbose")
+    }
+    words = given.program[1:]
+    for at, word in enumerate(words):
+        option = names.get(word.partition("=")[0])
+        if option is not None:
+            value = words[at + 1 : at + 2] if option.needs_value and "=" not in word else ()
+            yield option, " ".join((word, *value))
+
+
+def lost_script(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:
+    """A warning where Python is to run a file that is not here. A warning only: the ranks may run where it is."""
+    script = _script(given.program)
+    if (
+        script is None
+        or given.looks_only
+        or given.skip_executable_check
+        or os.path.lexists(site.cwd / script)
+    ):
+        return ()
+    from tt_run.inputs.findings import nearest
+
+    folder = (site.cwd / script).parent
+    names = [entry.name for entry in folder.iterdir() if entry.suffix == ".py"] if folder.is_dir() else []
+    meant = nearest(Path(script).name, names)
+    help = (
+        f"did you mean {Path(script).with_name(meant)}?"
+        if meant
+        else "check the name, and the folder that you launch from"
+    )
+    message = f"the script {script} is not in {site.cwd}"
+    return (Diagnostic("TTR013", message, help=help, severity=Severity.WARNING),)
+
+
+def refuse_lost_script(findings: Sequence[Diagnostic], is_here: bool) -> None:
+    """Raises InputError for a lost script where every rank runs on this machine, which knows that it is not there."""
+    if is_here:
+        lost = [finding for finding in findings if finding.code == "TTR013" and not finding.is_error]
+        if lost:
+            raise InputError([replace(finding, severity=Severity.ERROR) for finding in lost])
+
+
+def refuse_python_alone(given: CommandLine) -> None:
+    """Raises UsageError for Python without a script: it would read an empty standard input and end well."""
+    is_alone = len(given.program) == 1 and _is_python(given.program[0])
+    if is_alone and not (given.stdin or given.looks_only):
+        word = given.program[0]
+        raise UsageError(
+            Diagnostic(
+                "TTR003",
+                f"{word} has no program to run: nobody types into a rank",
+                help=f"write tt-run … {word} script.py, or add --stdin for rank 0 to read this terminal",
+            )
+        )
+
+
+HIDDEN = ("ttnn", "ttml", "torch", "numpy", "mpi4py", "ml_dtypes")
+"""What programs import, and a file of that name beside the program would be found first."""
+
+
+def hidden_packages(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:
+    """A warning for a file beside the script that is called as a package which programs import: Python would find it first."""
+    script = _script(given.program)
+    if script is None:
+        return ()
+    folder = Path(script).parent
+    return tuple(
+        Diagnostic(
+            "TTR019",
+            f"{folder / name}.py is what the program gets for `import {name}`",
+            help=f"give it another name: mv {folder / name}.py {folder / name}_program.py",
+            severity=Severity.WARNING,
+        )
+        for name in HIDDEN
+        if (site.cwd / folder / f"{name}.py").is_file()
+    )
+
+
+def isolated_python(given: CommandLine) -> tuple[Diagnostic, ...]:
+    """A warning where Python is told to overlook its environment, in which emulated ranks find `ttnn`."""
+    flags = _python(given.program)[0] if given.emulate else ()
+    for word in flags:
+        deaf = re.fullmatch(r"-[a-zA-Z]*?([IE])[a-zA-Z]*", word)
+        if deaf:
+            message = f"python {word} overlooks PYTHONPATH, where emulated ranks find ttnn and ttml"
+            help = f"leave {deaf[1]} out: tt-run --emulate … {given.program[0]} {given.program[-1]}"
+            return (Diagnostic("TTR049", message, help=help, severity=Severity.WARNING),)
+    return ()
+
+
+def _is_python(word: str) -> bool:
+    return re.fullmatch(r"python[\d.]*", Path(word).name) is not None
+
+
+def _script(program: tuple[str, ...]) -> str | None:
+    """The file that a Python command line runs, where its name ends in .py."""
+    runs = _python(program)[1]
+    return runs if runs is not None and runs.endswith(".py") else None
+
+
+def _python(program: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
+    """The flags of a Python command line and the file that it runs; None for code, a module or what is no Python."""
+    if not program or not _is_python(program[0]):
+        return (), None
+    flags = []
+    words = iter(program[1:])
+    for word in words:
+        if word in ("-c", "-m", "-"):
+            break
+        if word in ("-W", "-X"):
+            next(words, None)
+        elif word.startswith("-"):
+            flags.append(word)
+        else:
+            return tuple(flags), word
+    return tuple(flags), None

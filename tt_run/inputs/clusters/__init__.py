@@ -1,0 +1,1 @@
+"""Cluster descriptors: the chips of a host and their links."""

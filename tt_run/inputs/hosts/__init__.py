@@ -1,0 +1,1 @@
+"""Which hosts take which ranks: host lists, rankfiles, pinnings."""

@@ -1,0 +1,1 @@
+"""Predictions of the time model beside measured points."""

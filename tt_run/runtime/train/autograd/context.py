@@ -1,0 +1,221 @@
+"""`AutoContext`: the one per process that holds device, graph, gradient mode, arithmetic, seeds and distributed state.
+
+Source: "Distributed Training Guide", device configuration and troubleshooting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tt_run.runtime.train.autograd import arithmetic
+from tt_run.runtime.train.autograd.graph import BackwardRule, GradMode, Graph, NodeId
+from tt_run.runtime.train.autograd.parallelism import DistributedConfig, ParallelismContext
+
+if TYPE_CHECKING:
+    from tt_run.runtime.mesh.device import MeshDevice
+    from tt_run.runtime.train.autograd.multihost import DistributedContext, SocketManager, SocketType
+    from tt_run.runtime.train.autograd.profiler import Profiler
+
+DEFAULT_SEED = 5489
+
+
+class AutoContext:
+    """Get it with `AutoContext.get_instance()`; every call returns the same object."""
+
+    _instance: AutoContext | None = None
+
+    def __init__(self) -> None:
+        self.graph = Graph()
+        self._mode = GradMode.ENABLED
+        self._device: MeshDevice | None = None
+        self._parallelism: ParallelismContext | None = None
+        self._implied = False
+        self._distributed: DistributedContext | None = None
+        self._sockets: SocketManager | None = None
+        self._profiler: Profiler | None = None
+        arithmetic.restart()
+        self.set_seed(DEFAULT_SEED)
+
+    @classmethod
+    def get_instance(cls) -> AutoContext:
+        """The context of this process."""
+        if cls._instance is None:
+            cls._instance = cls()
+        return cls._instance
+
+    # --- arithmetic --------------------------------------------------------------------------------------------------
+
+    def set_arithmetic(self, name: str) -> None:
+        """Choose "bfloat16" (the default, as devices compute) or "float32" (nothing is rounded; for comparisons and debugging).
+
+        Raises ValueError for another name. The environment variable TT_RUN_ARITHMETIC sets the choice at start.
+        """
+        arithmetic.choose(name)
+
+    def get_arithmetic(self) -> str:
+        """The name of the arithmetic in force."""
+        return arithmetic.name()
+
+    # --- device ------------------------------------------------------------------------------------------------------
+
+    def open_device(self, mesh_shape: Any = None, device_ids: Sequence[int] | None = None) -> None:
+        """Open the mesh that everything runs on; 1x1 by default.
+
+        Raises RuntimeError for a second call while open, for a shape that is no pair, and for one that does not fit the descriptor.
+        """
+        from tt_run.runtime.train.autograd.device import open_mesh
+
+        if self._device is not None:
+            raise RuntimeError(
+                "open_device was called after the device was created. help: close_device() first"
+            )
+        self._device = open_mesh(mesh_shape, device_ids)
+
+    def close_device(self) -> None:
+        """Close the mesh, and forget what the names of its axes said; what the program initialised itself stays."""
+        if self._device is not None:
+            self._device.close()
+            self._device = None
+        self.forget_implied_parallelism()
+
+    @property
+    def live_device(self) -> MeshDevice | None:
+        """The mesh while it is open, None when it was never opened or was closed in whatever way; opens nothing."""
+        return self._device if self._device is not None and self._device.is_open else None
+
+    def get_device(self) -> MeshDevice:
+        """The open mesh; opens a single device when none is open."""
+        if self._device is None:
+            self.open_device()
+        assert self._device is not None
+        return self._device
+
+    # --- seeds -------------------------------------------------------------------------------------------------------
+
+    def set_seed(self, seed: int) -> None:
+        """Restart the generator behind dropout and initial weights."""
+        self._seed = seed
+        self.generator = np.random.Generator(np.random.MT19937(seed))
+
+    def get_seed(self) -> int:
+        """The seed last set."""
+        return self._seed
+
+    # --- graph -------------------------------------------------------------------------------------------------------
+
+    @property
+    def records(self) -> bool:
+        """Whether operations enter the graph."""
+        return self._mode is GradMode.ENABLED
+
+    def set_gradient_mode(self, mode: GradMode) -> None:
+        """Record backward nodes from now on, or stop."""
+        self._mode = mode
+
+    def get_gradient_mode(self) -> GradMode:
+        """The mode in force."""
+        return self._mode
+
+    def add_backward_node(
+        self, grad_function: BackwardRule, links: Iterable[NodeId | None] | None
+    ) -> NodeId | None:
+        """Enter a backward rule behind the nodes of its inputs, None for none; None when gradients are off."""
+        if not self.records:
+            return None
+        return self.graph.add_node(grad_function, [link for link in links or () if link is not None])
+
+    def get_graph(self) -> Graph:
+        """All nodes since the last reset."""
+        return self.graph
+
+    def reset_graph(self) -> None:
+        """Forget the graph after a backward pass; gradients of parameters stay."""
+        self.graph.reset()
+
+    # --- parallelism over the mesh -----------------------------------------------------------------------------------
+
+    def initialize_parallelism_context(self, config: DistributedConfig) -> None:
+        """Decide which axis carries what, once per process. Raises RuntimeError on a second call and for a shape that does not fit."""
+        if self._parallelism is not None and not self._implied:
+            raise RuntimeError(
+                "ParallelismContext is already initialized. help: take the one that get_parallelism_context() returns"
+            )
+        self._implied = False
+        shape = self.get_device().shape
+        self._parallelism = ParallelismContext(config, (shape[0], shape[1]))
+
+    def imply_parallelism(self, parallelism: ParallelismContext | None) -> None:
+        """Take what the names of a mesh say; a program that initialises the axes itself has the last word."""
+        if parallelism is not None and (self._parallelism is None or self._implied):
+            self._parallelism, self._implied = parallelism, True
+
+    def forget_implied_parallelism(self) -> None:
+        """Forget what the names of a mesh said; what the program initialised itself stays."""
+        if self._implied:
+            self._parallelism, self._implied = None, False
+
+    def get_parallelism_context(self) -> ParallelismContext:
+        """The axes. Raises RuntimeError before they are initialised."""
+        if self._parallelism is None:
+            raise RuntimeError(
+                "ParallelismContext is not initialized. help: initialize_parallelism_context(ttml.autograd.DistributedConfig(enable_ddp=True)) after open_device"
+            )
+        return self._parallelism
+
+    def is_parallelism_context_initialized(self) -> bool:
+        """Whether `initialize_parallelism_context` was called."""
+        return self._parallelism is not None
+
+    # --- several hosts -----------------------------------------------------------------------------------------------
+
+    def initialize_distributed_context(self, *argv: str) -> None:
+        """Join the ranks of the job. Raises RuntimeError on a second call."""
+        from tt_run.runtime.train.autograd.multihost import DistributedContext
+
+        if self._distributed is not None:
+            raise RuntimeError(
+                "MPIContext is already initialized. help: take the one that get_distributed_context() returns"
+            )
+        self._distributed = DistributedContext.of_world()
+
+    def get_distributed_context(self) -> DistributedContext:
+        """The ranks of the job. Raises RuntimeError before they are joined."""
+        if self._distributed is None:
+            raise RuntimeError(
+                "DistributedContext is not initialized. help: initialize_distributed_context() first, in a program that tt-run started"
+            )
+        return self._distributed
+
+    def initialize_socket_manager(self, socket_type: SocketType) -> None:
+        """Make what sends tensors between ranks; a further call replaces it."""
+        from tt_run.runtime.train.autograd.multihost import SocketManager
+
+        self._sockets = SocketManager(socket_type)
+
+    def get_socket_manager(self) -> SocketManager:
+        """What sends tensors between ranks. Raises RuntimeError before it is made."""
+        if self._sockets is None:
+            raise RuntimeError(
+                "SocketManager is not initialized. Do not forget to call initialize_socket_manager."
+            )
+        return self._sockets
+
+    # --- kernels of devices ------------------------------------------------------------------------------------------
+
+    def get_profiler(self) -> Profiler:
+        """What marks phases of the program in the timeline, the same until it is closed; kernels of devices are not emulated."""
+        from tt_run.runtime.train.autograd.profiler import Profiler
+
+        if self._profiler is None:
+            self._profiler = Profiler()
+        return self._profiler
+
+    def close_profiler(self) -> None:
+        """Forget it, with what it was told of being disabled."""
+        self._profiler = None
+
+    def get_ccl_resources(self) -> None:
+        """None: collectives of the emulation need no semaphores, of which this gives a device its own on hardware."""

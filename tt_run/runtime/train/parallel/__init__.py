@@ -1,0 +1,1 @@
+"""How models lie over a mesh: data, tensor and fully sharded parallelism, layouts, and whole parameters out of parts."""

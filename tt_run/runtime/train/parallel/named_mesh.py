@@ -1,0 +1,170 @@
+"""`ttml.Mesh`: a mesh shape whose axes have names; opened once, asked for anywhere."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tt_run.runtime.ccl.collectives import all_reduce
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.axis_placement import is_replicated
+from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.parallelism import Axis, ParallelismContext
+from tt_run.runtime.train.autograd.tensor import Tensor
+from tt_run.runtime.train.parallel.distributed import enable_fabric, shard_tensor_to_mesh_mapper
+
+if TYPE_CHECKING:
+    from tt_run.runtime.mesh.device import MeshDevice
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """A mesh of (rows, columns) devices and the names of its two axes. Raises ValueError for names that are not two different ones."""
+
+    shape: tuple[int, int]
+    axis_names: tuple[str, str] = ("dp", "tp")
+
+    def __post_init__(self) -> None:
+        if len(self.shape) != 2 or len(self.axis_names) != 2 or len(set(self.axis_names)) != 2:
+            raise ValueError(
+                f"a Mesh has two sides and a name of its own for each, got {self.shape} and {self.axis_names}; help: ttml.Mesh((2, 4), ('dp', 'tp'))"
+            )
+
+    def num_devices(self) -> int:
+        """Devices of the mesh."""
+        return math.prod(self.shape)
+
+    def has_axis(self, name: str) -> bool:
+        """Whether an axis has this name."""
+        return name in self.axis_names
+
+    def axis(self, name: str) -> int:
+        """The number of a named axis. Raises ValueError listing the names."""
+        if name not in self.axis_names:
+            raise ValueError(f"the mesh has no axis {name!r}; its axes are {', '.join(self.axis_names)}")
+        return self.axis_names.index(name)
+
+    def size(self, name: str) -> int:
+        """Devices along a named axis."""
+        return self.shape[self.axis(name)]
+
+    def axis_index(self, name: str) -> int:
+        """The number of a named axis. Raises RuntimeError listing the names."""
+        if name not in self.axis_names:
+            raise RuntimeError(
+                f"Mesh has no axis named {name!r}. Shape: {self.shape}, axis names: {', '.join(self.axis_names)}"
+            )
+        return self.axis(name)
+
+    def axis_size(self, name: str) -> int:
+        """Devices along a named axis. Raises RuntimeError listing the names."""
+        return self.shape[self.axis_index(name)]
+
+    def axis_mapper(self, name: str, tdim: int) -> Any:
+        """What cuts tensor dimension `tdim` over a named axis, for `Tensor.from_numpy` and initialisers."""
+        device = AutoContext.get_instance().get_device()
+        return shard_tensor_to_mesh_mapper(device, tdim, self.axis_index(name))
+
+    def parallelism(self) -> ParallelismContext | None:
+        """What the names `dp`, `cp` and `tp` say about the axes; None without any."""
+        names = [name for name in ("dp", "cp", "tp") if self.has_axis(name)]
+        axes = {name: Axis(self.axis(name), self.size(name)) for name in names}
+        return ParallelismContext.of_axes(axes.get("dp"), axes.get("tp"), axes.get("cp")) if axes else None
+
+
+@dataclass(frozen=True)
+class OpenMesh:
+    """A mesh with names and the devices that it stands for, by which it ends."""
+
+    mesh: Mesh
+    device: weakref.ref[MeshDevice]
+
+
+_open: OpenMesh | None = None
+
+
+def open_device_mesh(mesh: Mesh | Sequence[int], device_ids: Sequence[int] | None = None) -> None:
+    """Open the devices of a mesh, with the fabric they need. A plain shape has axes without names of their own.
+
+    An axis `dp` then carries data and `tp` tensor parallelism, unless the program initialises that otherwise. Raises RuntimeError as
+    `AutoContext.open_device` does.
+    """
+    global _open
+    if not isinstance(mesh, Mesh):
+        rows, columns = mesh
+        mesh = Mesh((int(rows), int(columns)), ("_0", "_1"))
+    context = AutoContext.get_instance()
+    enable_fabric(mesh.num_devices())
+    context.open_device(mesh.shape, list(device_ids or ()) or None)
+    context.imply_parallelism(mesh.parallelism())
+    _open = OpenMesh(mesh, weakref.ref(context.get_device()))
+
+
+def close_device_mesh() -> None:
+    """Close the devices and forget the mesh; what the names of its axes implied is forgotten with it. Nothing happens when none is open."""
+    global _open
+    AutoContext.get_instance().close_device()
+    _open = None
+
+
+def maybe_mesh() -> Mesh | None:
+    """The mesh opened last, None when none was and when its devices were closed since, in whatever way."""
+    if _open is None:
+        return None
+    device = AutoContext.get_instance().live_device
+    return _open.mesh if device is not None and _open.device() is device else None
+
+
+def mesh() -> Mesh:
+    """The mesh opened last. Raises RuntimeError when none was."""
+    found = maybe_mesh()
+    if found is None:
+        raise RuntimeError("no mesh is open; ttml.open_device_mesh(ttml.Mesh((rows, columns))) opens one")
+    return found
+
+
+def sync_gradients(parameters: Mapping[str, Tensor], axis_names: Iterable[str] = ("dp",)) -> None:
+    """Replace every gradient by its mean over named axes of the open mesh; names that it has not are passed over.
+
+    Along the axis over which `fully_shard` cut a parameter its gradient is the mean already. Parameters are visited by name, so that all
+    ranks reduce in one order.
+    """
+    found = maybe_mesh()
+    if found is None:
+        return
+    axes = [found.axis(name) for name in axis_names if found.has_axis(name) and found.size(name) > 1]
+    for name in sorted(parameters):
+        parameter = parameters[name]
+        if not parameter.is_grad_initialized():
+            continue
+        own = [axis for axis in axes if axis != parameter.fsdp_axis]
+        gradient, count = parameter.get_grad(), 1
+        for axis in own:
+            # What is the same along an axis is its mean already.
+            if not is_replicated(gradient, axis):
+                gradient, count = all_reduce(gradient, cluster_axis=axis), count * found.shape[axis]
+        if count > 1:
+            share = np.float32(1.0 / count)
+            parameter.set_grad(stacks.compute(lambda stack, share=share: stack * share, gradient))
+
+
+def sync_sequence_parallel_gradients(parameters: Mapping[str, Tensor], axis_name: str = "tp") -> None:
+    """Make sure that gradients of parameters which meet other positions on each device are sums over an axis of the open mesh.
+
+    They are summed as they arrive, so this only looks. Raises RuntimeError for an axis that the mesh has not, and, naming the parameter, for a
+    gradient that differs along it.
+    """
+    axis = mesh().axis_index(axis_name)
+    for name in sorted(parameters):
+        parameter = parameters[name]
+        if not (parameter.sequence_parallel and parameter.is_grad_initialized()):
+            continue
+        if not is_replicated(parameter.get_grad(), axis):
+            raise RuntimeError(
+                f"sync_sequence_parallel_gradients: the gradient of {name!r} differs along {axis_name!r}; it was replaced after backward()"
+            )

@@ -1,0 +1,1 @@
+"""Looking at a run from outside: which runs there are, their stacks, and who waits."""

@@ -1,0 +1,110 @@
+"""Emulated ranks that wait long for others: what they say of it in the run folder, and the early line about a run that stands still."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from mgd.lean import dataclass, field
+from tt_run import contract
+from tt_run.supervise.looking.stacks import RankStack, rank_list
+
+EARLY_SECONDS = 30.0
+_EVERY_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class LongWait:
+    """Where a rank waits: the call and its number for the guard, `file:line`, since when (seconds since 1970), and for whom."""
+
+    rank: int
+    call: str
+    number: int
+    site: str
+    since: float
+    missing: tuple[int, ...]
+
+    @property
+    def seconds(self) -> float:
+        """How long it has waited."""
+        return max(time.time() - self.since, 0.0)
+
+    def __str__(self) -> str:
+        return f"waits for {rank_list(self.missing)} in {self.call} at {self.site}, {self.seconds:.0f} s"
+
+
+def read_waits(folder: Path) -> dict[int, LongWait]:
+    """The long waits of a run's ranks, by rank."""
+    found = {}
+    for path in folder.glob(contract.WAIT_FILE.replace("{rank:04d}", "*")):
+        try:
+            rank = int(path.stem.partition("-")[2])
+            told = json.loads(path.read_text(encoding="utf-8"))
+            since = path.stat().st_mtime - told["waited"]
+            found[rank] = LongWait(
+                rank, told["call"], told["number"], told["site"], since, tuple(told["missing"])
+            )
+        except (OSError, ValueError, KeyError):  # it goes on just now
+            continue
+    return found
+
+
+def who_waits(missing_of: Mapping[int, tuple[int, ...]]) -> list[str]:
+    """`ranks 0, 2-3 wait for rank 1`: a line for those that wait for the same ranks."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for rank, missing in sorted(missing_of.items()):
+        if missing:
+            groups.setdefault(missing, []).append(rank)
+    return [
+        f"{rank_list(ranks)} wait{'s' if len(ranks) == 1 else ''} for {rank_list(missing)}"
+        for missing, ranks in groups.items()
+    ]
+
+
+@dataclass()
+class Standstill:
+    """Says, once for each wait, that ranks have waited for EARLY_SECONDS: long before any deadline."""
+
+    folder: Path
+    say: Callable[[str], None]
+    stacks: Callable[[], Sequence[RankStack]]
+    went_on: float = 0.0  # when all of it was last continued after a stop, in seconds since 1970
+    _next: float = 0.0
+    _told: set[tuple[int, int]] = field(default_factory=set)
+
+    def look(self, now: float) -> None:
+        """Called again and again with the time of a monotonic clock."""
+        if now < self._next:
+            return
+        self._next = now + _EVERY_SECONDS
+        waits = read_waits(self.folder)
+        earliest = time.time() - EARLY_SECONDS
+        late = {rank: wait for rank, wait in waits.items() if max(wait.since, self.went_on) <= earliest}
+        if not late or any((wait.rank, wait.number) in self._told for wait in late.values()):
+            return
+        self._told |= {(wait.rank, wait.number) for wait in late.values()}
+        self.say(standstill_line(late, waits, self.stacks()))
+
+
+def standstill_line(
+    late: Mapping[int, LongWait], waits: Mapping[int, LongWait], stacks: Sequence[RankStack]
+) -> str:
+    """Who is waited for and where that is, and who waits."""
+    first = min(late.values(), key=lambda wait: wait.since)
+    guilty = [rank for rank in first.missing if rank not in waits] or list(first.missing)
+    places = {stack.rank: stack.where for stack in stacks}
+    parts = []
+    for rank in guilty[:3]:
+        wait, place = waits.get(rank), places.get(rank)
+        where = (
+            f"in {wait.call} at {wait.site}"
+            if wait
+            else f"at {place.file}:{place.line}"
+            if place
+            else "gives no stack"
+        )
+        parts.append(f"rank {rank} {where}")
+    others = f"{rank_list(sorted(late))} wait{'s' if len(late) == 1 else ''}"
+    return f"no progress for {first.seconds:.0f} s: {', '.join(parts)}; {others} for it in {first.call} at {first.site}"

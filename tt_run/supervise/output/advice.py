@@ -1,0 +1,87 @@
+"""What to do about failures of which tt-run knows more than the rank or mpirun says."""
+
+from __future__ import annotations
+
+import re
+import sys
+from difflib import get_close_matches
+
+from tt_run.contract import Exit
+from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.verdict.evidence import Verdict
+from tt_run.supervise.verdict.lost_hosts import read_lost_hosts
+
+PACKAGES = frozenset(
+    (
+        "torch",
+        "transformers",
+        "safetensors",
+        "datasets",
+        "tokenizers",
+        "scipy",
+        "pandas",
+        "matplotlib",
+        "tqdm",
+    )
+)
+"""What programs for meshes import and tt-run does not bring; each is installed by the name of its module."""
+
+
+EMULATED = ("ttnn", "ttml")
+FORMER_NAMES = frozenset(("tt_lib", "tt_eager"))
+"""Modules that older programs for TT-NN import."""
+
+
+def own_advice(message: str) -> str | None:
+    """What to do, as the message says itself on a line of its own."""
+    lines = message.splitlines()[1:]
+    return next((line.partition(": ")[2] for line in lines if line.startswith("help: ")), None)
+
+
+def advice_on(exception: str, message: str) -> str | None:
+    """What to do about a package that the ranks' Python lacks and tt-run knows of, or an input that nobody gives."""
+    found = re.match(r"No module named '(\w+)\b", message)
+    if exception == "EOFError" and "reading a line" in message:
+        return "ranks read nothing; tt-run --stdin … gives rank 0 this terminal, or what is piped into it"
+    if exception != "ModuleNotFoundError" or found is None:
+        return None
+    if found[1] in PACKAGES:
+        return f"pip install {found[1]}, in the Python that runs the program"
+    if found[1] in FORMER_NAMES:
+        return "what it had is in ttnn: import ttnn"
+    if found[1] not in (*EMULATED, "tt_run"):
+        return _nearest_module(found[1])
+    if found[1] == "tt_run":
+        return f"install tt-run in the Python that runs the program, or start {sys.executable}, which has it"
+    return "add --emulate to run without hardware, or install TT-NN in the Python that runs the program"
+
+
+def _nearest_module(name: str) -> str | None:
+    """The module that a slip of the finger may have meant."""
+    known = (*PACKAGES, *EMULATED, "numpy", "mpi4py")
+    near = [each for each in get_close_matches(name, known, 3, 0.8) if abs(len(each) - len(name)) <= 1]
+    return f"did you mean import {near[0]}?" if near else None
+
+
+def launcher_advice(folder: RunFolder, verdict: Verdict) -> list[str]:
+    """What to do about what kept MPI from starting: a host out of reach, a full disk."""
+    said = folder.launcher_said()
+    if "failed to report back" in said:
+        named = ",".join(host.name for host in read_lost_hosts(said)) or "A,B"
+        return [f"  help: tt-run --doctor --hosts {named} says what a launch lacks there"]
+    if "no available" in said and "interfaces were found" in said:
+        return [
+            "  help: no network interface is up here, not even the loopback over which processes of one machine meet: "
+            "ip link set lo up (in a container: start it with a network)"
+        ]
+    if "not enough space for /dev/shm" in said:
+        return [
+            "  help: /dev/shm is full: remove what is left there, or give the container more (docker run --shm-size=1g)"
+        ]
+    if "PMIX_ERR_FILE_WRITE_FAILURE" in said or "No space left on device" in said:
+        return [
+            "  help: mpirun cannot write its temporary files: make room, or name another folder with TMPDIR=DIR"
+        ]
+    if verdict.exit_code == Exit.NO_LAUNCHER:
+        return ["  help: tt-run --doctor tries two ranks and says what is wrong with this mpirun"]
+    return []

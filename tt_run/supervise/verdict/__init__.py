@@ -1,0 +1,1 @@
+"""What became of a run: which rank began it, and why."""

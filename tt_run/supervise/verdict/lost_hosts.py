@@ -1,0 +1,103 @@
+"""Which hosts the launcher says it cannot reach: a host that dies leaves no record of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from mgd.lean import dataclass, replace
+from tt_run.supervise.looking.stacks import rank_list
+from tt_run.supervise.status import RankStatus
+
+_GONE = r"lost communication with.*?Remote daemon\s*:\s*\[.*?\] on node (?P<host>[^\s\x00]+)"
+_NEVER_UP = (
+    r"failed to report back.*?Remote host:\s+(?P<host>[^\s\x00]+)(?:\s+Daemon exit status:\s+(?P<code>\d+))?"
+)
+# What OpenSSH says of a host that it does not come to, and what that means.
+_SSH = (
+    (r"ssh: Could not resolve hostname (?P<host>[^\s\x00]+):", "the name does not resolve"),
+    (
+        r"ssh: connect to host (?P<host>[^\s\x00]+) port \d+: Connection refused",
+        "no ssh daemon listens there",
+    ),
+    (r"ssh: connect to host (?P<host>[^\s\x00]+) port \d+: (?!Connection refused)", "it does not answer ssh"),
+    (r"(?:[^\s@\x00]+@)?(?P<host>[^\s:@\x00]+): Permission denied \(", "ssh does not let this user in"),
+)
+_FIRST_EXIT = (
+    r"first process to do so was:\s+Process name: \[[^\]\n]*,(?P<rank>\d+)\]\s+Exit code:\s+(?P<code>\d+)"
+)
+_NOTICED = r"process rank (?P<rank>\d+) with PID \d+ on node \S+\s+exited\s+on\s+signal\s+9\b"
+# How a daemon of Open MPI 5 ends that finds the folder of a killed one with its process number: the next one has another.
+LEFTOVER_FOUND = 213
+
+
+@dataclass(frozen=True, slots=True)
+class LostHost:
+    """A host by the launcher's name for it; `was_up` is False when its daemon never reported back, or so the launcher says: it says the
+    same of one whose remote shell has ended with an error. `code` is what the daemon ended with, where that is known; `why` is what ssh
+    says of it."""
+
+    name: str
+    was_up: bool
+    code: int | None = None
+    why: str = ""
+
+    def is_home_of(self, status: RankStatus) -> bool:
+        """Whether a rank ran there; one side may know the host by its full name, the other by its first part."""
+        return status.host is not None and _short(status.host) == _short(self.name)
+
+
+def read_lost_hosts(launcher_said: str) -> tuple[LostHost, ...]:
+    """The hosts that Open MPI reports as lost or never reached, each once, in the order of its messages."""
+    found = {
+        match["host"]: LostHost(match["host"], False, int(match["code"]) if match["code"] else None)
+        for match in re.finditer(_NEVER_UP, launcher_said, re.DOTALL)
+    }
+    if found:  # mpirun names one host; those that ssh gave up are as much out of reach
+        for pattern, why in _SSH:
+            for match in re.finditer(pattern, launcher_said):
+                name = next((each for each in found if _short(each) == _short(match["host"])), match["host"])
+                known = found.get(name) or LostHost(name, False)
+                found[name] = replace(known, name=match["host"], why=why)
+    found |= {
+        match["host"]: LostHost(match["host"], True) for match in re.finditer(_GONE, launcher_said, re.DOTALL)
+    }
+    return tuple(found.values())
+
+
+def read_noticed(launcher_said: str) -> tuple[int, ...]:
+    """The ranks whose wrappers Open MPI says were killed: the one that it noticed first, whether or not it began it."""
+    return tuple(int(match["rank"]) for match in re.finditer(_NOTICED, launcher_said))
+
+
+def read_first_exits(launcher_said: str) -> dict[int, int]:
+    """The rank whose wrapper Open MPI says was the first to exit with other than 0, and its code; empty where none was."""
+    return {int(match["rank"]): int(match["code"]) for match in re.finditer(_FIRST_EXIT, launcher_said)}
+
+
+def told(hosts: Sequence[LostHost], statuses: Sequence[RankStatus]) -> str:
+    """One sentence: `host h3 was lost; rank 3 ran there`."""
+    names = ", ".join(host.name for host in hosts)
+    many = len(hosts) > 1
+    ranks = [status.rank for status in statuses if any(host.is_home_of(status) for host in hosts)]
+    if not ranks and not any(host.was_up for host in hosts):
+        return _out_of_reach(hosts)
+    there = f"; {rank_list(ranks)} ran there" if ranks else ""
+    return f"host{'s' * many} {names} {'were' if many else 'was'} lost{there}"
+
+
+def _out_of_reach(hosts: Sequence[LostHost]) -> str:
+    """`hosts h1, h2 could not be reached: h1: its name does not resolve; …`, with the reason once where it is the same."""
+    names = ", ".join(host.name for host in hosts)
+    start = f"host{'s' * (len(hosts) > 1)} {names} could not be reached: "
+    none = "no launcher daemon reported back"
+    reasons = {host.why or none for host in hosts}
+    if len(reasons) > 1:
+        return start + "; ".join(f"{host.name}: {host.why or none}" for host in hosts)
+    codes = sorted({host.code for host in hosts if host.code is not None and not host.why})
+    return start + reasons.pop() + (f" (exit status {', '.join(map(str, codes))})" if codes else "")
+
+
+def _short(name: str) -> str:
+    """`node1` of `node1.cluster.example`; an address stays whole."""
+    return name if re.fullmatch(r"[\d.]+|.*:.*", name) else name.partition(".")[0]
