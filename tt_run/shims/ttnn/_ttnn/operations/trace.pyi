@@ -5,5 +5,10 @@ from ttnn import MeshTraceId as MeshTraceId
 from ttnn import begin_trace_capture as begin_trace_capture
 from ttnn import end_trace_capture as end_trace_capture
 from ttnn import execute_trace as execute_trace
+from tt_run.runtime.tools.absent_tools import get_all_unsafe_tracked_ids as get_all_unsafe_tracked_ids
+from tt_run.runtime.tools.absent_tools import get_unsafe_tracked_ids as get_unsafe_tracked_ids
 from ttnn import release_trace as release_trace
+from tt_run.runtime.tools.absent_tools import remove_unsafe_tracked_id as remove_unsafe_tracked_id
+from tt_run.runtime.tools.absent_tools import trace_allocation_diagnostics_enabled as trace_allocation_diagnostics_enabled
+from tt_run.runtime.tools.absent_tools import trace_allocation_tracking_enabled as trace_allocation_tracking_enabled
 
