@@ -323,7 +323,12 @@ class TestHangs:
 
     def test_a_rank_that_ends_before_mpi_starts(self, jobs: Jobs) -> None:
         # mpirun notices the missing rank itself when the other one is in MPI already, so that one waits.
-        other = "record = os.environ['TT_RUN_DIR'] + '/rank-0001.status'\nwhile 'end=' not in open(record).read():\n    time.sleep(0.01)\n"
+        other = (
+            "record = os.environ['TT_RUN_DIR'] + '/rank-0001.status'\n"
+            "while 'end=' not in (told := open(record).read()):\n    time.sleep(0.01)\n"
+            "wrapper = told.partition('pgid=')[2].split()[0]\n"
+            "while os.path.exists(f'/proc/{wrapper}'):\n    time.sleep(0.01)\n"
+        )
         program = jobs.python(f"if rank == 1:\n    sys.exit()\n{other}{IN_MPI}")
         ran = jobs.run(*program, options=("--hang-timeout", "2"))
         assert ran.code == Exit.HANG
