@@ -6,10 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import torch
+import pytest
 
 import tt_run.shims.ttnn as ttnn
 from tt_run.runtime.mesh.device import MeshDevice
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
 
 graph = ttnn.graph
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import torch
+import pytest
 
 import tt_run.shims.ttnn as ttnn
 from tt_run.runtime.tools.golden_helpers import (
@@ -10,6 +10,9 @@ from tt_run.runtime.tools.golden_helpers import (
     golden_prepare_grad_inputs,
     golden_to_output_dtype,
 )
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
 
 
 def test_values_as_they_are_stored() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-import torch
 
 import tt_run.shims.ttnn as ttnn
 from tt_run.runtime.tools import numbering
 
-pytestmark = pytest.mark.listening
+torch = pytest.importorskip("torch")
+
+pytestmark = [pytest.mark.listening, pytest.mark.torch]
 
 
 @pytest.fixture

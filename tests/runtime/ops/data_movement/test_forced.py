@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import torch
 
 import tt_run.shims.ttnn as ttnn
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
 
 OPERATIONS = ttnn._ttnn.operations.data_movement
 
