@@ -139,13 +139,12 @@ def score_rollout(
     return ScoredRolloutBatch(rollout, *rewards_of(reward_funcs, texts, asked, columns))
 
 
-class InProcessRolloutBatchSource(RolloutBatchSource):
-    """Has the sampler make `batch_prompts` prompts' completions at a time, when they are asked for."""
+class PromptBatches(RolloutBatchSource):
+    """Goes through `batch_prompts` prompts at a time, and scores the completions that `completed` gives of them."""
 
     def __init__(
         self,
         *,
-        sampler: RolloutSampler,
         prompts: list[Tokens],
         extra_columns: Columns,
         batch_prompts: int,
@@ -154,16 +153,20 @@ class InProcessRolloutBatchSource(RolloutBatchSource):
         num_generations: int,
         max_completion_length: int,
     ) -> None:
-        self.sampler, self._prompts, self._columns = sampler, prompts, extra_columns
+        self._prompts, self._columns = prompts, extra_columns
         self._each, self._tokenizer, self._rewards = batch_prompts, tokenizer, reward_funcs
         self._generations, self._limit = num_generations, max_completion_length
 
+    @abstractmethod
+    def completed(self, prompts: list[Tokens]) -> RolloutBatch:
+        """The completions of these prompts."""
+
     def __iter__(self) -> Iterator[ScoredRolloutBatch]:
-        """The batches. Raises RuntimeError for one of the sampler's that is none."""
+        """The batches, as they are asked for. Raises RuntimeError for completions that are no batch of the prompts."""
         for start in range(0, len(self._prompts), self._each):
             part = slice(start, start + self._each)
             prompts = [list(prompt) for prompt in self._prompts[part]]
-            rollout = self.sampler.generate(prompts)
+            rollout = self.completed(prompts)
             validate_rollout_batch(
                 rollout,
                 num_prompts=len(prompts),
@@ -178,6 +181,37 @@ class InProcessRolloutBatchSource(RolloutBatchSource):
                 reward_funcs=self._rewards,
                 num_generations=self._generations,
             )
+
+
+class InProcessRolloutBatchSource(PromptBatches):
+    """Has the sampler make the completions, when they are asked for."""
+
+    def __init__(
+        self,
+        *,
+        sampler: RolloutSampler,
+        prompts: list[Tokens],
+        extra_columns: Columns,
+        batch_prompts: int,
+        tokenizer: Any,
+        reward_funcs: Sequence[Reward],
+        num_generations: int,
+        max_completion_length: int,
+    ) -> None:
+        super().__init__(
+            prompts=prompts,
+            extra_columns=extra_columns,
+            batch_prompts=batch_prompts,
+            tokenizer=tokenizer,
+            reward_funcs=reward_funcs,
+            num_generations=num_generations,
+            max_completion_length=max_completion_length,
+        )
+        self.sampler = sampler
+
+    def completed(self, prompts: list[Tokens]) -> RolloutBatch:
+        """The sampler's batch."""
+        return self.sampler.generate(prompts)
 
     def update_weights(self, model: Any, step: int) -> None:
         """The sampler has the model itself: it notes the number."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tt_run.runtime.mesh.distributed import distributed_context_recv_bytes, distributed_context_send_bytes
@@ -12,11 +12,9 @@ from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.trainers.batch_source import (
     Columns,
     InProcessRolloutBatchSource,
+    PromptBatches,
     RolloutBatchSource,
-    ScoredRolloutBatch,
     pad_logprobs,
-    score_rollout,
-    validate_rollout_batch,
 )
 from tt_run.runtime.train.trainers.completion import Tokens
 from tt_run.runtime.train.trainers.model_source import weights_ref_hf_dict
@@ -114,7 +112,7 @@ class MPIRolloutClient:
         distributed_context_send_bytes(_HEADER.pack(what, version), self.peer_rank, _REQUEST)
 
 
-class SyncRemoteRolloutBatchSource(RolloutBatchSource):
+class SyncRemoteRolloutBatchSource(PromptBatches):
     """Has the other rank make the completions of `batch_prompts` prompts at a time, and scores them here.
 
     The other rank begins with the same weights, number 0, and gets those of every `weight_sync_every`-th step.
@@ -133,43 +131,30 @@ class SyncRemoteRolloutBatchSource(RolloutBatchSource):
         max_completion_length: int,
         weight_sync_every: int,
     ) -> None:
-        self._prompts, self._columns, self._each = prompts, extra_columns, batch_prompts
-        self._tokenizer, self._rewards = tokenizer, reward_funcs
-        self._generations, self._limit = num_generations, max_completion_length
+        super().__init__(
+            prompts=prompts,
+            extra_columns=extra_columns,
+            batch_prompts=batch_prompts,
+            tokenizer=tokenizer,
+            reward_funcs=reward_funcs,
+            num_generations=num_generations,
+            max_completion_length=max_completion_length,
+        )
         self._every, self._sent, self._closed = int(weight_sync_every), 0, False
         bridge = HostWeightBridge.init_sender(mesh=mesh_device, peer_rank=TTT_RANK)
         self._client = MPIRolloutClient(peer_rank=TTT_RANK, bridge=bridge)
 
-    def __iter__(self) -> Iterator[ScoredRolloutBatch]:
-        """The batches. Raises RuntimeError for completions of other weights than those that were sent last, and for a batch that is none."""
-        for start in range(0, len(self._prompts), self._each):
-            part = slice(start, start + self._each)
-            prompts = [list(prompt) for prompt in self._prompts[part]]
-            completions, logprobs, version = self._client.remote_generate(prompts)
-            if version != self._sent:
-                raise RuntimeError(
-                    f"rollout rank generated with weight_version {version}, expected {self._sent}"
-                )
-            rollout = RolloutBatch(
-                version,
-                [prompt for prompt in prompts for _ in range(self._generations)],
-                completions,
-                pad_logprobs(completions, logprobs, self._limit),
-            )
-            validate_rollout_batch(
-                rollout,
-                num_prompts=len(prompts),
-                num_generations=self._generations,
-                max_completion_length=self._limit,
-            )
-            yield score_rollout(
-                rollout,
-                prompts,
-                {name: values[part] for name, values in self._columns.items()},
-                tokenizer=self._tokenizer,
-                reward_funcs=self._rewards,
-                num_generations=self._generations,
-            )
+    def completed(self, prompts: list[Tokens]) -> RolloutBatch:
+        """The other rank's batch. Raises RuntimeError for completions of other weights than those that were sent last."""
+        completions, logprobs, version = self._client.remote_generate(prompts)
+        if version != self._sent:
+            raise RuntimeError(f"rollout rank generated with weight_version {version}, expected {self._sent}")
+        return RolloutBatch(
+            version,
+            [prompt for prompt in prompts for _ in range(self._generations)],
+            completions,
+            pad_logprobs(completions, logprobs, self._limit),
+        )
 
     def update_weights(self, model: Any, step: int) -> None:
         """Send the weights, if it is their turn."""
