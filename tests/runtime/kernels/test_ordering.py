@@ -1,4 +1,4 @@
-"""Transposed views are copied square by square: the same elements as by any other way."""
+"""Transposed views are copied piece by piece: the same elements as by any other way."""
 
 from __future__ import annotations
 
@@ -25,3 +25,16 @@ def test_any_order_of_dimensions(order: tuple[int, ...]):
 )
 def test_other_views(view: np.ndarray):
     assert np.array_equal(in_order(view), view)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.uint16])
+@pytest.mark.parametrize(
+    "shape", [(1024, 1024), (300, 1, 2048), (5, 130, 2, 1024), (16, 4096), (15, 8192), (2, 3, 70, 33, 512)]
+)
+def test_rows_that_a_power_of_two_lies_between(shape: tuple[int, ...], dtype: type):
+    array = np.arange(np.prod(shape), dtype=np.int64).astype(dtype).reshape(shape)
+    for order in itertools.permutations(range(len(shape))):
+        view = array.transpose(order)
+        found = in_order(view)
+        assert found.flags.c_contiguous
+        assert np.array_equal(found, view)

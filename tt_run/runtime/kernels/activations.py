@@ -20,8 +20,8 @@ Function = Callable[[Array], Array]
 
 FUNCTIONS: dict[str, Function] = {
     "identity": np.positive,
-    "relu": lambda x: f.at_least(x, 0),
-    "relu6": lambda x: f.limited(x, 0, 6),
+    "relu": f.relu,
+    "relu6": f.relu6,
     "gelu": f.gelu,
     "gelu_approx": f.gelu,
     "gelu_tanh": f.gelu_tanh,

