@@ -25,6 +25,7 @@ from tt_run.launch.keeper import (
 from tt_run.launch.process import raise_unstartable
 
 FINISH_SECONDS = 6.0  # the keeper's own limits come to three
+TOLD_SECONDS = 0.02  # by then a keeper that is not stopped has told that mpirun ended
 
 
 class KeptJob:
@@ -54,10 +55,10 @@ class KeptJob:
         if self.returncode is None:
             self._hear(0)
             if self.returncode is None and not self._keeper_is_gone and not _lives(self.pid):
-                with suppress(ProcessLookupError):
-                    os.kill(
-                        self._keeper, signal.SIGCONT
-                    )  # it would have told, unless somebody has stopped it
+                self._hear(TOLD_SECONDS)
+                if self.returncode is None and not self._keeper_is_gone:  # somebody has stopped it
+                    with suppress(ProcessLookupError):
+                        os.kill(self._keeper, signal.SIGCONT)
             if self._keeper_is_gone and self.returncode is None and not _lives(self.pid):
                 self.returncode = -signal.SIGTERM  # what the kernel sent it when its keeper died
         return self.returncode
