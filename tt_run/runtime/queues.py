@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.geometry.ranges import MeshCoordinateRange
+from tt_run.runtime.mesh.opening import MAX_QUEUES
 from tt_run.runtime.mesh.view import QueueId
 from tt_run.runtime.native.arguments import also_named, public
 from tt_run.runtime.native.classes import Native, native
@@ -83,6 +84,22 @@ def issued_to() -> int:
     """The queue that operations are issued to now."""
     numbers = _issued.numbers
     return numbers[-1] if numbers else 0
+
+
+def taken_queue(kwargs: dict[str, Any]) -> int:
+    """The queue that a call names, taken out of its keywords. Raises RuntimeError for a number that no device has."""
+    found = issued_to()
+    for word in ("queue_id", "cq_id"):
+        queue = kwargs.pop(word, None)
+        if queue is None:
+            continue
+        found = int(queue)
+        if not 0 <= found < MAX_QUEUES:
+            raise fatal(
+                f"cq_id {found} is out of range",
+                hint="cq_id=0, or 1 on a mesh opened with num_command_queues=2",
+            )
+    return found
 
 
 def current_queue() -> QueueId:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NoReturn
 
 from tt_run.runtime import events
 from tt_run.runtime.errors import ArgumentMismatch as ArgumentMismatch
-from tt_run.runtime.errors import fatal, type_name
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.native.arguments import FAULTS, mismatch, nearest
 from tt_run.runtime.ops.declaration import programs
@@ -29,15 +29,11 @@ from tt_run.runtime.ops.declaration.misfits import STUMBLES, misfit, raised_on_p
 from tt_run.runtime.ops.declaration.operand_types import TYPES, check_types
 from tt_run.runtime.ops.declaration.places import PLACES, at_rest, check_places
 from tt_run.runtime.ops.declaration.spellings import SPELLINGS, usual
-from tt_run.runtime.queues import check_queue, issued_to, issuing
+from tt_run.runtime.queues import check_queue, issuing, taken_queue
 from tt_run.runtime.tensor.late_methods import late_methods
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import stored_dtype
-
-QUEUES = 2
-"""Command queues that a mesh device may have; `queue_id` names one."""
-
 
 # Classes that programs know as `ttnn.…`.
 _PUBLIC = re.compile(
@@ -180,7 +176,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
                 self._explain(error, args, kwargs)
         if kwargs:
             if self._on_queue(kwargs):
-                with issuing(_queue(kwargs)):
+                with issuing(taken_queue(kwargs)):
                     return self(*args, **kwargs)
             if self.spellings is not None:
                 kwargs = usual(self.spellings, kwargs)
@@ -372,22 +368,6 @@ def _device_of(values: Iterable[Any]) -> MeshDevice | None:
         if device is not None:
             return device
     return None
-
-
-def _queue(kwargs: dict[str, Any]) -> int:
-    """The queue that a call names, taken out of its keywords: values are the same on each; one that does not exist is refused."""
-    found = issued_to()
-    for word in ("queue_id", "cq_id"):
-        queue = kwargs.pop(word, None)
-        if queue is None:
-            continue
-        found = int(queue)
-        if not 0 <= found < QUEUES:
-            raise fatal(
-                f"cq_id {found} is out of range",
-                hint="cq_id=0, or 1 on a mesh opened with num_command_queues=2",
-            )
-    return found
 
 
 def _check_kinds(kinds: Kinds, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
