@@ -29,7 +29,7 @@ def test_other_views(view: np.ndarray):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.uint16])
 @pytest.mark.parametrize(
-    "shape", [(1024, 1024), (300, 1, 2048), (5, 130, 2, 1024), (16, 4096), (15, 8192), (2, 3, 70, 33, 512)]
+    "shape", [(1024, 1024), (300, 1, 2048), (5, 70, 2, 512), (16, 4096), (15, 8192), (2, 34, 3, 512)]
 )
 def test_rows_that_a_power_of_two_lies_between(shape: tuple[int, ...], dtype: type):
     array = np.arange(np.prod(shape), dtype=np.int64).astype(dtype).reshape(shape)
