@@ -38,6 +38,7 @@ _MODULES = (
     "tt_run.runtime.ccl.halos",
     "tt_run.runtime.sockets.transfer",
     "tt_run.runtime.sockets.host",
+    "tt_run.runtime.sockets.services.sync",
 )
 
 _unread = list(reversed(_MODULES))

@@ -1,4 +1,4 @@
-"""Sockets between the host and a device, and the service that streams tensors to a mesh."""
+"""Sockets between the host and a device."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ import numpy as np
 import pytest
 
 from tt_run.runtime import events
-from tt_run.runtime.enums import BufferType, DataType, Layout
+from tt_run.runtime.enums import BufferType, DataType
 from tt_run.runtime.listeners.ledger import Ledger
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, open_mesh_device
 from tt_run.runtime.sockets.config import MeshCoreCoord
 from tt_run.runtime.sockets.host import D2HSocket, H2DMode, H2DSocket, recv_async_h2d, send_async_d2h
-from tt_run.runtime.sockets.host_stream import H2DStreamService
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
 from tt_run.runtime.tensor.spec.memory_config import CoreCoord
-from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.traffic import Fabric
 
@@ -138,22 +136,3 @@ def test_what_leaves_a_device_is_booked(mesh: MeshDevice) -> None:
         leave()
     (stream,) = ledger.part()["streams"]
     assert stream["name"] == "send_async_d2h" and stream["bytes"] > 0
-
-
-@pytest.mark.parametrize("cut", [False, True])
-def test_a_service_fills_the_same_tensor_again_and_again(mesh: MeshDevice, cut: bool) -> None:
-    spec = TensorSpec((2, 32), DataType.BFLOAT16, Layout.ROW_MAJOR)
-    mapper = ShardTensorToMesh(mesh, dim=0) if cut else None
-    service = H2DStreamService(mesh, spec, mapper=mapper)
-    backing = service.get_backing_tensor()
-    assert service.payload_size_bytes() == 128
-    service.forward_to_tensor_bytes(VALUES)
-    service.barrier()
-    rows = np.concatenate(backing.shards.each()) if cut else backing.shards.each()[1]
-    assert np.array_equal(rows, VALUES)
-    again = from_torch(VALUES + 1, dtype=DataType.BFLOAT16, mesh_mapper=mapper or ReplicateTensorToMesh(mesh))
-    service.forward_to_tensor(again)
-    assert service.get_backing_tensor() is backing
-    assert np.array_equal(backing.shards.each()[0], (VALUES + 1)[: 1 if cut else 2])
-    with pytest.raises(RuntimeError, match="takes a host tensor of"):
-        service.forward_to_tensor(host(VALUES[:, :16]))

@@ -42,8 +42,7 @@ _REASONS: dict[str, tuple[str, ...]] = {
         "Mcast", "absent_mcast", "Inputs", "Params", "register_cpp_operation", "auto_register",
     ),
     "is a service on cores of a device, which the emulation does not run": (
-        "D2DStream", "D2DStageGateDescriptor", "D2HStreamService", "LayerAckService", "layer_completion", "PrefetcherPipe",
-        "prefetcher_pipe", "socket_service_sync",
+        "D2DStageGateDescriptor", "LayerAckService", "layer_completion", "PrefetcherPipe", "prefetcher_pipe",
     ),
     "reads or writes the memory and registers of single cores, which the emulation does not have": (
         "read_from_core", "read_reg", "write_to_core", "dram_bank_table", "read_dram_umd", "chip_unique_id",

@@ -28,8 +28,6 @@ _PACKED = (
     "(activation_type=SWIGLU and has_bias for GPT-OSS)"
 )
 
-_SERVICE = "a service core of the device answers it; ttnn.experimental.send_async, recv_async and their forms for the host are emulated"
-
 _NAMES: dict[str, tuple[Family, str]] = {
     "generic_op": (families.KERNEL, _KERNEL),
     "experimental.prepare_generic_op": (families.KERNEL, _KERNEL),
@@ -57,8 +55,6 @@ _NAMES: dict[str, tuple[Family, str]] = {
         families.EXPERTS,
         "it is scratch of a kernel, and without forwarding_buffer hybrid_routed_expert_moe gives the same values",
     ),
-    "experimental.deepseek_prefill.outbound_socket_service_sync": (families.SOCKET, _SERVICE),
-    "experimental.deepseek_prefill.inbound_socket_service_sync": (families.SOCKET, _SERVICE),
     "test_hang_device_operation": (families.KERNEL, "it hangs the device, and nothing hangs here"),
 }
 

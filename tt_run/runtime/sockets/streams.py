@@ -106,7 +106,7 @@ class _Queued:
             patience = Patience()
             while not self._sent:
                 patience.look()
-                if not _others_may_send() or patience.over(seconds_to_wait()):
+                if not others_may_send() or patience.over(seconds_to_wait()):
                     raise fatal(
                         "recv_async waits for a tensor that was never sent: both ends of the socket are in this process, "
                         "and send_async on the sender comes before reading what recv_async returned",
@@ -118,7 +118,7 @@ class _Queued:
         return rows
 
 
-def _others_may_send() -> bool:
+def others_may_send() -> bool:
     """Whether the program has another thread that could still send: not one of the runtime's own."""
     own = threading.current_thread()
     return any(

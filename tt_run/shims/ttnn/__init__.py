@@ -174,11 +174,13 @@ _TABLE = {
     "tt_run.runtime.sockets.socket": "MeshSocket create_socket_pair",
     "tt_run.runtime.sockets.host": "H2DMode H2DSocket D2HSocket",
     "tt_run.runtime.sockets.counter_channel": "InterProcessCounterChannel",
-    "tt_run.runtime.sockets.stage_gates": """
+    "tt_run.runtime.sockets.services.stage_gates": """
         D2DStageGateConfig D2DStageGateMode D2D_STAGE_GATE_UNGATED_SLOT=UNGATED_SLOT
     """,
     "tt_run.runtime.ccl.usable": "get_all_fabric_mesh_ids get_all_mgd_fabric_types get_num_links get_usable_topology",
-    "tt_run.runtime.sockets.host_stream": "H2DStreamService",
+    "tt_run.runtime.sockets.services.host_to_device": "H2DStreamService",
+    "tt_run.runtime.sockets.services.device_to_host": "D2HStreamService",
+    "tt_run.runtime.sockets.services.device_to_device": "D2DStreamService D2DStreamServiceReceiver D2DStreamServiceSender",
     "tt_run.runtime.memory.views": """
         get_memory_view get_max_worker_l1_unreserved_size=max_worker_l1_bytes
         get_allocator_base_address=allocator_base_address dump_device_memory_state=dump_memory_state

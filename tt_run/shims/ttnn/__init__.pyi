@@ -46,7 +46,7 @@ from tt_run.runtime.ops.elementwise.unary import GeluVariant as _GeluVariant
 from tt_run.runtime.ops.elementwise.unary import SigmoidMode as _SigmoidMode
 from tt_run.runtime.ops.reduction.losses import LossReductionMode as _LossReductionMode
 from tt_run.runtime.queues import current_queue as _current_queue
-from tt_run.runtime.sockets.stage_gates import UNGATED_SLOT as _UNGATED_SLOT
+from tt_run.runtime.sockets.services.stage_gates import UNGATED_SLOT as _UNGATED_SLOT
 from tt_run.runtime.tensor.distribution.composers import CppMeshToTensor as _CppMeshToTensor
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig as _MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import CppTensorToMesh as _CppTensorToMesh
@@ -101,9 +101,13 @@ from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet as CoreRangeSe
 from tt_run.runtime.tuning.choices import CoreType as CoreType
 from tt_run.runtime.tensor.distribution.composers import CppMeshToTensor as CppMeshToTensor
 from tt_run.runtime.tensor.distribution.mappers import CppTensorToMesh as CppTensorToMesh
-from tt_run.runtime.sockets.stage_gates import D2DStageGateConfig as D2DStageGateConfig
-from tt_run.runtime.sockets.stage_gates import D2DStageGateMode as D2DStageGateMode
+from tt_run.runtime.sockets.services.stage_gates import D2DStageGateConfig as D2DStageGateConfig
+from tt_run.runtime.sockets.services.stage_gates import D2DStageGateMode as D2DStageGateMode
+from tt_run.runtime.sockets.services.device_to_device import D2DStreamService as D2DStreamService
+from tt_run.runtime.sockets.services.device_to_device import D2DStreamServiceReceiver as D2DStreamServiceReceiver
+from tt_run.runtime.sockets.services.device_to_device import D2DStreamServiceSender as D2DStreamServiceSender
 from tt_run.runtime.sockets.host import D2HSocket as D2HSocket
+from tt_run.runtime.sockets.services.device_to_host import D2HStreamService as D2HStreamService
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG as DRAM_MEMORY_CONFIG
 from tt_run.runtime.descriptors.kernels import DataMovementConfigDescriptor as DataMovementConfigDescriptor
 from tt_run.runtime.descriptors.words import DataMovementProcessor as DataMovementProcessor
@@ -128,7 +132,7 @@ from tt_run.runtime.descriptors.buffers import FaceGeometry as FaceGeometry
 from tt_run.runtime.ops.elementwise.unary import GeluVariant as GeluVariant
 from tt_run.runtime.sockets.host import H2DMode as H2DMode
 from tt_run.runtime.sockets.host import H2DSocket as H2DSocket
-from tt_run.runtime.sockets.host_stream import H2DStreamService as H2DStreamService
+from tt_run.runtime.sockets.services.host_to_device import H2DStreamService as H2DStreamService
 from tt_run.runtime.tuning.blocks import IndexerScoreProgramConfig as IndexerScoreProgramConfig
 from tt_run.runtime.sockets.counter_channel import InterProcessCounterChannel as InterProcessCounterChannel
 from tt_run.runtime.descriptors.kernels import KernelDescriptor as KernelDescriptor

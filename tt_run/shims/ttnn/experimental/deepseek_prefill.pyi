@@ -44,8 +44,8 @@ def hybrid_routed_expert_moe(dispatched_buffer: _Tensor, expert_region_offsets: 
 def hybrid_routed_expert_moe_forwarding_buffer(*args: _Any, **kwargs: _Any) -> None:
     """Refused: it is scratch of a kernel, and without forwarding_buffer hybrid_routed_expert_moe gives the same values."""
     ...
-def inbound_socket_service_sync(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: a service core of the device answers it; ttnn.experimental.send_async, recv_async and their forms for the host are emulated."""
+def inbound_socket_service_sync(service: _Any, *, metadata_size_bytes: int = 0, overhang_size_bytes: int = 0) -> list[_Tensor]:
+    """The next transfer of a service in new tensors: what it carries, the last bytes of each row by themselves if asked for, its metadata."""
     ...
 def insert(global_tensor: _Tensor, local_tensor: _Tensor, start: _Tensor, counts: _Tensor, global_expert_idx_table: _Tensor, *, local_expert_id: int) -> _Tensor:
     """Write the tokens of a local expert back to their rows of `global_tensor`, which is returned: the inverse of `extract`."""
@@ -71,8 +71,8 @@ def moe_padding_config(config: _Tensor, actual_start: _Tensor, actual_end: _Tens
 def offset_cumsum(input_tensor: _Tensor, cluster_axis: int, num_links: int, experts_per_chip: int, memory_config: _MemoryConfig, use_l1_small_for_semaphores: bool = False) -> list[_Tensor]:
     """From counts of tokens (experts,) on each device: its offsets (1, experts), totals, regions, and the offsets of all (devices, experts)."""
     ...
-def outbound_socket_service_sync(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: a service core of the device answers it; ttnn.experimental.send_async, recv_async and their forms for the host are emulated."""
+def outbound_socket_service_sync(service: _Any, input: _Tensor | None = None, *, metadata: _Tensor | None = None) -> _Tensor:
+    """Hand a tensor, and its metadata, over to a service; its backing tensor, or the metadata where it carries them alone."""
     ...
 def pack_scaled_fp8_kv_cache(latent: _Tensor, scales: _Tensor, rope: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Rows of FP8 latents [..., L], float32 scales [..., L/128] and bfloat16 columns [..., R], side by side as bytes: uint8, in rows."""
