@@ -37,7 +37,7 @@ _MODULES = (
     "tt_run.runtime.ccl.fused.ring_attention",
     "tt_run.runtime.ccl.halos",
     "tt_run.runtime.sockets.transfer",
-    "tt_run.runtime.sockets.host",
+    "tt_run.runtime.sockets.host_transfer",
     "tt_run.runtime.sockets.services.sync",
 )
 

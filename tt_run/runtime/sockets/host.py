@@ -1,7 +1,7 @@
-"""Sockets between the host and one device of its own, and the service that streams whole tensors to a mesh. Source: reference library 0.81.1.
+"""Sockets between the host and one device of its own; another process attaches to one by name. Source: reference library 0.81.1.
 
-The queue holds any amount; what the two ends must agree on (page size, type, amount) is checked when the data is taken. Raw pointers,
-attaching from another process and addresses for kernels have no meaning here and are refused.
+The queue holds any amount; what the two ends must agree on (page size, type, amount) is checked when the data is taken. Raw pointers
+and addresses for kernels have no meaning here and are refused.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, NoReturn
 
-import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime import events, guard
-from tt_run.runtime.enums import BufferType, DataType, NamedEnum
+from tt_run.runtime import guard
+from tt_run.runtime.comm.world import seconds_to_wait
+from tt_run.runtime.enums import BufferType, NamedEnum
 from tt_run.runtime.errors import fatal, read_to_host
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.geometry.coordinate import within
 from tt_run.runtime.native.classes import Native, native
-from tt_run.runtime.ops.declaration import families
-from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
-from tt_run.runtime.sockets.arriving import Arriving
+from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch
+from tt_run.runtime.sockets.attaching import Attachment, export, owners_only
 from tt_run.runtime.sockets.config import MeshCoreCoord
+from tt_run.runtime.sockets.host_queue import Queue, answers, packed, unpacked
 from tt_run.runtime.sockets.streams import describe
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
@@ -38,50 +38,6 @@ class H2DMode(NamedEnum):
 
     HOST_PUSH = 0
     DEVICE_PULL = 1
-
-
-class Queue:
-    """Values of one type on their way, in pieces of any size."""
-
-    def __init__(self) -> None:
-        self._pieces: deque[Array] = deque()
-        self.dtype: DataType | None = None
-        self.elements = 0
-
-    def put(self, values: Array, dtype: DataType) -> None:
-        """Add values behind the others. Raises RuntimeError for another type than is waiting."""
-        if self.dtype is not None and self.elements and dtype is not self.dtype:
-            raise fatal(
-                f"the socket holds {self.dtype} data, {dtype} cannot follow before it is read",
-                hint=f"read what is there first, or ttnn.typecast(tensor, ttnn.{self.dtype.name.lower()})",
-            )
-        self.dtype = dtype
-        self._pieces.append(np.array(values).reshape(-1))
-        self.elements += values.size
-
-    def take(self, count: int, dtype: DataType) -> Array:
-        """The next `count` values. Raises RuntimeError when they are not there or of another type."""
-        if self.elements < count:
-            raise fatal(
-                f"the socket holds {self.elements} of the {count} elements that are to be read; the other end is in this "
-                "process and must write them first",
-                "fifo holds the pages",
-                hint="write first, or read fewer",
-            )
-        if self.dtype is not None and count and dtype is not self.dtype:
-            raise fatal(
-                f"the socket holds {self.dtype} data, the tensor is {dtype}",
-                hint=f"a tensor of ttnn.{self.dtype.name.lower()}",
-            )
-        whole = np.concatenate(self._pieces)
-        self.elements -= count
-        self._pieces = deque([whole[count:]] if self.elements else [])
-        return whole[:count]
-
-    def clear(self) -> None:
-        """Drop everything."""
-        self._pieces.clear()
-        self.elements = 0
 
 
 class _HostSocket:
@@ -108,6 +64,7 @@ class _HostSocket:
         self.place = mesh_device.local_positions.index(index)
         self._page = 0
         self.queue = Queue()
+        """What is under way."""
 
     def get_active_cores(self) -> list[MeshCoreCoord]:
         """The one core of the socket."""
@@ -152,25 +109,17 @@ class _HostSocket:
             hint="write_tensor and read_tensor move data without the address",
         )
 
-    def export_descriptor(self, socket_id: str) -> NoReturn:
-        """Attaching from another process is not emulated: raises RuntimeError."""
-        raise fatal(
-            "export_descriptor: sockets of other processes are not emulated; use MeshSocket between ranks",
-            hint="a ttnn.MeshSocket between ranks: ttnn.SocketConfig(…, sender_rank=…, receiver_rank=…)",
-        )
-
-    @staticmethod
-    def connect(socket_id: str, timeout_ms: int | None = None) -> NoReturn:
-        """Attaching from another process is not emulated: raises RuntimeError."""
-        raise fatal(
-            "connect: sockets of other processes are not emulated; use MeshSocket between ranks",
-            hint="a ttnn.MeshSocket between ranks: ttnn.SocketConfig(…, sender_rank=…, receiver_rank=…)",
-        )
+    def export_descriptor(self, socket_id: str) -> str:
+        """Let another process of this machine attach by `connect(socket_id)`; the path of the file that it reads."""
+        self.queue.reached = True
+        facts = {"fifo": self._fifo_size, "page": self._page}
+        return export(self, self._kind, socket_id, facts, answers(self.queue))
 
     def __repr__(self) -> str:
         return f"<{self._bound_name} object at {id(self):#x}>"
 
     _bound_name = "ttnn._ttnn.hd_socket.HDSocket"
+    _kind = ""
 
 
 @native("ttnn._ttnn.hd_socket.H2DSocket")
@@ -178,6 +127,12 @@ class H2DSocket(_HostSocket, metaclass=Native):
     """From the host to one device: `write_tensor` here, `recv_async_h2d` there, in either order."""
 
     _bound_name = "ttnn._ttnn.hd_socket.H2DSocket"
+    _kind = "h2d"
+
+    @staticmethod
+    def connect(socket_id: str, timeout_ms: int | None = None) -> H2DSocket:
+        """The socket that another process exports, to write to it. Raises RuntimeError when none does within the time."""
+        return _H2DElsewhere(Attachment("h2d", socket_id, timeout_ms))
 
     def __init__(
         self,
@@ -213,7 +168,7 @@ class H2DSocket(_HostSocket, metaclass=Native):
         """Return when the device has taken everything. Raises RuntimeError when nobody asked for what was written."""
         while self.waiting:
             self.waiting[0]()
-        if self.queue.elements:
+        if self.queue.elements and not (timeout_ms and self.queue.drained(timeout_ms / 1000)):
             raise fatal(
                 f"H2DSocket.barrier: {self.queue.elements} elements were written and never received",
                 hint="call ttnn.experimental.recv_async_h2d(output, socket) for them",
@@ -225,26 +180,26 @@ class D2HSocket(_HostSocket, metaclass=Native):
     """From one device to the host: `send_async_d2h` there, `read_tensor` here."""
 
     _bound_name = "ttnn._ttnn.hd_socket.D2HSocket"
+    _kind = "d2h"
+
+    @staticmethod
+    def connect(socket_id: str, timeout_ms: int | None = None) -> D2HSocket:
+        """The socket that another process exports, to read from it. Raises RuntimeError when none does within the time."""
+        return _D2HElsewhere(Attachment("d2h", socket_id, timeout_ms))
 
     def __init__(self, mesh_device: MeshDevice, sender_core: MeshCoreCoord, fifo_size: int) -> None:
         super().__init__(mesh_device, sender_core, fifo_size)
 
     def has_data(self) -> bool:
         """Whether a page is there."""
-        dtype = self.queue.dtype
-        return dtype is not None and self.queue.elements * element_size(dtype) >= max(self._page, 1)
+        return self.queue.nbytes >= max(self._page, 1)
 
     def read_tensor(self, tensor: Any, notify_sender: bool = True) -> None:
         """Fill a host tensor or a contiguous torch tensor with the next values. Raises RuntimeError when they are not there."""
         old, spec = _on_host(tensor, "read_tensor")
         self.pages(old.size * element_size(spec.dtype))
         guard.message("D2HSocket.read_tensor", describe(spec))
-        values = self.queue.take(old.size, spec.dtype).reshape(old.shape)
-        if isinstance(tensor, Tensor):
-            tensor.overwrite(Shards(values[None], (0,)))
-            return
-        filled = to_torch(Tensor.of(Shards(values[None], (0,)), dtype=spec.dtype))
-        tensor[...] = filled.reshape(tensor.shape)
+        _fill(tensor, self.queue.take(old.size, spec.dtype).reshape(old.shape), spec)
 
     def read(self, data: object, num_pages: int, notify_sender: bool = True) -> NoReturn:
         """Raw pointers are not emulated: raises RuntimeError."""
@@ -255,75 +210,17 @@ class D2HSocket(_HostSocket, metaclass=Native):
 
     def discard_pending_pages(self) -> int:
         """Drop what is there; the number of pages."""
-        dtype = self.queue.dtype
-        pages = self.pages(self.queue.elements * element_size(dtype)) if dtype and self.queue.elements else 0
+        pages = self.pages(self.queue.nbytes) if self.queue.elements else 0
         self.queue.clear()
         return pages
 
     def barrier(self, timeout_ms: int | None = None) -> None:
-        """Return when the host has read everything. Raises RuntimeError when it has not: it is this process that would have to."""
-        if self.queue.elements:
+        """Return when the host has read everything. Raises RuntimeError when it has not, and nobody else can within the time."""
+        if self.queue.elements and not (self.queue.reached and self.queue.drained(_seconds(timeout_ms))):
             raise fatal(
                 f"D2HSocket.barrier: {self.queue.elements} elements were sent and not read",
                 hint="call socket.read_tensor(tensor) for them",
             )
-
-
-@operation("ttnn.experimental.recv_async_h2d", family=families.SOCKET)
-def recv_async_h2d(output_tensor: Tensor, h2d_socket: H2DSocket) -> list[Tensor]:
-    """Receive what the host writes into the shard of the socket's device; the tensor waits for it when it is read."""
-    _check(output_tensor, h2d_socket, H2DSocket, "recv_async_h2d")
-    storage = output_tensor.storage
-    buffer = storage.buffer if isinstance(storage, Arriving) else storage
-    spec, waiting = output_tensor.spec, h2d_socket.waiting
-    guard.message("recv_async_h2d", describe(spec))
-
-    def complete() -> None:
-        values = h2d_socket.queue.take(spec.shape.volume(), spec.dtype).reshape(tuple(spec.shape))
-        waiting.popleft()
-        if buffer.allocated:
-            each = buffer.shards.each()
-            each[h2d_socket.place] = values
-            buffer.write(Shards.from_each(each, like=buffer.shards.data))
-
-    def finish() -> None:
-        while complete in waiting:
-            waiting[0]()
-
-    with events.Block("recv", "recv_async_h2d", h2d_socket) as block:
-        waiting.append(complete)
-        output_tensor._storage = Arriving(buffer, finish)
-        block.facts = _facts(output_tensor)
-    return [output_tensor]
-
-
-@operation("ttnn.experimental.send_async_d2h", family=families.SOCKET)
-def send_async_d2h(input_tensor: Tensor, d2h_socket: D2HSocket) -> list[Tensor]:
-    """Send the shard of the socket's device to the host. Returns an empty list."""
-    _check(input_tensor, d2h_socket, D2HSocket, "send_async_d2h")
-    row = input_tensor.shards.of(d2h_socket.place)
-    if row is None:
-        raise fatal(
-            "send_async_d2h: the device of the socket holds no shard of the tensor",
-            hint="ttnn.create_mesh_mapper, or ttnn.ReplicateTensorToMesh(device), puts a shard on every device",
-        )
-    d2h_socket.pages(row.size * element_size(input_tensor.dtype))
-    with events.Block("send", "send_async_d2h", d2h_socket) as block:
-        guard.message("send_async_d2h", describe(input_tensor.spec))
-        d2h_socket.queue.put(row, input_tensor.dtype)
-        block.facts = _facts(input_tensor)
-    return []
-
-
-def _check(tensor: Tensor, socket: _HostSocket, kind: type[_HostSocket], name: str) -> None:
-    if not isinstance(tensor, Tensor) or not isinstance(socket, kind):
-        raise ArgumentMismatch(f"{name} needs a ttnn.Tensor and a ttnn.{kind.__name__}")
-    if tensor.device() is not socket.get_mesh_device():
-        raise fatal(
-            f"{name}: the tensor is on {tensor.device() or 'the host'}, the socket on {socket.get_mesh_device()}",
-            hint="ttnn.to_device(tensor, socket.get_mesh_device())",
-        )
-    socket.get_mesh_device().require_open(name)
 
 
 def _on_host(tensor: Any, name: str) -> tuple[Array, TensorSpec]:
@@ -343,6 +240,77 @@ def _on_host(tensor: Any, name: str) -> tuple[Array, TensorSpec]:
     return row, tensor.spec
 
 
-def _facts(tensor: Tensor) -> dict[str, Any]:
-    size = tensor.spec.padded_shape.volume() * element_size(tensor.dtype)
-    return {"bytes": size, "messages": 1}
+def _fill(tensor: Any, values: Array, spec: TensorSpec) -> None:
+    """Put values into a host tensor, or into a torch tensor."""
+    if isinstance(tensor, Tensor):
+        tensor.overwrite(Shards(values[None], (0,)))
+        return
+    filled = to_torch(Tensor.of(Shards(values[None], (0,)), dtype=spec.dtype))
+    tensor[...] = filled.reshape(tensor.shape)
+
+
+def _seconds(timeout_ms: int | None) -> float:
+    return seconds_to_wait() if timeout_ms is None else timeout_ms / 1000
+
+
+class _Elsewhere(_HostSocket):
+    """A socket of another process: its mesh and cores are there."""
+
+    def _attach(self, attachment: Attachment) -> None:
+        self._attachment = attachment
+        self._fifo_size, self._page = int(attachment.facts["fifo"]), int(attachment.facts["page"])
+
+    def _owners(self) -> NoReturn:
+        """It is of the mesh of another process: raises RuntimeError."""
+        raise owners_only("what concerns the mesh")
+
+    get_active_cores = _owners
+    get_mesh_device = _owners
+
+    def export_descriptor(self, socket_id: str) -> NoReturn:
+        """Only the process that has the mesh exports: raises RuntimeError."""
+        raise owners_only("export_descriptor")
+
+
+class _H2DElsewhere(_Elsewhere, H2DSocket):
+    def __init__(self, attachment: Attachment) -> None:
+        self._attach(attachment)
+
+    def write_tensor(self, tensor: Any) -> None:
+        """Queue the values there."""
+        values, spec = _on_host(tensor, "write_tensor")
+        self.pages(values.size * element_size(spec.dtype))
+        self._attachment.ask({"do": "put", "dtype": spec.dtype.name}, packed(values, spec.dtype))
+
+    def barrier(self, timeout_ms: int | None = None) -> None:
+        """Return when the device there has taken everything."""
+        self._attachment.ask({"do": "drain", "seconds": _seconds(timeout_ms)})
+
+    def get_h2d_mode(self) -> NoReturn:
+        """It is the owner's: raises RuntimeError."""
+        raise owners_only("get_h2d_mode")
+
+
+class _D2HElsewhere(_Elsewhere, D2HSocket):
+    def __init__(self, attachment: Attachment) -> None:
+        self._attach(attachment)
+
+    def has_data(self) -> bool:
+        """Whether a page is there."""
+        return bool(self._attachment.ask({"do": "has", "page": self._page})[0]["has"])
+
+    def read_tensor(self, tensor: Any, notify_sender: bool = True) -> None:
+        """Fill a host tensor or a contiguous torch tensor with the next values."""
+        old, spec = _on_host(tensor, "read_tensor")
+        self.pages(old.size * element_size(spec.dtype))
+        _, body = self._attachment.ask({"do": "take", "count": old.size, "dtype": spec.dtype.name})
+        _fill(tensor, unpacked(body, spec.dtype).reshape(old.shape), spec)
+
+    def discard_pending_pages(self) -> int:
+        """Drop what is there; the number of pages."""
+        reply, _ = self._attachment.ask({"do": "clear"})
+        return int(reply["bytes"]) // max(self._page, 1)
+
+    def barrier(self, timeout_ms: int | None = None) -> None:
+        """Return when everything was read."""
+        self._attachment.ask({"do": "drain", "seconds": _seconds(timeout_ms)})

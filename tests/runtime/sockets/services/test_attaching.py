@@ -18,7 +18,7 @@ import pytest
 from tt_run.runtime.cores import CoreCoord, CoreRange
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
-from tt_run.runtime.sockets.services.attaching import descriptor_path
+from tt_run.runtime.sockets.attaching import descriptor_path
 from tt_run.runtime.sockets.services.device_to_host import D2HStreamService
 from tt_run.runtime.sockets.services.host_to_device import H2DStreamService
 from tt_run.runtime.sockets.services.sync import inbound_socket_service_sync, outbound_socket_service_sync

@@ -14,7 +14,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.native.classes import Native, native
-from tt_run.runtime.sockets.services.attaching import (
+from tt_run.runtime.sockets.attaching import (
     Attachment,
     Facts,
     export,
