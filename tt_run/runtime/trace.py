@@ -368,6 +368,8 @@ def _devices(value: Any) -> Iterator[MeshDevice | None]:
     elif isinstance(value, dict):
         for item in value.values():
             yield from _devices(item)
+    elif isinstance(device := getattr(value, "device", None), MeshDevice):  # such as a stream service
+        yield device
 
 
 def _substituted(value: Any, fresh: dict[int, Tensor]) -> Any:

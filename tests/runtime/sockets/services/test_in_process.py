@@ -30,6 +30,7 @@ from tt_run.runtime.tensor.distribution.mappers import (
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.trace import begin_trace_capture, end_trace_capture, execute_trace
 
 WORKERS = CoreRange(CoreCoord(0, 0), CoreCoord(0, 0))
 WORDS = TensorSpec((4, 1, 8), DataType.UINT32, Layout.ROW_MAJOR)
@@ -158,6 +159,23 @@ def test_the_end_of_each_row_by_itself(mesh: MeshDevice) -> None:
     for size in (3, 32, 64):
         with pytest.raises(RuntimeError, match=f"overhang_size_bytes={size} is no end of a row of 32 bytes"):
             inbound_socket_service_sync(service, metadata_size_bytes=4, overhang_size_bytes=size)
+
+
+def test_a_trace_takes_and_hands_over_when_it_runs(mesh: MeshDevice) -> None:
+    source = to_mesh(mesh, worker_cores=WORKERS, metadata_size_bytes=4)
+    sink = D2HStreamService(mesh, WORDS, 4096, mapper=rows_over(mesh), worker_cores=WORKERS)  # type: ignore[arg-type]
+    trace = begin_trace_capture(mesh)
+    tokens, metadata = inbound_socket_service_sync(source, metadata_size_bytes=4)
+    outbound_socket_service_sync(sink, tokens)
+    end_trace_capture(mesh, trace)
+    sink.barrier()
+    for step in range(3):
+        source.forward_to_tensor_bytes(VALUES + np.uint32(step), metadata=struct.pack("<I", step))
+        execute_trace(mesh, trace, blocking=False)
+        assert words(metadata) == [step]
+        assert np.array_equal(each(tokens)[0], VALUES[:2] + step)
+        assert sink.read_from_tensor_bytes() == (VALUES + np.uint32(step)).tobytes()
+    source.barrier()
 
 
 def test_what_a_device_would_wait_for_ends_in_an_error(mesh: MeshDevice) -> None:
