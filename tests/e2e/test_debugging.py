@@ -67,7 +67,7 @@ def test_one_rank_has_the_terminal_and_every_deadline_waits(pause: int, tmp_path
     for part in (
         "(Pdb) p value\n7\n",
         "--KeyboardInterrupt--",
-        "Shape([1, 1, 32, 512])\n(Pdb) c",
+        "Shape([1, 1, 32, 512])\n(Pdb) ",  # and perhaps a line of rank 0 before the next answer
         "\n17000\n",
         "\n101\n",
     ):
