@@ -278,6 +278,28 @@ ts = [threading.Thread(target=f, args=(n,), name=f"t{n}") for n in range(3)]
 from concurrent.futures import ThreadPoolExecutor
 with ThreadPoolExecutor(1) as e: print(e.submit(c[0].allgather, rank).result())
 """,
+    "threads of one name": """
+import threading, time
+c = [comm.Dup() for _ in range(3)]; out = [None] * 3
+print([each.allreduce(0) for each in c])  # which copies each once more, in one order
+def f(n):
+    time.sleep(0.01 * (2 - n)); out[n] = c[n].allreduce(10 * rank + n)
+ts = [threading.Thread(target=f, args=(n,), name="worker") for n in range(3)]
+[t.start() for t in ts]; [t.join() for t in ts]; print(out)
+""",
+    "pools": """
+import time
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
+c = [comm.Dup() for _ in range(3)]
+print([each.allreduce(0) for each in c])
+def f(n):
+    time.sleep(0.003 * ((rank + n) % 3)); return c[n].allreduce(10 * rank + n)
+for _ in range(6):
+    with ThreadPoolExecutor(3) as e: print(list(e.map(f, range(3))))
+with ThreadPool(3) as p:
+    for _ in range(6): print(p.map(f, range(3)), p.apply(c[0].allgather, (rank,)))
+""",
     "dtypes": """
 for t in ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8", "c8", "c16", "g"):
     a = (np.arange(4) + rank).astype(t); b = np.empty_like(a)

@@ -99,6 +99,13 @@ b, u = w.Shared_query(0); c = np.ndarray(1, "i8", buffer=b)
 if node.rank == 0: c[0] = 41
 node.Barrier(); print(c); w.Free()
 """,
+    "rma shared while it is written": """
+sh = MPI.Win.Allocate_shared(8 * 4096 if rank == 0 else 0, 8, comm=comm)
+all_ = np.ndarray(4096, "f8", buffer=sh.Shared_query(0)[0])
+for n in range(60):
+    sh.Fence(); all_[rank::size] = n * size + rank
+sh.Fence(); print(all_.sum()); sh.Fence(); sh.Free()
+""",
     "rma dynamic": """
 win = MPI.Win.Create_dynamic(comm=comm)
 m = np.zeros(2); win.Attach(m)

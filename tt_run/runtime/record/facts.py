@@ -7,6 +7,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from tt_run.runtime import events
+from tt_run.runtime.record import streams
 
 
 class Facts(NamedTuple):
@@ -16,7 +17,7 @@ class Facts(NamedTuple):
     ranks), send, receive or mpi. `words` is what must be the same when it is made again. `devices` are the physical numbers of
     the rank's devices on the mesh `mesh_id`, `rows` the row of the sent stack that each holds, `parts` the local devices of each
     exchange, `places` the physical number of every position of the mesh device. `crosses`: whether anything comes from another rank.
-    `thread` is the name of the program's thread that makes the call, empty for the main one.
+    `thread` is the stream of the program's thread that makes the call (`streams`), empty for the main one.
     """
 
     kind: str
@@ -89,4 +90,4 @@ def of_thread(facts: Facts) -> Facts:
     """The same call as it is made by the thread that runs now."""
     if threading.get_ident() == _main.ident:
         return facts
-    return facts._replace(thread=threading.current_thread().name)
+    return facts._replace(thread=streams.stream())

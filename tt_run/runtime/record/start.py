@@ -20,7 +20,7 @@ from typing import Any
 from tt_run import contract
 from tt_run.runtime import launched
 from tt_run.runtime.record import clocks as program_clocks
-from tt_run.runtime.record import file_system_calls, files, frames
+from tt_run.runtime.record import file_system_calls, files, frames, streams
 from tt_run.runtime.record.numbers import Number
 
 _OWN_CHANCE = ("/runtime/comm/", "/runtime/guard/", "/tempfile.py", "/mpi4py/")
@@ -57,6 +57,7 @@ def begin() -> None:
     random._urandom = _chance  # type: ignore[attr-defined]
     random.Random.seed = _seed  # type: ignore[method-assign]
     random.seed = random._inst.seed  # it was bound before
+    streams.tell_threads_apart()
     if replayed := launched.variables.get(contract.REPLAY):
         try:
             rank = _restore(Path(replayed))
@@ -97,7 +98,7 @@ def _follow() -> None:
 
     parts = {name: (lambda _, name=name: tell_unrecorded(name)) for name in _UNRECORDED_PARTS}
     sys.meta_path.insert(
-        0, Finder({"mpi4py.MPI": lambda module: recorded_module(module, _book), **parts, **_CHANCE})
+        0, Finder({"mpi4py.MPI": lambda module: recorded_module(module, _book), **parts, **_MET})
     )
     _meet_loaded()
 
@@ -126,13 +127,13 @@ def _name_by_chance(uuid: Any) -> None:
     uuid._generate_time_safe = None
 
 
-_CHANCE = {"torch": _sow, "uuid": _name_by_chance}
-"""Libraries with a chance of their own."""
+_MET = {"torch": _sow, "uuid": _name_by_chance, **streams.POOLS}
+"""Libraries with a chance of their own, and pools of threads."""
 
 
 def _meet_loaded() -> None:
     """The same for those that have been loaded before."""
-    for name, meet in _CHANCE.items():
+    for name, meet in _MET.items():
         if name in sys.modules:
             meet(sys.modules[name])
 
@@ -142,7 +143,7 @@ def _stand_in() -> None:
     from tt_run.runtime.imports import Finder
     from tt_run.runtime.record.mpi.replayed import replayed_modules
 
-    sys.meta_path.insert(0, Finder(_CHANCE))
+    sys.meta_path.insert(0, Finder(_MET))
     _meet_loaded()
     whose = int(state["rank"]), int(state["size"]), str(state["host"])
     sys.modules.update(replayed_modules(_book, *whose, state["library"]))

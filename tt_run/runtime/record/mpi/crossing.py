@@ -63,7 +63,7 @@ def through(
     def cross() -> tuple[Any, ...]:
         assert real is not None
         made.append(real(*args, **kwargs))
-        return (target.seen() if fills else packed(made[0]), said(status), held())
+        return (target.seen() if fills else packed(made[0]), said(status), lying())
 
     facts = facts_of(name, words, given, at.size)
     result, told, memory = book.call(facts, sent_digest(name, given, at.rank), cross)
@@ -88,7 +88,7 @@ def noted(at: At, name: str, real: Callable[[], Any] | None, sent: bytes = b"") 
     def cross() -> tuple[Any, ...]:
         assert real is not None
         made.append(real())
-        return (packed(made[0]), held())
+        return (packed(made[0]), lying())
 
     result, memory = book.call(facts_of(name, size=at.size), sent, cross)
     if not book.replays:
@@ -180,8 +180,13 @@ def say(status: Any, told: tuple[int, ...] | None) -> None:
 
 
 def held() -> list[Bytes]:
-    """What lies in memory that others write into."""
+    """Memory that others write into."""
     return [memory for window in exposed for memory in window()]
+
+
+def lying() -> list[Bytes]:
+    """What lies there now: a copy, for another rank may write while this one is written down."""
+    return [memory.copy() for memory in held()]
 
 
 def hold(found: list[Bytes]) -> None:

@@ -20,7 +20,7 @@ from tt_run.runtime.record.mpi.crossing import (
     Target,
     as_kept,
     current_book,
-    held,
+    lying,
     hold,
     noted,
     packed,
@@ -75,7 +75,7 @@ def wait(book: Book, name: str, requests: Sequence[Any], status: Any, real: Call
         found = {
             n: _target(requests[n]).seen() for n in _done(name, made[0], before) if _has_target(requests[n])
         }
-        return (packed(made[0]), found, _told(status), held())
+        return (packed(made[0]), found, _told(status), lying())
 
     result, found, told, memory = book.call(facts_of(name), b"", cross)
     if not book.replays:
