@@ -37,6 +37,7 @@ CHECK_REPLICAS = "TT_RUN_CHECK_REPLICAS"
 DENSE_MEMORY = "TT_RUN_DENSE_MEMORY"
 EXIT_TIMEOUT = "TT_RUN_EXIT_TIMEOUT"
 WARM_FD = "TT_RUN_WARM_FD"
+RANK_PROCESS = "TT_RUN_RANK_PROCESS"
 LEDGER = "TT_RUN_LEDGER"
 TIMELINE = "TT_RUN_TIMELINE"
 INJECT = "TT_RUN_INJECT"
@@ -108,6 +109,7 @@ VARIABLES: dict[str, tuple[str, str, str]] = {
     PYTEST_ARCH: ("launcher", "launcher", "in tests: what the pytest plugin has set `ARCH_NAME` to"),
     DEVICE_IDS: ("launcher", "runtime", "the ids of the rank's devices, row by row of its block, where a mock cluster describes the chips"),
     WARM_FD: ("launcher", "programs", "in the process from which the ranks of a host are forked, until it has read it: the socket on which it is asked"),
+    RANK_PROCESS: ("launcher", "runtime", "in what a rank has started, once it has met the others: the number of its process"),
     WORLD_SIZE: ("launcher", "runtime", "how many ranks the plan has; another number in MPI is an error, not a surprise"),
 }  # fmt: skip
 """Every variable beginning with TT_ or TTNN_ that the code reads or sets: who sets it (user or launcher), who reads it (launcher, runtime, that

@@ -144,6 +144,21 @@ def test_a_forked_child_is_no_rank() -> None:
     assert run_ranks(2, program).check().stdout.split() == ["fine", "fine"]
 
 
+def test_a_child_that_does_what_ranks_do_is_refused() -> None:
+    program = COMMON + (
+        "import multiprocessing, os, subprocess\n"
+        "child = multiprocessing.get_context('fork').Process(target=meet)\n"
+        "child.start(), child.join()\n"
+        "begun = subprocess.run([sys.executable, '-c', 'from tt_run.runtime import guard; guard.start()'])\n"
+        "meet()\nprint(child.exitcode, begun.returncode, 'TT_RUN_RANK_PROCESS' in os.environ)\n"
+    )
+    ran = run_ranks(2, program).check()
+    assert ran.stdout.splitlines() == ["1 1 False"] * 2
+    for rank in ran.ranks:
+        assert "This process was forked off a rank (process" in rank.stderr
+        assert "This process was started by a rank (process" in rank.stderr
+
+
 def test_one_rank_alone_may_write_the_report_until_it_ends() -> None:
     program = COMMON + (
         "whereabouts = guard._guard.whereabouts\n"

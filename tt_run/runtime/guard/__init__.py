@@ -23,6 +23,7 @@ from tt_run.runtime.comm.bell import Bell
 from tt_run.runtime.comm.world import Group, seconds_to_wait, world
 from tt_run.runtime.guard.board import CALLS
 from tt_run.runtime.guard.concurrent_calls import Beside
+from tt_run.runtime.guard.descendants import ForkedGuard, is_rank
 from tt_run.runtime.guard.own_traffic import own_traffic
 from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.guard.signature import Signature
@@ -112,7 +113,11 @@ def precede(before: Before) -> None:
 
 def calls_made() -> int:
     """How many calls this rank has made together with others: the number that reports give."""
-    return _unwatched if _guard is None else int(_guard.whereabouts.words[CALLS])
+    return (
+        _unwatched
+        if _guard is None or isinstance(_guard, ForkedGuard)
+        else int(_guard.whereabouts.words[CALLS])
+    )
 
 
 def answered(number: int) -> None:
@@ -243,12 +248,20 @@ def start() -> None:
     with _starting:
         if _started:
             return
+        if ranks.guarded:  # no replay
+            is_rank()
         ranks.connect()
         if ranks.guarded and not _is_off():
             _guard = Guard(ranks, timeout)
+            os.register_at_fork(after_in_child=_forked)
         _started = True
         _lifecycle = Lifecycle(ranks, _guard)
         _lifecycle.install()
+
+
+def _forked() -> None:
+    global _guard
+    _guard = ForkedGuard(os.getppid())
 
 
 def isend(
