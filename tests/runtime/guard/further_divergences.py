@@ -33,6 +33,31 @@ def replicas(
 
 
 FURTHER: dict[str, Divergence] = {
+    # --- what becomes of the result ------------------------------------------------------------------------------------
+    "another composer": other(
+        "ttnn.to_torch(x, mesh_composer=ttnn.ConcatMeshToTensor(mesh, dim={}))",
+        "2",
+        "0",
+        "composed along 2 of 8",
+    ),
+    "a composer of rows and columns": other(
+        "ttnn.to_torch(x, mesh_composer={})",
+        "ttnn.ConcatMesh2dToTensor(mesh, (2, 4), (0, 3))",
+        "ttnn.ConcatMeshToTensor(mesh, 0)",
+        "composed along 0 and 3 of 2x4",
+    ),
+    "a tensor for the result on one rank": other(
+        "ttnn.all_gather(x, dim=3, cluster_axis=1, output_tensor={})",
+        "tensor(1, 1, 32, 512)",
+        "None",
+        "output tensor in",
+    ),
+    "a tensor for the result elsewhere": other(
+        "ttnn.reduce_scatter(x, dim=3, cluster_axis=1, output_tensor=tensor(1, 1, 32, 32, memory_config={}))",
+        "ttnn.L1_MEMORY_CONFIG",
+        "ttnn.DRAM_MEMORY_CONFIG",
+        "output tensor in",
+    ),
     # --- what is called ------------------------------------------------------------------------------------------------
     "a collective only of the first rank": Divergence(
         "if rank == 0:\n    ttnn.all_reduce(x, cluster_axis=1)  # first\nttnn.all_gather(x, dim=2, cluster_axis=1)  # there\n",

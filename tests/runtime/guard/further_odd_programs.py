@@ -176,5 +176,13 @@ FURTHER_ODD: dict[str, tuple[str, tuple[str, ...]]] = {
     "exec of string module": odd(
         "exec('import ttnn as t\\nt.all_reduce(x,cluster_axis=1)')",
     ),
+    "composers of one result": odd(
+        "composers=(ttnn.ConcatMeshToTensor(mesh,dim=-4),ttnn.ConcatMesh2dToTensor(mesh,(8,1),(0,3)),ttnn.ConcatMeshToTensor(mesh,dim=0))\n"
+        "for n in range(3): ttnn.to_torch(x,mesh_composer=composers[n*rank%3])",
+    ),
+    "ranks that only help to read": odd(
+        "if rank==0: ttnn.to_torch(x,mesh_composer=ttnn.ConcatMeshToTensor(mesh,dim=0))\n"
+        "else: ttnn.get_device_tensors(ttnn.from_device(x))",
+    ),
 }
 """By what is odd: the program, and options of the launch."""

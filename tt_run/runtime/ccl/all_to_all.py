@@ -13,7 +13,7 @@ from tt_run.runtime.ccl import checks, result_topology
 from tt_run.runtime.ccl.calls import run
 from tt_run.runtime.ccl.collectives import result
 from tt_run.runtime.ccl.exchange import gather
-from tt_run.runtime.ccl.plans import planned
+from tt_run.runtime.ccl.plans import planned, written_into
 from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.enums import Topology
 from tt_run.runtime.errors import fatal
@@ -63,7 +63,8 @@ def all_to_all_async_generic(
     cluster_axis: int | None = None,
 ) -> Tensor:
     """Device i of each group gets slice i of `out_dim` of every shard of the group, joined along `in_dim` in device order."""
-    asked, tuning = (out_dim, in_dim), (topology, num_links, memory_config)
+    asked = (out_dim, in_dim)
+    tuning = written_into((topology, num_links, memory_config), persistent_output_buffer)
     plan = planned(ALL_TO_ALL, input_tensor, cluster_axis, asked, tuning, "all_to_all_async_generic")
     return result(
         input_tensor, run(plan, input_tensor), plan.topology, memory_config, persistent_output_buffer

@@ -13,7 +13,7 @@ from tt_run.runtime import traffic
 from tt_run.runtime.ccl import checks, result_topology
 from tt_run.runtime.ccl.calls import merge, pieces, run
 from tt_run.runtime.ccl.exchange import gather, sums
-from tt_run.runtime.ccl.plans import NOTHING_TUNED, Plan, Tuning, on_subdevice, planned
+from tt_run.runtime.ccl.plans import NOTHING_TUNED, Plan, Tuning, on_subdevice, planned, written_into
 from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
@@ -74,7 +74,7 @@ def gather_as(
     mesh_device: Any = None,
 ) -> Tensor:
     """An all-gather under the name of one of its forms."""
-    plan = planned(ALL_GATHER, tensor, cluster_axis, dim, tuning, name)
+    plan = planned(ALL_GATHER, tensor, cluster_axis, dim, written_into(tuning, output), name)
     if mesh_device is not None and mesh_device is not plan.device:
         raise fatal(
             f"mesh_device {mesh_device} is not the mesh of the tensor: {plan.device}",
@@ -137,7 +137,7 @@ def scatter_as(
     output: Tensor | None = None,
 ) -> Tensor:
     """A reduce-scatter under the name of one of its forms."""
-    plan = planned(REDUCE_SCATTER, tensor, cluster_axis, dim, tuning, name)
+    plan = planned(REDUCE_SCATTER, tensor, cluster_axis, dim, written_into(tuning, output), name)
     return _result(plan, tensor, _rounded(run(plan, tensor), plan.spec.dtype), tuning[2], output)
 
 

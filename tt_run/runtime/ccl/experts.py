@@ -18,7 +18,7 @@ from tt_run.runtime.ccl.calls import Call, gathered
 from tt_run.runtime.ccl.collectives import result
 from tt_run.runtime.ccl.exchange.gather import every_shard
 from tt_run.runtime.ccl.exchange.groups import DeviceGroup
-from tt_run.runtime.ccl.plans import planned
+from tt_run.runtime.ccl.plans import planned, written_into
 from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
@@ -209,7 +209,13 @@ def all_to_all_combine(
     device's first expert. Raises RuntimeError for shapes that do not fit.
     """
     asked = (output_shard_dim, tuple(expert_metadata_tensor.shape))
-    plan = planned(COMBINE, input_tensor, cluster_axis, asked, (topology, num_links, memory_config))
+    plan = planned(
+        COMBINE,
+        input_tensor,
+        cluster_axis,
+        asked,
+        written_into((topology, num_links, memory_config), output_tensor),
+    )
     dim, choices = plan.arguments
     lanes, (_, batch, length, _) = plan.lanes, tuple(input_tensor.shape)
     part = plan.spec.shape[dim]

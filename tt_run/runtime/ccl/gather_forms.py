@@ -14,7 +14,7 @@ from tt_run.runtime.ccl.calls import run
 from tt_run.runtime.ccl.collectives import ALL_GATHER, gather_as, result
 from tt_run.runtime.ccl.exchange import gather
 from tt_run.runtime.ccl.forms import choose
-from tt_run.runtime.ccl.plans import planned
+from tt_run.runtime.ccl.plans import planned, written_into
 from tt_run.runtime.ccl.record import Collective
 from tt_run.runtime.enums import Layout, Topology
 from tt_run.runtime.errors import fatal
@@ -38,7 +38,9 @@ REVERSED = Collective(
 def _reversed(
     tensor: Tensor, dim: int, cluster_axis: int | None, tuning: Any, output: Tensor | None = None
 ) -> Tensor:
-    plan = planned(REVERSED, tensor, cluster_axis, dim, tuning, "all_gather_async_reversed")
+    plan = planned(
+        REVERSED, tensor, cluster_axis, dim, written_into(tuning, output), "all_gather_async_reversed"
+    )
     return result(tensor, run(plan, tensor), plan.topology, tuning[2], output)
 
 

@@ -59,10 +59,23 @@ class Plan(NamedTuple):
 _REMEMBERED = 1024
 
 
-Tuning = tuple[Any, int | None, MemoryConfig | None] | tuple[Any, int | None, MemoryConfig | None, str | None]
-"""Topology, links, memory of the result, sub-device: no value depends on them here, but ranks that differ in them hang on a cluster."""
+Tuning = (
+    tuple[Any, int | None, MemoryConfig | None]
+    | tuple[Any, int | None, MemoryConfig | None, str | None]
+    | tuple[Any, int | None, MemoryConfig | None, str | None, MemoryConfig]
+)
+"""Topology, links, memory of the result, sub-device, memory of a tensor that is given for the result: no value depends on them here, but
+ranks that differ in them hang on a cluster, or write where another has something else."""
 NOTHING_TUNED: Tuning = (None, None, None)
-_TUNING = ("topology", "num_links", "memory_config", "subdevice_id")
+_TUNING = ("topology", "num_links", "memory_config", "subdevice_id", "output tensor in")
+
+
+def written_into(tuning: Tuning, output: Tensor | None) -> Tuning:
+    """The same of a call that is given the tensor for its result."""
+    if output is None:
+        return tuning
+    topology, links, memory, *subdevice = tuning
+    return topology, links, memory, subdevice[0] if subdevice else None, output.memory_config()  # type: ignore[return-value]
 
 
 def on_subdevice(subdevice_id: Any) -> str | None:

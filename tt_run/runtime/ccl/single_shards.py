@@ -14,7 +14,7 @@ from tt_run.runtime.ccl.collectives import result
 from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.ccl.exchange.lanes import lanes_of
 from tt_run.runtime.ccl.exchange.wire import HalfWords, Ranks, Wire
-from tt_run.runtime.ccl.plans import on_subdevice, planned
+from tt_run.runtime.ccl.plans import on_subdevice, planned, written_into
 from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.comm.world import world
 from tt_run.runtime.enums import DataType, Topology
@@ -89,7 +89,13 @@ def point_to_point(
 
     Raises RuntimeError for coordinates outside of the mesh, and on a 1-D fabric for devices that share neither row nor column.
     """
-    plan = planned(POINT_TO_POINT, input_tensor, None, (sender_coord, receiver_coord), (topology, None, None))
+    plan = planned(
+        POINT_TO_POINT,
+        input_tensor,
+        None,
+        (sender_coord, receiver_coord),
+        written_into((topology, None, None), output_tensor),
+    )
     sender, receiver = plan.arguments
     if output_tensor is not None and output_tensor.spec != input_tensor.spec:
         raise fatal(

@@ -6,10 +6,9 @@ import zlib
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-OWN_MPI = "MPI "
-"""How operations begin that a program makes with mpi4py itself."""
-LEFT_OPEN = ("bytes ", "element ", "split_type ")
-"""How parts of their details begin that a rank may leave out: a size that cannot be told, the kind of a split in which it takes no part."""
+LEFT_OPEN = ("bytes ", "element ", "split_type ", "composed ")
+"""How parts of details begin that a rank may leave out: a size that cannot be told, the kind of a split in which it takes no part, what
+becomes of shards that it helps to read."""
 
 
 class Signature(NamedTuple):
@@ -27,8 +26,6 @@ class Signature(NamedTuple):
     @property
     def firm(self) -> int:
         """The code of what no rank may leave open."""
-        if not self.operation.startswith(OWN_MPI):
-            return code_of(self)
         items = self.detail.split(", ")
         return code_of(self._replace(detail=", ".join(i for i in items if not i.startswith(LEFT_OPEN))))
 

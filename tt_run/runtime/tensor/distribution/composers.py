@@ -47,7 +47,7 @@ class CppMeshToTensor(metaclass=Native):
 
         Raises RuntimeError for dimensions that the tensor lacks or that repeat, and for a grid with missing shards.
         """
-        shards = every_shard(tensor)
+        shards = every_shard(tensor, self._purpose(len(tensor.shape)))
         grid = tuple(self._distribution.shape)
         if len(shards) == 1:
             # An un-distributed tensor, or the shard of one device.
@@ -72,6 +72,17 @@ class CppMeshToTensor(metaclass=Native):
                 hint=f"ttnn.MeshComposerConfig(dims, mesh_shape_override=…) of {len(found)} devices, or ttnn.ConcatMeshToTensor(mesh, dim) for all in a row",
             )
         return _concatenate(found, grid, dims)
+
+    def _purpose(self, ndim: int) -> str:
+        """What is made of the shards of a tensor of so many dimensions, in words that are equal for equal results."""
+        shape, first = self._distribution.shape, self._distribution.positions[0]
+        along = [
+            (dim % ndim if -ndim <= dim < 0 else dim, size)
+            for dim, size in zip(self._config.dims, shape, strict=True)
+            if size > 1
+        ]
+        dims, sizes = " and ".join(str(dim) for dim, _ in along), "x".join(str(size) for _, size in along)
+        return f"composed along {dims} of {sizes}" + (f" from device {first}" if first else "")
 
     def __repr__(self) -> str:
         return f"<{self._bound_name} object at {id(self):#x}>"

@@ -22,8 +22,10 @@ from tt_run.runtime.values.storage import BufferPart
 Array = npt.NDArray[Any]
 
 
-def every_shard(tensor: Tensor) -> list[Array | None]:
+def every_shard(tensor: Tensor, purpose: str = "") -> list[Array | None]:
     """The shard of every mesh position in row-major order, None where there is none; replicas are the same object.
+
+    `purpose` is an item of the call's signature: what the ranks make of the shards, in which they do not contradict each other.
 
     The shard tensor of one device gives just that shard. Over several ranks all that host a device of the mesh must call it; the guard checks that they do.
     Raises RuntimeError on a rank that hosts no device of the mesh, and when the mesh is closed.
@@ -44,7 +46,7 @@ def every_shard(tensor: Tensor) -> list[Array | None]:
             "Read it where `mesh_device.get_device_ids()` is not empty.",
             hint="if mesh_device.get_device_ids(): …",
         )
-    signature = guard.Signature("read tensor", shape=tuple(tensor.shape), dtype=tensor.dtype.name)
+    signature = guard.Signature("read tensor", shape=tuple(tensor.shape), dtype=tensor.dtype.name, detail=purpose)
     guard.collective(site.group, signature)
     return _exchange(shards, site, tensor.dtype)
 
