@@ -11,6 +11,7 @@ Devices are numbered row by row in their mesh, as reports and drawings do.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection
 
 from mgd.lean import dataclass
 
@@ -52,3 +53,20 @@ def read_loss(text: str) -> Loss:
 def read_losses(text: str) -> list[Loss]:
     """Losses, apart by commas or on lines of their own. Raises LossError."""
     return [read_loss(word) for word in re.split(r"[,\n]", text) if word.strip()]
+
+
+def check_loss(loss: Loss, devices: int, near: Callable[[int], Collection[int]], channels: int) -> None:
+    """Raises LossError for a loss of what a mesh of so many devices has not; `near` are those that a device has links of `channels` to."""
+    for device in (loss.device, loss.other or 0):
+        if device >= devices:
+            raise LossError(f"mesh {loss.mesh_id} has devices D0..D{devices - 1}, not D{device}")
+    if loss.other is None:
+        return
+    others = near(loss.device)
+    if loss.other not in others:
+        raise LossError(
+            f"no link joins D{loss.device} to D{loss.other}; D{loss.device} has links to "
+            + (", ".join(f"D{other}" for other in sorted(others)) or "none")
+        )
+    if loss.cables is not None and loss.cables > max(channels, 1):
+        raise LossError(f"the link has {channels} channels, not {loss.cables}")

@@ -544,6 +544,26 @@ def test_the_hardware_file_of_a_prediction(
     assert said in " ".join([*(f"{each.position} {each.text}" for each in finding.labels), finding.help])
 
 
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        ("D0-D1", ""),
+        ("D5\nD0-D1:1\nM0D2-D3", ""),
+        ("D0-D99", "mesh 0 has devices D0..D7, not D99"),
+        ("D8", "mesh 0 has devices D0..D7, not D8"),
+        ("D0-D7", "no link joins D0 to D7; D0 has links to D1, D4"),
+        ("D0-D1:9", "the link has 2 channels, not 9"),
+        ("M3D0-D1", "no rank is on mesh 3; there are M0"),
+    ],
+)
+def test_lost_links_and_chips_are_those_of_the_meshes(sandbox: Sandbox, lost: str, said: str) -> None:
+    asked = {"system": "t3000", "emulate": True, "of_ranks": (RankOption("--degrade", DEGRADE, lost),)}
+    if not said:
+        assert "TTR021" not in codes(sandbox.plan(**asked).findings)
+    else:
+        assert said in only(sandbox.refusal(**asked), "TTR021").message
+
+
 @pytest.mark.parametrize(("wrong", "notes"), [(MOST // 2, ()), (MOST // 2 + 1, ("and 2 more places",))])
 def test_a_hardware_file_that_is_wrong_in_many_places(
     sandbox: Sandbox, wrong: int, notes: tuple[str, ...]

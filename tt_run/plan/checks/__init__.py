@@ -8,6 +8,7 @@ from tt_run.plan.checks.environment import check_environment
 from tt_run.plan.checks.hardware import check_hardware
 from tt_run.plan.checks.hosts import check_hosts
 from tt_run.plan.checks.launcher import check_launcher
+from tt_run.plan.checks.losses import check_losses
 from tt_run.plan.checks.meshes import check_meshes
 from tt_run.plan.checks.program import check_program
 from tt_run.plan.checks.rankfile import check_rankfile
@@ -27,6 +28,7 @@ CHECKS = (
     check_program,
     check_training,
     check_hardware,
+    check_losses,
     check_launcher,
 )
 

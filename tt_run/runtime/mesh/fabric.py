@@ -7,7 +7,7 @@ from collections import defaultdict
 from functools import cache
 
 from tt_run import contract
-from tt_run.degraded import Loss, LossError, read_losses
+from tt_run.degraded import Loss, LossError, check_loss, read_losses
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.system import SystemMesh
 from tt_run.runtime.traffic import Fabric, Link
@@ -49,19 +49,9 @@ def _losses() -> tuple[Loss, ...]:
 
 def _lost_links(loss: Loss, fabric: Fabric, channels: int) -> dict[Link, float]:
     """Both directions of each link that is lost, with the part of its channels that is. Raises LossError."""
-    devices = fabric.dims[0] * fabric.dims[1]
-    for device in (loss.device, loss.other or 0):
-        if device >= devices:
-            raise LossError(f"mesh {loss.mesh_id} has devices D0..D{devices - 1}, not D{device}")
-    near = fabric.neighbours(loss.device)
+    check_loss(loss, fabric.dims[0] * fabric.dims[1], fabric.neighbours, channels)
     if loss.other is None:
+        near = fabric.neighbours(loss.device)
         return {link: 1.0 for other in near for link in ((loss.device, other), (other, loss.device))}
-    if loss.other not in near:
-        raise LossError(
-            f"no link joins D{loss.device} to D{loss.other}; D{loss.device} has links to "
-            + ", ".join(f"D{other}" for other in sorted(near))
-        )
     share = 1.0 if loss.cables is None else loss.cables / max(channels, 1)
-    if share > 1:
-        raise LossError(f"the link has {channels} channels, not {loss.cables}")
     return {(loss.device, loss.other): share, (loss.other, loss.device): share}

@@ -46,7 +46,9 @@ def every_shard(tensor: Tensor, purpose: str = "") -> list[Array | None]:
             "Read it where `mesh_device.get_device_ids()` is not empty.",
             hint="if mesh_device.get_device_ids(): …",
         )
-    signature = guard.Signature("read tensor", shape=tuple(tensor.shape), dtype=tensor.dtype.name, detail=purpose)
+    signature = guard.Signature(
+        "read tensor", shape=tuple(tensor.shape), dtype=tensor.dtype.name, detail=purpose
+    )
     guard.collective(site.group, signature)
     return _exchange(shards, site, tensor.dtype)
 
