@@ -12,6 +12,9 @@ from mgd.graph import Mesh, MeshGraph
 
 NOWHERE = Position("")
 
+_SHOWN = 4  # of those that have the same mistake
+_PLURAL = {"mesh": "meshes", "device": "devices"}
+
 
 def advise_links(report: Report, graph: MeshGraph) -> None:
     """Rules MGD065 and MGD071 to MGD073."""
@@ -36,25 +39,33 @@ def advise_links(report: Report, graph: MeshGraph) -> None:
         if not link.z_direction and link.position not in closed:
             closed.add(link.position)  # the links of a graph_topology share one
             _closed_edges(report, link, meshes)
+    over: dict[tuple[int, int, str], list[tuple[str, Mesh]]] = defaultdict(list)
     for mesh_id, wanted in sorted(asked.items()):
-        _subscription(report, meshes[mesh_id], wanted)
+        mesh = meshes[mesh_id]
+        if wanted > (there := port_count(mesh, "NESWZ")):
+            over[wanted, there, "mesh"].append((str(mesh_id), mesh))
     for (mesh_id, device), wanted in sorted(of_device.items()):
         mesh = meshes[mesh_id]
         if wanted > (there := device_ports(mesh, device)):
-            _over(report, mesh, f"device {device} of mesh {mesh_id}", wanted, there)
+            over[wanted, there, "device"].append((f"{device} of mesh {mesh_id}", mesh))
+    for (wanted, there, kind), found in over.items():
+        _over(report, wanted, there, kind, found)
 
 
-def _subscription(report: Report, mesh: Mesh, wanted: int) -> None:
-    there = port_count(mesh, "NESWZ")
-    if wanted > there:
-        _over(report, mesh, f"mesh {mesh.mesh_id}", wanted, there)
-
-
-def _over(report: Report, mesh: Mesh, what: str, wanted: int, there: int) -> None:
+def _over(report: Report, wanted: int, there: int, kind: str, found: list[tuple[str, Mesh]]) -> None:
+    """One finding for all that have the same: a hundred alike meshes are one mistake."""
+    names = [name for name, _ in found[:_SHOWN]]
+    more = len(found) - len(names)
+    listed = ", ".join(names) + (f" and {more} more" if more else "")
+    what = (
+        f"{kind} {listed}, which has"
+        if len(found) == 1
+        else f"each of {len(found)} {_PLURAL[kind]} ({listed}), which have"
+    )
     report.add(
         "MGD072",
-        f"{wanted} channels are asked of {what}, which has {there} ports",
-        Label(mesh.position or NOWHERE),
+        f"{wanted} channels are asked of {what} {there} ports",
+        *(Label(mesh.position or NOWHERE) for _, mesh in found[:_SHOWN]),
         help="ask for fewer channels",
     )
 

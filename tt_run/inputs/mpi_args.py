@@ -87,6 +87,14 @@ def host_token(token: str) -> tuple[str, int | None]:
     return (name, int(count)) if colon and name and is_count else (token, None)
 
 
+def _token_problem(token: str) -> str:
+    """What is wrong with a token of a --host list, empty for nothing. Names with several colons are addresses."""
+    name, colon, count = token.rpartition(":")
+    if colon and ":" not in name and host_token(token)[1] is None and count != "*":
+        return f"{token!r} has no slot count after ':'" if name else f"{token!r} has no host before ':'"
+    return host_name_problem(token)
+
+
 @dataclass()
 class _Reader:
     """One pass over the words: `left` are those to come, `result` what is known so far."""
@@ -110,7 +118,7 @@ class _Reader:
             self._map_by(*self._value(name, inline))
         elif name in _HOST:
             value = self._kept(name, inline) or ""
-            for problem in filter(None, (host_name_problem(part) for part in value.split(",") if part)):
+            for problem in filter(None, map(_token_problem, filter(None, value.split(",")))):
                 self._problem("TTR015", f"{name} in --mpi-args: {problem}", f"write {name} host1:2,host2:2")
             self._know(hosts=(*self.result.hosts, *filter(None, value.split(","))))
         elif name in _HOSTFILE:

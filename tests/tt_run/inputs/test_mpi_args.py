@@ -102,6 +102,9 @@ def test_the_right_process_count_is_dropped(text: str) -> None:
         ("--rankfile", "TTR006"),
         ("--mca btl", "TTR006"),
         ("--host", "TTR006"),
+        ("--host a:x", "TTR015"),
+        ("--host a:", "TTR015"),
+        ("--host a:2,:3", "TTR015"),
     ],
 )
 def test_words_that_are_refused(text: str, code: str) -> None:
