@@ -10,9 +10,12 @@ import gc
 import os
 import sys
 
-from tt_run.cli.commands import LAUNCHING, named_command, run_command
-from tt_run.cli.reading.parse import parse
-from tt_run.contract import Exit
+try:
+    from tt_run.cli.commands import LAUNCHING, named_command, run_command
+    from tt_run.cli.reading.parse import parse
+    from tt_run.contract import Exit
+except KeyboardInterrupt:  # before anything has begun
+    os._exit(130)
 
 TYPE_CHECKING = False  # typing itself takes longer than the help text
 if TYPE_CHECKING:
