@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable
 
+from mgd.folding import fold, is_typed
 from mgd.lean import dataclass, field
 
 
@@ -92,9 +93,10 @@ def render(
     colour: bool = False,
     more: str = "",
     excerpt: Callable[[Position], Iterable[str]] | None = None,
+    width: int = 0,
 ) -> str:
     """The finding as a text block in the house's manner; `more` is the command that explains the code, `excerpt` gives the lines
-    to show of a place (`Excerpts.at`).
+    to show of a place (`Excerpts.at`), `width` is that of the terminal, if there is one.
 
     ```
     error[TTR204]: rank binding names a mesh that the descriptor does not have
@@ -107,23 +109,38 @@ def render(
     tint, bold, dim, reset = (
         (_COLOURS[diagnostic.severity], _BOLD, _DIM, _RESET) if colour else ("", "", "", "")
     )
-    head = f"{tint}{diagnostic.severity.value}[{diagnostic.code}]{reset}"
-    lines = [f"{head}{bold}: {showable(diagnostic.message)}{reset}"]
-    width = max((len(str(label.position)) for label in diagnostic.labels), default=0)
-    for label in diagnostic.labels:
-        place, text = showable(str(label.position)), showable(label.text)
-        lines.append(f"  {dim}-->{reset} {place:<{width}}   {text}".rstrip())
+    name = f"{diagnostic.severity.value}[{diagnostic.code}]"
+    message = fold(showable(diagnostic.message), width, " " * 4, len(name) + 2)
+    lines = [f"{tint}{name}{reset}{bold}: {message}{reset}"]
+    places = [showable(str(label.position)) for label in diagnostic.labels]
+    texts = [showable(label.text) for label in diagnostic.labels]
+    longest = max(map(len, places), default=0)
+    beside = not width or all(9 + longest + len(text) <= width for text in texts)
+    for label, place, text in zip(diagnostic.labels, places, texts, strict=True):
+        lines.append(f"  {dim}-->{reset} {place:<{longest}}   {text if beside else ''}".rstrip())
+        if text and not beside:
+            lines.append(f"      {fold(text, width, ' ' * 6, 6)}")
         if excerpt is not None:
             shown = list(excerpt(label.position))
             lines += [f"  {dim}{line.rstrip()}{reset}" for line in shown[:1]]
             lines += [f"  {tint}{line}{reset}" for line in shown[1:]]
-    lines.extend(f"  note: {showable(note)}" for note in diagnostic.notes)
-    tail = f"more: {more} {diagnostic.code}" if more else ""
-    if diagnostic.help:
-        lines.append(f"  help: {showable(diagnostic.help)}" + (f"   {dim}{tail}{reset}" if tail else ""))
-    elif tail:
-        lines.append(f"  {dim}{tail}{reset}")
-    return "\n".join(lines)
+    lines.extend(f"  note: {fold(showable(note), width, ' ' * 8, 8)}" for note in diagnostic.notes)
+    return "\n".join(
+        [
+            *lines,
+            *_tail(showable(diagnostic.help), f"{more} {diagnostic.code}" * bool(more), width, dim, reset),
+        ]
+    )
+
+
+def _tail(help: str, more: str, width: int, dim: str, reset: str) -> list[str]:
+    """What to do, and what says more: on one line where both fit. What can be typed is not folded."""
+    said = f"  {dim}more: {more}{reset}"
+    if not help:
+        return [said] if more else []
+    if more and (not width or 16 + len(help) + len(more) <= width):
+        return [f"  help: {help} {said}"]
+    return [f"  help: {help if is_typed(help) else fold(help, width, ' ' * 8, 8)}", *[said] * bool(more)]
 
 
 def count(diagnostics: Iterable[Diagnostic]) -> tuple[int, int]:

@@ -16,9 +16,11 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'|[\w.+-]+|.')
 
 
 class Excerpts:
-    """Lines of files by position. Files are read once; `texts` are those that are no files, such as standard input."""
+    """Lines of files by position, cut to the columns of the terminal where they are known. Files are read once; `texts` are those that
+    are no files, such as standard input."""
 
-    def __init__(self, texts: Mapping[str, str | bytes] | None = None) -> None:
+    def __init__(self, texts: Mapping[str, str | bytes] | None = None, columns: int = 0) -> None:
+        self._columns = columns
         self._lines: dict[str, list[str]] = {}
         for name, text in (texts or {}).items():
             self._lines[name] = _split(text if isinstance(text, bytes) else text.encode("utf-8", "replace"))
@@ -31,13 +33,15 @@ class Excerpts:
         if position.line > len(lines) or position.column > len(lines[position.line - 1]) + 1:
             return
         line, column = lines[position.line - 1], position.column - 1
-        start = max(0, min(column - WIDTH // 2, len(line) - WIDTH))
-        shown = line[start : start + WIDTH]
+        gutter = " " * len(str(position.line))
+        # Left of the line are two blanks, the gutter and its bar; on both sides may stand an ellipsis.
+        width = min(WIDTH, max(self._columns - len(gutter) - 7, 20)) if self._columns else WIDTH
+        start = max(0, min(column - width // 2, len(line) - width))
+        shown = line[start : start + width]
         token = _TOKEN.match(shown, column - start)
         length = max(len(token[0].rstrip()) if token else 1, 1)
-        gutter = " " * len(str(position.line))
         before = ("…" if start else "") + shown[: column - start]
-        rest = shown[column - start :] + ("…" if start + WIDTH < len(line) else "")
+        rest = shown[column - start :] + ("…" if start + width < len(line) else "")
         carets = "^" * max(_width(shown[column - start : column - start + length]), 1)
         yield f"{position.line} | {before}{rest}"
         yield f"{gutter} | {' ' * _width(before)}{carets}"

@@ -7,12 +7,11 @@ import sys
 
 import click
 
+from mgd.cli.findings import teller
 from mgd.cli.inputs import load_input
 from mgd.cli.output import say, wants_colour
 from mgd.cli.words import DescriptorWord
-from mgd.diagnostics import render
 from mgd.drawing.canvas import paint
-from mgd.excerpts import Excerpts
 
 _STYLES = {"+": "host0", "-": "host5", "~": "host2"}
 
@@ -37,12 +36,7 @@ def command(a: str, b: str, as_json: bool) -> int:
             graphs.append(expand(load_input(word)))
         except MgdError as error:
             for diagnostic in error.diagnostics:
-                say(
-                    render(
-                        diagnostic, colour=wants_colour(sys.stderr), more="mgd explain", excerpt=Excerpts().at
-                    ),
-                    err=True,
-                )
+                say(teller(sys.stderr)(diagnostic), err=True)
             return 2
     found = differences(*graphs)
     if as_json:

@@ -17,11 +17,19 @@ def command(code: str | None) -> None:
     """Explain a rule by CODE (MGD012, or 12) or by name; without one, list all rules."""
     from mgd.catalogue import nearest
     from mgd.catalogue.pages import page
+    from mgd.folding import fold
     from mgd.rules import FAMILY, all_rules, find_rule
 
     if code is None:
-        for each in all_rules().values():
-            say(f"{each.code}  {each.name:<32}  {each.purpose}")
+        width = page_width(sys.stdout, 0)
+        rules = list(all_rules().values())
+        lines = [f"{each.code}  {each.name:<32}  {each.purpose}" for each in rules]
+        if width and max(map(len, lines)) > width:
+            under = " " * 8
+            lines = [
+                f"{each.code}  {each.name}\n{under}{fold(each.purpose, width, under, 8)}" for each in rules
+            ]
+        say("\n".join(lines))
         return
     rule = find_rule(code)
     if rule is None:

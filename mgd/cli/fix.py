@@ -7,12 +7,12 @@ from collections import Counter
 
 import click
 
+from mgd.cli.findings import teller
 from mgd.cli.inputs import STDIN, expand_words, load_text
-from mgd.cli.output import say, wants_colour
+from mgd.cli.output import say
 from mgd.cli.rewrite import difference, is_yaml, write_back
 from mgd.cli.words import DescriptorWord
-from mgd.diagnostics import Diagnostic, count, render
-from mgd.excerpts import Excerpts
+from mgd.diagnostics import Diagnostic, count
 
 
 @click.command()
@@ -38,13 +38,9 @@ def command(files: tuple[str, ...], dry_run: bool, show_diff: bool) -> int:
         if show_diff:
             say(difference(text, repaired.text, name), end="")
         elif dry_run:
-            excerpts = Excerpts({name: text})
+            text_of = teller(sys.stdout, texts={name: text})
             for diagnostic in repaired.done:
-                say(
-                    render(
-                        diagnostic, colour=wants_colour(sys.stdout), more="mgd explain", excerpt=excerpts.at
-                    )
-                )
+                say(text_of(diagnostic))
         elif word == STDIN:
             say(repaired.text, end="")
         elif repaired.done:

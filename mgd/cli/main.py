@@ -86,13 +86,11 @@ def _reported(error: Exception) -> int:
         return tell(error)
     if not isinstance(error, MgdError):
         raise error
-    from mgd.cli.output import wants_colour
-    from mgd.diagnostics import render
-    from mgd.excerpts import Excerpts
+    from mgd.cli.findings import teller
 
-    colour, excerpts = wants_colour(sys.stderr), Excerpts()
+    text_of = teller(sys.stderr)
     for diagnostic in error.diagnostics:
-        sys.stderr.write(render(diagnostic, colour=colour, more="mgd explain", excerpt=excerpts.at) + "\n")
+        sys.stderr.write(text_of(diagnostic) + "\n")
     if not error.diagnostics:
         sys.stderr.write(f"error: {error}\n")
     return 2 if isinstance(error, UnreadableError) else 1

@@ -12,11 +12,11 @@ from click.core import ParameterSource
 
 from mgd.authoring.blueprint import Dims
 from mgd.authoring.draft import ARCHES, FIGURES, WRAPS, Wishes, drafted, parse_shape
-from mgd.cli.output import say, wants_colour
+from mgd.cli.findings import teller
+from mgd.cli.output import say
 from mgd.cli.usage import Misused
 from mgd.cli.words import NameWord, system_names
 from mgd.descriptor import Descriptor
-from mgd.diagnostics import render
 from mgd.files import write_file
 from mgd.systems import UnknownSystem, find, text_of
 
@@ -120,8 +120,8 @@ def command(
 
     \b
     mgd new --shape 2x4 --hosts 1x2 -o two_hosts.textproto
-    mgd new --arch blackhole --shape 8x4 --wrap xy --meshes 3 --link ring
-    mgd new --system galaxy --hosts 2x1 -o g.textproto --bindings g.yaml
+    mgd new --shape 8x4 --wrap xy --meshes 3 --link ring
+    mgd new --system galaxy -o g.textproto --bindings g.yaml
     """
     from mgd.checking import check
     from mgd.reading import loads
@@ -137,7 +137,7 @@ def command(
     descriptor = loads(text, file=output or "new.textproto")
     findings = check(descriptor)
     for finding in findings:
-        say(render(finding, colour=wants_colour(sys.stderr), more="mgd explain"), err=True)
+        say(teller(sys.stderr)(finding), err=True)
     if any(finding.is_error for finding in findings):
         return 1
     if output is None:

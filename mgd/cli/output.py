@@ -14,21 +14,25 @@ def say(text: str = "", *, end: str = "\n", err: bool = False) -> None:
 
 
 def wants_colour(stream: TextIO) -> bool:
-    """True on a terminal unless NO_COLOR or TERM=dumb says otherwise; FORCE_COLOR says yes to a pipe."""
+    """True on a terminal; NO_COLOR, CLICOLOR=0 and TERM=dumb say no there, FORCE_COLOR and CLICOLOR_FORCE yes to a pipe, NO_COLOR before all."""
     if os.environ.get("NO_COLOR"):
         return False
-    if os.environ.get("FORCE_COLOR"):
+    if any(os.environ.get(name, "") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
         return True
+    if os.environ.get("CLICOLOR") == "0" or os.environ.get("FORCE_COLOR") == "0":
+        return False
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def page_width(stream: TextIO, plain: int) -> int:
     """Columns of the terminal, `plain` when the output goes elsewhere, so that files do not depend on a window."""
-    if not stream.isatty() and "COLUMNS" not in os.environ:
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said):
+        return max(40, int(said))
+    try:
+        return max(40, os.get_terminal_size(stream.fileno()).columns or 80)
+    except (OSError, ValueError):
         return plain
-    import shutil
-
-    return max(40, shutil.get_terminal_size((plain, 24)).columns)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -28,16 +28,24 @@ EPILOGUE = (
     "A FILE is a path, - for standard input, or the name of a shipped system. Five minutes: mgd systems; "
     "mgd show t3000; mgd new --shape 2x4 --hosts 1x2 -o my.textproto; mgd check my.textproto"
 )
-_OPTIONS = {"--version": "Show the version and exit.", "-h, --help": "Show this message and exit."}
+_OPTIONS = {"-V, --version": "Show the version and exit.", "-h, --help": "Show this message and exit."}
 
 
 def overview() -> str:
     """The help of the whole, as wide as the terminal up to WIDEST."""
     width = min(_terminal_width(), WIDEST) - 2
     lines = ["Usage: mgd [OPTIONS] COMMAND [ARGS]...", "", *_wrapped(INTRODUCTION, width), "", "Options:"]
-    lines += [f"  {name:<10}  {text}" for name, text in _OPTIONS.items()]
-    lines += ["", "Commands:", *(f"  {name:<10}  {text}" for name, text in VERBS.items())]
+    lines += [*_rows(_OPTIONS, width), "", "Commands:", *_rows(VERBS, width)]
     return "\n".join([*lines, "", *_wrapped(EPILOGUE, width)])
+
+
+def _rows(meanings: dict[str, str], width: int) -> list[str]:
+    """Names and beside them what they mean."""
+    lines = []
+    for name, meaning in meanings.items():
+        first, *others = _wrapped(meaning, width - 15)
+        lines += [f"  {name:<13}{first}", *(f"{' ' * 15}{line}" for line in others)]
+    return lines
 
 
 def _wrapped(text: str, width: int) -> list[str]:

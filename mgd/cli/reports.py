@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TextIO
 
-from mgd.diagnostics import Diagnostic, Severity, count, render
-from mgd.excerpts import Excerpts
+from mgd.cli.findings import teller
+from mgd.diagnostics import Diagnostic, Severity, count
 from mgd.lean import dataclass, field
 
 
@@ -50,14 +50,14 @@ def inspect(word: str, profile: str, *, facts: bool = True) -> Report:
     return Report(name, profile, found, summary(expand_checked(descriptor)), text=data)
 
 
-def as_text(reports: Iterable[Report], *, colour: bool, quiet: bool) -> Iterator[str]:
-    """Every finding as a block, a line for every accepted file unless `quiet`, and the sum."""
+def as_text(reports: Iterable[Report], stream: TextIO, *, quiet: bool) -> Iterator[str]:
+    """For the stream every finding as a block, a line for every accepted file unless `quiet`, and the sum."""
     seen: list[Report] = []
     for report in reports:
         seen.append(report)
-        excerpts = Excerpts({report.file: report.text} if report.text else None)
+        text_of = teller(stream, texts={report.file: report.text} if report.text else None)
         for diagnostic in report.diagnostics:
-            yield render(diagnostic, colour=colour, more="mgd explain", excerpt=excerpts.at)
+            yield text_of(diagnostic)
         if report.accepted and not quiet:
             yield f"{report.file}: accepted   {_in_short(report.summary)}"
     yield _sum(seen)

@@ -12,6 +12,7 @@ from mgd.cli.output import page_width, say, table, wants_colour
 from mgd.cli.usage import Misused
 from mgd.cli.words import NameWord, system_names
 from mgd.drawing.canvas import paint
+from mgd.folding import fold
 from mgd.systems import System, UnknownSystem, find, systems
 
 
@@ -53,7 +54,8 @@ def _list(chosen: list[System]) -> list[str]:
         if max(map(len, lines)) <= width:
             break
     lines[0] = paint(lines[0], "title", wants_colour(sys.stdout))
-    return [*lines, "", f"{len(chosen)} systems; mgd systems NAME tells all of one, mgd show NAME draws it"]
+    tail = f"{len(chosen)} systems; mgd systems NAME tells all of one, mgd show NAME draws it"
+    return [*lines, "", fold(tail, width)]
 
 
 def _page(system: System) -> list[str]:

@@ -7,9 +7,9 @@ from difflib import get_close_matches
 
 import click
 
+from mgd.cli.findings import teller
 from mgd.cli.inputs import WrongUsage
-from mgd.cli.output import wants_colour
-from mgd.diagnostics import Diagnostic, render
+from mgd.diagnostics import Diagnostic
 from mgd.text.problems import USAGE
 
 
@@ -25,7 +25,7 @@ def tell(error: Exception) -> int:
     """Prints the finding on standard error; the exit code for wrong usage."""
     message, help = _parts(error)
     finding = Diagnostic(USAGE, message, (), help)
-    sys.stderr.write(render(finding, colour=wants_colour(sys.stderr), more="mgd explain") + "\n")
+    sys.stderr.write(teller(sys.stderr)(finding) + "\n")
     return 2
 
 

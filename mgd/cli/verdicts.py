@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mgd.cli.inputs import expand_words
-from mgd.cli.output import own_version, say, wants_colour
+from mgd.cli.output import own_version, say
 from mgd.cli.reports import Report, as_concise, as_github, as_json, as_sarif, as_text, inspect
 
 FORMS = ("text", "concise", "json", "github", "sarif")
@@ -35,7 +35,7 @@ def check_files(
             yield report
 
     if form == "text":
-        for line in as_text(reports(), colour=wants_colour(sys.stdout), quiet=quiet):
+        for line in as_text(reports(), sys.stdout, quiet=quiet):
             say(line)
     elif form == "sarif":
         say(as_sarif(reports(), own_version()))

@@ -18,6 +18,7 @@ from tt_run.cli.surroundings import Surroundings
 from tt_run.errors import UsageError
 from tt_run.inputs.findings import counted
 from tt_run.inputs.secrets import masked_text, masked_words
+from tt_run.inputs.site import from_here
 from tt_run.inputs.wrapping import GDBSERVER_PORT
 from tt_run.launch.line import LaunchLine
 from tt_run.launch.mpirun import Launcher
@@ -40,7 +41,7 @@ def execute(
     def announce(line: LaunchLine, folder: RunFolder) -> None:
         if given.verbose:
             say(shlex.join(masked_words(line.command)))
-        say(f"{counted(len(plan.ranks), 'rank')} on {_where(plan)}, logs in {folder.path}")
+        say(f"{counted(len(plan.ranks), 'rank')} on {_where(plan)}, logs in {from_here(folder.path)}")
         if given.verbose and line.defaults_text():
             say(f"added {line.defaults_text()}")
         if given.verbose and (allocation := os.environ.get("SLURM_JOB_ID")):

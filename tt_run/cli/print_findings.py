@@ -5,18 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from mgd.cli.output import wants_colour
-from mgd.diagnostics import Diagnostic, Severity, render
-from mgd.excerpts import Excerpts
+from mgd.cli.findings import teller
+from mgd.diagnostics import Diagnostic, Severity
 
 
 def print_findings(diagnostics: Sequence[Diagnostic], *, notes: bool = True) -> None:
     """Prints the findings, each with its lines and the command that explains it; without `notes` only what is wrong."""
-    excerpts = Excerpts()
+    of_descriptors, of_launches = teller(sys.stderr), teller(sys.stderr, "tt-run --explain")
     for finding in diagnostics:
         if notes or finding.severity is not Severity.NOTE:
-            more = "mgd explain" if finding.code.startswith("MGD") else "tt-run --explain"
-            print(
-                render(finding, colour=wants_colour(sys.stderr), more=more, excerpt=excerpts.at),
-                file=sys.stderr,
-            )
+            text_of = of_descriptors if finding.code.startswith("MGD") else of_launches
+            print(text_of(finding), file=sys.stderr)

@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+from tt_run.inputs.site import from_here
 from tt_run.plan.model import LaunchPlan
 
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
@@ -23,13 +24,13 @@ def recorded(folder: Path, run: str, plan: LaunchPlan, shown: str) -> str:
     missing = [rank for rank in plan.ranks if rank.rank not in files]
     if not files and not missing:
         return ""
-    text = f"--record: {folder / run}: {ranks}, {_amount(size)}"
+    text = f"--record: {from_here(folder / run)}: {ranks}, {_amount(size)}"
     if files:
         text += f"; tt-run replay {shown} --rank {min(files)}"
     here = (None, "localhost", os.uname().nodename)
     hosts = sorted({str(rank.host) for rank in missing if rank.host not in here})
     if hosts:
-        text += f"\nthe other ranks wrote on their hosts, {', '.join(hosts)}: copy {folder / run} from there"
+        text += f"\nthe other ranks wrote on their hosts, {', '.join(hosts)}: copy {from_here(folder / run)} from there"
     elif missing:
         text += "\na rank without a record ended before it opened a mesh or used MPI"
     return text

@@ -102,11 +102,18 @@ def _version_of(package: str) -> str:
 
 
 def print_codes() -> int:
-    """Every code of the launcher and of emulated ranks, with its title."""
-    from tt_run.rules import GUARD, LAUNCH
+    """Every code of the launcher, of emulated ranks and of replays, with its title."""
+    from mgd.cli.output import page_width
+    from mgd.folding import fold
+    from tt_run.rules import GUARD, LAUNCH, REPLAY
 
-    for rule in (*LAUNCH.rules().values(), *GUARD.rules().values()):
-        print(f"{rule.code}  {rule.title}")
+    width = page_width(sys.stdout, 0)
+    for family in (LAUNCH, GUARD, REPLAY):
+        for rule in family.rules().values():
+            print(f"{rule.code}  {fold(rule.title, width, ' ' * 8, 8)}")
+    print(
+        "\n" + fold("tt-run explain TTR204 tells all of one; mgd explain lists those of descriptors", width)
+    )
     return Exit.OK
 
 

@@ -107,6 +107,14 @@ class Site:
             return str(path)
 
 
+def from_here(path: Path) -> str:
+    """The path as it is typed: relative to the working directory where it is below it."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (OSError, ValueError):
+        return str(path)
+
+
 def _terminal_columns() -> int | None:
     try:
         return os.get_terminal_size(1).columns or None

@@ -58,12 +58,19 @@ def test_how_wide_the_terminal_is(monkeypatch: pytest.MonkeyPatch, columns: str 
         ({"FORCE_COLOR": "1", "TERM": "dumb"}, True, True),
         ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, True, False),
         ({"NO_COLOR": "", "FORCE_COLOR": ""}, False, False),
+        ({"FORCE_COLOR": "0"}, True, False),
+        ({"CLICOLOR": "0"}, True, False),
+        ({"CLICOLOR": "1"}, False, False),
+        ({"CLICOLOR": "1"}, True, True),
+        ({"CLICOLOR_FORCE": "1", "CLICOLOR": "0"}, False, True),
+        ({"CLICOLOR_FORCE": "0"}, False, False),
+        ({"NO_COLOR": "1", "CLICOLOR_FORCE": "1"}, True, False),
     ],
 )
 def test_when_there_is_colour(
     monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], terminal: bool, wanted: bool
 ) -> None:
-    for name in ("TERM", "NO_COLOR", "FORCE_COLOR"):
+    for name in ("TERM", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
@@ -72,7 +79,7 @@ def test_when_there_is_colour(
 
 @pytest.mark.parametrize(
     ("terminal", "columns", "width"),
-    [(False, None, 100), (False, "70", 70), (False, "20", 40), (False, "40", 40), (True, "70", 70), (True, None, 61)],
+    [(False, None, 100), (False, "70", 70), (False, "20", 40), (False, "40", 40), (True, "70", 70), (True, None, 61), (True, "0", 61)],
 )  # fmt: skip
 def test_how_wide_a_page_is(
     monkeypatch: pytest.MonkeyPatch, terminal: bool, columns: str | None, width: int
@@ -80,12 +87,15 @@ def test_how_wide_a_page_is(
     monkeypatch.delenv("COLUMNS", raising=False)
     if columns is not None:
         monkeypatch.setenv("COLUMNS", columns)
-    monkeypatch.setattr(os, "get_terminal_size", lambda *_: os.terminal_size((61, 24)))
-    with open(os.devnull, "w") as stream:
-        monkeypatch.setattr(sys, "__stdout__", stream)
-        found = output.page_width(SimpleNamespace(isatty=lambda: terminal), 100)  # type: ignore[arg-type]
-        monkeypatch.undo()
-    assert found == width
+
+    def size(descriptor: int) -> os.terminal_size:
+        if descriptor != 7:
+            raise OSError
+        return os.terminal_size((61, 24))
+
+    monkeypatch.setattr(os, "get_terminal_size", size)
+    stream = SimpleNamespace(fileno=lambda: 7 if terminal else 8)
+    assert output.page_width(stream, 100) == width  # type: ignore[arg-type]
 
 
 def test_the_sum_of_a_check(mgd: Mgd, tmp_path: Path, good: str, bad: str) -> None:
@@ -103,7 +113,7 @@ def test_the_sum_of_a_check(mgd: Mgd, tmp_path: Path, good: str, bad: str) -> No
 
 
 def test_the_help_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "72")
+    monkeypatch.setenv("COLUMNS", "79")
     lines = overview.overview().splitlines()
     assert lines[0] == "Usage: mgd [OPTIONS] COMMAND [ARGS]..." and lines[2].startswith(
         "  Check, draw and write"
@@ -113,13 +123,21 @@ def test_the_help_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
         *(
             "",
             "Options:",
-            "  --version   Show the version and exit.",
-            "  -h, --help  Show this message and exit.",
+            "  -V, --version  Show the version and exit.",
+            "  -h, --help     Show this message and exit.",
         ),
         *("", "Commands:"),
     ]
     assert [line.split()[0] for line in lines[at + 5 : at + 5 + len(overview.VERBS)]] == list(overview.VERBS)
-    assert lines[at + 5 + len(overview.VERBS)] == "" and max(map(len, lines[-4:])) <= 72
+    assert lines[at + 5 + len(overview.VERBS)] == "" and max(map(len, lines[-4:])) <= 79
+
+
+def test_the_help_of_the_whole_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = overview.overview().splitlines()
+    assert max(map(len, lines)) <= 60
+    at = lines.index("  show           Draw meshes, hosts, ranks, wraps and links;")
+    assert lines[at + 1] == "                 text, SVG, a page."
 
 
 def test_the_page_of_a_system(mgd: Mgd) -> None:

@@ -105,7 +105,12 @@ def test_without_files_nothing_changes(tmp_path: Path) -> None:
         ("[tool.tt-run]\ncheck = 'maybe'\n", UsageError, "not one of error, warn, off", 2),
         ("[tool.tt-run]\nhosts = ['a']\n", UsageError, "hosts is ['a']", 2),
         ("[tool.tt-run]\ndry-run = true\n", UsageError, "no option", 2),
-        ("[tool.tt-run]\ntimeout =\n", InputError, "not well-formed TOML", 2),
+        ("[tool.tt-run]\ntimeout =\n", InputError, "correct it", 2),
+        ("[tool.tt-run]\nsystem = t3000\n", InputError, 'write system = "t3000"', 2),
+        ("[tool.ttrun]\nsystem = 't3000'\n", UsageError, "write [tool.tt-run]", 1),
+        ('[project]\n\n [ tool."tt_run" ]\n', UsageError, "[tool.tt_run] sets nothing", 3),
+        ("[tool.tt-rn]\n", UsageError, "[tool.tt-rn] sets nothing", 1),
+        ("[tool.tt-run.x]\n[tt-run]\n", UsageError, "[tt-run] sets nothing", 2),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(
@@ -117,6 +122,21 @@ def test_what_is_wrong_is_told_with_its_line(
     [finding] = caught.value.diagnostics
     assert finding.code == "TTR029" and says in f"{finding.message} {finding.help}"
     assert finding.position is not None and finding.position.line == line
+
+
+@pytest.mark.parametrize(
+    "table", ["tool.trunk", "tool.ruff", "tool.tt", "tool.pytest.run", "trun", "project"]
+)
+def test_tables_of_others_are_left_alone(project: Path, table: str) -> None:
+    (project / "pyproject.toml").write_text(f"[{table}]\nx = 1\n")
+    assert not with_configuration(parse(["prog"])).configured
+
+
+def test_a_table_in_the_users_own_file(project: Path) -> None:
+    user(project, "[tool.tt-run]\nemulate = true\n")
+    with pytest.raises(UsageError) as caught:
+        with_configuration(parse(["prog"]))
+    assert "without a table" in caught.value.diagnostics[0].help
 
 
 def test_a_dry_run_shows_where_options_come_from(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

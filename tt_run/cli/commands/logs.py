@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from mgd.cli.output import wants_colour
 from mgd.diagnostics import Diagnostic
 from tt_run.cli.commands.looking import one_run
 from tt_run.cli.reading.options import Arguments, option
@@ -50,7 +51,7 @@ def command(words: Sequence[str]) -> int:
         raise UsageError(Diagnostic("TTR042", wrong, help=f"its ranks are 0 to {len(ranks) - 1}"))
     chosen = Tee.parse("all" if given.rank is None else str(given.rank))
     out = sys.stdout.buffer
-    tint = sys.stdout.isatty()
+    tint = wants_colour(sys.stdout)
     console = Console(run.folder, len(ranks), chosen, out, out, time.monotonic, colour=tint, echoes=None)
     if not given.follow or run.state != RUNNING:
         console.show_in_order(_order(run.folder.order))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 
+from mgd.cli.output import page_width
+from mgd.folding import fold
 from mgd.lean import dataclass
 from tt_run.contract import Exit
 
@@ -46,5 +49,7 @@ def report(checks: Iterable[Check], output_format: str) -> int:
 def _row(check: Check) -> str:
     mark = "warn" if check.ok is None and check.hint else _MARKS[check.ok]
     where = f"{check.host}: " if check.host else ""
-    row = f"{mark} {where + check.name:<24} {check.text}"
+    name = f"{mark} {where + check.name:<24} "
+    width = page_width(sys.stdout, 0)
+    row = name + fold(check.text, width, " " * len(name), len(name))
     return f"{row}\n     help: {check.hint}" if check.hint and check.ok is not True else row

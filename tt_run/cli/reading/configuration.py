@@ -20,6 +20,7 @@ from tt_run.cli.reading.idle import CONDITIONS
 from tt_run.cli.reading.options import Option
 from tt_run.cli.reading.parse import read_value
 from tt_run.errors import InputError, UsageError
+from tt_run.inputs.site import from_here
 
 SECTION = "tool.tt-run"
 ASKED = frozenset(
@@ -67,10 +68,10 @@ class Source:
                 name = line.strip().strip("[]").replace('"', "").strip()
                 inside = name == self.section
                 if f"{name}.".startswith(f"{table}."):
-                    return Position(_shown(self.path), number, 1)
+                    return Position(from_here(self.path), number, 1)
             elif inside and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", line):
-                return Position(_shown(self.path), number, 1)
-        return Position(_shown(self.path), 1, 1)
+                return Position(from_here(self.path), number, 1)
+        return Position(from_here(self.path), 1, 1)
 
 
 def with_configuration(given: CommandLine) -> CommandLine:
@@ -126,8 +127,11 @@ def configuration_files(cwd: Path, environ: Mapping[str, str]) -> Iterator[Sourc
         ),
         None,
     )
-    if project is not None and SECTION in (text := _read(project)):
-        yield Source(project, text, SECTION)
+    if project is not None and (text := _read(project)):
+        source = Source(project, text, SECTION)
+        _refuse_misspelt(source)
+        if SECTION in text:
+            yield source
     home = environ.get("XDG_CONFIG_HOME") or (f"{environ['HOME']}/.config" if environ.get("HOME") else "")
     own = Path(home, "tt-run", "config.toml")
     if home and own.is_file():
@@ -136,13 +140,16 @@ def configuration_files(cwd: Path, environ: Mapping[str, str]) -> Iterator[Sourc
 
 def describe(given: CommandLine) -> str:
     """Which options come from files, on one line; empty when none does."""
-    names = {option.key: option.name for option in given.options()}
+    options = {option.key: option for option in given.options()}
     return "; ".join(
-        f"{names[key]} {given.given[key]} ({place})"
-        if given.given[key] is not True
-        else f"{names[key]} ({place})"
-        for key, place in given.configured.items()
+        f"{_typed(options[key], given.given[key])} ({place})" for key, place in given.configured.items()
     )
+
+
+def _typed(option: Option, value: Any) -> str:
+    if value is True:
+        return option.name
+    return f"{option.name} {from_here(Path(value)) if option.is_path and isinstance(value, str) else value}"
 
 
 def _read(path: Path) -> str:
@@ -150,10 +157,10 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        message, place = f"{_shown(path)} cannot be read: {why}", Position(_shown(path))
+        message, place = f"{from_here(path)} cannot be read: {why}", Position(from_here(path))
         if isinstance(error, UnicodeDecodeError):
             before = error.object[: error.start].split(b"\n")
-            place = Position(_shown(path), len(before), len(before[-1]) + 1)
+            place = Position(from_here(path), len(before), len(before[-1]) + 1)
         raise InputError(
             Diagnostic("TTR029", message, (Label(place),), help="correct it, or --no-config")
         ) from None
@@ -164,13 +171,45 @@ def _settings(source: Source) -> Iterator[tuple[Option, Any]]:
     for key, value in _table(source).items():
         option = names.get(key.replace("_", "-"))
         if option is None:
-            from tt_run.inputs.findings import nearest
-
-            meant = nearest(key, names)
-            raise _wrong(
-                source, key, f"{key!r} is no option", f"write {meant}" if meant else "see tt-run --help"
-            )
+            raise _wrong(source, key, f"{key!r} is no option", _instead(source, key, value, names))
         yield option, _value(source, key, option, value)
+
+
+def _instead(source: Source, key: str, value: Any, names: Iterable[str]) -> str:
+    """What may have been meant by a key that is no option."""
+    from tt_run.inputs.findings import nearest
+
+    if isinstance(value, dict) and not source.section:
+        return "this file has options alone: write them without a table"
+    meant = nearest(key, names)
+    return f"write {meant}" if meant else "see tt-run --help"
+
+
+_TABLE = re.compile(r"^[ \t]*\[[ \t]*([^\[\]\n]+?)[ \t]*\]", re.MULTILINE)
+
+
+def _refuse_misspelt(source: Source) -> None:
+    """Raises UsageError for a table whose name is nearly ours: what it sets would be passed over in silence."""
+    for table in _TABLE.finditer(source.text):
+        name = re.sub(r"[\s\"']", "", table[1])
+        if f"{name}.".startswith(f"{SECTION}.") or not _is_nearly_ours(name):
+            continue
+        line = source.text.count("\n", 0, table.start(1)) + 1
+        at = Position(
+            from_here(source.path), line, table.start(1) - source.text.rfind("\n", 0, table.start(1))
+        )
+        message = f"[{name}] sets nothing: the table of tt-run is [{SECTION}]"
+        raise UsageError(Diagnostic("TTR029", message, (Label(at),), f"write [{SECTION}]"))
+
+
+def _is_nearly_ours(name: str) -> bool:
+    """`tool.ttrun`, `tool.tt_run`, `tool.tt.run`, `tt-run`, `tool.tt-rn`."""
+    letters = re.sub(r"[^a-z]", "", name.lower().removeprefix("tool."))
+    if letters == "ttrun" or not name.startswith("tool.") or letters[:1] != "t":
+        return letters == "ttrun"
+    from difflib import SequenceMatcher
+
+    return SequenceMatcher(None, letters, "ttrun").ratio() > 0.85  # one letter too few or too many
 
 
 def _table(source: Source) -> Mapping[str, Any]:
@@ -184,11 +223,13 @@ def _table(source: Source) -> Mapping[str, Any]:
         at = re.search(r"line (\d+), column (\d+)", str(error))
         # What is missing at the end is missing on the last line.
         line, column = map(int, at.groups()) if at else (max(1, len(source.text.splitlines())), 1)
-        place = Position(_shown(source.path), line, column)
+        place = Position(from_here(source.path), line, column)
+        bare = re.fullmatch(
+            r"\s*([\w-]+)\s*=\s*([\w./][^\"'#]*?)\s*", source.text.splitlines()[line - 1 : line][0]
+        )
+        help = f'write {bare[1]} = "{bare[2]}"' if bare else "correct it, or --no-config"
         raise InputError(
-            Diagnostic(
-                "TTR029", "not well-formed TOML", (Label(place, str(error)),), "correct it, or --no-config"
-            )
+            Diagnostic("TTR029", "not well-formed TOML", (Label(place, str(error)),), help)
         ) from None
     for part in filter(None, source.section.split(".")):
         table = table.get(part, {}) if isinstance(table, dict) else {}
@@ -240,8 +281,3 @@ def _spelt(option: Option, source: Source) -> str:
 
 def _wrong(source: Source, key: str, message: str, help: str) -> UsageError:
     return UsageError(Diagnostic("TTR029", message, (Label(source.at(key), "configured here"),), help))
-
-
-def _shown(path: Path) -> str:
-    cwd = Path.cwd()
-    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)

@@ -1,0 +1,19 @@
+"""Findings as a stream takes them: coloured and folded on a terminal, whole lines for files and programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TextIO
+
+from mgd.cli.output import page_width, wants_colour
+from mgd.diagnostics import Diagnostic, render
+from mgd.excerpts import Excerpts
+
+
+def teller(
+    stream: TextIO, more: str = "mgd explain", texts: Mapping[str, str | bytes] | None = None
+) -> Callable[[Diagnostic], str]:
+    """What makes a finding's text for the stream; `more` is the command that explains its code, `texts` are inputs that are no files."""
+    width = page_width(stream, 0) if stream.isatty() else 0
+    colour, excerpts = wants_colour(stream), Excerpts(texts, width)
+    return lambda finding: render(finding, colour=colour, more=more, excerpt=excerpts.at, width=width)
