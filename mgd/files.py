@@ -111,7 +111,8 @@ def _similar(name: str) -> str:
 
     path = Path(name)
     try:
-        near = codes.nearest(path.name, [each.name for each in path.parent.iterdir()][:1000])
+        names = {each.stem: each.name for each in path.parent.iterdir() if each.suffix == path.suffix}
+        near = names.get(codes.nearest(path.stem, list(names)[:1000]), "")
     except (OSError, ValueError):
         near = ""
     return f"did you mean {path.parent / near}?" if near else "check the path"

@@ -38,7 +38,7 @@ def _parts(error: Exception) -> tuple[str, str]:
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)
     first = f"{verb}: {message[:1].lower()}{message[1:].rstrip('.')}"
     if isinstance(error, click.NoSuchOption):
-        near = " or ".join(sorted(error.possibilities or ()))
+        near = " or ".join(get_close_matches(error.option_name, error.possibilities or (), cutoff=0))
         return (
             f"{verb} has no option {error.option_name}",
             f"did you mean {near}?" if near else f"{verb} --help",

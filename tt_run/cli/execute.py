@@ -133,7 +133,9 @@ def run_options(given: CommandLine) -> RunOptions:
         if not seconds > 0:
             raise UsageError(
                 Diagnostic(
-                    "TTR034", f"--hang-timeout {hang!r} is not understood", help="seconds, auto or off"
+                    "TTR034",
+                    f"--hang-timeout {hang}: not seconds, auto or off",
+                    help="write --hang-timeout auto",
                 )
             )
     edited: list[tuple[int, int]] = []

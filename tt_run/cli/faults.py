@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mgd.diagnostics import Diagnostic
 from tt_run.cli.reading.command_line import CommandLine
 from tt_run.errors import UsageError
+from tt_run.inputs.findings import all_ranks
 
 if TYPE_CHECKING:
     from tt_run.faults import Fault
@@ -123,7 +124,7 @@ def _unfit(fault: Fault, emulated: bool, plan: LaunchPlan) -> str:
     ranks = len(plan.ranks)
     beyond: Sequence[int] = [rank for rank in fault.ranks or () if rank >= ranks]
     if beyond:
-        return f"there is no rank {beyond[0]}; the job has {'rank 0 alone' if ranks == 1 else f'ranks 0 to {ranks - 1}'}"
+        return f"there is no rank {beyond[0]}; the job has {all_ranks(ranks)}"
     hosts = {rank.host for rank in plan.ranks if rank.host} or {_here()}
     unknown = [host for host in fault.hosts if host not in hosts]
     if unknown:

@@ -11,6 +11,7 @@ from mgd.lean import replace
 from tt_run.cli.surroundings import Surroundings
 from tt_run.contract import Exit
 from tt_run.errors import LauncherError, UsageError
+from tt_run.inputs.findings import all_ranks
 from tt_run.inputs.secrets import masked, masked_words
 from tt_run.launch.line import writing_command
 from tt_run.launch.mpirun import find_launcher
@@ -52,12 +53,8 @@ def print_env(plan: LaunchPlan, rank: int, run_dir: Path, form: str) -> int:
     from tt_run.plan.render import environment_of, environment_view
 
     if rank >= len(plan.ranks):
-        last = len(plan.ranks) - 1
-        raise UsageError(
-            Diagnostic(
-                "TTR035", f"--print-env {rank}: the plan has ranks 0 to {last}", help="write --print-env 0"
-            )
-        )
+        wrong = f"--print-env {rank}: the plan has {all_ranks(len(plan.ranks))}"
+        raise UsageError(Diagnostic("TTR035", wrong, help="write --print-env 0"))
     ranks = tuple(replace(each, env=rank_environment(plan, each, run_dir)) for each in plan.ranks)
     if form == "json":
         view = {

@@ -69,6 +69,11 @@ def listed(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers[:8])) + (", …" if len(numbers) > 8 else "")
 
 
+def all_ranks(number: int) -> str:
+    """`rank 0 alone`, `ranks 0 to 7`."""
+    return "rank 0 alone" if number == 1 else f"ranks 0 to {number - 1}"
+
+
 def counted(number: int, noun: str) -> str:
     """`1 rank`, `2 ranks`."""
     return f"{number} {noun}{'s' * (number != 1)}"
@@ -96,11 +101,11 @@ def folded(found: Iterable[Diagnostic], most: int = 20) -> tuple[Diagnostic, ...
     return tuple(kept)
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
     """The known word that was probably meant, or None."""
     import difflib
 
     candidates = list(known)
     folded = {candidate.lower(): candidate for candidate in candidates}
-    close = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=likeness)
     return folded[close[0]] if close else None

@@ -179,7 +179,8 @@ def _near_file(path: Path, searched: Sequence[Path], endings: Sequence[str]) -> 
         except OSError:
             continue
         for entry in entries:
-            if entry.suffix == path.suffix or (entry.suffix in endings and entry.stem not in by_stem):
+            is_of_its_kind = entry.suffix in endings and (entry.suffix or not path.suffix)
+            if entry.suffix == path.suffix or (is_of_its_kind and entry.stem not in by_stem):
                 by_stem[entry.stem] = entry.name
     meant = nearest(path.stem, by_stem)
     return by_stem[meant] if meant else None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
 from tt_run import contract
+from tt_run.inputs.findings import all_ranks
 from tt_run.launch.options import LaunchOptions
 from tt_run.plan.model import LaunchPlan
 
@@ -33,7 +34,11 @@ def unfit_debuggers(options: LaunchOptions, plan: LaunchPlan) -> tuple[Diagnosti
     ranks = [*([options.debug_rank] if options.debug_rank is not None else []), *(rank for rank, _ in asked)]
     for rank in ranks:
         if rank >= len(plan.ranks):
-            found.append(_finding(f"there is no rank {rank}; the job has {len(plan.ranks)}", _HELP))
+            wrong = f"there is no rank {rank}; the job has {all_ranks(len(plan.ranks))}"
+            last = len(plan.ranks) - 1
+            found.append(
+                _finding(wrong, f"write --debug-rank {last}, or --debugpy {last}:5678 for an editor")
+            )
     if options.debug_rank is not None and not found:
         host = plan.ranks[options.debug_rank].host
         if host not in (None, "localhost", os.uname().nodename):

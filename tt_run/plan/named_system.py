@@ -70,6 +70,8 @@ def _find(name: str) -> systems.System:
         help = (
             f"for a descriptor of your own: tt-run --emulate -m {shlex.quote(name)}"
             if is_file
+            else f"write --system {error.nearest[0]}; mgd systems lists all"
+            if error.nearest
             else "mgd systems"
         )
         raise UsageError(Diagnostic("TTR012", str(error), help=help)) from None

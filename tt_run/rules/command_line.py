@@ -89,7 +89,7 @@ COMMAND_LINE = (
     Rule(
         "TTR014",
         "program not executable",
-        why="A directory or a plain text file exists, but cannot be started.",
+        why="A directory or a plain text file exists, but cannot be started, or a script whose first line names no interpreter of this machine.",
         help="Start it through its interpreter (python x.py) or make it executable (chmod +x x.sh).",
         bad="tt-run --rank-binding f.yaml ./notes.txt",
     ),

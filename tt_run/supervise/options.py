@@ -5,6 +5,7 @@ from __future__ import annotations
 from mgd.diagnostics import Diagnostic
 from mgd.lean import dataclass, field
 from tt_run.errors import UsageError
+from tt_run.inputs.findings import all_ranks
 
 STRANDED_SECONDS = (
     30.0  # how long ranks wait for one that has ended before the automatic rule calls it a hang
@@ -34,7 +35,7 @@ class Tee:
         beyond = sorted(rank for rank in self.ranks or () if not 0 <= rank < size)
         if not beyond:
             return ()
-        there = "rank 0 alone" if size == 1 else f"ranks 0 to {size - 1}"
+        there = all_ranks(size)
         message = f"--tee {','.join(map(str, beyond))}: the job has {there}"
         return (Diagnostic("TTR033", message, help=f"write --tee {size - 1}, or all"),)
 

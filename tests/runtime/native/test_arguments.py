@@ -51,6 +51,15 @@ def test_arguments_that_have_to_be_named(device: MeshDevice) -> None:
         all_gather(host(), 3, 1)
 
 
+def test_a_shape_in_numbers_alone(device: MeshDevice) -> None:
+    with pytest.raises(TypeError, match=r"help: write ttnn.MeshShape\(1, 2\)$"):
+        open_mesh_device(1, 2)
+    with pytest.raises(TypeError, match=r"help: write ttnn.MeshShape\(2, 1\)$"):
+        device.create_submesh((2, 1))
+    with pytest.raises(TypeError, match=r"must be MeshShape \| None, got float$"):
+        open_mesh_device(1.5)
+
+
 CALLS: dict[str, tuple[Callable[[MeshDevice], Any], str]] = {
     "dtype": (lambda d: arrays.from_torch(array(), dtype="bf16"), "dtype"),
     "mapper": (lambda d: arrays.from_torch(array(), mesh_mapper=5), "argument 'mesh_mapper' must be"),

@@ -391,6 +391,47 @@ def test_programs(sandbox: Sandbox) -> None:
         assert found(sandbox, program=(program,), skip_executable_check=True) == ()
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "says", "help"),
+    [
+        (
+            "a.py",
+            "import ttnn\n",
+            "does not say in its first line that Python runs it",
+            "write python ./a.py",
+        ),
+        ("a.py", "#!/usr/bin/env pyhton\n", "is for pyhton", "write python ./a.py"),
+        ("a.py", "#!/no/python -u\n", "is for /no/python", "write python ./a.py"),
+        ("a", "#!/no/bash\n", "is for /no/bash", "such as bash ./a"),
+        ("a", "#!/bin/sh\r\n", "the line ends of Windows", r"sed -i 's/\r$//' ./a"),
+        ("a.py", "#!/usr/bin/env -S python -u\n", None, ""),
+        ("a.py", "#!/usr/bin/env A=1 python\n", None, ""),
+        ("a", "#! /bin/sh\n", None, ""),
+        ("a.sh", "echo a shell takes it\n", None, ""),
+        ("a", "#!\n", None, ""),
+        ("a", "", None, ""),
+    ],
+)
+def test_the_first_line_of_a_script(
+    sandbox: Sandbox, name: str, text: str, says: str | None, help: str
+) -> None:
+    sandbox.two_ranks()
+    (sandbox.cwd / name).write_bytes(text.encode())
+    (sandbox.cwd / name).chmod(0o755)
+    program = (f"./{name}",)
+    if says is None:
+        assert found(sandbox, program=program) == ()
+        return
+    finding = only(found(sandbox, program=program), "TTR014")
+    assert says in finding.message and help in finding.help
+    assert found(sandbox, program=program, skip_executable_check=True) == ()
+
+
+def test_a_misspelt_key_of_a_rank_is_one_mistake(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(TWO_RANKS.replace("mesh_host_rank: 1", "mesh_host_rnk: 1"))
+    assert codes(sandbox.refusal(RefusedError)) == ["TTR106"]
+
+
 @pytest.mark.parametrize("words", [("x" * 300,), ("./" + "x" * 300,)])
 def test_a_name_that_the_system_refuses_is_not_found(sandbox: Sandbox, words: tuple[str, ...]) -> None:
     sandbox.two_ranks()

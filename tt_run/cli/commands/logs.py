@@ -13,6 +13,7 @@ from tt_run.cli.reading.options import Arguments, option
 from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
 from tt_run.errors import UsageError
+from tt_run.inputs.findings import all_ranks
 
 _TICK = 0.2
 
@@ -47,8 +48,8 @@ def command(words: Sequence[str]) -> int:
     run = one_run(given.rest, given.log_dir, live=True)
     ranks = [status.rank for status in run.ranks]
     if given.rank is not None and given.rank not in ranks:
-        wrong = f"{run.name} has no rank {given.rank}"
-        raise UsageError(Diagnostic("TTR042", wrong, help=f"its ranks are 0 to {len(ranks) - 1}"))
+        wrong = f"{run.name} has no rank {given.rank}; it has {all_ranks(len(ranks))}"
+        raise UsageError(Diagnostic("TTR042", wrong, help="write --rank 0"))
     chosen = Tee.parse("all" if given.rank is None else str(given.rank))
     out = sys.stdout.buffer
     tint = wants_colour(sys.stdout)

@@ -6,7 +6,7 @@ _COUNTS = "the rank bindings say how many ranks there are; without them --emulat
 _CODE = f"a program is its own words: tt-run … python -c 'CODE'; {_COUNTS}"
 _HOSTS = "hosts are --hosts a:2,b:2, or --mpi-args '--hostfile FILE'"
 _MEETING = "leave it out: one tt-run starts the ranks of all hosts, and they meet by MPI"
-_MPIRUN = "words for mpirun go into --mpi-args '{word} …'"
+_MPIRUN = "words for mpirun go into --mpi-args '{words}'"
 _RESTARTS = "--max-restarts 3 starts a failed run again; the program itself goes on from its last checkpoint"
 
 HINTS: dict[str, str] = {
@@ -101,7 +101,12 @@ HINTS: dict[str, str] = {
 }
 
 
-def hint_for(word: str) -> str | None:
-    """What to write for an option of mpirun, torchrun or srun; None for one of nobody's."""
+_ALONE = ("--oversubscribe", "--allow-run-as-root", "--tag-output", "--report-bindings")
+"""Those that take no value."""
+
+
+def hint_for(word: str, following: str = "…") -> str | None:
+    """What to write for an option of mpirun, torchrun or srun, which has the `following` word; None for one of nobody's."""
     found = HINTS.get(word)
-    return found and found.format(word=word)
+    words = (word,) if word in _ALONE else (word, following, "…") if "mca" in word else (word, following)
+    return found and found.format(words=" ".join(words))

@@ -42,7 +42,7 @@ def read(words: Sequence[str], kind: type[A]) -> A:
         word = _next(rest)
         if word == "--":
             break
-        option, attached = _find(word, names, kind)
+        option, attached = _find(word, names, kind, rest[0] if rest else "…")
         if attached is None and option.needs_value:
             _expect_value(option, word, rest, names)
         value = _given_value(option, word, attached, rest)
@@ -85,8 +85,10 @@ def _next(rest: list[str]) -> str:
     return word
 
 
-def _find(word: str, names: Mapping[str, Option], kind: type[Arguments]) -> tuple[Option, str | None]:
-    """The option of a word, and the value that is attached to it: `--name=value` or `-nvalue`."""
+def _find(
+    word: str, names: Mapping[str, Option], kind: type[Arguments], following: str = "…"
+) -> tuple[Option, str | None]:
+    """The option of a word, and the value that is attached to it: `--name=value` or `-nvalue`; a hint has the `following` word in it."""
     name, equals, value = word.partition("=")
     if name in names:
         return names[name], value if equals else None
@@ -98,7 +100,7 @@ def _find(word: str, names: Mapping[str, Option], kind: type[Arguments]) -> tupl
 
     is_launch = not kind.anywhere
     command = "tt-run" if kind is CommandLine or not kind.usage else " ".join(kind.usage.split()[:2])
-    foreign = hint_for(name) if is_launch else None
+    foreign = hint_for(name, value if equals else following) if is_launch else None
     if foreign is not None:
         raise _wrong("TTR020", f"tt-run has no option {name}", foreign)
     bare = name.strip("-").replace("_", "").replace("-", "").lower()

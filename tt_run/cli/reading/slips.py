@@ -14,7 +14,7 @@ from tt_run.cli.reading.command_line import CommandLine
 from tt_run.cli.reading.options import Option
 from tt_run.cli.reading.parse import swallowed
 from tt_run.errors import InputError, UsageError
-from tt_run.inputs.site import Site
+from tt_run.inputs.site import Site, is_dir
 
 
 def refuse_swallowed_program(given: CommandLine, site: Site) -> None:
@@ -139,25 +139,35 @@ def _options_among(given: CommandLine) -> Iterator[tuple[Option, str]]:
 
 def lost_script(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:
     """A warning where Python is to run a file that is not here. A warning only: the ranks may run where it is."""
+    runs = _python(given.program)[1]
+    if runs is None or given.looks_only or given.skip_executable_check:
+        return ()
+    if is_dir(site.cwd / runs):
+        return _no_program_in(runs, site.cwd / runs)
     script = _script(given.program)
-    if (
-        script is None
-        or given.looks_only
-        or given.skip_executable_check
-        or os.path.lexists(site.cwd / script)
-    ):
+    if script is None or os.path.lexists(site.cwd / script):
         return ()
     from tt_run.inputs.findings import nearest
 
     folder = (site.cwd / script).parent
     names = [entry.name for entry in folder.iterdir() if entry.suffix == ".py"] if folder.is_dir() else []
-    meant = nearest(Path(script).name, names)
+    meant = nearest(Path(script).name, names, 0.7)  # all have three letters in common
     help = (
         f"did you mean {Path(script).with_name(meant)}?"
         if meant
         else "check the name, and the folder that you launch from"
     )
     message = f"the script {script} is not in {site.cwd}"
+    return (Diagnostic("TTR013", message, help=help, severity=Severity.WARNING),)
+
+
+def _no_program_in(shown: str, folder: Path) -> tuple[Diagnostic, ...]:
+    """A warning for a folder that Python cannot run, having no `__main__.py`."""
+    if (folder / "__main__.py").exists():
+        return ()
+    programs = sorted(entry.name for entry in folder.iterdir() if entry.suffix == ".py")
+    help = f"name a file in it, such as {Path(shown, programs[0])}" if programs else "name a file"
+    message = f"the script {shown} is a folder without a __main__.py"
     return (Diagnostic("TTR013", message, help=help, severity=Severity.WARNING),)
 
 
@@ -169,10 +179,23 @@ def refuse_lost_script(findings: Sequence[Diagnostic], is_here: bool) -> None:
             raise InputError([replace(finding, severity=Severity.ERROR) for finding in lost])
 
 
+_STARTS = {"-c": "'import ttnn'", "-m": "package.module"}
+
+
 def refuse_python_alone(given: CommandLine) -> None:
     """Raises UsageError for Python without a script: it would read an empty standard input and end well."""
-    is_alone = len(given.program) == 1 and _is_python(given.program[0])
-    if is_alone and not (given.stdin or given.looks_only):
+    is_alone = len(given.program) == 1 and _is_python(given.program[0]) and not given.stdin
+    lacks_word = len(given.program) == 2 and _is_python(given.program[0]) and given.program[1] in _STARTS
+    if lacks_word and not given.looks_only:
+        word = " ".join(given.program)
+        raise UsageError(
+            Diagnostic(
+                "TTR003",
+                f"{word} says not what to run",
+                help=f"write tt-run … {word} {_STARTS[given.program[1]]}",
+            )
+        )
+    if is_alone and not given.looks_only:
         word = given.program[0]
         raise UsageError(
             Diagnostic(

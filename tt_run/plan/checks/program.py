@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from tt_run.inputs.findings import Findings, nearest
 from tt_run.inputs.site import Site
 from tt_run.plan.checks.subject import Subject
 from tt_run.plan.request import LaunchRequest
+
+_LONGEST_FIRST_LINE = 256  # bytes: Linux reads no more of it
 
 
 def require_program(request: LaunchRequest, site: Site, findings: Findings) -> None:
@@ -20,6 +23,13 @@ def require_program(request: LaunchRequest, site: Site, findings: Findings) -> N
     home = site.expand_user(word)
     meant = str(home) if word[:1] == "~" and os.path.lexists(home) else None
     meant = meant if "/" in word else _near_command(word, site)
+    if word.startswith("-"):
+        findings.fatal(
+            "TTR013",
+            f"program not found: {word}: after -- comes the program",
+            help="write the options of tt-run before --",
+        )
+        return
     meant = "tt-run --" + word if word in ("help", "version", "doctor", "explain") else meant
     barred = _barred_command(word, site)
     if barred is not None:
@@ -52,7 +62,11 @@ def check_program(subject: Subject, findings: Findings) -> None:
             "--debug-gdbserver: there is no gdbserver on PATH",
             help="install it on every host (apt install gdbserver), or add --skip-executable-check if only the hosts have it",
         )
-    if subject.request.skip_executable_check or subject.site.which(word) is not None:
+    if subject.request.skip_executable_check:
+        return
+    found = subject.site.which(word)
+    if found is not None:
+        _check_first_line(word, found, subject.site, findings)
         return
     path = _file(word, subject.site)
     if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises for a name that is too long
@@ -67,6 +81,33 @@ def check_program(subject: Subject, findings: Findings) -> None:
         starter = "python " if word.endswith(".py") else "bash " if word.endswith(".sh") else ""
         help = f"write {starter}{word}" if starter else f"chmod +x {word}"
         findings.error("TTR014", f"the program {word} is not executable", help=help)
+
+
+def _check_first_line(word: str, path: Path, site: Site, findings: Findings) -> None:
+    """TTR014: a script says in its first line what runs it. Without one a shell takes it, which cannot read Python."""
+    try:
+        with path.open("rb") as stream:
+            line = stream.read(_LONGEST_FIRST_LINE).partition(b"\n")[0].decode("utf-8", "replace")
+    except OSError:  # one may be allowed to start what one may not read
+        return
+    is_python = path.suffix == ".py"
+    instead = f"write python {word}" if is_python else f"write the interpreter before it, such as bash {word}"
+    if not line.startswith("#!"):
+        if is_python:
+            findings.error(
+                "TTR014", f"{word} does not say in its first line that Python runs it", help=instead
+            )
+        return
+    if line.endswith("\r"):
+        message = f"{word} has the line ends of Windows, which its first line takes for part of a name"
+        findings.error("TTR014", message, help=f"sed -i 's/\\r$//' {shlex.quote(word)}")
+        return
+    interpreter, *words = line[2:].split() or [""]
+    is_env = os.path.basename(interpreter) == "env"  # noqa: PTH119
+    name = words[0] if is_env and words and words[0][:1] != "-" and "=" not in words[0] else interpreter
+    if name and site.which(name) is None:
+        message = f"{word} is for {name}, as its first line says, which is not on this machine"
+        findings.error("TTR014", message, help=instead)
 
 
 def _file(word: str, site: Site) -> Path:

@@ -94,8 +94,16 @@ def mismatch(
             continue
         wanted = parameter.annotation
         if isinstance(wanted, str) and not _fits(value, wanted):
-            return f"argument {name!r} must be {wanted}, got {type_name(value)}"
+            return f"argument {name!r} must be {wanted}, got {type_name(value)}{_shape_to_write(wanted, value, args)}"
     return None
+
+
+def _shape_to_write(wanted: str, value: object, args: Sequence[Any]) -> str:
+    """A line of help where the numbers of a mesh's shape stand alone."""
+    sides = value if isinstance(value, (tuple, list)) else [each for each in args if isinstance(each, int)]
+    if not wanted.startswith("MeshShape") or not sides:
+        return ""
+    return f"\nhelp: write ttnn.MeshShape({', '.join(map(str, sides))})"
 
 
 def check_fields(value: Any) -> None:
