@@ -116,7 +116,7 @@ def as_array(tensor):
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Tensor-parallel Falcon-7B MLP on a 2x4 mesh.")
-    parser.add_argument("--quiet", action="store_true", help="print the result only, not the drawings")
+    parser.add_argument("--quiet", action="store_true", help="no drawings; progress goes to standard error")
     parser.add_argument(
         "--hidden", type=int, default=HIDDEN, help="another hidden size than Falcon-7B's 4544"
     )
@@ -124,9 +124,9 @@ def main() -> int:
 
     first = int(os.environ.get("TT_RUN_RANK", "0")) == 0
 
-    def say(text):
-        if first and not options.quiet:
-            print(text, flush=True)
+    def say(text):  # among drawings in their order; beside a result that somebody reads on, apart from it
+        if first:
+            print(text, file=sys.stderr if options.quiet else sys.stdout, flush=True)
 
     say(f"making {8 * options.hidden**2 / 1e6:.0f} million weights …")
     rng = np.random.default_rng(SEED)

@@ -20,6 +20,7 @@ EXAMPLES = (
     "tt-run --emulate --system t3000 --split 1x2 python train.py  # no hardware",
     "tt-run --rank-binding ranks.yaml --dry-run ./app             # print it only",
 )
+MORE = "tt-run --help lists the options, tt-run help COMMAND those of a command. New here? tt-run init first"
 KEYS = {
     "Ctrl-C": "End all ranks in order; twice: at once.",
     "Ctrl-Z": "Stop all ranks with tt-run; fg goes on with all.",
@@ -33,17 +34,36 @@ NARROW, NARROW_COLUMN = 56, 6  # below that many columns meanings stand under th
 def help_text() -> str:
     """The options in groups and the subcommands, as wide as the terminal up to WIDEST."""
     width = min(terminal_width(), WIDEST)
-    usage = [line for each in USAGE for line in _usage(each, width)]
-    lines = [*usage, "", *textwrap.wrap(INTRODUCTION, width), *_options(CommandLine, width), "", "Commands:"]
-    for name, (_, text) in COMMANDS.items():
-        lines += _row(name, text, width)
-    lines += ["", "While it runs:"]
+    lines = [*_opening(width), *_options(CommandLine, width), *_commands(width), "", "While it runs:"]
     for name, text in KEYS.items():
         lines += _row(name, text, width)
-    lines += ["", "Examples:"]
+    return "\n".join([*lines, *_examples(width)])
+
+
+def short_help() -> str:
+    """What somebody who types the name alone wants to see: one screen, without the options."""
+    width = min(terminal_width(), WIDEST)
+    more = ["", *textwrap.wrap(MORE, width, break_on_hyphens=False)]
+    return "\n".join([*_opening(width), *_examples(width), *_commands(width, 18), *more])
+
+
+def _opening(width: int) -> list[str]:
+    usage = [line for each in USAGE for line in _usage(each, width)]
+    return [*usage, "", *textwrap.wrap(INTRODUCTION, width)]
+
+
+def _commands(width: int, column: int = COLUMN) -> list[str]:
+    lines = ["", "Commands:"]
+    for name, (_, text) in COMMANDS.items():
+        lines += _row(name, text, width, column)
+    return lines
+
+
+def _examples(width: int) -> list[str]:
+    lines = ["", "Examples:"]
     for example in EXAMPLES:
         lines += _typed(f"  {example}", width)
-    return "\n".join(lines)
+    return lines
 
 
 def command_help(kind: type[Arguments]) -> str:
@@ -123,8 +143,8 @@ def terminal_width() -> int:
         return 100
 
 
-def _row(names: str, help: str, width: int) -> list[str]:
-    column = COLUMN if width >= NARROW else NARROW_COLUMN
+def _row(names: str, help: str, width: int, column: int = COLUMN) -> list[str]:
+    column = column if width >= NARROW else NARROW_COLUMN
     text = textwrap.wrap(help, width - column, break_on_hyphens=False)
     first = f"  {names}"
     if len(first) >= column:

@@ -75,9 +75,9 @@ def _dispatch(words: Sequence[str]) -> int:
         return run_command(name, words[1:])
     given = parse(words)
     if given.help or not words:
-        from tt_run.cli.help import help_text
+        from tt_run.cli.help import help_text, short_help
 
-        print(help_text())
+        print(help_text() if given.help else short_help())
         return Exit.OK if given.help else Exit.USAGE
     if given.completion:
         from tt_run.cli.completion import completion_script

@@ -279,8 +279,11 @@ def test_options_behind_the_program(
 
 def test_nothing_at_all_shows_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([]) == Exit.USAGE
-    assert capsys.readouterr().out.startswith("Usage: tt-run ")
+    short = capsys.readouterr().out
+    assert short.startswith("Usage: tt-run ") and "tt-run --help lists the options" in short
+    assert len(short.splitlines()) < 40 and "--emulate --system t3000" in short and "  status " in short
     assert run(["-h"]) == Exit.OK
+    assert "--hang-timeout SECONDS" in capsys.readouterr().out
 
 
 class TestForPrograms:
