@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.launch import environment
-from tt_run.testing import shims
+from tt_run.testing import own_tests, shims
 from tt_run.testing.ranks import Ranks, RanksFailed, Recorder, _judge
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "testing"
@@ -203,6 +204,43 @@ def test_the_conftest_of_a_suite(tmp_path: Path, plugin: str, conftest: str) -> 
     text = UNDER_IT if plugin else UNDER_IT.replace('"nowhere"', '""')
     done = run(tmp_path, text, "--device-id=0", plugin=plugin)
     assert "2 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_suite_finds_its_own_helpers(tmp_path: Path) -> None:
+    """This project's own tests are a package on the path, as where it is installed in place; the suite's are a plain folder."""
+    helpers = tmp_path / "tests" / "helpers"
+    helpers.mkdir(parents=True)
+    (helpers / "numbers.py").write_text("SIX = 6\n")
+    (tmp_path / "conftest.py").write_text("from tests.helpers.numbers import SIX\n")
+    text = "from tests.helpers.numbers import SIX\n\n\ndef test_it(device):\n    assert SIX == 6\n"
+    done = run(tmp_path, text)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("files", "module"),
+    [
+        (["tests/one.py"], "tests.one"),
+        (["tests/__init__.py", "tests/one.py"], None),
+        (["one.py"], None),
+    ],
+    ids=["a plain folder", "a package", "no such folder"],
+)
+def test_only_a_plain_folder_is_put_before_our_own_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: list[str], module: str | None
+) -> None:
+    for name in files:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    for name in [name for name in sys.modules if name == "tests" or name.startswith("tests.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2]))
+    own_tests.prefer([tmp_path / "nowhere", tmp_path])
+    assert ("tests" in sys.modules) is (module is not None)
+    if module is not None:
+        assert importlib.import_module(module).__file__ == str(tmp_path / "tests" / "one.py")
+    for name in [name for name in sys.modules if name == "tests" or name.startswith("tests.")]:
+        del sys.modules[name]
 
 
 @pytest.mark.wide

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tt_run import contract
-from tt_run.testing import shims
+from tt_run.testing import own_tests, shims
 from tt_run.testing.ranks import RanksTest, Recorder, asked_ranks
 
 _RECORDER = pytest.StashKey[Recorder]()
@@ -54,9 +54,10 @@ def _add_options_of_the_suites(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser
 ) -> Generator[None, object, object]:
-    """Put the shims on the path before a conftest imports `ttnn`, and add after it the options that it has left out."""
+    """Put the shims and the suite's own `tests` in place before a conftest imports them; add the options that it has left out."""
     shims.activate(getattr(early_config.known_args_namespace, "tt_system", None))
     shims.name_architecture()
+    own_tests.prefer((Path.cwd(), early_config.rootpath))
     result = yield
     _add_options_of_the_suites(parser)
     return result

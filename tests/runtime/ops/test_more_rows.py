@@ -324,6 +324,20 @@ def test_parts_of_rows_over_cores(one: MeshDevice):
     assert held(whole)[:, :, :64].sum() == 0
 
 
+@pytest.mark.parametrize(
+    ("shard_shape", "slices", "message"),
+    [([0, 64], 2, "shard_shape must be greater than 0"), ([64, 64], 0, "num_slices must be greater than 0")],
+)
+def test_parts_of_rows_need_an_extent(one: MeshDevice, shard_shape: list[int], slices: int, message: str):
+    from tt_run.runtime.enums import ShardOrientation, TensorMemoryLayout
+    from tt_run.runtime.tensor.spec.memory_config import CoreCoord
+
+    x = put(one, sample(1, 1, 128, 64), BF16)
+    how = TensorMemoryLayout.HEIGHT_SHARDED, ShardOrientation.ROW_MAJOR
+    with pytest.raises(RuntimeError, match=message):
+        call("interleaved_to_sharded_partial", x, CoreCoord(1, 1), shard_shape, slices, 0, *how)
+
+
 @pytest.mark.parametrize("name", ["real", "imag", "angle", "conj", "polar", "abs", "reciprocal"])
 def test_gradients_of_complex_tensors(one: MeshDevice, name: str):
     torch = pytest.importorskip("torch")

@@ -187,6 +187,8 @@ def interleaved_to_sharded_partial(
 ) -> Tensor:
     """Slice `slice_index` of `num_slices` of the rows, [1, 1, rows, width], spread over cores."""
     first, last = _slice_rows(input_tensor, num_slices, slice_index)
+    if min(shard_shape) < 1:
+        raise fatal("shard_shape must be greater than 0", hint=f"shard_shape is {list(shard_shape)}")
     rows = movement.reshape.compute(input_tensor, [1, 1, -1, input_tensor.shape[-1]])
     part = joining.slice.compute(rows, [0, 0, first, 0], [1, 1, last, input_tensor.shape[-1]])
     if shard_scheme is TensorMemoryLayout.HEIGHT_SHARDED and not isinstance(grid, CoreRangeSet):
