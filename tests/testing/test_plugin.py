@@ -287,6 +287,25 @@ def test_the_architecture_is_said_unless_the_user_has(before: dict[str, str], af
     assert environment.get("ARCH_NAME") == after
 
 
+@pytest.mark.parametrize(
+    ("folder", "before", "after"),
+    [
+        ("tests/ttnn", {}, "second"),
+        ("tt-train", {"TT_METAL_HOME": "/opt/tt-metal"}, "/opt/tt-metal"),
+        ("tests/other", {}, None),
+    ],
+    ids=["a checkout", "the user has said it", "another project"],
+)
+def test_the_checkout_of_the_suites_is_said(
+    tmp_path: Path, folder: str, before: dict[str, str], after: str | None
+) -> None:
+    (tmp_path / "first").mkdir()
+    (tmp_path / "second" / folder).mkdir(parents=True)
+    environment = dict(before)
+    shims.name_home([tmp_path / "first", tmp_path / "second"], environment)
+    assert environment.get("TT_METAL_HOME") == (str(tmp_path / after) if after == "second" else after)
+
+
 def test_a_mark_that_makes_no_sense_fails_its_test_alone(tmp_path: Path) -> None:
     """In a worker of xdist too, which must not end over it."""
     text = "import pytest\n\n\n@pytest.mark.ranks('2')\ndef test_it():\n    pass\n\n\ndef test_that():\n    pass\n"

@@ -57,7 +57,9 @@ def pytest_load_initial_conftests(
     """Put the shims and the suite's own `tests` in place before a conftest imports them; add the options that it has left out."""
     shims.activate(getattr(early_config.known_args_namespace, "tt_system", None))
     shims.name_architecture()
-    own_tests.prefer((Path.cwd(), early_config.rootpath))
+    roots = Path.cwd(), early_config.rootpath
+    own_tests.prefer(roots)
+    shims.name_home(roots)
     result = yield
     _add_options_of_the_suites(parser)
     return result

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Iterable, MutableMapping
 from contextlib import suppress
 from pathlib import Path
 
 from tt_run import contract
 
 _ARCH = "ARCH_NAME"
+# Any of these in a folder makes it a checkout of the reference, or what is taken over from one.
+_OF_A_CHECKOUT = ("tt_metal", "tt-train", "tests/ttnn", "tests/tt_eager", "tests/sweep_framework")
 FOLDER = Path(__file__).resolve().parent.parent / "shims"
 
 
@@ -53,3 +55,13 @@ def name_architecture(environment: MutableMapping[str, str] = os.environ) -> Non
         environment[_ARCH] = environment[contract.PYTEST_ARCH] = find(
             system or contract.DEFAULT_SYSTEM
         ).arch.lower()
+
+
+def name_home(roots: Iterable[Path], environment: MutableMapping[str, str] = os.environ) -> None:
+    """Say in `TT_METAL_HOME` which of the roots is a checkout of the reference; what the user has set stays."""
+    if environment.get(contract.METAL_HOME):
+        return
+    for root in roots:
+        if any((root / name).is_dir() for name in _OF_A_CHECKOUT):
+            environment[contract.METAL_HOME] = str(root)
+            return
