@@ -61,7 +61,7 @@ ELSEWHERE: dict[str, str] = {
     """,
     "ops/experts/test_pieces_by_token.py": """
     experimental.apply_twiddles experimental.apply_twiddles_xl experimental.bluestein_fft experimental.fft_radix_pass
-    experimental.fft_three_pass experimental.concatenate_heads experimental.deepseek_prefill.attn_res_weighted_reduce_nc
+    experimental.fft_three_pass experimental.deepseek_prefill.attn_res_weighted_reduce_nc
     experimental.deepseek_prefill.moe_hash_gate experimental.deepseek_prefill.per_token_cast_back
     experimental.deepseek_prefill.per_token_cast_to_fp8 experimental.fused_msda experimental.indexed_fused_update_cache
     experimental.matmul_decode experimental.multi_scale_deformable_attn experimental.nlp_concat_heads_boltz
@@ -97,6 +97,15 @@ ELSEWHERE: dict[str, str] = {
     experimental.prepare_w0_w1_tensor_for_moe_compute experimental.prepare_w0_w1_tensor_with_bias
     experimental.prepare_w2_tensor_for_moe_compute experimental.prepare_w2_tensor_with_bias
     """,
+    "ops/attention/test_grouped_heads.py": """
+    experimental.create_qkv_heads experimental.create_qkv_heads_from_separate_tensors
+    """,
+    "ops/attention/test_joined_heads.py": """
+    experimental.concatenate_heads experimental.split_query_key_value_and_split_heads
+    """,
+    "ops/attention/test_user_products.py": """
+    experimental.attn_matmul experimental.attn_matmul_from_cache experimental.group_attn_matmul
+    """,
     "ops/experts/test_expert_prefill.py": """
     experimental.deepseek_moe_fast_reduce_nc_fused experimental.deepseek_prefill.extract experimental.deepseek_prefill.insert
     experimental.deepseek_prefill.masked_bincount experimental.deepseek_prefill.moe_grouped_topk
@@ -105,16 +114,15 @@ ELSEWHERE: dict[str, str] = {
     experimental.deepseek_prefill.moe_fused_swiglu experimental.deepseek_prefill.pack_scaled_fp8_kv_cache
     """,
     "ops/test_less_used.py": """
-    experimental.deepseek_moe_post_combine_tilize complex_tensor composite_example composite_example_multiple_return copy experimental.attn_matmul
+    experimental.deepseek_moe_post_combine_tilize complex_tensor composite_example composite_example_multiple_return copy
     experimental.convert_to_chw experimental.convert_to_hwc experimental.dit_layernorm_post_allgather
-    experimental.dit_layernorm_pre_allgather experimental.group_attn_matmul experimental.nlp_create_qkv_heads_segformer
+    experimental.dit_layernorm_pre_allgather experimental.nlp_create_qkv_heads_segformer
     experimental.nlp_kv_cache_load_slice experimental.padded_slice experimental.quantize_weights_via_host
-    experimental.split_query_key_value_and_split_heads from_device interleaved_to_sharded is_imag is_real
+    from_device interleaved_to_sharded is_imag is_real
     layer_norm_post_all_gather layer_norm_pre_all_gather move reallocate reshape_on_device reshard
     scale_causal_mask_hw_dims_softmax_in_place sharded_to_interleaved to_device
     """,
     "ops/test_model_pieces.py": """
-    experimental.attn_matmul_from_cache experimental.create_qkv_heads experimental.create_qkv_heads_from_separate_tensors
     experimental.deepseek_grouped_gate experimental.deepseek_moe_fast_reduce_nc
     experimental.dit_minimal_matmul_addcmul_fused experimental.dit_rms_norm_unary_fused experimental.fast_reduce_nc
     experimental.hc_sum_reduce experimental.isin experimental.minimal_matmul_split

@@ -15,7 +15,6 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.activations import activation as function_of
 from tt_run.runtime.kernels.torch_cpu import library
 from tt_run.runtime.mesh import MeshCoordinate
-from tt_run.runtime.ops.attention import head_counts
 from tt_run.runtime.ops.attention.caches import paged_update_cache
 from tt_run.runtime.ops.attention.rotary import rotary_embedding_llama
 from tt_run.runtime.ops.data_movement.joining import chunk
@@ -32,12 +31,11 @@ from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE, whole_tiles
 from tt_run.runtime.values.shards import combine
 
-_GRID = "compute_with_storage_grid_size: object = None"
 _TUNED = f"{PLACED}, dtype: DataType | None = None, compute_kernel_config: object = None"
 _STATE = f"*, {PLACED}, dtype: DataType | None = None, math_fidelity: object = None"
 LATENT = 32
-HIDDEN = 5120
 """States of each channel of a state-space model."""
+HIDDEN = 5120
 
 
 def _scan(a: Any, bx: Any, before: Any) -> Any:
@@ -72,18 +70,6 @@ def _repeated_product(a: Any, b: Any) -> Any:
     return (a.repeat(1, 1, 1, wide // of_a) if of_a < wide else a) * b.repeat_interleave(wide // of_b, -1)
 
 
-def _by_user(a: Any, b: Any) -> Any:
-    """(q_len, heads, batch, D) with each user's (kv heads, D, keys): (q_len, heads, batch, keys)."""
-    share = a.shape[1] // b.shape[1]
-    users = a.permute(2, 1, 0, 3) @ (b.repeat_interleave(share, 1) if b.shape[1] != a.shape[1] else b)
-    return users.permute(2, 1, 0, 3)
-
-
-def _from_cache(a: Any, cache: Any, num_tokens: int, transpose_hw: bool) -> Any:
-    held = cache[:, :, :num_tokens]
-    return _by_user(a, held.transpose(-1, -2) if transpose_hw else held)
-
-
 def _turned_halves(x: Any, cos: Any, sin: Any, is_decode_mode: bool = False) -> Any:
     half = x.shape[-1] // 2
     turned = library().cat((-x[..., half:], x[..., :half]), -1)
@@ -95,29 +81,6 @@ def _heads(x: Any, count: int, turned: bool = False) -> Any:
     batch, _, length, width = x.shape
     out = x.reshape(batch, length, count, width // count)
     return out.permute(0, 2, 3, 1) if turned else out.permute(0, 2, 1, 3)
-
-
-def _separate(
-    x: Any, kv: Any, num_heads: int, num_kv_heads: int | None = None, transpose_k_heads: bool = True
-) -> Any:
-    """Heads of queries from one tensor, of keys and values from another in which they alternate."""
-    groups = num_heads if num_kv_heads is None else num_kv_heads
-    head_counts.check_grouped(x.shape[-1], kv.shape[-1], num_heads, groups)
-    pieces = kv.reshape(*kv.shape[:-1], groups, 2, -1)
-    keys, values = (pieces[..., i, :].flatten(-2) for i in (0, 1))
-    return [_heads(x, num_heads), _heads(keys, groups, transpose_k_heads), _heads(values, groups)]
-
-
-def _grouped(x: Any, num_heads: int, num_kv_heads: int | None = None, transpose_k_heads: bool = True) -> Any:
-    """Heads of a tensor in which each group has its queries, then its key, then its value."""
-    groups = num_heads if num_kv_heads is None else num_kv_heads
-    head_counts.check_grouped(x.shape[-1], None, num_heads, groups)
-    per = num_heads // groups
-    batch, _, length, width = x.shape
-    pieces = x.reshape(batch, length, groups, per + 2, width // (groups * (per + 2)))
-    q = pieces[:, :, :, :per].reshape(batch, length, num_heads, -1).permute(0, 2, 1, 3)
-    k, v = (pieces[:, :, :, per + i].permute(0, 2, 1, 3) for i in (0, 1))
-    return [q, k.transpose(-1, -2) if transpose_k_heads else k, v]
 
 
 def _segformer_heads(x: Any) -> Any:
@@ -206,15 +169,6 @@ STATE_SPACE = declare(
 
 PRODUCTS = declare(
     families.MATMUL,
-    Row("experimental.attn_matmul", f"(input_tensor_a: Tensor, input_tensor_b: Tensor, *, {_GRID}, {_TUNED}, output_tensor: Tensor | None = None)",
-        lambda a, b, grid=None: _by_user(a, b), "Queries (q_len, heads, batch, D) with each user's keys (kv heads, D, keys).", integers=False),
-    Row("experimental.group_attn_matmul",
-        f"(input_tensor_a: Tensor, input_tensor_b: Tensor, *, {_GRID}, {_TUNED}, optional_output_tensor: Tensor | None = None)",
-        lambda a, b, grid=None: _by_user(a, b), "As attn_matmul, heads of keys shared by groups of heads of queries.", integers=False),
-    Row("experimental.attn_matmul_from_cache",
-        f"(input_tensor_a: Tensor, input_tensor_b: Tensor, *, num_tokens: int, transpose_hw: bool, {_GRID}, {_TUNED}, output_tensor: Tensor | None = None)",
-        lambda a, b, num_tokens, transpose_hw, grid=None: _from_cache(a, b, num_tokens, transpose_hw),
-        "As attn_matmul, with the first num_tokens rows of a cache.", integers=False),
     Row("experimental.dit_minimal_matmul_addcmul_fused",
         "(matmul_input_tensor: Tensor, matmul_weight_tensor: Tensor, scalar: float, addcmul_input_tensor1: Tensor, addcmul_input_tensor2: Tensor, "
         f"bias_tensor: Tensor | None = None, *, config: object = None, {_TUNED})",
@@ -224,14 +178,6 @@ PRODUCTS = declare(
 
 HEADS = declare(
     families.HEADS,
-    Row("experimental.create_qkv_heads_from_separate_tensors",
-        f"(input: Tensor, input_kv: Tensor, *, num_heads: int, num_kv_heads: int | None = None, transpose_k_heads: bool = True, {PLACED}, "
-        "output_tensors: Sequence[Tensor] | None = None)", _separate,
-        "Heads of queries (B, 1, S, H D) and of keys and values that alternate in a second tensor."),
-    Row("experimental.create_qkv_heads",
-        f"(input: Tensor, *, num_heads: int, num_kv_heads: int | None = None, transpose_k_heads: bool = True, {PLACED}, "
-        "output_tensors: Sequence[Tensor] | None = None)", _grouped,
-        "Heads of a tensor in which each group has its queries, its key and its value."),
     Row("experimental.nlp_create_qkv_heads_falcon7b", f"(input: Tensor, *, {PLACED})", _falcon_heads,
         "Falcon-7B's 71 heads of queries, one of keys and one of values."),
     Row("experimental.nlp_create_qkv_heads_segformer",

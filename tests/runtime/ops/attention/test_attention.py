@@ -420,9 +420,9 @@ def test_plus_one(one: MeshDevice):
 def test_heads_of_a_tensor_cut_over_cores(one: MeshDevice):
     """Each head of keys has its queries, its key and its value side by side; BERT's form has [q | k | v] of the heads of one core."""
     heads, depth = 4, 32
-    x = sample(F32, 1, 1, 64, 3 * heads * depth)
+    x = sample(BF16, 1, 1, 64, 3 * heads * depth)
     cut = create_sharded_memory_config(x.shape, CoreGrid(y=2, x=2), ShardStrategy.BLOCK)
-    tensor = to_memory_config(put(one, x), cut)
+    tensor = to_memory_config(put(one, x, BF16), cut)
 
     def wanted(side: int) -> list[np.ndarray]:
         """Queries, keys and values where so many heads lie side by side."""

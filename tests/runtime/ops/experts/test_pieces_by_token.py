@@ -10,7 +10,7 @@ import pytest
 
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, U16, U32, held, near, put, rounded
 from tt_run.runtime import catalog
-from tt_run.runtime.cores import CoreCoord, CoreGrid
+from tt_run.runtime.cores import CoreGrid
 from tt_run.runtime.enums import DataType, ShardOrientation, ShardStrategy, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.conversion.layouts import to_memory_config
@@ -99,9 +99,6 @@ def test_heads_of_which_a_core_holds_a_part(one: MeshDevice):
 
 
 def test_heads_of_other_models(one: MeshDevice):
-    x = RNG.normal(size=(2, 3, 5, 8)).astype(np.float32)
-    found = op("concatenate_heads")(put(one, x), CoreCoord(8, 8))
-    np.testing.assert_array_equal(held(found), x.transpose(0, 2, 1, 3).reshape(2, 1, 5, 24))
     x = RNG.normal(size=(3, 5, 5, 8)).astype(np.float32)
     found = op("nlp_concat_heads_boltz")(put(one, x))
     np.testing.assert_array_equal(held(found), x.transpose(1, 2, 0, 3).reshape(1, 5, 5, 24))

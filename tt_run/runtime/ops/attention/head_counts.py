@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tt_run.runtime.enums import TensorMemoryLayout, cpp
+from tt_run.runtime.cores import CoreCoord
+from tt_run.runtime.enums import DataType, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -85,6 +86,85 @@ def check_grouped(width: int, kv_width: int | None, heads: int, kv_heads: int) -
         raise fatal(
             f"num_q_heads ({heads}) + 2 * num_kv_heads ({kv_heads}) exceeds the flattened hidden dimension ({width})",
             hint="fewer heads, or a wider tensor",
+        )
+
+
+_BERT = range(7, 10)
+_BERT_TYPES = (DataType.BFLOAT16, DataType.BFLOAT8_B)
+
+
+def check_bert_split(tensor: Tensor, grid: CoreCoord | None) -> None:
+    """What `experimental.split_query_key_value_and_split_heads` refuses, whose kernel is made for BERT-large."""
+    four_dims(tensor)
+    _check_bert_type(tensor)
+    spec = tensor.memory_config().shard_spec
+    if spec is not None:
+        end = spec.grid.bounding_box().end
+        if grid is not None and not (end.x < grid.x and end.y < grid.y):
+            raise fatal(
+                f"Bounding box end coordinates ({end.x}, {end.y}) must be less than grid size ({grid.x}, {grid.y})",
+                hint=f"compute_with_storage_grid_size=ttnn.CoreCoord({end.x + 1}, {end.y + 1})",
+            )
+        if tensor.memory_config().memory_layout is not TensorMemoryLayout.BLOCK_SHARDED:
+            raise fatal(
+                f"Input tensor memory layout must be BLOCK_SHARDED but got {cpp(tensor.memory_config().memory_layout)}",
+                hint="ttnn.to_memory_config(input_tensor, ttnn.L1_BLOCK_SHARDED_MEMORY_CONFIG)",
+            )
+        return
+    _check_bert_users(tensor)
+    _check_cores(tensor, tensor.padded_shape[-2] // TILE_SIZE, tensor.shape[0])
+
+
+def check_bert_join(tensor: Tensor, grid: CoreCoord) -> None:
+    """What `experimental.concatenate_heads` refuses, whose kernel is made for BERT-large."""
+    batch, heads, _, depth = four_dims(tensor)
+    _check_bert_users(tensor)
+    _check_bert_type(tensor)
+    if tuple(tensor.padded_shape)[1:] != (16, 384, 64):
+        raise fatal(
+            "Unsupported input shape",
+            f"{tensor.padded_shape}",
+            hint=f"[{batch}, 16, 384, 64]; ttnn.transformer.concatenate_heads takes others, such as {heads} heads of {depth}",
+        )
+    device = tensor.device()
+    most = None if device is None else device.compute_with_storage_grid_size()
+    if most is not None and (grid.x > most.x or grid.y > most.y):
+        raise fatal(
+            "Unsupported grid shape",
+            f"({grid.x}, {grid.y})",
+            hint=f"compute_with_storage_grid_size=ttnn.CoreCoord({most.x}, {most.y})",
+        )
+    _check_cores(tensor, 12, batch)
+
+
+def _check_bert_users(tensor: Tensor) -> None:
+    if tensor.shape[0] not in _BERT:
+        raise fatal(
+            "Input batch size must be between 7 to 9 for bert large TM ops!",
+            f"got {tensor.shape[0]}",
+            hint="the operations of ttnn.transformer of the same name take any number of users",
+        )
+
+
+def _check_bert_type(tensor: Tensor) -> None:
+    if tensor.dtype not in _BERT_TYPES:
+        raise fatal(
+            "Unsupported data format", cpp(tensor.dtype), hint="ttnn.typecast(input_tensor, ttnn.bfloat16)"
+        )
+
+
+def _check_cores(tensor: Tensor, columns: int, rows: int) -> None:
+    """Raises RuntimeError where a kernel takes more columns and rows of cores than the device has."""
+    device = tensor.device()
+    if device is None:
+        return
+    grid = device.compute_with_storage_grid_size()
+    if columns > grid.x or rows > grid.y:
+        core = (grid.x, 0) if columns > grid.x else (0, grid.y)
+        raise fatal(
+            f"Persistent L1 core {core[0]}-{core[1]} is outside the worker grid {grid.x}x{grid.y}",
+            f"the kernel takes {columns} x {rows} cores",
+            hint="the operations of ttnn.transformer of the same name take any grid",
         )
 
 

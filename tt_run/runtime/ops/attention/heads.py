@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,31 +23,36 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import attention_goldens
-from tt_run.runtime.ops.placement.head_shards import of_split
+from tt_run.runtime.ops.placement.head_shards import of_heads, of_own_heads, of_split
 from tt_run.runtime.ops.placement.sharded_results import in_dram, on_first_cores
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tile import TILE_SIZE, whole_tiles
+from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
+Arrange = Callable[[Array, int, bool], Array]
+"""Shapes the columns of so many heads, which are keys or not."""
+Place = MemoryConfig | Callable[[int, int], MemoryConfig | None] | None
+"""Where results lie, or what says it of one of so many rows and columns."""
 Three = tuple[Tensor, Tensor, Tensor]
 
 
-def _split(
+def split_columns(
     x: Tensor,
     kv: Tensor | None,
     heads: int,
     kv_heads: int,
-    arrange: Callable[[Array, int, bool], Array],
-    memory_config: MemoryConfig | None,
+    arrange: Arrange,
+    memory_config: Place,
     outputs: Sequence[Tensor | None] | None = None,
     tied: bool = False,
     groups: int = 1,
 ) -> Three:
     """Query, key and value out of [q | k | v], or out of q and [k | v]. `arrange(columns, heads, is_key)` shapes one of them.
 
-    With `groups` the columns are [q | k | v] of the first group of heads, then of the second, and so on.
+    With `groups` the columns are [q | k | v] of the first group of heads, then of the second, and so on. A function says where a result of
+    so many rows and columns lies, instead of the place itself.
     """
     operands = (x,) if kv is None else (x, kv)
     on_device(*operands, kind="create heads")
@@ -79,7 +85,10 @@ def _split(
 
         shards = source.shards.map(shaped)
         *rows, deep = shards.data.shape[1:]
-        at = of_split(x, memory_config, math.prod(rows), deep)
+        if callable(memory_config):
+            at: MemoryConfig | None = memory_config(math.prod(rows), deep)
+        else:
+            at = of_split(x, memory_config, math.prod(rows), deep)
         made.append(settle(operands, shards, x.dtype, memory_config=at, output_tensor=place))
     return made[0], made[1], made[2]
 
@@ -94,7 +103,7 @@ def _of_groups(stack: Array, cut: slice, groups: int) -> Array:
     return pieces.reshape(*stack.shape[:-1], groups * (stop - start))
 
 
-def _by_sequence(transpose_key: bool) -> Callable[[Array, int, bool], Array]:
+def by_sequence(transpose_key: bool) -> Arrange:
     """(shards, B, …, S, heads * D) -> (shards, B, heads, S, D); keys (…, D, S) if transposed."""
 
     def arrange(columns: Array, heads: int, is_key: bool) -> Array:
@@ -103,6 +112,21 @@ def _by_sequence(transpose_key: bool) -> Callable[[Array, int, bool], Array]:
         return split.transpose(0, 1, 3, 4, 2) if is_key and transpose_key else split.transpose(0, 1, 3, 2, 4)
 
     return arrange
+
+
+def in_whole_columns(arrange: Arrange) -> Arrange:
+    """`arrange` with each head as wide as whole tiles."""
+
+    def padded(columns: Array, heads: int, is_key: bool) -> Array:
+        depth = columns.shape[-1] // heads
+        spare = whole_tiles(depth) - depth
+        if spare:
+            split = columns.reshape(*columns.shape[:-1], heads, depth)
+            wide = np.pad(split, (*[(0, 0)] * (split.ndim - 1), (0, spare)))
+            columns = wide.reshape(*columns.shape[:-1], heads * (depth + spare))
+        return arrange(columns, heads, is_key)
+
+    return padded
 
 
 @operation(
@@ -132,12 +156,12 @@ def split_query_key_value_and_split_heads(
     kv_heads = num_heads if num_kv_heads is None else num_kv_heads
     head_counts.check_split(*_widths(input_tensor, kv_input_tensor), num_heads, kv_heads)
     grouped = input_tensor.is_sharded() and kv_input_tensor is None and not use_falcon7b_backend
-    return _split(
+    return split_columns(
         input_tensor,
         kv_input_tensor,
         num_heads,
         kv_heads,
-        _by_sequence(transpose_key),
+        by_sequence(transpose_key),
         memory_config,
         groups=kv_heads if grouped else 1,
     )
@@ -156,10 +180,11 @@ def split_fused_heads(
     num_heads: int = 16,
     output_tensors: Sequence[Tensor | None] | None = None,
 ) -> Three:
-    """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, H, D, S], value [B, H, S, D].
+    """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, H, D, S], value [B, H, S, D], of BERT-large's 7 to 9 users.
 
-    Of a tensor that is cut over cores each core has [q | k | v] of its own heads.
+    Of a tensor that is cut over cores each core has [q | k | v] of its own heads, and keeps them; there may be any number of users.
     """
+    head_counts.check_bert_split(input_tensor, compute_with_storage_grid_size)
     spec = input_tensor.memory_config().shard_spec
     groups = 1 if spec is None else input_tensor.padded_shape[-1] // spec.shape[1]
     if num_heads % groups:
@@ -167,13 +192,16 @@ def split_fused_heads(
             f"{num_heads} heads cannot be cut over {groups} columns of cores",
             hint=f"num_heads={groups} or a multiple of it",
         )
-    return _split(
+    place: Place = memory_config
+    if spec is not None and (memory_config or input_tensor.memory_config()).is_sharded():
+        place = partial(of_own_heads, input_tensor, memory_config, num_heads // groups)
+    return split_columns(
         input_tensor,
         None,
         num_heads,
         num_heads,
-        _by_sequence(True),
-        memory_config,
+        by_sequence(True),
+        place,
         output_tensors,
         groups=groups,
     )
@@ -197,23 +225,16 @@ def nlp_create_qkv_heads(
     """
     kv_heads = num_heads if num_kv_heads is None else num_kv_heads
     head_counts.check_create(*_widths(input, input_kv), num_heads, kv_heads)
-    arrange = _by_sequence(transpose_k_heads)
+    arrange = by_sequence(transpose_k_heads)
     groups = head_counts.check_cut(input, input_kv, num_heads, kv_heads, transpose_k_heads, memory_config)
-    if groups == 0:
-        return _split(input, input_kv, num_heads, kv_heads, arrange, memory_config, output_tensors, kv_tied)
-    found = _split(
-        input, input_kv, num_heads, kv_heads, arrange, memory_config, output_tensors, kv_tied, groups
+    place: Place = memory_config
+    if groups:
+        place = partial(of_heads, input, memory_config)
+    else:
+        arrange = in_whole_columns(arrange)
+    return split_columns(
+        input, input_kv, num_heads, kv_heads, arrange, place, output_tensors, kv_tied, groups or 1
     )
-    query, key, value = found if output_tensors is not None else (_by_head(tensor) for tensor in found)
-    return query, key, value
-
-
-def _by_head(tensor: Tensor) -> Tensor:
-    """[1, H, up to a tile's rows, D] with each head on a core of its own."""
-    _, heads, _, depth = four_dims(tensor)
-    piece = (TILE_SIZE, depth)
-    config = on_first_cores(on_device(tensor), heads, TensorMemoryLayout.HEIGHT_SHARDED, piece)
-    return tensor if config is None else tensor.derive(tensor.shards, memory_config=config)
 
 
 @operation("ttnn.experimental.nlp_create_qkv_heads_decode", family=families.HEADS)
@@ -243,7 +264,7 @@ def nlp_create_qkv_heads_decode(
         return columns.reshape(len(columns), 1, columns.shape[-2], heads, columns.shape[-1] // heads)
 
     kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-    found = _split(input_tensor, None, num_heads, kv_heads, arrange, memory_config, output_tensors)
+    found = split_columns(input_tensor, None, num_heads, kv_heads, arrange, memory_config, output_tensors)
     if output_tensors is not None:
         return found
     query, key, value = (_by_user(tensor) for tensor in found)
@@ -292,8 +313,8 @@ def nlp_create_qkv_heads_boltz(
     """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, Hkv, D, S] (or [B, Hkv, S, D]), value [B, Hkv, S, D]."""
     kv_heads = num_heads if num_kv_heads is None else num_kv_heads
     head_counts.check_create(*_widths(input, input_kv), num_heads, kv_heads)
-    arrange = _by_sequence(transpose_k_heads)
-    return _split(input, input_kv, num_heads, kv_heads, arrange, memory_config, output_tensors)
+    arrange = by_sequence(transpose_k_heads)
+    return split_columns(input, input_kv, num_heads, kv_heads, arrange, memory_config, output_tensors)
 
 
 @operation("ttnn.experimental.nlp_create_qkv_heads_vit", family=families.HEADS)
@@ -304,7 +325,7 @@ def nlp_create_qkv_heads_vit(
     output_tensors: Sequence[Tensor | None] | None = None,
 ) -> Three:
     """[B, 1, S, q | k | v] of 12 heads -> query, key and value [B, 12, S, D]."""
-    return _split(input, None, 12, 12, _by_sequence(False), memory_config, output_tensors)
+    return split_columns(input, None, 12, 12, by_sequence(False), memory_config, output_tensors)
 
 
 def _widths(x: Tensor, kv: Tensor | None) -> tuple[int, int | None]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import TensorMemoryLayout
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.attention import head_counts
 from tt_run.runtime.ops.attention.head_counts import four_dims
 from tt_run.runtime.ops.data_movement.movement import moved
 from tt_run.runtime.ops.declaration import families
@@ -23,7 +24,7 @@ from tt_run.runtime.ops.placement.head_shards import of_join
 from tt_run.runtime.ops.placement.sharded_results import on_first_cores
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tile import TILE_SIZE
+from tt_run.runtime.tile import TILE_SIZE, whole_tiles
 
 Array = npt.NDArray[Any]
 
@@ -102,18 +103,25 @@ def nlp_kv_cache_load_slice(
     memory_config: MemoryConfig | None = None,
     output_tensor: Tensor | None = None,
 ) -> Tensor:
-    """Rows seq_len_start to seq_len_end of a cache [B, H, S, D], each head's on a core of its own, whatever memory was asked for."""
+    """Rows seq_len_start to seq_len_end of a cache [B, H, S, D], each head's on a core of its own, whatever memory was asked for.
+
+    The result is as wide as whole tiles, in its shape too.
+    """
     batch, heads, length, depth = four_dims(input_tensor)
     if not 0 <= seq_len_start < seq_len_end <= length:
         raise fatal(
             f"nlp_kv_cache_load_slice: a cache of {length} rows has none from {seq_len_start} to {seq_len_end}",
             hint=f"seq_len_start=0, seq_len_end={length}",
         )
-    piece = (seq_len_end - seq_len_start, depth)
+    spare = whole_tiles(depth) - depth
+    piece = (seq_len_end - seq_len_start, depth + spare)
     config = on_first_cores(on_device(input_tensor), batch * heads, TensorMemoryLayout.HEIGHT_SHARDED, piece)
-    return moved(
-        input_tensor, lambda x: x[..., seq_len_start:seq_len_end, :], config or memory_config, output_tensor
-    )
+
+    def rows(stack: Array) -> Array:
+        found = stack[..., seq_len_start:seq_len_end, :]
+        return np.pad(found, (*[(0, 0)] * (found.ndim - 1), (0, spare))) if spare else found
+
+    return moved(input_tensor, rows, config or memory_config, output_tensor)
 
 
 @operation(
@@ -128,13 +136,14 @@ def experimental_concatenate_heads(
     memory_config: MemoryConfig | None = None,
     output_tensor: Tensor | None = None,
 ) -> Tensor:
-    """[B, H, S, D] -> [B, 1, S, H*D]."""
+    """[B, 16, 384, 64] -> [B, 1, 384, 1024] of BERT-large's 7 to 9 users."""
     on_device(input_tensor, kind="concatenate heads")
     batch, heads, length, depth = four_dims(input_tensor)
+    head_counts.check_bert_join(input_tensor, compute_with_storage_grid_size)
     return moved(
         input_tensor,
         lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, 1, length, heads * depth),
-        of_join(input_tensor, memory_config),
+        memory_config,
         output_tensor,
     )
 

@@ -73,9 +73,10 @@ def repeat_interleave(
 ) -> Tensor:
     """Every slice along `dim` repeated `repeats` times in a row."""
     on_device(input_tensor, kind="data movement")
-    axis = axis_of(dim, len(input_tensor.shape)) + 1
     if repeats == 1 and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
+    # Once is no repetition, and whichever dimension it is along is not looked at.
+    axis = 1 if repeats == 1 else axis_of(dim, len(input_tensor.shape)) + 1
     place = memory_config
     if place is None and input_tensor.layout is Layout.ROW_MAJOR and repeats > 1:
         place = larger_shards.of_slices(input_tensor, repeats, axis - 1)

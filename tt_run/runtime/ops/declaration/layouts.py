@@ -153,7 +153,8 @@ _enter(
     "Input tensor layout must be TILE but got Layout::ROW_MAJOR",
     """
     experimental.nlp_concat_heads experimental.nlp_concat_heads_boltz experimental.nlp_concat_heads_decode: input_tensor
-    experimental.nlp_create_qkv_heads: input input_kv
+    experimental.create_qkv_heads: input
+    experimental.nlp_create_qkv_heads experimental.create_qkv_heads_from_separate_tensors: input input_kv
     experimental.nlp_create_qkv_heads_falcon7b experimental.nlp_create_qkv_heads_segformer: input
     experimental.nlp_create_qkv_heads_vit: input
     experimental.nlp_create_qkv_heads_decode experimental.nlp_kv_cache_load_slice: input_tensor

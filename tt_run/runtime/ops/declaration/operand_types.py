@@ -171,6 +171,7 @@ _enter(
     """
     experimental.nlp_concat_heads experimental.nlp_concat_heads_boltz: input_tensor
     experimental.nlp_create_qkv_heads experimental.nlp_create_qkv_heads_segformer: input
+    experimental.create_qkv_heads experimental.create_qkv_heads_from_separate_tensors: input
     experimental.nlp_create_q_heads_split: input
     transformer.concatenate_heads transformer.split_query_key_value_and_split_heads: input_tensor
     """,

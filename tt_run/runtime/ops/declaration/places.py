@@ -125,8 +125,13 @@ _enter(
 _enter("argmax untilize", Place(named=True, layout=_ROWS))
 _enter("scatter", Place(named=True, layout=_ROWS, whole=True))
 _enter(
-    "experimental.nlp_concat_heads layer_norm rms_norm transformer.concatenate_heads",
+    "layer_norm rms_norm",
     Place(named=True, whole=True),
+)
+_enter(
+    "experimental.nlp_concat_heads transformer.concatenate_heads",
+    Place("bad optional access", result_cut=False, whole=True),
+    Place("Sharded input requires a sharded output memory config but got {asked}", if_cut=True),
 )
 _enter("tilize", Place(named=True, layout=_TILES, whole=True))
 _enter("cumsum prod", Place(named=True, of=_TILES))
@@ -202,7 +207,11 @@ _enter(
     "experimental.paged_update_cache",
     Place("Expect input_tensor to be sharded", operand="input_tensor", operand_cut=True),
 )
-_enter("experimental.minimal_matmul", Place(named=True))
+_enter("experimental.concatenate_heads", Place(named=True))
+_enter(
+    "experimental.attn_matmul experimental.attn_matmul_from_cache experimental.minimal_matmul",
+    Place(named=True),
+)
 _enter(
     "experimental.matmul_decode",
     *(

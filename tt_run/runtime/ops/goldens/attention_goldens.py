@@ -314,6 +314,33 @@ def split_heads(
     return q, k.transpose(-1, -2) if transpose_key else k, v
 
 
+def separate_heads(
+    x: Any,
+    kv: Any,
+    *,
+    num_heads: int,
+    num_kv_heads: int | None = None,
+    transpose_k_heads: bool = True,
+    **_: Any,
+) -> Any:
+    """Heads of queries from one tensor (B, 1, S, columns), of keys and values from another in which they alternate."""
+    groups = num_heads if num_kv_heads is None else num_kv_heads
+    q = x[:, 0].unflatten(-1, (num_heads, -1)).transpose(1, 2)
+    k, v = kv[:, 0].unflatten(-1, (groups, 2, -1)).permute(3, 0, 2, 1, 4)
+    return q, k.transpose(-1, -2) if transpose_k_heads else k, v
+
+
+def grouped_heads(
+    x: Any, *, num_heads: int, num_kv_heads: int | None = None, transpose_k_heads: bool = True, **_: Any
+) -> Any:
+    """Heads of a tensor (B, 1, S, columns) in which each group has its queries, then its key, then its value."""
+    groups = num_heads if num_kv_heads is None else num_kv_heads
+    pieces = x[:, 0].unflatten(-1, (groups, num_heads // groups + 2, -1))
+    q = pieces[..., :-2, :].flatten(2, 3).transpose(1, 2)
+    k, v = pieces[..., -2:, :].permute(3, 0, 2, 1, 4)
+    return q, k.transpose(-1, -2) if transpose_k_heads else k, v
+
+
 def join_heads(x: Any, **_: Any) -> Any:
     """(B, H, S, D) -> (B, S, H * D)."""
     return x.transpose(1, 2).flatten(2)

@@ -85,11 +85,11 @@ def apply_twiddles(input_real: _Tensor, input_imag: _Tensor, N1: int, N2: int) -
 def apply_twiddles_xl(input_real: _Tensor, input_imag: _Tensor, P: int, big_modulus: int, full_N: int) -> tuple[_Tensor, _Tensor]:
     """Row r of the last dimension (P wide), complex by its parts, times exp(-2 pi i (r mod big_modulus) k / full_N); the product's parts."""
     ...
-def attn_matmul(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, compute_with_storage_grid_size: object = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None, output_tensor: _Tensor | None = None) -> _Tensor:
-    """Queries (q_len, heads, batch, D) with each user's keys (kv heads, D, keys)."""
+def attn_matmul(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, compute_with_storage_grid_size: _CoreCoord | None = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None, output_tensor: _Tensor | None = None) -> _Tensor:
+    """Queries (1, heads, users, D) with each user's keys (1, D, keys)."""
     ...
-def attn_matmul_from_cache(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, num_tokens: int, transpose_hw: bool, compute_with_storage_grid_size: object = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None, output_tensor: _Tensor | None = None) -> _Tensor:
-    """As attn_matmul, with the first num_tokens rows of a cache."""
+def attn_matmul_from_cache(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, num_tokens: int, transpose_hw: bool, compute_with_storage_grid_size: _CoreCoord | None = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None, output_tensor: _Tensor | None = None) -> _Tensor:
+    """As attn_matmul, with the first num_tokens rows of a cache, in whole tiles."""
     ...
 def bluestein_fft(input_real: _Tensor, *given: _Any, **words: _Any) -> tuple[_Tensor, _Tensor]:
     """(input_real, [input_imag,] N, precision='precise'): the Fourier transform of the last dimension, N long, whatever its factors."""
@@ -104,7 +104,7 @@ def complex_mul(a_real: _Tensor, a_imag: _Tensor, b_real: _Tensor, b_imag: _Tens
     """The product of two complex tensors given by their parts; its parts."""
     ...
 def concatenate_heads(input_tensor: _Tensor, compute_with_storage_grid_size: _CoreCoord, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
-    """[B, H, S, D] -> [B, 1, S, H*D]."""
+    """[B, 16, 384, 64] -> [B, 1, 384, 1024] of BERT-large's 7 to 9 users."""
     ...
 def conv3d(*, input_tensor: _Tensor, weight_tensor: _Tensor, device: _MeshDevice | None = None, bias_tensor: _Tensor | None = None, config: _Conv3dConfig | None = None, dtype: _DataType, output_channels: int, kernel_size: _Sequence[int], stride: _Sequence[int] = ..., padding: _Sequence[int] = ..., dilation: _Sequence[int] = ..., padding_mode: str = 'zeros', groups: int = 1, memory_config: _MemoryConfig | None = None, compute_kernel_config: _WormholeComputeKernelConfig | None = None, halo_buffer: _Tensor | None = None, logical_h_mask: int = 0, logical_w_mask: int = 0, pad_offset_tensor: _Tensor | None = None, output_pad_h: int = 0, output_pad_w: int = 0, weight_lo_tensor: _Tensor | None = None) -> _Tensor:
     """Convolution of videos `(N, T, H, W, C)`, row-major; gives `(N, To, Ho, Wo, output_channels)`."""
@@ -124,11 +124,11 @@ def create_global_circular_buffer_for_tensor_prefetcher(*args: _Any, **kwargs: _
 def create_prefetcher_pipes_for_tensor_prefetcher(*args: _Any, **kwargs: _Any) -> None:
     """Refused: it starts cores that prefetch weights for kernels; without it the same products give the same values."""
     ...
-def create_qkv_heads(input: _Tensor, *, num_heads: int, num_kv_heads: int | None = None, transpose_k_heads: bool = True, memory_config: _MemoryConfig | None = None, output_tensors: _Sequence[_Tensor] | None = None) -> _Tensor:
-    """Heads of a tensor in which each group has its queries, its key and its value."""
+def create_qkv_heads(input: _Tensor, *, num_heads: int, num_kv_heads: int | None = None, transpose_k_heads: bool = True, memory_config: _MemoryConfig | None = None, output_tensors: _Sequence[_Tensor] | None = None) -> tuple[_Tensor, _Tensor, _Tensor]:
+    """Heads of a tensor in blocks in which each group has its queries, its key and its value."""
     ...
-def create_qkv_heads_from_separate_tensors(input: _Tensor, input_kv: _Tensor, *, num_heads: int, num_kv_heads: int | None = None, transpose_k_heads: bool = True, memory_config: _MemoryConfig | None = None, output_tensors: _Sequence[_Tensor] | None = None) -> _Tensor:
-    """Heads of queries (B, 1, S, H D) and of keys and values that alternate in a second tensor."""
+def create_qkv_heads_from_separate_tensors(input: _Tensor, input_kv: _Tensor, *, num_heads: int, num_kv_heads: int | None = None, transpose_k_heads: bool = True, memory_config: _MemoryConfig | None = None, output_tensors: _Sequence[_Tensor] | None = None) -> tuple[_Tensor, _Tensor, _Tensor]:
+    """Heads of queries (B, 1, S, H D) and of keys and values that alternate in a second tensor, both in blocks."""
     ...
 def deepseek_grouped_gate(scores: _Tensor, bias: _Tensor, *, n_groups: int = 8, summed_experts_per_group: int = 2, topk_groups: int = 4, n_activated_experts: int = 8, route_scale: float = 1.0, epsilon: float = 1e-20, memory_config: _MemoryConfig | None = None) -> list[_Tensor]:
     """The experts of each token, chosen from its best groups, and their weights: sigmoid scores, scaled to sum to route_scale."""
@@ -214,8 +214,8 @@ def get_weight_core_shard_maps(mesh_device: _MeshDevice, hidden_size: int, inter
 def get_weight_mem_configs(mesh_device: _MeshDevice, *, num_layers: int, experts_per_device: int, hidden_size: int, intermediate_size: int, has_bias: bool = False) -> _WeightMemoryConfigs:
     """Where both packed tensors of so many layers and experts lie. Raises RuntimeError for sizes that are no whole tiles."""
     ...
-def group_attn_matmul(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, compute_with_storage_grid_size: object = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None, optional_output_tensor: _Tensor | None = None) -> _Tensor:
-    """As attn_matmul, heads of keys shared by groups of heads of queries."""
+def group_attn_matmul(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, compute_with_storage_grid_size: _CoreCoord, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None, optional_output_tensor: _Tensor | None = None) -> _Tensor:
+    """As attn_matmul, heads of keys shared by groups of heads of queries; each head of a result on cores is on one of its own."""
     ...
 def halo_scatter(compact_buffer: _Tensor, interior_src: _Tensor, np_padding_h: int, np_padding_w: int, *, memory_config: _MemoryConfig | None = None, border_only: bool = False) -> _Tensor:
     """[B, T, H, W, C] with the borders of a `neighbor_pad_halo` around it: [B, T, H+2h, W+2w, C], without talking to anybody."""
@@ -431,7 +431,7 @@ def slice_write(input_tensor: _Tensor, output_tensor: _Tensor, start: _Sequence[
     """The input into a part of the output tensor, in place; returns the output tensor. Raises RuntimeError when it does not fit."""
     ...
 def split_query_key_value_and_split_heads(input_tensor: _Tensor, compute_with_storage_grid_size: _CoreCoord | None = None, *, memory_config: _MemoryConfig | None = None, num_heads: int = 16, output_tensors: _Sequence[_Tensor | None] | None = None) -> tuple[_Tensor, _Tensor, _Tensor]:
-    """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, H, D, S], value [B, H, S, D]."""
+    """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, H, D, S], value [B, H, S, D], of BERT-large's 7 to 9 users."""
     ...
 def start_tensor_prefetcher(*args: _Any, **kwargs: _Any) -> None:
     """Refused: it starts cores that prefetch weights for kernels; without it the same products give the same values."""
