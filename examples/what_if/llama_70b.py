@@ -77,9 +77,7 @@ class Decoder:
             layout=ttnn.ROW_MAJOR_LAYOUT,
         )
         self.head = self.weight(model.hidden, model.vocab, rows=self.split, columns=self.tp)
-        self.cos = self.tensor((1, self.users, 1, model.head_dim), ttnn.bfloat16)
-        self.sin = self.tensor((1, self.users, 1, model.head_dim), ttnn.bfloat16)
-        self.turn = self.tensor((1, 1, 32, 32), ttnn.bfloat16)
+        self.cos, self.sin, self.turn = self.turns(self.users)
         self.position = self.ids((model.users,), {} if self.split is None else {self.split: 0})
         self.memory = ttnn.L1_MEMORY_CONFIG
         cores = ttnn.CoreRangeSet({ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(7, 7))})
@@ -102,6 +100,22 @@ class Decoder:
             ttnn.BufferType.L1,
             ttnn.ShardSpec(cores, [self.model.users, tiles // count * 32], ttnn.ShardOrientation.ROW_MAJOR),
         )
+
+    def on_cores(self, count, width):
+        """A tile of rows on each of the first cores."""
+        cores = ttnn.num_cores_to_corerangeset(count, ttnn.CoreCoord(8, 8), row_wise=True)
+        return ttnn.MemoryConfig(
+            ttnn.TensorMemoryLayout.HEIGHT_SHARDED,
+            ttnn.BufferType.L1,
+            ttnn.ShardSpec(cores, [32, width], ttnn.ShardOrientation.ROW_MAJOR),
+        )
+
+    def turns(self, count):
+        """Cosines, sines and what turns pairs, on a core for each of `count` users."""
+        wide = self.on_cores(count, self.model.head_dim)
+        each = (1, count, 1, self.model.head_dim)
+        cos, sin = (self.tensor(each, ttnn.bfloat16, memory=wide) for _ in range(2))
+        return cos, sin, self.tensor((1, 1, 32 * count, 32), ttnn.bfloat16, memory=self.on_cores(count, 32))
 
     def tensor(self, shape, dtype, cuts=None, layout=ttnn.TILE_LAYOUT, memory=None):
         """A tensor of the model; `cuts` names the dimension that each mesh axis cuts."""
@@ -232,20 +246,11 @@ class FusedDecoder(Decoder):
     def __init__(self, device, model, parallel, values):
         super().__init__(device, model, parallel, values)
         self.worker = ttnn.SubDeviceId(0)
-        turned = (1, 2 * self.users, 32, model.head_dim)  # for queries, then for keys
-        self.cos, self.sin = (
-            self.tensor(turned, ttnn.bfloat16, memory=ttnn.L1_MEMORY_CONFIG) for _ in range(2)
-        )
-        self.turn = self.tensor((1, 1, 32, 32), ttnn.bfloat16, memory=ttnn.L1_MEMORY_CONFIG)
+        self.cos, self.sin, self.turn = self.turns(2 * self.users)  # for queries, then for keys
         self.buffer = self.tensor((1, 1, 32, 512), ttnn.bfloat8_b, memory=ttnn.L1_MEMORY_CONFIG)
         self.packets = self.tensor((1, 1, 32, 512), ttnn.bfloat16, memory=self.spread(512))
         # A core for each user's queries, keys and values.
-        cores = ttnn.num_cores_to_corerangeset(3 * self.users + 1, ttnn.CoreCoord(8, 8), row_wise=True)
-        self.by_user = ttnn.MemoryConfig(
-            ttnn.TensorMemoryLayout.HEIGHT_SHARDED,
-            ttnn.BufferType.L1,
-            ttnn.ShardSpec(cores, [32, model.head_dim], ttnn.ShardOrientation.ROW_MAJOR),
-        )
+        self.by_user = self.on_cores(3 * self.users + 1, model.head_dim)
         self.norm_cores = ttnn.LayerNormShardedMultiCoreProgramConfig(
             compute_with_storage_grid_size=(8, 4), subblock_w=1, block_h=1, block_w=2, inplace=False
         )

@@ -66,36 +66,6 @@ def test_heads_of_other_models(one: MeshDevice) -> None:
         call("experimental.nlp_create_qkv_heads_falcon7b", put(one, sample(F32, 2, 1, 8, 128)))
 
 
-def test_rotations(one: MeshDevice) -> None:
-    x, cos, sin = (
-        sample(F32, 1, 4, 8, 32),
-        sample(F32, 1, 1, 16, 32, seed=1),
-        sample(F32, 1, 1, 16, 32, seed=2),
-    )
-    turned = np.concatenate([-x[..., 16:], x[..., :16]], -1)
-    found = call("experimental.rotary_embedding_hf", put(one, x), put(one, cos), put(one, sin))
-    near(found, x * cos[:, :, :8] + turned * sin[:, :, :8], steps=4)
-    q, k = sample(F32, 1, 2, 4, 32, seed=3), sample(F32, 1, 2, 4, 32, seed=4)
-    caches = [sample(F32, 1, 4, 32, 32, seed=s) for s in (5, 6)]
-    turn = sample(F32, 1, 1, 32, 32, seed=7)
-    both = call("experimental.rotary_embedding_llama_fused_qk", *(put(one, t) for t in (q, k, *caches, turn)))
-    for i, (part, given) in enumerate(zip(both, (q, k), strict=True)):
-        halves = [put(one, c[:, 2 * i : 2 * i + 2]) for c in caches]
-        alone = call(
-            "experimental.rotary_embedding_llama",
-            put(one, given),
-            *halves,
-            put(one, turn),
-            is_decode_mode=True,
-        )
-        assert np.array_equal(held(part), held(alone))
-    with pytest.raises(RuntimeError, match="are not for twice 2 users"):
-        call(
-            "experimental.rotary_embedding_llama_fused_qk",
-            *(put(one, t) for t in (q, k, caches[0][:, :2], caches[1][:, :2], turn)),
-        )
-
-
 def test_two_caches_at_once(one: MeshDevice) -> None:
     new = [sample(F32, 1, 2, 32, 16, seed=s) for s in (1, 2)]
     pairs = [put(one, np.zeros((2, 4, 64, 16), np.float32)) for _ in range(2)]

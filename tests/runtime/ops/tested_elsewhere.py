@@ -43,7 +43,7 @@ ELSEWHERE: dict[str, str] = {
     "ops/attention/test_attention.py": """
     experimental.nlp_concat_heads experimental.nlp_concat_heads_decode experimental.nlp_create_qkv_heads
     experimental.nlp_create_qkv_heads_decode experimental.paged_fill_cache experimental.paged_update_cache
-    experimental.rotary_embedding experimental.rotary_embedding_llama fill_cache kv_cache.fill_cache_for_user_
+    fill_cache kv_cache.fill_cache_for_user_
     kv_cache.update_cache_for_token_ plus_one transformer.concatenate_heads
     transformer.paged_scaled_dot_product_attention_decode transformer.scaled_dot_product_attention
     transformer.scaled_dot_product_attention_decode transformer.split_query_key_value_and_split_heads update_cache
@@ -103,6 +103,10 @@ ELSEWHERE: dict[str, str] = {
     "ops/attention/test_joined_heads.py": """
     experimental.concatenate_heads experimental.split_query_key_value_and_split_heads
     """,
+    "ops/attention/test_rotary.py": """
+    experimental.rotary_embedding experimental.rotary_embedding_hf experimental.rotary_embedding_llama
+    experimental.rotary_embedding_llama_fused_qk
+    """,
     "ops/attention/test_user_products.py": """
     experimental.attn_matmul experimental.attn_matmul_from_cache experimental.group_attn_matmul
     """,
@@ -127,8 +131,8 @@ ELSEWHERE: dict[str, str] = {
     experimental.dit_minimal_matmul_addcmul_fused experimental.dit_rms_norm_unary_fused experimental.fast_reduce_nc
     experimental.hc_sum_reduce experimental.isin experimental.minimal_matmul_split
     experimental.nlp_create_qkv_heads_falcon7b experimental.paged_fused_update_cache experimental.prefix_scan
-    experimental.repeat_and_interleave_eltwise_mul experimental.rotary_embedding_hf
-    experimental.rotary_embedding_llama_fused_qk experimental.slice_write experimental.topk_router_gpt moe
+    experimental.repeat_and_interleave_eltwise_mul
+    experimental.slice_write experimental.topk_router_gpt moe
     moe_expert_token_remap moe_routing_remap sparse_matmul
     """,
     "ops/test_more_rows.py": """

@@ -21,7 +21,7 @@ from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.creation.from_shape import random_source
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tile import TILE_SIZE
+from tt_run.runtime.tile import TILE_SIZE, whole_tiles
 from tt_run.runtime.values.dtypes import convert
 from tt_run.runtime.values.shards import combine
 
@@ -29,13 +29,15 @@ Array = npt.NDArray[Any]
 
 
 def _rotated(x: Array) -> Array:
-    if x.shape[-1] % (2 * TILE_SIZE):
+    depth, wide = x.shape[-1], whole_tiles(x.shape[-1])
+    if wide % (2 * TILE_SIZE):
         raise fatal(
-            f"Input X dimension ({x.shape[-1]}) must be divisible by {2 * TILE_SIZE} for tiling.",
+            f"Input X dimension ({wide}) must be divisible by {2 * TILE_SIZE} for tiling.",
             hint=f"ttnn.pad the last dimension to a multiple of {2 * TILE_SIZE}",
         )
-    half = x.shape[-1] // 2
-    return np.concatenate([-x[..., half:], x[..., :half]], axis=-1)
+    whole = np.pad(x, (*[(0, 0)] * (x.ndim - 1), (0, wide - depth))) if wide > depth else x
+    half = wide // 2
+    return np.concatenate([-whole[..., half:], whole[..., :half]], axis=-1)[..., :depth]
 
 
 def _golden_rotated(x: Any, **_: Any) -> Any:

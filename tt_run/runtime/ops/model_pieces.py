@@ -7,7 +7,7 @@ Source: reference library 0.81.1.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from tt_run.runtime.enums import DataType
@@ -15,8 +15,8 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.activations import activation as function_of
 from tt_run.runtime.kernels.torch_cpu import library
 from tt_run.runtime.mesh import MeshCoordinate
+from tt_run.runtime.ops.attention import rotary_checks
 from tt_run.runtime.ops.attention.caches import paged_update_cache
-from tt_run.runtime.ops.attention.rotary import rotary_embedding_llama
 from tt_run.runtime.ops.data_movement.joining import chunk
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
@@ -71,10 +71,22 @@ def _repeated_product(a: Any, b: Any) -> Any:
 
 
 def _turned_halves(x: Any, cos: Any, sin: Any, is_decode_mode: bool = False) -> Any:
-    half = x.shape[-1] // 2
-    turned = library().cat((-x[..., half:], x[..., :half]), -1)
+    """x cos + rotate_half(x) sin, whose halves are those of whole tiles."""
+    depth, wide = x.shape[-1], whole_tiles(x.shape[-1])
+    pad = library().nn.functional.pad
     rows = slice(0, 1) if is_decode_mode else slice(0, x.shape[-2])
-    return x * cos[..., rows, :] + turned * sin[..., rows, :]
+    whole, cos, sin = (pad(t, (0, wide - t.shape[-1])) for t in (x, cos[..., rows, :], sin[..., rows, :]))
+    turned = library().cat((-whole[..., wide // 2 :], whole[..., : wide // 2]), -1)
+    found = whole * cos + turned * sin
+    return found[..., :depth].reshape(x.shape)
+
+
+def _check_halves(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    x, cos, sin = given
+    if arguments["is_decode_mode"]:
+        rotary_checks.check_by_user(x, cos, sin, arguments["memory_config"])
+    else:
+        rotary_checks.check_by_rows(x, cos, sin)
 
 
 def _heads(x: Any, count: int, turned: bool = False) -> Any:
@@ -188,33 +200,8 @@ HEADS = declare(
         "Heads of (B, 1, S, H D) in two: their first split_head_dim columns and the others."),
     Row("experimental.rotary_embedding_hf",
         f"(input_tensor: Tensor, cos_cache: Tensor, sin_cache: Tensor, *, is_decode_mode: bool = False, {PLACED}, compute_kernel_config: object = None)",
-        _turned_halves, "x cos + rotate_half(x) sin; in decode mode one angle for each user.", integers=False),
+        _turned_halves, "x cos + rotate_half(x) sin; in decode mode one angle for each user.", integers=False, check=_check_halves),
 )  # fmt: skip
-
-
-@operation("ttnn.experimental.rotary_embedding_llama_fused_qk", family=families.ROTARY)
-def rotary_embedding_llama_fused_qk(
-    q_input_tensor: Tensor,
-    k_input_tensor: Tensor,
-    cos_cache: Tensor,
-    sin_cache: Tensor,
-    trans_mat: Tensor,
-    *,
-    compute_kernel_config: object = None,
-) -> tuple[Tensor, Tensor]:
-    """`rotary_embedding_llama` in decode mode of queries and keys at once; caches (1, 2 batch, 32, D) have the queries' half first."""
-    users = q_input_tensor.shape[1]
-    if cos_cache.shape[1] != 2 * users or cos_cache.shape != sin_cache.shape:
-        raise fatal(
-            f"cos and sin caches of shapes {cos_cache.shape} and {sin_cache.shape} are not for twice {users} users",
-            hint=f"ttnn.concat of the caches for queries and keys along dimension 1: [1, {2 * users}, {TILE_SIZE}, D]",
-        )
-    halves = [chunk.compute(cache, 2, 1) for cache in (cos_cache, sin_cache)]
-    first, second = (
-        rotary_embedding_llama.compute(x, halves[0][i], halves[1][i], trans_mat, is_decode_mode=True)
-        for i, x in enumerate((q_input_tensor, k_input_tensor))
-    )
-    return first, second
 
 
 @operation("ttnn.experimental.paged_fused_update_cache", family=families.CACHE)

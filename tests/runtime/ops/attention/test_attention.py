@@ -300,53 +300,6 @@ def test_heads_of_one_token(one: MeshDevice):
     assert op("experimental.nlp_concat_heads_decode")(q, num_heads=3).shape == (1, 1, 32, 96)
 
 
-def test_rotary_embedding(one: MeshDevice):
-    x, angle = sample(F32, 1, 3, 20, 32), sample(F32, 1, 1, 40, 32, seed=1)
-    cos, sin = np.cos(angle), np.sin(angle)
-    turned = np.concatenate([-x[..., 16:], x[..., :16]], -1)
-    rotary = op("experimental.rotary_embedding")
-    # As many rows as whole tiles have, also in the shape: recorded from the reference library 0.81.1.
-    spare = ((0, 0), (0, 0), (0, 12), (0, 0))
-    near(
-        rotary(put(one, x), put(one, cos), put(one, sin)),
-        np.pad(x * cos[:, :, :20].astype(float) + turned * sin[:, :, :20], spare),
-        steps=4,
-    )
-    near(
-        rotary(put(one, x), put(one, cos), put(one, sin), 30),
-        np.pad(x * cos[:, :, 30:31].astype(float) + turned * sin[:, :, 30:31], spare),
-        steps=4,
-    )
-    with pytest.raises(RuntimeError, match="do not cover 41 positions"):
-        rotary(put(one, x), put(one, cos), put(one, sin), 40)
-
-
-def pair_turn() -> np.ndarray:
-    turn = np.zeros((1, 1, 32, 32), np.float32)
-    for i in range(0, 32, 2):
-        turn[0, 0, i, i + 1], turn[0, 0, i + 1, i] = 1, -1
-    return turn
-
-
-def test_rotary_embedding_of_pairs(one: MeshDevice):
-    x, angle = sample(F32, 2, 3, 20, 64), np.repeat(sample(F32, 1, 1, 20, 32, seed=1), 2, axis=-1)
-    cos, sin = np.cos(angle), np.sin(angle)
-    pairs = x.astype(float).reshape(2, 3, 20, 32, 2)
-    turned = np.stack([-pairs[..., 1], pairs[..., 0]], -1).reshape(x.shape)
-    rotary = op("experimental.rotary_embedding_llama")
-    near(
-        rotary(put(one, x), put(one, cos), put(one, sin), put(one, pair_turn())),
-        x * cos + turned * sin,
-        steps=4,
-    )
-    tokens = x[:1].transpose(0, 2, 1, 3)
-    per_user = [t.reshape(1, 20, 1, 64) for t in (cos, sin)]
-    found = rotary(
-        put(one, tokens), *(put(one, t) for t in per_user), put(one, pair_turn()), is_decode_mode=True
-    )
-    near(found, tokens * per_user[0] + turned[:1].transpose(0, 2, 1, 3) * per_user[1], steps=4)
-
-
 def test_caches(one: MeshDevice):
     cache, new = sample(BF16, 4, 2, 64, 16), sample(BF16, 1, 2, 20, 16, seed=1)
     t = put(one, cache, BF16)

@@ -21,7 +21,7 @@ from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.activations import activation as function_of
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.ops.attention.rotary import rotary_embedding_llama
+from tt_run.runtime.ops.attention.rotary import turned_pairs
 from tt_run.runtime.ops.data_movement.conversions import typecast
 from tt_run.runtime.ops.data_movement.movement import permute, reshape
 from tt_run.runtime.ops.declaration import families
@@ -255,7 +255,7 @@ def _finished(
             hint="give all three of transformation_mat=…, rope_cos=… and rope_sin=…, or none",
         )
     if turned:
-        normed = rotary_embedding_llama.compute(normed, *turned)
+        normed = turned_pairs(normed, *turned)
     done: Tensor = typecast.compute(normed, dtype, memory_config=memory_config)
     return done
 

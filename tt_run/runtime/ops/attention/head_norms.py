@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops.attention.rotary import rotary_embedding_llama
+from tt_run.runtime.ops.attention.rotary import turned_pairs
 from tt_run.runtime.ops.data_movement.movement import permute, reshape
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
@@ -68,4 +68,4 @@ def wan_fused_rmsnorm_post_allgather(
     )
     split = (1, rows, num_heads_per_device, width // num_heads_per_device)
     heads: Tensor = permute.compute(reshape.compute(normed, split), (0, 2, 1, 3))
-    return rotary_embedding_llama.compute(heads, *rotation) if rotation else heads
+    return turned_pairs(heads, *rotation) if rotation else heads

@@ -225,6 +225,11 @@ _enter(
     "experimental.rotary_embedding_llama: input_tensor cos_cache sin_cache trans_mat",
 )
 _enter(
+    "{operand} must be bfloat16",
+    (_BF16,),
+    "experimental.rotary_embedding_llama_fused_qk: q_input_tensor k_input_tensor cos_cache sin_cache trans_mat",
+)
+_enter(
     "Unsupported data format for input {operand}!",
     (_BF16, _BFP8),
     """

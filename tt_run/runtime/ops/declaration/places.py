@@ -207,7 +207,11 @@ _enter(
     "experimental.paged_update_cache",
     Place("Expect input_tensor to be sharded", operand="input_tensor", operand_cut=True),
 )
-_enter("experimental.concatenate_heads", Place(named=True))
+_enter(
+    "experimental.concatenate_heads experimental.rotary_embedding_llama",
+    Place(named=True),
+)
+_enter("experimental.rotate_half", Place("bad optional access", result_cut=False))
 _enter(
     "experimental.attn_matmul experimental.attn_matmul_from_cache experimental.minimal_matmul",
     Place(named=True),

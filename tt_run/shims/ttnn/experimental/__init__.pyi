@@ -398,7 +398,7 @@ def ring_indexer_score_dsa(q: _Tensor, k: _Tensor, weights: _Tensor, k_local: _T
     """`indexer_score_dsa` of keys k_local [B, 1, T/n, D] that lie on the n devices of the axis: gathered into k [B, 1, T, D], which keeps them."""
     ...
 def rotary_embedding(input_tensor: _Tensor, cos_cache: _Tensor, sin_cache: _Tensor, token_index: int | None = None, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
-    """x cos + rotate_half(x) sin, halves of the last dimension turned: x [1, H, S, D], caches [1, 1, at least S, D]."""
+    """x cos + rotate_half(x) sin, halves of the last dimension turned: x [B, H, S, D], caches [1, 1, at least S, D]."""
     ...
 def rotary_embedding_hf(input_tensor: _Tensor, cos_cache: _Tensor, sin_cache: _Tensor, *, is_decode_mode: bool = False, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """x cos + rotate_half(x) sin; in decode mode one angle for each user."""
