@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.e2e.launch import tt_run
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, TensorTopology
 from tt_run.runtime.train import checkpointing
 from tt_run.runtime.train.autograd.context import AutoContext
@@ -24,6 +25,7 @@ from tt_run.runtime.train.parallel import fsdp, named_mesh
 from tt_run.runtime.train.parallel.sharding import ReplicaMismatchError, Sharding
 
 WIDTH = 8
+SHARED = Path(__file__).parent / "programs" / "shared_checkpoint.py"
 
 
 class TwoLayers(AbstractModuleBase):
@@ -246,3 +248,14 @@ def test_state_is_held_against_the_shapes_of_parameters(
                 pickle.dump(record, stream)
         with pytest.raises(checkpointing.CheckpointShapeError, match=said):
             checkpointing.load_checkpoint(str(short), model_params=parameters, optimizer=optimizer)
+
+
+def test_ranks_that_share_a_mesh_name_one_file(tmp_path: Path) -> None:
+    """And step with the bits of one rank, though the state of the optimizer has another type than its parameter."""
+    found = []
+    for words in (("--system", "n300"), ("--system", "n300", "--split", "1x2")):
+        file = tmp_path / f"{len(words)}.pkl"
+        ran = tt_run("--emulate", *words, "python", SHARED, file, timeout=60).check()
+        found.append((set(ran.field("bits")), file.read_bytes()))
+    assert found[0] == found[1] and len(found[0][0]) == 1
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".pkl", ".pkl"]

@@ -87,7 +87,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a number as a data set": (lambda: InMemoryDataloader(5, list, 1), TypeError, "a data set with a length and a function of a list of examples, not int"),
     "no model to tune": (lambda: SFTTrainer(None, InMemoryDataloader([1], list, 1), None, SFTConfig()), TypeError, "SFTTrainer: model must be a module of ttml, not NoneType"),
     "settings of a trainer as a map": (lambda: SFTTrainer(LinearLayer(2, 2), InMemoryDataloader([1], list, 1), None, {"max_steps": 1}), TypeError, "config must be an SFTConfig, not dict"),  # type: ignore[arg-type]
-    "one name for both axes": (lambda: Mesh((1, 1), ("a", "a")), ValueError, "a name of its own for each"),
+    "one name for both axes": (lambda: Mesh((1, 1), ("a", "a")), ValueError, "an assigned name of its own"),
 }  # fmt: skip
 
 

@@ -70,5 +70,11 @@ def test_a_mesh_has_named_axes(opened: Any) -> None:
     assert (made.axis("model"), made.size("model"), list(context.get_device().shape)) == (1, 4, [2, 4])
     with pytest.raises(ValueError, match="no axis 'rows'; its axes are data, model"):
         made.axis("rows")
-    with pytest.raises(ValueError, match="two sides"):
+    with pytest.raises(ValueError, match="an assigned name of its own"):
         Mesh((2, 4), ("x", "x"))
+    # A mesh of three axes is a plan that no system of two can open.
+    planned = Mesh((2, 1, 2), ("dp", "fsdp", "tp"))
+    assert (planned.num_devices(), planned.axis_size("tp")) == (4, 2)
+    context.close_device()
+    with pytest.raises(RuntimeError, match="2 integers"):
+        open_device_mesh(planned)

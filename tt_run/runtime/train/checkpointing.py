@@ -60,7 +60,7 @@ def save_checkpoint(
 ) -> None:
     """Write a header of the caller's, the parameters of a model and the state of its optimizer; the file appears complete or not at all.
 
-    Every rank of the mesh calls it, each with a path of its own. Raises CheckpointShapeError for a state that is not of its parameter's shape,
+    Every rank of the mesh calls it, with one path or each with its own: a file is whole either way. Raises CheckpointShapeError for a state that is not of its parameter's shape,
     and where `expected_shapes` (whole shape by parameter) says another; ReplicaMismatchError where devices that should hold copies differ,
     unless `verify_replicas` or the environment (`VERIFY_REPLICAS_ENV`) says not to look; TypeError for a state that is neither tensor nor
     number. Warns of state whose parameter is not saved with it, which has no shape to be held against.
@@ -80,7 +80,8 @@ def save_checkpoint(
             f"checkpointing: expected_shapes names tensors not in this checkpoint: {', '.join(absent[:3])}; help: name those that named_parameters() lists"
         )
     _warn_of_the_unchecked(records, model_params)
-    partial = Path(f"{path}.tmp")
+    # Ranks that share a mesh may name one file: each writes all of it beside, and the last stays.
+    partial = Path(f"{path}.{os.getpid()}.partial")
     expected = {name: tuple(shape) for name, shape in (expected_shapes or {}).items()}
     saved: dict[str, tuple[int, ...]] = {}
     try:

@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Mesh:
-    """A mesh of (rows, columns) devices and the names of its two axes. Raises ValueError for names that are not two different ones."""
+    """Sides of a mesh, (rows, columns) for one that can be opened, and the names of its axes. Raises ValueError without a name of its own for each."""
 
-    shape: tuple[int, int]
-    axis_names: tuple[str, str] = ("dp", "tp")
+    shape: tuple[int, ...]
+    axis_names: tuple[str, ...] = ("dp", "tp")
 
     def __post_init__(self) -> None:
-        if len(self.shape) != 2 or len(self.axis_names) != 2 or len(set(self.axis_names)) != 2:
+        if len(self.shape) != len(self.axis_names) or len(set(self.axis_names)) != len(self.axis_names):
             raise ValueError(
-                f"a Mesh has two sides and a name of its own for each, got {self.shape} and {self.axis_names}; help: ttml.Mesh((2, 4), ('dp', 'tp'))"
+                f"each axis in a mesh must have an assigned name of its own, got {self.shape} and {self.axis_names}; help: ttml.Mesh((2, 4), ('dp', 'tp'))"
             )
 
     def num_devices(self) -> int:
@@ -96,8 +96,8 @@ def open_device_mesh(mesh: Mesh | Sequence[int], device_ids: Sequence[int] | Non
     """
     global _open
     if not isinstance(mesh, Mesh):
-        rows, columns = mesh
-        mesh = Mesh((int(rows), int(columns)), ("_0", "_1"))
+        sides = tuple(int(side) for side in mesh)
+        mesh = Mesh(sides, tuple(f"_{axis}" for axis in range(len(sides))))
     context = AutoContext.get_instance()
     enable_fabric(mesh.num_devices())
     context.open_device(mesh.shape, list(device_ids or ()) or None)

@@ -83,7 +83,10 @@ def whole(value: Value, stack: Array | None = None, *, verify: bool = True) -> A
     `verify` the first stands for; of a cut value the first device's count.
     """
     if stack is not None:
-        value = value.derive(Shards(np.asarray(stack, np.float32), value.shards.index))
+        # State of an optimizer is float32 beside a parameter of any type, and goes over the wire so.
+        value = value.derive(
+            Shards(np.asarray(stack, np.float32), value.shards.index), dtype=DataType.FLOAT32
+        )
     placed = cuts(value)
     if not placed:
         return first_shard(value) if verify or value.shards.bare else np.array(value.shards.data[0])
