@@ -36,6 +36,8 @@ PUBLISHED = {
     "ttml.trainers.grpo_trainer.remote_rollout.mpi_rollout": "MPIRolloutServer MPIRolloutClient",
     "ttml.trainers.grpo_trainer.remote_rollout.weight_bridge": "WeightBridge HostWeightBridge TTML_RANK TTT_RANK",
     "ttml.trainers.grpo_trainer.remote_rollout.sync_remote_rollout_batch_source": "SyncRemoteRolloutBatchSource",
+    "ttml.trainers.grpo_trainer.remote_rollout.ttt_rollout_sampler": "TTTRolloutSampler",
+    "ttml.trainers.grpo_trainer.remote_rollout.llama_ttt_presets": "bf16_attn_bfp8_mlp_optimizations llama_stop_and_pad LLAMA_STOP_TOKEN_STRS",
     "ttml.trainers.grpo_trainer.ttml_rollout_sampler": "TTMLRolloutSampler",
     "ttml.distributed": """
         Layout DistributedLayout Shard Replicate get_layout set_layout MeshRuntime get_runtime set_runtime distribute_tensor distribute_batch

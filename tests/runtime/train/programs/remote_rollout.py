@@ -1,6 +1,8 @@
 """Train by reinforcement with completions of another rank: rank 0 trains, rank 1 serves a sampler of its own; then both print their weights.
 
-remote_rollout.py SOURCE KIND SYNC     a Hugging Face directory, llama or qwen3, and after how many steps weights are sent
+remote_rollout.py SOURCE KIND SYNC [MODE]     a Hugging Face directory, llama or qwen3, and after how many steps weights are sent
+
+With MODE "both", both ranks make the trainer, which knows its part by the rank.
 """
 
 import hashlib
@@ -16,6 +18,7 @@ from ttml.trainers.grpo_trainer.remote_rollout.mpi_rollout import MPIRolloutServ
 from ttml.trainers.grpo_trainer.remote_rollout.weight_bridge import TTML_RANK, HostWeightBridge
 
 SOURCE, KIND, SYNC = sys.argv[1], sys.argv[2], int(sys.argv[3])
+MODE = sys.argv[4] if len(sys.argv) > 4 else "own"
 LIMIT, GENERATIONS = 4, 4
 sizes = {"model_type": KIND, "num_heads": 4, "num_groups": 2, "embedding_dim": 64, "intermediate_dim": 96, "num_blocks": 2, "max_sequence_length": 64}  # fmt: skip
 form = TransformerConfig({"transformer_config": sizes})
@@ -31,7 +34,7 @@ class Tell(TrainerCallback):
         print(f"version {facts['rollout_weight_version']}", flush=True)
 
 
-if rank == TTML_RANK:
+if rank == TTML_RANK or MODE == "both":
     remote = RemoteRolloutConfig([1, 2], 8, 64)
     config = GRPOConfig(
         per_device_train_batch_size=4, num_generations=GENERATIONS, prompts_to_train=8, max_completion_length=LIMIT,
@@ -51,6 +54,12 @@ else:
     mesh = context.get_device()
     bridge = HostWeightBridge.init_receiver(mesh=mesh, peer_rank=TTML_RANK, submeshes=[mesh])
     MPIRolloutServer(peer_rank=TTML_RANK, bridge=bridge, sampler=sampler).serve_forever()
+if model is None:
+    print(
+        f"served {trainer.rollout_sampler.weight_version} {len(trainer.rollout_sampler.submeshes)}",
+        flush=True,
+    )
+    sys.exit()
 parts = (np.ascontiguousarray(t.to_numpy()).tobytes() for _, t in sorted(model.parameters().items()))
 print(f"weights {hashlib.sha256(b''.join(parts)).hexdigest()[:16]}")
 context.close_device()

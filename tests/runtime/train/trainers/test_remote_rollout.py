@@ -11,14 +11,26 @@ import pytest
 from tests.e2e.launch import tt_run
 from tests.runtime.train.trainers.source import source
 from tt_run.runtime.mesh import distributed
+from tt_run.runtime.mesh.geometry.shape import MeshShape
+from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.runner import WeightTyingType
 from tt_run.runtime.train.trainers.batch_source import pad_logprobs
-from tt_run.runtime.train.trainers.model_source import weights_ref_hf_dict
+from tt_run.runtime.train.trainers.model_source import (
+    build_for_completions,
+    load_tokenizer,
+    weights_ref_hf_dict,
+)
 from tt_run.runtime.train.trainers.received_weights import take_hf_weights
 from tt_run.runtime.train.trainers.remote_rollout import MPIRolloutClient, MPIRolloutServer
+from tt_run.runtime.train.trainers.sampler import TTMLRolloutSampler
+from tt_run.runtime.train.trainers.ttt_sampler import (
+    TTTRolloutSampler,
+    bf16_attn_bfp8_mlp_optimizations,
+    llama_stop_and_pad,
+)
 from tt_run.runtime.train.trainers.weight_bridge import HostWeightBridge
 
 PROGRAM = Path(__file__).parents[1] / "programs" / "remote_rollout.py"
@@ -38,6 +50,55 @@ def test_a_rank_makes_completions_for_another(tmp_path: Path, kind: str, every: 
     assert list(ran.field("version")) == list(versions)
     weights = list(ran.field("weights"))
     assert len(weights) == 2 and len(set(weights)) == 1
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", ["llama", pytest.param("qwen3", marks=pytest.mark.wide)])
+def test_both_ranks_make_the_trainer(tmp_path: Path, kind: str) -> None:
+    """Rank 0 trains; rank 1 has a model on each device of a mesh of its own and serves, with the weights of each step at the end."""
+    folder = source(tmp_path, kind)
+    words = ("--emulate", "--system", "n300", "--meshes", "2", "python", PROGRAM, folder, kind, "1", "both")
+    ran = tt_run(*words, torch=True, timeout=110).check()
+    assert list(ran.field("version")) == list("0123")
+    assert ran.field("served") == ["4"] and len(ran.field("weights")) == 1
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", ["llama", "qwen3"])
+def test_models_on_each_device_make_the_completions_of_one(opened: Any, tmp_path: Path, kind: str) -> None:
+    """Those of `TTMLRolloutSampler`, and with weights that came over those of a model that has them; with MLPs in half the bits nearly so."""
+    folder, prompts = str(source(tmp_path, kind)), [[2, 3, 4], [5, 6], [7, 8, 9, 10]]
+    mesh = opened((1, 2), ddp=True).get_device()
+    with AutoContext.get_instance().standing_on(mesh.create_submeshes(MeshShape(1, 1))[0]):
+        model = build_for_completions(folder, 33)
+        theirs = TTMLRolloutSampler(model, load_tokenizer(folder), 5, 0.0, 2)
+        expected = theirs.generate(prompts)
+    settings: dict[str, Any] = {
+        "mesh_device": mesh, "model_source": folder, "max_batch_size": 2, "max_seq_len": 33, "instruct": True, "stop_token_ids": [0, 1],
+        "pad_token_id": 0, "completions_per_prompt": 2, "max_completion_length": 5, "temperature": 0.0,
+    }  # fmt: skip
+    sampler = TTTRolloutSampler(**settings, optimizations=lambda layers, name: None)
+    found = sampler.generate(prompts)
+    assert found.completions == expected.completions and found.prompts == expected.prompts
+    np.testing.assert_allclose(found.logprobs, expected.logprobs, atol=2e-2)
+    other = TTTRolloutSampler(**settings, optimizations=lambda layers, name: None, dummy_weights=True)
+    assert other.generate(prompts).completions != expected.completions
+    other.update_weights([weights_ref_hf_dict(m) for m in sampler.models], version=1)
+    assert other.generate(prompts).completions == expected.completions and other.weight_version == 1
+    halved = TTTRolloutSampler(**settings, optimizations=bf16_attn_bfp8_mlp_optimizations)
+    near = halved.generate_and_get_log_probs(prompts, max_new_tokens=1)[1]
+    first = [[float(row[0])] for row in expected.logprobs[::2]]
+    assert near != first and np.allclose(near, first, atol=0.3)
+    for act, kind_of, words in (
+        (lambda: sampler.generate_tokens([[1]] * 5), ValueError, r"got 5 prompts; one call serves 1..4 \(2 devices x max_batch_size=2\)"),
+        (lambda: sampler.generate_tokens([[1], []]), ValueError, "prompt 1 has no tokens"),
+        (lambda: sampler.generate_tokens([[1]], max_new_tokens=33), ValueError, r"max_new_tokens \(33\) must be smaller than max_seq_len \(33\)"),
+        (lambda: sampler.generate_tokens([[1] * 30], max_new_tokens=4), ValueError, "1 prompt.* longer than 29 tokens .* with 30 tokens"),
+        (lambda: sampler.update_weights([{}], version=1), RuntimeError, "got 1 dicts but sampler has 2 submeshes"),
+    ):  # fmt: skip
+        with pytest.raises(kind_of, match=words):
+            act()
+    assert llama_stop_and_pad(folder) == ([1], 0)
 
 
 @pytest.mark.wide

@@ -5,7 +5,8 @@ Source: "Distributed Training Guide", device configuration and troubleshooting.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,6 +93,16 @@ class AutoContext:
             self.open_device()
         assert self._device is not None
         return self._device
+
+    @contextlib.contextmanager
+    def standing_on(self, device: MeshDevice) -> Iterator[None]:
+        """A block in which everything runs on devices that the program opened itself, as on one mesh without parallelism."""
+        before = self._device, self._parallelism, self._implied
+        self._device, self._parallelism, self._implied = device, None, False
+        try:
+            yield
+        finally:
+            self._device, self._parallelism, self._implied = before
 
     # --- seeds -------------------------------------------------------------------------------------------------------
 

@@ -41,11 +41,13 @@ from tt_run.runtime.train.trainers.grpo_config import GRPOConfig
 from tt_run.runtime.train.trainers.grpo_monitor import GRPOMonitor
 from tt_run.runtime.train.trainers.grpo_saving import save_checkpoint
 from tt_run.runtime.train.trainers.remote_rollout import build_rollout_batch_source
+from tt_run.runtime.train.trainers.rollout_rank import RolloutRank
 from tt_run.runtime.train.trainers.rollouts import (
     Reward,
     RolloutBatch,
     RolloutSampler,
     advantages_of,
+    figures_of,
     place_old_nlog_probs,
 )
 
@@ -62,6 +64,8 @@ class GRPOTrainer:
     """
 
     rollout_batch_source: RolloutBatchSource | None = None
+    model: Any = None
+    _serves: RolloutRank | None = None
 
     @overload
     def __init__(
@@ -93,7 +97,12 @@ class GRPOTrainer:
         self.completer, self.dataset, self.config = asked.completer, asked.dataset, asked.config
         self.reward_func, self.reward_funcs = asked.reward_func, asked.reward_funcs
         self.optimizer_dict, self.model_source = asked.optimizer_dict, asked.model_source
-        self.callbacks, self.rollout_sampler = asked.callbacks, asked.sampler
+        self.callbacks = asked.callbacks
+        self.rollout_sampler: RolloutSampler | None = asked.sampler
+        self.metrics: dict[str, Any] = {"step": 0}
+        if asked.serves is not None:
+            self.rollout_sampler, self._serves = asked.serves.sampler, asked.serves
+            return
         self._batch_figures, config = dict[str, Any](), asked.config
         # By name too: programs written before the trainer had a monitor bring their own, which writes the same file.
         if not config.disable_default_monitor and not any(
@@ -103,7 +112,6 @@ class GRPOTrainer:
         self.model = self.completer.model
         self.optimizer: Any = create_optimizer(self.model, self.optimizer_dict)
         self.placing = Placing.current()
-        self.metrics: dict[str, Any] = {"step": 0}
         self._old: tuple[list[Tokens], list[tuple[Tensor, Tensor]]] | None = None
         self._base_rate = self.optimizer.get_lr()
         self.each = config.per_device_train_batch_size * self.placing.size
@@ -130,20 +138,28 @@ class GRPOTrainer:
         return int(self.metrics["step"])
 
     def train(self) -> None:
-        """Go through the prompts once. Raises RuntimeError for a second time with a sampler, whose weights' numbers only rise."""
-        if self.rollout_batch_source is not None:
+        """Go through the prompts once; with completions of another rank, that rank serves them meanwhile. Raises RuntimeError for a second time with a sampler, whose weights' numbers only rise."""
+        if self._serves is not None:
+            self._serves.serve()
+        elif self.rollout_batch_source is not None:
             self._train_on_source(self.rollout_batch_source)
-            return
-        self._setup()
-        self._tell("on_train_begin")
-        self.metrics = {"step": 0}
-        self._reset_step_metrics()
+        else:
+            self._setup()
+            self._train_on_completer()
+
+    def _train_on_completer(self) -> None:
+        self._begin()
         for prompts, columns in self._iter_prompt_batches():
             begun = time.perf_counter()
             completions = self.completer.generate(prompts)
             self.metrics["generation_time_s"] = time.perf_counter() - begun
             self._train_on(prompts, columns, completions)
         self._tell("on_train_end")
+
+    def _begin(self) -> None:
+        self._tell("on_train_begin")
+        self.metrics = {"step": 0}
+        self._reset_step_metrics()
 
     def loss(self, old: Tensor, new: Tensor, mask: Tensor, advantage: Tensor, completions: int) -> Tensor:
         """The clipped loss of a micro-batch as its part of the mean over `completions` of all devices."""
@@ -200,9 +216,7 @@ class GRPOTrainer:
                 "GRPOTrainer.train() can only be called once: steps start at 0, weight versions only increase; help: another GRPOTrainer"
             )
         self._trained = True
-        self._tell("on_train_begin")
-        self.metrics = {"step": 0}
-        self._reset_step_metrics()
+        self._begin()
         try:
             batches = iter(source)
             while (scored := self._next_scored(batches)) is not None:
@@ -217,9 +231,9 @@ class GRPOTrainer:
     def _next_scored(self, batches: Iterator[ScoredRolloutBatch]) -> ScoredRolloutBatch | None:
         """The next batch, with its figures noted; None after the last."""
         begun, scored = time.perf_counter(), next(batches, None)
+        self.metrics["generation_time_s"] = time.perf_counter() - begun
         if scored is not None:
             rollout = scored.rollout
-            self.metrics["generation_time_s"] = time.perf_counter() - begun
             self._note_batch(rollout.prompts, rollout.completions, scored.rewards, scored.reward_components)
             self._batch_figures |= {"rollout_weight_version": rollout.weight_version}
         return scored
@@ -282,8 +296,7 @@ class GRPOTrainer:
         self, prompts: list[Tokens], completions: list[Tokens], columns: Columns
     ) -> np.ndarray:
         """The reward of each completion, the sum of those of all functions."""
-        texts = [text_of(self.tokenizer, completion) for completion in completions]
-        asked = [text_of(self.tokenizer, prompt) for prompt in prompts]
+        texts, asked = ([text_of(self.tokenizer, one) for one in some] for some in (completions, prompts))
         rewards, each = rewards_of(self.reward_funcs, texts, asked, columns)
         self._note_batch(prompts, completions, rewards, each)
         return rewards
@@ -297,16 +310,7 @@ class GRPOTrainer:
     ) -> None:
         """The figures of a batch; print completions where that is asked for."""
         config = self.config
-        lengths = [len(completion) for completion in completions]
-        told = {f"{name}_mean": float(part.mean()) for name, part in each.items()} if len(each) > 1 else {}
-        self._batch_figures = {
-            **told,
-            "reward_mean": float(rewards.mean()),
-            "reward_std": float(rewards.std()),
-            "mean_completion_len": sum(lengths) / len(lengths),
-            "min_completion_len": min(lengths),
-            "max_completion_len": max(lengths),
-        }
+        self._batch_figures = figures_of(completions, rewards, each)
         shown = config.num_completions_to_print if config.log_completions else 0
         if shown:
             asked, texts = (
@@ -344,7 +348,8 @@ class GRPOTrainer:
         factor = self.config.rate_factor(self.steps, batches * self.config.num_iterations)
         self.optimizer.set_lr(self._base_rate * factor)
         synchronize_gradients(self.model.parameters())
-        self._each_timed("on_before_optimizer_step")
+        for callback in self.callbacks:
+            self._time_callback(callback, "on_before_optimizer_step", self)
         if self.config.use_clip_grad_norm:
             clip_grad_norm(self.model.parameters(), self.config.clip_grad_norm_max_norm)
         self.optimizer.step()
@@ -369,8 +374,7 @@ class GRPOTrainer:
             self._tell("on_save", self.steps, str(self.save()))
 
     def _micro_batches(self, completions: list[Tokens]) -> Iterator[slice]:
-        for start in range(0, len(completions), self.each):
-            yield slice(start, start + self.each)
+        return (slice(start, start + self.each) for start in range(0, len(completions), self.each))
 
     def _old_probabilities(
         self, prompts: list[Tokens], completions: list[Tokens]
@@ -386,10 +390,6 @@ class GRPOTrainer:
     def _tell(self, hook: str, *facts: Any, **figures: Any) -> None:
         for callback in self.callbacks:
             getattr(callback, hook)(self, *facts, **figures)
-
-    def _each_timed(self, hook: str) -> None:
-        for callback in self.callbacks:
-            self._time_callback(callback, hook, self)
 
     def _time_callback(self, callback: Any, hook: str, *facts: Any, **figures: Any) -> None:
         """Call a hook; the seconds of a callback in a step are a figure of it, but for the monitor's, which comes when the figures are read."""

@@ -12,19 +12,24 @@ from tt_run.runtime.mesh import distributed
 from tt_run.runtime.train.trainers import model_source as source
 from tt_run.runtime.train.trainers.completion import GRPOCompleter, ModelCompleter
 from tt_run.runtime.train.trainers.grpo_config import GRPOConfig
+from tt_run.runtime.train.trainers.rollout_rank import RolloutRank
 from tt_run.runtime.train.trainers.rollouts import Reward
 from tt_run.runtime.train.trainers.sampler import (
     SampledCompleter,
     TTMLRolloutSampler,
     build_rollout_sampler,
 )
+from tt_run.runtime.train.trainers.weight_bridge import TTT_RANK
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What both ways have in common; `sampler` is None for a completer of the program's own, and where another rank makes completions."""
+    """What both ways have in common; `sampler` is None for a completer of the program's own, and where another rank makes completions.
 
-    completer: GRPOCompleter
+    `serves` is what the other rank has in place of a model: it trains nothing.
+    """
+
+    completer: Any
     sampler: TTMLRolloutSampler | None
     dataset: Any
     config: GRPOConfig
@@ -33,6 +38,7 @@ class Asked:
     optimizer_dict: Mapping[str, Any]
     callbacks: list[Any]
     model_source: str | None
+    serves: RolloutRank | None = None
 
 
 def of_completer(
@@ -83,6 +89,11 @@ def of_source(
     if not isinstance(config, GRPOConfig):
         raise TypeError(f"GRPOTrainer: config must be a GRPOConfig, got {type_name(config)}")
     settings, functions = _settled(config, optimizer_dict, reward_func, reward_funcs)
+    if config.rollout_mode == "remote_sync" and int(distributed.distributed_context_get_rank()) == TTT_RANK:
+        serves = RolloutRank(config, model_source)
+        return Asked(
+            serves, None, None, config, reward_func, functions, settings, list(callbacks or ()), model_source, serves
+        )  # fmt: skip
     model, tokenizer = source.setup_ttml_model(transformer_config, device_config, model_source)
     sampler = None
     if config.rollout_mode != "remote_sync":
@@ -145,5 +156,5 @@ def _require_another_rank() -> None:
     if int(distributed.distributed_context_get_size()) < 2:
         raise ValueError(
             "GRPOTrainer: rollout_mode 'remote_sync' has another rank make the completions, and this job is of 1 rank; "
-            "help: tt-run --emulate --meshes 2, where rank 1 runs MPIRolloutServer(…).serve_forever(), or rollout_mode: in_process"
+            "help: tt-run --emulate --meshes 2, or rollout_mode: in_process"
         )

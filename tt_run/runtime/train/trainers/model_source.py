@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tt_run.runtime.ops.data_movement import joining
+from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.parallelism import DistributedConfig, ParallelismContext
 from tt_run.runtime.train.common.utils import build_mesh
@@ -85,6 +86,52 @@ def open_device(model_kind: str, device_config: Any) -> Any:
         if wanted.enabled:
             context.imply_parallelism(ParallelismContext(wanted, (shape[0], shape[1])))
     return context.get_device()
+
+
+def build_for_completions(source: str, longest: int, *, load: bool = True) -> Any:
+    """The Llama or Qwen3 whose `config.json` a source has, for texts of at most `longest` tokens; without `load` its weights are random.
+
+    Raises ValueError for a model of another type.
+    """
+    sizes, positions = (
+        _transformers().AutoConfig.from_pretrained(source, trust_remote_code=True),
+        whole_tiles(longest),
+    )
+    require_kind(f"the model_type of {source}", sizes.model_type)
+    if sizes.model_type == "qwen3":
+        config = create_qwen3_config_from_hf(sizes, positions)
+        made = Qwen3(config)
+        if load:
+            _load_qwen3(made, source, config)
+        return made
+    # The trainer's own Llama has a row for each token of the tokenizer.
+    made = Llama(_llama_sizes(sizes, positions, len(load_tokenizer(source))))
+    if load:
+        load_from_safetensors(made, _download_hf_repo(source))
+    return made
+
+
+def _llama_sizes(sizes: Any, positions: int, tokens: int) -> LlamaConfig:
+    given = getattr(sizes, "rope_parameters", None) or getattr(sizes, "rope_scaling", None) or {}
+    tied = getattr(sizes, "tie_word_embeddings", False)
+    return LlamaConfig(
+        hidden_size=sizes.hidden_size,
+        intermediate_size=sizes.intermediate_size,
+        num_hidden_layers=sizes.num_hidden_layers,
+        num_attention_heads=sizes.num_attention_heads,
+        num_key_value_heads=sizes.num_key_value_heads,
+        vocab_size=tokens,
+        max_position_embeddings=positions,
+        rope_theta=float(getattr(sizes, "rope_theta", None) or given.get("rope_theta", 10000.0)),
+        attention_bias=bool(getattr(sizes, "attention_bias", False)),
+        weight_tying=WeightTyingType.Enabled if tied else WeightTyingType.Disabled,
+        rope_scaling=LlamaRopeScalingConfig(
+            scaling_factor=float(given.get("factor", 0.0)),
+            high_freq_factor=float(given.get("high_freq_factor", 4.0)),
+            low_freq_factor=float(given.get("low_freq_factor", 1.0)),
+            original_context_length=int(given.get("original_max_position_embeddings", 0)),
+        ),
+    )
 
 
 def load_checkpoint(model: Any, checkpoint_path: str, dp_mapper: Any = None) -> None:
@@ -166,7 +213,7 @@ def _values(model: Any) -> dict[str, Value]:
 
 
 def _build_llama(settings: Any, device_config: Any, source: str) -> tuple[Any, Any]:
-    context, tokenizer = AutoContext.get_instance(), _tokenizer(source)
+    context, tokenizer = AutoContext.get_instance(), load_tokenizer(source)
     settings.vocab_size = len(tokenizer)
     config = LlamaConfig(
         hidden_size=settings.embedding_dim,
@@ -200,7 +247,7 @@ def _build_llama(settings: Any, device_config: Any, source: str) -> tuple[Any, A
 
 
 def _build_qwen3(settings: Any, device_config: Any, source: str) -> tuple[Any, Any]:
-    tokenizer = _tokenizer(source)
+    tokenizer = load_tokenizer(source)
     sizes = _transformers().AutoConfig.from_pretrained(source, trust_remote_code=True)
     runner = RunnerType.from_string(str(settings.runner_type))
     config = create_qwen3_config_from_hf(sizes, int(settings.max_sequence_length or 2048), runner_type=runner)
@@ -255,7 +302,8 @@ def _download_hf_repo(model_source: str) -> str:
     return str(hub.snapshot_download(repo_id=model_source, allow_patterns=wanted))
 
 
-def _tokenizer(source: str) -> Any:
+def load_tokenizer(source: str) -> Any:
+    """The tokenizer of a model."""
     return _transformers().AutoTokenizer.from_pretrained(source, trust_remote_code=True)
 
 

@@ -102,6 +102,22 @@ def place_old_nlog_probs(
     return out
 
 
+def figures_of(
+    completions: Sequence[Tokens], rewards: np.ndarray, each: Mapping[str, np.ndarray]
+) -> dict[str, Any]:
+    """What is told of a batch: its rewards, those of each function where there are several, and the lengths of completions."""
+    lengths = [len(completion) for completion in completions]
+    told = {f"{name}_mean": float(part.mean()) for name, part in each.items()} if len(each) > 1 else {}
+    return {
+        **told,
+        "reward_mean": float(rewards.mean()),
+        "reward_std": float(rewards.std()),
+        "mean_completion_len": sum(lengths) / len(lengths),
+        "min_completion_len": min(lengths),
+        "max_completion_len": max(lengths),
+    }
+
+
 def advantages_of(rewards: np.ndarray, group_size: int) -> np.ndarray:
     """Rewards less the mean of their group of `group_size` neighbours, float32. Raises ValueError when they are no whole number of groups."""
     if len(rewards) % group_size:

@@ -170,7 +170,7 @@ class TTMLRolloutSampler(RolloutSampler):
                 ended[row] = token in self._stops
                 if not ended[row]:
                     text.append(token)
-                    logprobs[row, place] = _log_probability(logits[row], token)
+                    logprobs[row, place] = log_probability(logits[row], token)
 
 
 class SampledCompleter(ModelCompleter):
@@ -216,7 +216,8 @@ def _positions(config: Any) -> int:
     return int(longest)
 
 
-def _log_probability(logits: np.ndarray, token: int) -> float:
+def log_probability(logits: np.ndarray, token: int) -> float:
+    """The log-probability of a token among all that the logits are of."""
     scores = np.asarray(logits, np.float64)
     scores = scores - scores.max()
     return float(scores[token] - np.log(np.exp(scores).sum()))

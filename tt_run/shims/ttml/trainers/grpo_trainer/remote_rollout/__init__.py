@@ -2,6 +2,12 @@
 
 from tt_run.runtime.exports import publish as _publish
 
-_SUBMODULES = ("mpi_rollout", "sync_remote_rollout_batch_source", "weight_bridge")
+_SUBMODULES = (
+    "llama_ttt_presets",
+    "mpi_rollout",
+    "sync_remote_rollout_batch_source",
+    "ttt_rollout_sampler",
+    "weight_bridge",
+)
 
 __getattr__, __dir__ = _publish(globals(), {}, _SUBMODULES)
