@@ -66,6 +66,9 @@ BANKS = MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig(in0_block_w=1, per
 EACH = MatmulMultiCoreReuseProgramConfig(
     compute_with_storage_grid_size=(4, 4), per_core_M=2, per_core_N=2, **BLOCKS
 )
+WHOLE = MatmulMultiCoreReuseProgramConfig(
+    compute_with_storage_grid_size=(4, 4), per_core_M=2, per_core_N=2, **{**BLOCKS, "in0_block_w": 2}
+)
 ROW_OF_8 = cut(WIDTH, (0, 0, 7, 0), 32, 64)
 SPREAD = cut(WIDTH, (0, 0, 11, 0), 512, 96, kept=BufferType.DRAM)
 COLUMNS = cut(WIDTH, (0, 0, 7, 0), 512, 128)
@@ -104,7 +107,7 @@ def product(one: MeshDevice, a: Operand, b: Operand, asked: MemoryConfig, progra
         (LONG, (1, 512, 512, DRAM_MEMORY_CONFIG), LB, plane((4, 4), True), (BLOCK, "0-0 3-3", [64, 128], "COL_MAJOR")),
         (FOUR, FOUR, LH, EACH, (HEIGHT, "0-0 0-3", [64, 64], "COL_MAJOR")),
         (FOUR, FOUR, cut(HEIGHT, (1, 1, 4, 1), 64, 64), EACH, (HEIGHT, "1-1 4-1", [64, 64], "COL_MAJOR")),
-        ((4, 64, 64, cut(HEIGHT, (0, 0, 3, 0), 64, 64)), FOUR, LH, EACH, (HEIGHT, "0-0 3-0", [64, 64], "ROW_MAJOR")),
+        ((4, 64, 64, cut(HEIGHT, (0, 0, 3, 0), 64, 64)), FOUR, LH, WHOLE, (HEIGHT, "0-0 3-0", [64, 64], "ROW_MAJOR")),
         (SHORT, (1, 512, 1024, DRAM_MEMORY_CONFIG), cut(WIDTH, (1, 1, 4, 2), 32, 128), None, (WIDTH, "0-0 7-3", [32, 32], "ROW_MAJOR")),
         (CUT, (1, 512, 1024, DRAM_MEMORY_CONFIG), ROW_OF_8, None, (WIDTH, "0-0 7-0", [32, 128], "ROW_MAJOR")),
         (LONG, (1, 512, 512, DRAM_MEMORY_CONFIG), cut(BLOCK, (0, 0, 3, 3), 64, 128), None, (BLOCK, "0-0 0-0", [256, 512], "ROW_MAJOR")),

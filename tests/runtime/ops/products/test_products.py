@@ -13,7 +13,7 @@ from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
 from tt_run.runtime.tuning.matmul import (
-    MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig,
+    MatmulMultiCoreReuseMultiCast1DProgramConfig,
     MatmulMultiCoreReuseMultiCastProgramConfig,
 )
 
@@ -211,9 +211,10 @@ def test_a_bias_in_a_tile_of_its_own(one: MeshDevice):
 def test_a_program_config_fuses_the_first_row_of_a_bias(one: MeshDevice):
     rng = np.random.default_rng(0)
     x, w, b = (rng.uniform(-1, 1, s).astype(np.float32) for s in ((1, 1, 32, 64), (64, 96), (1, 1, 32, 96)))
-    program = MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig(
-        in0_block_w=1, per_core_M=1, per_core_N=1, fused_activation=None
-    )
+    program = MatmulMultiCoreReuseMultiCast1DProgramConfig(
+        compute_with_storage_grid_size=(3, 1), in0_block_w=1, out_subblock_h=1, out_subblock_w=1, per_core_M=1, per_core_N=1,
+        fuse_batch=True, mcast_in0=True,
+    )  # fmt: skip
     plain, fused = (
         ops.linear(put(one, x), put(one, w), bias=put(one, b), program_config=p) for p in (None, program)
     )

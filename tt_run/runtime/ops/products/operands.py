@@ -9,6 +9,8 @@ import math
 
 from tt_run.runtime.enums import Layout, cpp
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels.activations import Activation
+from tt_run.runtime.tensor.spec.memory_config import CoreGrid
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.dtypes import is_float
@@ -80,6 +82,28 @@ def _check_batches(ours: tuple[int, ...], theirs: tuple[int, ...]) -> None:
                 "non-sharded inputs for in0 reuse optimization)",
                 hint=f"{list(ours)} and {list(theirs)}: ttnn.repeat the smaller one",
             )
+
+
+def check_activation(
+    activation: Activation, a: Tensor, b: Tensor, core_grid: CoreGrid | None, program: object
+) -> None:
+    """Raises RuntimeError for an activation that a call names where only its program may: of operands in shards, and of a grid's batches."""
+    if a.memory_config().is_sharded() or b.memory_config().is_sharded():
+        raise fatal(
+            f"Sharded matmul run with UnaryOpType::{_native(activation)} activation: this should be placed in the program config's "
+            "fused_activation field",
+            hint="fused_activation=… in the program_config, or the activation as an operation after the product",
+        )
+    if core_grid is not None and program is None and math.prod(b.shape.dims[:-2]) > 1:
+        raise fatal(
+            "Cannot use activation with batched input b",
+            hint="leave core_grid out, or give the activation as an operation after the product",
+        )
+
+
+def _native(activation: Activation) -> str:
+    kind = getattr(activation, "op_type", activation)
+    return str(getattr(kind, "name", kind)).upper()
 
 
 def check_bias(bias: Tensor, rows: int, width: int) -> None:

@@ -26,7 +26,7 @@ from tt_run.runtime.ops.declaration.dispatch import no_tensor, operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.products.operands import check
-from tt_run.runtime.ops.products.product import fused_activation, product
+from tt_run.runtime.ops.products.product import Rules, fused_activation, product
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
@@ -69,6 +69,7 @@ def matmul(
         tile=output_tile,
         core_grid=core_grid,
         program_config=program_config,
+        rules=Rules(activation, compute_kernel_config),
     )
 
 
@@ -128,6 +129,7 @@ def linear(
         tile=output_tile,
         core_grid=core_grid,
         program_config=program_config,
+        rules=Rules(activation, compute_kernel_config),
     )
 
 
@@ -269,6 +271,7 @@ def matmul_batched_weights(
             tile=output_tile,
             core_grid=core_grid,
             program_config=program_config,
+            rules=Rules(activation, compute_kernel_config),
         )
         for b in input_tensors_b
     ]

@@ -6,6 +6,7 @@ Source: reference library 0.81.1.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,23 @@ from tt_run.runtime.kernels.elementwise import evaluate, finish
 from tt_run.runtime.ops.declaration.broadcast import align
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.placement.sharded_results import in_dram, of_product
-from tt_run.runtime.ops.products.operands import check, check_bias
+from tt_run.runtime.ops.products.operands import check, check_activation, check_bias
+from tt_run.runtime.ops.products.program_call import Call
+from tt_run.runtime.ops.products.program_checks import check_program
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What else of a call decides whether its program fits: the activation that it names, and the settings of its kernels."""
+
+    activation: Activation | None
+    compute: object
 
 
 def product(
@@ -43,15 +54,20 @@ def product(
     tile: Tile | None = None,
     core_grid: CoreGrid | None = None,
     program_config: object = None,
+    rules: Rules | None = None,
 ) -> Tensor:
     """function(a @ b + bias); dtype: that of a unless given. Shapes (…, M, K) @ (…, K, N), batch dimensions broadcast.
 
-    A vector counts as a row in front and as a column behind, and leaves no dimension in the result.
+    A vector counts as a row in front and as a column behind, and leaves no dimension in the result. `rules`: what of the call its program
+    configuration has to keep to.
     """
     tensors = (a, b) if bias is None else (a, b, bias)
     on_device(*tensors, kind="matmul")
     check(a, b, transpose_a, transpose_b)
     dtype = dtype or (output_tensor.dtype if isinstance(output_tensor, Tensor) else a.dtype)
+    if rules is not None and rules.activation is not None:
+        check_activation(rules.activation, a, b, core_grid, program_config)
+    asked = memory_config
     memory_config = memory_config or in_dram(a)
     row, column = len(a.shape) == 1, len(b.shape) == 1
     if row or column:
@@ -87,6 +103,8 @@ def product(
         memory_config = of_product(
             a, memory_config, core_grid, program_config, math.prod(batch), high, wide, b
         )
+    if rules is not None and program_config is not None:
+        check_program(Call(a, b, program_config, transpose_a, transpose_b, asked, dtype, rules.compute))
     return settle(
         tensors,
         shards,
