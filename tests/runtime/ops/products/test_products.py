@@ -190,7 +190,7 @@ def test_refusals(one: MeshDevice):
 def test_vectors(one: MeshDevice):
     rng = np.random.default_rng(0)
     v, w, m = (rng.uniform(-1, 1, s).astype(np.float32) for s in ((65,), (7,), (2, 65, 7)))
-    near(ops.matmul(put(one, v), put(one, m)), v.astype(float) @ m, steps=16)
+    near(ops.matmul(put(one, v), put(one, m[:1])), v.astype(float) @ m[:1], steps=16)
     near(ops.matmul(put(one, m), put(one, w)), m.astype(float) @ w, steps=16)
     near(ops.matmul(put(one, v), put(one, v)), v.astype(float) @ v, steps=16)
     near(ops.linear(put(one, v), put(one, m[0]), bias=put(one, w)), v.astype(float) @ m[0] + w, steps=16)

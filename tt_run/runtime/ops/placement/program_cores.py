@@ -41,7 +41,7 @@ def of_program(
         _check_extent(program, asked)
         if program.gather_in0:
             return _gathered(program, asked)
-        line = _line(asked)
+        line = line_of(asked)
         if line is not None:
             return MemoryConfig(line, asked.buffer_type, asked.shard_spec)
         return _in_row(program, asked, core_of(program.compute_with_storage_grid_size), high, wide)
@@ -113,7 +113,7 @@ def _one_by_one(
     return MemoryConfig(asked.memory_layout, asked.buffer_type, ShardSpec(grid, block, orientation))
 
 
-def _line(asked: MemoryConfig) -> TensorMemoryLayout | None:
+def line_of(asked: MemoryConfig) -> TensorMemoryLayout | None:
     """As what blocks on a single row or column of cores count, which the call names."""
     if asked.memory_layout is not _BLOCK or asked.shard_spec is None:
         return None

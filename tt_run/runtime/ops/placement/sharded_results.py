@@ -5,7 +5,7 @@ from __future__ import annotations
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
 from tt_run.runtime.enums import BufferType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.ops.placement.program_cores import of_program
+from tt_run.runtime.ops.placement.program_cores import line_of, of_program
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, CoreGrid, MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE, tiles
@@ -62,13 +62,19 @@ def of_product(
         turned = next((s.orientation for s in specs if s is not None), None)
         cores = device.compute_with_storage_grid_size()
         return of_program(program_config, memory_config, cores, high, wide, turned)
+    if core_grid is None and not held.is_sharded() and (line := line_of(memory_config)) is not None:
+        return _along(line, memory_config, high, wide)
+    orientation = ShardOrientation.ROW_MAJOR
     if core_grid is None and held.memory_layout is layout and held.shard_spec is not None:
         kept, down = held.shard_spec.grid, tiles(held.shard_spec.shape[0])
-        across = wide if layout is _HEIGHT else -(-wide // _columns(kept, layout))
+        turned = layout is _BLOCK and held.shard_spec.orientation is ShardOrientation.COL_MAJOR
+        across = wide if layout is _HEIGHT else -(-wide // _columns(kept, layout, turned))
         down = high if layout is _WIDTH else down
         spread = -(-high // down) * -(-wide // across)
         if layout is _BLOCK:
-            grid = _rectangle(-(-wide // across), -(-high // down))
+            orientation = held.shard_spec.orientation
+            sides = (-(-wide // across), -(-high // down))
+            grid = _rectangle(*(reversed(sides) if turned else sides))
         elif spread == kept.num_cores():
             grid = kept
         else:
@@ -91,14 +97,27 @@ def of_product(
         return on_first_cores(device, -(-wide // each), layout, piece) or memory_config
     else:
         return memory_config
-    spec = ShardSpec(grid, (down * TILE_SIZE, across * TILE_SIZE), ShardOrientation.ROW_MAJOR)
+    spec = ShardSpec(grid, (down * TILE_SIZE, across * TILE_SIZE), orientation)
     return MemoryConfig(layout, memory_config.buffer_type, spec)
 
 
-def _columns(cores: CoreRangeSet, layout: TensorMemoryLayout) -> int:
+def _along(line: TensorMemoryLayout, asked: MemoryConfig, high: int, wide: int) -> MemoryConfig:
+    """Blocks on a single row or column of cores: pieces of rows or columns, on the cores that the call names."""
+    assert asked.shard_spec is not None
+    grid = asked.shard_spec.grid
+    down, across = (
+        (-(-high // grid.num_cores()), wide) if line is _HEIGHT else (high, -(-wide // grid.num_cores()))
+    )
+    piece = (down * TILE_SIZE, across * TILE_SIZE)
+    return MemoryConfig(line, asked.buffer_type, ShardSpec(grid, piece, ShardOrientation.ROW_MAJOR))
+
+
+def _columns(cores: CoreRangeSet, layout: TensorMemoryLayout, turned: bool) -> int:
     """Over how many cores a row of a tensor is cut that lies on these."""
     box = cores.bounding_box()
-    return cores.num_cores() if layout is _WIDTH else box.end.x - box.start.x + 1
+    if layout is _WIDTH:
+        return cores.num_cores()
+    return box.end.y - box.start.y + 1 if turned else box.end.x - box.start.x + 1
 
 
 def _rectangle(columns: int, rows: int) -> CoreRangeSet:

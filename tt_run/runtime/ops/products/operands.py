@@ -57,7 +57,7 @@ def _other_ways(ours: tuple[int, ...], theirs: tuple[int, ...], transpose_a: boo
 
 def _check_batches(ours: tuple[int, ...], theirs: tuple[int, ...]) -> None:
     """Batches of both tensors: one matrix for all, or as many as there are."""
-    if min(len(ours), len(theirs)) < 2 or math.prod(theirs[:-2]) == 1:
+    if len(theirs) < 2 or math.prod(theirs[:-2]) == 1:
         return
     if any(length != 1 for length in theirs[: max(len(theirs) - len(ours), 0)]):
         raise fatal(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.activations import Activation
@@ -25,13 +25,16 @@ from tt_run.runtime.ops.declaration.broadcast import align
 from tt_run.runtime.ops.declaration.dispatch import no_tensor, operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.ops.placement.sharded_results import in_dram
 from tt_run.runtime.ops.products.operands import check
+from tt_run.runtime.ops.products.place_checks import check_places
 from tt_run.runtime.ops.products.product import Rules, fused_activation, product
+from tt_run.runtime.ops.products.program_call import Call
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
-from tt_run.runtime.values.dtypes import convert
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, convert
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
@@ -317,6 +320,14 @@ def addmm(
             "input_tensor must have shape matching one of result of mat1_tensor @ mat2_tensor",
             hint=f"{input_tensor.shape} and {list(product_shape)}",
         )
+    if input_tensor.layout is not Layout.TILE and dtype in BLOCK_FLOATS:
+        raise fatal(
+            f"Only TILE layout is supported for {dtype.name} dtype!",
+            hint="ttnn.to_layout(input, ttnn.TILE_LAYOUT)",
+        )
+    memory_config = memory_config or in_dram(mat1_tensor)
+    if program_config is None:
+        check_places(Call(mat1_tensor, mat2_tensor, None, asked=memory_config, dtype=dtype), core_grid)
     one, other = np.float32(alpha), np.float32(beta)
 
     def compute(a: Array, b: Array, x: Array) -> Array:

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout, cpp
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.activations import Activation, Function
 from tt_run.runtime.kernels.activations import activation as function_of
@@ -22,6 +21,7 @@ from tt_run.runtime.ops.declaration.broadcast import align
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.placement.sharded_results import in_dram, of_product
 from tt_run.runtime.ops.products.operands import check, check_activation, check_bias
+from tt_run.runtime.ops.products.place_checks import check_places
 from tt_run.runtime.ops.products.program_call import Call
 from tt_run.runtime.ops.products.program_checks import check_program
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
@@ -65,8 +65,11 @@ def product(
     on_device(*tensors, kind="matmul")
     check(a, b, transpose_a, transpose_b)
     dtype = dtype or (output_tensor.dtype if isinstance(output_tensor, Tensor) else a.dtype)
-    if rules is not None and rules.activation is not None:
-        check_activation(rules.activation, a, b, core_grid, program_config)
+    if rules is not None:
+        if rules.activation is not None:
+            check_activation(rules.activation, a, b, core_grid, program_config)
+        if program_config is None:
+            check_places(Call(a, b, None, transpose_a, transpose_b, memory_config, dtype), core_grid)
     asked = memory_config
     memory_config = memory_config or in_dram(a)
     row, column = len(a.shape) == 1, len(b.shape) == 1
@@ -98,8 +101,6 @@ def product(
         if getattr(program_config, "untilize_out", False):
             layout = Layout.ROW_MAJOR
         *batch, high, wide = shards.data.shape[1:]
-        if program_config is core_grid is None and math.prod(b.shape[:-2]) == 1:
-            _check_cut_alike(a, memory_config)
         memory_config = of_product(
             a, memory_config, core_grid, program_config, math.prod(batch), high, wide, b
         )
@@ -114,16 +115,6 @@ def product(
         layout=layout,
         tile=tile,
     )
-
-
-def _check_cut_alike(a: Tensor, asked: MemoryConfig) -> None:
-    """Raises RuntimeError for a sharded first operand whose product is to be cut in another way."""
-    held = a.memory_config()
-    if held.is_sharded() and held.memory_layout is not asked.memory_layout:
-        raise fatal(
-            f"Input A and output memory layouts must match, got input: {cpp(held.memory_layout)} vs output: {cpp(asked.memory_layout)}",
-            hint="leave memory_config out, or name a program_config that cuts the product anew",
-        )
 
 
 def _by_vector(
