@@ -63,7 +63,7 @@ MENDED = [
     ("transpose(t, 9, 1)", "dim is one of 0, 1, 2, 3", "transpose(t, 3, 1)"),
     ("div(t, t, rounding_mode='x')", "rounding_mode='floor'", "div(t, t, rounding_mode='floor')"),
     ("bitwise_and(t, t)", "ttnn.typecast(tensor, ttnn.int32)", "bitwise_and(typecast(t, int32), typecast(t, int32))"),
-    ("group_norm(t, num_groups=0)", "num_groups=1 or more", "group_norm(t, num_groups=1)"),
+    ("group_norm(t, num_groups=0, inplace=False)", "num_groups=1 or more", "group_norm(t, num_groups=1, inplace=False)"),
     ("clamp(t)", "min=…", "clamp(t, min=0.0)"),
     ("to_memory_config(t, cut((31, 64), HEIGHT, 1))", "multiples of 32 and 32", "to_memory_config(t, cut((32, 64), HEIGHT, 1))"),
     ("to_memory_config(t, cut((32, 32), HEIGHT, 1))", "a shard shape of [32, 64]", "to_memory_config(t, cut((32, 64), HEIGHT, 1))"),

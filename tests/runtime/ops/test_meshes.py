@@ -35,6 +35,20 @@ def placements(tensor: Any) -> tuple[str, str]:
     return str(topology.placements()), str(topology.distribution_shape())
 
 
+def test_vectors_times_one_matrix_in_a_batch_stay_with_their_device(mesh: MeshDevice):
+    rng = np.random.default_rng(3)
+    vectors = rng.uniform(-1, 1, (8 * 32,)).astype(np.float32)
+    matrices = rng.uniform(-1, 1, (8, 32, 16)).astype(np.float32)
+    found = ops.matmul(
+        place(mesh, vectors, ShardTensorToMesh(mesh, 0)), place(mesh, matrices, ShardTensorToMesh(mesh, 0))
+    )
+    assert tuple(found.shape) == (1, 16)
+    whole = to_numpy(found, mesh_composer=ConcatMeshToTensor(mesh, 0))
+    np.testing.assert_allclose(
+        whole, np.einsum("dk,dkn->dn", vectors.reshape(8, 32), matrices), rtol=1e-5, atol=1e-5
+    )
+
+
 def test_shard_wins_over_replicate(mesh: MeshDevice):
     x = np.ones((8, 1, 32, 128), np.float32)
     both = place(mesh, x, ShardTensor2dMesh(mesh, (2, 4), (0, 3)))

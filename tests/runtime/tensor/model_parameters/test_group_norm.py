@@ -51,7 +51,8 @@ def test_the_norm_reads_chunks(one: MeshDevice) -> None:
     weight, bias = torch.rand(80), torch.rand(80)
     chunks = [group_norm.create_group_norm_weight_bias_rm(v, 80, 2).numpy() for v in (weight, bias)]
     found = catalog.find("ttnn.group_norm")(  # type: ignore[misc]
-        put(one, x), num_groups=4, epsilon=1e-5, weight=put(one, chunks[0], F32, ROW), bias=put(one, chunks[1], F32, ROW)
+        put(one, x), num_groups=4, epsilon=1e-5, weight=put(one, chunks[0], F32, ROW), bias=put(one, chunks[1], F32, ROW),
+        inplace=False,
     )  # fmt: skip
     wanted = torch.nn.functional.group_norm(torch.from_numpy(x[0, 0].T[None]), 4, weight, bias, 1e-5)
     assert np.allclose(held(found)[0, 0], wanted[0].numpy().T, atol=1e-5)

@@ -6,11 +6,13 @@ PyTorch computes them: its functions are the golden ones.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy.typing as npt
 
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.enums import DataType, TensorMemoryLayout, cpp
+from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.declaration import families
@@ -45,6 +47,42 @@ def _golden_batch_norm(
     return torch_cpu.named("nn.functional.batch_norm")(x, mean, var, scale, shift, training, momentum, eps)
 
 
+_TAKEN = (DataType.BFLOAT16, DataType.FLOAT32)
+_INTERLEAVED = TensorMemoryLayout.INTERLEAVED
+
+
+def _check_parameters(x: Tensor, given: Mapping[str, Tensor]) -> None:
+    """Raises RuntimeError for parameters that are not (1, C, 1, 1), of two types, or in shards, and for images in those."""
+    channels = x.shape[1]
+    for tensor in (x, *given.values()):
+        if len(tensor.shape) != 4:
+            raise fatal(
+                "batch_norm supports tensors of rank 4", hint=f"parameters of shape (1, {channels}, 1, 1)"
+            )
+        if tensor.dtype not in _TAKEN:
+            raise fatal(
+                f"batch_norm only supports bfloat16, float32. Got: {cpp(tensor.dtype)}",
+                hint=as_type("tensor", "bfloat16"),
+            )
+    first = next(iter(given.values()), x).dtype
+    for name, tensor in given.items():
+        if tensor.dtype is not first:
+            raise fatal(
+                f"batch_norm: {name} dtype ({cpp(tensor.dtype)}) must match other parameter tensors dtype ({cpp(first)})",
+                hint=f"{name}=ttnn.typecast({name}, ttnn.{first.name.lower()})",
+            )
+    for name, tensor in (("Input", x), *given.items()):
+        if tensor.memory_config().memory_layout is not _INTERLEAVED:
+            raise fatal(
+                f"{name} tensor must be interleaved", hint="ttnn.to_memory_config(…, ttnn.DRAM_MEMORY_CONFIG)"
+            )
+        if name != "Input" and tensor.shape[1] != channels:
+            raise fatal(
+                f"{name}_shape[1] must be the same as input's channel size.",
+                hint=f"give it {channels} values, in the shape [1, {channels}, 1, 1]",
+            )
+
+
 @operation("ttnn.batch_norm", family=families.NORM, engine=families.TORCH, golden=_golden_batch_norm)
 def batch_norm(
     input: Tensor,
@@ -65,9 +103,9 @@ def batch_norm(
     In training the batch's own mean and variance count, and the running ones, where given, are moved towards them in place. Raises
     RuntimeError outside of training without running statistics.
     """
-    if len(input.shape) != 4:
+    if len(input.shape) < 4:
         raise fatal(
-            f"batch_norm takes tensors [N, C, H, W], got shape {input.shape}",
+            f"batch_norm not supported for tensors with rank < 4. (rank={len(input.shape)})",
             hint="ttnn.reshape(tensor, (N, C, H, W))",
         )
     if not training and (running_mean is None or running_var is None):
@@ -81,12 +119,7 @@ def batch_norm(
     on_device(*operands, kind="batch_norm")
     floating("batch_norm", *operands)
     channels = input.shape[1]
-    for name, tensor in given.items():
-        if tensor.logical_volume() != channels:
-            raise fatal(
-                f"{name} of shape {tensor.shape} does not have one value for each of {channels} channels",
-                hint=f"give it {channels} values, in the shape [1, {channels}, 1, 1]",
-            )
+    _check_parameters(input, given)
 
     def on_shards(x: Any, *parameters: Any) -> list[Any]:
         flat = {name: p.reshape(-1).clone() for name, p in zip(given, parameters, strict=True)}
@@ -108,6 +141,8 @@ def batch_norm(
                 data = finish(new.data.reshape(len(new.data), *old.shape), old.dtype)
                 old.overwrite(Shards(data, new.index))
     shards = Shards(finish(result.data, input.dtype), result.index)
+    if memory_config is not None and memory_config.is_sharded() and memory_config.shard_spec is None:
+        raise fatal("bad optional access", hint="memory_config=ttnn.DRAM_MEMORY_CONFIG")
     return settle(operands, shards, input.dtype, memory_config=memory_config, output_tensor=output)
 
 

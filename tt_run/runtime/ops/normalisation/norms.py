@@ -22,6 +22,7 @@ from tt_run.runtime.ops.declaration.operands import floating, on_device, settle,
 from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.goldens import norm_goldens
+from tt_run.runtime.ops.normalisation import norm_checks
 from tt_run.runtime.ops.normalisation.softmaxes import check_normed
 from tt_run.runtime.tensor.model_parameters.group_norm import channel_values
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
@@ -87,10 +88,10 @@ def _normalised(
     bias: Tensor | None,
     residual: Tensor | None,
     memory_config: MemoryConfig | None,
+    program: object,
     centre: bool,
 ) -> Tensor:
     width = x.shape[-1] if len(x.shape) else 1
-    row_of(weight, width, "weight"), row_of(bias, width, "bias")
     given = [t for t in (residual, weight, bias) if t is not None]
     on_device(x, *given, kind="layernorm")
     check_normed(x)
@@ -107,12 +108,23 @@ def _normalised(
         )
     if x.memory_config().memory_layout is TensorMemoryLayout.HEIGHT_SHARDED:
         raise fatal("Height sharded inputs are not supported.", hint="shard the width, or blocks")
+    if x.layout is not Layout.TILE and width % TILE_SIZE:
+        raise fatal(
+            f"ROW_MAJOR input requires W ({width}) to be a multiple of tile width ({TILE_SIZE})",
+            hint=in_tiles("tensor"),
+        )
     _check_tiles(x, residual, weight, bias)
     if residual is not None and residual.shape != x.shape:
         raise fatal(
             f"Input and residual shapes must be equal, got {x.shape} and {residual.shape}",
             hint="ttnn.reshape one of them to the other's shape",
         )
+    norm_checks.check_residual(x, residual)
+    if len(x.shape):
+        norm_checks.check_parameter(x, weight, "gamma"), norm_checks.check_parameter(x, bias, "beta")
+    if weight is not None and bias is not None and weight.layout is not bias.layout:
+        raise fatal("Gamma and beta must have the same layout!", hint="give both in tiles, of shape [1, W]")
+    norm_checks.check_program(x, program, memory_config)
     tiny = np.float32(epsilon)
 
     def rows(out: Array, values: Array, *others: Array) -> None:
@@ -153,7 +165,9 @@ def layer_norm(
     recip_tensor: Tensor | None = None,
 ) -> Tensor:
     """(x - mean) / sqrt(variance + epsilon) * weight + bias along the last dimension, of input + residual."""
-    return _normalised(input_tensor, epsilon, weight, bias, residual_input_tensor, memory_config, True)
+    return _normalised(
+        input_tensor, epsilon, weight, bias, residual_input_tensor, memory_config, program_config, True
+    )
 
 
 @operation("ttnn.rms_norm", family=families.NORM, golden=goldens.rms_norm)
@@ -169,7 +183,9 @@ def rms_norm(
     compute_kernel_config: object = None,
 ) -> Tensor:
     """x / sqrt(mean of x*x + epsilon) * weight + bias along the last dimension, of input + residual."""
-    return _normalised(input_tensor, epsilon, weight, bias, residual_input_tensor, memory_config, False)
+    return _normalised(
+        input_tensor, epsilon, weight, bias, residual_input_tensor, memory_config, program_config, False
+    )
 
 
 def _standardised(epsilon: np.float32, out: Array, rows: Array) -> None:
@@ -204,23 +220,10 @@ def group_norm(
     given = [t for t in (weight, bias) if t is not None]
     on_device(input_tensor, *given, kind="groupnorm")
     floating("groupnorm", input_tensor, *given)
+    norm_checks.check_groups(
+        input_tensor, num_groups, (weight, bias), input_mask, inplace, output_layout, dtype, core_grid, memory_config
+    )  # fmt: skip
     channels = input_tensor.shape[-1]
-    if num_groups < 1:
-        raise fatal(
-            f"num_groups must be greater than 0, got {num_groups}",
-            "num_groups > 0",
-            hint="num_groups=1 or more",
-        )
-    if channels % num_groups:
-        raise fatal(
-            f"channel must be divisible by num_groups: {channels} channels, {num_groups} groups",
-            hint=f"num_groups is one of {', '.join(str(n) for n in range(1, channels + 1) if channels % n == 0)}",
-        )
-    if inplace and input_tensor.layout is Layout.TILE and input_tensor.is_sharded():
-        raise fatal(
-            "In-place operation not supported: Tile layout requires non-inplace tensors. (inplace=true)",
-            hint="inplace=False",
-        )
     target = dtype or input_tensor.dtype
 
     def compute(stack: Array, *others: Array) -> Array:
@@ -236,4 +239,5 @@ def group_norm(
         return finish(_affine(back, sides, weight is not None, bias is not None), target)
 
     shards = combine(compute, *(t.shards for t in (input_tensor, *given)))
-    return settle((input_tensor, *given), shards, target, memory_config=memory_config, layout=output_layout)
+    place = None if inplace else memory_config
+    return settle((input_tensor, *given), shards, target, memory_config=place, layout=output_layout)

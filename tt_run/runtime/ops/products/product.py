@@ -130,11 +130,10 @@ def _by_vector(
 ) -> Tensor:
     """Products with a vector: its missing dimension is put in, and left out of the result; a bias is added to what is left."""
     tensors = (a, b) if bias is None else (a, b, bias)
+    dims = max(len(a.shape), len(b.shape), 2)
 
     def compute(x: Array, y: Array, z: Array | None = None) -> Array:
-        values: Array = gemm.matmul(
-            *(align(s, 2) if s.ndim == 2 else s for s in (x, y[..., None] if column else y))
-        )
+        values: Array = gemm.matmul(*(align(s, dims) for s in (x, y[..., None] if column else y)))
         values = values[..., 0, :] if row else values
         values = np.ascontiguousarray(values[..., 0] if column else values)
         if z is not None:
