@@ -228,6 +228,40 @@ def test_levels_have_the_form_of_the_reference(operand: Tensor) -> None:
     assert extract_levelized_graph(graph, 0) == []
 
 
+def test_functions_that_failed_calls_left_open() -> None:
+    """The next scope of Python closes them, as does a program by itself; each says why it was aborted."""
+    capturing.begin_graph_capture()
+    capturing.track_function_start("native")
+    capturing.track_function_start("inside")
+    capturing.unwind_open_functions("why")
+    capturing.track_function_start("failed")
+    capturing.track_scope_start("next")
+    capturing.track_scope_start("within")
+    capturing.track_scope_end()
+    capturing.track_scope_end()
+    graph = capturing.end_graph_capture()
+    ends = [node["params"] for node in graph if node["node_type"] == "function_end"]
+    left = "Operation did not complete: its graph scope was still open when 'next' started"
+    assert ends == [
+        {"abort_reason": "why", "aborted": "true", "name": "inside"},
+        {"abort_reason": "why", "aborted": "true", "name": "native"},
+        {"abort_reason": left, "aborted": "true", "name": "failed"},
+        {"name": "within"},
+        {"name": "next"},
+    ]
+    capturing.unwind_open_functions()  # nothing is captured: nothing happens
+
+
+def test_contexts_are_left_one_by_one() -> None:
+    left: list[str] = []
+    with capturing.ExitStackWithPop() as stack:
+        for name in ("outer", "inner"):
+            stack.callback(left.append, name)
+        stack.pop()
+        assert left == ["inner"]
+    assert left == ["inner", "outer"]
+
+
 def test_what_no_function_gives_and_the_program_takes_is_a_vertex(operand: Tensor) -> None:
     """Views that a method makes have no function of the program around them."""
     capturing.begin_graph_capture()

@@ -17,7 +17,7 @@ from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
 from tt_run.runtime.ops.declaration.dispatch import FastOperation
 from tt_run.runtime.ops.elementwise.unary import GeluVariant
 from tt_run.runtime.settings import CONFIG
-from tt_run.runtime.tools import comparison
+from tt_run.runtime.tools import comparison, tensor_ids
 from tt_run.runtime.tools.golden import get_golden_function
 from tt_run.runtime.tools.registration import attach_golden_function
 
@@ -243,6 +243,13 @@ def test_a_wrong_result_is_told(
     with caplog.at_level(logging.ERROR, logger="ttnn"):
         assert held(relu(put(pair, X))).tolist() == X.tolist()
     assert "should be >= 0.9999" in caplog.text
+
+
+def test_what_operations_gave_while_they_were_compared(pair: MeshDevice, comparing: None) -> None:
+    x = put(pair, X, BF16)
+    result = call("relu", x)
+    assert result.tensor_id in tensor_ids.produced
+    assert x.tensor_id not in tensor_ids.produced
 
 
 def test_it_ends_when_switched_off(pair: MeshDevice):

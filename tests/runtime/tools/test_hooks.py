@@ -72,12 +72,54 @@ def test_a_file_for_each_call(mesh: MeshDevice, tmp_path: Path, monkeypatch: pyt
     call_files.set_sweep_source_hash()
     monkeypatch.setattr(call_files, "_ENABLE_TRACE", False)
     add(tensor(mesh), 2)
-    (file,) = (tmp_path / "operation_parameters").glob("1_ttnn_add_*.json")
-    record: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    assert (record["operation_name"], record["num_tensors"], record["args"][1]["value"]) == ("ttnn.add", 1, 2)
-    assert record["args"][0]["value"]["shape"] == [2, 3]
+    record = the_file(tmp_path / "operation_parameters", "1_ttnn_add_*.json")
+    assert (record["operation_id"], record["operation_name"], record["args"][1]["value"]) == (
+        1,
+        "ttnn.add",
+        2,
+    )
+    first = record["args"][0]["value"]
+    assert (first["shape"], first["dtype"], first["layout"]) == ([2, 3], "DataType.FLOAT32", "Layout.TILE")
+    assert first["mesh_device"] == {
+        "placements": ["PlacementReplicate"],
+        "distribution_shape": [1],
+        "shape": [1, 1],
+        "device_ids": list(mesh.get_device_ids()),
+    }
+    assert first["memory_config"]["buffer_type"] == "BufferType.DRAM"
     assert record["sweep_source_hash"] == "a1b2"
-    assert record["return_value"]["values"] == [[3.0] * 3] * 2
+    assert "values" not in record["return_value"]  # until they are asked for
+
+
+def the_file(folder: Path, pattern: str) -> dict[str, Any]:
+    (file,) = folder.glob(pattern)
+    record: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return record
+
+
+def test_a_file_for_each_call_of_a_wrapped_function(
+    mesh: MeshDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TTNN_OPERATION_TRACE_DIR", str(tmp_path / "told"))
+    monkeypatch.setattr(call_files, "_OPERATION_COUNTER", 4)
+    monkeypatch.setattr(call_files, "_SERIALIZE_TENSOR_VALUES", True)
+    wrapped = call_files.wrap_function_for_tracing(lambda x, *, k: [x, k], "model::block.run")
+    assert wrapped(1, k=2) == [1, 2]
+    assert not (tmp_path / "told").exists()
+    monkeypatch.setattr(call_files, "_ENABLE_TRACE", True)
+    wrapped(tensor(mesh), k=(mesh, {"grid": Layout.TILE, "none": None}))
+    monkeypatch.setattr(call_files, "_ENABLE_TRACE", False)
+    record = the_file(tmp_path / "told", "*_model_block_run_*.json")
+    assert record["args"][0]["value"]["values"] == [[1.0] * 3] * 2
+    device, settings = record["kwargs"]["k"]
+    assert (device["type"], device["shape"]) == ("MeshDevice", [1, 1])
+    assert settings == {"grid": {"type": "Layout", "repr": "Layout.TILE"}, "none": None}
+
+
+def test_the_writing_of_a_file_writes_none_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(call_files, "_IS_SERIALIZING", True)
+    call_files.serialize_operation_parameters("ttnn.add", (), {}, tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_operation_of_the_program(

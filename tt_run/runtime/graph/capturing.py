@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,46 @@ def track_function_end() -> None:
     """Close the function that `track_function_start` opened."""
     if _captures and _captures[-1].nodes.depth:
         _captures[-1].nodes.function_end([])
+
+
+def unwind_open_functions(reason: str = "") -> None:
+    """Close every function that the active capture holds open as aborted, for that reason."""
+    while _captures and _captures[-1].nodes.depth:
+        _captures[-1].nodes.function_end([], aborted=True, why=reason)
+
+
+class _Depth(threading.local):
+    """How many scopes of a thread's Python are open: `track_scope_start` has begun them."""
+
+    open = 0
+
+
+_depth = _Depth()
+
+
+def track_scope_start(function_name: str) -> None:
+    """`track_function_start` of Python: the outermost one first closes what calls that failed have left open."""
+    if not _depth.open:
+        unwind_open_functions(
+            f"Operation did not complete: its graph scope was still open when '{function_name}' started"
+        )
+    track_function_start(function_name)
+    _depth.open += 1
+
+
+def track_scope_end() -> None:
+    """Close what `track_scope_start` opened."""
+    _depth.open = max(0, _depth.open - 1)
+    track_function_end()
+
+
+class ExitStackWithPop(ExitStack):
+    """Contexts that are left one by one as well as all at once."""
+
+    def pop(self) -> None:
+        """Leave the context that was entered last. Raises IndexError when none is left."""
+        _, leave = self._exit_callbacks.pop()  # type: ignore[attr-defined]  # the standard library's own
+        leave(None, None, None)
 
 
 @contextmanager

@@ -161,18 +161,18 @@ def _l1(trace: Graph) -> Iterator[tuple[int, int, KernelMemory]]:
                 yield tensors, bank, kernels
 
 
-def extract_operation_durations(trace: Graph) -> dict[str, float]:
+def extract_operation_durations(graph: Graph) -> dict[str, float]:
     """Seconds by name of function, of its last call, on the clock of the emulation."""
     return {
         node["params"]["name"]: node["duration_ns"] / 1e9
-        for node in trace
+        for node in graph
         if node["node_type"] == "function_end" and "duration_ns" in node
     }
 
 
-def extract_total_duration_from_graph(trace: Graph) -> float:
+def extract_total_duration_from_graph(graph: Graph) -> float:
     """Seconds from the beginning of the capture to its end."""
-    return next((n["duration_ns"] / 1e9 for n in reversed(trace) if n["node_type"] == "capture_end"), 0.0)
+    return next((n["duration_ns"] / 1e9 for n in reversed(graph) if n["node_type"] == "capture_end"), 0.0)
 
 
 _TITLES = {

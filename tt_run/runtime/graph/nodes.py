@@ -90,12 +90,14 @@ class Nodes:
         for tensor in tensors:
             self.connect(tensor, function)
 
-    def function_end(self, outputs: list[int], reason: str | None = None, *, aborted: bool = False) -> int:
-        """Close the last function."""
+    def function_end(
+        self, outputs: list[int], reason: str | None = None, *, aborted: bool = False, why: str = ""
+    ) -> int:
+        """Close the last function; one that was `aborted` may say why."""
         start = self._open.pop()
         params = {"name": self.nodes[start]["params"]["name"]}
         if aborted:
-            params = {"aborted": "true", **params}
+            params = {**({"abort_reason": why} if why else {}), "aborted": "true", **params}
         if reason is not None:
             params = {"aborted": "true", "error": reason, **params}
         return self._close("function_end", params, start, outputs)

@@ -22,7 +22,7 @@ from tt_run.runtime.ops.goldens.creation_goldens import SOURCE
 from tt_run.runtime.settings import CONFIG, follow
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tools.comparison_records import note
-from tt_run.runtime.tools.tensor_ids import set_tensor_id
+from tt_run.runtime.tools.tensor_ids import get_output_tensor_ids, produced, set_tensor_id
 from tt_run.runtime.tools.tolerances import correlation
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, quantize
 
@@ -48,21 +48,30 @@ follow("enable_comparison_mode", switch)
 def _before(begun: events.Begun) -> events.After | None:
     """Compute the golden results from the operands as they are before the operation, which may write over them."""
     operation = begun.subject
-    if not isinstance(operation, FastOperation) or operation.golden is None or operation.name in _RANDOM:
+    if not isinstance(operation, FastOperation):
         return None
-    devices = _devices(begun.args, begun.kwargs)
-    try:
-        wanted = {device: _golden(operation, begun.args, begun.kwargs, device) for device in devices}
-    except Exception as error:
-        _log.warning("%s: no golden result to compare with: %s", operation.name, error)
-        return None
+    wanted = _wanted(operation, begun)
 
     def after(result: Any, error: BaseException | None) -> None:
-        if error is None:
-            for device, golden in wanted.items():
-                _compare(operation.name, device, golden, result)
+        if error is not None:
+            return
+        for device, golden in wanted.items():
+            _compare(operation.name, device, golden, result)
+        produced.update(get_output_tensor_ids(result))
 
     return after
+
+
+def _wanted(operation: FastOperation, begun: events.Begun) -> dict[int, Any]:
+    """The golden results by local device; none where there is no golden function, or it does not take the call."""
+    if operation.golden is None or operation.name in _RANDOM:
+        return {}
+    devices = _devices(begun.args, begun.kwargs)
+    try:
+        return {device: _golden(operation, begun.args, begun.kwargs, device) for device in devices}
+    except Exception as error:
+        _log.warning("%s: no golden result to compare with: %s", operation.name, error)
+        return {}
 
 
 def _devices(args: Any, kwargs: Any) -> list[int]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import csv
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from tt_run.runtime import catalog
-from tt_run.runtime.ops.declaration.dispatch import FastOperation, operation
+from tt_run.runtime.ops.declaration.dispatch import OUTPUTS, FastOperation, operation
 
 _EXPERIMENTAL = "ttnn.experimental."
 
@@ -27,6 +27,7 @@ def register_python_operation(
     golden_function: Callable[..., Any] | None = None,
     preprocess_golden_function_inputs: Callable[..., Any] | None = None,
     postprocess_golden_function_outputs: Callable[..., Any] | None = None,
+    output_tensor_kwarg_names: Sequence[str] = OUTPUTS,
     doc: str | None = None,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Make a Python function the operation `name`, which begins with `ttnn.`; a method is wrapped and published nowhere.
@@ -44,6 +45,7 @@ def register_python_operation(
             _convert_golden(made, preprocess_golden_function_inputs, postprocess_golden_function_outputs)
             return made
         _convert_golden(made, preprocess_golden_function_inputs, postprocess_golden_function_outputs)
+        made.output_tensor_kwarg_names = tuple(output_tensor_kwarg_names)
         made.__dict__.update(is_cpp_operation=False, is_experimental=is_experimental)
         home, _, last = name.rpartition(".")
         setattr(create_module_if_not_exists(home), last, made)
@@ -71,12 +73,15 @@ def attach_golden_function(
     *,
     preprocess_golden_function_inputs: Callable[..., Any] | None = None,
     postprocess_golden_function_outputs: Callable[..., Any] | None = None,
+    output_tensor_kwarg_names: Sequence[str] = OUTPUTS,
 ) -> None:
     """Compare an operation with `golden_function`, a function of torch tensors, from now on.
 
-    The other two, if given, make its arguments of the operation's, `(args, kwargs)` of both, and its result comparable.
+    The next two, if given, make its arguments of the operation's, `(args, kwargs)` of both, and its result comparable. The last are
+    the keywords that name a tensor which the operation writes.
     """
     operation.golden = golden_function
+    operation.output_tensor_kwarg_names = tuple(output_tensor_kwarg_names)
     _convert_golden(operation, preprocess_golden_function_inputs, postprocess_golden_function_outputs)
 
 

@@ -11,24 +11,17 @@ from functools import wraps
 from typing import Any
 
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.ops.declaration.dispatch import OUTPUTS
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
 from tt_run.runtime.tensor.distribution.per_device import get_device_tensors
 from tt_run.runtime.tensor.tensor import Tensor, next_tensor_id
 
 Path = tuple[Any, ...]
-OUTPUTS = (
-    "output_tensor",
-    "optional_tensor",
-    "optional_output_tensor",
-    "out",
-    "output",
-    "output_tensors",
-    "optional_output_tensors",
-)
-"""Keywords that name a tensor which an operation writes."""
-
 goldens: dict[int, Any] = {}
 """Golden torch tensors by the number of the tensor that they belong to, carried from one operation to the next."""
+
+produced: set[int] = set()
+"""The numbers of tensors that operations gave back while they were compared with their golden functions."""
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:

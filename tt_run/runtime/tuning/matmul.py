@@ -5,12 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tt_run.runtime.cores import CoreCoord, CoreRangeSet
-from tt_run.runtime.native.classes import Native
-from tt_run.runtime.native.refusals import bound
+from tt_run.runtime.native.classes import Native, native
+from tt_run.runtime.native.refusals import bound, noted
 from tt_run.runtime.tuning.activation import UnaryWithParam
 from tt_run.runtime.tuning.base import JsonTuning, Tuning
 
 Grid = CoreCoord | tuple[int, int]
+
+
+@native("ttnn._ttnn.operations.matmul.MatmulProgramConfig")
+class MatmulProgramConfig(metaclass=Native):
+    """The kind of argument that takes any of the configurations below; make one of those."""
+
+    def __init__(self) -> None:
+        raise noted(
+            TypeError("ttnn._ttnn.operations.matmul.MatmulProgramConfig: no constructor defined!"),
+            "make a ttnn.MatmulMultiCoreReuseMultiCastProgramConfig, or one of its kin",
+        )
 
 
 @bound("ttnn._ttnn.operations.matmul.MatmulMultiCoreReuseProgramConfig")

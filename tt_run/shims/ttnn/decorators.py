@@ -3,14 +3,15 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.ops.declaration.dispatch": "FastOperation Operation",
+    "tt_run.runtime.ops.declaration.dispatch": "FastOperation Operation DEFAULT_OUTPUT_TENSOR_KWARG_NAMES=OUTPUTS",
     "tt_run.runtime.tools.golden": "get_golden_function get_fallback_function",
     "tt_run.runtime.tools.compared": """
         GoldenComparisonConfig set_golden_comparison_config compare_tensors_using_pcc compare_scalar_outputs
         should_compare_tensor_outputs should_compare_scalar_outputs
     """,
     "tt_run.runtime.tools.tensor_ids": """
-        DEFAULT_OUTPUT_TENSOR_KWARG_NAMES=OUTPUTS TENSOR_ID_TO_GLOBAL_LEVEL_GOLDEN_TENSOR=goldens set_tensor_id
+        TENSOR_ID_TO_GLOBAL_LEVEL_GOLDEN_TENSOR=goldens
+        TENSOR_IDS_PRODUCED_BY_OPERATION=produced set_tensor_id
         get_tensors get_ttnn_tensors get_all_tensors get_devices get_output_tensor_ids get_inplace_output_tensors
         default_preprocess_golden_function_inputs default_postprocess_golden_function_outputs
         refresh_or_invalidate_global_goldens set_output_tensor_id_decorator get_tensor_report_record

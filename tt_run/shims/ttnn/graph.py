@@ -12,8 +12,8 @@ _TABLE = {
     "tt_run.runtime.graph.database.comparisons": "COMPARISON_RECORDS_SIDECAR_SUFFIX=COMPARED_SUFFIX flush_comparison_records_to_db",
     "tt_run.runtime.graph.database.importing": "import_report",
     "tt_run.runtime.graph.capturing": """
-        REPORT_VERSION begin_graph_capture end_graph_capture end_graph_capture_to_file full_graph_capture
-        is_graph_capture_active track_function_start track_function_end
+        ExitStackWithPop REPORT_VERSION begin_graph_capture end_graph_capture end_graph_capture_to_file full_graph_capture
+        is_graph_capture_active track_function_start=track_scope_start track_function_end=track_scope_end
     """,
     "tt_run.runtime.graph.snapshots": """
         disable_detailed_buffer_tracing enable_detailed_buffer_tracing is_detailed_buffer_tracing_enabled

@@ -12,8 +12,12 @@ _TABLE = {
     "tt_run.runtime.graph.database.pytest_fixture": "derive_report_name run_pytest_graph_report_fixture",
     "tt_run.runtime.graph.database.rows": "import_devices import_graph import_metadata",
     "tt_run.runtime.graph.database.schema": """
-        DATABASE_SCHEMA_VERSION create_database_schema save_database_schema_version
+        DATABASE_SCHEMA_VERSION create_database_schema save_database_schema_version CREATE_SOURCE_FILES_TABLE_SQL
+        CREATE_STACK_TRACES_TABLE_WITH_SOURCE_SQL CREATE_INDEX_STACK_TRACES_SOURCE_FILE_SQL
     """,
+    "tt_run.runtime.graph.database.lifetimes": "compute_tensor_lifetime_records",
+    "tt_run.runtime.graph.database.origins": "sanitize_git_remote_url",
+    "tt_run.runtime.graph.database.sources": "get_source_file_id normalize_source_path_from_stack_trace read_source_file",
     "tt_run.runtime.graph.extract": "extract_operation_durations extract_total_duration_from_graph",
 }
 

@@ -4,19 +4,27 @@
 from tt_run.runtime.graph.calls import SUFFIX as _SUFFIX
 from tt_run.runtime.graph.database.comparisons import COMPARED as _COMPARED
 from tt_run.runtime.graph.database.comparisons import COMPARED_SUFFIX as _COMPARED_SUFFIX
+from tt_run.runtime.graph.database.schema import CREATE_INDEX_STACK_TRACES_SOURCE_FILE_SQL as CREATE_INDEX_STACK_TRACES_SOURCE_FILE_SQL
+from tt_run.runtime.graph.database.schema import CREATE_SOURCE_FILES_TABLE_SQL as CREATE_SOURCE_FILES_TABLE_SQL
+from tt_run.runtime.graph.database.schema import CREATE_STACK_TRACES_TABLE_WITH_SOURCE_SQL as CREATE_STACK_TRACES_TABLE_WITH_SOURCE_SQL
 from tt_run.runtime.graph.database.schema import DATABASE_SCHEMA_VERSION as DATABASE_SCHEMA_VERSION
 from tt_run.runtime.graph.database.importing import SUPPORTED_REPORT_VERSION as SUPPORTED_REPORT_VERSION
+from tt_run.runtime.graph.database.lifetimes import compute_tensor_lifetime_records as compute_tensor_lifetime_records
 from tt_run.runtime.graph.database.schema import create_database_schema as create_database_schema
 from tt_run.runtime.graph.database.pytest_fixture import derive_report_name as derive_report_name
 from tt_run.runtime.graph.extract import extract_operation_durations as extract_operation_durations
 from tt_run.runtime.graph.extract import extract_total_duration_from_graph as extract_total_duration_from_graph
+from tt_run.runtime.graph.database.sources import get_source_file_id as get_source_file_id
 from tt_run.runtime.graph.database.rows import import_devices as import_devices
 from tt_run.runtime.graph.database.rows import import_graph as import_graph
 from tt_run.runtime.graph.database.rows import import_metadata as import_metadata
 from tt_run.runtime.graph.database.importing import import_report as import_report
 from tt_run.runtime.graph.database.comparisons import import_tensor_comparison_records as import_tensor_comparison_records
 from tt_run.runtime.graph.database.importing import main as main
+from tt_run.runtime.graph.database.sources import normalize_source_path_from_stack_trace as normalize_source_path_from_stack_trace
+from tt_run.runtime.graph.database.sources import read_source_file as read_source_file
 from tt_run.runtime.graph.database.pytest_fixture import run_pytest_graph_report_fixture as run_pytest_graph_report_fixture
+from tt_run.runtime.graph.database.origins import sanitize_git_remote_url as sanitize_git_remote_url
 from tt_run.runtime.graph.database.schema import save_database_schema_version as save_database_schema_version
 
 COMPARISON_RECORDS_FALLBACK_NAME = _COMPARED

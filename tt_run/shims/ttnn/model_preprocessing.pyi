@@ -10,6 +10,7 @@ from tt_run.runtime.tensor.model_parameters.module_arguments import ModuleArgs a
 from tt_run.runtime.tensor.model_parameters.containers import ParameterDict as ParameterDict
 from tt_run.runtime.tensor.model_parameters.containers import ParameterList as ParameterList
 from tt_run.runtime.tensor.model_parameters.preprocessing import convert_torch_model_to_ttnn_model as convert_torch_model_to_ttnn_model
+from tt_run.runtime.tensor.model_parameters.preprocessing import default_preprocessor as default_preprocessor
 from tt_run.runtime.tensor.model_parameters.module_arguments import fold_batch_norm2d_into_conv2d as fold_batch_norm2d_into_conv2d
 from tt_run.runtime.tensor.model_parameters.module_arguments import infer_ttnn_module_args as infer_ttnn_module_args
 from tt_run.runtime.tensor.model_parameters.containers import make_dot_access_dict as make_dot_access_dict
@@ -22,5 +23,7 @@ from tt_run.runtime.tensor.model_parameters.preprocessing import preprocess_line
 from tt_run.runtime.tensor.model_parameters.preprocessing import preprocess_linear_weight as preprocess_linear_weight
 from tt_run.runtime.tensor.model_parameters.preprocessing import preprocess_model as preprocess_model
 from tt_run.runtime.tensor.model_parameters.preprocessing import preprocess_model_parameters as preprocess_model_parameters
+from tt_run.runtime.tensor.model_parameters.preprocessing import preprocess_remaining_children_and_parameters as preprocess_remaining_children_and_parameters
+from tt_run.runtime.tensor.model_parameters.containers import repr_parameters as repr_parameters
 
 from_torch = _preprocess_model

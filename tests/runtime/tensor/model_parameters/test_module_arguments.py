@@ -66,6 +66,13 @@ def test_arguments_stand_beside_parameters() -> None:
     )
 
 
+def test_arguments_of_what_is_no_module() -> None:
+    with pytest.raises(ValueError, match=r"Conflict at model\.0\.scale"):
+        arguments.merge_ttnn_module_args_into_parameters(
+            {0: {"scale": 1.0}}, {0: {"scale": arguments.ModuleArgs()}}, ["model"]
+        )
+
+
 def test_a_batch_norm_folds_into_its_convolution() -> None:
     torch.manual_seed(0)
     model = Model().eval()

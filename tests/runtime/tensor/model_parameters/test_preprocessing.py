@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from types import ModuleType
 from typing import Any
@@ -19,8 +20,16 @@ from tt_run.runtime.tensor.model_parameters.containers import (
     ParameterDict,
     ParameterList,
     make_parameter_dict,
+    repr_parameters,
 )
-from tt_run.runtime.tensor.model_parameters.preprocessing import preprocess_model, preprocess_model_parameters
+from tt_run.runtime.tensor.model_parameters.preprocessing import (
+    default_preprocessor,
+    preprocess_linear_bias,
+    preprocess_linear_weight,
+    preprocess_model,
+    preprocess_model_parameters,
+    preprocess_remaining_children_and_parameters,
+)
 
 
 class Linear:
@@ -101,6 +110,38 @@ def test_text() -> None:
     assert (
         repr(ParameterDict({"a": ParameterList([1, ParameterDict()])})) == "{\n  a: [\n    1,\n    {}\n  ]\n}"
     )
+
+
+def test_the_form_of_one_layer() -> None:
+    written = io.StringIO()
+    repr_parameters(written, default_preprocessor(Linear(8, 2, bias=False), "out", None), "  ")
+    assert written.getvalue() == (
+        "{\n    weight: ttnn.Tensor(shape=Shape([8, 2]), layout=Layout.TILE, dtype=DataType.BFLOAT16)\n  }"
+    )
+    assert default_preprocessor(Model(), "", None) == {}
+
+
+def test_the_rest_of_a_module() -> None:
+    given: dict[Any, Any] = {"norm": "by the program"}
+    found = preprocess_remaining_children_and_parameters(
+        Block(),
+        "block",
+        lambda module, name: True,
+        None,
+        given,
+        None,
+        already_preprocessed_children={"norm", "above"},
+    )
+    assert found is given
+    assert set(found) == {"norm", "up", "nothing", "scale"}
+    assert (found["up"].weight.shape, found["scale"].dtype) == ([4, 8], DataType.UINT32)
+
+
+def test_a_mapper_of_a_layer(mesh: MeshDevice) -> None:
+    layer, mapper = Linear(4, 16), ShardTensorToMesh(mesh, dim=-1)
+    weight = preprocess_linear_weight(layer.weight, dtype=DataType.BFLOAT16, weights_mesh_mapper=mapper)
+    bias = preprocess_linear_bias(layer.bias, dtype=DataType.BFLOAT16, weights_mesh_mapper=mapper)
+    assert (weight.shape, bias.shape) == ([4, 2], [1, 2])
 
 
 def test_attributes_of_parameter_dicts() -> None:

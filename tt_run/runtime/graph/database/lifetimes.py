@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from tt_run.runtime.graph.database.operations import Operation
 from tt_run.runtime.graph.database.sources import innermost
 
+Row = tuple[Any, ...]
 _FREE = ("ttnn::deallocate", "ttnn.deallocate", "Tensor::deallocate")
 
 
@@ -41,3 +42,22 @@ def _lifetime(
         "last_use_source_file": last[0],
         "last_use_source_line": last[1],
     }
+
+
+def compute_tensor_lifetime_records(
+    operations_batch: Sequence[Row],
+    input_tensors_batch: Sequence[Row],
+    output_tensors_batch: Sequence[Row],
+    stack_traces_batch: Sequence[Row],
+    tensor_ids: Collection[int],
+) -> list[dict[str, Any]]:
+    """The same from rows of the tables of operations, their inputs, outputs and stacks, of which some columns count."""
+    listed = {row[0]: Operation(id=row[0], name=row[1]) for row in operations_batch}
+    for row in input_tensors_batch:
+        listed.setdefault(row[0], Operation(id=row[0], name="")).inputs.append(int(row[2]))
+    for row in output_tensors_batch:
+        listed.setdefault(row[0], Operation(id=row[0], name="")).outputs.append(int(row[2]))
+    for row in stack_traces_batch:
+        if row[0] in listed:
+            listed[row[0]].stack = row[1]
+    return lifetimes(listed.values(), sorted(tensor_ids))

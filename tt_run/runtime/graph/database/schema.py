@@ -109,14 +109,24 @@ TABLES: dict[str, tuple[tuple[str, ...], str]] = {
 """Of each table its columns, and those that are unique together."""
 
 
+def _statement(table: str) -> str:
+    columns, unique = TABLES[table]
+    rules = (*columns, f"UNIQUE({unique})") if unique else columns
+    return f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(rules)})"
+
+
+CREATE_SOURCE_FILES_TABLE_SQL = _statement("source_files")
+CREATE_STACK_TRACES_TABLE_WITH_SOURCE_SQL = _statement("stack_traces")
+CREATE_INDEX_STACK_TRACES_SOURCE_FILE_SQL = (
+    "CREATE INDEX IF NOT EXISTS idx_stack_traces_source_file_id ON stack_traces (source_file_id)"
+)
+
+
 def create_database_schema(cursor: sqlite3.Cursor) -> None:
     """Make the tables that are not there yet."""
-    for table, (columns, unique) in TABLES.items():
-        rules = (*columns, f"UNIQUE({unique})") if unique else columns
-        cursor.execute(f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(rules)})")
-    cursor.execute(
-        "CREATE INDEX IF NOT EXISTS idx_stack_traces_source_file_id ON stack_traces (source_file_id)"
-    )
+    for table in TABLES:
+        cursor.execute(_statement(table))
+    cursor.execute(CREATE_INDEX_STACK_TRACES_SOURCE_FILE_SQL)
 
 
 def save_database_schema_version(cursor: sqlite3.Cursor) -> None:

@@ -76,6 +76,18 @@ VALUES, ACCEPTED, REFUSED = "values", "accepted", "refused"
 _GOLDEN = "golden_function preprocess_golden_function_inputs postprocess_golden_function_outputs output_tensor_kwarg_names"
 
 
+OUTPUTS = (
+    "output_tensor",
+    "optional_tensor",
+    "optional_output_tensor",
+    "out",
+    "output",
+    "output_tensors",
+    "optional_output_tensors",
+)
+"""Keywords that name a tensor which an operation writes."""
+
+
 class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _GOLDEN)):  # type: ignore[misc]
     """A function of the library on mesh tensors. Call it as the function it is.
 
@@ -108,6 +120,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
         "types",
     )
     is_experimental = False  # what the reference's operations say of themselves
+    output_tensor_kwarg_names: tuple[str, ...] = OUTPUTS
     crossing: ClassVar[Callable[[FastOperation, tuple[Any, ...], dict[str, Any]], Any] | None] = None
     """Computes a direct operation while a graph is captured, which no event tells of."""
     dispatched: ClassVar[bool] = True

@@ -146,7 +146,7 @@ def batch_norm(
     return settle(operands, shards, input.dtype, memory_config=memory_config, output_tensor=output)
 
 
-def _rotated(
+def golden_rotate(
     x: Any, angle: float, center: tuple[float, float] | None = None, fill: float = 0.0, expand: bool = False,
     interpolation_mode: str = "nearest", **_: Any,
 ) -> Any:  # fmt: skip
@@ -194,6 +194,6 @@ def _rotated(
 TURNED = declare(
     families.POOL,
     Row("rotate", "(input_tensor: Tensor, angle: float, *, center: tuple[float, float] | None = None, fill: float = 0.0, "
-        f"expand: bool = False, interpolation_mode: str = 'nearest', {PLACED})", _rotated,
+        f"expand: bool = False, interpolation_mode: str = 'nearest', {PLACED})", golden_rotate,
         "Images [N, H, W, C] turned counter-clockwise by an angle in degrees, `fill` where nothing is.", integers=False),
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TextIO
 
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -44,12 +44,15 @@ class ParameterList(list[Any]):
         return _text(self, "")
 
 
-def make_parameter_dict(values: dict[Any, Any]) -> ParameterDict:
+def make_parameter_dict(dictionary: dict[Any, Any]) -> ParameterDict:
     """Nested plain dictionaries as ParameterDicts; one that is a ParameterDict already is returned itself."""
-    if isinstance(values, ParameterDict):
-        return values
+    if isinstance(dictionary, ParameterDict):
+        return dictionary
     return ParameterDict(
-        {key: make_parameter_dict(value) if type(value) is dict else value for key, value in values.items()}
+        {
+            key: make_parameter_dict(value) if type(value) is dict else value
+            for key, value in dictionary.items()
+        }
     )
 
 
@@ -74,6 +77,11 @@ def make_dot_access_dict(dictionary: Any, *, ignore_types: Any = None) -> Any:
             for key, value in dictionary.items()
         }
     )
+
+
+def repr_parameters(file: TextIO, parameters: Any, indentation: str = "") -> None:
+    """Write parameters as text: containers line by line, of a tensor what it is like."""
+    file.write(_text(parameters, indentation))
 
 
 def _text(value: Any, indent: str) -> str:

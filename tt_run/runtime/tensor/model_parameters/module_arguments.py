@@ -5,7 +5,7 @@ The model is run once; each module's call tells the size of its image. Source: r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tt_run.runtime.enums import DataType, MathFidelity
@@ -124,15 +124,23 @@ def _arguments(module: Any, shape: tuple[int, ...], device: Any) -> ModuleArgs |
     return found
 
 
-def merge_ttnn_module_args_into_parameters(parameters: Any, ttnn_module_args: Any) -> Any:
-    """Put arguments beside the parameters of their modules, under `ttnn_module_args`, without the device. Changes `parameters`."""
+def merge_ttnn_module_args_into_parameters(
+    parameters: Any, ttnn_module_args: Any, path: Sequence[str] = ()
+) -> Any:
+    """Put arguments beside the parameters of their modules, under `ttnn_module_args`, without the device. Changes `parameters`.
+
+    `path` leads to the parameters. Raises an error that names the place where a module's arguments stand for what is no module.
+    """
     if isinstance(ttnn_module_args, ModuleArgs):
         ttnn_module_args.pop("device", None)
         parameters["ttnn_module_args"] = ttnn_module_args
     elif isinstance(parameters, dict):
-        for key in set(parameters) & set(ttnn_module_args):
-            if isinstance(parameters[key], dict) and isinstance(ttnn_module_args[key], dict):
-                merge_ttnn_module_args_into_parameters(parameters[key], ttnn_module_args[key])
+        for key in [key for key in parameters if key in ttnn_module_args]:
+            own, given, place = parameters[key], ttnn_module_args[key], [*path, str(key)]
+            if isinstance(own, dict) and isinstance(given, dict):
+                merge_ttnn_module_args_into_parameters(own, given, place)
+            elif not isinstance(own, list):
+                raise ValueError(f"Conflict at {'.'.join(place)}")
     return parameters
 
 

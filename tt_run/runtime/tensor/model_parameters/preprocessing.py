@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -54,14 +54,18 @@ Convert = Callable[[Any, Any], bool]
 CustomPreprocessor = Callable[..., "dict[Any, Any] | None"]
 
 
-def preprocess_linear_weight(weight: Any, *, dtype: DataType, layout: Layout = Layout.TILE) -> Tensor:
+def preprocess_linear_weight(
+    weight: Any, *, dtype: DataType, layout: Layout = Layout.TILE, weights_mesh_mapper: Any = None
+) -> Tensor:
     """A (out, in) weight as a (in, out) tensor."""
-    return _tensor(weight.T, dtype=dtype, layout=layout)
+    return _tensor(weight.T, dtype=dtype, layout=layout, mapper=weights_mesh_mapper)
 
 
-def preprocess_linear_bias(bias: Any, *, dtype: DataType, layout: Layout = Layout.TILE) -> Tensor:
+def preprocess_linear_bias(
+    bias: Any, *, dtype: DataType, layout: Layout = Layout.TILE, weights_mesh_mapper: Any = None
+) -> Tensor:
     """A (out,) bias as a (1, out) tensor."""
-    return _tensor(bias.reshape((1, -1)), dtype=dtype, layout=layout)
+    return _tensor(bias.reshape((1, -1)), dtype=dtype, layout=layout, mapper=weights_mesh_mapper)
 
 
 def preprocess_layernorm_parameter(
@@ -163,8 +167,10 @@ def _dtype(name: str, value: Any) -> DataType:
     return _DTYPES[kind]
 
 
-def _tensor(value: Any, **options: Any) -> Tensor:
-    made: Tensor = current_from_torch()(value, **options)
+def _tensor(value: Any, mapper: Any = None, **options: Any) -> Tensor:
+    # Within `ttnn.distribute` a mapper that is not named is the block's.
+    named = {} if mapper is None else {"mesh_mapper": mapper}
+    made: Tensor = current_from_torch()(value, **options, **named)
     return made
 
 
@@ -290,13 +296,43 @@ def preprocess_model(
     )
 
 
-def move_to_device(parameters: Any, device: MeshDevice) -> Any:
-    """Every tensor in nested parameters on a device; other values stay. Containers are changed in place."""
-    if isinstance(parameters, ParameterDict):
-        for name, value in list(parameters.items()):
-            parameters[name] = move_to_device(value, device)
-    elif isinstance(parameters, ParameterList):
-        parameters[:] = [move_to_device(value, device) for value in parameters]
-    elif isinstance(parameters, Tensor):
-        return to_device(parameters, device)
+@public
+def default_preprocessor(model: Any, name: str, ttnn_module_args: Any) -> ParameterDict:
+    """The parameters of a Linear, LayerNorm or Embedding in the form that its operation takes; none of other modules."""
+    own = dict(parameters_of(model)) if _known(model) else {}
+    return _layer(model, own) if own else ParameterDict()
+
+
+def preprocess_remaining_children_and_parameters(
+    model: Any,
+    name: str,
+    convert_to_ttnn: Convert,
+    custom_preprocessor: CustomPreprocessor | None,
+    parameters: dict[Any, Any],
+    ttnn_module_args: Any,
+    *,
+    already_preprocessed_children: Collection[str],
+) -> dict[Any, Any]:
+    """Put in the parameters of a module and of those below it, except for children that have been seen to; `parameters` itself."""
+    walk = _Conversion(convert_to_ttnn, custom_preprocessor)
+    for child, module in children_of(model):
+        if child not in already_preprocessed_children:
+            parameters[child] = walk.module(module, name, (id(model),), _below(ttnn_module_args, child))
+    for child, value in parameters_of(model):
+        if child not in already_preprocessed_children:
+            parameters[child] = (
+                _tensor(value, dtype=_dtype(child, value)) if convert_to_ttnn(value, name) else value
+            )
     return parameters
+
+
+def move_to_device(object: Any, device: MeshDevice) -> Any:
+    """Every tensor in nested parameters on a device; other values stay. Containers are changed in place."""
+    if isinstance(object, ParameterDict):
+        for name, value in list(object.items()):
+            object[name] = move_to_device(value, device)
+    elif isinstance(object, ParameterList):
+        object[:] = [move_to_device(value, device) for value in object]
+    elif isinstance(object, Tensor):
+        return to_device(object, device)
+    return object

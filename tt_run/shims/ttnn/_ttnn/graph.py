@@ -7,7 +7,7 @@ _TABLE = {
     "tt_run.runtime.graph.capturing": """
         REPORT_VERSION begin_graph_capture end_graph_capture
         end_graph_capture_to_file=end_graph_capture_to_file_as_text
-        is_graph_capture_active track_function_start track_function_end
+        is_graph_capture_active track_function_start track_function_end unwind_open_functions
     """,
     "tt_run.runtime.graph.snapshots": """
         disable_detailed_buffer_tracing enable_detailed_buffer_tracing is_detailed_buffer_tracing_enabled

@@ -21,5 +21,6 @@ from tt_run.runtime.graph.snapshots import is_detailed_buffer_tracing_enabled as
 from tt_run.runtime.graph.capturing import is_graph_capture_active as is_graph_capture_active
 from tt_run.runtime.graph.capturing import track_function_end as track_function_end
 from tt_run.runtime.graph.capturing import track_function_start as track_function_start
+from tt_run.runtime.graph.capturing import unwind_open_functions as unwind_open_functions
 
 end_graph_capture_to_file = _end_graph_capture_to_file_as_text

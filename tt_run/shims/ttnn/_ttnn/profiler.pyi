@@ -7,5 +7,7 @@ from tt_run.runtime.marks import stop_tracy_zone as stop_tracy_zone
 from tt_run.runtime.marks import tracy_frame as tracy_frame
 from tt_run.runtime.marks import tracy_message as tracy_message
 
+get_all_kernel_duration_summary = _latest_programs_perf_data
 get_all_programs_perf_data = _latest_programs_perf_data
+get_latest_kernel_duration_summary = _latest_programs_perf_data
 get_latest_programs_perf_data = _latest_programs_perf_data

@@ -7,7 +7,7 @@ _TABLE = {
     "tt_run.runtime.tools.golden": "get_golden_function",
     "tt_run.runtime.tools.activation_goldens": "get_golden_function_for_activation",
     "tt_run.runtime.tuning.matmul": """
-        MatmulMultiCoreReuseProgramConfig MatmulMultiCoreReuseMultiCastProgramConfig
+        MatmulProgramConfig MatmulMultiCoreReuseProgramConfig MatmulMultiCoreReuseMultiCastProgramConfig
         MatmulMultiCoreReuseMultiCast1DProgramConfig MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig
         MatmulMultiCoreReuseMultiCastBatchedDRAMShardedProgramConfig
     """,

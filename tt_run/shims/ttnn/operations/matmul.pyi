@@ -6,6 +6,7 @@ from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseMultiCastBatchedDRA
 from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig as MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig
 from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseMultiCastProgramConfig as MatmulMultiCoreReuseMultiCastProgramConfig
 from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseProgramConfig as MatmulMultiCoreReuseProgramConfig
+from tt_run.runtime.tuning.matmul import MatmulProgramConfig as MatmulProgramConfig
 from tt_run.runtime.tools.golden import get_golden_function as get_golden_function
 from tt_run.runtime.tools.activation_goldens import get_golden_function_for_activation as get_golden_function_for_activation
 from tt_run.runtime.tools.golden_helpers import golden_to_output_dtype as golden_to_output_dtype

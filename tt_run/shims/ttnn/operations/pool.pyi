@@ -11,6 +11,7 @@ from tt_run.runtime.ops.goldens.pool_goldens import golden_avg_pool2d as golden_
 from tt_run.runtime.ops.goldens.pool_goldens import golden_global_avg_pool2d as golden_global_avg_pool2d
 from tt_run.runtime.ops.goldens.pool_goldens import golden_grid_sample as golden_grid_sample
 from tt_run.runtime.ops.goldens.pool_goldens import golden_maxpool2d as golden_maxpool2d
+from tt_run.runtime.ops.normalisation.channel_norms import golden_rotate as golden_rotate
 from tt_run.runtime.tools.golden_helpers import golden_to_output_dtype as golden_to_output_dtype
 from tt_run.runtime.ops.goldens.pool_goldens import golden_upsample as golden_upsample
 

@@ -9,6 +9,7 @@ _TABLE: dict[str, str] = {
         MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig MatmulMultiCoreReuseMultiCastProgramConfig
         MatmulMultiCoreReuseProgramConfig addmm linear matmul matmul_batched_weights sparse_matmul
     """,
+    "tt_run.runtime.tuning.matmul": "MatmulProgramConfig",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

@@ -6,6 +6,7 @@ from ttnn import MatmulMultiCoreReuseMultiCastBatchedDRAMShardedProgramConfig as
 from ttnn import MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig as MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig
 from ttnn import MatmulMultiCoreReuseMultiCastProgramConfig as MatmulMultiCoreReuseMultiCastProgramConfig
 from ttnn import MatmulMultiCoreReuseProgramConfig as MatmulMultiCoreReuseProgramConfig
+from tt_run.runtime.tuning.matmul import MatmulProgramConfig as MatmulProgramConfig
 from ttnn import addmm as addmm
 from ttnn import linear as linear
 from ttnn import matmul as matmul
