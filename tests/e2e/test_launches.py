@@ -178,3 +178,26 @@ def test_a_program_meets_what_it_spawns(tmp_path: Path) -> None:
     ran = tt_run(*words, "python", "program.py", cwd=tmp_path).check()
     assert ran.field("heard") == ["7", "7"]
     assert ran.field("ranks") == ["2", "2"]
+
+
+LAUNCHING = """\
+import os, subprocess, sys
+import ttnn
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
+ttnn.distributed_context_barrier()
+if "inside" in os.environ:
+    print("inside", int(ttnn.distributed_context_get_rank()))
+elif int(ttnn.distributed_context_get_rank()) == 0:
+    words = ("tt-run", "--emulate", "--system", "t3000", "--split", "1x2", "python", sys.argv[0])
+    launch = subprocess.run(words, env={**os.environ, "inside": "1"}, capture_output=True, text=True, timeout=60)
+    print("launched", sorted(word for word in launch.stdout.split() if word.isdigit()), launch.stderr)
+ttnn.distributed_context_barrier()
+"""
+
+
+@pytest.mark.wide
+def test_a_rank_launches_a_job_of_its_own(tmp_path: Path) -> None:
+    """Nothing of the job around it reaches the one inside."""
+    (tmp_path / "program.py").write_text(LAUNCHING)
+    ran = tt_run(*SYSTEM, "python", "program.py", cwd=tmp_path).check()
+    assert "launched ['0', '1']" in ran.out, ran.out

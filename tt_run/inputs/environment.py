@@ -34,6 +34,7 @@ BLOCKED = (
     contract.WORLD_SIZE,
     contract.DEVICE_IDS,
     contract.WARM_FD,
+    contract.RANK_PROCESS,
 )
 """Variables that belong to one rank of one run: never taken from the launching shell, removed where they would leak."""
 

@@ -51,8 +51,10 @@ inbound = ttnn.experimental.deepseek_prefill.inbound_socket_service_sync
     ("body", "wanted"),
     [
         ("made(4 + rank, 0)\n", ["D2DStreamService", "shape [4, 32]", "shape [5, 32]"]),
-        ("made(4, 12 * rank)\n", ["0 bytes of metadata", "12 bytes of metadata"]),
-        ("if rank == 0: made(4, 0)\n", ["D2DStreamService", "rank 1"]),
+        pytest.param(
+            "made(4, 12 * rank)\n", ["0 bytes of metadata", "12 bytes of metadata"], marks=pytest.mark.wide
+        ),
+        pytest.param("if rank == 0: made(4, 0)\n", ["D2DStreamService", "rank 1"], marks=pytest.mark.wide),
         ("made(4, 0, sender_rank=1, receiver_rank=0)\n", ["sender_rank is 1, and this is rank 0"]),
         # The sender hands nothing over.
         (
