@@ -96,3 +96,14 @@ def test_a_rank_that_shuts_mpi_down_itself_is_waited_for_by_nobody(
 def test_a_slow_rank_on_another_host_is_no_error(three_hosts: Cluster, tmp_path: Path) -> None:
     status, text = run(three_hosts, GENTLE, tmp_path, "20")
     assert (status, text.count("sum 65536.0")) == (0, 4), text
+
+
+def test_a_rank_that_keeps_its_data_to_itself_is_named(three_hosts: Cluster, tmp_path: Path) -> None:
+    """As one does that is stopped in the midst of a collective to which all have come."""
+    keeping = (
+        "from tt_run.runtime.comm.group import Group\n"
+        "if rank == 1:\n    Group.swap = Group.allgather = lambda *_: time.sleep(600)\n"
+    )
+    status, text = run(three_hosts, f"{GENTLE}{keeping}ttnn.all_reduce(x)\n", tmp_path, "3")
+    assert status != 0
+    assert "error[TTG005]: rank 1 did not come to the data of a collective within 3 s" in text

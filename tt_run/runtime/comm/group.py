@@ -1,7 +1,11 @@
-"""Groups of ranks and what they do together: gather, exchange, send, share memory. Raw: no deadline, no agreement check."""
+"""Groups of ranks and what they do together: gather, exchange, send, share memory. Raw: no agreement check, and a deadline only where
+somebody watches (`Group.waiting`).
+"""
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +22,14 @@ Parcel = tuple[int, Array]
 
 # MPI counts are 32-bit; longer parcels travel in pieces.
 _PIECE = 1 << 30
+# So slowly data may move, in bytes a second, before anybody wonders whether it does.
+_SLOWEST = 10e6
+_UNASKED = 1.0  # seconds that any data may take
+_LOOK = 0.002  # seconds of one look by whoever watches: what moves in pieces needs many
+
+Done = Callable[[], bool]
+Waiting = Callable[[Done, Callable[[], tuple[int, ...]]], None]
+"""Returns when the first is true, which the ranks of the second bring about; raises where they never will."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +97,8 @@ class Group:
         self.world = world
         self.ranks = ranks
         self.rank = ranks.index(world.rank) if world.rank in ranks else -1
+        self.waiting: Waiting | None = None
+        """How data is waited for that takes long; None: as long as it takes."""
         self._comm: Any = None
 
     @property
@@ -147,7 +161,10 @@ class Group:
 
     def allgather(self, send: Array, receive: Array) -> None:
         """Every rank's `send` into row `rank` of everybody's `receive`; equal sizes."""
-        self.comm.Allgather(send, receive)
+        if self.waiting is None:
+            self.comm.Allgather(send, receive)
+        else:
+            self._complete(self.comm.Iallgather(send, receive), receive.nbytes)
 
     def swap(
         self, sends: Sequence[Parcel], receives: Sequence[Parcel], meanwhile: Callable[[], None] | None = None
@@ -157,12 +174,26 @@ class Group:
         Nonblocking receives, then sends, then one wait for all: no order of the ranks can block.
         """
         comm = self.comm
-        requests = [comm.Irecv(piece, peer) for peer, array in receives for piece in _pieces(array)]
+        coming = [(peer, piece) for peer, array in receives for piece in _pieces(array)]
+        requests = [comm.Irecv(piece, peer) for peer, piece in coming]
         requests += [comm.Isend(piece, peer) for peer, array in sends for piece in _pieces(array)]
         if meanwhile is not None:
             meanwhile()
-        if requests:
-            type(requests[0]).Waitall(requests)
+        if not requests:
+            return
+        kind = type(requests[0])
+        if self.waiting is None:
+            kind.Waitall(requests)
+            return
+        peers = [peer for peer, _ in coming]
+
+        def missing() -> tuple[int, ...]:
+            late = {peer for peer, request in zip(peers, requests, strict=False) if not request.Test()}
+            return tuple(sorted(self.ranks[peer] for peer in late)) or self._others()
+
+        self._await(
+            lambda: kind.Testall(requests), missing, sum(array.nbytes for _, array in (*sends, *receives))
+        )
 
     def allgatherv(self, send: Array, receive: Array, counts: Sequence[int]) -> None:
         """Concatenate every rank's `send` into `receive`, in group order; `counts` are bytes per rank."""
@@ -171,12 +202,27 @@ class Group:
             return
         unit, kind = self._unit(counts)
         amounts = [count // unit for count in counts]
-        if len(set(amounts)) == 1:
-            self.comm.Allgather([as_bytes(send), amounts[0], kind], [as_bytes(receive), amounts[0], kind])
+        alike = len(set(amounts)) == 1
+        parts = [as_bytes(send), amounts[self.rank], kind]
+        whole = [as_bytes(receive), amounts[0], kind] if alike else [as_bytes(receive), amounts, None, kind]
+        if self.waiting is None:
+            (self.comm.Allgather if alike else self.comm.Allgatherv)(parts, whole)
         else:
-            self.comm.Allgatherv(
-                [as_bytes(send), amounts[self.rank], kind], [as_bytes(receive), amounts, None, kind]
-            )
+            start = self.comm.Iallgather if alike else self.comm.Iallgatherv
+            self._complete(start(parts, whole), receive.nbytes)
+
+    def _complete(self, request: Any, nbytes: int) -> None:
+        self._await(request.Test, self._others, nbytes)
+
+    def _others(self) -> tuple[int, ...]:
+        return tuple(rank for rank in self.ranks if rank != self.world.rank)
+
+    def _await(self, done: Done, missing: Callable[[], tuple[int, ...]], nbytes: int) -> None:
+        """Return when `done()`: looked at without a pause, since that is what moves data, and watched when it takes longer than any network."""
+        if _within(_UNASKED + nbytes / _SLOWEST, done):
+            return
+        assert self.waiting is not None
+        self.waiting(lambda: _within(_LOOK, done), missing)
 
     def isend(self, buffer: Array, destination: int, tag: int = 0) -> Pending:
         """Start sending to a group rank."""
@@ -236,6 +282,18 @@ def as_bytes(array: Array) -> npt.NDArray[np.uint8]:
     if not array.flags.c_contiguous:
         raise ValueError("only C-contiguous arrays can be sent")
     return array.reshape(-1).view(np.uint8)
+
+
+def _within(seconds: float, done: Done) -> bool:
+    """True as soon as `done()`, looked at for so long."""
+    end = 0.0
+    while not done():
+        now = time.perf_counter()
+        end = end or now + seconds
+        if now > end:
+            return False
+        os.sched_yield()
+    return True
 
 
 def _pieces(array: Array) -> list[npt.NDArray[np.uint8]]:

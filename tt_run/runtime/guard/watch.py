@@ -39,6 +39,9 @@ _STARVED_SECONDS = 10.0  # and so much longer, at most, where it may see a rank 
 _GATHER_SECONDS = 2.0  # how long ranks that disagree wait for the rest of the group to show its call
 _now = time.perf_counter
 
+DATA = "the data of a collective"
+"""What ranks wait for that have agreed on a call."""
+
 
 @dataclass()
 class _Suspicion:
@@ -131,9 +134,15 @@ class Guard:
         """The first call of a group: create its communicator and channel once all members are known to come."""
         join(self.world.control, group, call, until, lambda: self.diverged(group.ranks, 1, call))
         group.connect()
+        if not group.on_one_host:
+            group.waiting = self._wait_for_data
         channel: Channel = SharedChannel(group, self.crowded) if group.on_one_host else MessageChannel(group)
         self._channels[group] = channel
         return channel
+
+    def _wait_for_data(self, done: Callable[[], bool], missing: Callable[[], tuple[int, ...]]) -> None:
+        """Wait for what other hosts send inside of a collective that all ranks have come to: one may be stopped there, or lost."""
+        self.wait_until(done, lambda: Wait("collective", DATA, events.call_site(), (), 0, missing()))
 
     # --- waiting -------------------------------------------------------------------------------------------------------
 
