@@ -58,6 +58,39 @@ FURTHER: dict[str, Divergence] = {
         "ttnn.DRAM_MEMORY_CONFIG",
         "output tensor in",
     ),
+    # --- who works on it -----------------------------------------------------------------------------------------------
+    "other workers": other(
+        "ttnn.all_gather(x, dim=3, cluster_axis=1, num_workers_per_link={})", "2", "1", "num_workers_per_link"
+    ),
+    "other steps between signals": other(
+        "ttnn.reduce_scatter(x, dim=3, cluster_axis=1, chunks_per_sync={})", "4", "8", "chunks_per_sync"
+    ),
+    "other buffers of a channel": other(
+        "ttnn.experimental.all_gather_async(x, 3, flags, num_buffers_per_channel={})",
+        "2",
+        "None",
+        "num_buffers_per_channel",
+        prepare=FLAGS,
+    ),
+    "sums in between elsewhere": other(
+        "ttnn.reduce_scatter(x, dim=3, cluster_axis=1, intermediate_memory_config={})",
+        "ttnn.L1_MEMORY_CONFIG",
+        "None",
+        "intermediate_memory_config",
+    ),
+    "signals elsewhere": other(
+        "ttnn.all_gather(x, dim=3, cluster_axis=1, use_l1_small_for_semaphores={})",
+        "True",
+        "False",
+        "use_l1_small_for_semaphores",
+    ),
+    "other tiles": other(
+        "ttnn.all_gather(ttnn.from_torch(np.ones((1, 1, 32, 128), np.float32), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh, "
+        "tile=ttnn.Tile({}), mesh_mapper=ttnn.ReplicateTensorToMesh(mesh)), dim=3, cluster_axis=1)",
+        "(16, 32)",
+        "(32, 32)",
+        "tile 16x32",
+    ),
     # --- what is called ------------------------------------------------------------------------------------------------
     "a collective only of the first rank": Divergence(
         "if rank == 0:\n    ttnn.all_reduce(x, cluster_axis=1)  # first\nttnn.all_gather(x, dim=2, cluster_axis=1)  # there\n",

@@ -43,6 +43,13 @@ BY_MPI: dict[str, Divergence] = {
     "another root on a part of MPI": other("part.bcast(1, root={})", "1", "0", "root", PART),
     "another operation on a part of MPI": other("part.allreduce(1, op={})", "MPI.MAX", "MPI.SUM", "op", PART),
     "another count on a part of MPI": other("part.Allreduce(np.zeros({}), np.zeros(8))", "4", "8", "bytes", PART),
+    "other parts of a sum of MPI": other(
+        "comm.Reduce_scatter(np.zeros(8), np.zeros(8), {})",
+        "[8 // size - 1, 8 // size + 1, *[8 // size] * (size - 2)]",
+        "[8 // size] * size",
+        "counts",
+        MPI,
+    ),
     "other dimensions of a grid of MPI": other("comm.Create_cart({})", "[size]", "[size, 1]", "dims", MPI),
     "calls on a part of MPI in another order": Divergence(
         PART + "if odd:\n    part.Barrier()  # here\n    part.bcast(1)\nelse:\n    part.bcast(1)  # there\n    part.Barrier()\n",

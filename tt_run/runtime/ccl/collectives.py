@@ -13,7 +13,7 @@ from tt_run.runtime import traffic
 from tt_run.runtime.ccl import checks, result_topology
 from tt_run.runtime.ccl.calls import merge, pieces, run
 from tt_run.runtime.ccl.exchange import gather, sums
-from tt_run.runtime.ccl.plans import NOTHING_TUNED, Plan, Tuning, on_subdevice, planned, written_into
+from tt_run.runtime.ccl.plans import NOTHING_TUNED, Plan, Tuning, Workers, on_subdevice, planned, written_into
 from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
@@ -58,7 +58,15 @@ def all_gather(
         input_tensor,
         dim,
         cluster_axis,
-        (topology, num_links, memory_config, on_subdevice(subdevice_id)),
+        (
+            topology,
+            num_links,
+            memory_config,
+            on_subdevice(subdevice_id),
+            Workers(
+                chunks_per_sync, num_workers_per_link, num_buffers_per_channel, use_l1_small_for_semaphores
+            ),
+        ),
         output_tensor,
         mesh_device,
     )
@@ -124,7 +132,14 @@ def reduce_scatter(
 
     Raises RuntimeError when `dim` does not divide by the size of the group, for tensors of rank 1 and for integers.
     """
-    tuning = topology, num_links, memory_config, on_subdevice(subdevice_id)
+    workers = Workers(
+        chunks_per_sync,
+        num_workers_per_link,
+        num_buffers_per_channel,
+        use_l1_small_for_semaphores,
+        intermediate_memory_config,
+    )
+    tuning = topology, num_links, memory_config, on_subdevice(subdevice_id), workers
     return scatter_as("reduce_scatter", input_tensor, dim, cluster_axis, tuning, output_tensor)
 
 

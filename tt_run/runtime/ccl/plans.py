@@ -19,6 +19,7 @@ from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryC
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec, spec_of
 from tt_run.runtime.tensor.spec.topology import TensorTopology
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.dtypes import element_size
 
 
@@ -55,27 +56,40 @@ class Plan(NamedTuple):
     line: bool
 
 
+_TILE = (TILE_SIZE, TILE_SIZE)
 # Plans that a mesh remembers.
 _REMEMBERED = 1024
+
+
+class Workers(NamedTuple):
+    """How many cores and buffers of each device take part: pairs of them meet across devices."""
+
+    chunks_per_sync: int | None = None
+    num_workers_per_link: int | None = None
+    num_buffers_per_channel: int | None = None
+    use_l1_small_for_semaphores: bool | None = None
+    intermediate_memory_config: MemoryConfig | None = None
 
 
 Tuning = (
     tuple[Any, int | None, MemoryConfig | None]
     | tuple[Any, int | None, MemoryConfig | None, str | None]
-    | tuple[Any, int | None, MemoryConfig | None, str | None, MemoryConfig]
+    | tuple[Any, int | None, MemoryConfig | None, str | None, Workers]
+    | tuple[Any, int | None, MemoryConfig | None, str | None, Workers | None, MemoryConfig]
 )
-"""Topology, links, memory of the result, sub-device, memory of a tensor that is given for the result: no value depends on them here, but
-ranks that differ in them hang on a cluster, or write where another has something else."""
+"""Topology, links, memory of the result, sub-device, workers, memory of a tensor that is given for the result: no value depends on them
+here, but ranks that differ in them hang on a cluster, or write where another has something else."""
 NOTHING_TUNED: Tuning = (None, None, None)
-_TUNING = ("topology", "num_links", "memory_config", "subdevice_id", "output tensor in")
+_TUNING = ("topology", "num_links", "memory_config", "subdevice_id", "workers", "output tensor in")
 
 
 def written_into(tuning: Tuning, output: Tensor | None) -> Tuning:
     """The same of a call that is given the tensor for its result."""
     if output is None:
         return tuning
-    topology, links, memory, *subdevice = tuning
-    return topology, links, memory, subdevice[0] if subdevice else None, output.memory_config()  # type: ignore[return-value]
+    topology, links, memory, *more = tuning
+    subdevice, workers = (*more, None, None)[:2]
+    return topology, links, memory, subdevice, workers, output.memory_config()
 
 
 def on_subdevice(subdevice_id: Any) -> str | None:
@@ -136,6 +150,7 @@ def _plan(
     words = [f"dim {intent.dim}"] if intent.dim is not None else []
     words += [
         f"layout {spec.layout.name}",
+        *([f"tile {'x'.join(map(str, spec.tile.tile_shape))}"] if spec.tile.tile_shape != _TILE else []),
         *([intent.detail] if intent.detail else []),
         *_tuning(spec, tuning),
         *(["capture of a trace"] if is_captured(device) else []),
@@ -186,11 +201,18 @@ def _tuning(spec: TensorSpec, tuning: Tuning | None) -> list[str]:
         [] if spec.memory_config == DRAM_MEMORY_CONFIG else [f"input memory {_memory(spec.memory_config)}"]
     )
     for word, value in zip(_TUNING, tuning or (), strict=False):
+        if isinstance(value, Workers):
+            items += [
+                f"{name} {_shown(each)}" for name, each in zip(value._fields, value, strict=True) if each
+            ]
         # A result where the input lies is what leaving it out means.
-        if value is not None and not (word == "memory_config" and value == spec.memory_config):
-            shown = _memory(value) if isinstance(value, MemoryConfig) else getattr(value, "name", value)
-            items.append(f"{word} {shown}")
+        elif value is not None and not (word == "memory_config" and value == spec.memory_config):
+            items.append(f"{word} {_shown(value)}")
     return items
+
+
+def _shown(value: Any) -> Any:
+    return _memory(value) if isinstance(value, MemoryConfig) else getattr(value, "name", value)
 
 
 def _memory(memory: MemoryConfig) -> str:

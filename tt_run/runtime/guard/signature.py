@@ -6,7 +6,7 @@ import zlib
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-LEFT_OPEN = ("bytes ", "element ", "split_type ", "composed ")
+LEFT_OPEN = ("bytes ", "element ", "counts ", "split_type ", "composed ")
 """How parts of details begin that a rank may leave out: a size that cannot be told, the kind of a split in which it takes no part, what
 becomes of shards that it helps to read."""
 

@@ -99,7 +99,18 @@ def detail_of(comm: Any, name: str, words: Sequence[Any], named: dict[str, Any])
         found = ", ".join(parts)
         if key is not None and len(_details) < _MOST_DETAILS:
             _details[key] = found
+    if name == "Reduce_scatter":
+        found = ", ".join([found, *_counts(word(words, named, 2, ("recvcounts",), None))])
     return found
+
+
+def _counts(counts: Any) -> list[str]:
+    """The part of each rank, which all ranks say alike; nothing where they leave it to the library."""
+    try:
+        found = [int(each) for each in counts]
+    except TypeError:
+        return []
+    return [f"counts {'+'.join(map(str, found))}"]
 
 
 def size_of(comm: Any, shape: Shape, words: Sequence[Any], named: dict[str, Any]) -> tuple[int, str] | None:

@@ -78,7 +78,7 @@ def tell_tasks_apart(futures: Any) -> None:
     futures.ThreadPoolExecutor.submit = submit
 
 
-class _Tasks(queue.SimpleQueue):  # type: ignore[type-arg]
+class _Tasks(queue.SimpleQueue):
     def get(self, *args: Any, **kwargs: Any) -> Any:
         """The next task: whoever asks is done with the one before."""
         _here.task = ""
