@@ -183,6 +183,14 @@ def test_what_cannot_be_injected(
     assert message in " ".join(ran.err.split()) or message in ran.err, ran.err
 
 
+def test_faults_of_a_file_that_this_job_cannot_have_are_shown_there(tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text("faults:\n  - kill=rank:9,call=4\n  - {nan: rank:0, op: al_gather}\n")
+    ran = tt_run(*TWO, "--inject", "plan.yaml", "--check-only", "python", "-c", "pass", cwd=tmp_path)
+    assert ran.code == Exit.USAGE
+    assert "there is no rank 9" in ran.err and "plan.yaml:2:5" in ran.err
+    assert "did you mean op=all_gather?" in ran.err and "plan.yaml:3:5" in ran.err
+
+
 @pytest.mark.wide
 def test_chaos(tmp_path: Path, program: list[str]) -> None:
     ran = tt_run(

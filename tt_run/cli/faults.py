@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mgd.diagnostics import Diagnostic
+from mgd.diagnostics import Diagnostic, Label, Position
 from tt_run.cli.reading.command_line import CommandLine
 from tt_run.errors import UsageError
 from tt_run.inputs.findings import all_ranks
@@ -19,6 +19,19 @@ if TYPE_CHECKING:
 _HELP = "write --inject kill=rank:1,call=12, or tt-run explain TTR041"
 _TIMED_HELP = "write --inject kill=rank:1,after=2s, or add --emulate"
 _FILE_HELP = "write an entry as kill=rank:1,call=12 or {kill: rank:1, call: 12}"
+
+
+class FromFile(str):
+    """A fault that a file says, and where."""
+
+    position: Position
+
+    @classmethod
+    def at(cls, text: str, position: Position) -> FromFile:
+        """The text of a fault with its place."""
+        found = cls(text)
+        found.position = position
+        return found
 
 
 def with_faults(given: CommandLine) -> CommandLine:
@@ -91,7 +104,7 @@ def _entries(document: Document, node: object) -> Iterator[str]:
         else:
             text = document.text(item, what) or ""
         try:
-            yield read_fault(text).text
+            yield FromFile.at(read_fault(text).text, document.at(item))
         except FaultError as error:
             document.fatal("TTR041", f"{what}: {error}", item, "no fault that can be injected", _FILE_HELP)
 
@@ -102,17 +115,18 @@ def unfit_faults(given: CommandLine, plan: LaunchPlan) -> tuple[Diagnostic, ...]
         return ()
     from tt_run.faults import read_fault
 
-    faults = [read_fault(text) for text in given.inject]
-    reasons = ((fault, _unfit(fault, given.emulate, plan)) for fault in faults)
+    faults = [(text, read_fault(text)) for text in given.inject]
+    reasons = ((text, fault, _unfit(fault, given.emulate, plan)) for text, fault in faults)
     return tuple(
         Diagnostic(
             "TTR041",
             f"--inject {fault.text}: {why}",
+            (Label(text.position),) if isinstance(text, FromFile) else (),
             help=(_HELP if given.emulate or not fault.needs_emulation else _TIMED_HELP).replace(
                 "rank:1", f"rank:{len(plan.ranks) - 1}"
             ),
         )
-        for fault, why in reasons
+        for text, fault, why in reasons
         if why
     )
 
