@@ -58,6 +58,28 @@ FURTHER: dict[str, Divergence] = {
         "ttnn.DRAM_MEMORY_CONFIG",
         "output tensor in",
     ),
+    # --- how the mesh is opened ----------------------------------------------------------------------------------------
+    "another fabric": Divergence(
+        "ttnn.close_mesh_device(mesh)\nttnn.set_fabric_config(ttnn.FabricConfig.FABRIC_1D_RING if odd else ttnn.FabricConfig.FABRIC_1D)\n"
+        "mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))\nttnn.all_gather(tensor(1, 1, 32, 32, device=mesh), dim=3, cluster_axis=1)  # here\n",
+        says="fabric",
+        tail="ttnn.close_mesh_device(mesh)\n",
+    ),
+    "another region for small buffers": Divergence(
+        "ttnn.close_mesh_device(mesh)\nmesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4), l1_small_size=32768 if odd else 24576)  # here\n",
+        says="l1_small_size",
+        tail="ttnn.close_mesh_device(mesh)\n",
+    ),
+    "a region for traces on one rank": Divergence(
+        "ttnn.close_mesh_device(mesh)\nmesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4), trace_region_size=65536 if odd else 0)  # here\n",
+        says="trace_region_size",
+        tail="ttnn.close_mesh_device(mesh)\n",
+    ),
+    "another number of queues": Divergence(
+        "ttnn.close_mesh_device(mesh)\nmesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4), num_command_queues=2 if odd else 1)  # here\n",
+        says="num_command_queues",
+        tail="ttnn.close_mesh_device(mesh)\n",
+    ),
     # --- who works on it -----------------------------------------------------------------------------------------------
     "other workers": other(
         "ttnn.all_gather(x, dim=3, cluster_axis=1, num_workers_per_link={})", "2", "1", "num_workers_per_link"

@@ -50,6 +50,11 @@ BY_MPI: dict[str, Divergence] = {
         "counts",
         MPI,
     ),
+    "other parts of a gathering of MPI": Divergence(
+        f"{MPI}counts = [1] * size if odd else [2] * size\n"
+        "comm.Allgatherv(np.ones(counts[rank]), [np.zeros(sum(counts)), counts, None, MPI.DOUBLE])  # here\n",
+        says="counts",
+    ),
     "other dimensions of a grid of MPI": other("comm.Create_cart({})", "[size]", "[size, 1]", "dims", MPI),
     "calls on a part of MPI in another order": Divergence(
         PART + "if odd:\n    part.Barrier()  # here\n    part.bcast(1)\nelse:\n    part.bcast(1)  # there\n    part.Barrier()\n",

@@ -12,7 +12,7 @@ from tt_run.runtime.ccl.exchange.lanes import Lane, Lanes, lanes_of
 from tt_run.runtime.ccl.exchange.shard_locations import Outline
 from tt_run.runtime.ccl.record import Collective
 from tt_run.runtime.comm.world import Group
-from tt_run.runtime.enums import DataType, Topology
+from tt_run.runtime.enums import DataType, FabricConfig, Topology
 from tt_run.runtime.mesh.captures import is_captured
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
@@ -154,6 +154,11 @@ def _plan(
         *([intent.detail] if intent.detail else []),
         *_tuning(spec, tuning),
         *(["capture of a trace"] if is_captured(device) else []),
+        *(
+            [f"fabric {config.name}"]
+            if (config := fabric.current().config) is not FabricConfig.DISABLED
+            else []
+        ),
     ]
     detail = ", ".join((*words, f"on {mesh_text(device)}"))
     # -1 and NumPy's 1 name the axis that 1 names.

@@ -83,11 +83,17 @@ def open_mesh_device(
         dispatch=dispatch_core_config,
     )
     if device.group.is_member:
+        # Where one sets more memory aside, its tensors and signals lie elsewhere than the others look for them.
+        apart = {
+            "num_command_queues": num_command_queues - 1 and num_command_queues,
+            "trace_region_size": regions.trace,
+            "l1_small_size": regions.l1_small,
+            "worker_l1_size": regions.worker_l1,
+        }
+        words = [f"devices {','.join(map(str, positions))}", *(f"{n} {v}" for n, v in apart.items() if v)]
         guard.collective(
             device.group,
-            guard.Signature(
-                "open_mesh_device", shape=tuple(shape), detail=f"devices {','.join(map(str, positions))}"
-            ),
+            guard.Signature("open_mesh_device", shape=tuple(shape), detail=", ".join(words)),
         )
     return device
 

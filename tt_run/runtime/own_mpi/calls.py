@@ -77,9 +77,11 @@ _details: dict[Any, str] = {}  # of calls on whole arrays, which repeat
 def detail_of(comm: Any, name: str, words: Sequence[Any], named: dict[str, Any]) -> str:
     """What all ranks must mean alike: `root 1, op SUM, bytes 800, element f8`; no size where the way in which a buffer is given tells none."""
     shape = SHAPES[name]
+    mpi: Any = sys.modules[_MODULE]
+    if name == "Allgatherv":
+        return ", ".join(_gathered(mpi, word(words, named, 1, ("recvbuf",), None)))
     if shape == _BARE:
         return ""
-    mpi: Any = sys.modules[_MODULE]
     root = None if shape.root is None else word(words, named, shape.root, ("root",), 0)
     op = None if shape.op is None else word(words, named, shape.op, ("op",), mpi.SUM)
     whole = None if shape.buffer is None else word(words, named, shape.buffer, _BUFFERS[shape.buffer], None)
@@ -111,6 +113,22 @@ def _counts(counts: Any) -> list[str]:
     except TypeError:
         return []
     return [f"counts {'+'.join(map(str, found))}"]
+
+
+def _gathered(mpi: Any, spec: Any) -> list[str]:
+    """The bytes from each rank, as the buffer that receives them says, alike on all ranks; nothing where it leaves that to the library."""
+    try:
+        data, counts, *rest = spec
+        if isinstance(counts, (list, tuple)) and counts and not isinstance(counts[0], int):
+            counts = counts[0]  # of a pair of counts and places
+        datatype = next((each for each in rest if isinstance(each, (str, mpi.Datatype))), None)
+        if datatype is None:
+            size = memoryview(data).itemsize
+        else:
+            size = (mpi.Datatype.fromcode(datatype) if isinstance(datatype, str) else datatype).Get_size()
+        return _counts([int(each) * size for each in counts])
+    except Exception:  # which the library refuses in its own words, or knows better
+        return []
 
 
 def size_of(comm: Any, shape: Shape, words: Sequence[Any], named: dict[str, Any]) -> tuple[int, str] | None:
