@@ -189,7 +189,11 @@ RIGHT_BESIDE: dict[str, tuple[str, tuple[str, ...]]] = {
     "mpi copy that is started": right("new, request = comm.Idup()\nrequest.Wait()\nassert new.allreduce(1) == size\nnew.Free()"),
     "mpi sizes that some leave open": right(
         "for turn in range(5):\n    comm.Bcast([np.zeros(2), 16, MPI.BYTE] if rank == turn % size else np.zeros(2), 0)\n"
-        "    comm.Bcast((np.zeros(4), (4, 0), MPI.DOUBLE) if odd else np.zeros(4), 0)"
+        "    comm.Bcast((np.zeros(4), (4, 0), MPI.DOUBLE) if odd else np.zeros(4), 0)\n"
+        "whole, counts, places = np.zeros(2 * size), [2] * size, list(range(0, 2 * size, 2))\n"
+        "forms = (whole, [whole, counts, places, MPI.DOUBLE], [whole, (counts, places), 'd'], (whole, np.array(counts)))\n"
+        "for turn in range(4): comm.Allgatherv(np.ones(2), forms[turn * (rank + 1) % 4])\n"
+        "comm.Reduce_scatter(whole, np.zeros(2), None)"
     ),
     "mpi world that is pickled": right("import pickle\nassert pickle.loads(pickle.dumps(comm)) is MPI.COMM_WORLD and pickle.loads(pickle.dumps(type(comm)(comm))) == comm\n"
         "assert pickle.loads(pickle.dumps(MPI.Intracomm(comm))) == comm"),

@@ -47,8 +47,11 @@ BY_MPI: dict[str, Divergence] = {
         "comm.Reduce_scatter(np.zeros(8), np.zeros(8), {})",
         "[8 // size - 1, 8 // size + 1, *[8 // size] * (size - 2)]",
         "[8 // size] * size",
-        "counts",
+        "parts",
         MPI,
+    ),
+    "parts of a sum that one rank leaves open": other(
+        "comm.Reduce_scatter(np.zeros(8), np.zeros(8 // size), {})", "None", "[8 // size] * size", "parts", MPI
     ),
     "other parts of a gathering of MPI": Divergence(
         f"{MPI}counts = [1] * size if odd else [2] * size\n"

@@ -79,7 +79,7 @@ def detail_of(comm: Any, name: str, words: Sequence[Any], named: dict[str, Any])
     shape = SHAPES[name]
     mpi: Any = sys.modules[_MODULE]
     if name == "Allgatherv":
-        return ", ".join(_gathered(mpi, word(words, named, 1, ("recvbuf",), None)))
+        return _gathered(mpi, word(words, named, 1, ("recvbuf",), None))
     if shape == _BARE:
         return ""
     root = None if shape.root is None else word(words, named, shape.root, ("root",), 0)
@@ -102,20 +102,21 @@ def detail_of(comm: Any, name: str, words: Sequence[Any], named: dict[str, Any])
         if key is not None and len(_details) < _MOST_DETAILS:
             _details[key] = found
     if name == "Reduce_scatter":
-        found = ", ".join([found, *_counts(word(words, named, 2, ("recvcounts",), None))])
+        found += f", {_parts(word(words, named, 2, ('recvcounts',), None))}"
     return found
 
 
-def _counts(counts: Any) -> list[str]:
-    """The part of each rank, which all ranks say alike; nothing where they leave it to the library."""
+def _parts(counts: Any) -> str:
+    """The part of each rank of a sum, which all ranks say alike: who says none gathers them first, and waits for all others to do so."""
+    if counts is None:
+        return "parts as received"
     try:
-        found = [int(each) for each in counts]
-    except TypeError:
-        return []
-    return [f"counts {'+'.join(map(str, found))}"]
+        return f"parts {'+'.join(str(int(each)) for each in counts)}"
+    except (TypeError, ValueError):  # which the library refuses in its own words
+        return "parts of another kind"
 
 
-def _gathered(mpi: Any, spec: Any) -> list[str]:
+def _gathered(mpi: Any, spec: Any) -> str:
     """The bytes from each rank, as the buffer that receives them says, alike on all ranks; nothing where it leaves that to the library."""
     try:
         data, counts, *rest = spec
@@ -126,9 +127,9 @@ def _gathered(mpi: Any, spec: Any) -> list[str]:
             size = memoryview(data).itemsize
         else:
             size = (mpi.Datatype.fromcode(datatype) if isinstance(datatype, str) else datatype).Get_size()
-        return _counts([int(each) * size for each in counts])
+        return f"counts {'+'.join(str(int(each) * size) for each in counts)}"
     except Exception:  # which the library refuses in its own words, or knows better
-        return []
+        return ""
 
 
 def size_of(comm: Any, shape: Shape, words: Sequence[Any], named: dict[str, Any]) -> tuple[int, str] | None:
