@@ -231,6 +231,8 @@ def test_what_no_rank_may_leave_open(operation: str, detail: str, same: bool) ->
     assert (Signature(operation, detail=detail).firm == known.firm) == same
     own = known._replace(operation="broadcast")
     assert own.firm == code_of(own) != own._replace(detail="root 1").firm
+    read = Signature("read tensor", detail="composed along 0 of 8")
+    assert read.firm == read._replace(detail="").firm
 
 
 def test_notes_of_collectives_that_are_started() -> None:

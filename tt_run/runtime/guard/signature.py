@@ -6,9 +6,12 @@ import zlib
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-LEFT_OPEN = ("bytes ", "element ", "counts ", "split_type ", "composed ")
-"""How parts of details begin that a rank may leave out: a size that cannot be told, the kind of a split in which it takes no part, what
-becomes of shards that it helps to read."""
+OWN_MPI = "MPI "
+"""How operations begin that a program makes with mpi4py itself."""
+COMPOSED = "composed "
+"""How the part of a detail begins that says what becomes of shards: a rank may help to read them and make nothing of them."""
+LEFT_OPEN = ("bytes ", "element ", "counts ", "split_type ", COMPOSED)
+"""How parts of details begin that a rank may leave out: also a size that cannot be told, the kind of a split in which it takes no part."""
 
 
 class Signature(NamedTuple):
@@ -26,8 +29,9 @@ class Signature(NamedTuple):
     @property
     def firm(self) -> int:
         """The code of what no rank may leave open."""
+        open_ = LEFT_OPEN if self.operation.startswith(OWN_MPI) else (COMPOSED,)
         items = self.detail.split(", ")
-        return code_of(self._replace(detail=", ".join(i for i in items if not i.startswith(LEFT_OPEN))))
+        return code_of(self._replace(detail=", ".join(i for i in items if not i.startswith(open_))))
 
     def __str__(self) -> str:
         parts = (
