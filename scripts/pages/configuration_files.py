@@ -49,8 +49,10 @@ def _defaults() -> list[str]:
     return [
         "## Defaults of tt-run",
         "",
-        "`[tool.tt-run]` of the nearest `pyproject.toml`, and the top of `~/.config/tt-run/config.toml` (`$XDG_CONFIG_HOME`). The command line "
-        "has the last word, the project comes before the user; `--dry-run` shows what was taken from where, `--no-config` takes nothing.",
+        "`[tool.tt-run]` of the nearest `pyproject.toml` that has it, and the top of `~/.config/tt-run/config.toml` (`$XDG_CONFIG_HOME`). The command line "
+        "has the last word, the project comes before the user; `--dry-run` shows what was taken from where, `--no-config` takes nothing. "
+        "An option that stands against one of the "
+        "command line, or would have no effect, is left out; a key that is no option and a table whose name is nearly ours are errors.",
         "",
         "```toml",
         "[tool.tt-run]",

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from pages.sentences import shown_value
+
 NEEDS_TORCH = ("ttml.models.deepseek.torch_baseline",)
 
 
@@ -42,7 +44,7 @@ def training_names_page() -> str:
 
 
 def _row(module: Any, word: str) -> str | None:
-    if word.startswith("_"):
+    if word.startswith("_") or word == "TYPE_CHECKING":
         return None
     value = getattr(module, word)
     if inspect.ismodule(value) or getattr(value, "__module__", "").startswith(
@@ -50,6 +52,8 @@ def _row(module: Any, word: str) -> str | None:
     ):
         return None
     kind = "class" if inspect.isclass(value) else "function" if callable(value) else "value"
-    text = (inspect.getdoc(value) or "") if kind != "value" else ""
+    if kind == "value":
+        return f"| `{word}` | {kind} | {shown_value(value)} |"
+    text = inspect.getdoc(value) or ""
     first = text.split("\n\n")[0].replace("\n", " ").replace("|", "\\|").replace("<", "&lt;")
     return f"| `{word}` | {kind} | {first} |"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import enum
 import inspect
-import re
 import sys
 import types
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from pages.sentences import first_sentence
+from pages.sentences import first_sentence, shown_value
 
 ARTEFACTS = frozenset(
     [
@@ -42,6 +41,8 @@ ARTEFACTS = frozenset(
     ]
 )
 """What the reference's modules merely imported, or left behind while they were loaded."""
+ABSENT = object()
+"""In place of a value, which may be None."""
 SHOWN = 6
 """Members of an enumeration that a row has."""
 
@@ -62,12 +63,12 @@ def ttnn_names_page() -> str:
     )
     for name in others:
         found = _resolved(name)
-        here += found is not None
+        here += found is not ABSENT
         state = (
             "kernel"
-            if found is None and reference.is_kernel(name)
+            if found is ABSENT and reference.is_kernel(name)
             else "absent"
-            if found is None
+            if found is ABSENT
             else _what(found)
         )
         above, _, own = name.rpartition(".")
@@ -98,21 +99,32 @@ def _resolved(name: str) -> Any:
             try:
                 value = importlib.import_module(".".join(parts[:position]))
             except ImportError:
-                return None
+                return ABSENT
     return value
 
 
 def _meaning(name: str, found: Any) -> str:
     """What a name is: the first sentence of its docstring, the members of an enumeration, a short value; a name of `ttnn` again is that one."""
     again = f"ttnn.{name.rpartition('.')[2]}"
-    if found is None:
+    if found is ABSENT:
         return ""
     if again != name and _resolved(again) is found:
         return f"`{again}`"
     kind = _what(found)
     if kind == "enumeration":
         return _members(found)
-    return _value(found) if kind == "value" else first_sentence(found)
+    return shown_value(found) if kind == "value" else first_sentence(found) or _golden(name)
+
+
+def _golden(name: str) -> str:
+    """What a function without a sentence is that is called after an operation."""
+    from tt_run.runtime.native import names as reference
+
+    own = name.rpartition(".")[2].removesuffix("_golden")
+    operations = [
+        each for each, is_operation in reference.names().items() if is_operation and each.endswith(f".{own}")
+    ]
+    return f"The golden function of `{min(operations, key=len)}`." if operations else ""
 
 
 def _members(found: Any) -> str:
@@ -123,13 +135,6 @@ def _members(found: Any) -> str:
     names.sort(key=lambda name: int(getattr(found, name).value))
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(f"`{name}`" for name in names[:SHOWN]) + more
-
-
-def _value(found: Any) -> str:
-    """A value as it prints, or of which class it is where that is long or differs from run to run."""
-    shown = str(found)
-    is_short = len(shown) < 60 and not re.search(r"\n| at 0x|/", shown)
-    return f"`{shown}`" if is_short else f"a `{type(found).__name__}`"
 
 
 def _what(value: Any) -> str:

@@ -14,6 +14,19 @@ _ABOUT = {
         "Programs may read them. A launch does not take them from the shell where they belong to one rank.",
     ),
 }
+_TERMINAL = """\
+
+## Colour and width
+
+| variable | meaning |
+| --- | --- |
+| `NO_COLOR` | not empty: no colour, whatever the others say |
+| `FORCE_COLOR`, `CLICOLOR_FORCE` | not empty and not `0`: colour in pipes and files too |
+| `CLICOLOR` | `0`: no colour; so does `FORCE_COLOR=0` |
+| `TERM` | `dumb`: no colour |
+| `COLUMNS` | the width of help, tables and pages in place of the terminal's |
+
+On a terminal, lines are folded at its width; what is written to a file or a pipe does not depend on a window."""
 
 
 def variables_page() -> str:
@@ -32,4 +45,4 @@ def variables_page() -> str:
             for name, (who, reader, meaning) in VARIABLES.items()
             if who == setter
         ]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, _TERMINAL, ""])

@@ -10,7 +10,7 @@ from tt_run.runtime.model.work import Collective, Kernel, Matmul, Work
 from tt_run.runtime.prediction.account import Account, as_json, from_json
 from tt_run.runtime.prediction.changes import gains, total
 from tt_run.runtime.prediction.forecast import forecast
-from tt_run.runtime.prediction.report import report
+from tt_run.runtime.prediction.report import _short, report
 
 WORKS: list[Work] = [
     Matmul(32, 2048, 2048, program="1d", grid=(8, 8)),
@@ -155,3 +155,17 @@ def test_submeshes_run_side_by_side(hw: Hardware) -> None:
     assert predicted.total_us == pytest.approx(expected)
     assert predicted.schedule.makespan == pytest.approx(expected)
     assert predicted.devices == 4
+
+
+@pytest.mark.parametrize(
+    ("site", "wide", "shown"),
+    [
+        ("/a/train.py:36  ttnn.matmul", 30, "train.py:36 matmul"),
+        ("/a/train.py:36  ttnn.matmul", 16, "train.py:36 mat…"),
+        ("/a/hybrid_parallel_trace.py:36  ttnn.matmul", 16, "hybrid_paral…:36"),
+        ("/a/hybrid_parallel_trace.py:1234  ttnn.matmul", 16, "hybrid_par…:1234"),
+        ("a name without any line", 16, "a name without …"),
+    ],
+)
+def test_a_call_site_keeps_its_line(site: str, wide: int, shown: str) -> None:
+    assert _short(site, wide) == shown and len(shown) <= wide

@@ -132,6 +132,13 @@ def test_tables_of_others_are_left_alone(project: Path, table: str) -> None:
     assert not with_configuration(parse(["prog"])).configured
 
 
+def test_a_project_without_the_table_hides_none_above_it(project: Path) -> None:
+    (project / "src/pyproject.toml").write_text("[project]\nname = 'inner'\n")
+    assert with_configuration(parse(["prog"])).configured["system"] == f"{project}/pyproject.toml:6:1"
+    (project / "src/pyproject.toml").write_text("[tool.tt-run]\nemulate = true\n")
+    assert set(with_configuration(parse(["prog"])).configured) == {"emulate"}
+
+
 def test_a_table_in_the_users_own_file(project: Path) -> None:
     user(project, "[tool.tt-run]\nemulate = true\n")
     with pytest.raises(UsageError) as caught:

@@ -1,4 +1,4 @@
-"""Defaults of options from files: `[tool.tt-run]` of the nearest pyproject.toml, then `tt-run/config.toml` of the user's configuration folder.
+"""Defaults of options from files: `[tool.tt-run]` of the nearest pyproject.toml that has it, then `tt-run/config.toml` of the user's configuration folder.
 
 Keys are the long names of options without their dashes. The command line has the last word, the project comes before the user; an option that
 stands against one of the command line, or would have no effect, is left out.
@@ -119,19 +119,15 @@ def located(diagnostics: Iterable[Diagnostic], given: CommandLine) -> tuple[Diag
 
 def configuration_files(cwd: Path, environ: Mapping[str, str]) -> Iterator[Source]:
     """The files that say something, the first one first."""
-    project = next(
-        (
-            folder / "pyproject.toml"
-            for folder in (cwd, *cwd.parents)
-            if (folder / "pyproject.toml").is_file()
-        ),
-        None,
-    )
-    if project is not None and (text := _read(project)):
-        source = Source(project, text, SECTION)
+    for folder in (cwd, *cwd.parents):
+        path = folder / "pyproject.toml"
+        if not path.is_file():
+            continue
+        source = Source(path, _read(path), SECTION)
         _refuse_misspelt(source)
-        if SECTION in text:
+        if SECTION in source.text:  # that of a package inside of a larger project may have none
             yield source
+            break
     home = environ.get("XDG_CONFIG_HOME") or (f"{environ['HOME']}/.config" if environ.get("HOME") else "")
     own = Path(home, "tt-run", "config.toml")
     if home and own.is_file():

@@ -87,9 +87,15 @@ def _row(name: str, share: Share, whole: float, wide: int) -> str:
 
 
 def _short(site: str, wide: int) -> str:
+    """File, line and operation; where there is no room for all, the line stays, which tells calls of one file apart."""
     place, _, label = site.partition("  ")
-    text = f"{PurePath(place).name} {label.removeprefix('ttnn.')}"
-    return text if len(text) <= wide else text[: wide - 1] + "…"
+    name = PurePath(place).name
+    text = f"{name} {label.removeprefix('ttnn.')}"
+    if len(text) <= wide:
+        return text
+    file, colon, line = name.rpartition(":")
+    room = wide - len(colon + line) - 1
+    return f"{text[: wide - 1]}…" if len(name) <= wide or not colon or room < 4 else f"{file[:room]}…:{line}"
 
 
 def _critical(found: Forecast) -> list[str]:
