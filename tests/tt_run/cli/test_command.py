@@ -51,7 +51,7 @@ def test_help_is_short_lines_and_names_every_group(
     assert run(["--help"]) == Exit.OK
     out, err = capsys.readouterr()
     assert err == ""
-    assert len(out.splitlines()) <= 130
+    assert len(out.splitlines()) <= 150, "a screen or three; tt-run alone shows one"
     assert max(map(len, out.splitlines())) <= 110
     assert not any(line.endswith("-") for line in out.splitlines()), "names of options are not torn apart"
     for title in ("What to launch:", "Emulation:", "Looking without running:", "Examples:"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from tt_run.cli.commands import COMMANDS, named_command
 from tt_run.cli.help import _typed
 from tt_run.cli.main import run
 from tt_run.contract import Exit
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
@@ -50,6 +53,15 @@ def test_the_help_lists_them(capsys: pytest.CaptureFixture[str], monkeypatch: py
     run(["--help"])
     out = capsys.readouterr().out
     assert all(f"  {name} " in out and text in out for name, (_, text) in COMMANDS.items())
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_it_is_run_by_a_test(name: str) -> None:
+    tests = [path for folder in ("tt_run/cli", "e2e") for path in (ROOT / "tests" / folder).rglob("*.py")]
+    called = re.compile(rf"""["']{name}(["']| [\w<-])""")
+    assert any(called.search(path.read_text(encoding="utf-8")) for path in tests), (
+        f"no test runs tt-run {name}"
+    )
 
 
 def test_a_program_of_that_name_is_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
