@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
-_WORD = re.compile(r"(?:`[^`]*`|\S)+")
-_TYPED = re.compile(r"(?:^|\s)(?:-{1,2}\w|(?:tt-run|mgd|pip|python3?|mpirun|export|ssh)\s)|`")
+_WORD = r"(?:`[^`]*`|\S)+"
+_TYPED = r"(?:^|\s)(?:-{1,2}\w|(?:tt-run|mgd|pip|python3?|mpirun|export|ssh)\s)|`"
 NARROWEST = 24
 """Columns below which nothing is folded: words would stand alone."""
 
@@ -22,14 +20,18 @@ def fold(text: str, width: int, indent: str = "", first: int = 0) -> str:
 
 def is_typed(text: str) -> bool:
     """Whether there is something in it that may be copied into a shell: a command, an option, words in backquotes."""
-    return _TYPED.search(text) is not None
+    import re  # this module is loaded by every start of a command, and seldom has something to do
+
+    return re.search(_TYPED, text) is not None
 
 
 def _line(text: str, width: int, indent: str, first: int) -> str:
     if first + len(text) <= width:
         return text
+    import re
+
     lines, taken = [""], first
-    for word in _WORD.findall(text):
+    for word in re.findall(_WORD, text):
         if lines[-1] and taken + len(lines[-1]) + 1 + len(word) > width:
             lines.append("")
             taken = len(indent)

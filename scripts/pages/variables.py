@@ -26,7 +26,7 @@ _TERMINAL = """\
 | `TERM` | `dumb`: no colour |
 | `COLUMNS` | the width of help, tables and pages in place of the terminal's |
 
-On a terminal, lines are folded at its width; what is written to a file or a pipe does not depend on a window."""
+Whether there are colours (colors) is asked of the stream that is written to. On a terminal, lines are folded at its width; what is written to a file or a pipe does not depend on a window."""
 
 
 def variables_page() -> str:
