@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
 import shlex
 import shutil
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +21,7 @@ from tt_run.cli import main
 from tt_run.cli.commands import COMMANDS, LAUNCHING, named_command
 from tt_run.cli.main import run
 from tt_run.cli.reading.parse import parse
-from tt_run.cli.reading.slips import isolated_python, lost_script, refuse_lost_script
+from tt_run.cli.reading.slips import hidden_packages, isolated_python, lost_script, refuse_lost_script
 from tt_run.contract import Exit
 from tt_run.errors import InputError
 from tt_run.inputs.site import Site
@@ -349,6 +351,27 @@ def test_a_ready_file_is_proposed(
 ) -> None:
     assert run([*words, "true"]) == Exit.UNREADABLE
     assert f"did you mean {meant}, which comes with tt-run?" in capsys.readouterr().err
+
+
+def test_a_script_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may read everything, so the system's answers are put in its place."""
+    (tmp_path / "x.py").write_text("")
+    closed = tmp_path / "closed" / "x.py"
+    look, may = os.stat, os.access
+
+    def stat(path: Any, **words: Any) -> os.stat_result:
+        if str(path).startswith(str(closed.parent / "")):
+            raise PermissionError(13, "Permission denied", str(path))
+        return look(path, **words)
+
+    monkeypatch.setattr(os, "stat", stat)
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path / "x.py" and may(path, mode))
+    site = dataclasses.replace(Site.current(), cwd=tmp_path)
+    for word, barred in (("x.py", tmp_path / "x.py"), ("closed/x.py", closed.parent)):
+        [finding] = lost_script(parse(["--emulate", "python", word]), site)
+        assert finding.code == "TTR013" and finding.message == f"the script {word} may not be read"
+        assert finding.help == f"ls -ld {barred} says who may"
+        assert not hidden_packages(parse(["--emulate", "python", word]), site)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from tt_run.cli.reading.command_line import CommandLine
 from tt_run.cli.reading.options import Option
 from tt_run.cli.reading.parse import swallowed
 from tt_run.errors import InputError, UsageError
-from tt_run.inputs.site import Site, is_dir
+from tt_run.inputs.site import Site, is_dir, is_file
 
 
 def refuse_swallowed_program(given: CommandLine, site: Site) -> None:
@@ -138,37 +139,58 @@ def _options_among(given: CommandLine) -> Iterator[tuple[Option, str]]:
 
 
 def lost_script(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:
-    """A warning where Python is to run a file that is not here. A warning only: the ranks may run where it is."""
+    """A warning where Python is to run a file that is not here or may not be read. A warning only: the ranks may run where it is."""
     runs = _python(given.program)[1]
     if runs is None or given.looks_only or given.skip_executable_check:
         return ()
-    if is_dir(site.cwd / runs):
-        return _no_program_in(runs, site.cwd / runs)
+    path = site.cwd / runs
+    if is_dir(path):
+        return _no_program_in(runs, path)
     script = _script(given.program)
-    if script is None or os.path.lexists(site.cwd / script):
+    if barred := _barred(path):
+        return _lost(f"the script {runs} may not be read", f"ls -ld {shlex.quote(barred)} says who may")
+    if script is None or os.path.lexists(path):
         return ()
     from tt_run.inputs.findings import nearest
 
-    folder = (site.cwd / script).parent
-    names = [entry.name for entry in folder.iterdir() if entry.suffix == ".py"] if folder.is_dir() else []
-    meant = nearest(Path(script).name, names, 0.7)  # all have three letters in common
+    meant = nearest(Path(script).name, _programs_in(path.parent), 0.7)  # all have three letters in common
     help = (
         f"did you mean {Path(script).with_name(meant)}?"
         if meant
         else "check the name, and the folder that you launch from"
     )
-    message = f"the script {script} is not in {site.cwd}"
+    return _lost(f"the script {script} is not in {site.cwd}", help)
+
+
+def _lost(message: str, help: str) -> tuple[Diagnostic, ...]:
     return (Diagnostic("TTR013", message, help=help, severity=Severity.WARNING),)
+
+
+def _barred(path: Path) -> str:
+    """What stands in the way of reading a file: itself or a folder above it; empty where nothing does, or there is no file."""
+    try:
+        os.stat(path)  # noqa: PTH116 - as where programs are looked for
+    except PermissionError:
+        return str(path.parent)
+    except (OSError, ValueError):
+        return ""
+    return "" if os.access(path, os.R_OK) else str(path)
+
+
+def _programs_in(folder: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in folder.iterdir() if entry.suffix == ".py")
+    except OSError:
+        return []
 
 
 def _no_program_in(shown: str, folder: Path) -> tuple[Diagnostic, ...]:
     """A warning for a folder that Python cannot run, having no `__main__.py`."""
-    if (folder / "__main__.py").exists():
+    if os.path.lexists(folder / "__main__.py"):
         return ()
-    programs = sorted(entry.name for entry in folder.iterdir() if entry.suffix == ".py")
+    programs = _programs_in(folder)
     help = f"name a file in it, such as {Path(shown, programs[0])}" if programs else "name a file"
-    message = f"the script {shown} is a folder without a __main__.py"
-    return (Diagnostic("TTR013", message, help=help, severity=Severity.WARNING),)
+    return _lost(f"the script {shown} is a folder without a __main__.py", help)
 
 
 def refuse_lost_script(findings: Sequence[Diagnostic], is_here: bool) -> None:
@@ -224,7 +246,7 @@ def hidden_packages(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:
             severity=Severity.WARNING,
         )
         for name in HIDDEN
-        if (site.cwd / folder / f"{name}.py").is_file()
+        if is_file(site.cwd / folder / f"{name}.py")
     )
 
 

@@ -115,8 +115,14 @@ def _file(word: str, site: Site) -> Path:
 
 
 def _barred_command(word: str, site: Site) -> str | None:
-    """A file of this name on PATH, which this user may not execute."""
+    """A file of this name on PATH, or a path, which this user may not execute."""
     if "/" in word:
+        try:
+            os.stat(_file(word, site))  # noqa: PTH116 - as in `which`
+        except PermissionError:
+            return word
+        except (OSError, ValueError):
+            pass
         return None
     for folder in filter(None, site.environ.get("PATH", "").split(os.pathsep)):
         path = os.path.join(folder, word)  # noqa: PTH118 - as in `which`
