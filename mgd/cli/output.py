@@ -30,9 +30,10 @@ def page_width(stream: TextIO, plain: int) -> int:
     if said.isdecimal() and int(said):
         return max(40, int(said))
     try:
-        return max(40, os.get_terminal_size(stream.fileno()).columns or 80)
+        columns = os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):
-        return plain
+        columns = 0
+    return max(40, columns) if columns else plain  # some terminals do not know theirs
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
 from mgd.cli.findings import teller
+from mgd.cli.output import page_width
 from mgd.diagnostics import Diagnostic, Severity, count
+from mgd.folding import fold
 from mgd.lean import dataclass, field
 
 
@@ -60,7 +62,7 @@ def as_text(reports: Iterable[Report], stream: TextIO, *, quiet: bool) -> Iterat
             yield text_of(diagnostic)
         if report.accepted and not quiet:
             yield f"{report.file}: accepted   {_in_short(report.summary)}"
-    yield _sum(seen)
+    yield fold(_sum(seen), page_width(stream, 0) if stream.isatty() else 0, "  ")
 
 
 def _in_short(summary: dict[str, Any]) -> str:

@@ -68,7 +68,7 @@ def execute(
             report = failure_report(
                 attempt, ["tt-run", *words], lambda rank: choices.tee.shows(rank, error=True)
             )
-            print("\n".join(report), file=sys.stderr, flush=True)
+            print("\n".join(_fitting(report)), file=sys.stderr, flush=True)
         if given.annotations == "github":
             print(annotation(verdict, attempt.failures))
     elif attempt.observation.swept:
@@ -84,6 +84,26 @@ def execute(
         folder = around.site.cwd / around.site.expand_user(given.record)
         say(recorded(folder, attempt.folder.path.name, plan, given.record))
     return verdict.exit_code
+
+
+_PROSE = ("tt-run: ", "rank ", "ranks ", "help: ", "ended because ", "injected: ", "last collective: ")
+
+
+def _fitting(report: Sequence[str]) -> list[str]:
+    """The report as a terminal takes it: sentences of ours folded at its width, what can be typed and what programs said as it is."""
+    from mgd.cli.output import page_width
+    from mgd.folding import fold, is_typed
+
+    width = page_width(sys.stderr, 0) if sys.stderr.isatty() else 0
+    lines = []
+    for line in report:
+        said = line.lstrip()
+        indent = " " * (len(line) - len(said) + 4)
+        is_ours = said.startswith(_PROSE) and not (said.startswith("help: ") and is_typed(said))
+        lines.append(
+            f"{line[: len(indent) - 4]}{fold(said, width, indent, len(indent) - 4)}" if is_ours else line
+        )
+    return lines
 
 
 def _tell_faults(given: CommandLine, attempt: Attempt) -> None:

@@ -75,10 +75,13 @@ def print_version() -> int:
     import os
     from importlib.metadata import version
 
+    from mgd.cli.output import page_width
+    from mgd.folding import fold
+
     print(f"tt-run {version('tt-run')}")
-    print(
-        f"Python {sys.version.split()[0]}, {', '.join(f'{name} {_version_of(name)}' for name in NUMERICAL)}; {os.uname().machine}"
-    )
+    numerical = ", ".join(f"{name} {_version_of(name)}" for name in NUMERICAL)
+    line = f"Python {sys.version.split()[0]}, {numerical}; {os.uname().machine}"
+    print(fold(line, page_width(sys.stdout, 0), "  "))
     try:
         launcher = find_launcher(os.environ)
     except LauncherError as error:

@@ -96,6 +96,9 @@ def test_how_wide_a_page_is(
     monkeypatch.setattr(os, "get_terminal_size", size)
     stream = SimpleNamespace(fileno=lambda: 7 if terminal else 8)
     assert output.page_width(stream, 100) == width  # type: ignore[arg-type]
+    if columns is None:
+        monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((0, 0)))
+        assert output.page_width(stream, 100) == 100  # type: ignore[arg-type]
 
 
 def test_the_sum_of_a_check(mgd: Mgd, tmp_path: Path, good: str, bad: str) -> None:

@@ -1,0 +1,93 @@
+"""What a terminal of few columns is shown: sentences folded, commands and other programs' words in one piece."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+from tt_run.cli import execute
+
+ROOT = Path(__file__).parents[3]
+REPORT = [
+    "tt-run: ranks 0-1 are at fault together: error[TTG001]: ranks 0 and 1 disagree on call 2",
+    "  rank 0: in call 2 all_gather(shape [1, 1, 32, 32]) at program.py:19",
+    "  help: all ranks of a group must make the same calls in the same order",
+    "    Traceback of a program, whose lines are its own: they stay as they are",
+    "  run again: tt-run --emulate --system t3000 --split 1x2 python program.py",
+    "  help: write tt-run --emulate --system t3000 --split 1x2 python program.py",
+]
+
+
+def test_a_report_is_folded_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert execute._fitting(REPORT) == REPORT
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert "\n".join(execute._fitting(REPORT)).splitlines() == [
+        "tt-run: ranks 0-1 are at fault together: error[TTG001]:",
+        "    ranks 0 and 1 disagree on call 2",
+        "  rank 0: in call 2 all_gather(shape [1, 1, 32, 32]) at",
+        "      program.py:19",
+        "  help: all ranks of a group must make the same calls in the",
+        "      same order",
+        *REPORT[3:],
+    ]
+
+
+def shown(columns: int, module: str, *words: str) -> list[str]:
+    """The lines of a command in a terminal of so many columns."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"} | {"NO_COLOR": "1"}
+    with subprocess.Popen(
+        ["timeout", "-k", "5", "60", sys.executable, "-m", module, *words],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=ROOT,
+        env=environment,
+    ):
+        os.close(theirs)
+        data = b""
+        while True:
+            try:
+                part = os.read(ours, 1 << 16)
+            except OSError:  # the other end has been closed
+                break
+            if not part:
+                break
+            data += part
+    os.close(ours)
+    return data.decode().replace("\r\n", "\n").splitlines()
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "tt_run",
+        "tt_run --help",
+        "tt_run explain",
+        "tt_run explain TTR204",
+        "tt_run --version",
+        "tt_run examples",
+        "tt_run --rank-binding examples/broken/unknown_mesh.yaml python -c pass",
+        "mgd",
+        "mgd explain",
+        "mgd new --help",
+        "mgd systems",
+        "mgd check nothing.textproto examples/broken",
+    ],
+)
+def test_nothing_is_wider_than_the_terminal(columns: int, line: str) -> None:
+    lines = shown(columns, *line.split())
+    # A word that is longer than what is left of a line, such as a path, cannot be folded.
+    wide = [each for each in lines if len(each) > columns and " " in each.strip()]
+    assert len(lines) > 2 and not wide
