@@ -50,3 +50,21 @@ def test_json_is_one_list_of_all_checks(capsys: pytest.CaptureFixture[str]) -> N
         "hint": "mount it",
         "host": "h2",
     }
+
+
+def test_the_table_fits_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    path = "/a/path/that/has/no/place/beside/its/name"
+    checks = [
+        Check("cores", None, "2 cores usable: more ranks than that"),
+        Check("mpirun", True, f"at {path}"),
+    ]
+    report(checks, "text")
+    assert capsys.readouterr().out.splitlines() == [
+        "     cores                    2 cores usable: more ranks",
+        "                              than that",
+        "ok   mpirun",
+        f"     at {path}",
+    ]

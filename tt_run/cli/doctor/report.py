@@ -27,6 +27,7 @@ class Check:
     host: str = ""
 
 
+INDENT = " " * 5
 _MARKS = {True: "ok  ", False: "FAIL", None: "    "}
 
 
@@ -51,5 +52,9 @@ def _row(check: Check) -> str:
     where = f"{check.host}: " if check.host else ""
     name = f"{mark} {where + check.name:<24} "
     width = page_width(sys.stdout, 0)
-    row = name + fold(check.text, width, " " * len(name), len(name))
-    return f"{row}\n     help: {check.hint}" if check.hint and check.ok is not True else row
+    longest = max(map(len, check.text.split()), default=0)
+    if width and len(name) + longest > width:  # a path has more room below the name
+        name = f"{name.rstrip()}\n{INDENT}"
+    taken = len(name.rpartition("\n")[2])
+    row = name + fold(check.text, width, " " * taken, taken)
+    return f"{row}\n{INDENT}help: {check.hint}" if check.hint and check.ok is not True else row
