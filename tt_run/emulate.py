@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import runpy
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 
 from tt_run.testing.shims import activate as activate
+from tt_run.testing.shims import unknown_system
 
 _USAGE = "usage: python -m tt_run.emulate [--system NAME] (PROGRAM.py | -m MODULE | -c CODE) [ARGUMENT …]"
 
@@ -26,6 +28,9 @@ def main(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help"):
         print(_USAGE if not words else f"{__doc__}\n{_USAGE}", file=sys.stderr if not words else sys.stdout)
         return 2 if not words else 0
+    if wrong := unknown_system(system):
+        print(f"error: {wrong}", file=sys.stderr)
+        return 2
     activate(system)
     kind, rest = words[0], words[1:]
     if kind in ("-m", "-c"):
@@ -39,10 +44,16 @@ def main(words: list[str]) -> int:
             exec(compile(rest[0], "<string>", "exec"), {"__name__": "__main__", "__builtins__": __builtins__})
         return 0
     if kind.startswith("-"):
-        print(f"error: unknown option {kind}\n{_USAGE}", file=sys.stderr)
+        meant = "; did you mean --system?" if get_close_matches(kind, ["--system"]) else ""
+        print(f"error: unknown option {kind}{meant}\n{_USAGE}", file=sys.stderr)
         return 2
     if not Path(kind).is_file():
-        print(f"error: there is no file {kind}", file=sys.stderr)
+        names = [path.name for path in Path(kind).parent.glob("*.py")]
+        near = [Path(kind).with_name(name) for name in get_close_matches(Path(kind).name, names, 1, 0.7)]
+        print(
+            f"error: there is no file {kind}" + "".join(f"; did you mean {path}?" for path in near),
+            file=sys.stderr,
+        )
         return 66
     sys.argv = words
     sys.path.insert(1, str(Path(kind).resolve().parent))

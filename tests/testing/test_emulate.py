@@ -35,12 +35,16 @@ def test_programs(tmp_path: Path, words: list[str], printed: str) -> None:
     ("words", "code", "message"),
     [
         ([], 2, "usage: python -m tt_run.emulate"),
-        (["missing.py"], 66, "error: there is no file missing.py"),
-        (["--frob", "x.py"], 2, "error: unknown option --frob"),
+        (["missing.py"], 66, "error: there is no file missing.py\n"),
+        (["porg.py"], 66, "error: there is no file porg.py; did you mean prog.py?"),
+        (["--frob", "x.py"], 2, "error: unknown option --frob\n"),
+        (["--sytem", "n300", "x.py"], 2, "error: unknown option --sytem; did you mean --system?"),
+        (["--system", "t300", "prog.py"], 2, "error: no system is called 't300': did you mean t3000"),
         (["-m"], 2, "error: -m needs an argument"),
     ],
 )
 def test_mistakes(tmp_path: Path, words: list[str], code: int, message: str) -> None:
+    (tmp_path / "prog.py").write_text(PROGRAM)
     done = run(tmp_path, *words)
     assert done.returncode == code
     assert message in done.stderr

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from tests.e2e.launch import environment
+from tt_run.cli.main import NOTHING
 from tt_run.testing import own_tests, shims
-from tt_run.testing.ranks import Ranks, RanksFailed, Recorder, _judge
+from tt_run.testing.ranks import REFUSED, Ranks, RanksFailed, Recorder, _judge
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "testing"
 
@@ -311,7 +312,10 @@ def test_a_mark_that_makes_no_sense_fails_its_test_alone(tmp_path: Path) -> None
     text = "import pytest\n\n\n@pytest.mark.ranks('2')\ndef test_it():\n    pass\n\n\ndef test_that():\n    pass\n"
     done = run(tmp_path, text)
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
-    assert "share evenly, not '2'" in done.stdout and "help: write @pytest.mark.ranks(2)" in done.stdout
+    assert (
+        "needs a number of ranks, not '2'" in done.stdout
+        and "help: write @pytest.mark.ranks(2)" in done.stdout
+    )
     assert "Traceback" not in done.stdout and "tt_run/testing" not in done.stdout
 
 
@@ -351,6 +355,22 @@ def test_what_ranks_report_becomes_one_outcome(
         with pytest.raises(becomes[0]) as error:
             judge()
         assert becomes[1] in str(error.value)
+
+
+def test_a_launch_that_was_refused_is_told_once(tmp_path: Path) -> None:
+    told = "error[TTR012]: no system\n  help: write --system t3000\n1 error. Nothing was launched."
+    with pytest.raises(RanksFailed) as error:
+        _judge(Ranks(2, "1x2", "t300"), tmp_path, 2, f"a warning of something\n{told}\n")
+    assert str(error.value) == told
+    assert NOTHING == REFUSED
+
+
+def test_a_system_that_is_not_there_is_told_once(tmp_path: Path) -> None:
+    done = run(tmp_path, "def test_it():\n    pass\n", "--tt-system", "t300")
+    said = done.stdout + done.stderr
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "ERROR: --tt-system: no system is called 't300': did you mean t3000" in said
+    assert "Traceback" not in said
 
 
 @pytest.mark.parametrize(

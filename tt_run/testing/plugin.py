@@ -42,6 +42,13 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         _add_options_of_the_suites(parser)
 
 
+def _activate(system: str | None) -> None:
+    """The emulation of the system that the command line names. Raises UsageError for one that is not there: no test could open it."""
+    if wrong := shims.unknown_system(system):
+        raise pytest.UsageError(f"--tt-system: {wrong}")
+    shims.activate(system)
+
+
 def _add_options_of_the_suites(parser: pytest.Parser) -> None:
     """Those that no conftest has brought: the reference's own suites define them without asking whether anybody has."""
     group = parser.getgroup("tt-run")
@@ -55,7 +62,7 @@ def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser
 ) -> Generator[None, object, object]:
     """Put the shims and the suite's own `tests` in place before a conftest imports them; add the options that it has left out."""
-    shims.activate(getattr(early_config.known_args_namespace, "tt_system", None))
+    _activate(getattr(early_config.known_args_namespace, "tt_system", None))
     shims.name_architecture()
     roots = Path.cwd(), early_config.rootpath
     own_tests.prefer(roots)
@@ -67,7 +74,7 @@ def pytest_load_initial_conftests(
 
 def pytest_configure(config: pytest.Config) -> None:
     """Also for plugins loaded late; markers of the reference's suites and ours."""
-    shims.activate(config.getoption("--tt-system", None))
+    _activate(config.getoption("--tt-system", None))
     shims.name_architecture()
     config.addinivalue_line(
         "markers",

@@ -20,6 +20,7 @@ import pytest
 from mgd.lean import dataclass
 from tt_run import contract
 
+REFUSED = "Nothing was launched."  # the end of what tt-run says of words that it refuses
 _DEFAULT_TIMEOUT = 300.0
 _GRACE = 20.0  # seconds that the launcher has to end its ranks after a timeout
 PASSED, FAILED, SKIPPED, XFAILED, UNEXPECTED = "passed", "failed", "skipped", "xfailed", "unexpected"
@@ -43,9 +44,8 @@ class Ranks:
         count = mark.args[0] if mark.args else words.pop("n", None)
         meshes = words.pop("meshes", 1)
         if not isinstance(count, int) or not isinstance(meshes, int) or count < 1 or count % max(meshes, 1):
-            raise ValueError(
-                f"ranks needs a number of ranks that {meshes} meshes share evenly, not {count!r}"
-            )
+            shared = f" that {meshes} meshes share evenly" if meshes != 1 else ""
+            raise ValueError(f"ranks needs a number of ranks{shared}, not {count!r}")
         per_mesh = count // meshes
         split = str(words.pop("split", f"1x{per_mesh}"))
         rows, _, columns = split.partition("x")
@@ -198,6 +198,9 @@ def _judge(asked: Ranks, folder: Path, code: int, output: str) -> None:
     if missing or (code and UNEXPECTED not in outcomes):
         silent = f"no word from rank {', '.join(map(str, missing))}; " if missing else ""
         lines = output.splitlines()
+        if lines and lines[-1].endswith(REFUSED):
+            first = next((number for number, line in enumerate(lines) if line.startswith("error[")), 0)
+            raise RanksFailed("\n".join(lines[first:]))
         said = next((line for line in lines if line.startswith("error[")), f"the launch ended with {code}")
         tail = "\n".join(lines[-_SHOWN:])
         raise RanksFailed(f"{said}\n{silent}the launch ended with {code}:\n{tail}")

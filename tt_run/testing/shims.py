@@ -36,6 +36,18 @@ def activate(
         environment[contract.SYSTEM] = system
 
 
+def unknown_system(system: str | None) -> str:
+    """What is wrong with the name of a system, with those that were probably meant; empty for a good one and for none."""
+    from mgd.systems import UnknownSystem, find
+
+    try:
+        if system:
+            find(system)
+    except UnknownSystem as error:
+        return str(error)
+    return ""
+
+
 def name_architecture(environment: MutableMapping[str, str] = os.environ) -> None:
     """Say in `ARCH_NAME` which chips are emulated: helpers of the reference's suites look there, as its own machines have it set.
 
