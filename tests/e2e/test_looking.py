@@ -73,7 +73,7 @@ def test_a_run_seen_from_outside(tmp_path: Path) -> None:
     assert "[0]" in tt_run("logs", "--rank", "0", cwd=tmp_path).check().out
     wrong = tt_run("logs", "--rank", "7", cwd=tmp_path)
     assert wrong.code == 2
-    assert "its ranks are 0 to 1" in wrong.err
+    assert "it has ranks 0 to 1" in wrong.err
     assert tt_run("clean", "--dry-run", cwd=tmp_path).check().out.startswith("1 run would be removed")
     assert tt_run("clean", "--keep", "0", cwd=tmp_path).check().out.startswith("1 run removed")
     told = "no runs here, in ./tt-run-logs; --log-dir DIR looks in another folder\n"

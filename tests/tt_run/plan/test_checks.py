@@ -402,6 +402,7 @@ def test_programs(sandbox: Sandbox) -> None:
         ),
         ("a.py", "#!/usr/bin/env pyhton\n", "is for pyhton", "write python ./a.py"),
         ("a.py", "#!/no/python -u\n", "is for /no/python", "write python ./a.py"),
+        ("a", "#!/no/python9\n", "is for /no/python9", "write python ./a"),
         ("a", "#!/no/bash\n", "is for /no/bash", "such as bash ./a"),
         ("a", "#!/bin/sh\r\n", "the line ends of Windows", r"sed -i 's/\r$//' ./a"),
         ("a.py", "#!/usr/bin/env -S python -u\n", None, ""),

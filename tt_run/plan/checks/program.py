@@ -90,10 +90,10 @@ def _check_first_line(word: str, path: Path, site: Site, findings: Findings) -> 
             line = stream.read(_LONGEST_FIRST_LINE).partition(b"\n")[0].decode("utf-8", "replace")
     except OSError:  # one may be allowed to start what one may not read
         return
-    is_python = path.suffix == ".py"
+    is_python = path.suffix == ".py" or "python" in line
     instead = f"write python {word}" if is_python else f"write the interpreter before it, such as bash {word}"
     if not line.startswith("#!"):
-        if is_python:
+        if path.suffix == ".py":
             findings.error(
                 "TTR014", f"{word} does not say in its first line that Python runs it", help=instead
             )
