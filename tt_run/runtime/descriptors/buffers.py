@@ -63,7 +63,11 @@ class CBFormatDescriptor(metaclass=Native):
         page_size: int,
         tile: TileDescriptor | None = None,
     ) -> None:
-        """Raises TypeError for a format that is no `ttnn.DataType` of the chips."""
+        """Raises TypeError for a format that is no `ttnn.DataType` of the chips, and for an index that is no byte."""
+        if not 0 <= buffer_index <= 0xFF:
+            raise TypeError(
+                f"CBFormatDescriptor(): incompatible function arguments: buffer_index is 0 to 255, not {buffer_index}"
+            )
         if data_format not in _FORMATS:
             raise TypeError(
                 f"CBFormatDescriptor(): data_format must be a ttnn data type, not {data_format!r}"

@@ -1588,7 +1588,7 @@ def rotate(input_tensor: _Tensor, angle: float, *, center: tuple[float, float] |
     """Images [N, H, W, C] turned counter-clockwise by an angle in degrees, `fill` where nothing is."""
     ...
 def round(input_tensor: _Tensor, *, decimals: int = 0, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """x rounded to `decimals` places, ties to even."""
+    """x rounded to `decimals` places, ties to even; what is whole already (2**23 and more) stays, and is not scaled past the largest."""
     ...
 def round_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Zeros: `round` is constant between its steps."""

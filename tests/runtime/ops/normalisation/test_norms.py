@@ -164,7 +164,7 @@ def test_norms_take_weights_in_tile_rows(one: MeshDevice):
     )
     with pytest.raises(RuntimeError, match="Input and gamma padded widths must match"):
         ops.rms_norm(put(one, x), weight=put(one, w[:1]))
-    with pytest.raises(RuntimeError, match="residual shapes"):
+    with pytest.raises(RuntimeError, match="residual logical and padded shapes"):
         ops.layer_norm(put(one, x), residual_input_tensor=put(one, w))
 
 

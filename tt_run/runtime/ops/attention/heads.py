@@ -60,7 +60,7 @@ def split_columns(
     width = x.shape[-1]
     if width % columns:
         raise fatal(
-            f"Head dimension must divide the input: width {width}, {heads} query heads, {kv_heads} key and value heads",
+            f"Unsupported input shape = {x.shape}: the width {width} is not that of {heads} query heads and {kv_heads} key and value heads",
             hint=f"{columns} heads in all: a width such as {max(width // columns, 1) * columns}, or other numbers of heads",
         )
     depth = width // columns

@@ -157,6 +157,11 @@ def nlp_concat_heads_boltz(
     heads, rows, columns, depth = four_dims(input_tensor)
     spec = input_tensor.memory_config().shard_spec
     _, tall, wide, _ = input_tensor.padded_shape
+    if spec is not None and memory_config is not None and not memory_config.is_sharded():
+        raise fatal(
+            f"Sharded input requires a sharded output memory config but got {memory_config.memory_layout}",
+            hint="leave memory_config out, or ttnn.sharded_to_interleaved(tensor)",
+        )
     if spec is not None and spec.shape[0] % (tall * wide):
         raise fatal(
             f"Input tensor shard height ({spec.shape[0]}) must be divisible by rows per head (padded[1] * padded[2] = "

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import Layout
+from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.data_movement import picking
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
-from tt_run.runtime.ops.declaration.operands import axis_of, on_device, settle
+from tt_run.runtime.ops.declaration.operands import axis_of, on_device, settle, volume
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare, stacks
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -175,6 +175,33 @@ FILLED = declare(
 )  # fmt: skip
 
 
+def _check_filled(batch_id: Tensor, a: Tensor, b: Tensor, dim: int) -> None:
+    if batch_id.dtype not in (DataType.UINT32, DataType.INT32):
+        raise fatal(
+            f"indexed_fill: batch_id must be UINT32 or INT32, got {cpp(batch_id.dtype)}",
+            hint="ttnn.typecast(batch_id, ttnn.uint32)",
+        )
+    if len(a.shape) != len(b.shape):
+        raise fatal(
+            "indexed_fill: input_a and input_b must have the same rank; "
+            f"got input_a.rank() = {len(a.shape)} and input_b.rank() = {len(b.shape)}",
+            hint="ttnn.reshape one of them",
+        )
+    axis = axis_of(dim, len(a.shape))
+    for d, (n, m) in enumerate(zip(a.shape, b.shape, strict=True)):
+        if d != axis and n != m:
+            raise fatal(
+                f"indexed_fill: input_a and input_b must have the same size along every dimension except dim {axis}; "
+                f"mismatch at dim {d}: input_a.size({d}) = {n}, input_b.size({d}) = {m}",
+                hint=f"ttnn.slice or ttnn.pad one of them along dimension {d}",
+            )
+    if b.shape[axis] != (count := volume(tuple(batch_id.shape))):
+        raise fatal(
+            f"indexed_fill: input_b.size(dim={axis})={b.shape[axis]} must equal the number of batch_ids ({count})",
+            hint="one entry of input_b for each of batch_id",
+        )
+
+
 @operation("ttnn.indexed_fill", family=families.MOVEMENT, golden=_golden_indexed_fill)
 def indexed_fill(
     batch_id: Tensor,
@@ -187,6 +214,7 @@ def indexed_fill(
     """A copy of a in which entry batch_id[i] along `dim` is entry i of b."""
     given = (batch_id, input_tensor_a, input_tensor_b)
     on_device(*given, kind="indexed_fill")
+    _check_filled(*given, dim)
     shards = combine(lambda ids, a, b: _indexed_fill(ids, a, b, dim), *(t.shards for t in given))
     return settle((input_tensor_a, input_tensor_b), shards, input_tensor_a.dtype, memory_config=memory_config)
 

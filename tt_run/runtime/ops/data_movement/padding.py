@@ -115,11 +115,18 @@ def untilize_with_unpadding(
     ends = [end + 1 for end in ints(output_tensor_end)]
     shape = tuple(input_tensor.shape)
     room = tuple(input_tensor.padded_shape)
-    if len(ends) != len(shape) or any(end > n for end, n in zip(ends, room, strict=True)):
+    inside = f"ends count up to {[n - 1 for n in room]}, included"
+    if len(ends) != len(shape):
         raise fatal(
             f"untilize_with_unpadding: end {list(ints(output_tensor_end))} is outside of shape {list(room)}",
-            hint=f"ends count up to {[n - 1 for n in room]}, included",
+            hint=inside,
         )
+    for dimension, (end, extent) in enumerate(zip(ends, room, strict=True)):
+        if end > extent:
+            raise fatal(
+                f"untilize_with_unpadding: output extent {end} exceeds the padded input extent {extent} in dimension {dimension}",
+                hint=inside,
+            )
     rows = conversions.untilize.compute(input_tensor)
     if any(map(operator.gt, ends, shape)):  # the padding is asked for as well
         rows = rows.derive(framing.frame_of(input_tensor))

@@ -51,7 +51,7 @@ def gather(
             f"Got input layout: {cpp(input.layout)} and index layout: {cpp(index.layout)}",
             hint=f"ttnn.to_layout(index, ttnn.{input.layout.name}_LAYOUT)",
         )
-    _check_index(input, index, axis - 1)
+    _check_index("gather", input, index, axis - 1)
 
     def picked(values: Array, places: Array) -> Array:
         region = tuple(
@@ -93,7 +93,7 @@ def scatter(
             hint="leave reduce out to overwrite",
         )
     axis = axis_of(dim, len(input.shape)) + 1
-    _check_index(input, index, axis - 1)
+    _check_index("gather", input, index, axis - 1)
     if len(index.shape) != len(src.shape) or any(map(operator.gt, index.shape, src.shape)):
         raise fatal(
             f"scatter needs a source as large as its index, got {src.shape} and {index.shape}",
@@ -125,17 +125,19 @@ def scatter(
     return settle((input, index, src), shards, dtype, memory_config=memory_config)
 
 
-def _check_index(input: Tensor, index: Tensor, axis: int) -> None:
+def _check_index(name: str, input: Tensor, index: Tensor, axis: int) -> None:
     if len(input.shape) != len(index.shape):
         raise fatal(
             f"Index and input tensor must have the same number of dimensions, got {index.shape} and {input.shape}",
             hint=f"ttnn.reshape(index, …) to {len(input.shape)} dimensions",
         )
-    if any(n > m for d, (n, m) in enumerate(zip(index.shape, input.shape, strict=True)) if d != axis):
-        raise fatal(
-            f"Index tensor shape {index.shape} must not exceed the input's {input.shape} outside of dimension {axis}",
-            hint="ttnn.slice the index to the input's shape",
-        )
+    for d, (n, m) in enumerate(zip(index.shape, input.shape, strict=True)):
+        if d != axis and n > m:
+            raise fatal(
+                f"{name}: index tensor size {n} on dimension {d} exceeds the input tensor size {m}; "
+                f"only dimension {axis} may be larger",
+                hint=f"ttnn.slice the index {index.shape} to the input's shape {input.shape}",
+            )
     data = index.shards.data
     if data.size and not (data.min() >= 0 and data.max() < input.shape[axis]):
         raise fatal(

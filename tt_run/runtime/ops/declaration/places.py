@@ -9,7 +9,7 @@ from typing import Any
 from tt_run.runtime.enums import BufferType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.spec import sharding
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -306,3 +306,9 @@ def like_operand(tensor: Tensor, memory_config: MemoryConfig | None) -> MemoryCo
     if memory_config is None or not memory_config.nameless:
         return memory_config
     return MemoryConfig(memory_config.memory_layout, memory_config.buffer_type, spec)
+
+
+def check_cores(sub_core_grids: CoreRangeSet | None, sub_device_id: object) -> None:
+    """An operation is told the cores it may use in one way."""
+    if sub_core_grids is not None and sub_device_id is not None:
+        raise fatal("Cannot specify both sub_core_grids and sub_device_id", hint="leave one of them out")

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Activation
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Operation, operation
+from tt_run.runtime.ops.declaration.places import check_cores
 from tt_run.runtime.ops.elementwise.binary import BINARY, WIDE, Operand, Rule, apply
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
@@ -64,6 +65,7 @@ def divide(
             f"Incorrect rounding mode (expected None, 'trunc', or 'floor'), got '{rounding_mode}'",
             hint="rounding_mode='floor', 'trunc' or None",
         )
+    check_cores(sub_core_grids, sub_device_id)
     divisor = _either(input_tensor_b, value, "input_tensor_b", "value")
     fused = (activations, input_tensor_a_activations, input_tensor_b_activations)
     return apply(
@@ -88,6 +90,7 @@ def _in_place(plain: Operation) -> Operation:
         sub_core_grids: CoreRangeSet | None = None,
         sub_device_id: object = None,
     ) -> Tensor:
+        check_cores(sub_core_grids, sub_device_id)
         result: Tensor = plain.compute(
             input_a,
             input_b,
@@ -115,6 +118,8 @@ def _in_place(plain: Operation) -> Operation:
             activations=activations,
             input_tensor_a_activations=input_tensor_a_activations,
             input_tensor_b_activations=input_tensor_b_activations,
+            sub_core_grids=sub_core_grids,
+            sub_device_id=sub_device_id,
         )
 
     compute.__doc__ = in_a_mode.__doc__ = f"`{plain.name}` written over its first operand; returns that."
@@ -240,10 +245,32 @@ def pow(
             f"pow of integers needs a whole number of at least 0 as exponent, got {given}",
             hint="ttnn.typecast(tensor, ttnn.float32)",
         )
+    if whole and isinstance(input_tensor, Tensor) and exponent not in (0, 1):
+        _check_whole_power(input_tensor, output_tensor)
     if isinstance(exponent, Tensor) and not is_float(exponent.dtype):
         whole = isinstance(input_tensor, numbers.Integral)
     rule = _WHOLE_POWER if whole else _POWER
     return apply(rule, input_tensor, exponent, dtype, memory_config, output_tensor, *fused)
+
+
+def _check_whole_power(given: Tensor, output: Tensor | None) -> None:
+    """Integers are multiplied tile by tile, into a tensor like the one that comes."""
+    if given.layout is not Layout.TILE:
+        raise fatal(
+            f"pow_int: input must be in TILE layout, got {cpp(given.layout)}", hint=in_tiles("tensor")
+        )
+    if output is None:
+        return
+    for word, there, wanted in (
+        ("dtype", output.dtype, given.dtype),
+        ("shape", output.shape, given.shape),
+        ("tile", output.tile, given.tile),
+    ):
+        if there != wanted:
+            raise fatal(
+                f"pow_int: output {word} {there} must match input {word} {wanted}",
+                hint="ttnn.empty_like(tensor)",
+            )
 
 
 def _either(one: Any, other: Any, name: str, alias: str) -> Any:

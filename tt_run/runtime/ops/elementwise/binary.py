@@ -24,7 +24,7 @@ from tt_run.runtime.ops.declaration.dispatch import Golden, Operation, no_tensor
 from tt_run.runtime.ops.declaration.element_types import check_pair, scalar_among_integers
 from tt_run.runtime.ops.declaration.layouts import check_room
 from tt_run.runtime.ops.declaration.operands import on_device, settle
-from tt_run.runtime.ops.declaration.places import like_operand
+from tt_run.runtime.ops.declaration.places import check_cores, like_operand
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import larger_shards
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
@@ -331,6 +331,7 @@ def _binary(rule: Rule) -> Operation:
         sub_core_grids: CoreRangeSet | None = None,
         sub_device_id: object = None,
     ) -> Tensor:
+        check_cores(sub_core_grids, sub_device_id)
         return apply(
             rule,
             input_tensor_a,
@@ -362,6 +363,7 @@ def _moded(rule: Rule, approximate: bool) -> Operation:
         sub_core_grids: CoreRangeSet | None = None,
         sub_device_id: object = None,
     ) -> Tensor:
+        check_cores(sub_core_grids, sub_device_id)
         return apply(
             rule,
             input_tensor_a,

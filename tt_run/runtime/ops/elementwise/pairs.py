@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout
+from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.elementwise import BFLOAT16
@@ -79,6 +79,27 @@ def _check_types(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, A
     check_pair(name, first, second, joins=name == "isclose")
 
 
+def _check_close(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    _check_types(name, tensors, arguments)
+    for word in ("rtol", "atol"):
+        value = arguments[word]
+        if not 0 <= value < math.inf:
+            raise fatal(
+                f"isclose: {word} must be a finite, non-negative value, got {value}", hint=f"{word}=1e-5"
+            )
+
+
+def _check_situ(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    gate, up = tensors
+    if not (arguments["beta1"] and arguments["beta2"]):
+        raise fatal("situ_glu: beta1 and beta2 must be non-zero", hint="beta1=1.0, beta2=1.0")
+    if gate.dtype is not up.dtype:
+        raise fatal(
+            f"situ_glu: gate and up must share a dtype, got {cpp(gate.dtype)} and {cpp(up.dtype)}",
+            hint=f"ttnn.typecast(up, {gate.dtype})",
+        )
+
+
 PAIRS = declare(
     families.BINARY,
     Row("addalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a + a.dtype.type(alpha) * b,
@@ -86,14 +107,14 @@ PAIRS = declare(
     Row("subalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a - a.dtype.type(alpha) * b,
         "a - alpha b.", check=_check_types, golden=lambda a, b, alpha, **_: a - alpha * b),
     Row("isclose", f"{_PAIR}, *, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, {PLACED})", _isclose,
-        "1 where a and b differ by at most atol + rtol |b|, else 0; NaN equals NaN if equal_nan.", check=_check_types, golden="isclose"),
+        "1 where a and b differ by at most atol + rtol |b|, else 0; NaN equals NaN if equal_nan.", check=_check_close, golden="isclose"),
     Row("div_no_nan", f"(input_tensor_a: Tensor, input_tensor_b: Tensor | float | None = None, *, value: float | None = None, {PLACED})", _no_nan,
         "a / b, 0 where b is 0.", integers=False,
         golden=_no_nan_golden),
     Row("clamped_silu_glu", f"{_GATED}, limit: float, {_GATED_TAIL}", _clamped,
         "silu of the gate, at most `limit`, times up limited to [-limit, limit].", integers=False, golden=_clamped_golden),
     Row("situ_glu", f"{_GATED}, beta1: float, beta2: float, {_GATED_TAIL}", _situ,
-        "beta1 tanh(gate / beta1) sigmoid(gate) beta2 tanh(up / beta2).", integers=False, golden=_situ_golden),
+        "beta1 tanh(gate / beta1) sigmoid(gate) beta2 tanh(up / beta2).", integers=False, golden=_situ_golden, check=_check_situ),
     engine=elements,
 )  # fmt: skip
 

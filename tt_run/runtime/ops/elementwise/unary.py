@@ -283,11 +283,13 @@ def round(
     output_tensor: Tensor | None = None,
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
-    """x rounded to `decimals` places, ties to even."""
-    scale = np.float32(10.0**decimals)
-    return apply(
-        input_tensor, lambda x: np.rint(x * scale) / scale, memory_config, output_tensor, name="round"
-    )
+    """x rounded to `decimals` places, ties to even; what is whole already (2**23 and more) stays, and is not scaled past the largest."""
+    scale, whole = np.float32(10.0**decimals), 2.0**23 if decimals > 0 else np.inf
+
+    def rounded(x: Any) -> Any:
+        return np.where(np.abs(x) < whole, np.rint(x * scale) / scale, x)
+
+    return apply(input_tensor, rounded, memory_config, output_tensor, name="round")
 
 
 @operation("ttnn.leaky_relu", family=families.UNARY, golden=goldens.leaky_relu)

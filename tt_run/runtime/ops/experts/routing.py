@@ -42,6 +42,15 @@ def _reduced_in_parts(x: Any, dim: int, split_size: int) -> Any:
     return list(x.sum(dim, keepdim=True).split(split_size, dim=-1))
 
 
+def _check_parts(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    width, size = tensors[0].shape[-1], arguments["split_size"]
+    if not 0 < size <= width:
+        raise fatal(
+            f"{name}: split_size {size} must be greater than 0 and at most the last dim {width}",
+            hint=f"split_size={width}",
+        )
+
+
 def _sparse(
     a: Any, b: Any, sparsity: Any, nnz: int | None = None, is_input_a_sparse: bool = False, is_input_b_sparse: bool = True,
     indices: Any = None, bias: Any = None, optional_output_tensor: Any = None, **_: Any,
@@ -103,6 +112,7 @@ MOE = declare(
     Row(
         "experimental.deepseek_moe_fast_reduce_nc", "(input_tensor: Tensor, dim: int, *, split_size: int, output_memory_config: MemoryConfig | None = None, compute_kernel_config: object = None)",
         _reduced_in_parts, "The sum over a dimension, split along the last one into tensors of split_size.", integers=False,
+        check=_check_parts,
     ),
     Row(
         "sparse_matmul",

@@ -99,7 +99,7 @@ def max_pool2d(
     kernel, steps, spread, sides = (
         pair("kernel_size", kernel_size), pair("stride", stride), pair("dilation", dilation), borders(padding),
     )  # fmt: skip
-    check_pool(kernel, steps, sides)
+    check_pool((batch_size, input_h, input_w, channels), kernel, steps, sides, spread)
 
     def forward(x: Any) -> Any:
         planes = to_planes(x, batch_size, input_h, input_w, channels)
@@ -162,7 +162,7 @@ def avg_pool2d(
 ) -> Tensor:
     """The mean of each window, as `(1, 1, N*Ho*Wo, C)`; `count_include_pad` counts the borders, `divisor_override` replaces the count."""
     kernel, steps, sides = pair("kernel_size", kernel_size), pair("stride", stride), borders(padding)
-    check_pool(kernel, steps, sides)
+    check_pool((batch_size, input_h, input_w, channels), kernel, steps, sides)
 
     def forward(x: Any) -> Any:
         planes = to_planes(real(x), batch_size, input_h, input_w, channels)

@@ -51,6 +51,9 @@ def upsample(
         )
     both = (scale_factor, scale_factor) if isinstance(scale_factor, (int, float)) else tuple(scale_factor)
     factors = tuple(float(f) for f in both)
+    for side, factor in zip("hw", factors, strict=True):
+        if factor <= 0:
+            raise fatal(f"scale_factor_{side} must be positive, got {factor:g}", hint="scale_factor=2")
     if mode == "bilinear" and not all(factor.is_integer() for factor in factors):
         raise fatal(
             f"bilinear mode requires integer scale factors, got ({', '.join(f'{f:g}' for f in factors)})",
@@ -109,19 +112,28 @@ def grid_sample(
         raise fatal(
             f"grid_sample: a precomputed grid must be BFLOAT16, got {cpp(grid.dtype)}", hint="ttnn.prepare_grid_sample_grid(grid, …)"
         )  # fmt: skip
+    # Of each place, its coordinates; or its pixel and the weights of the four around it.
+    numbers, kind, meaning = (2, "Standard", "x, y coordinates")
+    if use_precomputed_grid and mode == "bilinear":
+        numbers, kind, meaning = (6, "Precomputed", "h_nw, w_nw, weight_nw, weight_ne, weight_sw, weight_se")
+    if grid.shape[-1] % numbers:
+        raise fatal(
+            f"{kind} grid tensor last dimension must be a multiple of {numbers} (for {meaning}), but got {grid.shape[-1]} "
+            f"in shape {grid.shape}",
+            hint=f"a grid (N, H, W, {numbers} * K)",
+        )
+    several = grid.shape[-1] // numbers
 
     def forward(x: Any, places: Any) -> Any:
-        batch, rows, columns, numbers = places.shape
+        batch, rows, columns, _ = places.shape
         if use_precomputed_grid:
             found = sample_places.read(x, places, mode)
             return found.reshape(batch, rows, columns, -1) if batch_output_channels else found
-        several = numbers // 2
         flat = places.reshape(batch, rows, columns * several, 2)
         found = torch_cpu.named("nn.functional.grid_sample")(
             x.permute(0, 3, 1, 2), flat, mode=mode, padding_mode=padding_mode, align_corners=align_corners
         ).permute(0, 2, 3, 1)
         return found.reshape(batch, rows, columns, -1) if batch_output_channels else found
 
-    several = grid.shape[-1] // (6 if use_precomputed_grid and mode == "bilinear" else 2)
     place = memory_config or of_reading(grid, several, input_tensor.shape[-1], batch_output_channels)
     return one_of(forward, input_tensor, grid, memory_config=place)

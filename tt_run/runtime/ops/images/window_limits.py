@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout
 from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.ops.images.windows import Borders, Pair
@@ -11,8 +13,16 @@ from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.tuning.conv import Conv2dConfig
 
 
-def check_pool(kernel: Pair, steps: Pair, sides: Borders) -> None:
-    """Raises RuntimeError for windows and steps of zero, and for borders wider than half a window."""
+def check_pool(
+    images: Sequence[int], kernel: Pair, steps: Pair, sides: Borders, spread: Pair = (1, 1)
+) -> None:
+    """Raises RuntimeError for images `(N, H, W, C)`, windows and steps of zero, for borders wider than half a window, and for windows wider than an image."""
+    for word, extent in zip(("Batch size", "Input height", "Input width", "Channels"), images, strict=True):
+        if extent < 1:
+            raise fatal(
+                f"Pool2D: {word} must be greater than 0, got {extent}",
+                hint=f"images (N, H, W, C) are {list(images)}",
+            )
     if min(kernel) < 1:
         raise fatal(
             f"Pool2D: Kernel size must be greater than 0 in both dimensions, got ({kernel[0]}, {kernel[1]})",
@@ -23,10 +33,26 @@ def check_pool(kernel: Pair, steps: Pair, sides: Borders) -> None:
             f"Pool2D: stride must be greater than 0, got ({steps[0]}, {steps[1]})",
             hint="stride=[1, 1] or more",
         )
+    if min(spread) < 1:
+        raise fatal(
+            f"Pool2D: Dilation must be greater than 0 in both dimensions, got ({spread[0]}, {spread[1]})",
+            hint="dilation=[1, 1] or more",
+        )
     if max(sides.top, sides.bottom) > kernel[0] // 2 or max(sides.left, sides.right) > kernel[1] // 2:
         raise fatal(
             f"Pool2D: Padding {tuple(sides)} should not exceed half of kernel size ({kernel[0]}, {kernel[1]})",
             hint=f"at most {[k // 2 for k in kernel]} on each side; ttnn.pad pads more",
+        )
+    _check_room(images, kernel, sides, spread)
+
+
+def _check_room(images: Sequence[int], kernel: Pair, sides: Borders, spread: Pair) -> None:
+    reach = tuple((k - 1) * d + 1 for k, d in zip(kernel, spread, strict=True))
+    room = (images[1] + sides.top + sides.bottom, images[2] + sides.left + sides.right)
+    if reach[0] > room[0] or reach[1] > room[1]:
+        raise fatal(
+            f"Pool2D: Effective kernel size ({reach[0]}, {reach[1]}) cannot exceed padded input size ({room[0]}, {room[1]})",
+            hint=f"kernel_size and dilation that reach at most {list(room)}",
         )
 
 

@@ -20,7 +20,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import norm_goldens
-from tt_run.runtime.ops.normalisation.norms import flat, row_of
+from tt_run.runtime.ops.normalisation.norms import check_residual_shape, flat, row_of
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
@@ -34,6 +34,7 @@ def _statistics(
 ) -> Tensor:
     operands = (x,) if residual is None else (x, residual)
     on_device(*operands, kind="layernorm")
+    check_residual_shape(x, residual)
     tiles = 2 if centre else 1
     means = x.memory_config().is_sharded()
     if means and residual is not None:

@@ -60,6 +60,16 @@ def _affine(values: Array, parameters: list[Array], weighted: bool, biased: bool
     return values + next(rest) if biased else values
 
 
+def check_residual_shape(x: Tensor, residual: Tensor | None) -> None:
+    """A residual is added element by element."""
+    if residual is not None and (residual.shape, residual.padded_shape) != (x.shape, x.padded_shape):
+        raise fatal(
+            f"Input and residual logical and padded shapes must match, got input: logical={x.shape} padded={x.padded_shape} "
+            f"vs residual: logical={residual.shape} padded={residual.padded_shape}",
+            hint="ttnn.reshape one of them to the other's shape",
+        )
+
+
 def _check_tiles(x: Tensor, residual: Tensor | None, gamma: Tensor | None, beta: Tensor | None) -> None:
     """The kernel takes whole tiles, and operands in tiles of one shape."""
     if x.layout is not Layout.TILE:
@@ -114,11 +124,7 @@ def _normalised(
             hint=in_tiles("tensor"),
         )
     _check_tiles(x, residual, weight, bias)
-    if residual is not None and residual.shape != x.shape:
-        raise fatal(
-            f"Input and residual shapes must be equal, got {x.shape} and {residual.shape}",
-            hint="ttnn.reshape one of them to the other's shape",
-        )
+    check_residual_shape(x, residual)
     norm_checks.check_residual(x, residual)
     if len(x.shape):
         norm_checks.check_parameter(x, weight, "gamma"), norm_checks.check_parameter(x, bias, "beta")

@@ -310,6 +310,11 @@ def check_topk(
             f"Optional indices tensor must be UINT16, UINT32, or INT32, got: {cpp(places.dtype)}",
             hint=as_type("indices", "uint16", "uint32", "int32"),
         )
+    if places is not None and dim % max(rank, 1) != max(rank, 1) - 1:
+        raise fatal(
+            f"Indices tensor is only supported for a reduction on the last dimension, got dim={dim} for rank {rank}",
+            hint="ttnn.transpose both to the last dimension, or leave indices_tensor out",
+        )
     if cores is not None:
         check_on_grid("TopK sub_core_grids", cores, tensor)
         if size >= _MULTI_CORE_TOPK and len(cores.ranges()) != 1:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.declaration import families
@@ -144,10 +144,38 @@ def sort(
     if not rank and dim not in (0, -1):
         raise fatal(refusal, hint="dim=0 or -1: the tensor has one element")
     axis = axis_of(dim, rank, refusal) + 1 if rank else 0
+    if out is not None:
+        _check_places(input_tensor, *out)
     places = input_tensor.shards.map(
         lambda s: _order(s, axis, descending) if rank else np.zeros(s.shape, np.int64)
     )
     return [*_chosen(input_tensor, axis, places, memory_config, out)]
+
+
+def _check_places(given: Tensor, values: Tensor, indices: Tensor) -> None:
+    """Outputs to sort into have the shape and the types of what comes; places of wide elements are wide themselves."""
+    for word, output in (("values", values), ("indices", indices)):
+        if output.shape != given.shape:
+            raise fatal(
+                f"Preallocated sort output tensors must match the input shape {given.shape}, got {word} shape {output.shape}",
+                hint=f"ttnn.zeros({given.shape}, …)",
+            )
+    if values.dtype is not given.dtype:
+        raise fatal(
+            f"Preallocated sort values tensor dtype must match the input dtype {cpp(given.dtype)}, got {cpp(values.dtype)}",
+            hint=f"dtype={given.dtype}",
+        )
+    if indices.dtype not in (DataType.UINT16, DataType.UINT32):
+        raise fatal(
+            f"Preallocated sort indices tensor dtype must be UINT16 or UINT32, got {cpp(indices.dtype)}",
+            hint="dtype=ttnn.uint32",
+        )
+    if given.dtype in (DataType.FLOAT32, DataType.UINT16) and indices.dtype is not DataType.UINT32:
+        raise fatal(
+            "Preallocated sort indices tensor dtype must be UINT32 when input dtype is FLOAT32 or UINT16, "
+            f"got {cpp(indices.dtype)}",
+            hint="dtype=ttnn.uint32",
+        )
 
 
 @operation("ttnn.nonzero", family=families.SORT, golden=goldens.nonzero)

@@ -65,7 +65,14 @@ def create_group_norm_input_mask(
 
     With rows_in_last_tile a second set follows whose rows from there on are zero. Raises RuntimeError for groups that do not divide.
     """
-    _divides(num_channel, num_groups)
+    _check_mask(
+        "create_group_norm_input_mask",
+        num_channel,
+        num_groups,
+        num_cores_across_channel,
+        tile_height,
+        rows_in_last_tile,
+    )
     mask = _mask(num_channel, num_groups, num_cores_across_channel, tile_height, tile_width, 1.0)
     if rows_in_last_tile:
         last = mask.copy()
@@ -83,9 +90,31 @@ def create_group_norm_input_negative_mask(
     tile_width: int = TILE_SIZE,
 ) -> Tensor:
     """Which columns of its tiles do not belong to each group: the complement of `create_group_norm_input_mask`."""
-    _divides(num_channel, num_groups)
+    _check_mask(
+        "create_group_norm_input_mask", num_channel, num_groups, num_cores_across_channel, tile_height, 0
+    )
     mask = _mask(num_channel, num_groups, num_cores_across_channel, tile_height, tile_width, 0.0)
     return from_torch(mask, dtype=data_type, layout=Layout.TILE)
+
+
+def _check_mask(name: str, channels: int, groups: int, cores: int, height: int, rows: int) -> None:
+    """Groups divide the channels and are themselves dealt over cores; the last tile has some of its rows."""
+    if cores < 1:
+        raise fatal(f"{name}: num_cores_across_channel must be > 0.", hint="num_cores_across_channel=1")
+    if channels < 1:
+        raise fatal(f"W needs to be greater than 0 and is {channels}", hint="num_channel=32")
+    _divides(channels, groups)
+    if groups % cores:
+        raise fatal(
+            f"{name}: num_groups ({groups}) must be divisible by num_cores_across_channel ({cores}). The num_virtual_cols / "
+            "num_cores_across_channel value must evenly divide both the channels into tiles and the number of groups.",
+            hint=f"num_cores_across_channel is one of {', '.join(str(n) for n in range(1, groups + 1) if groups % n == 0)}",
+        )
+    if not 0 <= rows < height:
+        raise fatal(
+            f"{name}: rows_in_last_tile ({rows}) must be in [0, tile_height={height})",
+            hint="rows_in_last_tile=0",
+        )
 
 
 def _divides(channels: int, groups: int) -> None:
