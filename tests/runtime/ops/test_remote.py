@@ -59,7 +59,7 @@ CALLS: dict[str, Callable[[Make], Any]] = {
     "layer_norm": lambda t: ops.layer_norm(t(4, 8), weight=t(1, 8), bias=t(8)),
     "rms_norm_pre": lambda t: ops.rms_norm_pre_all_gather(t(1, 1, 4, 8)),
     "layer_norm_post": lambda t: ops.layer_norm_post_all_gather(t(1, 1, 4, 8), t(1, 1, 4, 128)),
-    "group_norm": lambda t: ops.group_norm(t(1, 1, 6, 8), num_groups=2, inplace=False),
+    "group_norm": lambda t: ops.group_norm(t(1, 1, 6, 32), num_groups=2, inplace=False),
     "embedding": lambda t: ops.embedding(t(1, 4, dtype=U32), t(10, 8, dtype=BF16)),
     "typecast": lambda t: ops.typecast(t(4, 8), BF16),
     "clone": lambda t: ops.clone(t(4, 8)),

@@ -11,11 +11,12 @@ import pytest
 
 from tests.runtime.ops.tensors import BF16, F32, put
 from tt_run.runtime import catalog
-from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.cores import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import DataType, Layout, ShardStrategy
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.mesh.view import SubDeviceId
 from tt_run.runtime.tensor.model_parameters.group_norm import create_group_norm_input_mask
+from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config
 
 Case = Callable[[Callable[..., Any]], object]
 
@@ -136,6 +137,40 @@ CASES: dict[str, tuple[Case, str]] = {
     "avg_pool2d, channels": (
         lambda t: call("avg_pool2d", t(1, 1, 64, 32), 1, 8, 8, 0, [2, 2], [1, 1], [0, 0]),
         "Pool2D: Channels must be greater than 0, got 0",
+    ),
+    "broadcast_to, rows": (
+        lambda t: call("experimental.broadcast_to", t(1, 1, 32, 32, layout=Layout.ROW_MAJOR), (2, 1, 32, 32)),
+        "bcast_to: Invalid tensor memory layout Layout::ROW_MAJOR. Input tensor layout must be TILE.",
+    ),
+    "broadcast_to, type": (
+        lambda t: call("experimental.broadcast_to", t(1, 1, 32, 32), (2, 1, 32, 32), output=t(2, 1, 32, 32, dtype=F32)),
+        "bcast_to: Input DataType::BFLOAT16 and output DataType::FLOAT32 must have same dtype",
+    ),
+    "broadcast_to, shape": (
+        lambda t: call("experimental.broadcast_to", t(1, 1, 32, 32), (2, 1, 32, 32), output=t(3, 1, 32, 32)),
+        "bcast_to: Invalid output shape Shape([3, 1, 32, 32])Output shape must match operation attributes Shape([2, 1, 32, 32])",
+    ),
+    "broadcast_to, cut": (
+        lambda t: call(
+            "experimental.broadcast_to", t(1, 1, 32, 32), (2, 1, 32, 32),
+            memory_config=create_sharded_memory_config([2, 1, 32, 32], CoreGrid(x=1, y=2), ShardStrategy.HEIGHT),
+        ),
+        "Output memory config sharding not supported",
+    ),
+    "batch_norm, output": (
+        lambda t: call("batch_norm", t(2, 3, 32, 32), training=True, output=t(2, 3, 32, 32, dtype=F32)),
+        "batch_norm: output dtype (DataType::FLOAT32) must match input dtype (DataType::BFLOAT16)",
+    ),
+    "batch_norm, parameters": (
+        lambda t: call("batch_norm", t(2, 3, 32, 32), training=True, weight=t(1, 3, 1, 1), bias=t(1, 3, 1, 1, dtype=F32)),
+        "batch_norm: bias dtype (DataType::FLOAT32) must match other parameter tensors dtype (DataType::BFLOAT16)",
+    ),
+    "batch_norm, rank": (
+        lambda t: call("batch_norm", t(3, 32, 32), training=True), "batch_norm not supported for tensors with rank < 4. (rank=3)",
+    ),
+    "batch_norm, type": (
+        lambda t: call("batch_norm", t(2, 3, 32, 32, dtype=DataType.BFLOAT8_B), training=True),
+        "batch_norm only supports bfloat16, float32. Got: DataType::BFLOAT8_B",
     ),
     "masks of groups, cores": (
         lambda t: create_group_norm_input_mask(64, 2, 0),

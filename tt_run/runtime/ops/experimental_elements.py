@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.native.arguments import also_named
 from tt_run.runtime.ops.data_movement import conversions, movement, repeating
 from tt_run.runtime.ops.declaration import families
@@ -20,6 +20,7 @@ from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare, stacks
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.creation.from_shape import random_source
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.shape import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE, whole_tiles
 from tt_run.runtime.values.dtypes import convert
@@ -54,6 +55,42 @@ ELEMENTS = declare(
 )  # fmt: skip
 
 
+def _check_broadcast(
+    given: Tensor, shape: Sequence[int], place: MemoryConfig | None, output: Tensor | None
+) -> None:
+    """Tiles that are not cut over cores, into a tensor like them of the shape asked for."""
+    on_device(given, kind="broadcast")
+    if given.layout is not Layout.TILE:
+        raise fatal(
+            f"bcast_to: Invalid tensor memory layout {cpp(given.layout)}. Input tensor layout must be TILE.",
+            hint=in_tiles("tensor"),
+        )
+    for word, memory, said in (
+        ("input", given.memory_config(), "Input tensor sharding"),
+        ("output", place or given.memory_config(), "Output memory config sharding"),
+    ):
+        if memory.is_sharded():
+            raise fatal(
+                f"bcast_to: Invalid {word} memory config {memory}. {said} not supported",
+                hint="memory_config=ttnn.DRAM_MEMORY_CONFIG"
+                if word == "output"
+                else "ttnn.sharded_to_interleaved(tensor)",
+            )
+    if output is None:
+        return
+    if list(output.shape) != list(shape):
+        raise fatal(
+            f"bcast_to: Invalid output shape {output.shape}Output shape must match operation attributes {Shape(shape)}",
+            hint=f"an output of shape {list(shape)}",
+        )
+    for word, one, other in (("layout", given.layout, output.layout), ("dtype", given.dtype, output.dtype)):
+        if one is not other:
+            raise fatal(
+                f"bcast_to: Input {cpp(one)} and output {cpp(other)} must have same {word}",
+                hint=f"an output of {one}",
+            )
+
+
 @operation(
     "ttnn.experimental.broadcast_to", family=families.MOVEMENT, golden=lambda x, shape, **_: x.expand(*shape)
 )
@@ -65,6 +102,7 @@ def broadcast_to(
     output: Tensor | None = None,
 ) -> Tensor:
     """Dimensions of length 1 repeated up to `output_shape`."""
+    _check_broadcast(input, output_shape, memory_config, output)
     found: Tensor = repeating.expand.compute(input, output_shape, memory_config=memory_config)
     if output is None:
         return found

@@ -236,12 +236,12 @@ def test_a_distributed_norm_by_heads(one: MeshDevice):
 
 @pytest.mark.parametrize("dtype", [F32, BF16])
 def test_group_norm(one: MeshDevice, dtype: DataType):
-    x = sample(dtype, 2, 1, 20, 12)
-    w, b = sample(dtype, 1, 1, 1, 12, seed=1), sample(dtype, 1, 1, 1, 12, seed=2)
-    groups = x.astype(float).reshape(2, 20, 3, 4)
+    x = sample(dtype, 2, 1, 20, 96)
+    w, b = sample(dtype, 1, 1, 1, 96, seed=1), sample(dtype, 1, 1, 1, 96, seed=2)
+    groups = x.astype(float).reshape(2, 20, 3, 32)
     mean, var = groups.mean((1, 3), keepdims=True), groups.var((1, 3), keepdims=True)
     wanted = ((groups - mean) / np.sqrt(var + 1e-5)).reshape(x.shape) * w + b
-    rows = [put(one, np.pad(p, [(0, 0), (0, 0), (0, 0), (0, 20)]), dtype, ROW) for p in (w, b)]
+    rows = [put(one, p.reshape(1, 1, 3, 32), dtype, ROW) for p in (w, b)]
     found = ops.group_norm(
         put(one, x, dtype), num_groups=3, epsilon=1e-5, weight=rows[0], bias=rows[1], inplace=False
     )

@@ -47,15 +47,38 @@ def test_masks() -> None:
 
 
 def test_the_norm_reads_chunks(one: MeshDevice) -> None:
-    x = np.random.default_rng(1).standard_normal((1, 1, 32, 80)).astype(np.float32)
-    weight, bias = torch.rand(80), torch.rand(80)
-    chunks = [group_norm.create_group_norm_weight_bias_rm(v, 80, 2).numpy() for v in (weight, bias)]
+    x = np.random.default_rng(1).standard_normal((1, 1, 32, 64)).astype(np.float32)
+    weight, bias = torch.rand(64), torch.rand(64)
+    chunks = [group_norm.create_group_norm_weight_bias_rm(v, 64, 2).numpy() for v in (weight, bias)]
     found = catalog.find("ttnn.group_norm")(  # type: ignore[misc]
         put(one, x), num_groups=4, epsilon=1e-5, weight=put(one, chunks[0], F32, ROW), bias=put(one, chunks[1], F32, ROW),
         inplace=False,
     )  # fmt: skip
     wanted = torch.nn.functional.group_norm(torch.from_numpy(x[0, 0].T[None]), 4, weight, bias, 1e-5)
     assert np.allclose(held(found)[0, 0], wanted[0].numpy().T, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("most", "channels", "groups", "rows", "images", "wanted"),
+    [
+        ((8, 8), 480, 2, 1984, 2, (2, 1)),
+        ((8, 8), 64, 2, 19008, 3, (6, 6)),
+        ((8, 8), 64, 2, 32, 1, (2, 1)),
+        ((8, 7), 1472, 368, 14304, 3, (6, 1)),
+        ((12, 10), 352, 22, 3328, 4, (11, 8)),
+        ((3, 5), 1088, 4, 5920, 1, (2, 5)),
+        ((12, 10), 2336, 1, 5696, 2, (2, 1)),
+        ((13, 10), 1376, 2, 4992, 3, (13, 6)),
+        ((1, 1), 2208, 32, 12192, 3, (1, 1)),
+    ],
+)
+def test_grids_that_share_tiles_evenly(
+    most: tuple[int, int], channels: int, groups: int, rows: int, images: int, wanted: tuple[int, int]
+) -> None:
+    """As the reference library 0.81.1 finds them."""
+    found = group_norm.dram_group_norm_grid(CoreGrid(x=most[0], y=most[1]), channels, groups, rows, images)
+    assert found is not None
+    assert (found.x, found.y) == wanted
 
 
 def test_on_a_mesh(mesh: MeshDevice) -> None:
@@ -68,16 +91,13 @@ def test_on_a_mesh(mesh: MeshDevice) -> None:
     grid = group_norm.determine_expected_group_norm_dram_grid_size(
         device=mesh, num_channels=64, num_groups=2, input_nhw=1024
     )
-    assert (grid.x, grid.y) == (2, 8)
-    for rows, wanted in (
-        (32, 1),
-        (11 * 32, 1),
-        (7 * 32, 7),
-    ):  # of up to eight, those that share all tiles evenly
-        grid = group_norm.determine_expected_group_norm_dram_grid_size(
-            device=mesh, num_channels=64, num_groups=2, input_nhw=rows
+    assert (grid.x, grid.y) == (8, 8)
+    with pytest.raises(
+        RuntimeError, match="Could not determine a valid DRAM core grid for channels=48, num_groups=2"
+    ):
+        group_norm.determine_expected_group_norm_dram_grid_size(
+            device=mesh, num_channels=48, num_groups=2, input_nhw=32
         )
-        assert grid.y == wanted
     place, _ = group_norm.determine_expected_group_norm_sharded_config_and_grid_size(
         device=mesh, num_channels=64, num_groups=2, input_nhw=1024, is_height_sharded=True
     )

@@ -17,7 +17,7 @@ from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
-from tt_run.runtime.ops.declaration.operands import floating, on_device, settle
+from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -117,8 +117,12 @@ def batch_norm(
     given = {name: tensor for name, tensor in named.items() if tensor is not None}
     operands = [input, *given.values()]
     on_device(*operands, kind="batch_norm")
-    floating("batch_norm", *operands)
     channels = input.shape[1]
+    if output is not None and output.dtype is not input.dtype:
+        raise fatal(
+            f"batch_norm: output dtype ({cpp(output.dtype)}) must match input dtype ({cpp(input.dtype)})",
+            hint=f"an output of {input.dtype}",
+        )
     _check_parameters(input, given)
 
     def on_shards(x: Any, *parameters: Any) -> list[Any]:

@@ -168,6 +168,18 @@ def check_groups(
             f"Invalid channel configuration: Number of channels ({channels}) must be divisible by the number of groups ({num_groups}).",
             hint=f"num_groups is one of {', '.join(str(n) for n in range(1, channels + 1) if channels % n == 0)}",
         )
+    batches, one, rows, padded = x.padded_shape
+    if batches * one * rows % TILE_SIZE:
+        raise fatal(
+            f"Invalid tensor dimensions: The product of NHW dimensions ({batches * one * rows}) must be divisible by the tile size "
+            f"({TILE_SIZE}).",
+            hint=in_tiles("tensor"),
+        )
+    if padded % num_groups:
+        raise fatal(
+            "channel must be divisible by num_groups!",
+            hint=f"ttnn.pad the channels to a multiple of {TILE_SIZE}",
+        )
     if inplace and x.layout is Layout.TILE:
         raise fatal(
             "In-place operation not supported: Tile layout requires non-inplace tensors. (inplace=true)",
@@ -246,6 +258,12 @@ def _check_rows(parameters: tuple[Tensor | None, Tensor | None], sharded: bool) 
         raise fatal(
             f"Gamma and beta must have the same layout, got gamma: {cpp(gamma.layout)} vs beta: {cpp(beta.layout)}",
             hint="ttnn.create_group_norm_weight_bias_rm makes both in rows of 32",
+        )
+    if gamma is not None and beta is not None and gamma.dtype is not beta.dtype:
+        raise fatal(
+            "Gamma and beta must have the same dtype (the program factories use a single gamma/beta CB format for both), got gamma: "
+            f"{cpp(gamma.dtype)} vs beta: {cpp(beta.dtype)}",
+            hint=f"ttnn.typecast(bias, {gamma.dtype})",
         )
     for name, given in (("Gamma", gamma), ("Beta", beta)):
         if given is None:

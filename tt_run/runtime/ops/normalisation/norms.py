@@ -22,7 +22,7 @@ from tt_run.runtime.ops.declaration.operands import floating, on_device, settle,
 from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.goldens import norm_goldens
-from tt_run.runtime.ops.normalisation import norm_checks
+from tt_run.runtime.ops.normalisation import group_norm_checks, norm_checks
 from tt_run.runtime.ops.normalisation.softmaxes import check_normed
 from tt_run.runtime.tensor.model_parameters.group_norm import channel_values
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
@@ -221,14 +221,20 @@ def group_norm(
     """Channels (last dimension of [N, 1, H*W, C]) normalised in `num_groups` groups over all positions of an image.
 
     The masks tell a device which columns of a tile belong to a group; the groups are known here. Weight and bias hold one value per
-    channel, or chunks of them padded as `create_group_norm_weight_bias_rm` does; padding behind the last channel is allowed.
+    channel, in tiles, or chunks of them padded as `create_group_norm_weight_bias_rm` does; padding behind the last channel is allowed.
     """
     given = [t for t in (weight, bias) if t is not None]
     on_device(input_tensor, *given, kind="groupnorm")
     floating("groupnorm", input_tensor, *given)
+    if len(input_tensor.shape) == 4:
+        group_norm_checks.check_masks(
+            input_tensor, num_groups, input_mask, negative_mask, output_layout, use_welford
+        )
     norm_checks.check_groups(
         input_tensor, num_groups, (weight, bias), input_mask, inplace, output_layout, dtype, core_grid, memory_config
     )  # fmt: skip
+    group_norm_checks.check_rows(input_tensor, output_layout, use_welford)
+    group_norm_checks.check_grid(input_tensor, num_groups, core_grid, num_out_blocks)
     channels = input_tensor.shape[-1]
     target = dtype or input_tensor.dtype
 

@@ -130,15 +130,13 @@ def dram_group_norm_virtual_columns(core_grid: CoreGrid, num_channels: int, num_
 
     Raises RuntimeError when there is no such number.
     """
-    fitting = [
-        n for n in range(1, core_grid.x + 1) if num_groups % n == 0 and num_channels % (n * TILE_SIZE) == 0
-    ]
-    if not fitting:
+    found = virtual_columns(core_grid.x, num_groups, num_channels)
+    if not found:
         raise fatal(
             f"no number of columns up to {core_grid.x} cuts {num_channels} channels in {num_groups} groups into whole tiles",
             hint=f"channels a multiple of {TILE_SIZE}, num_groups one of its divisors",
         )
-    return fitting[-1]
+    return found
 
 
 def dram_group_norm_params_from_torch(
@@ -190,12 +188,47 @@ def dram_group_norm_params_from_torch(
 def determine_expected_group_norm_dram_grid_size(
     *, device: MeshDevice, num_channels: int, num_groups: int, input_nhw: int, num_batches: int = 1
 ) -> CoreGrid:
-    """A grid of cores for a group norm on interleaved tensors: columns for channels, rows that share the tiles of rows evenly."""
+    """A grid of cores for a group norm on interleaved tensors, as `dram_group_norm_grid` finds it among the device's."""
     _divides(num_channels, num_groups)
-    columns = dram_group_norm_virtual_columns(device.core_grid, num_channels, num_groups)
-    tiles = max(_up(input_nhw // max(num_batches, 1)) // TILE_SIZE, 1)
-    rows = max(n for n in range(1, device.core_grid.y + 1) if tiles % n == 0)
-    return CoreGrid(x=columns, y=rows)
+    found = dram_group_norm_grid(device.core_grid, num_channels, num_groups, input_nhw, num_batches)
+    if found is None:
+        raise fatal(
+            f"group_norm: Could not determine a valid DRAM core grid for channels={num_channels}, num_groups={num_groups}, "
+            f"nhw={input_nhw}. Specify core_grid explicitly or adjust configuration.",
+            hint=f"channels a multiple of {TILE_SIZE}",
+        )
+    return found
+
+
+def virtual_columns(width: int, groups: int, channels: int) -> int:
+    """Over how many columns of cores, at most `width`, channels are cut into whole groups and whole tiles; 0 where none do."""
+    fitting = (
+        n for n in range(min(width, groups), 0, -1) if groups % n == 0 and channels % (n * TILE_SIZE) == 0
+    )
+    return next(fitting, 0)
+
+
+def virtual_rows(grid: CoreGrid, groups: int, channels: int) -> int:
+    """Among how many sets of columns of a grid the tiles of rows are dealt out."""
+    columns = virtual_columns(grid.x, groups, channels)
+    return columns and grid.x // columns * grid.y
+
+
+def shares_evenly(rows: int, tiles: int, images: int) -> bool:
+    """Whether each set of columns has the same number of tiles, and each image the same number of sets."""
+    return rows > 0 and tiles % rows == 0 and (rows < images or rows % images == 0)
+
+
+def dram_group_norm_grid(
+    most: CoreGrid, channels: int, groups: int, positions: int, images: int
+) -> CoreGrid | None:
+    """The widest and then tallest grid of cores that shares the tiles evenly, first of those all of whose columns are used."""
+    tiles = -(-positions // TILE_SIZE)
+    widths = sorted(range(most.x, 0, -1), key=lambda x: x % max(virtual_columns(x, groups, channels), 1) > 0)
+    for grid in (CoreGrid(x=x, y=y) for x in widths for y in range(most.y, 0, -1)):
+        if shares_evenly(virtual_rows(grid, groups, channels), tiles, images):
+            return grid
+    return None
 
 
 def determine_expected_group_norm_sharded_config_and_grid_size(
