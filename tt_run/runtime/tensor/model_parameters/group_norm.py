@@ -224,10 +224,11 @@ def dram_group_norm_grid(
 ) -> CoreGrid | None:
     """The widest and then tallest grid of cores that shares the tiles evenly, first of those all of whose columns are used."""
     tiles = -(-positions // TILE_SIZE)
-    widths = sorted(range(most.x, 0, -1), key=lambda x: x % max(virtual_columns(x, groups, channels), 1) > 0)
-    for grid in (CoreGrid(x=x, y=y) for x in widths for y in range(most.y, 0, -1)):
-        if shares_evenly(virtual_rows(grid, groups, channels), tiles, images):
-            return grid
+    columns = {x: virtual_columns(x, groups, channels) for x in range(most.x, 0, -1)}
+    for x in sorted(filter(columns.get, columns), key=lambda x: x % columns[x] > 0):
+        for y in range(most.y, 0, -1):
+            if shares_evenly(x // columns[x] * y, tiles, images):
+                return CoreGrid(x=x, y=y)
     return None
 
 
