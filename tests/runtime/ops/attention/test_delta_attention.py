@@ -103,9 +103,9 @@ def test_heads_are_normed_and_gated(one: MeshDevice) -> None:
 
 def test_what_is_refused(one: MeshDevice, row: MeshDevice) -> None:
     q, k, v, g, beta = (put(one, p, BF16) for p in sequence())
-    with pytest.raises(RuntimeError, match="do not fit 3 heads"):
+    with pytest.raises(RuntimeError, match="flat widths must be divisible by num_heads"):
         call("prepare_chunk_recurrence", q, k, v, g, beta, 3)
-    with pytest.raises(RuntimeError, match="names results that are float32"):
+    with pytest.raises(RuntimeError, match="unsupported KDA prep BF16 mask 0x8"):
         call("prepare_chunk_recurrence", q, k, v, g, beta, HEADS, output_bf16_mask=8)
     with pytest.raises(RuntimeError, match="chronology of a sequence"):
         call("select_final_carry", q, k)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.ops.attention import delta_checks as checks
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import REFUSED, Operation, operation
 from tt_run.runtime.ops.declaration.each_device import on_each_device
@@ -50,7 +51,7 @@ def bounds(name: str, numbers: tuple[Array, ...], rows: int) -> int:
 
 def _given(start: Tensor | None, end: Tensor | None) -> tuple[Tensor, ...]:
     if end is not None and start is None:
-        raise fatal("actual_end needs actual_start", hint="give actual_start=… as well")
+        raise fatal("prepare_chunk_recurrence: actual_end requires actual_start", hint="actual_start=…")
     return tuple(t for t in (start, end) if t is not None)
 
 
@@ -80,26 +81,11 @@ def prepare_chunk_recurrence(
     named = _given(actual_start, actual_end)
     given = (q, k, v, g, beta, *named)
     on_device(*given, kind="kda")
-    rows, offset = q.shape[-2], beta_logits_column_offset
-    if (
-        len(q.shape) != 3
-        or rows % _CHUNK
-        or q.shape != k.shape
-        or g.shape != k.shape
-        or any(t.shape[-1] % num_heads for t in (q, v))
-        or tuple(v.shape)[:2] != (1, rows)
-        or beta.shape[-2] != rows
-        or beta.shape[-1] < offset + num_heads
-    ):
-        raise fatal(
-            f"q {q.shape}, k {k.shape}, v {v.shape}, g {g.shape} and beta {beta.shape} do not fit {num_heads} heads",
-            hint=f"q, k, g [1, rows, {num_heads} * K], v [1, rows, {num_heads} * V], beta [1, rows, {num_heads}]; rows a multiple of {_CHUNK}",
-        )
-    if output_bf16_mask & ~sum(1 << bit for bit in _HALVES):
-        raise fatal(
-            f"output_bf16_mask {output_bf16_mask:#x} names results that are float32",
-            hint=f"output_bf16_mask={output_bf16_mask & sum(1 << bit for bit in _HALVES):#x} keeps the others",
-        )
+    offset = beta_logits_column_offset
+    checks.check_chunks(
+        (q, k, v, g, beta), num_heads, output_bf16_mask, sum(1 << bit for bit in _HALVES), gate_scale, offset
+    )
+    rows = q.shape[-2]
     if named:
         whole("prepare_chunk_recurrence", q, sequence_parallel_axis)
     kinds = [DataType.BFLOAT16 if output_bf16_mask >> i & 1 else DataType.FLOAT32 for i in range(7)]
@@ -232,21 +218,9 @@ def sigmoid_gated_rms_norm(
     """
     given = (input, gate, weight)
     on_device(*given, kind="kda")
+    checks.check_gated(given, num_heads, epsilon, gate_column_offset, output_dtype, memory_config)
     joined, rows, width = tuple(input.shape)
-    batch, columns = joined // max(num_heads, 1), num_heads * width
-    if (
-        joined % max(num_heads, 1)
-        or tuple(gate.shape)[:2] != (batch, rows)
-        or gate.shape[-1] < gate_column_offset + columns
-    ):
-        raise fatal(
-            f"input {input.shape} and gate {gate.shape} do not fit {num_heads} heads",
-            hint=f"input [B * {num_heads}, rows, W] and gate [B, rows, at least {gate_column_offset + columns}]",
-        )
-    if output_dtype not in (DataType.FLOAT32, DataType.BFLOAT16):
-        raise fatal(
-            f"output_dtype must be float32 or bfloat16, got {output_dtype}", hint="output_dtype=ttnn.bfloat16"
-        )
+    batch, columns = joined // num_heads, num_heads * width
 
     def gated(x: Array, switch: Array, scale: Array) -> list[Array]:
         wide = x.astype(np.float64)

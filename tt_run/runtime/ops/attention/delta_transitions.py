@@ -14,6 +14,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.attention.delta_attention import bounds, whole
+from tt_run.runtime.ops.attention.delta_checks import check_state, check_transitions
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.each_device import on_each_device
@@ -81,7 +82,7 @@ def affine_exclusive_scan(
     Tails belong to sequences that wrap around. Raises RuntimeError as `reduce_affine_transforms` does.
     """
     given = _transitions("affine_exclusive_scan", a, b, groups_per_head, sequence_parallel_axis)
-    _check_state(initial_state, b, groups_per_head)
+    check_state("affine_exclusive_scan", initial_state, b, groups_per_head)
 
     def scanned(factors: Array, terms: Array, first: Array, start: Array) -> list[Array]:
         bounds("affine_exclusive_scan", (start,), local_rows)
@@ -190,26 +191,8 @@ def qkv_causal_conv1d_silu(
 def _transitions(name: str, a: Tensor, b: Tensor, groups: int, axis: int) -> tuple[Tensor, Tensor]:
     whole(name, a, axis)
     on_device(a, b, kind="kda")
-    fits = len(a.shape) == len(b.shape) == 3 and a.shape[0] == b.shape[0]
-    if not fits or not a.shape[1] == a.shape[2] == b.shape[1]:
-        raise fatal(
-            f"{name}: a {a.shape} must be [B*H*G, K, K] and b {b.shape} [B*H*G, K, V]",
-            hint="ttnn.reshape(a, [B*H*G, K, K]), ttnn.reshape(b, [B*H*G, K, V])",
-        )
-    if groups < 1 or a.shape[0] % groups:
-        raise fatal(
-            f"{name}: groups_per_head {groups} must divide the {a.shape[0]} groups", hint="groups_per_head=1"
-        )
+    check_transitions(name, a, b, groups)
     return a, b
-
-
-def _check_state(state: Tensor, b: Tensor, groups: int) -> None:
-    wanted = (b.shape[0] // groups, b.shape[1], b.shape[2])
-    if tuple(state.shape) != wanted:
-        raise fatal(
-            f"initial_state {state.shape} must be {list(wanted)}",
-            hint=f"ttnn.reshape(initial_state, {list(wanted)})",
-        )
 
 
 def _groups(factors: Array, terms: Array, groups: int) -> list[tuple[Array, Array]]:
