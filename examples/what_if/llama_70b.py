@@ -70,6 +70,22 @@ class Decoder:
         self.norm_weight = self.norm()
         # Of rows that devices share, a norm has each device's columns spread over some of its cores.
         self.over_cores = self.spread(model.hidden // (self.degree if self.split is None else self.columns))
+        # The sums of all devices' columns meet on one core.
+        first = ttnn.CoreRangeSet({ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(0, 0))})
+        self.on_a_core = ttnn.MemoryConfig(
+            ttnn.TensorMemoryLayout.WIDTH_SHARDED,
+            ttnn.BufferType.L1,
+            ttnn.ShardSpec(first, [model.users, 32 * self.degree], ttnn.ShardOrientation.ROW_MAJOR),
+        )
+        cut = self.over_cores.shard_spec
+        last = cut.grid.bounding_box().end
+        self.norm_program = ttnn.LayerNormShardedMultiCoreProgramConfig(
+            compute_with_storage_grid_size=(last.x + 1, last.y + 1),
+            subblock_w=1,
+            block_h=cut.shape[0] // 32,
+            block_w=cut.shape[1] // 32,
+            inplace=False,
+        )
         self.embedding = self.tensor(
             (1, 1, model.vocab, model.hidden),
             ttnn.bfloat16,
@@ -175,8 +191,11 @@ class Decoder:
     def normed(self, x, weight):
         """RMS norm of a hidden dimension that is cut between layers: devices exchange their sums of squares, then its columns."""
         x = ttnn.to_memory_config(x, self.over_cores)
-        every = self.gathered(ttnn.rms_norm_pre_all_gather(x))
-        x = ttnn.rms_norm_post_all_gather(x, every, epsilon=1e-5, weight=weight, memory_config=self.memory)
+        sums = ttnn.rms_norm_pre_all_gather(x, program_config=self.norm_program)
+        every = ttnn.all_gather(sums, 3, cluster_axis=self.tp, memory_config=self.on_a_core)
+        x = ttnn.rms_norm_post_all_gather(
+            x, every, epsilon=1e-5, weight=weight, program_config=self.norm_program
+        )
         return ttnn.to_memory_config(self.gathered(x), self.spread(self.model.hidden))
 
     def product(self, x, weight):

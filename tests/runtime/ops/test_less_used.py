@@ -21,6 +21,8 @@ from tt_run.runtime.tensor.spec.memory_config import (
     MemoryConfig,
     ShardSpec,
 )
+from tt_run.runtime.tuning.blocks import SoftmaxShardedMultiCoreProgramConfig
+from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
 
 
 def call(name: str, *arguments: Any, **keywords: Any) -> Any:
@@ -44,13 +46,15 @@ def over_cores(kind: str, cores: int, shard: tuple[int, int]) -> MemoryConfig:
 def test_norms_in_two_steps(one: MeshDevice, kind: str):
     x, w, b = sample(1, 1, 33, 64), sample(1, 1, 1, 64, seed=1), sample(1, 1, 1, 64, seed=2)
     beside = () if kind.startswith("layer") else (put(one, np.ones((1, 1, 1, 64))),)
-    stats = call(kind.format("pre"), put(one, x), *beside, dtype=F32)
+    exact = {"compute_kernel_config": WormholeComputeKernelConfig(fp32_dest_acc_en=True)}
+    stats = call(kind.format("pre"), put(one, x), *beside, dtype=F32, **exact)
     assert stats.shape == (1, 1, 33, 64)
     np.testing.assert_allclose(held(stats)[..., 0], (x.astype(float) ** 2).sum(-1), rtol=1e-5)
     np.testing.assert_allclose(held(stats)[..., 32], x.astype(float).sum(-1), rtol=1e-4, atol=1e-4)
     wide = x.astype(float)
     normal = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 1e-5)
-    found = call(kind.format("post"), put(one, x), stats, epsilon=1e-5, weight=put(one, w), bias=put(one, b))
+    sides = {"weight": put(one, w), "bias": put(one, b)}
+    found = call(kind.format("post"), put(one, x), stats, epsilon=1e-5, **sides, **exact)
     near(found, normal * w + b, steps=64)
 
 
@@ -125,15 +129,27 @@ def test_weights_in_another_element_type(one: MeshDevice):
 
 
 def test_a_causal_mask_over_scores(one: MeshDevice):
-    x, mask = sample(2, 4, 32, 64), np.where(np.tri(32, 64, 8), 0, -9e9).astype(np.float32)[None, None]
-    tensor = put(one, x)
-    assert call("scale_causal_mask_hw_dims_softmax_in_place", tensor, 0.5, put(one, mask)) is tensor
+    x, mask = sample(1, 8, 32, 64), np.where(np.tri(32, 64, 8), 0, -9e9).astype(np.float32)[None, None]
+    name, by_head = "scale_causal_mask_hw_dims_softmax_in_place", over_cores("HEIGHT", 8, (32, 64))
+    tensor = to_memory_config(put(one, x), by_head)
+    grid = {"compute_with_storage_grid_size": (8, 1), "subblock_w": 1, "block_h": 1, "block_w": 2}
+    words = {"program_config": SoftmaxShardedMultiCoreProgramConfig(**grid)}
+    with pytest.raises(RuntimeError, match="must be sharded when using SoftmaxShardedMultiCoreProgramConfig"):
+        call(name, put(one, x), 0.5, put(one, mask), **words)
+    with pytest.raises(RuntimeError, match="not supported in default program config"):
+        call(name, tensor, 0.5, put(one, mask))
+    with pytest.raises(RuntimeError, match="Input and mask batch sizes must match, got input: 2 vs mask: 1"):
+        call(name, put(one, sample(2, 4, 32, 64)), 0.5, put(one, mask), **words)
+    with pytest.raises(RuntimeError, match="Sharded mask shape must match input tensor shape"):
+        call(name, tensor, 0.5, to_memory_config(put(one, mask), over_cores("WIDTH", 2, (32, 32))), **words)
+    assert call(name, tensor, 0.5, put(one, mask), **words) is tensor
     weights = np.exp(x.astype(float) * 0.5 + mask)
     near(tensor, weights / weights.sum(-1, keepdims=True), steps=16)
     stacked = put(
         one, x.reshape(1, 1, 8 * 32, 64)
     )  # heads one below the other: the mask begins anew with each
-    call("scale_causal_mask_hw_dims_softmax_in_place", stacked, 0.5, put(one, mask))
+    stacked = to_memory_config(stacked, by_head)
+    call(name, stacked, 0.5, put(one, mask), **words)
     assert np.array_equal(held(stacked).reshape(x.shape), held(tensor))
 
 

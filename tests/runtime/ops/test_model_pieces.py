@@ -7,9 +7,13 @@ import pytest
 
 from tests.runtime.ops.attention.test_attention import sample
 from tests.runtime.ops.attention.test_latent_attention import call
-from tests.runtime.ops.tensors import BF16, F32, I32, ROW, held, near, put
-from tt_run.runtime.enums import DataType
+from tests.runtime.ops.placement.test_larger_shards import WIDTH, cores
+from tests.runtime.ops.placement.test_reordered_shards import BY_ROW
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, held, near, put
+from tt_run.runtime.enums import BufferType, DataType
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.data_movement.conversions import to_memory_config
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
 
 pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("float32_too")]
 pytest.importorskip("torch")
@@ -22,8 +26,23 @@ def test_state_space(one: MeshDevice) -> None:
     for i in range(33):
         state = a[:, :, i : i + 1] * state + bx[:, :, i : i + 1]
         rows.append(state)
-    found = call("experimental.prefix_scan", put(one, a), put(one, bx), put(one, h[:, :, :1]))
-    near(found, np.concatenate(rows, 2).astype(np.float32), steps=16)
+    cut = (
+        MemoryConfig(WIDTH, BufferType.L1, ShardSpec(cores((1, 0)), (high, 32), BY_ROW))
+        for high in (64, 64, 1)
+    )
+    places = [
+        to_memory_config(put(one, t, F32, layout), m)
+        for t, layout, m in zip((a, bx, h[:, :, :1]), (TILE, TILE, ROW), cut, strict=True)
+    ]
+    near(call("experimental.prefix_scan", *places), np.concatenate(rows, 2).astype(np.float32), steps=16)
+    for given, words in (
+        ((*places[:2], put(one, h[:, :, :1])), "hidden state to be row-major"),
+        ((put(one, a), *places[1:]), "tensors to be sharded"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            call("experimental.prefix_scan", *given)
+    with pytest.raises(RuntimeError, match="Only L1 buffers can have an associated circular buffer"):
+        call("experimental.prefix_scan", *places, memory_config=DRAM_MEMORY_CONFIG)
     wide = sample(F32, 1, 1, 32, 2048, seed=6)
     near(call("experimental.hc_sum_reduce", put(one, wide)), wide.reshape(1, 1, 32, 64, 32).sum(-1), steps=16)
     with pytest.raises(RuntimeError, match="Final dim/TILE_SIZE must be a multiple of latent size"):

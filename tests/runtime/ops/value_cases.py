@@ -203,7 +203,7 @@ _enter(
     *_each((0, -2), "dim", least=2, tiles=True),
     *_each((False,), "numeric_stable", tiles=True),
 )
-_enter("softmax_in_place", Call(tiles=True))
+_enter("softmax_in_place", Call(shapes=((2, 3, 33, 40),), tiles=True))
 _enter("layer_norm rms_norm", Call(least=2, keywords={"epsilon": 1e-3}, steps=256))
 
 # Movement.

@@ -31,6 +31,7 @@ MODULES = (
     "attention.prefill",
     "attention.grouped_heads",
     "attention.heads",
+    "attention.split_heads",
     "attention.joined_heads",
     "attention.user_products",
     "attention.caches",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,15 @@ def _rotated(x: Array) -> Array:
     return np.concatenate([-whole[..., half:], whole[..., :half]], axis=-1)[..., :depth]
 
 
+def _check_rows(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    (x,) = given
+    if x.layout is Layout.ROW_MAJOR and x.shape[-1] % (2 * TILE_SIZE):
+        raise fatal(
+            f"Input X dimension ({x.shape[-1]}) must be divisible by {2 * TILE_SIZE} for tiling.",
+            hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT), or ttnn.pad the last dimension",
+        )
+
+
 def _golden_rotated(x: Any, **_: Any) -> Any:
     return x.roll(x.shape[-1] // 2, -1) * (x.new_ones(x.shape[-1]).cumsum(0) > x.shape[-1] // 2).mul(2).sub(1)
 
@@ -48,7 +57,7 @@ def _golden_rotated(x: Any, **_: Any) -> Any:
 ELEMENTS = declare(
     families.MOVEMENT,
     Row("experimental.rotate_half", f"(input: Tensor, *, {PLACED})", _rotated,
-        "The second half of the last dimension, negated, before the first.", golden=_golden_rotated, layout=Layout.TILE),
+        "The second half of the last dimension, negated, before the first.", golden=_golden_rotated, layout=Layout.TILE, check=_check_rows),
     Row("experimental.transpose_rm", "(input: Tensor)", lambda x: x.swapaxes(-1, -2),
         "The last two dimensions exchanged.", golden=lambda x, **_: x.mT),
     engine=stacks,

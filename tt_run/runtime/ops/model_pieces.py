@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.enums import BufferType, DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.activations import activation as function_of
 from tt_run.runtime.kernels.torch_cpu import library
@@ -46,6 +46,26 @@ def _scan(a: Any, bx: Any, before: Any) -> Any:
         state = a[:, :, row : row + 1] * state + bx[:, :, row : row + 1]
         rows.append(state)
     return library().cat(rows, 2)
+
+
+def _check_scan(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    a, bx, before = given
+    if before.layout is not Layout.ROW_MAJOR:
+        raise fatal(
+            "Expected initial hidden state to be row-major",
+            hint="ttnn.to_layout(h_prev, ttnn.ROW_MAJOR_LAYOUT)",
+        )
+    if not (a.is_sharded() and bx.is_sharded() and before.is_sharded()):
+        raise fatal(
+            "Expected input tensors to be sharded",
+            hint="ttnn.to_memory_config(tensor, ttnn.L1_WIDTH_SHARDED_MEMORY_CONFIG) of all three",
+        )
+    asked = arguments["memory_config"] or a.memory_config()
+    if not asked.is_sharded() or asked.buffer_type is BufferType.DRAM:
+        raise fatal(
+            "Only L1 buffers can have an associated circular buffer!",
+            hint="leave memory_config out, and ttnn.sharded_to_interleaved the result",
+        )
 
 
 def _summed_states(x: Any) -> Any:
@@ -86,13 +106,28 @@ def _check_halves(name: str, given: Sequence[Tensor], arguments: Mapping[str, An
     if arguments["is_decode_mode"]:
         rotary_checks.check_by_user(x, cos, sin, arguments["memory_config"])
     else:
-        rotary_checks.check_by_rows(x, cos, sin)
+        rotary_checks.check_by_rows(x, cos, sin, arguments["memory_config"])
 
 
 def _heads(x: Any, count: int, turned: bool = False) -> Any:
     batch, _, length, width = x.shape
     out = x.reshape(batch, length, count, width // count)
     return out.permute(0, 2, 3, 1) if turned else out.permute(0, 2, 1, 3)
+
+
+def _in_whole_rows(x: Any) -> Any:
+    spare = whole_tiles(x.shape[-2]) - x.shape[-2]
+    return library().nn.functional.pad(x, (0, 0, 0, spare)) if spare else x
+
+
+def _check_spread(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    """Raises RuntimeError for results that are to lie on cores."""
+    if (arguments["memory_config"] or given[0].memory_config()).is_sharded():
+        word = name.rpartition(".")[2]
+        raise fatal(
+            f"Sharded output memory config is not supported for {word}",
+            hint="memory_config=ttnn.DRAM_MEMORY_CONFIG",
+        )
 
 
 def _segformer_heads(x: Any) -> Any:
@@ -102,7 +137,7 @@ def _segformer_heads(x: Any) -> Any:
             f"nlp_create_qkv_heads_segformer: heads are {LATENT} wide, and {x.shape[-1]} is no multiple of it",
             hint=f"ttnn.pad the last dimension to {-(-x.shape[-1] // LATENT) * LATENT}",
         )
-    heads = _heads(x, x.shape[-1] // LATENT)
+    heads = _heads(_in_whole_rows(x), x.shape[-1] // LATENT)
     return [heads, heads.new_zeros(heads.shape), heads.new_zeros(heads.shape)]
 
 
@@ -113,7 +148,7 @@ def _falcon_heads(x: Any) -> Any:
             f"nlp_create_qkv_heads_falcon7b needs a width of {73 * 64}, got {x.shape[-1]}",
             hint="ttnn.experimental.nlp_create_qkv_heads(x, num_heads=…, num_kv_heads=…) takes other widths",
         )
-    q, k, v = x.split((71 * 64, 64, 64), -1)
+    q, k, v = _in_whole_rows(x).split((71 * 64, 64, 64), -1)
     return [_heads(q, 71), _heads(k, 1), _heads(v, 1)]
 
 
@@ -164,7 +199,7 @@ def _two_parts(name: str, shape: Sequence[int], first: int) -> None:
 STATE_SPACE = declare(
     families.REDUCTION,
     Row("experimental.prefix_scan", f"(a: Tensor, bx: Tensor, h_prev: Tensor, {_STATE})", _scan,
-        "The states h = a h + bx of a sequence (1, 1, L, E), row after row from h_prev on.", integers=False),
+        "The states h = a h + bx of a sequence (1, 1, L, E), row after row from h_prev on.", integers=False, check=_check_scan),
     Row("experimental.hc_sum_reduce", f"(input: Tensor, {_STATE})",
         _summed_states,
         "The sums of each 32 elements of the last dimension.", integers=False),
@@ -191,10 +226,11 @@ PRODUCTS = declare(
 HEADS = declare(
     families.HEADS,
     Row("experimental.nlp_create_qkv_heads_falcon7b", f"(input: Tensor, *, {PLACED})", _falcon_heads,
-        "Falcon-7B's 71 heads of queries, one of keys and one of values."),
+        "Falcon-7B's 71 heads of queries, one of keys and one of values, with the rows of whole tiles.", check=_check_spread),
     Row("experimental.nlp_create_qkv_heads_segformer",
         f"(input: Tensor, *, {PLACED}, output_tensors: Sequence[Tensor] | None = None)", _segformer_heads,
-        "Heads 32 wide of Segformer's queries, keys or values: the first result, as many zeros twice."),
+        "Heads 32 wide of Segformer's queries, keys or values, with the rows of whole tiles: the first result, as many zeros twice.",
+        check=_check_spread),
     Row("experimental.nlp_create_q_heads_split",
         f"(input: Tensor, *, num_heads: int, split_head_dim: int, {PLACED})", _heads_in_two,
         "Heads of (B, 1, S, H D) in two: their first split_head_dim columns and the others."),

@@ -11,18 +11,14 @@ import pytest
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U32, held, near, put, rounded
 from tt_run.runtime import catalog
-from tt_run.runtime.cores import CoreGrid
-from tt_run.runtime.enums import DataType, ShardStrategy, TensorMemoryLayout
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import BufferType, DataType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice
 from tt_run.runtime.ops.attention import prefill as attention
 from tt_run.runtime.ops.attention.head_counts import four_dims
 from tt_run.runtime.ops.placement.sharded_results import on_first_cores
 from tt_run.runtime.tensor.conversion.layouts import to_memory_config
-from tt_run.runtime.tensor.spec.memory_config import (
-    DRAM_MEMORY_CONFIG,
-    L1_HEIGHT_SHARDED_MEMORY_CONFIG,
-    create_sharded_memory_config,
-)
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.blocks import SDPAProgramConfig
 
@@ -206,13 +202,22 @@ def test_attention_refusals(one: MeshDevice):
             sdpa(q, q, q, attention_sink=put(one, np.zeros(shape)))
 
 
+ON_A_CORE = MemoryConfig(
+    TensorMemoryLayout.HEIGHT_SHARDED,
+    BufferType.L1,
+    ShardSpec(
+        CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(0, 0))]), (32, 32), ShardOrientation.ROW_MAJOR
+    ),
+)
+
+
 @pytest.mark.parametrize(
     ("layout", "length", "heads", "words", "message"),
     [
         (ROW, 32, 1, {"cur_pos": [3]}, "ROW_MAJOR Q is only supported when Q is HEIGHT_SHARDED"),
         (TILE, 32, 1, {}, "needs the users' positions"),
         (TILE, 36, 1, {"cur_pos": [3]}, "maximum calculated k_chunk_size is: 4"),
-        (TILE, 32, 2, {"cur_pos": [3], "memory_config": L1_HEIGHT_SHARDED_MEMORY_CONFIG}, "Sharded output not supported for GQA"),
+        (TILE, 32, 2, {"cur_pos": [3], "memory_config": ON_A_CORE}, "Sharded output not supported for GQA"),
     ],
 )  # fmt: skip
 def test_decoding_refusals(
@@ -348,7 +353,8 @@ def test_paged_caches(one: MeshDevice):
     blocks[0], blocks[7][:, :4] = new[0, :, :16], new[0, :, 16:]
     assert np.array_equal(held(paged), blocks)
     with pytest.raises(RuntimeError, match="outside of the 2 blocks"):
-        update(paged, by_user(put(one, token[:, :1])), update_idxs=[40], page_table=put(one, table, I32, ROW))
+        words = {"update_idxs_tensor": put(one, [40], I32, ROW), "page_table": put(one, table, I32, ROW)}
+        update(paged, by_user(put(one, token[:, :1])), **words)
 
 
 def test_caches_of_chosen_devices(mesh: MeshDevice):
@@ -368,30 +374,6 @@ def test_plus_one(one: MeshDevice):
     assert held(ops.plus_one(put(one, [3, 2**32 - 1], U32, ROW))).tolist() == [4, 0]
     with pytest.raises(RuntimeError, match="counts in integers"):
         ops.plus_one(put(one, [1.0], F32, ROW))
-
-
-def test_heads_of_a_tensor_cut_over_cores(one: MeshDevice):
-    """Each head of keys has its queries, its key and its value side by side; BERT's form has [q | k | v] of the heads of one core."""
-    heads, depth = 4, 32
-    x = sample(BF16, 1, 1, 64, 3 * heads * depth)
-    cut = create_sharded_memory_config(x.shape, CoreGrid(y=2, x=2), ShardStrategy.BLOCK)
-    tensor = to_memory_config(put(one, x, BF16), cut)
-
-    def wanted(side: int) -> list[np.ndarray]:
-        """Queries, keys and values where so many heads lie side by side."""
-        pieces = x.reshape(1, 64, heads // side, 3, side, depth)
-        q, k, v = (pieces[:, :, :, i].reshape(1, 64, heads, depth).transpose(0, 2, 1, 3) for i in range(3))
-        return [q, k.swapaxes(-1, -2), v]
-
-    for name, side in (
-        ("transformer.split_query_key_value_and_split_heads", 1),
-        ("experimental.split_query_key_value_and_split_heads", 2),
-    ):
-        given = ops.squeeze(tensor, 1) if name.startswith("transformer") else tensor
-        found = op(name)(given, num_heads=heads, memory_config=DRAM_MEMORY_CONFIG)
-        assert all(np.array_equal(held(a), b) for a, b in zip(found, wanted(side), strict=True)), name
-    with pytest.raises(RuntimeError, match="3 heads cannot be cut over 2 columns of cores"):
-        op("experimental.split_query_key_value_and_split_heads")(tensor, num_heads=3)
 
 
 @pytest.mark.parametrize(

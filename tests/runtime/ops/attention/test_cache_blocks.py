@@ -35,7 +35,8 @@ def test_a_ring_keeps_the_last_positions(one: MeshDevice):
             whole = put(one, kv[name, user][None, :, :80])
             fill(cache, whole, pages(one), batch_idx=user, cache_position_modulo=64)
         last = by_user(put(one, kv[name, :, :, 80][None]))
-        update(cache, last, update_idxs=[80, 80], page_table=pages(one), cache_position_modulo=64)
+        at = put(one, [80, 80], I32, ROW)
+        update(cache, last, update_idxs_tensor=at, page_table=pages(one), cache_position_modulo=64)
         caches.append(cache)
     positions = put(one, [80, 80], I32, ROW)
     for words in ({}, {"sliding_window_size": 40}):
@@ -77,7 +78,7 @@ def test_blocks_are_seen_by_tiles(one: MeshDevice):
     assert np.array_equal(Blocks(2, 32, 64).seen(narrow), cache)
     token, q = sample(F32, 1, 2, 4, 32, seed=1), sample(F32, 1, 2, 4, 32, seed=2)
     allocated, plain = put(one, cache), put(one, narrow)
-    words = {"update_idxs": [5, 40], "page_table": pages(one)}
+    words = {"update_idxs_tensor": put(one, [5, 40], I32, ROW), "page_table": pages(one)}
     op("experimental.paged_update_cache")(
         allocated, by_user(put(one, token)), num_kv_heads=4, block_size=32, **words
     )
@@ -114,7 +115,7 @@ def test_blocks_are_seen_by_tiles(one: MeshDevice):
     ],
 )
 def test_blocks_that_do_not_fit(one: MeshDevice, words: dict[str, Any], message: str):
-    given = {"update_idxs": [1, 1], "page_table": pages(one)} | words
+    given = {"update_idxs_tensor": put(one, [1, 1], I32, ROW), "page_table": pages(one)} | words
     with pytest.raises(RuntimeError, match=message):
         op("experimental.paged_update_cache")(
             put(one, np.zeros((4, 2, 32, 32))), by_user(put(one, np.ones((1, 2, 2, 32)))), **given

@@ -30,7 +30,7 @@ JOINED: list[tuple[Any, Any, Any]] = [
     (
         (1, BLOCK, (1, 3), (64, 32)),
         None,
-        "Number of shards along width 8 must not exceed number of columns 2",
+        r"Input tensor shard width \(32\) must equal padded width \(64\)",
     ),
     ((1, HEIGHT, (7, 0), (32, 64)), BM, "pieces of 32 rows hold no whole head, which has 64"),
 ]
@@ -71,6 +71,7 @@ def test_each_core_keeps_the_heads_that_it_has(one: MeshDevice):
         ((BLOCK, (1, 1), (64, 192)), {}, r"Bounding box end coordinates \(1, 1\) must be less than grid size \(1, 1\)"),
         ((HEIGHT, (3, 0), (32, 384)), {}, "must be less than grid size"),
         ((BLOCK, (1, 1), (64, 192), F32), {}, "Unsupported data format"),
+        ((BLOCK, (1, 1), (64, 192)), {"num_heads": 3}, "3 heads cannot be cut over 2 columns of cores"),
         (None, {}, "Input batch size must be between 7 to 9 for bert large TM ops!"),
     ],
 )  # fmt: skip
@@ -78,7 +79,7 @@ def test_bert_splits_are_refused(one: MeshDevice, place: Any, words: dict[str, A
     x = numbers(2, 1, 64, 384)
     tensor = put(one, x, BF16) if place is None else cut(one, x, *place)
     with pytest.raises(RuntimeError, match=message):
-        named(SPLIT)(tensor, CoreCoord(1, 1), num_heads=4, **words)
+        named(SPLIT)(tensor, CoreCoord(*((2, 2) if words else (1, 1))), **({"num_heads": 4} | words))
 
 
 def test_bert_heads(one: MeshDevice, monkeypatch: pytest.MonkeyPatch):

@@ -37,7 +37,7 @@ def paged(values: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("as_tensor", [False, True])
 def test_a_chunk_sees_what_came_before(one: MeshDevice, as_tensor: bool) -> None:
-    q, k, v = sample(F32, 2, 4, 96, 16), sample(F32, 2, 2, 96, 16, seed=1), sample(F32, 2, 2, 96, 16, seed=2)
+    q, k, v = sample(F32, 2, 4, 96, 32), sample(F32, 2, 2, 96, 32, seed=1), sample(F32, 2, 2, 96, 32, seed=2)
     whole = reference(q, k, v, causal(96, 96))
     start = {"chunk_start_idx_tensor": put(one, np.array([32], np.int32), I32, ROW)} if as_tensor else {"chunk_start_idx": 32}  # fmt: skip
     found = call(
@@ -55,20 +55,20 @@ def test_a_chunk_sees_what_came_before(one: MeshDevice, as_tensor: bool) -> None
 
 
 def test_latent_values_are_columns_of_the_keys(one: MeshDevice) -> None:
-    q, k = sample(F32, 2, 4, 96, 24), sample(F32, 2, 1, 96, 24, seed=1)
-    wanted = reference(q, k, k[..., :16], causal(96, 96)).astype(np.float32)
-    near(call("transformer.flash_mla_prefill", put(one, q), put(one, k), 16), wanted, steps=64)
+    q, k = sample(F32, 2, 4, 96, 64), sample(F32, 2, 1, 96, 64, seed=1)
+    wanted = reference(q, k, k[..., :32], causal(96, 96)).astype(np.float32)
+    near(call("transformer.flash_mla_prefill", put(one, q), put(one, k), 32), wanted, steps=64)
     near(
-        call("transformer.flash_mla_prefill", put(one, q), put(one, k), put(one, k[..., :16])),
+        call("transformer.flash_mla_prefill", put(one, q), put(one, k), put(one, k[..., :32])),
         wanted,
         steps=64,
     )
     chunk = call(
-        "transformer.chunked_flash_mla_prefill", put(one, q[:, :, 64:]), put(one, paged(k)), 16, put(one, PAGES, I32, ROW), 64
+        "transformer.chunked_flash_mla_prefill", put(one, q[:, :, 64:]), put(one, paged(k)), 32, put(one, PAGES, I32, ROW), 64
     )  # fmt: skip
     near(chunk, wanted[:, :, 64:], steps=64)
-    free = reference(q, k, k[..., :16], 0.0).astype(np.float32)
-    near(call("transformer.flash_mla_prefill", put(one, q), put(one, k), 16, is_causal=False), free, steps=64)
+    free = reference(q, k, k[..., :32], 0.0).astype(np.float32)
+    near(call("transformer.flash_mla_prefill", put(one, q), put(one, k), 32, is_causal=False), free, steps=64)
 
 
 def test_latent_decoding(one: MeshDevice) -> None:
@@ -89,8 +89,8 @@ def test_latent_decoding(one: MeshDevice) -> None:
 
 
 def test_joined_sequences(one: MeshDevice) -> None:
-    first = [sample(F32, 1, 2, 40, 16, seed=s) for s in (1, 2, 3)]
-    rear = [sample(F32, 1, 2, 24, 16, seed=s) for s in (4, 5, 6)]
+    first = [sample(F32, 1, 2, 40, 32, seed=s) for s in (1, 2, 3)]
+    rear = [sample(F32, 1, 2, 24, 32, seed=s) for s in (4, 5, 6)]
     whole = reference(*(np.concatenate(pair, 2) for pair in zip(first, rear, strict=True))).astype(np.float32)
     tensors = [put(one, t) for t in (*first, *rear)]
     found = call("transformer.joint_scaled_dot_product_attention", *tensors, joint_strategy="rear")

@@ -13,6 +13,7 @@ from tt_run.runtime import catalog
 from tt_run.runtime.cores import CoreGrid
 from tt_run.runtime.enums import DataType, ShardOrientation, ShardStrategy, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.data_movement.conversions import sharded_to_interleaved
 from tt_run.runtime.tensor.conversion.layouts import to_memory_config
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, create_sharded_memory_config
 
@@ -78,34 +79,40 @@ def test_a_weighted_sum_for_each_set_of_weights(one: MeshDevice):
 
 def test_heads_of_which_a_core_holds_a_part(one: MeshDevice):
     x = put(one, np.ones((2, 32, 32, 64), np.float32))
-    for tall, refused in ((1024, False), (512, True)):
+    for tall, words in (
+        (1024, "requires a sharded output"),
+        (512, r"shard height \(512\) must be divisible by rows per head"),
+    ):
         cut = catalog.find("ttnn.interleaved_to_sharded")
         assert cut is not None
         parts = cut(
             x, (1, 2048 // tall), [tall, 64], TensorMemoryLayout.HEIGHT_SHARDED, ShardOrientation.COL_MAJOR
         )
-        if refused:
-            with pytest.raises(
-                RuntimeError, match=r"shard height \(512\) must be divisible by rows per head"
-            ):
-                op("nlp_concat_heads_boltz")(parts)
-        else:
-            assert op("nlp_concat_heads_boltz")(parts).shape == [1, 32, 32, 128]
-            with pytest.raises(RuntimeError, match="Sharded input requires a sharded output memory config"):
-                op("nlp_concat_heads_boltz")(parts, memory_config=DRAM_MEMORY_CONFIG)
+        with pytest.raises(RuntimeError, match=words):
+            op("nlp_concat_heads_boltz")(parts, memory_config=DRAM_MEMORY_CONFIG if tall == 1024 else None)
+    whole = sharded_to_interleaved(parts)
+    assert op("nlp_concat_heads_boltz")(whole, memory_config=DRAM_MEMORY_CONFIG).shape == [1, 32, 32, 128]
 
 
 def test_heads_of_other_models(one: MeshDevice):
     x = RNG.normal(size=(3, 5, 5, 8)).astype(np.float32)
     found = op("nlp_concat_heads_boltz")(put(one, x))
     np.testing.assert_array_equal(held(found), x.transpose(1, 2, 0, 3).reshape(1, 5, 5, 24))
-    x = RNG.normal(size=(2, 1, 5, 36 * 4)).astype(np.float32)
-    heads = x.reshape(2, 5, 3, 12, 4).transpose(2, 0, 3, 1, 4)
+    x = RNG.normal(size=(2, 1, 5, 36 * 8)).astype(np.float32)
+    heads = x.reshape(2, 5, 3, 12, 8).transpose(2, 0, 3, 1, 4)
     for result, wanted in zip(op("nlp_create_qkv_heads_vit")(put(one, x)), heads, strict=True):
-        np.testing.assert_array_equal(held(result), wanted)
-    q, k, v = op("nlp_create_qkv_heads_boltz")(put(one, x), num_heads=12)
+        np.testing.assert_array_equal(held(result)[..., :5, :], wanted)
+        assert (result.shape[2], held(result)[..., 5:, :].any()) == (32, False)
+    pairs = RNG.normal(size=(1, 5, 5, 36 * 8)).astype(np.float32)
+    heads = pairs.reshape(5, 5, 3, 12, 8).transpose(2, 3, 0, 1, 4)
+    q, k, v = op("nlp_create_qkv_heads_boltz")(put(one, pairs), num_heads=12)
     np.testing.assert_array_equal(held(k), heads[1].swapaxes(-1, -2))
     np.testing.assert_array_equal(np.stack([held(q), held(v)]), heads[::2])
+    np.testing.assert_array_equal(
+        held(op("nlp_concat_heads_boltz")(q)), heads[0].transpose(1, 2, 0, 3).reshape(1, 5, 5, 96)
+    )
+    with pytest.raises(RuntimeError, match=r"takes pairs \[1, S, S, columns\]"):
+        op("nlp_create_qkv_heads_boltz")(put(one, x), num_heads=12)
 
 
 def test_rows_into_two_caches_by_their_places(one: MeshDevice):
@@ -191,10 +198,13 @@ def test_a_product_of_few_rows(one: MeshDevice):
         create_sharded_memory_config(shape, CoreGrid(x=1, y=1), ShardStrategy.WIDTH)
         for shape in ((32, 32), (32, 32))
     ]
+    with pytest.raises(RuntimeError, match="needs the cores of its result"):
+        op("matmul_decode")(*(to_memory_config(put(one, x), m) for x, m in zip((a, b), wide, strict=True)))
     near(
         op("matmul_decode")(
             *(to_memory_config(put(one, x), m) for x, m in zip((a, b), wide, strict=True)),
             partial_width_sharded=True,
+            output_mem_config=wide[0],
         ),
         a.astype(float) @ b,
         steps=4,

@@ -13,9 +13,19 @@ from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.borders.arrays import from_torch
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
+from tt_run.runtime.tensor.spec.memory_config import (
+    DRAM_MEMORY_CONFIG,
+    L1_HEIGHT_SHARDED_MEMORY_CONFIG,
+    MemoryConfig,
+    ShardSpec,
+)
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
-from tt_run.runtime.tuning.blocks import LayerNormDefaultProgramConfig, SoftmaxDefaultProgramConfig
+from tt_run.runtime.tuning.blocks import (
+    LayerNormDefaultProgramConfig,
+    LayerNormShardedMultiCoreProgramConfig,
+    SoftmaxDefaultProgramConfig,
+)
+from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
 from tt_run.runtime.values.shards import Shards
 
 DTYPES = [F32, BF16, BFP8]
@@ -173,19 +183,20 @@ def test_distributed_norms(mesh: MeshDevice, name: str):
     """Statistics per shard, gathered as all_gather does, give the norm of the whole."""
     x, w, b = sample(F32, 1, 1, 32, 8 * 24), sample(F32, 1, 8 * 24, seed=1), sample(F32, 1, 8 * 24, seed=2)
     t, tw, tb = put(mesh, x, shard=3), put(mesh, w, shard=1), put(mesh, b, shard=1)
-    stats = getattr(ops, f"{name}_pre_all_gather")(t, dtype=F32)
+    exact = {"compute_kernel_config": WormholeComputeKernelConfig(fp32_dest_acc_en=True)}
+    stats = getattr(ops, f"{name}_pre_all_gather")(t, dtype=F32, **exact)
     assert stats.shape == (1, 1, 32, 64 if name == "layer_norm" else 32)
     gathered = np.concatenate([held(stats, d) for d in range(8)], axis=-1)
     everywhere = stats.derive(Shards.replicated(gathered, 8))
-    y = getattr(ops, f"{name}_post_all_gather")(t, everywhere, epsilon=1e-5, weight=tw, bias=tb)
+    y = getattr(ops, f"{name}_post_all_gather")(t, everywhere, epsilon=1e-5, weight=tw, bias=tb, **exact)
     whole = normal(x.astype(float), 1e-5, name == "layer_norm") * w + b
     for device in range(8):
         np.testing.assert_allclose(
             held(y, device), whole[..., device * 24 : device * 24 + 24], rtol=1e-4, atol=1e-4
         )
-    assert getattr(ops, f"{name}_pre_all_gather")(t).dtype is BF16
+    assert getattr(ops, f"{name}_pre_all_gather")(t, **exact).dtype is BF16
     with pytest.raises(RuntimeError, match="columns for each device"):
-        getattr(ops, f"{name}_post_all_gather")(t, t)
+        getattr(ops, f"{name}_post_all_gather")(t, t, **exact)
 
 
 @pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
@@ -200,12 +211,24 @@ def test_statistics_of_shards_over_cores_are_means(one: MeshDevice, name: str):
     x, more = (sample(F32, 1, 1, 32, 64, seed=seed) for seed in (0, 1))
     t, residual = (ops.to_memory_config(put(one, each), memory) for each in (x, more))
     before = getattr(ops, f"{name}_pre_all_gather")
-    stats = held(before(t, dtype=F32, residual_input_tensor=residual))
+    exact = {"compute_kernel_config": WormholeComputeKernelConfig(fp32_dest_acc_en=True)}
+    grid = {"compute_with_storage_grid_size": (2, 1), "subblock_w": 1, "block_h": 1, "block_w": 1}
+    words = exact | {"program_config": LayerNormShardedMultiCoreProgramConfig(**grid, inplace=False)}
+    with pytest.raises(RuntimeError, match="a tensor that is cut over cores needs a program for them"):
+        before(t, **exact)
+    stats = held(before(t, dtype=F32, residual_input_tensor=residual, **words))
     total = (x + more).astype(float)
     assert np.array_equal(held(t), x + more)
     means = [total.mean(-1), (total**2).mean(-1)][-stats.shape[-1] // 32 :]
     np.testing.assert_allclose(stats[..., ::32], np.stack(means, axis=-1), rtol=1e-5, atol=1e-6)
-    y = getattr(ops, f"{name}_post_all_gather")(t, put(one, stats), epsilon=1e-5)
+    post, tiles = getattr(ops, f"{name}_post_all_gather"), stats.shape[-1] // 32
+    with pytest.raises(RuntimeError, match="Stats must be sharded"):
+        post(t, put(one, stats), epsilon=1e-5, **words)
+    first = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(0, 0))])
+    spec = ShardSpec(first, (32, 32 * tiles), ShardOrientation.ROW_MAJOR)
+    alone = MemoryConfig(TensorMemoryLayout.WIDTH_SHARDED, BufferType.L1, spec)
+    assert before(t, **words).memory_config() == alone
+    y = post(t, ops.to_memory_config(put(one, stats), alone), epsilon=1e-5, **words)
     np.testing.assert_allclose(held(y), normal(total, 1e-5, name == "layer_norm"), rtol=1e-4, atol=1e-4)
 
 
@@ -248,6 +271,69 @@ def test_group_norm(one: MeshDevice, dtype: DataType):
     near(found, rounded(wanted.astype(np.float32), dtype), steps=8)
     with pytest.raises(RuntimeError, match="must be divisible by the number of groups"):
         ops.group_norm(put(one, x, dtype), num_groups=5)
+
+
+@pytest.mark.parametrize(
+    ("shape", "place", "words", "message"),
+    [
+        ((1, 1, 64, 64), None, {}, "Tile layout requires non-inplace tensors"),
+        ((2, 4, 16, 32), None, {"inplace": False}, r"input tensor shape\[1\] must be 1!"),
+        ((2, 1, 100, 64), ROW, {"inplace": False}, r"product of NHW dimensions \(200\) must be divisible"),
+        ((1, 1, 64, 64), ROW, {}, "inplace groupnorm not supported for unsharded tensors"),
+        ((1, 1, 64, 64), (TensorMemoryLayout.WIDTH_SHARDED, (64, 32)), {}, "cannot be width-sharded"),
+        ((1, 1, 64, 64), (TensorMemoryLayout.BLOCK_SHARDED, (64, 32)), {"num_groups": 1}, r"per_core_N \(32\) must be divisible"),
+    ],
+)  # fmt: skip
+def test_images_that_groups_do_not_take(
+    one: MeshDevice, shape: tuple[int, ...], place: Any, words: dict[str, Any], message: str
+):
+    tensor = put(one, np.ones(shape), BF16, TILE if place is None else ROW)
+    if isinstance(place, tuple):
+        grid = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(1, 0))])
+        spec = ShardSpec(grid, place[1], ShardOrientation.ROW_MAJOR)
+        tensor = ops.to_memory_config(tensor, MemoryConfig(place[0], BufferType.L1, spec))
+    with pytest.raises(RuntimeError, match=message):
+        ops.group_norm(tensor, **({"num_groups": 2} | words))
+
+
+@pytest.mark.parametrize(
+    ("step", "shape", "place", "words", "message"),
+    [
+        ("pre", (1, 64, 64), None, {}, "statistics are of tensors of rank 4"),
+        ("post", (64, 64), None, {}, "statistics are of tensors of rank 4"),
+        ("post", (1, 1, 64, 64), (TensorMemoryLayout.HEIGHT_SHARDED, (32, 64)), {}, "Height sharded inputs are not supported"),
+        ("post", (1, 1, 64, 64), (TensorMemoryLayout.WIDTH_SHARDED, (64, 32)), {"cut_too": True}, "needs a program for them"),
+        ("post", (1, 1, 64, 64), (TensorMemoryLayout.WIDTH_SHARDED, (64, 32)), {"memory_config": DRAM_MEMORY_CONFIG, "cut_too": True}, "Sharded inputs require"),
+        ("pre", (1, 1, 64, 64), (TensorMemoryLayout.HEIGHT_SHARDED, (32, 64)), {}, "Shard width 64 must match physical width 32"),
+        ("post", (1, 1, 64, 64), None, {"memory_config": L1_HEIGHT_SHARDED_MEMORY_CONFIG}, "bad optional access"),
+    ],
+)  # fmt: skip
+def test_places_of_distributed_norms_are_refused(
+    one: MeshDevice, step: str, shape: tuple[int, ...], place: Any, words: dict[str, Any], message: str
+):
+    tensor = put(one, np.ones(shape), BF16)
+    if place is not None:
+        grid = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(1, 0))])
+        spec = ShardSpec(grid, place[1], ShardOrientation.ROW_MAJOR)
+        tensor = ops.to_memory_config(tensor, MemoryConfig(place[0], BufferType.L1, spec))
+    stats = () if step == "pre" else (put(one, np.ones((*shape[:-1], 32)), BF16),)
+    if words.get("cut_too"):
+        first = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(0, 0))])
+        spec = ShardSpec(first, (64, 32), ShardOrientation.ROW_MAJOR)
+        place = MemoryConfig(TensorMemoryLayout.WIDTH_SHARDED, BufferType.L1, spec)
+        stats = (ops.to_memory_config(stats[0], place),)
+    words = {name: value for name, value in words.items() if name != "cut_too"}
+    with pytest.raises(RuntimeError, match=message):
+        getattr(ops, f"rms_norm_{step}_all_gather")(tensor, *stats, **words)
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
+def test_weights_in_rows_are_as_wide_as_a_tile(one: MeshDevice, name: str):
+    x, w = sample(F32, 1, 1, 32, 64), sample(BF16, 64, seed=1)
+    with pytest.raises(RuntimeError, match="Gamma's last padded dim needs to equal tile width"):
+        getattr(ops, name)(put(one, x), weight=put(one, w, BF16, ROW))
+    found = getattr(ops, name)(put(one, x), epsilon=1e-5, weight=put(one, w.reshape(1, 1, 2, 32), BF16, ROW))
+    near(found, normal(x.astype(float), 1e-5, name == "layer_norm") * w, steps=16)
 
 
 def test_embedding(one: MeshDevice):

@@ -54,11 +54,9 @@ def fused_rms_minimal(
     if residual_input_tensor is not None:
         x = binary.add.compute(x, residual_input_tensor)
         residual_input_tensor.overwrite(x.shards)
-    sums = distributed_norms.rms_norm_pre_all_gather.compute(x, dtype=DataType.FLOAT32)
+    sums = distributed_norms.statistics_of(x, None, DataType.FLOAT32, None, False)
     gathered = gather_as("fused_rms_minimal", sums, 3, cluster_axis, (topology, num_links, None))
-    found: Tensor = distributed_norms.rms_norm_post_all_gather.compute(
-        x, gathered, epsilon=epsilon, weight=weight, memory_config=memory_config, dtype=dtype
-    )
+    found = distributed_norms.normalised_by(x, gathered, epsilon, weight, None, dtype, memory_config, False)
     if persistent_output_tensor is None:
         return found
     persistent_output_tensor.overwrite(found.shards)

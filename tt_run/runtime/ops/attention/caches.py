@@ -15,6 +15,7 @@ from tt_run.runtime.enums import cpp
 from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.mesh import MeshCoordinate
 from tt_run.runtime.ops.attention.cache_blocks import Blocks, blocks_of, check_ring
+from tt_run.runtime.ops.attention.cache_checks import check_cut, check_rows, check_tokens
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import ints, on_device
@@ -64,6 +65,7 @@ def _fill(cache: Tensor, input: Tensor, user: int, start: int) -> Tensor:
             f"fill_cache: input {input.shape} for user {user} does not fit the cache {cache.shape}",
             hint="[1, heads, length, width] with the heads and width of the cache, and a user that it has",
         )
+    check_rows(cache, input)
     stop = start + input.shape[-2]
     if not 0 <= start <= stop <= length:
         raise fatal(
@@ -91,6 +93,7 @@ def fill_cache_for_user_(cache: Tensor, input: Tensor, batch_index: int, *, upda
 
 def _update(cache: Tensor, input: Tensor, position: int, offset: int) -> Tensor:
     users, heads, length, depth = cache.shape
+    check_cut(input)
     batch, given, rows = input.shape[0], (1, 1, *input.shape)[-3], whole_tiles(input.shape[-2])
     for fits, words in (
         (
@@ -178,6 +181,8 @@ def paged_update_cache(
             "paged_update_cache needs one of update_idxs and update_idxs_tensor",
             hint="update_idxs=[…] of one position for each user",
         )
+    listed = ints(update_idxs)
+    check_tokens(cache_tensor, input_tensor, listed, update_idxs_tensor, page_table, bool(share_cache))
     given = {"positions": update_idxs_tensor, "pages": page_table}
     named = {name: tensor for name, tensor in given.items() if tensor is not None}
     if page_table is None and (block_size or num_kv_heads):
@@ -189,7 +194,6 @@ def paged_update_cache(
     blocks = blocks_of(cache_tensor, input_tensor.shape[-1], num_kv_heads, block_size)
     heads, length, depth = blocks
     check_ring(cache_position_modulo, page_table, length)
-    listed = ints(update_idxs)
 
     def write(held: Array, new: Array, *others: Array) -> None:
         rest, row = dict(zip(named, others, strict=True)), blocks.seen(held)
@@ -280,6 +284,17 @@ def paged_fill_cache(
     The blocks may be seen with another `block_size`, and as a ring, of which the last `cache_position_modulo` positions stay. Raises
     RuntimeError when those do not fit.
     """
+    if batch_idx_tensor is None and input_tensor.shape[0] != 1:
+        raise fatal(
+            f"When no batch_idx_tensor is provided, input_batch must be 1 (got {input_tensor.shape[0]}); pass a batch_idx_tensor of size "
+            "input_batch to fill multiple users",
+            hint="a call for each user",
+        )
+    if input_tensor.is_sharded():
+        raise fatal(
+            "Expect input_tensor to have memory layout INTERLEAVED",
+            hint="ttnn.sharded_to_interleaved(input_tensor)",
+        )
     given = {"user": batch_idx_tensor, "length": valid_seq_len_tensor}
     named = {name: tensor for name, tensor in given.items() if tensor is not None}
     shape = input_tensor.shape

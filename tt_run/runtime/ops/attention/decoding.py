@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.attention.cache_blocks import blocks_of, check_ring
-from tt_run.runtime.ops.attention.operand_shapes import check_decode
+from tt_run.runtime.ops.attention.operand_shapes import check_decode, check_decode_program
 from tt_run.runtime.ops.attention.prefill import attend, causal_mask, check_heads, sink_of
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
@@ -51,6 +51,7 @@ def decode(
     named: dict[str, Tensor | None],
     memory_config: MemoryConfig | None,
     width: int | None = None,
+    program_config: object = None,
 ) -> Tensor:
     """One query per user against its cache: q [1, B, H, D] -> [1, B, H, D]. `named`: mask, positions, sink, pages.
 
@@ -66,6 +67,7 @@ def decode(
     placed = settings.positions is not None or "positions" in given or not settings.is_causal
     cut = memory_config is not None and memory_config.is_sharded()
     check_decode(q, k, placed, cut, "pages" in given, blocks.heads)
+    check_decode_program(users, program_config)
     factor = settings.scale if settings.scale is not None else 1 / math.sqrt(depth)
 
     wide = width or (depth if geometry.active else v.shape[-1])
@@ -151,7 +153,15 @@ def scaled_dot_product_attention_decode(
     """q [1, B, H, D] against caches [B, Hkv, S, D], keys up to each user's cur_pos -> [1, B, H, D]; a position of -1 gives zeros."""
     settings = Decode(is_causal, scale, sliding_window_size, ints(cur_pos) or None)
     named = {"mask": attn_mask, "positions": cur_pos_tensor, "sink": attention_sink}
-    return decode(input_tensor_q, input_tensor_k, input_tensor_v, settings, named, memory_config)
+    return decode(
+        input_tensor_q,
+        input_tensor_k,
+        input_tensor_v,
+        settings,
+        named,
+        memory_config,
+        program_config=program_config,
+    )
 
 
 @operation(
@@ -201,4 +211,12 @@ def paged_scaled_dot_product_attention_decode(
         "sink": attention_sink,
         "pages": page_table_tensor,
     }
-    return decode(input_tensor_q, input_tensor_k, input_tensor_v, settings, named, memory_config)
+    return decode(
+        input_tensor_q,
+        input_tensor_k,
+        input_tensor_v,
+        settings,
+        named,
+        memory_config,
+        program_config=program_config,
+    )

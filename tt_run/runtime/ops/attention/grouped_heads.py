@@ -12,14 +12,14 @@ from tt_run.runtime.enums import BufferType, ShardOrientation, TensorMemoryLayou
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.attention import head_counts
 from tt_run.runtime.ops.attention.head_counts import four_dims
-from tt_run.runtime.ops.attention.heads import Arrange, Three, by_sequence, split_columns
+from tt_run.runtime.ops.attention.heads import Three, by_sequence, in_whole_rows, split_columns
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device
 from tt_run.runtime.ops.goldens import attention_goldens
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tile import TILE_SIZE, whole_tiles
+from tt_run.runtime.tile import TILE_SIZE
 
 Array = npt.NDArray[Any]
 _HEIGHT, _BLOCK = TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.BLOCK_SHARDED
@@ -65,11 +65,15 @@ def create_qkv_heads(
             hint=f"a tensor in blocks on {groups} columns of cores or fewer",
         )
     _check_users(batch, tall)
-    arrange = _in_whole_tiles(transpose_k_heads)
+    arrange = in_whole_rows(by_sequence(transpose_k_heads))
     place = _by_height(input, memory_config)
-    return split_columns(
+    found = split_columns(
         input, None, num_heads, groups, arrange, place, _written(output_tensors), groups=groups
     )
+    layout = (memory_config or input.memory_config()).memory_layout
+    if layout is not _HEIGHT:
+        raise _no_heights(layout)
+    return found
 
 
 @operation(
@@ -132,7 +136,7 @@ def create_qkv_heads_from_separate_tensors(
             hint="as many tiles of rows as columns of cores: a longer sequence, or fewer columns",
         )
     _check_users(batch, tall)
-    arrange = _in_whole_tiles(transpose_k_heads)
+    arrange = in_whole_rows(by_sequence(transpose_k_heads))
     place = _by_height(input, memory_config)
     return split_columns(
         input, input_kv, num_heads, groups, arrange, place, _written(output_tensors), groups=groups
@@ -177,10 +181,14 @@ def _require_heights(tensor: Tensor, memory_config: MemoryConfig | None) -> None
             hint="memory_config=ttnn.L1_HEIGHT_SHARDED_MEMORY_CONFIG, and a tensor in blocks in L1",
         )
     if not asked.is_sharded():
-        raise fatal(
-            f"Output memory config layout must be HEIGHT_SHARDED but got {cpp(asked.memory_layout)}",
-            hint="memory_config=ttnn.L1_HEIGHT_SHARDED_MEMORY_CONFIG",
-        )
+        raise _no_heights(asked.memory_layout)
+
+
+def _no_heights(layout: TensorMemoryLayout) -> RuntimeError:
+    return fatal(
+        f"Output memory config layout must be HEIGHT_SHARDED but got {cpp(layout)}",
+        hint="memory_config=ttnn.L1_HEIGHT_SHARDED_MEMORY_CONFIG",
+    )
 
 
 def _check_users(batch: int, tall: int) -> None:
@@ -200,17 +208,6 @@ def _written(outputs: Sequence[Tensor] | None) -> Sequence[Tensor] | None:
                 hint="output_tensors by height on the cores of the input",
             )
     return outputs
-
-
-def _in_whole_tiles(turned: bool) -> Arrange:
-    arrange = by_sequence(turned)
-
-    def padded(columns: Array, heads: int, is_key: bool) -> Array:
-        spare = whole_tiles(columns.shape[-2]) - columns.shape[-2]
-        rows = np.pad(columns, ((0, 0), (0, 0), (0, 0), (0, spare), (0, 0))) if spare else columns
-        return arrange(rows, heads, is_key)
-
-    return padded
 
 
 def _by_height(tensor: Tensor, memory_config: MemoryConfig | None) -> Any:

@@ -89,6 +89,37 @@ def check_grouped(width: int, kv_width: int | None, heads: int, kv_heads: int) -
         )
 
 
+def check_whole_width(x: Tensor) -> None:
+    """Raises RuntimeError for a projection whose columns are not whole tiles."""
+    if x.shape[-1] % TILE_SIZE:
+        raise fatal(
+            "Unsupported input shape",
+            f"{x.shape[-1]} columns, padded to {x.padded_shape[-1]}",
+            hint=f"heads whose columns are a multiple of {TILE_SIZE} in all",
+        )
+
+
+def check_tokens(x: Tensor, heads: int, kv_heads: int, memory_config: MemoryConfig | None) -> None:
+    """What `experimental.nlp_create_qkv_heads_decode` refuses."""
+    layout = x.memory_config().memory_layout
+    if x.is_sharded() and layout is not TensorMemoryLayout.WIDTH_SHARDED:
+        raise fatal(
+            f"Current input memory layout is {cpp(layout)}. It must be width sharded",
+            hint="ttnn.sharded_to_interleaved(input_tensor)",
+        )
+    if heads < kv_heads:
+        raise fatal(
+            f"num_q_heads={heads} must be greater than or equal to num_kv_heads={kv_heads}",
+            hint=f"num_kv_heads={heads} or fewer",
+        )
+    spec, users = None if memory_config is None else memory_config.shard_spec, x.shape[-2]
+    if spec is not None and spec.grid.num_cores() < users:
+        raise fatal(
+            f"Target number of cores {users} is greater than total available cores {spec.grid.num_cores()}",
+            hint="memory_config=ttnn.L1_HEIGHT_SHARDED_MEMORY_CONFIG, or one of a core for each user",
+        )
+
+
 _BERT = range(7, 10)
 _BERT_TYPES = (DataType.BFLOAT16, DataType.BFLOAT8_B)
 
@@ -186,6 +217,19 @@ def check_cut(
 ) -> int:
     """Over how many cores the heads of a tensor lie, 0 for one that is not cut. Raises RuntimeError for cuts that heads do not come out of."""
     spec, asked = x.memory_config().shard_spec, memory_config or x.memory_config()
+    if kv is not None:
+        depths = x.padded_shape[-1] // heads, kv.padded_shape[-1] // (2 * kv_heads)
+        if depths[0] != depths[1]:
+            raise fatal(
+                "Head dims must be the same for Q and K, V",
+                f"{depths[0]} != {depths[1]}",
+                hint="num_kv_heads is that of the second tensor",
+            )
+        if kv.is_sharded() and not x.is_sharded():
+            raise fatal(
+                "Input tensor must be sharded when KV tensor is sharded",
+                hint="ttnn.sharded_to_interleaved(input_kv)",
+            )
     if spec is None:
         if asked.is_sharded():
             raise fatal(

@@ -12,8 +12,8 @@ from tt_run.runtime.ops.data_movement.movement import permute, reshape
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.normalisation.distributed_norms import (
-    rms_norm_post_all_gather,
-    rms_norm_pre_all_gather,
+    normalised_by,
+    statistics_of,
 )
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -27,8 +27,11 @@ def wan_fused_rmsnorm_pre_allgather(
     compute_kernel_config: object = None,
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
-    """Statistics of each shard for `wan_fused_rmsnorm_post_allgather`: (…, W) -> (…, 32), the sum of squares in column 0."""
-    found: Tensor = rms_norm_pre_all_gather.compute(input_tensor, dtype=dtype, memory_config=memory_config)
+    """Statistics of each shard for `wan_fused_rmsnorm_post_allgather`: (…, W) -> (…, 32), the sum of squares in column 0.
+
+    They lie in the memory of their input, whatever memory is asked for.
+    """
+    found: Tensor = statistics_of(input_tensor, None, dtype, None, False)
     return found
 
 
@@ -63,9 +66,7 @@ def wan_fused_rmsnorm_post_allgather(
             "wan_fused_rmsnorm: transformation_mat, rope_cos and rope_sin go together",
             hint="give all three, or none",
         )
-    normed = rms_norm_post_all_gather.compute(
-        input_tensor, stats, epsilon=epsilon, weight=weight, dtype=dtype, memory_config=memory_config
-    )
+    normed = normalised_by(input_tensor, stats, epsilon, weight, None, dtype, memory_config, False)
     split = (1, rows, num_heads_per_device, width // num_heads_per_device)
     heads: Tensor = permute.compute(reshape.compute(normed, split), (0, 2, 1, 3))
     return turned_pairs(heads, *rotation) if rotation else heads

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import TensorMemoryLayout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.attention import head_counts
@@ -22,10 +21,9 @@ from tt_run.runtime.ops.data_movement.movement import settled
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
-from tt_run.runtime.ops.goldens import attention_goldens
-from tt_run.runtime.ops.placement.head_shards import of_heads, of_own_heads, of_split
+from tt_run.runtime.ops.placement.head_shards import of_heads, of_split
 from tt_run.runtime.ops.placement.sharded_results import in_dram, on_first_cores
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.values.shards import combine
@@ -114,6 +112,17 @@ def by_sequence(transpose_key: bool) -> Arrange:
     return arrange
 
 
+def in_whole_rows(arrange: Arrange) -> Arrange:
+    """`arrange` of as many rows as whole tiles have."""
+
+    def padded(columns: Array, heads: int, is_key: bool) -> Array:
+        spare = whole_tiles(columns.shape[-2]) - columns.shape[-2]
+        rows = np.pad(columns, (*[(0, 0)] * (columns.ndim - 2), (0, spare), (0, 0))) if spare else columns
+        return arrange(rows, heads, is_key)
+
+    return padded
+
+
 def in_whole_columns(arrange: Arrange) -> Arrange:
     """`arrange` with each head as wide as whole tiles."""
 
@@ -127,84 +136,6 @@ def in_whole_columns(arrange: Arrange) -> Arrange:
         return arrange(columns, heads, is_key)
 
     return padded
-
-
-@operation(
-    "ttnn.transformer.split_query_key_value_and_split_heads",
-    family=families.HEADS,
-    golden=attention_goldens.split_heads,
-)
-def split_query_key_value_and_split_heads(
-    input_tensor: Tensor,
-    kv_input_tensor: Tensor | None = None,
-    *,
-    num_heads: int,
-    num_kv_heads: int | None = None,
-    transpose_key: bool = True,
-    memory_config: MemoryConfig | None = None,
-    use_falcon7b_backend: bool = False,
-) -> Three:
-    """[B, S, q | k | v] -> query [B, H, S, D], key [B, Hkv, D, S] (or [B, Hkv, S, D]), value [B, Hkv, S, D].
-
-    A tensor that is cut over cores has the queries, the key and the value of one head of keys side by side, as for `create_qkv_heads`.
-    """
-    if len(input_tensor.shape) != 3:
-        raise fatal(
-            f"Invalid input tensor: expected 3 dimensions, but found {len(input_tensor.shape)}.",
-            hint="ttnn.squeeze(input_tensor, 1): [B, S, q | k | v]",
-        )
-    kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-    head_counts.check_split(*_widths(input_tensor, kv_input_tensor), num_heads, kv_heads)
-    grouped = input_tensor.is_sharded() and kv_input_tensor is None and not use_falcon7b_backend
-    return split_columns(
-        input_tensor,
-        kv_input_tensor,
-        num_heads,
-        kv_heads,
-        by_sequence(transpose_key),
-        memory_config,
-        groups=kv_heads if grouped else 1,
-    )
-
-
-@operation(
-    "ttnn.experimental.split_query_key_value_and_split_heads",
-    family=families.HEADS,
-    golden=attention_goldens.split_heads,
-)
-def split_fused_heads(
-    input_tensor: Tensor,
-    compute_with_storage_grid_size: CoreCoord | None = None,
-    *,
-    memory_config: MemoryConfig | None = None,
-    num_heads: int = 16,
-    output_tensors: Sequence[Tensor | None] | None = None,
-) -> Three:
-    """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, H, D, S], value [B, H, S, D], of BERT-large's 7 to 9 users.
-
-    Of a tensor that is cut over cores each core has [q | k | v] of its own heads, and keeps them; there may be any number of users.
-    """
-    head_counts.check_bert_split(input_tensor, compute_with_storage_grid_size)
-    spec = input_tensor.memory_config().shard_spec
-    groups = 1 if spec is None else input_tensor.padded_shape[-1] // spec.shape[1]
-    if num_heads % groups:
-        raise fatal(
-            f"{num_heads} heads cannot be cut over {groups} columns of cores",
-            hint=f"num_heads={groups} or a multiple of it",
-        )
-    place: Place = memory_config
-    if spec is not None and (memory_config or input_tensor.memory_config()).is_sharded():
-        place = partial(of_own_heads, input_tensor, memory_config, num_heads // groups)
-    return split_columns(
-        input_tensor,
-        None,
-        num_heads,
-        num_heads,
-        by_sequence(True),
-        place,
-        output_tensors,
-        groups=groups,
-    )
 
 
 @operation("ttnn.experimental.nlp_create_qkv_heads", family=families.HEADS)
@@ -224,8 +155,10 @@ def nlp_create_qkv_heads(
     Each core of a tensor that is cut has the queries, keys and values of its own heads, and each head of the results a core of its own.
     """
     kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-    head_counts.check_create(*_widths(input, input_kv), num_heads, kv_heads)
+    head_counts.check_create(*widths_of(input, input_kv), num_heads, kv_heads)
     arrange = by_sequence(transpose_k_heads)
+    if input_kv is None:
+        head_counts.check_whole_width(input)
     groups = head_counts.check_cut(input, input_kv, num_heads, kv_heads, transpose_k_heads, memory_config)
     place: Place = memory_config
     if groups:
@@ -264,7 +197,11 @@ def nlp_create_qkv_heads_decode(
         return columns.reshape(len(columns), 1, columns.shape[-2], heads, columns.shape[-1] // heads)
 
     kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-    found = split_columns(input_tensor, None, num_heads, kv_heads, arrange, memory_config, output_tensors)
+    head_counts.check_tokens(input_tensor, num_heads, kv_heads, memory_config)
+    # Wherever they come from and are asked to be, results lie by user.
+    found = split_columns(
+        input_tensor, None, num_heads, kv_heads, arrange, DRAM_MEMORY_CONFIG, output_tensors
+    )
     if output_tensors is not None:
         return found
     query, key, value = (_by_user(tensor) for tensor in found)
@@ -299,34 +236,6 @@ def _by_user(tensor: Tensor) -> Tensor:
     return tensor if config is None else tensor.derive(tensor.shards, memory_config=config)
 
 
-@operation("ttnn.experimental.nlp_create_qkv_heads_boltz", family=families.HEADS)
-def nlp_create_qkv_heads_boltz(
-    input: Tensor,
-    input_kv: Tensor | None = None,
-    *,
-    num_heads: int,
-    num_kv_heads: int | None = None,
-    transpose_k_heads: bool = True,
-    memory_config: MemoryConfig | None = None,
-    output_tensors: Sequence[Tensor | None] | None = None,
-) -> Three:
-    """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, Hkv, D, S] (or [B, Hkv, S, D]), value [B, Hkv, S, D]."""
-    kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-    head_counts.check_create(*_widths(input, input_kv), num_heads, kv_heads)
-    arrange = by_sequence(transpose_k_heads)
-    return split_columns(input, input_kv, num_heads, kv_heads, arrange, memory_config, output_tensors)
-
-
-@operation("ttnn.experimental.nlp_create_qkv_heads_vit", family=families.HEADS)
-def nlp_create_qkv_heads_vit(
-    input: Tensor,
-    *,
-    memory_config: MemoryConfig | None = None,
-    output_tensors: Sequence[Tensor | None] | None = None,
-) -> Three:
-    """[B, 1, S, q | k | v] of 12 heads -> query, key and value [B, 12, S, D]."""
-    return split_columns(input, None, 12, 12, by_sequence(False), memory_config, output_tensors)
-
-
-def _widths(x: Tensor, kv: Tensor | None) -> tuple[int, int | None]:
+def widths_of(x: Tensor, kv: Tensor | None) -> tuple[int, int | None]:
+    """Columns of a projection, and of keys and values where they are a tensor of their own."""
     return x.shape[-1], None if kv is None else kv.shape[-1]

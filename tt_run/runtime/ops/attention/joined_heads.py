@@ -47,11 +47,21 @@ def concatenate_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | Non
     )
 
 
+def _too_narrow(found: int, wanted: int) -> RuntimeError:
+    return fatal(
+        f"Input tensor shard width ({found}) must equal padded width ({wanted})",
+        hint="ttnn.to_memory_config(input_tensor, ttnn.L1_HEIGHT_SHARDED_MEMORY_CONFIG)",
+    )
+
+
 @operation("ttnn.experimental.nlp_concat_heads", family=families.HEADS)
 def nlp_concat_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
     """[B, H, S, D] -> [B, 1, S, H*D]."""
     on_device(input_tensor, kind="concatenate heads")
     batch, heads, length, depth = four_dims(input_tensor)
+    spec = input_tensor.memory_config().shard_spec
+    if spec is not None and spec.shape[1] != input_tensor.padded_shape[-1]:
+        raise _too_narrow(spec.shape[1], input_tensor.padded_shape[-1])
     return moved(
         input_tensor,
         lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, 1, length, heads * depth),
@@ -78,6 +88,13 @@ def nlp_concat_heads_decode(
     if num_heads > found:
         raise fatal(
             f"num_heads {num_heads} must be at most the {found} heads of the input", hint=f"num_heads={found}"
+        )
+    cut = input_tensor.memory_config().shard_spec
+    if cut is not None and cut.grid.num_cores() != users:
+        raise fatal(
+            "Input core grid num_cores must be equal to num users",
+            f"{cut.grid.num_cores()} cores, {users} users",
+            hint=f"a tensor on {users} cores",
         )
     spare = -users % TILE_SIZE
 
@@ -156,12 +173,14 @@ def nlp_concat_heads_boltz(
     on_device(input_tensor, kind="concatenate heads")
     heads, rows, columns, depth = four_dims(input_tensor)
     spec = input_tensor.memory_config().shard_spec
-    _, tall, wide, _ = input_tensor.padded_shape
+    _, tall, wide, deep = input_tensor.padded_shape
     if spec is not None and memory_config is not None and not memory_config.is_sharded():
         raise fatal(
             f"Sharded input requires a sharded output memory config but got {memory_config.memory_layout}",
             hint="leave memory_config out, or ttnn.sharded_to_interleaved(tensor)",
         )
+    if spec is not None and spec.shape[1] != deep:
+        raise _too_narrow(spec.shape[1], deep)
     if spec is not None and spec.shape[0] % (tall * wide):
         raise fatal(
             f"Input tensor shard height ({spec.shape[0]}) must be divisible by rows per head (padded[1] * padded[2] = "
@@ -171,6 +190,6 @@ def nlp_concat_heads_boltz(
     return moved(
         input_tensor,
         lambda s: s.transpose(0, 2, 3, 1, 4).reshape(len(s), 1, rows, columns, heads * depth),
-        memory_config,
+        of_join(input_tensor, memory_config, tall * wide),
         output_tensor,
     )

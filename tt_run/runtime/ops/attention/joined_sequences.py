@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.attention.operand_shapes import check_width
 from tt_run.runtime.ops.attention.prefill import check_chunks, prefill
+from tt_run.runtime.ops.data_movement.conversions import typecast
 from tt_run.runtime.ops.data_movement.joining import concat
 from tt_run.runtime.ops.data_movement.joining import slice as cut
 from tt_run.runtime.ops.declaration import families
@@ -60,6 +62,7 @@ def joint_scaled_dot_product_attention(
             "nkv > 0 && nqh == nkv",
             hint=f"ttnn.repeat_interleave(k, n, dim=1) to {heads} heads, and v too",
         )
+    check_width(input_tensor_q, input_tensor_k, input_tensor_v)
     check_chunks(program_config)
     length, both = input_tensor_q.shape[2], input_tensor_q.shape[2] + joint_tensor_q.shape[2]
     pairs = (
@@ -70,10 +73,13 @@ def joint_scaled_dot_product_attention(
     q, k, v = (concat.compute([first, second], 2) for first, second in pairs)
     whole = prefill((q, k, v), {}, lambda rest, user: None, scale, None)
     batch, heads, _, depth = whole.shape
-    return tuple(
+    parts = (
         cut.compute(whole, [0, 0, first, 0], [batch, heads, last, depth])
         for first, last in ((0, length), (length, both))
     )
+    # Where sequences meet inside of a tile, block floats are joined and cut in bfloat16.
+    dtype = input_tensor_q.dtype
+    return tuple(part if part.dtype is dtype else typecast.compute(part, dtype) for part in parts)
 
 
 def _ring_axis(q: Tensor, ring_size: int) -> int:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.attention.cache_blocks import blocks_of
 from tt_run.runtime.ops.attention.decoding import Decode, cache_of, decode
+from tt_run.runtime.ops.attention.operand_shapes import check_width
 from tt_run.runtime.ops.attention.prefill import attention_softmax, causal_mask, prefill
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
@@ -106,6 +107,7 @@ def chunked_scaled_dot_product_attention(
     page_table [B, blocks per user] orders the blocks, which may be seen with other heads and sizes. Raises RuntimeError for positions that
     it does not have, and for blocks that do not fit.
     """
+    check_width(input_tensor_q, input_tensor_k, input_tensor_v)
     start = chunk_start_idx_tensor if chunk_start_idx_tensor is not None else chunk_start_idx
     return _chunk(
         input_tensor_q, input_tensor_k, input_tensor_v, page_table_tensor, start, scale, memory_config,
@@ -162,6 +164,7 @@ def flash_mla_prefill(
             "flash_mla_prefill needs head_dim_v or a tensor of values",
             hint="head_dim_v=…, the first columns of the keys that are values",
         )
+    check_width(input_tensor_q, input_tensor_k, *(() if v is None else (v,)))
     queries, keys = input_tensor_q.shape[2], input_tensor_k.shape[2]
     triangle = causal_mask(queries, keys) if is_causal and attn_mask is None else None
 
@@ -200,7 +203,16 @@ def flash_multi_latent_attention_decode(
     """As `scaled_dot_product_attention_decode`, the values being the first head_dim_v columns of the keys unless given."""
     settings = Decode(is_causal, scale, sliding_window_size, ints(cur_pos) or None)
     named = {"mask": attn_mask, "positions": cur_pos_tensor, "sink": attention_sink}
-    return _latent(input_tensor_q, input_tensor_k, input_tensor_v, head_dim_v, settings, named, memory_config)
+    return _latent(
+        input_tensor_q,
+        input_tensor_k,
+        input_tensor_v,
+        head_dim_v,
+        settings,
+        named,
+        memory_config,
+        program_config,
+    )
 
 
 @operation(
@@ -238,19 +250,42 @@ def paged_flash_multi_latent_attention_decode(
         "sink": attention_sink,
         "pages": page_table_tensor,
     }
-    return _latent(input_tensor_q, input_tensor_k, input_tensor_v, head_dim_v, settings, named, memory_config)
+    return _latent(
+        input_tensor_q,
+        input_tensor_k,
+        input_tensor_v,
+        head_dim_v,
+        settings,
+        named,
+        memory_config,
+        program_config,
+    )
 
 
 def _latent(
     q: Tensor, k: Tensor, v: Tensor | None, width: int | None, settings: Decode,
-    named: dict[str, Tensor | None], memory_config: MemoryConfig | None,
+    named: dict[str, Tensor | None], memory_config: MemoryConfig | None, program_config: object,
 ) -> Tensor:  # fmt: skip
+    if not settings.is_causal:
+        raise fatal(
+            "Multi-latent attention decode only tested for causal!",
+            hint="is_causal=True, and cur_pos of the last position",
+        )
     if v is None and width is None:
         raise fatal(
             "latent attention needs head_dim_v or a tensor of values",
             hint="head_dim_v=…, the first columns of the keys that are values",
         )
-    return decode(q, k, k if v is None else v, settings, named, memory_config, width if v is None else None)
+    return decode(
+        q,
+        k,
+        k if v is None else v,
+        settings,
+        named,
+        memory_config,
+        width if v is None else None,
+        program_config,
+    )
 
 
 @operation(
@@ -268,11 +303,13 @@ def attention_softmax_(
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
     """`attention_softmax` in the place of its operand, which it returns."""
-    if attention_mask is None and head_size is not None:
+    if attention_mask is None:
         raise fatal(
             "Cannot apply divide by sqrt(head_size) using in-place version when attention_mask is not set.",
             hint="ttnn.transformer.attention_softmax, or an attention_mask",
         )
-    result: Tensor = attention_softmax.compute(tensor, head_size=head_size, attention_mask=attention_mask)
+    result: Tensor = attention_softmax.compute(
+        tensor, head_size=head_size, attention_mask=attention_mask, causal_mask=causal_mask
+    )
     tensor.overwrite(result.shards)
     return tensor

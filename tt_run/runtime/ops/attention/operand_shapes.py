@@ -38,6 +38,11 @@ def check_prefill(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, sink: Te
             f"Attention sink num_heads must match Q num_heads. Got sink: {sink.shape[1]}, Q: {q.shape[1]}",
             hint=f"a sink of shape [1, {q.shape[1]}, 1, 1]",
         )
+    if sink.shape[3] != 1:
+        raise fatal(
+            f"Attention sink hidden dimension must be 1. Got {sink.shape[3]}",
+            hint=f"a sink of shape [1, {q.shape[1]}, 1, 1]",
+        )
     if sink.shape[2] != 1:
         raise fatal(
             f"Attention sink sequence dimension must be 1. Got {sink.shape[2]}",
@@ -73,3 +78,21 @@ def check_decode(q: Tensor, k: Tensor, positions: bool, cut: bool, paged: bool, 
         )
     if key_heads > 1 and cut:
         raise fatal("Sharded output not supported for GQA", hint="memory_config=ttnn.DRAM_MEMORY_CONFIG")
+
+
+def check_decode_program(users: int, program_config: object) -> None:
+    """Raises RuntimeError for a program configuration whose chunks or cores decoding does not take."""
+    size = getattr(program_config, "k_chunk_size", None)
+    if size and size & (size - 1):
+        raise fatal(
+            f"User provided k_chunk_size must be power of 2, got: {size}", hint="k_chunk_size=32, 64, 128, …"
+        )
+    grid = getattr(program_config, "compute_with_storage_grid_size", None)
+    if grid is None:
+        return
+    cores = grid[0] * grid[1] if isinstance(grid, tuple) else grid.x * grid.y
+    if cores < users:
+        raise fatal(
+            f"Cores available ({cores}) must be >= batch size ({users})",
+            hint="compute_with_storage_grid_size=device.compute_with_storage_grid_size()",
+        )

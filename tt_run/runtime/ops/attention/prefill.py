@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
@@ -23,7 +24,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import attention_goldens
-from tt_run.runtime.ops.normalisation.softmaxes import masked_softmax
+from tt_run.runtime.ops.normalisation.softmaxes import check_users, mask_of_rows, masked_softmax
 from tt_run.runtime.ops.placement.sharded_results import in_dram
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -146,6 +147,23 @@ def check_heads(q: int, k: Tensor, v: Tensor, heads: int | None = None) -> None:
         )
 
 
+def check_grid(q: Tensor, program_config: object) -> None:
+    """Raises RuntimeError for a program configuration of more cores than the device has."""
+    grid, device = getattr(program_config, "compute_with_storage_grid_size", None), q.device()
+    if grid is None or device is None:
+        return
+    asked, most = (
+        CoreCoord(*grid) if isinstance(grid, tuple) else grid,
+        device.compute_with_storage_grid_size(),
+    )
+    if asked.x * asked.y > most.x * most.y:
+        raise fatal(
+            f"Provided grid must not contain more cores than the device. Got {asked.x * asked.y} cores, expected at most {most.x * most.y} "
+            "cores.",
+            hint=f"compute_with_storage_grid_size=({most.x}, {most.y})",
+        )
+
+
 def check_chunks(program_config: object) -> None:
     """Raises RuntimeError for chunks of a program configuration that are not whole tiles."""
     for word in ("q_chunk_size", "k_chunk_size"):
@@ -194,6 +212,7 @@ def scaled_dot_product_attention(
             hint="leave attn_mask_block_map out",
         )
     check_chunks(program_config)
+    check_grid(input_tensor_q, program_config)
     check_prefill(input_tensor_q, input_tensor_k, input_tensor_v, attn_mask, attention_sink)
     windows = cu_window_seqlens is not None
     if is_causal and attn_mask is not None:
@@ -285,4 +304,6 @@ def attention_softmax(
 ) -> Tensor:
     """softmax(scores / sqrt(head_size) + mask) along the last dimension; without head_size the scores are not scaled."""
     scale = None if head_size is None else 1 / math.sqrt(head_size)
-    return masked_softmax(tensor, scale, attention_mask, memory_config)
+    check_users(tensor, attention_mask)
+    mask = mask_of_rows(attention_mask, tensor, bool(causal_mask))
+    return masked_softmax(tensor, scale, mask, memory_config)

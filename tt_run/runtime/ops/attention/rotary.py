@@ -16,6 +16,7 @@ from tt_run.runtime.ops.data_movement.joining import chunk
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle, volume
+from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.goldens import attention_goldens
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -68,7 +69,7 @@ def _on_cores_of(tensor: Tensor, memory_config: MemoryConfig | None) -> MemoryCo
     """A place on cores is on those of `tensor`, in its pieces, whichever a call names."""
     spec = tensor.memory_config().shard_spec
     if memory_config is None or spec is None or not memory_config.is_sharded():
-        return memory_config
+        return like_operand(tensor, memory_config)
     return MemoryConfig(memory_config.memory_layout, memory_config.buffer_type, spec)
 
 

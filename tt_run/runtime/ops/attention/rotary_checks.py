@@ -56,9 +56,14 @@ def check_halves(x: Tensor, cos: Tensor, sin: Tensor, token: int | None) -> None
         )
 
 
-def check_by_rows(x: Tensor, cos: Tensor, sin: Tensor) -> None:
+def check_by_rows(x: Tensor, cos: Tensor, sin: Tensor, memory_config: MemoryConfig | None) -> None:
     """What `rotary_embedding_hf` refuses of a sequence."""
     _check_width(x)
+    for word, place in (("Input", x.memory_config()), ("Output", memory_config or x.memory_config())):
+        if place.memory_layout is TensorMemoryLayout.WIDTH_SHARDED:
+            raise fatal(
+                f"{word} cannot be WIDTH_SHARDED", hint="memory_config=ttnn.L1_HEIGHT_SHARDED_MEMORY_CONFIG"
+            )
     _check_pair(cos, sin)
     if cos.shape[1] != 1:
         raise fatal("Cos must have batch dim = 1 in prefill mode", f"{cos.shape}", hint=_caches(x))
@@ -88,7 +93,11 @@ def check_by_user(x: Tensor, cos: Tensor, sin: Tensor, memory_config: MemoryConf
             hint=f"cos and sin of shape [1, {x.shape[1]}, 1, {x.shape[-1]}]",
         )
     asked = memory_config or x.memory_config()
-    if not asked.is_sharded() or asked.buffer_type is BufferType.DRAM:
+    if asked.memory_layout is TensorMemoryLayout.WIDTH_SHARDED:
+        raise fatal(
+            "Output cannot be WIDTH_SHARDED", hint="leave memory_config out: the result lies as its input"
+        )
+    if asked.buffer_type is BufferType.DRAM:
         raise fatal(
             "Only L1 buffers can have an associated circular buffer!",
             hint="leave memory_config out, and ttnn.sharded_to_interleaved the result",
@@ -107,7 +116,7 @@ def check_pairs(
             f"{cos.shape} != {sin.shape}",
             hint="cos and sin of the same positions",
         )
-    if cos.shape[0] != 1 or cos.padded_shape[-1] != x.padded_shape[-1]:
+    if cos.shape[0] != 1 or cos.shape[-1] != x.shape[-1]:
         raise fatal(
             f"Cos dims must match input dims: cos.shape = {cos.shape}, head_dim = {x.shape[-1]}",
             hint=f"cos and sin of [1, 1, S, {x.shape[-1]}]",

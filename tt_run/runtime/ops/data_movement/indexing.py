@@ -47,6 +47,12 @@ def _index_fill(x: Array, dim: int, index: Array, value: float) -> Array:
 def _indexed_fill(batch_id: Array, a: Array, b: Array, dim: int) -> Array:
     axis = axis_of(dim, a.ndim - 1)
     result = a.copy()
+    count = batch_id[0].size if len(batch_id) else 0
+    if len(batch_id) and b.shape[axis + 1] != count:
+        raise fatal(
+            f"indexed_fill: input_b.size({axis}) = {b.shape[axis + 1]} must equal the number of indices (batch_id count = {count})",
+            hint=f"ttnn.slice(input_b, …) to {count} along dimension {axis}, or as many indices",
+        )
     for shard, source, own in zip(result, b, batch_id, strict=True):
         places = _places(own.reshape(-1), shard.shape[axis], "indexed_fill")
         np.moveaxis(shard, axis, 0)[places] = np.moveaxis(source, axis, 0)[: len(places)]

@@ -68,6 +68,7 @@ _enter(
     """
     moreh_softmax moreh_softmin moreh_logsoftmax: input_tensor
     transformer.attention_softmax_: tensor attention_mask
+    scale_causal_mask_hw_dims_softmax_in_place: input_tensor
     """,
 )
 _enter(
@@ -113,7 +114,7 @@ _enter(
     """
     transformer.scaled_dot_product_attention: input_tensor_q input_tensor_k input_tensor_v attn_mask
     transformer.chunked_scaled_dot_product_attention: input_tensor_q input_tensor_k input_tensor_v
-    transformer.flash_mla_prefill: input_tensor_q input_tensor_k
+    transformer.flash_mla_prefill transformer.chunked_flash_mla_prefill: input_tensor_q input_tensor_k
     transformer.joint_scaled_dot_product_attention: input_tensor_q input_tensor_k input_tensor_v
     transformer.joint_scaled_dot_product_attention: joint_tensor_q joint_tensor_k joint_tensor_v
     """,
@@ -157,10 +158,15 @@ _enter(
     experimental.nlp_create_qkv_heads experimental.create_qkv_heads_from_separate_tensors: input input_kv
     experimental.nlp_create_qkv_heads_falcon7b experimental.nlp_create_qkv_heads_segformer: input
     experimental.nlp_create_qkv_heads_vit: input
+    experimental.nlp_create_qkv_heads_boltz: input input_kv
     experimental.nlp_create_qkv_heads_decode experimental.nlp_kv_cache_load_slice: input_tensor
     transformer.concatenate_heads: input_tensor
     transformer.split_query_key_value_and_split_heads: input_tensor kv_input_tensor
     """,
+)
+_enter(
+    "only tile layout is supported, Layout::ROW_MAJOR was provided instead",
+    "experimental.intimg: input_tensor",
 )
 _enter(
     "{operand} to rotary embedding must be tilized",
@@ -202,6 +208,7 @@ _enter(
     """
     embedding_bw plus_one rotate: input_tensor
     experimental.paged_update_cache: update_idxs_tensor page_table
+    experimental.paged_fused_update_cache: update_idxs_tensor page_table
     grid_sample: grid
     index_fill index_fill_new moreh_fold: input
     moe_routing_remap: routing_weights_tensor

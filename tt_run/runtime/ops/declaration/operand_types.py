@@ -128,6 +128,14 @@ _enter(
     """,
 )
 _enter(
+    "Inputs to Joint SDPA must be BF16 or BF8",
+    (_BF16, _BFP8, _BFP4),
+    """
+    transformer.joint_scaled_dot_product_attention: input_tensor_q input_tensor_k input_tensor_v
+    transformer.joint_scaled_dot_product_attention: joint_tensor_q joint_tensor_k joint_tensor_v
+    """,
+)
+_enter(
     "Inputs to ring-distributed SDPA must be BF16, BF8, or BF4",
     (_BF16, _BFP8, _BFP4),
     "transformer.ring_distributed_scaled_dot_product_attention: input_tensor_q input_tensor_k input_tensor_v",
@@ -135,7 +143,7 @@ _enter(
 _enter(
     "Attention sink must be in BF16, BFP8, or BFP4 dataformat",
     (_BF16, _BFP8, _BFP4),
-    "transformer.chunked_scaled_dot_product_attention: attention_sink",
+    "transformer.chunked_scaled_dot_product_attention transformer.scaled_dot_product_attention: attention_sink",
 )
 _enter(
     "{operand} must be int32, got {given}",

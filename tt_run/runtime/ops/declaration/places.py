@@ -21,7 +21,7 @@ _SPREAD = "ttnn.sharded_to_interleaved"
 class Place:
     """What a call's first operand, or `operand`, and the memory configuration that it asks for have to be, and the sentence where they are not.
 
-    `result` is the parameter of the configuration; `…_cut`: whether it is cut over cores, `cuts`: in which ways, `banks`: in which memory; `all_rows`: each piece has a whole matrix's rows. `named`: the result, which has this `layout` or
+    `result` is the parameter of the configuration; `…_cut`: whether it is cut over cores, `cuts`: in which ways, `result_cuts`: the same of the result, `banks`: in which memory; `all_rows`: each piece has a whole matrix's rows. `named`: the result, which has this `layout` or
     the operand's, says over which: its layout says the sentence. `alike`: both are cut in the same way; with `if_cut` only what is cut needs a
     result that is. Only operands of layout `of` and, where `whole`, that are not cut are asked. `through_tiles`: rows are turned into tiles first,
     in the pieces that they lie in, which have words of their own.
@@ -31,6 +31,7 @@ class Place:
     result: str = "memory_config"
     operand_cut: bool | None = None
     cuts: tuple[TensorMemoryLayout, ...] | None = None
+    result_cuts: tuple[TensorMemoryLayout, ...] | None = None
     operand: str = ""
     banks: BufferType | None = None
     all_rows: bool = False
@@ -79,6 +80,12 @@ class Place:
             return True
         if asked is None:
             return False
+        if (
+            self.result_cuts is not None
+            and asked.is_sharded()
+            and asked.memory_layout not in self.result_cuts
+        ):
+            return True
         if self.result_cut is not None and (own.is_sharded() or not self.if_cut):
             return asked.is_sharded() is not self.result_cut
         if self.named and asked.nameless:
@@ -119,7 +126,7 @@ _enter(
     Place(named=True, layout=_TILES),
 )
 _enter(
-    "add bcast experimental.rotary_embedding max mean min multiply normalize_hw softmax std std_hw sum tilize var var_hw",
+    "add bcast experimental.rotary_embedding max mean min multiply normalize_hw softmax std std_hw sum tilize transformer.attention_softmax var var_hw",
     Place(through_tiles=True),
 )
 _enter("argmax untilize", Place(named=True, layout=_ROWS))
@@ -129,7 +136,7 @@ _enter(
     Place(named=True, whole=True),
 )
 _enter(
-    "experimental.nlp_concat_heads transformer.concatenate_heads",
+    "experimental.nlp_concat_heads experimental.nlp_concat_heads_boltz transformer.concatenate_heads",
     Place("bad optional access", result_cut=False, whole=True),
     Place("Sharded input requires a sharded output memory config but got {asked}", if_cut=True),
 )
@@ -163,7 +170,15 @@ _enter(
         if_cut=True,
     ),
 )
-_enter("layer_norm rms_norm", Place("Sharded inputs require sharded outputs.", if_cut=True))
+_enter(
+    "layer_norm rms_norm",
+    Place("Sharded inputs require sharded outputs.", if_cut=True),
+    Place(
+        "Input and output memory layouts must match, got input: {own} vs output: {asked}",
+        alike=True,
+        if_cut=True,
+    ),
+)
 _enter("move", Place("Expected output tensor memory config to be sharded", if_cut=True))
 _enter(
     "sharded_to_interleaved",
@@ -171,7 +186,15 @@ _enter(
 )
 _enter(
     "transformer.scaled_dot_product_attention",
-    Place("Operands to SDPA need to be DRAM/L1 interleaved", operand_cut=False),
+    *(
+        Place("Operands to SDPA need to be DRAM/L1 interleaved", operand=name, operand_cut=False)
+        for name in ("input_tensor_q", "input_tensor_k", "input_tensor_v")
+    ),
+)
+_enter(
+    "transformer.chunked_flash_mla_prefill transformer.chunked_scaled_dot_product_attention transformer.paged_scaled_dot_product_attention_decode "
+    "transformer.scaled_dot_product_attention_decode",
+    Place(named=True, layout=_TILES),
 )
 _enter("experimental.rotate_half", Place("RotateHalf does not currently support sharding", operand_cut=False))
 _enter(
@@ -180,7 +203,7 @@ _enter(
 )
 
 _enter(
-    "experimental.nlp_concat_heads experimental.rotary_embedding",
+    "experimental.nlp_concat_heads experimental.rotary_embedding transformer.concatenate_heads",
     Place("Input tensor memory layout must not be WIDTH_SHARDED but got {own}", cuts=(_H, _B)),
 )
 _enter(
@@ -210,6 +233,24 @@ _enter(
 _enter(
     "experimental.concatenate_heads experimental.rotary_embedding_llama",
     Place(named=True),
+)
+_enter(
+    "experimental.nlp_create_q_heads_split",
+    Place("Q head split requires interleaved input", operand_cut=False),
+    Place("Output memory config layout must be INTERLEAVED but got {asked}", result_cut=False),
+)
+_enter(
+    "experimental.dropout experimental.fast_reduce_nc layer_norm_post_all_gather layer_norm_pre_all_gather rms_norm_post_all_gather "
+    "rms_norm_pre_all_gather",
+    Place(named=True),
+)
+_enter(
+    "experimental.wan_fused_rmsnorm_pre_allgather",
+    Place("Input tensor must use INTERLEAVED memory layout, got: {own}", operand_cut=False),
+)
+_enter(
+    "experimental.rotary_embedding",
+    Place("Output memory config layout must not be WIDTH_SHARDED but got {asked}", result_cuts=(_H, _B)),
 )
 _enter("experimental.rotate_half", Place("bad optional access", result_cut=False))
 _enter(

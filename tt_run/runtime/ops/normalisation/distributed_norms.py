@@ -20,6 +20,11 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import norm_goldens
+from tt_run.runtime.ops.normalisation.distributed_norm_checks import (
+    check_normalised,
+    check_statistics,
+    place_of,
+)
 from tt_run.runtime.ops.normalisation.norms import check_residual_shape, flat, row_of
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -29,7 +34,7 @@ from tt_run.runtime.values.shards import combine
 Array = npt.NDArray[Any]
 
 
-def _statistics(
+def statistics_of(
     x: Tensor, residual: Tensor | None, dtype: DataType, memory_config: MemoryConfig | None, centre: bool
 ) -> Tensor:
     operands = (x,) if residual is None else (x, residual)
@@ -61,7 +66,7 @@ def _places(centre: bool, means: bool) -> tuple[int, int]:
     return (TILE_SIZE, 0) if centre and means else (0, TILE_SIZE)
 
 
-def _normalised(
+def normalised_by(
     x: Tensor,
     stats: Tensor,
     epsilon: float,
@@ -121,7 +126,11 @@ def rms_norm_pre_all_gather(
     fast_and_approximate_mode: bool = False,
 ) -> Tensor:
     """Statistics of each shard for `rms_norm_post_all_gather`: (…, W) -> (…, 32), the sum of squares in column 0."""
-    return _statistics(input_tensor, residual_input_tensor, dtype, memory_config, False)
+    check_statistics(
+        "rms_norm_pre_all_gather", input_tensor, residual_input_tensor, program_config, compute_kernel_config
+    )
+    place = memory_config or place_of(input_tensor, 1)
+    return statistics_of(input_tensor, residual_input_tensor, dtype, place, False)
 
 
 @operation(
@@ -141,7 +150,10 @@ def rms_norm_post_all_gather(
     use_2d_core_grid: bool | None = None,
 ) -> Tensor:
     """`rms_norm` of each shard by the gathered statistics of all of them: stats (…, 32 * devices)."""
-    return _normalised(input_tensor, stats, epsilon, weight, bias, dtype, memory_config, False)
+    check_normalised(
+        input_tensor, stats, (weight, bias), program_config, compute_kernel_config, memory_config
+    )
+    return normalised_by(input_tensor, stats, epsilon, weight, bias, dtype, memory_config, False)
 
 
 @operation(
@@ -159,7 +171,15 @@ def layer_norm_pre_all_gather(
     fast_and_approximate_mode: bool = False,
 ) -> Tensor:
     """Statistics of each shard for `layer_norm_post_all_gather`: (…, W) -> (…, 64), sum of squares in column 0, sum in 32."""
-    return _statistics(input_tensor, residual_input_tensor, dtype, memory_config, True)
+    check_statistics(
+        "layer_norm_pre_all_gather",
+        input_tensor,
+        residual_input_tensor,
+        program_config,
+        compute_kernel_config,
+    )
+    place = memory_config or place_of(input_tensor, 2)
+    return statistics_of(input_tensor, residual_input_tensor, dtype, place, True)
 
 
 @operation(
@@ -178,7 +198,10 @@ def layer_norm_post_all_gather(
     dtype: DataType | None = None,
 ) -> Tensor:
     """`layer_norm` of each shard by the gathered statistics of all of them: stats (…, 64 * devices)."""
-    return _normalised(input_tensor, stats, epsilon, weight, bias, dtype, memory_config, True)
+    check_normalised(
+        input_tensor, stats, (weight, bias), program_config, compute_kernel_config, memory_config
+    )
+    return normalised_by(input_tensor, stats, epsilon, weight, bias, dtype, memory_config, True)
 
 
 @operation("ttnn.experimental.dit_layernorm_pre_allgather", family=families.NORM)
@@ -191,7 +214,7 @@ def dit_layernorm_pre_allgather(
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
     """`layer_norm_pre_all_gather`; the reciprocals only save a device divisions."""
-    return _statistics(input_tensor, None, dtype, memory_config, True)
+    return statistics_of(input_tensor, None, dtype, memory_config, True)
 
 
 @operation("ttnn.experimental.dit_layernorm_post_allgather", family=families.NORM)
@@ -207,4 +230,4 @@ def dit_layernorm_post_allgather(
     dtype: DataType | None = None,
 ) -> Tensor:
     """`layer_norm_post_all_gather` with the statistics of `dit_layernorm_pre_allgather`."""
-    return _normalised(input_tensor, stats, epsilon, weight, bias, dtype, memory_config, True)
+    return normalised_by(input_tensor, stats, epsilon, weight, bias, dtype, memory_config, True)

@@ -127,7 +127,8 @@ def _normalised(
     check_residual_shape(x, residual)
     norm_checks.check_residual(x, residual)
     if len(x.shape):
-        norm_checks.check_parameter(x, weight, "gamma"), norm_checks.check_parameter(x, bias, "beta")
+        norm_checks.check_parameter(x, weight, "gamma")
+        norm_checks.check_parameter(x, bias, "beta")
     if weight is not None and bias is not None and weight.layout is not bias.layout:
         raise fatal("Gamma and beta must have the same layout!", hint="give both in tiles, of shape [1, W]")
     norm_checks.check_program(x, program, memory_config)
@@ -230,7 +231,7 @@ def group_norm(
         group_norm_checks.check_masks(
             input_tensor, num_groups, input_mask, negative_mask, output_layout, use_welford
         )
-    norm_checks.check_groups(
+    group_norm_checks.check_groups(
         input_tensor, num_groups, (weight, bias), input_mask, inplace, output_layout, dtype, core_grid, memory_config
     )  # fmt: skip
     group_norm_checks.check_rows(input_tensor, output_layout, use_welford)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout, cpp
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels.rowwise import along, along_last
 from tt_run.runtime.ops.data_movement import joining
 from tt_run.runtime.ops.data_movement.repeating import repeat
@@ -22,6 +22,7 @@ from tt_run.runtime.ops.normalisation import softmax_rows
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
+from tt_run.runtime.tuning.blocks import SoftmaxDefaultProgramConfig, SoftmaxShardedMultiCoreProgramConfig
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
@@ -126,7 +127,13 @@ def scale_mask_softmax(
 ) -> Tensor:
     """softmax(x * scale + mask) along the last dimension; the mask is added and broadcasts."""
     _check_scale(scale, mask)
-    mask = _mask_of_rows(mask, input_tensor, is_causal_mask)
+    if is_causal_mask and mask is None:
+        raise fatal(
+            "Causal-mask softmax requires an attention mask (is_causal_mask=true with no mask is unsupported).",
+            hint="mask=…, or is_causal_mask=False",
+        )
+    check_users(input_tensor, mask)
+    mask = mask_of_rows(mask, input_tensor, is_causal_mask)
     written = _written(numeric_stable)
     return masked_softmax(input_tensor, scale, mask, memory_config, written)
 
@@ -139,7 +146,17 @@ def _check_scale(scale: float | None, mask: Tensor | None) -> None:
         )
 
 
-def _mask_of_rows(mask: Tensor | None, x: Tensor, causal: bool) -> Tensor | None:
+def check_users(x: Tensor, mask: Tensor | None) -> None:
+    """Raises RuntimeError for a mask of another batch than that of its tensor."""
+    if mask is None or x.shape.rank < 4 or mask.shape.rank < 4 or mask.shape[0] == x.shape[0]:
+        return
+    raise fatal(
+        f"Input and mask batch sizes must match, got input: {x.shape[0]} vs mask: {mask.shape[0]}",
+        hint=f"ttnn.repeat(mask, ({x.shape[0]}, 1, 1, 1))",
+    )
+
+
+def mask_of_rows(mask: Tensor | None, x: Tensor, causal: bool) -> Tensor | None:
     """The mask for every row of `x`, where heads may lie one below the other and the mask has another number of rows than they.
 
     A causal one begins anew after its last row; of another one the first row counts, as it does where the mask was padded to a tile.
@@ -147,7 +164,7 @@ def _mask_of_rows(mask: Tensor | None, x: Tensor, causal: bool) -> Tensor | None
     if mask is None or x.shape.rank < 2 or mask.shape.rank < 2:
         return mask
     rows, height = x.shape[-2], mask.shape[-2]
-    if height in (1, rows) or rows % height:
+    if height in (1, rows) or (rows % height and (causal or height != TILE_SIZE)):
         return mask
     if causal:
         return repeat.compute(mask, [*(1,) * (mask.shape.rank - 2), rows // height, 1])
@@ -165,6 +182,12 @@ def softmax_in_place(
 ) -> Tensor:
     """`softmax` written over its input; returns the input."""
     _check_in_place(input_tensor)
+    axis = axis_of(dim, len(input_tensor.shape))
+    if axis != 3:
+        raise fatal(
+            f"Invalid dimension: {axis}. Currently softmax inplace supports dim -1.",
+            hint="ttnn.unsqueeze_to_4D(tensor), and its last dimension",
+        )
     result: Tensor = softmax.compute(input_tensor, dim, numeric_stable=numeric_stable)
     input_tensor.overwrite(result.shards)
     return input_tensor
@@ -184,6 +207,7 @@ def scale_mask_softmax_in_place(
     """`scale_mask_softmax` written over its input; returns the input."""
     _check_in_place(input_tensor)
     _check_scale(scale, mask)
+    check_users(input_tensor, mask)
     rows = getattr(program_config, "block_h", None)
     if mask is not None and input_tensor.memory_config().is_sharded() and rows is not None:
         columns = getattr(program_config, "block_w", 0)
@@ -193,10 +217,37 @@ def scale_mask_softmax_in_place(
                 f"got block_w = {columns}, block_h = {rows}",
                 hint="block_h and block_w of program_config: the tiles of a shard, from 1",
             )
-    mask = _mask_of_rows(mask, input_tensor, is_causal_mask)
+    mask = mask_of_rows(mask, input_tensor, is_causal_mask)
     written = _written(numeric_stable)
     input_tensor.overwrite(masked_softmax(input_tensor, scale, mask, None, written).shards)
     return input_tensor if mask is None else keep_label(input_tensor, (mask,))
+
+
+def _check_hw_dims(x: Tensor, mask: Tensor | None, program_config: object) -> None:
+    """Raises RuntimeError for a mask that does not go with its tensor, and where no program says how cores share the tensor."""
+    if mask is not None and mask.is_sharded():
+        if tuple(mask.shape)[-x.shape.rank :] != tuple(x.shape):
+            raise fatal(
+                "Sharded mask shape must match input tensor shape",
+                f"{mask.shape} != {x.shape}",
+                hint="ttnn.sharded_to_interleaved(mask)",
+            )
+        return
+    check_users(x, mask)
+    if mask is not None and mask.layout is not Layout.TILE:
+        raise fatal(
+            "Non-sharded mask shape must match expected shape", "a mask in rows", hint=in_tiles("mask")
+        )
+    if isinstance(program_config, SoftmaxShardedMultiCoreProgramConfig) and not x.is_sharded():
+        raise fatal(
+            "Input tensor must be sharded when using SoftmaxShardedMultiCoreProgramConfig",
+            hint="ttnn.to_memory_config(input_tensor, ttnn.L1_HEIGHT_SHARDED_MEMORY_CONFIG)",
+        )
+    if program_config is None or isinstance(program_config, SoftmaxDefaultProgramConfig):
+        raise fatal(
+            "Scale causal mask HW dims softmax not supported in default program config",
+            hint="program_config=ttnn.SoftmaxShardedMultiCoreProgramConfig(compute_with_storage_grid_size=…, subblock_w=…, block_h=…, block_w=…)",
+        )
 
 
 @operation(
@@ -217,7 +268,8 @@ def scale_causal_mask_hw_dims_softmax_in_place(
 
     The mask is a matrix for all batches and heads, also where the heads lie one below the other: it begins anew after its last row.
     """
-    mask = _mask_of_rows(mask, input_tensor, causal=True)
+    _check_hw_dims(input_tensor, mask, program_config)
+    mask = mask_of_rows(mask, input_tensor, causal=True)
     written = _written(numeric_stable)
     input_tensor.overwrite(masked_softmax(input_tensor, scale, mask, None, written).shards)
     return input_tensor

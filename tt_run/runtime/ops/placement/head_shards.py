@@ -25,16 +25,18 @@ def of_split(
     return memory_config.recast(shard_spec=ShardSpec(held.grid, (rows // cores, columns), held.orientation))
 
 
-def of_join(tensor: Tensor, memory_config: MemoryConfig | None) -> MemoryConfig | None:
+def of_join(
+    tensor: Tensor, memory_config: MemoryConfig | None, rows: int | None = None
+) -> MemoryConfig | None:
     """On the cores of `tensor`, each with the heads that it has beside one another, whichever cores are asked for.
 
-    Raises RuntimeError for pieces that are less than a head.
+    A head has `rows`, if they are not those of a matrix. Raises RuntimeError for pieces that are less than one.
     """
     memory = tensor.memory_config()
     held = memory.shard_spec
     if held is None:
         return memory_config
-    length, depth = tensor.padded_shape[-2], held.shape[1]
+    length, depth = rows or tensor.padded_shape[-2], held.shape[1]
     heads = held.shape[0] // length
     if not heads:
         raise fatal(

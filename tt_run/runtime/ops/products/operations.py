@@ -86,6 +86,17 @@ def matmul_decode(
     output_mem_config: MemoryConfig | None = None,
 ) -> Tensor:
     """a @ b of few rows; where its operands are cut over cores changes no value."""
+    if output_mem_config is None or output_mem_config.shard_spec is None:
+        raise fatal(
+            "matmul_decode needs the cores of its result",
+            "bad optional access",
+            hint="output_mem_config=ttnn.create_sharded_memory_config(…, strategy=ttnn.ShardStrategy.WIDTH)",
+        )
+    if not partial_width_sharded and output_mem_config.shard_spec.grid.num_cores() < 2:
+        raise fatal(
+            "full_width_sharded matmul_decode two-hub broadcast requires a compute rectangle of at least 2 cores",
+            hint="operands and result on two cores or more, or ttnn.matmul",
+        )
     result: Tensor = matmul.compute(
         input_tensor_a, input_tensor_b, dtype=dtype, memory_config=output_mem_config
     )

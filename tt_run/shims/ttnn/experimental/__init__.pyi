@@ -305,19 +305,19 @@ def nlp_create_qkv_heads(input: _Tensor, input_kv: _Tensor | None = None, *, num
     """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, Hkv, D, S] (or [B, Hkv, S, D]), value [B, Hkv, S, D]."""
     ...
 def nlp_create_qkv_heads_boltz(input: _Tensor, input_kv: _Tensor | None = None, *, num_heads: int, num_kv_heads: int | None = None, transpose_k_heads: bool = True, memory_config: _MemoryConfig | None = None, output_tensors: _Sequence[_Tensor | None] | None = None) -> tuple[_Tensor, _Tensor, _Tensor]:
-    """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, Hkv, D, S] (or [B, Hkv, S, D]), value [B, Hkv, S, D]."""
+    """Pairs [1, S, S, q | k | v] -> query [H, S, S, D], key [Hkv, S, D, S] (or [Hkv, S, S, D]), value [Hkv, S, S, D]."""
     ...
 def nlp_create_qkv_heads_decode(input_tensor: _Tensor, *, num_heads: int, num_kv_heads: int | None = None, output_tensors: _Sequence[_Tensor] | None = None, overlap_qk_coregrid: bool | None = True, batch_offset: _Tensor | None = None, slice_size: int | None = None, memory_config: _MemoryConfig | None = None) -> tuple[_Tensor, _Tensor, _Tensor]:
     """[1, 1, B, q | k | v] -> query [1, B, H, D], key and value [1, B, Hkv, D]."""
     ...
 def nlp_create_qkv_heads_falcon7b(input: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
-    """Falcon-7B's 71 heads of queries, one of keys and one of values."""
+    """Falcon-7B's 71 heads of queries, one of keys and one of values, with the rows of whole tiles."""
     ...
 def nlp_create_qkv_heads_segformer(input: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensors: _Sequence[_Tensor] | None = None) -> _Tensor:
-    """Heads 32 wide of Segformer's queries, keys or values: the first result, as many zeros twice."""
+    """Heads 32 wide of Segformer's queries, keys or values, with the rows of whole tiles: the first result, as many zeros twice."""
     ...
 def nlp_create_qkv_heads_vit(input: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensors: _Sequence[_Tensor | None] | None = None) -> tuple[_Tensor, _Tensor, _Tensor]:
-    """[B, 1, S, q | k | v] of 12 heads -> query, key and value [B, 12, S, D]."""
+    """[B, 1, S, q | k | v] of 12 heads -> query, key and value [B, 12, S, D], with the rows of whole tiles, in their shapes too."""
     ...
 def nlp_kv_cache_load_slice(input_tensor: _Tensor, *, seq_len_start: int, seq_len_end: int, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """Rows seq_len_start to seq_len_end of a cache [B, H, S, D], each head's on a core of its own, whatever memory was asked for."""
