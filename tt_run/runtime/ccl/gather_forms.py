@@ -19,7 +19,7 @@ from tt_run.runtime.ccl.record import Collective
 from tt_run.runtime.enums import Layout, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.ops.attention.joined_heads import nlp_concat_heads_decode
+from tt_run.runtime.ops.attention.joined_heads import joined_users
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -229,6 +229,6 @@ def all_gather_concat(
     """`all_gather` along `dim`, then the heads of each user side by side: [1, B, H, D] per device becomes [1, 1, n*B, num_heads*D]."""
     tuning = topology, num_links, None
     gathered = gather_as("all_gather_concat", input_tensor, dim, cluster_axis, tuning, None, mesh_device)
-    joined: Tensor = nlp_concat_heads_decode.compute(gathered, num_heads=num_heads)
+    joined: Tensor = joined_users(gathered, num_heads=num_heads)
     # Tiles where they are asked for, of rows as well.
     return joined.derive(joined.shards, layout=Layout.TILE, memory_config=memory_config)

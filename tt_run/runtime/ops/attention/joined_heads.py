@@ -84,17 +84,27 @@ def nlp_concat_heads_decode(
     is on a core of its own, whatever memory is asked for.
     """
     on_device(input_tensor, kind="concatenate heads")
-    length, users, found, depth = four_dims(input_tensor)
-    if num_heads > found:
-        raise fatal(
-            f"num_heads {num_heads} must be at most the {found} heads of the input", hint=f"num_heads={found}"
-        )
-    cut = input_tensor.memory_config().shard_spec
+    cut, users = input_tensor.memory_config().shard_spec, four_dims(input_tensor)[1]
     if cut is not None and cut.grid.num_cores() != users:
         raise fatal(
             "Input core grid num_cores must be equal to num users",
             f"{cut.grid.num_cores()} cores, {users} users",
             hint=f"a tensor on {users} cores",
+        )
+    return joined_users(input_tensor, num_heads, memory_config, output_tensor)
+
+
+def joined_users(
+    input_tensor: Tensor,
+    num_heads: int,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """`nlp_concat_heads_decode` of a tensor wherever it lies."""
+    length, users, found, depth = four_dims(input_tensor)
+    if num_heads > found:
+        raise fatal(
+            f"num_heads {num_heads} must be at most the {found} heads of the input", hint=f"num_heads={found}"
         )
     spare = -users % TILE_SIZE
 
