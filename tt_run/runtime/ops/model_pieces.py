@@ -16,6 +16,7 @@ from tt_run.runtime.kernels.activations import activation as function_of
 from tt_run.runtime.kernels.torch_cpu import library
 from tt_run.runtime.mesh import MeshCoordinate
 from tt_run.runtime.ops.attention import rotary_checks
+from tt_run.runtime.ops.attention.cache_checks import check_apart
 from tt_run.runtime.ops.attention.caches import paged_update_cache
 from tt_run.runtime.ops.data_movement.joining import chunk
 from tt_run.runtime.ops.declaration import families
@@ -264,6 +265,7 @@ def paged_fused_update_cache(
         "batch_offset": batch_offset,
         "mesh_coords": mesh_coords,
     }
+    check_apart(input_tensor1, input_tensor2)
     pairs = ((cache_tensor1, input_tensor1), (cache_tensor2, input_tensor2))
     first, second = (paged_update_cache.compute(cache, new, **words) for cache, new in pairs)
     return first, second

@@ -9,8 +9,12 @@ import pytest
 
 from tests.runtime.ops.attention.test_attention import by_user, op, sample
 from tests.runtime.ops.tensors import F32, I32, ROW, held, put
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import BufferType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.attention.cache_blocks import Blocks
+from tt_run.runtime.ops.data_movement.conversions import to_memory_config
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 from tt_run.runtime.tuning.blocks import PagedCacheGeometryOverride
 
 pytestmark = pytest.mark.usefixtures("float32_too")
@@ -51,7 +55,11 @@ def test_a_ring_keeps_the_last_positions(one: MeshDevice):
 @pytest.mark.parametrize("form", ["paged_update_cache", "paged_fused_update_cache"])
 def test_positions_and_pages_may_lie_once_on_each_core(one: MeshDevice, form: str):
     pytest.importorskip("torch")
-    tokens = [by_user(put(one, sample(F32, 1, 2, 2, 32, seed=seed))) for seed in (1, 2)]
+    first, second = (put(one, sample(F32, 1, 2, 2, 32, seed=seed)) for seed in (1, 2))
+    others = CoreRangeSet([CoreRange(CoreCoord(2, 0), CoreCoord(3, 0))])
+    spec = ShardSpec(others, (32, 32), ShardOrientation.ROW_MAJOR)
+    apart = MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1, spec)
+    tokens = [by_user(first), to_memory_config(second, apart)]
     found = []
     for copies in (1, 16):
         caches = [put(one, np.zeros((4, 2, 32, 32))) for _ in tokens]

@@ -76,9 +76,29 @@ def check_tokens(
             f"Number of update_idxs ({len(listed)}) should match batch size ({users})",
             hint=f"update_idxs=[…] of {users} positions",
         )
+    spec = new.memory_config().shard_spec
+    if spec is not None and spec.grid.num_cores() != users:
+        raise fatal(
+            f"Input tensor shard grid must have num_cores ({spec.grid.num_cores()}) equal to the number of users / batch ({users}). The kernel "
+            "dispatches one user per core",
+            hint=f"an input on {users} cores",
+        )
     if shared and pages is None and cache.shape[0] != 1:
         raise fatal(
             "Share cache feature expects cache tensor to have batch of 1",
             f"got {cache.shape[0]}",
             hint="share_cache=False",
+        )
+
+
+def check_apart(first: Tensor, second: Tensor) -> None:
+    """Raises RuntimeError for keys and values of `paged_fused_update_cache` that share a core."""
+    specs = [tensor.memory_config().shard_spec for tensor in (first, second)]
+    if any(spec is None for spec in specs):
+        return
+    grids = [spec.grid for spec in specs if spec is not None]
+    if grids[0].num_cores() + grids[1].num_cores() > grids[0].merge(grids[1]).num_cores():
+        raise fatal(
+            f"input_tensor1 ({grids[0]}) and input_tensor2 ({grids[1]}) must not overlap",
+            hint="ttnn.to_memory_config(input_tensor2, a configuration on cores that input_tensor1 has none of)",
         )

@@ -67,7 +67,7 @@ def decode(
     placed = settings.positions is not None or "positions" in given or not settings.is_causal
     cut = memory_config is not None and memory_config.is_sharded()
     check_decode(q, k, placed, cut, "pages" in given, blocks.heads)
-    check_decode_program(users, program_config)
+    check_decode_program(users, program_config, None if "pages" in given else k.shape[2])
     factor = settings.scale if settings.scale is not None else 1 / math.sqrt(depth)
 
     wide = width or (depth if geometry.active else v.shape[-1])

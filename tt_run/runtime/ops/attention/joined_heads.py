@@ -40,6 +40,9 @@ def concatenate_heads(input_tensor: Tensor, *, memory_config: MemoryConfig | Non
             "operation to include padding",
             hint=f"ttnn.pad the heads to {-(-depth // TILE_SIZE) * TILE_SIZE} columns",
         )
+    spec = input_tensor.memory_config().shard_spec
+    if spec is not None and spec.shape[1] != input_tensor.padded_shape[-1]:
+        raise _too_narrow(spec.shape[1], input_tensor.padded_shape[-1])
     return moved(
         input_tensor,
         lambda s: s.transpose(0, 1, 3, 2, 4).reshape(len(s), batch, length, heads * depth),

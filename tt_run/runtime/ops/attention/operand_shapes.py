@@ -80,12 +80,17 @@ def check_decode(q: Tensor, k: Tensor, positions: bool, cut: bool, paged: bool, 
         raise fatal("Sharded output not supported for GQA", hint="memory_config=ttnn.DRAM_MEMORY_CONFIG")
 
 
-def check_decode_program(users: int, program_config: object) -> None:
-    """Raises RuntimeError for a program configuration whose chunks or cores decoding does not take."""
+def check_decode_program(users: int, program_config: object, length: int | None) -> None:
+    """Raises RuntimeError for a program configuration whose chunks or cores decoding does not take; `length`: of a cache without pages."""
     size = getattr(program_config, "k_chunk_size", None)
     if size and size & (size - 1):
         raise fatal(
             f"User provided k_chunk_size must be power of 2, got: {size}", hint="k_chunk_size=32, 64, 128, …"
+        )
+    if size and length is not None and length % size:
+        raise fatal(
+            f"K sequence length must be multiple of chunk size, got: {length} and {size}",
+            hint=f"k_chunk_size={length & -length}, or 0 for one that fits",
         )
     grid = getattr(program_config, "compute_with_storage_grid_size", None)
     if grid is None:

@@ -130,7 +130,7 @@ _enter(
 )
 _enter(
     "Inputs to matmul must be tilized",
-    "experimental.attn_matmul experimental.group_attn_matmul: input_tensor_a input_tensor_b",
+    "experimental.attn_matmul experimental.attn_matmul_from_cache experimental.group_attn_matmul: input_tensor_a input_tensor_b",
 )
 _enter("Inputs to {name} must be tilized", "sparse_matmul: input_tensor_a input_tensor_b")
 _enter(
@@ -154,7 +154,7 @@ _enter(
     "Input tensor layout must be TILE but got Layout::ROW_MAJOR",
     """
     experimental.nlp_concat_heads experimental.nlp_concat_heads_boltz experimental.nlp_concat_heads_decode: input_tensor
-    experimental.create_qkv_heads: input
+    experimental.create_qkv_heads experimental.nlp_create_q_heads_split: input
     experimental.nlp_create_qkv_heads experimental.create_qkv_heads_from_separate_tensors: input input_kv
     experimental.nlp_create_qkv_heads_falcon7b experimental.nlp_create_qkv_heads_segformer: input
     experimental.nlp_create_qkv_heads_vit: input
@@ -198,6 +198,10 @@ _enter(
     experimental.prefix_scan: a bx
     experimental.repeat_and_interleave_eltwise_mul: a b
     """,
+)
+_enter(
+    "Residual tensor must have TILE layout, got: Layout::ROW_MAJOR",
+    "layer_norm layer_norm_pre_all_gather rms_norm rms_norm_pre_all_gather: residual_input_tensor",
 )
 _enter(
     "Currently, only tile layout is supported for partial I->S",

@@ -233,6 +233,11 @@ _enter(
     "experimental.rotary_embedding_llama: input_tensor cos_cache sin_cache trans_mat",
 )
 _enter(
+    "Dropout operation requires input and output data types to match. Input data type: {given}, Output data type: DataType::BFLOAT16",
+    (_BF16,),
+    "experimental.dropout: input_tensor",
+)
+_enter(
     "{operand} must be bfloat16",
     (_BF16,),
     "experimental.rotary_embedding_llama_fused_qk: q_input_tensor k_input_tensor cos_cache sin_cache trans_mat",

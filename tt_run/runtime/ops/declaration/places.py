@@ -192,7 +192,14 @@ _enter(
     ),
 )
 _enter(
-    "transformer.chunked_flash_mla_prefill transformer.chunked_scaled_dot_product_attention transformer.paged_scaled_dot_product_attention_decode "
+    "transformer.flash_mla_prefill",
+    *(
+        Place("Operands to SDPA need to be DRAM/L1 interleaved", operand=name, operand_cut=False)
+        for name in ("input_tensor_q", "input_tensor_k")
+    ),
+)
+_enter(
+    "transformer.attention_softmax transformer.chunked_flash_mla_prefill transformer.flash_mla_prefill transformer.chunked_scaled_dot_product_attention transformer.paged_scaled_dot_product_attention_decode "
     "transformer.scaled_dot_product_attention_decode",
     Place(named=True, layout=_TILES),
 )
@@ -240,7 +247,7 @@ _enter(
     Place("Output memory config layout must be INTERLEAVED but got {asked}", result_cut=False),
 )
 _enter(
-    "experimental.dropout experimental.fast_reduce_nc layer_norm_post_all_gather layer_norm_pre_all_gather rms_norm_post_all_gather "
+    "experimental.dropout experimental.fast_reduce_nc experimental.hc_sum_reduce layer_norm_post_all_gather layer_norm_pre_all_gather rms_norm_post_all_gather "
     "rms_norm_pre_all_gather",
     Place(named=True),
 )
