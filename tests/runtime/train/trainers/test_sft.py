@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,9 +40,11 @@ def model(**changes: Any) -> Llama:
     return Llama(LlamaConfig(**{**SIZES, **changes}))
 
 
-def loader(mapper: Any = None, count: int = 12, shuffle: bool = False, size: int = 4) -> InMemoryDataloader:
+def loader(
+    mapper: Any = None, count: int = 12, shuffle: bool = False, size: int = 4, seed: int | None = None
+) -> InMemoryDataloader:
     collate = partial(sft_collate_fn, max_seq_len=32, pad_token_id=0, mapper=mapper)
-    return InMemoryDataloader(examples(count), collate, size, shuffle)
+    return InMemoryDataloader(examples(count), collate, size, shuffle, seed=seed)
 
 
 def trainer(module: Any, **changes: Any) -> SFTTrainer:
@@ -106,6 +109,9 @@ def test_a_loader_goes_through_all(count: int, drop: bool, sizes: list[int]) -> 
     shuffled = InMemoryDataloader(range(count), list, 3, shuffle=True, drop_last=False)
     one, other = ([i for batch in shuffled for i in batch] for _ in range(2))
     assert one != other and sorted(one) == sorted(other) == list(range(count))
+    seeded, same = (InMemoryDataloader(range(9), list, 3, shuffle=True, seed=4) for _ in range(2))
+    passes = [[i for batch in one for i in batch] for one in (seeded, seeded, same, same)]
+    assert passes[:2] == passes[2:] and passes[0] != passes[1] and sorted(passes[0]) == list(range(9))
     with pytest.raises(ValueError, match="has 2 examples, a batch 3"):
         next(iter(InMemoryDataloader(range(2), list, 3)))
 
@@ -153,7 +159,8 @@ def test_twenty_steps_against_torch(opened: Any, clip: float) -> None:
     assert expected[-1] < 0.7 * expected[0]
 
 
-def test_resuming_is_not_stopping(opened: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", [None, 8])
+def test_resuming_is_not_stopping(opened: Any, tmp_path: Path, seed: int | None) -> None:
     """In the middle of a shuffled pass, with dropout, accumulation and a schedule."""
 
     def fresh() -> SFTTrainer:
@@ -161,7 +168,7 @@ def test_resuming_is_not_stopping(opened: Any, tmp_path: Path) -> None:
         np.random.seed(11)
         return trainer(
             model(dropout_prob=0.1), max_steps=7, warmup_steps=3, gradient_accumulation_steps=2, save_interval=4,
-            checkpoint_dir=str(tmp_path), seed=5, train=loader(count=20, shuffle=True),
+            checkpoint_dir=str(tmp_path), seed=5, train=loader(count=20, shuffle=True, seed=seed),
         )  # fmt: skip
 
     whole = fresh()
@@ -333,6 +340,26 @@ def test_hooks_come_in_order_and_reports_tell(opened: Any, tmp_path: Path) -> No
     assert rate.tokens_per_second > 0
     assert memory.text.startswith("peak ") and "MiB" in memory.text
     assert (tmp_path / "step_2.npz").is_file()
+
+
+def test_no_bar_is_left_on_a_terminal(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However training ends: a hidden cursor and lines that are drawn over would stay behind."""
+    opened()
+    shown: list[str] = []
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys.stderr, "write", shown.append)
+    monkeypatch.setenv("TERM", "xterm")
+
+    class Ends(TrainerCallback):
+        def on_step_end(self, trainer: Any, step: int, *args: Any, **kwargs: Any) -> None:
+            if step == 2:
+                raise RuntimeError("ends")
+
+    made = trainer(model(), max_steps=4, callbacks=[Ends()])
+    with pytest.raises(RuntimeError, match="ends"):
+        made.train()
+    text = "".join(shown)
+    assert text.rfind("\x1b[?25h") > text.rfind("\x1b[?25l") >= 0 and "1/4" in text
 
 
 @pytest.mark.parametrize(("name", "value"), [("max_steps", 0), ("gradient_accumulation_steps", 0), ("learning_rate", -1.0), ("eval_interval", -1)])  # fmt: skip

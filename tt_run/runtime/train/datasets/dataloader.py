@@ -49,9 +49,9 @@ class TTMLDataloader(ABC):
 
 
 class InMemoryDataloader(TTMLDataloader):
-    """Goes through anything with a length and items by number, shuffled anew by NumPy's global generator in each pass if asked.
+    """Goes through anything with a length and items by number, shuffled anew in each pass if asked: by NumPy's global generator, or as `seed` says.
 
-    Raises ValueError, when a pass starts, for a set with fewer examples than one batch.
+    With a seed the order follows from it and the number of passes before, `passes`. Raises ValueError, when a pass starts, for a set with fewer examples than one batch.
     """
 
     def __init__(
@@ -61,9 +61,10 @@ class InMemoryDataloader(TTMLDataloader):
         batch_size: int,
         shuffle: bool = False,
         drop_last: bool = True,
+        seed: int | None = None,
     ) -> None:
         super().__init__(dataset, collate_fn, batch_size)
-        self.shuffle, self.drop_last = shuffle, drop_last
+        self.shuffle, self.drop_last, self.seed, self.passes = shuffle, drop_last, seed, 0
 
     def __iter__(self) -> Iterator[Any]:
         count = len(self.dataset)
@@ -71,10 +72,18 @@ class InMemoryDataloader(TTMLDataloader):
             raise ValueError(
                 f"the data set has {count} examples, a batch {self.batch_size}; help: drop_last=False"
             )
-        order = np.random.permutation(count) if self.shuffle else np.arange(count)
+        order = self._order(count)
         for number in range(len(self)):
             chosen = order[number * self.batch_size : (number + 1) * self.batch_size]
             yield self.collate_fn([self.dataset[int(i)] for i in chosen])
+
+    def _order(self, count: int) -> np.ndarray:
+        passed, self.passes = self.passes, self.passes + 1
+        if not self.shuffle:
+            return np.arange(count)
+        if self.seed is None:
+            return np.random.permutation(count)
+        return np.random.default_rng([self.seed, passed]).permutation(count)
 
     def __len__(self) -> int:
         whole, rest = divmod(len(self.dataset), self.batch_size)

@@ -32,7 +32,8 @@ class LoraConfig:
 
     `target_modules` are regular expressions searched in dotted paths of linear layers; `qkv_linear` and `w_gate_up` mean `q_linear`,
     `kv_linear`, `w1` and `w3` where a model has these apart, and a part means the joint layer where not. `trainable_modules` are parts of paths
-    of parameters that stay trained. The update is scaled by alpha / rank, by alpha / sqrt(rank) with `use_rslora`. Raises ValueError for a rank
+    of parameters that stay trained. The update is scaled by alpha / rank, by alpha / sqrt(rank) with `use_rslora`. `verbose` prints each
+    layer that gets an adapter. Raises ValueError for a rank
     or a dropout that cannot be, and for a text that is no expression.
     """
 
@@ -43,6 +44,7 @@ class LoraConfig:
     is_bias_trainable: bool = False
     trainable_modules: list[str] = field(default_factory=list)
     lora_dropout: float = 0.0
+    verbose: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -185,7 +187,9 @@ class LoraModel(AbstractModuleBase):
             raise ValueError(
                 f"LoraModel: no linear layer matches {config.target_modules}; there are {', '.join(path for path, *_ in layers)}"
             )
-        for _, parent, name, layer in adapted:
+        for path, parent, name, layer in adapted:
+            if config.verbose:
+                print(f"LoRA: {path}, rank {config.rank}")
             adapter = LoraLinear if isinstance(layer, LinearLayer) else ParallelLoraLinear
             _replace(parent, name, adapter(layer, config))  # type: ignore[arg-type]
         for path, tensor in model.parameters().items():

@@ -41,6 +41,7 @@ from tt_run.runtime.train.trainers.grpo_config import GRPOConfig
 from tt_run.runtime.train.trainers.grpo_monitor import GRPOMonitor
 from tt_run.runtime.train.trainers.grpo_saving import save_checkpoint
 from tt_run.runtime.train.trainers.remote_rollout import build_rollout_batch_source
+from tt_run.runtime.train.trainers.reports import bars_closed
 from tt_run.runtime.train.trainers.rollout_rank import RolloutRank
 from tt_run.runtime.train.trainers.rollouts import (
     Reward,
@@ -139,13 +140,14 @@ class GRPOTrainer:
 
     def train(self) -> None:
         """Go through the prompts once; with completions of another rank, that rank serves them meanwhile. Raises RuntimeError for a second time with a sampler, whose weights' numbers only rise."""
-        if self._serves is not None:
-            self._serves.serve()
-        elif self.rollout_batch_source is not None:
-            self._train_on_source(self.rollout_batch_source)
-        else:
-            self._setup()
-            self._train_on_completer()
+        with bars_closed(self.callbacks):
+            if self._serves is not None:
+                self._serves.serve()
+            elif self.rollout_batch_source is not None:
+                self._train_on_source(self.rollout_batch_source)
+            else:
+                self._setup()
+                self._train_on_completer()
 
     def _train_on_completer(self) -> None:
         self._begin()
@@ -343,7 +345,6 @@ class GRPOTrainer:
         self.metrics["loss"] = total
 
     def _apply_gradients(self) -> None:
-        """The optimizer's step at the rate of the schedule."""
         batches = len(self._prompts) // self._generation_batch_prompts
         factor = self.config.rate_factor(self.steps, batches * self.config.num_iterations)
         self.optimizer.set_lr(self._base_rate * factor)
@@ -369,7 +370,6 @@ class GRPOTrainer:
             self._time_callback(callback, "on_step_end", self, self.metrics["step"], **figures)
 
     def _maybe_checkpoint(self) -> None:
-        """Save every `checkpoint_interval` steps, if asked to."""
         if self.config.checkpointing and self.steps % self.config.checkpoint_interval == 0:
             self._tell("on_save", self.steps, str(self.save()))
 

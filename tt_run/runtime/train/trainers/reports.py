@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +26,27 @@ class ProgressBar(TrainerCallback):
         """Draw the bar."""
         if self._write is None and sys.stderr.isatty():
             from rich.console import Console
-            from rich.progress import Progress
+            from rich.progress import MofNCompleteColumn, Progress
 
-            self._bar = Progress(console=Console(stderr=True))
+            columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+            self._bar = Progress(*columns, console=Console(stderr=True))
             self._bar.start()
+            # A trainer whose steps follow from its data has no number of them beforehand.
             self._task = self._bar.add_task(
-                "training", total=trainer.config.max_steps, completed=trainer.step
+                "training",
+                total=getattr(trainer.config, "max_steps", None),
+                completed=getattr(trainer, "step", 0),
             )
 
     def on_step_end(self, trainer: Any, step: int, *args: Any, **kwargs: Any) -> None:
         """Move it on."""
         told = {**dict(zip(("loss", "lr"), args, strict=False)), **kwargs}
         text = ", ".join(
-            f"{name} {value:.4g}" for name, value in told.items() if isinstance(value, (int, float))
+            f"{name} {value:.4g}"
+            for name, value in told.items()
+            # Times are for the files of figures, and a bar has room for the most telling alone.
+            if isinstance(value, (int, float)) and not name.endswith("_time_s")
+            if self._bar is None or name in ("reward_mean", "loss", "lr")
         )
         if self._bar is not None:
             self._bar.update(self._task, completed=step, description=text)
@@ -46,8 +55,24 @@ class ProgressBar(TrainerCallback):
 
     def on_train_end(self, trainer: Any) -> None:
         """Let it stand."""
+        self.close()
+
+    def close(self) -> None:
+        """Give the terminal back: its cursor, and what is written to it; nothing happens without a bar."""
         if self._bar is not None:
             self._bar.stop()
+            self._bar = None
+
+
+@contextlib.contextmanager
+def bars_closed(callbacks: Sequence[TrainerCallback]) -> Iterator[None]:
+    """A block behind which, however it ends, no bar is left on the terminal."""
+    try:
+        yield
+    finally:
+        for callback in callbacks:
+            if isinstance(callback, ProgressBar):
+                callback.close()
 
 
 class LossHistory(TrainerCallback):

@@ -33,7 +33,7 @@ from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
 from tt_run.runtime.train.parallel.distributed import synchronize_gradients
 from tt_run.runtime.train.parallel.named_mesh import maybe_mesh, sync_gradients
 from tt_run.runtime.train.trainers.callback import TrainerCallback
-from tt_run.runtime.train.trainers.reports import ProgressBar
+from tt_run.runtime.train.trainers.reports import ProgressBar, bars_closed
 
 
 @dataclass
@@ -132,6 +132,7 @@ class SFTTrainer:
         self.step = 0
         self._taken = 0
         self._pass_start: Any = None
+        self._pass_number = 0
         self._batches: Iterator[Any] | None = None
         self._masks: dict[int, Tensor] = {}
 
@@ -140,18 +141,22 @@ class SFTTrainer:
     def train(self) -> None:
         """Train until `max_steps` steps have been taken; the data are gone through as often as that needs."""
         self.model.train()
-        self._tell("on_train_begin")
-        while self.step < self.config.max_steps:
-            rate = self.lr_schedule(self.step)
-            self.optimizer.set_lr(rate)
-            loss = self._one_step()
-            self.step += 1
-            self._tell("on_step_end", self.step, loss, rate)
-            if self._due(self.config.eval_interval) and self.eval_dataloader is not None:
-                self._tell("on_eval_end", self.step, self.evaluate())
-            if self._due(self.config.save_interval):
-                self._tell("on_save", self.step, str(self.save()))
-        self._tell("on_train_end")
+        with bars_closed(self.callbacks):
+            self._tell("on_train_begin")
+            while self.step < self.config.max_steps:
+                self._next_step()
+            self._tell("on_train_end")
+
+    def _next_step(self) -> None:
+        rate = self.lr_schedule(self.step)
+        self.optimizer.set_lr(rate)
+        loss = self._one_step()
+        self.step += 1
+        self._tell("on_step_end", self.step, loss, rate)
+        if self._due(self.config.eval_interval) and self.eval_dataloader is not None:
+            self._tell("on_eval_end", self.step, self.evaluate())
+        if self._due(self.config.save_interval):
+            self._tell("on_save", self.step, str(self.save()))
 
     def _one_step(self) -> float:
         """Accumulate over micro-batches and step; the mean loss."""
@@ -234,6 +239,7 @@ class SFTTrainer:
 
     def _start_pass(self) -> None:
         self._pass_start, self._taken = checkpoints.generator_states(), 0
+        self._pass_number = getattr(self.train_dataloader, "passes", 0)
         self._batches = iter(self.train_dataloader)
 
     # --- checkpoints -------------------------------------------------------------------------------------------------
@@ -247,7 +253,7 @@ class SFTTrainer:
             target.parent.mkdir(parents=True, exist_ok=True)
             self.checkpoint_saver(self, str(target))
             return target
-        facts = {"pass_start": self._pass_start, "taken": self._taken}
+        facts = {"pass_start": self._pass_start, "pass_number": self._pass_number, "taken": self._taken}
         return checkpoints.save(
             target, step=self.step, model=self.model, optimizer=self.optimizer, facts=facts
         )
@@ -267,6 +273,8 @@ class SFTTrainer:
         if start:
             # The pass begins as it did, the batches that were taken are passed over, and then everything is as it was saved.
             checkpoints.restore_generators(start)
+            if hasattr(self.train_dataloader, "passes"):
+                self.train_dataloader.passes = int(checkpoint.facts.get("pass_number", 0))
             self._start_pass()
             for _ in range(taken):
                 self._next_batch()
