@@ -202,7 +202,7 @@ def test_adapters_start_as_nothing_and_are_all_that_is_trained(
     assert {n: b for n, b in bits(adapted).items() if n not in trained} == frozen
     assert capsys.readouterr().out == ""
     LoraModel(model(), LoraConfig(rank=2, target_modules=["w2"], verbose=True))
-    assert capsys.readouterr().out.splitlines()[0] == "LoRA: blocks.0.mlp.w2, rank 2"
+    assert capsys.readouterr().out.splitlines()[0] == "LoRA: llama_block_0.mlp.w2, rank 2"
     with pytest.raises(ValueError, match="no linear layer matches"):
         LoraModel(model(), LoraConfig(target_modules=["q_proj"]))
     for targets, message in ((["q_("], r"'q_\(' is no regular expression: missing \)"), ("q_linear", r"help: target_modules=\['q_linear'\]")):  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,23 @@ from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
 from tt_run.runtime.train.parallel.named_mesh import Mesh
 from tt_run.runtime.train.settings import ConfigError
 from tt_run.runtime.train.trainers.grpo_config import GRPOConfig
+from tt_run.runtime.train.trainers.reports import LossHistory
+from tt_run.runtime.train.trainers.rollouts import dispatch_reward
 from tt_run.runtime.train.trainers.sft import SFTConfig, SFTTrainer
 
 
 def drawn(*shape: int) -> Tensor:
     return Tensor.from_numpy(np.random.default_rng(0).standard_normal(shape, np.float32))
+
+
+class Passes(LinearLayer):
+    def forward(self, x: Tensor, mask: Any = None) -> Tensor:
+        return x
+
+
+def tuner(**changes: Any) -> SFTTrainer:
+    settings = {"model": Passes(2, 2), "train_dataloader": InMemoryDataloader([1], list, 1), "config": SFTConfig(max_steps=1, save_interval=0)}  # fmt: skip
+    return SFTTrainer(**{"eval_dataloader": None, **settings, **changes})
 
 
 class Text(Function):
@@ -87,6 +100,17 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a number as a data set": (lambda: InMemoryDataloader(5, list, 1), TypeError, "a data set with a length and a function of a list of examples, not int"),
     "no model to tune": (lambda: SFTTrainer(None, InMemoryDataloader([1], list, 1), None, SFTConfig()), TypeError, "SFTTrainer: model must be a module of ttml, not NoneType"),
     "settings of a trainer as a map": (lambda: SFTTrainer(LinearLayer(2, 2), InMemoryDataloader([1], list, 1), None, {"max_steps": 1}), TypeError, "config must be an SFTConfig, not dict"),  # type: ignore[arg-type]
+    "a seed of a loader below zero": (lambda: InMemoryDataloader([1], list, 1, seed=-1), ValueError, "seed is a whole number, 0 or above, or None, not -1"),
+    "no training set": (lambda: tuner(train_dataloader=None).train(), TypeError, "train_dataloader must be a loader of batches, not NoneType"),
+    "examples in the place of batches": (lambda: tuner(train_dataloader=[{}]).train(), TypeError, "a batch has input_ids, labels and loss_mask, the loader gave dict"),
+    "a schedule that is a rate": (lambda: tuner(lr_schedule=0.1), TypeError, "lr_schedule must be a function, not 0.1"),
+    "a loss that is None": (lambda: tuner(compute_loss_func=lambda logits, batch: None, attention_mask=1).compute_loss(SimpleNamespace(input_ids=Tensor.from_numpy(np.ones((1, 1, 1, 2), np.float32)))), TypeError, "must return the loss, not None"),
+    "an optimizer that is a number": (lambda: tuner(optimizer=3), TypeError, "optimizer must be one, or its configuration, not int"),
+    "one callback without a list": (lambda: tuner(callbacks=LossHistory()), TypeError, "callbacks must be a list, not .*LossHistory"),
+    "the class of a callback": (lambda: tuner(callbacks=[LossHistory]), TypeError, r"LossHistory is a class; help: LossHistory\(\)"),
+    "a callback without hooks": (lambda: tuner(callbacks=[3]), TypeError, "callbacks must be TrainerCallbacks, not int"),
+    "a reward of a column that is missing": (lambda: dispatch_reward(lambda completions, answer: [0.0], ["a"], ["b"], {}), TypeError, "takes 'answer', there are completions, prompts; help: a column 'answer'"),
+    "a program in the place of a checkpoint": (lambda: tuner().resume(__file__), ValueError, "test_mistakes.py is not a checkpoint of this program: it is no .npz file"),
     "one name for both axes": (lambda: Mesh((1, 1), ("a", "a")), ValueError, "an assigned name of its own"),
 }  # fmt: skip
 

@@ -99,8 +99,10 @@ def load(path: str | os.PathLike[str]) -> Checkpoint:
     except OSError:
         raise
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as problem:
+        # NumPy would have the reader allow pickles, which no checkpoint of this form is.
+        why = "it is no .npz file" if "pickle" in str(problem) else problem
         raise ValueError(
-            f"{path} is not a checkpoint of this program: {problem}; help: name the file that training wrote"
+            f"{path} is not a checkpoint of this program: {why}; help: name the file that training wrote"
         ) from None
     if header.get("format") != FORMAT:
         raise ValueError(

@@ -64,6 +64,8 @@ class InMemoryDataloader(TTMLDataloader):
         seed: int | None = None,
     ) -> None:
         super().__init__(dataset, collate_fn, batch_size)
+        if seed is not None and (not isinstance(seed, (int, np.integer)) or seed < 0):
+            raise ValueError(f"seed is a whole number, 0 or above, or None, not {seed!r}; help: seed=0")
         self.shuffle, self.drop_last, self.seed, self.passes = shuffle, drop_last, seed, 0
 
     def __iter__(self) -> Iterator[Any]:

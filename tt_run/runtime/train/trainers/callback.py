@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tt_run.runtime.errors import type_name
+
 
 class TrainerCallback:
     """Derive and define any of these; all of them do nothing by themselves."""
@@ -31,3 +33,20 @@ class TrainerCallback:
 
     def on_train_end(self, trainer: Any) -> None:
         """After the last step."""
+
+
+def check_callbacks(owner: str, given: Any) -> None:
+    """Raise TypeError for what is no list of callbacks: one without a list, a class, anything that has no hooks."""
+    if given is None:
+        return
+    if isinstance(given, TrainerCallback) or not hasattr(given, "__iter__"):
+        raise TypeError(f"{owner}: callbacks must be a list, not {type_name(given)}; help: callbacks=[…]")
+    for callback in given:
+        if isinstance(callback, type):
+            raise TypeError(
+                f"{owner}: callbacks must be objects, {callback.__name__} is a class; help: {callback.__name__}()"
+            )
+        if not hasattr(callback, "on_step_end"):
+            raise TypeError(
+                f"{owner}: callbacks must be TrainerCallbacks, not {type_name(callback)}; help: derive from TrainerCallback"
+            )

@@ -10,6 +10,7 @@ from typing import Any
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.mesh import distributed
 from tt_run.runtime.train.trainers import model_source as source
+from tt_run.runtime.train.trainers.callback import check_callbacks
 from tt_run.runtime.train.trainers.completion import GRPOCompleter, ModelCompleter
 from tt_run.runtime.train.trainers.grpo_config import GRPOConfig
 from tt_run.runtime.train.trainers.rollout_rank import RolloutRank
@@ -119,6 +120,7 @@ def asked(given: Sequence[Any], named: Mapping[str, Any]) -> Asked:
     """
     own = {"transformer_config", "device_config", "dataset_func"}
     third = given[2] if len(given) > 2 else None
+    check_callbacks("GRPOTrainer", named.get("callbacks"))
     form = of_source if own & set(named) or isinstance(third, str) else of_completer
     try:
         bound = inspect.signature(form).bind(*given, **named)

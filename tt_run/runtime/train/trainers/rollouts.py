@@ -182,11 +182,16 @@ def dispatch_reward(
 ) -> list[float]:
     """What one function says of completions, given those of completions, prompts and columns that it names.
 
-    Raises ValueError for another number of rewards.
+    Raises TypeError for one that names what there is not, ValueError for another number of rewards.
     """
     pool = {"completions": completions, "prompts": prompts, **batch_columns}
     parameters = inspect.signature(reward_func).parameters
     if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        absent = [name for name, p in parameters.items() if p.default is p.empty and name not in pool]
+        if absent and not any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
+            raise TypeError(
+                f"{getattr(reward_func, '__name__', 'reward_func')} takes {absent[0]!r}, there are {', '.join(pool)}; help: a column {absent[0]!r} in the data set"
+            )
         pool = {name: pool[name] for name in parameters if name in pool}
     rewards = np.asarray(reward_func(**pool), np.float32)
     if rewards.shape != (len(completions),):

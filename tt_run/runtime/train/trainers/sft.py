@@ -32,7 +32,7 @@ from tt_run.runtime.train.optimizers import registry
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
 from tt_run.runtime.train.parallel.distributed import synchronize_gradients
 from tt_run.runtime.train.parallel.named_mesh import maybe_mesh, sync_gradients
-from tt_run.runtime.train.trainers.callback import TrainerCallback
+from tt_run.runtime.train.trainers.callback import TrainerCallback, check_callbacks
 from tt_run.runtime.train.trainers.reports import ProgressBar, bars_closed
 
 
@@ -114,6 +114,11 @@ class SFTTrainer:
         ):
             if not hasattr(given, needed):
                 raise TypeError(f"SFTTrainer: {name} must be {kind}, not {type_name(given)}")
+        for name, loader in (("train_dataloader", train_dataloader), ("eval_dataloader", eval_dataloader)):
+            if loader is not None:
+                _check_loader(name, loader)
+        _check_functions(lr_schedule=lr_schedule, compute_loss_func=compute_loss_func)
+        check_callbacks("SFTTrainer", callbacks)
         if config.seed is not None:
             AutoContext.get_instance().set_seed(config.seed)
         self.model = LoraModel(model, peft_config) if peft_config is not None else model
@@ -179,9 +184,17 @@ class SFTTrainer:
 
     def compute_loss(self, batch: Any) -> Tensor:
         """The loss of a batch, [1, 1, 1, 1]."""
+        if not hasattr(batch, "input_ids"):
+            raise TypeError(
+                f"SFTTrainer: a batch has input_ids, labels and loss_mask, the loader gave {type_name(batch)}; "
+                "help: InMemoryDataloader(examples, collate_fn, batch_size=…)"
+            )
         logits = self.model(batch.input_ids, self._mask(batch.input_ids.shape()[-1]))
         if self.compute_loss_func is not None:
-            return self.compute_loss_func(logits, batch)
+            loss = self.compute_loss_func(logits, batch)
+            if loss is None:
+                raise TypeError("SFTTrainer: compute_loss_func(logits, batch) must return the loss, not None")
+            return loss
         each = self._each(logits, batch.labels)
         return unary.mean(each if batch.loss_mask is None else binary.mul(each, batch.loss_mask))
 
@@ -238,6 +251,7 @@ class SFTTrainer:
         raise ValueError("SFTTrainer: the training set gave no batch")
 
     def _start_pass(self) -> None:
+        _check_loader("train_dataloader", self.train_dataloader)
         self._pass_start, self._taken = checkpoints.generator_states(), 0
         self._pass_number = getattr(self.train_dataloader, "passes", 0)
         self._batches = iter(self.train_dataloader)
@@ -295,6 +309,10 @@ class SFTTrainer:
             }
         if isinstance(given, Mapping):
             return registry.create_optimizer(given, self.model.parameters())
+        if not hasattr(given, "step"):
+            raise TypeError(
+                f"SFTTrainer: optimizer must be one, or its configuration, not {type_name(given)}; help: {{'type': 'AdamW', 'lr': 1e-4}}"
+            )
         return given
 
     def _warm_up(self, step: int) -> float:
@@ -320,6 +338,21 @@ def average_gradients(parameters: Mapping[str, Tensor]) -> None:
         sync_gradients(parameters, ("dp", "fsdp", "cp"))
     elif AutoContext.get_instance().is_parallelism_context_initialized():
         synchronize_gradients(parameters)
+
+
+def _check_loader(name: str, given: Any) -> None:
+    """Raise TypeError for a loader that cannot be gone through."""
+    if not hasattr(given, "__iter__"):
+        raise TypeError(
+            f"SFTTrainer: {name} must be a loader of batches, not {type_name(given)}; help: InMemoryDataloader(examples, collate_fn, batch_size=…)"
+        )
+
+
+def _check_functions(**functions: Any) -> None:
+    """Raise TypeError for what is neither None nor can be called."""
+    for name, given in functions.items():
+        if given is not None and not callable(given):
+            raise TypeError(f"SFTTrainer: {name} must be a function, not {given!r}")
 
 
 def _recompute(model: Any) -> None:
