@@ -45,8 +45,14 @@ MEANINGS: dict[str, dict[str, str]] = {
         "logging_interval": "For programs that read it: steps between lines of progress.",
         "output_dir": "For programs that read it: folder of what a run leaves.",
         "model_id": "For programs that read it: the model's name on a hub.",
+        "model_source": "For programs that read it: the model's name on a hub, or its folder.",
         "weight_sync_every": "For programs that read it: steps between sending weights to those who make completions.",
         "rollout_queue_capacity": "For programs that read it: completions that may wait to be trained on.",
+        "lr_schedule": "For programs that read it: how the learning rate goes.",
+        "warmup_steps": "For programs that read it: steps until the rate is whole.",
+        "ema_decay": "For programs that read it: share of the running mean of weights that stays at each step.",
+        "ema_interval": "For programs that read it: steps between updates of that mean.",
+        "hflip_augment": "For programs that read it: images turned left to right, too.",
         "arithmetic": "Round to bfloat16 after every operation, as devices do, or compute in float32; bfloat16 where none is given.",
     },
     "device_config": {
@@ -119,6 +125,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "cfg_scale": "For programs that read it: how far a sample follows its label.",
     },
     "diffusion_config": {
+        "recipe": "For programs that read it: which rule of noise.",
         "timesteps": "For programs that read it: steps from data to noise.",
         "beta_start": "For programs that read it: variance of the noise of the first step.",
         "beta_end": "For programs that read it: variance of the noise of the last step.",

@@ -176,7 +176,7 @@ def test_every_training_key_reaches_its_attribute() -> None:
         "model_path",
     }
     # Tried with the sections that they belong to.
-    others |= {"lazy_parameter_init", "momentum", "is_eval", "logging_interval", "output_dir", "model_id", "weight_sync_every", "rollout_queue_capacity"}  # fmt: skip
+    others |= {"lazy_parameter_init", "momentum", "is_eval", "logging_interval", "output_dir", "model_id", "weight_sync_every", "rollout_queue_capacity", "model_source", "lr_schedule", "warmup_steps", "ema_decay", "ema_interval", "hflip_augment"}  # fmt: skip
     switches = {"use_moreh_adamw", "use_kahan_summation", "use_sgd"}
     assert set(TrainingConfig.settings) == {*given, *others, *switches}
 

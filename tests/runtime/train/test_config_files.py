@@ -420,18 +420,22 @@ def test_sections_that_programs_read(tmp_path: Path) -> None:
     """What upstream's programs of diffusion, of digits and of completions made elsewhere keep in their files is taken and checked."""
     file = tmp_path / "c.yaml"
     file.write_text(
-        "training_config: {model_id: a/b, weight_sync_every: 2, rollout_queue_capacity: 1, output_dir: runs, logging_interval: 50, momentum: 0.9, is_eval: false}\n"
+        "training_config: {model_id: a/b, weight_sync_every: 2, rollout_queue_capacity: 1, output_dir: runs, logging_interval: 50, momentum: 0.9, is_eval: false, model_source: a/b}\n"
         "device_config: {cp_backward: cyclic, cp_shift_transport: direct, cp_layout: contiguous, cp_rows_per_block_tiles: 0}\n"
-        "eval_config: {sample_interval: 5, sample_steps: 50, cfg_scale: 2.0}\n"
-        "diffusion_config: {timesteps: 10, beta_start: 0.0001, beta_end: 0.02, cfg_drop_prob: 0.1}\n"
+        "eval_config: {sample_interval: 0, sample_steps: 50, cfg_scale: 2.0}\n"
+        "diffusion_config: {recipe: edm, timesteps: 10, beta_start: 0.0001, beta_end: 0.02, cfg_drop_prob: 0.1}\n"
         "logging_config: {log_interval: 100, wandb: false}\n"
         "remote_rollout_config: {architecture_model_id: c/d, mesh_shape: [1, 2], max_batch_size: 32, max_seq_len: 512}\n"
     )
     document = load_config(file)
     training = TrainingConfig(document)
+    (tmp_path / "noise.yaml").write_text(
+        "training_config: {lr_schedule: cosine, warmup_steps: 9, ema_decay: 0.9, ema_interval: 25, hflip_augment: true}\n"
+    )
+    assert TrainingConfig(load_config(tmp_path / "noise.yaml")).given["ema_interval"] == 25
     assert (training.model_id, training.weight_sync_every, training.momentum) == ("a/b", 2, 0.9)
     assert document["diffusion_config"]["timesteps"] == 10
-    document["training_config"]["grpo_config"] = {"num_generations": 2}
+    document["training_config"]["grpo_config"] = {"num_generations": 2, "checkpoint_interval": 0}
     remote = get_grpo_config(document).remote_rollout
     assert remote is not None and (remote.architecture_model_id, remote.mesh_shape) == ("c/d", [1, 2])
     for line, words in (

@@ -12,6 +12,7 @@ from typing import Any
 
 from tt_run.runtime.train.common.documents import SECTIONS, FileSection, load_config, nowhere, whole_of
 from tt_run.runtime.train.common.model_config import ModelKind, TransformerConfig
+from tt_run.runtime.train.common.program_config import PROGRAMS, DiffusionConfig, LoggingConfig
 from tt_run.runtime.train.kinds import (
     choice,
     count_by_rank,
@@ -33,7 +34,6 @@ from tt_run.runtime.train.settings import ConfigError, Report, Section, Setting
 Schedule = Callable[[int], float]
 
 OURS = "the emulation"
-PROGRAMS = f"{UPSTREAM}; for programs that read it"
 
 
 class GRPOSettings(Section):
@@ -48,7 +48,7 @@ class GRPOSettings(Section):
     logging_steps = Setting(whole(0), 1, UPSTREAM)
     output_dir = Setting(text, "", UPSTREAM)
     checkpointing = Setting(flag, False, UPSTREAM)
-    checkpoint_interval = Setting(whole(1), 100, UPSTREAM)
+    checkpoint_interval = Setting(whole(0), 100, UPSTREAM)
     prompts_to_train = Setting(whole(1), 1000, UPSTREAM)
     temperature = Setting(number(0.0), 1.0, UPSTREAM)
     max_completion_length = Setting(whole(1), 128, UPSTREAM)
@@ -173,27 +173,9 @@ class EvalConfig(FileSection):
     temperature = Setting(number(0.0), 0.7, GUIDE)
     top_k = Setting(whole(0), 50, GUIDE)
     top_p = Setting(number(0.0, high=1.0), 1.0, GUIDE)
-    sample_interval: Setting[int | None] = Setting(whole(1), None, PROGRAMS)
+    sample_interval: Setting[int | None] = Setting(whole(0), None, PROGRAMS)
     sample_steps: Setting[int | None] = Setting(whole(1), None, PROGRAMS)
     cfg_scale: Setting[float | None] = Setting(number(0.0), None, PROGRAMS)
-
-
-class DiffusionConfig(FileSection):
-    """How a diffusion model's noise grows."""
-
-    section = "diffusion_config"
-    timesteps = Setting(whole(1), 1000, PROGRAMS)
-    beta_start = Setting(number(0.0), 1e-4, PROGRAMS)
-    beta_end = Setting(number(0.0), 0.02, PROGRAMS)
-    cfg_drop_prob = Setting(number(0.0, high=1.0), 0.1, PROGRAMS)
-
-
-class LoggingConfig(FileSection):
-    """What a program tells of its steps."""
-
-    section = "logging_config"
-    log_interval = Setting(whole(1), 100, PROGRAMS)
-    wandb = Setting(flag, False, PROGRAMS)
 
 
 class RemoteRolloutFileConfig(FileSection):
@@ -293,8 +275,14 @@ class TrainingConfig(FileSection):
     logging_interval: Setting[int | None] = Setting(whole(1), None, PROGRAMS)
     output_dir: Setting[str | None] = Setting(text, None, PROGRAMS)
     model_id: Setting[str | None] = Setting(text, None, PROGRAMS)
+    model_source: Setting[str | None] = Setting(text, None, PROGRAMS)
     weight_sync_every = Setting(whole(1), 1, PROGRAMS)
     rollout_queue_capacity = Setting(whole(1), 1, PROGRAMS)
+    lr_schedule: Setting[str | None] = Setting(text, None, PROGRAMS)
+    warmup_steps: Setting[int | None] = Setting(whole(0), None, PROGRAMS)
+    ema_decay: Setting[float | None] = Setting(number(0.0, below=1.0), None, PROGRAMS)
+    ema_interval: Setting[int | None] = Setting(whole(1), None, PROGRAMS)
+    hflip_augment = Setting(flag, False, PROGRAMS)
     arithmetic: Setting[str | None] = Setting(choice("bfloat16", "float32"), None, OURS)
 
     def update_config(self, source: Any) -> None:

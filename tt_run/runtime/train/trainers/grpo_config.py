@@ -79,8 +79,8 @@ class GRPOConfig:
             "num_iterations",
             "gradient_accumulation_steps",
             "num_generations",
-            "checkpoint_interval",
             "weight_sync_every",
+            *(["checkpoint_interval"] if self.checkpointing else []),
         ):
             if getattr(self, name) < 1:
                 raise ValueError(f"GRPOConfig: {name} must be positive, got {getattr(self, name)}")
