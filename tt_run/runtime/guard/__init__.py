@@ -28,7 +28,7 @@ from tt_run.runtime.guard.own_traffic import own_traffic
 from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.guard.signature import Signature
 from tt_run.runtime.guard.states import Wait
-from tt_run.runtime.guard.thread_waits import site_of_thread
+from tt_run.runtime.guard.thread_waits import has_threads, is_main_thread, site_of_thread
 from tt_run.runtime.guard.transfer import Transfer
 
 __all__ = [
@@ -101,7 +101,9 @@ def message(operation: str, detail: str = "") -> None:
     """Count a call that sends or receives, so that reports say of a rank what it did last and how much it did."""
     if _before is not None:
         _ask(operation)
-    if _guard is not None or (not _started and world().size > 1 and _begun(world().everyone)):
+    if (
+        _guard is not None or (not _started and world().size > 1 and _begun(world().everyone))
+    ) and is_main_thread():
         _guard.enter(Signature(operation, detail=detail), events.user_frame(2))
 
 
@@ -180,7 +182,7 @@ def beside(group: Group, signature: Signature, key: int, number: int) -> Beside 
 
 def inside(call: Callable[[], T], operation: str, detail: str, peers: tuple[int, ...]) -> T:
     """What a call returns that may wait for the ranks `peers` inside of a library, which cannot be called off: whoever asks is told of it."""
-    if _guard is None or threading.current_thread() is not threading.main_thread():
+    if _guard is None or not is_main_thread():
         return call()
     message(operation, detail)
     site = events.call_site()
@@ -281,7 +283,10 @@ def irecv(
 def wait(transfer: Transfer) -> None:
     """Return when a message has gone through. Raises GuardError when it cannot, like `collective`."""
     if _guard is not None:
-        _guard.wait_for(transfer)
+        if is_main_thread():
+            _guard.wait_for(transfer, has_threads)
+        else:
+            _guard.wait_in_thread(transfer)
         return
     while not transfer.test():
         os.sched_yield()
@@ -297,6 +302,7 @@ def _transfer(
     number = 0 if _guard is None else _guard.whereabouts.next_message(kind, world_rank, channel)
     pending = (group.isend if kind == "send" else group.irecv)(buffer, peer, tag)
     transfer = Transfer(pending, kind, world_rank, channel, number, operation, events.call_site())
-    if _guard is not None and kind == "send":
+    # What another thread sends it waits for itself: two threads must not ask MPI for one request.
+    if _guard is not None and kind == "send" and is_main_thread():
         _guard.leaving(transfer)
     return transfer

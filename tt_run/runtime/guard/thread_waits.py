@@ -28,6 +28,7 @@ _INSPECT_SECONDS = 0.1
 _STILL_SECONDS = 1.0  # for which nothing must move before a rank that is gone is missed
 _ANSWER_SECONDS = 2.0
 _LOCKS = ("/threading.py", "/queue.py", "/concurrent/futures/thread.py")  # in which threads wait for others
+_OWN = "tt-run "  # what names of threads of this library begin with
 _now = time.perf_counter
 
 
@@ -104,7 +105,7 @@ class ThreadWaits:
 
     def are_still(self) -> bool:
         """Whether every thread waits: for MPI, or for another thread."""
-        own = {each.ident for each in threading.enumerate() if each.name.startswith("tt-run ")}
+        own = {each.ident for each in threading.enumerate() if each.name.startswith(_OWN)}
         return bool(self._waits) and all(
             ident in self._waits or ident in own or _awaits_a_thread(frame)
             for ident, frame in sys._current_frames().items()
@@ -117,6 +118,17 @@ class ThreadWaits:
             return "", self.inside
         words = "".join(f", with a thread in {wait.call} at {wait.site}" for wait in waits)
         return words, waits[0] if waits and self.are_still() else None
+
+
+def is_main_thread() -> bool:
+    """Whether the caller is the program's main thread."""
+    return threading.current_thread() is threading.main_thread()
+
+
+def has_threads() -> bool:
+    """Whether the program has other threads than the main one."""
+    main = threading.main_thread()
+    return any(each is not main and not each.name.startswith(_OWN) for each in threading.enumerate())
 
 
 def site_of_thread() -> str:

@@ -176,9 +176,21 @@ class Guard:
             if self.error is None:
                 self.whereabouts.publish_running()
 
-    def wait_for(self, transfer: Transfer) -> None:
-        """Return when the message has gone through; GuardError when it cannot."""
-        self.wait_until(transfer.test, lambda: transfer.wait(self.rank))
+    def wait_for(self, transfer: Transfer, is_open: Callable[[], bool] = bool) -> None:
+        """Return when the message has gone through; GuardError when it cannot.
+
+        While `is_open()`, as beside other threads of the program, no circle is certain: what one of them sends may end it.
+        """
+
+        def wait() -> Wait:
+            found = transfer.wait(self.rank)
+            return replace(found, kind="message") if is_open() else found
+
+        self.wait_until(transfer.test, wait)
+
+    def wait_in_thread(self, transfer: Transfer) -> None:
+        """The same in another thread than the main one."""
+        self.threads.until(transfer.test, lambda: replace(transfer.wait(self.rank), kind="message"))
 
     def _wait_long(
         self,
