@@ -1,4 +1,4 @@
-"""Bytes between ranks from several threads at once, while the main threads compute: byte_threads.py WHAT, "serves" or "waits" for what nobody sends."""
+"""Bytes between ranks from several threads at once, while the main threads compute: byte_threads.py WHAT, "serves", "private" where messages are those of a context of their own, or "waits" for what nobody sends."""
 
 import queue
 import sys
@@ -10,6 +10,10 @@ from ttnn._ttnn.multi_device import recv_bytes, send_bytes
 ttnn.init_distributed_context()
 rank = int(ttnn.distributed_context_get_rank())
 ASKED, MADE, TOLD, ROUNDS = 21, 22, 23, 20
+if sys.argv[1] == "private":
+    context = ttnn.distributed_context_duplicate()
+    send_bytes(b"x", 1 - rank, ASKED)  # met by nobody's `recv` of the context
+    send_bytes, recv_bytes = context.send, context.recv
 waiting: queue.Queue[bytes] = queue.Queue()
 
 
@@ -40,4 +44,6 @@ else:
 for thread in threads:
     thread.join()
 print(f"heard {sum(waiting.get()[0] for _ in range(waiting.qsize()))}", flush=True)
+if sys.argv[1] == "private":
+    assert ttnn.distributed_context_recv_bytes(1, 1 - rank, ASKED) == b"x"
 ttnn.distributed_context_barrier()

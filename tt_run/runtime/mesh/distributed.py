@@ -23,6 +23,7 @@ from tt_run.runtime.native.classes import Native, native
 _F = TypeVar("_F", bound=Callable[..., Any])
 _ENVELOPE = 512  # bytes ahead of a message: how long it is, and the sender's line
 _BYTES_TAG = 1 << 14  # user tags live above those of the runtime on the same communicator
+_PRIVATE_TAGS = 1 << 16  # of each context that was duplicated
 
 
 @native("ttnn._ttnn.multi_device.Rank")
@@ -46,6 +47,7 @@ class Tag(CountedNumber):
 
 
 _initialized = False
+_duplicates = 0
 
 
 def init_distributed_context() -> None:
@@ -125,39 +127,85 @@ def distributed_context_allgather_int(value: int) -> list[int]:
 @_requires_context
 def distributed_context_send_bytes(data: bytes, dest: int, tag: int = 0) -> None:
     """Send bytes to a rank of the sub-context, and return when it has taken them."""
-    group, peer = _context(), _peer(dest)
-    body = np.frombuffer(bytes(data), np.uint8)
-    name = f"distributed_context_send_bytes(dest={peer})"
+    peer = _peer(dest)
+    _send(data, peer, int(tag), f"distributed_context_send_bytes(dest={peer})")
+
+
+@_requires_context
+def distributed_context_recv_bytes(size: int, source: int, tag: int = 0) -> bytes:
+    """Receive `size` bytes from a rank of the sub-context. Raises RuntimeError when it sent more or fewer, and names its line."""
+    peer = _peer(source)
+    return _receive(int(size), peer, int(tag), f"distributed_context_recv_bytes(source={peer})")
+
+
+class PrivateContext:
+    """The ranks of the sub-context with messages of their own, which meet no others, whatever their tags: for threads that send and receive."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def rank(self) -> int:
+        """This rank's number."""
+        return _context().rank
+
+    def size(self) -> int:
+        """How many ranks there are."""
+        return _context().size
+
+    def send(self, data: bytes, dest: int, tag: int = 0) -> None:
+        """Send bytes to a rank, and return when it has taken them. Raises RuntimeError for a tag beyond 65535."""
+        peer = _peer(dest)
+        _send(data, peer, self._tag(tag), f"DistributedContext.send(dest={peer})")
+
+    def recv(self, size: int, source: int, tag: int = 0) -> bytes:
+        """Receive `size` bytes from a rank. Raises RuntimeError as `send`, and when it sent more or fewer."""
+        peer = _peer(source)
+        return _receive(int(size), peer, self._tag(tag), f"DistributedContext.recv(source={peer})")
+
+    def _tag(self, tag: int) -> int:
+        if not 0 <= int(tag) < _PRIVATE_TAGS:
+            raise fatal(f"Invalid tag {int(tag)}: tags of a context are 0 to {_PRIVATE_TAGS - 1}.")
+        return self._number * _PRIVATE_TAGS + int(tag)
+
+
+@_requires_context
+def distributed_context_duplicate() -> PrivateContext:
+    """The sub-context with messages of its own. Every rank of it must call this, and as often, for the first goes with the first."""
+    global _duplicates
+    guard.collective(_context(), guard.Signature("distributed_context_duplicate"))
+    _duplicates += 1
+    return PrivateContext(_duplicates)
+
+
+def _send(data: bytes, peer: int, tag: int, name: str) -> None:
+    group, body = _context(), np.frombuffer(bytes(data), np.uint8)
     with events.Block("send", "send_bytes", None, (group.ranks[peer],), body.nbytes) as block:
         guard.message(name, f"{body.nbytes} bytes")
         header = np.zeros(_ENVELOPE, np.uint8)
         text = json.dumps([body.nbytes, events.call_site()[-_ENVELOPE // 2 :]]).encode()
         header[: len(text)] = np.frombuffer(text, np.uint8)
         parts = [header, body] if body.nbytes else [header]
-        for sent in [guard.isend(group, part, peer, _BYTES_TAG + int(tag), name) for part in parts]:
+        for sent in [guard.isend(group, part, peer, _BYTES_TAG + tag, name) for part in parts]:
             guard.wait(sent)
         block.facts.update(bytes=body.nbytes, messages=1, detail=f"to rank {group.ranks[peer]}")
 
 
-@_requires_context
-def distributed_context_recv_bytes(size: int, source: int, tag: int = 0) -> bytes:
-    """Receive `size` bytes from a rank of the sub-context. Raises RuntimeError when it sent more or fewer, and names its line."""
-    group, peer = _context(), _peer(source)
-    name = f"distributed_context_recv_bytes(source={peer})"
-    with events.Block("recv", "recv_bytes", None, (group.ranks[peer],), int(size)) as block:
-        guard.message(name, f"{int(size)} bytes")
+def _receive(size: int, peer: int, tag: int, name: str) -> bytes:
+    group = _context()
+    with events.Block("recv", "recv_bytes", None, (group.ranks[peer],), size) as block:
+        guard.message(name, f"{size} bytes")
         header = np.empty(_ENVELOPE, np.uint8)
-        guard.wait(guard.irecv(group, header, peer, _BYTES_TAG + int(tag), name))
+        guard.wait(guard.irecv(group, header, peer, _BYTES_TAG + tag, name))
         sent, site = json.loads(header.tobytes().rstrip(b"\0"))
         body = np.empty(sent, np.uint8)
         if sent:
-            guard.wait(guard.irecv(group, body, peer, _BYTES_TAG + int(tag), name))
-        if sent != int(size):
+            guard.wait(guard.irecv(group, body, peer, _BYTES_TAG + tag, name))
+        if sent != size:
             raise fatal(
-                f"rank {group.ranks[peer]} sent {sent} bytes at {site}, rank {world().rank} receives {int(size)} bytes "
+                f"rank {group.ranks[peer]} sent {sent} bytes at {site}, rank {world().rank} receives {size} bytes "
                 f"at {events.call_site()}: both must name the same size",
                 "received bytes == size",
-                hint=f"ttnn.distributed_context_recv_bytes({sent}, {peer}), or send {int(size)} bytes",
+                hint=f"ttnn.distributed_context_recv_bytes({sent}, {peer}), or send {size} bytes",
             )
         block.facts.update(bytes=body.nbytes, messages=1, detail=f"from rank {group.ranks[peer]}")
     return body.tobytes()

@@ -59,7 +59,7 @@ _TABLE = {
         init_distributed_context distributed_context_is_initialized using_distributed_env
         distributed_context_get_rank distributed_context_get_size distributed_context_world_rank
         distributed_context_world_size distributed_context_barrier distributed_context_allgather_int
-        distributed_context_send_bytes distributed_context_recv_bytes distributed_context_subcontext_count
+        distributed_context_send_bytes distributed_context_recv_bytes distributed_context_duplicate distributed_context_subcontext_count
         distributed_context_subcontext_id distributed_context_subcontext_size
         distributed_context_subcontext_sizes distributed_context_local_to_world_rank Rank Size Tag
     """,

@@ -290,6 +290,7 @@ from tt_run.runtime.tensor.distribution.mappers import distribute_tensor as dist
 from . import distributed as distributed
 from tt_run.runtime.mesh.distributed import distributed_context_allgather_int as distributed_context_allgather_int
 from tt_run.runtime.mesh.distributed import distributed_context_barrier as distributed_context_barrier
+from tt_run.runtime.mesh.distributed import distributed_context_duplicate as distributed_context_duplicate
 from tt_run.runtime.mesh.distributed import distributed_context_get_rank as distributed_context_get_rank
 from tt_run.runtime.mesh.distributed import distributed_context_get_size as distributed_context_get_size
 from tt_run.runtime.mesh.distributed import distributed_context_is_initialized as distributed_context_is_initialized
