@@ -83,7 +83,7 @@ def train(
     steps: range = range(3),
     load: Path | None = None,
     save: Path | None = None,
-    adapted: bool = False,
+    adapted: bool | str = False,
     masked: bool = True,
     **sizes: Any,
 ) -> tuple[list[float], dict[str, np.ndarray]]:
@@ -91,14 +91,15 @@ def train(
         LlamaConfig(**SIZES, use_tp="tp" in axes, sequence_parallel=sequence, runner_type=runner, **sizes)
     )
     blocks = model.blocks
-    if adapted:
-        model = LoraModel(
-            model, LoraConfig(rank=4, target_modules=["qkv_linear", "out_linear", "w_gate_up", "w2"])
-        )
+    config = LoraConfig(rank=4, target_modules=["qkv_linear", "out_linear", "w_gate_up", "w2"])
+    if adapted is True:
+        model = LoraModel(model, config)
     if "fsdp" in axes:
         for block in blocks:
             fsdp.fully_shard(block)
         fsdp.fully_shard(model)
+    if adapted == "when cut":
+        model = LoraModel(model, config)
     data = [axis for axis, name in enumerate(axes) if name in ("dp", "fsdp")]
     device = context.get_device()
     mapper = places(device, axes, data)
@@ -141,6 +142,9 @@ TOGETHER: list[tuple[str, dict[str, Any]]] = [
     ("fsdp", {"adapted": True}),
     ("fsdp x tp", {"adapted": True}),
     ("fsdp x sp", {"adapted": True}),
+    ("fsdp", {"adapted": "when cut"}),
+    ("fsdp x tp", {"adapted": "when cut"}),
+    ("fsdp x sp", {"adapted": "when cut"}),
     ("cp", {"masked": False}),
     ("fsdp x cp", {"masked": False}),
 ]

@@ -21,6 +21,7 @@ from tt_run.runtime.train.ops import binary, distributed
 from tt_run.runtime.train.ops.distributed import GradOutputType
 from tt_run.runtime.train.ops.dropout import dropout
 from tt_run.runtime.train.ops.matmul import linear
+from tt_run.runtime.train.parallel.sharded_parameters import whole_shape
 from tt_run.runtime.train.parallel.tensor_parallel import SEQUENCE_DIM
 
 AnyLinear = LinearLayer | ColumnParallelLinear | RowParallelLinear
@@ -115,10 +116,9 @@ class ParallelLoraLinear(AbstractModuleBase):
         self.weight.tensor.set_requires_grad(False)
         if self.bias is not None:
             self.bias.tensor.set_requires_grad(config.is_bias_trainable)
-        *_, outputs, inputs = self.weight.tensor.shape()
+        # Of the whole weight: `fully_shard` may have cut the piece of a device once more.
+        *_, self.out_features, self.in_features = whole_shape(self.weight.tensor)
         self.by_columns = isinstance(layer, ColumnParallelLinear)
-        self.in_features = inputs if self.by_columns else inputs * layer.size
-        self.out_features = outputs * layer.size if self.by_columns else outputs
         cut_a, cut_b = (None, layer.mapper(2)) if self.by_columns else (layer.mapper(3), None)
         self.lora_A = Parameter(
             initial.fan_in(self.in_features)((1, 1, config.rank, self.in_features), cut_a)
