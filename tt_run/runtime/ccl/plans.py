@@ -17,7 +17,7 @@ from tt_run.runtime.mesh.captures import is_captured
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec, spec_of
-from tt_run.runtime.tensor.spec.topology import TensorTopology
+from tt_run.runtime.tensor.spec.topology import TensorTopology, on_part, partly
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.dtypes import element_size
@@ -181,7 +181,7 @@ def _plan(
         intent.arguments,
         intent.detail,
         spec,
-        _shared(collective.placing(tensor, device, cluster_axis, intent.dim), device),
+        _shared(collective.placing(tensor, device, cluster_axis, intent.dim), tensor, device),
         elements * element_size(spec.dtype),
         len(lanes.parts) == 1 and lanes.parts[0].locals is None,
         None if tuning is None else tuning[1],
@@ -189,9 +189,15 @@ def _plan(
     )
 
 
-def _shared(topology: TensorTopology, device: MeshDevice) -> TensorTopology:
-    """The one object for equal topologies on a mesh: what a loop feeds back into its collectives has one plan then."""
-    shared: TensorTopology = device.known.setdefault(("topology", topology), topology)
+def _shared(topology: TensorTopology, tensor: Tensor, device: MeshDevice) -> TensorTopology:
+    """The one object for equal topologies on a mesh: what a loop feeds back into its collectives has one plan then.
+
+    What a part of the mesh computed stays there.
+    """
+    where = partly(tensor.tensor_topology())
+    if where is not None and partly(topology) is None:
+        topology = on_part(topology, where)
+    shared: TensorTopology = device.known.setdefault(("topology", topology, where), topology)
     return shared
 
 

@@ -31,7 +31,14 @@ from tt_run.runtime.tensor.spec.tensor_spec import (
     padded_shape,
     spec_of,
 )
-from tt_run.runtime.tensor.spec.topology import TensorTopology, moved, replicated_topology
+from tt_run.runtime.tensor.spec.topology import (
+    TensorTopology,
+    held,
+    moved,
+    on_part,
+    partly,
+    replicated_topology,
+)
 from tt_run.runtime.values.dtypes import element_size
 from tt_run.runtime.values.shards import Shards
 from tt_run.runtime.values.storage import Buffer, BufferPart, Storage
@@ -288,9 +295,9 @@ class Tensor(TensorMethods, metaclass=Native):
         if isinstance(self._storage, BufferPart):
             return [self._storage.coord]
         if not whole(self._site):
-            return self._topology.mesh_coords()
-        held = zip(self._site.coords, self._storage.shards.index, strict=True)
-        return [coord for coord, row in held if row >= 0]
+            return list(held(self._topology))
+        rows = zip(self._site.coords, self._storage.shards.index, strict=True)
+        return [coord for coord, row in rows if row >= 0]
 
     def is_sharded(self) -> bool:
         """Whether the buffer of one device is cut over its cores (not: over devices); never in host memory."""
@@ -339,7 +346,8 @@ class Tensor(TensorMethods, metaclass=Native):
 
     def update_tensor_topology(self, topology: TensorTopology) -> None:
         """Say otherwise how the tensor is spread over the mesh; its shards stay as they are."""
-        self._topology = topology
+        where = partly(self._topology)
+        self._topology = topology if where is None else on_part(topology, where)
 
     def host_buffer(self) -> HostBuffer:
         """The host shards by mesh coordinate. Raises RuntimeError on a device."""

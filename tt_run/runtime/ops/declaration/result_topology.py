@@ -10,22 +10,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tt_run.runtime.mesh.geometry.shape import MeshShape
-from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, TensorTopology, reach
+from tt_run.runtime.tensor.spec.topology import (
+    Placement,
+    PlacementReplicate,
+    TensorTopology,
+    held,
+    on_part,
+    partly,
+    reach,
+)
 from tt_run.runtime.tensor.tensor import Tensor
 
 
 def result_topology(operands: Sequence[Tensor]) -> TensorTopology:
     """The topology of what an operation makes of device tensors on one mesh."""
     first = operands[0]
-    topology = first.tensor_topology()
+    topology, coords = first.tensor_topology(), first.site.coords
+    somewhere = _misses(topology, len(coords))
     for other in operands[1:]:
         theirs = other.tensor_topology()
         if theirs is not topology:
+            somewhere = somewhere or _misses(theirs, len(coords))
             topology = merged(topology, theirs)
-    coords = first.site.coords
-    if reach(topology) == len(coords):
+    if not somewhere:
         return topology
-    return TensorTopology(topology.distribution_shape(), topology.placements(), coords)
+    found = TensorTopology(topology.distribution_shape(), topology.placements(), coords)
+    parts = [held(operand.tensor_topology()) for operand in operands]
+    return on_part(found, [coord for coord in coords if all(coord in part for part in parts)])
+
+
+def _misses(topology: TensorTopology, devices: int) -> bool:
+    """Whether some device of the mesh has no shard."""
+    return reach(topology) != devices or partly(topology) is not None
 
 
 def merged(one: TensorTopology, other: TensorTopology) -> TensorTopology:

@@ -72,9 +72,12 @@ Placement = PlacementReplicate | PlacementShard
 
 @native("ttnn._ttnn.multi_device.TensorTopology")
 class TensorTopology(metaclass=Native):
-    """Distribution shape, placements and mesh coordinates of a tensor."""
+    """Distribution shape, placements and mesh coordinates of a tensor.
 
-    __slots__ = ("_coords", "_placements", "_shape")
+    Computed tensors have every device among their coordinates; `_held` are those that have a shard, where they are fewer.
+    """
+
+    __slots__ = ("_coords", "_held", "_placements", "_shape")
 
     def __init__(
         self,
@@ -85,6 +88,7 @@ class TensorTopology(metaclass=Native):
         self._shape = distribution_shape
         self._placements = tuple(placements)
         self._coords = tuple(mesh_coords)
+        self._held: tuple[MeshCoordinate, ...] | None = None
 
     def distribution_shape(self) -> MeshShape:
         """Shape of the grid of shards."""
@@ -122,10 +126,29 @@ def reach(topology: TensorTopology) -> int:
     return len(topology._coords)
 
 
+def held(topology: TensorTopology) -> tuple[MeshCoordinate, ...]:
+    """The coordinates that have a shard."""
+    return topology._coords if topology._held is None else topology._held
+
+
+def partly(topology: TensorTopology) -> tuple[MeshCoordinate, ...] | None:
+    """The coordinates that have a shard where the topology tells more, else None."""
+    return topology._held
+
+
+def on_part(topology: TensorTopology, coords: Sequence[MeshCoordinate]) -> TensorTopology:
+    """The same labels for a tensor that has shards at some of its coordinates."""
+    made = TensorTopology(topology._shape, topology._placements, topology._coords)
+    made._held = tuple(coords)
+    return made
+
+
 def moved(topology: TensorTopology, coords: Mapping[MeshCoordinate, MeshCoordinate]) -> TensorTopology:
     """The same spread after a reshape of the mesh; `coords` gives old coordinates their new ones."""
     followed = [coords.get(coord, coord) for coord in topology.mesh_coords()]
-    return TensorTopology(topology.distribution_shape(), topology.placements(), followed)
+    found = TensorTopology(topology.distribution_shape(), topology.placements(), followed)
+    own = topology._held
+    return found if own is None else on_part(found, [coords.get(coord, coord) for coord in own])
 
 
 def _dim(placement: Placement) -> int | None:
