@@ -182,6 +182,23 @@ def test_the_weight_of_expert_zero(one: MeshDevice) -> None:
     near(found, wanted.astype(np.float32), steps=32)
 
 
+def test_masks_of_experts_that_a_sum_gives(one: MeshDevice) -> None:
+    """The best two of eight experts: masks of three dimensions, whose lowest float32 is minus infinity in bfloat16."""
+    x = sample(F32, 1, 1, 32, 64)
+    masks = []
+    for width, kept in ((64, 8), (32, 2)):
+        mask = np.full((1, 1, 1, width), np.finfo(np.float32).min, np.float32)
+        mask[..., :kept] = 0
+        masks.append(call("sum", put(one, mask, BF16), dim=2))
+    assert [tuple(mask.shape) for mask in masks] == [(1, 1, 64), (1, 1, 32)]
+    scores = call("add", put(one, x, BF16), masks[0])
+    found = held(call("moe", scores, *masks, 32))[0, 0, :, 0]
+    own = held(scores)[0, 0, :, :8].astype(WIDE)
+    best = np.sort(own, -1)[:, -2:]
+    weight = np.exp(own[:, 0]) / np.exp(best).sum(-1)
+    assert np.allclose(found, np.where(own[:, 0] >= best[:, 0], weight, 0), atol=0.01)
+
+
 def test_products_with_chosen_experts(one: MeshDevice) -> None:
     a, b = sample(F32, 2, 3, 32, 64), sample(F32, 1, 4, 64, 32, seed=1)
     sparsity = (np.random.default_rng(2).random((2, 3, 1, 4)) > 0.5).astype(np.float32)
