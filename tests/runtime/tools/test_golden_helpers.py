@@ -29,6 +29,19 @@ def test_gradients_in_the_order_of_inputs() -> None:
     assert gradients == [torch.tensor([5.0]), None, torch.tensor([2.0])]
 
 
+def test_torch_functions_by_the_modules_of_their_operations() -> None:
+    x, y = torch.randn(2, 2, 8, generator=torch.Generator().manual_seed(1))
+    first, second = x[:, :4], x[:, 4:]
+    unary = ttnn.operations.unary
+    assert torch.equal(unary.torch_reglu(x), first * second.clamp(min=0))
+    assert torch.equal(unary.torch_swiglu(x), first * torch.nn.functional.silu(second))
+    assert torch.equal(unary.torch_geglu(x), first * torch.nn.functional.gelu(second))
+    assert torch.equal(ttnn.operations.binary.torch_squared_difference(x, y), (x - y) ** 2)
+    assert torch.equal(ttnn.operations.ternary.torch_mac(x, y, x), x * y + x)
+    assert ttnn.operations.creation.golden_to_output_dtype is golden_to_output_dtype
+    assert ttnn.operations.unary_backward.golden_compute_gradients is golden_compute_gradients
+
+
 def test_attention_by_the_name_of_its_golden_function() -> None:
     q, k, v = torch.randn(3, 1, 2, 32, 32, generator=torch.Generator().manual_seed(0))
     golden = ttnn.operations.transformer.scaled_dot_product_attention_golden

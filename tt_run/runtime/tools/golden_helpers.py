@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.kernels.torch_cpu import named
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
 from tt_run.runtime.tensor.questions import torch_dtype
 from tt_run.runtime.tools.golden import get_golden_function
@@ -43,6 +44,36 @@ def golden_compute_gradients(output: Any, inputs: Any, grad_output: Any) -> list
     import torch
 
     return list(torch.autograd.grad(output, inputs, grad_outputs=grad_output, allow_unused=True))
+
+
+def torch_squared_difference(x: Any, y: Any, *_: Any, **__: Any) -> Any:
+    """The square of the difference of two torch tensors."""
+    return (x - y).square()
+
+
+def torch_mac(input: Any, tensor1: Any, tensor2: Any) -> Any:
+    """The product of two torch tensors, added to a third."""
+    return input * tensor1 + tensor2
+
+
+def torch_reglu(input_tensor: Any, *_: Any, **__: Any) -> Any:
+    """The first half of a torch tensor's last dimension times what is positive of the second."""
+    return _gated(input_tensor, "relu")
+
+
+def torch_swiglu(input_tensor: Any, *_: Any, **__: Any) -> Any:
+    """The first half times `silu` of the second."""
+    return _gated(input_tensor, "nn.functional.silu")
+
+
+def torch_geglu(input_tensor: Any, *_: Any, **__: Any) -> Any:
+    """The first half times `gelu` of the second."""
+    return _gated(input_tensor, "nn.functional.gelu")
+
+
+def _gated(tensor: Any, gate: str) -> Any:
+    half = tensor.shape[-1] // 2
+    return tensor[..., :half] * named(gate)(tensor[..., half:])
 
 
 def __getattr__(name: str) -> Any:

@@ -2,5 +2,7 @@
 """`ttnn.operations.binary`."""
 
 from tt_run.runtime.ops.goldens.creation_goldens import assign as _assign
+from tt_run.runtime.tools.golden_helpers import golden_to_output_dtype as golden_to_output_dtype
+from tt_run.runtime.tools.golden_helpers import torch_squared_difference as torch_squared_difference
 
 _golden_function_assign = _assign

@@ -2,6 +2,6 @@
 
 from tt_run.runtime.exports import publish as _publish
 
-_TABLE: dict[str, str] = {}
+_TABLE = {"tt_run.runtime.tools.golden_helpers": "golden_to_output_dtype"}
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

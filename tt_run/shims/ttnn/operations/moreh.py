@@ -3,6 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE: dict[str, str] = {
+    "tt_run.runtime.tools.golden_helpers": "golden_compute_gradients golden_prepare_grad_inputs",
     "tt_run.runtime.tuning.choices": """
         SoftmaxBackwardOp=MorehSoftmaxBackwardOp
         SoftmaxBackwardOpParallelizationStrategy=MorehSoftmaxBackwardOpParallelizationStrategy

@@ -9,6 +9,8 @@ from tt_run.runtime.tensor.tensor import Tensor as _Tensor
 from tt_run.runtime.tuning.choices import MorehSoftmaxBackwardOp as _MorehSoftmaxBackwardOp
 from tt_run.runtime.tuning.choices import MorehSoftmaxBackwardOpParallelizationStrategy as _MorehSoftmaxBackwardOpParallelizationStrategy
 from tt_run.runtime.tuning.choices import MorehSoftmaxOpParallelizationStrategy as _MorehSoftmaxOpParallelizationStrategy
+from tt_run.runtime.tools.golden_helpers import golden_compute_gradients as golden_compute_gradients
+from tt_run.runtime.tools.golden_helpers import golden_prepare_grad_inputs as golden_prepare_grad_inputs
 
 SoftmaxBackwardOp = _MorehSoftmaxBackwardOp
 SoftmaxBackwardOpParallelizationStrategy = _MorehSoftmaxBackwardOpParallelizationStrategy

@@ -3,4 +3,8 @@
 
 from ttnn import GeluVariant as GeluVariant
 from ttnn import SigmoidMode as SigmoidMode
+from tt_run.runtime.tools.golden_helpers import golden_to_output_dtype as golden_to_output_dtype
+from tt_run.runtime.tools.golden_helpers import torch_geglu as torch_geglu
+from tt_run.runtime.tools.golden_helpers import torch_reglu as torch_reglu
+from tt_run.runtime.tools.golden_helpers import torch_swiglu as torch_swiglu
 
