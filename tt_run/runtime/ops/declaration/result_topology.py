@@ -15,9 +15,8 @@ from tt_run.runtime.tensor.spec.topology import (
     PlacementReplicate,
     TensorTopology,
     held,
+    misses,
     on_part,
-    partly,
-    reach,
 )
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -26,22 +25,17 @@ def result_topology(operands: Sequence[Tensor]) -> TensorTopology:
     """The topology of what an operation makes of device tensors on one mesh."""
     first = operands[0]
     topology, coords = first.tensor_topology(), first.site.coords
-    somewhere = _misses(topology, len(coords))
+    somewhere = misses(topology, len(coords))
     for other in operands[1:]:
         theirs = other.tensor_topology()
         if theirs is not topology:
-            somewhere = somewhere or _misses(theirs, len(coords))
+            somewhere = somewhere or misses(theirs, len(coords))
             topology = merged(topology, theirs)
     if not somewhere:
         return topology
     found = TensorTopology(topology.distribution_shape(), topology.placements(), coords)
     parts = [held(operand.tensor_topology()) for operand in operands]
     return on_part(found, [coord for coord in coords if all(coord in part for part in parts)])
-
-
-def _misses(topology: TensorTopology, devices: int) -> bool:
-    """Whether some device of the mesh has no shard."""
-    return reach(topology) != devices or partly(topology) is not None
 
 
 def merged(one: TensorTopology, other: TensorTopology) -> TensorTopology:

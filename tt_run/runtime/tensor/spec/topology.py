@@ -121,11 +121,6 @@ class TensorTopology(metaclass=Native):
         )
 
 
-def reach(topology: TensorTopology) -> int:
-    """How many devices hold a shard; `mesh_coords` makes a list of them."""
-    return len(topology._coords)
-
-
 def held(topology: TensorTopology) -> tuple[MeshCoordinate, ...]:
     """The coordinates that have a shard."""
     return topology._coords if topology._held is None else topology._held
@@ -134,6 +129,11 @@ def held(topology: TensorTopology) -> tuple[MeshCoordinate, ...]:
 def partly(topology: TensorTopology) -> tuple[MeshCoordinate, ...] | None:
     """The coordinates that have a shard where the topology tells more, else None."""
     return topology._held
+
+
+def misses(topology: TensorTopology, devices: int) -> bool:
+    """Whether some of a mesh's devices have no shard."""
+    return len(topology._coords) != devices or topology._held is not None
 
 
 def on_part(topology: TensorTopology, coords: Sequence[MeshCoordinate]) -> TensorTopology:
