@@ -124,13 +124,13 @@ class _Panel:
             last_of_host = position + 1 == len(visible) or visible[position + 1] // self.block[1] != host
             if host not in start:
                 start[host] = x
-                label = max(map(len, self._labels_of(host)), default=0)
+                label = max(map(len, self._labels_of(host)))
                 inner = outer if column == 0 else min(outer, 2)
                 x += 1 + (max(inner, label + 3 - self.digits // 2) if self.mesh.host_dims[0] > 1 else inner)
             at[column] = x
             x += self.digits
             if last_of_host:
-                label = max(map(len, self._labels_of(host)), default=0)
+                label = max(map(len, self._labels_of(host)))
                 far = x + (outer if column == self.mesh.dims[1] - 1 else min(outer, 2))
                 end[host] = max(far, start[host] + label + 3)
                 x = end[host] + 2

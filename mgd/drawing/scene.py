@@ -49,8 +49,8 @@ class Scene:
     """Everything with its place, and how much room it takes."""
 
     scale: Scale
-    width: float = 0
-    height: float = 0
+    width: float
+    height: float
     panels: list[PanelAt] = field(default_factory=list)
     boxes: list[BoxAt] = field(default_factory=list)
     lines: list[LineAt] = field(default_factory=list)
@@ -74,19 +74,16 @@ def scene_of(graph: MeshGraph, *, rails: bool = True) -> Scene:
 
 
 def _scene(item: Item, scale: Scale, rails: bool, depth: int) -> Scene:
-    scene = Scene(scale)
     if item.mesh is not None:
         panel = Panel(item.mesh, item.name, item.first_rank, scale)
-        scene.panels.append(PanelAt(0, 0, panel, item))
-        scene.width, scene.height = panel.width, panel.height
-        return scene
+        return Scene(scale, panel.width, panel.height, [PanelAt(0, 0, panel, item)])
     parts = [_scene(each, scale, rails, depth + 1) for each in item.items]
     inner = _joined(item, parts, scale, rails)
     title = _title(item)
     head = scale.words + 14 if title else 0
     padding = PADDING if title else 0
-    scene.width = max(inner.width, width_of(title, scale.words)) + 2 * padding
-    scene.height = inner.height + head + padding
+    width = max(inner.width, width_of(title, scale.words)) + 2 * padding
+    scene = Scene(scale, width, inner.height + head + padding)
     if title:
         scene.boxes.append(BoxAt(0, 0, scene.width, scene.height, title, depth))
     scene.place(inner, (scene.width - inner.width) / 2, head)

@@ -69,8 +69,9 @@ def shape_of(found: Findings, owner: Node, node: Node | None, name: str) -> Shap
             "MGD207", offset(owner if node is None else node), told, help=f"write {name}: [rows, columns]"
         )
         return None
-    numbers = [integer(each) for each in node.items[:3]]
-    if len(numbers) != 2 or any(each is None or each < 1 for each in numbers):
+    written = node.items[:3]
+    sizes = [size for each in written if (size := integer(each)) is not None and size >= 1]
+    if len(written) != 2 or len(sizes) != 2:
         found.add(
             "MGD207",
             offset(node),
@@ -78,7 +79,7 @@ def shape_of(found: Findings, owner: Node, node: Node | None, name: str) -> Shap
             help=f"write {name}: [rows, columns]",
         )
         return None
-    return (numbers[0] or 0, numbers[1] or 0)
+    return sizes[0], sizes[1]
 
 
 def shown_shape(shape: Shape) -> str:

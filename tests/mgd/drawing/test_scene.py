@@ -150,15 +150,16 @@ def test_ways_cross_no_box_whatever_is_linked(
     assert_free(scene)
 
 
-def test_two_ways_between_the_same_boxes_lie_beside_each_other() -> None:
-    """As far from the middle on either side as the other one."""
-    meshes = tuple(Mesh(n, "M", "WORMHOLE_B0", (2, 4), (1, 1), ("LINE", "LINE"), 1, "STRICT") for n in (0, 1))
+@pytest.mark.parametrize(("dims", "across"), [((2, 4), 1), ((8, 1), 1), ((1, 32), 0)])
+def test_two_ways_between_the_same_boxes_lie_beside_each_other(dims: tuple[int, int], across: int) -> None:
+    """As far from the middle on either side as the other one, and as straight: along a row, or between boxes one above the other."""
+    meshes = tuple(Mesh(n, "M", "WORMHOLE_B0", dims, (1, 1), ("LINE", "LINE"), 1, "STRICT") for n in (0, 1))
     links = (InterLink(0, 1, 1, "STRICT"), InterLink(0, 1, 1, "STRICT", z_direction=True))
     [alone] = [line.strokes[0] for line in scene_of(MeshGraph(meshes, links[:1])).lines]
     both = [line.strokes[0] for line in scene_of(MeshGraph(meshes, links)).lines]
-    assert len(both) == 2 and len({round(y, 3) for _, y in alone}) == 1
-    heights = sorted({round(y - alone[0][1], 3) for points in both for _, y in points})
-    assert heights == [-LANE / 2, LANE / 2]
+    assert len(both) == 2 and len({round(point[across], 3) for point in alone}) == 1
+    beside = [{round(point[across] - alone[0][across], 3) for point in points} for points in both]
+    assert sorted(map(sorted, beside)) == [[-LANE / 2], [LANE / 2]]
 
 
 @pytest.mark.parametrize("system", systems(), ids=[system.name for system in systems()])

@@ -11,6 +11,7 @@ import pytest
 
 import mgd
 from mgd.drawing.marks import Marks
+from mgd.drawing.palette import HEAT, heat
 from mgd.drawing.panel_geometry import width_of
 from mgd.drawing.svg import TooLargeToDraw, draw_svg
 from mgd.drawing.traffic import Traffic
@@ -169,6 +170,14 @@ def test_traffic_colours_and_widens_links() -> None:
     assert "2 GB" in texts and "0 B" in texts and "on a link, from 0 to 2 GB" in texts
     first, *_ = [each for each in root.iter(f"{SVG}line") if each.get("data-link") == "0-1"]
     assert "stroke-width:2.8" in first.get("style", "")
+
+
+@pytest.mark.parametrize(
+    ("share", "colour"),
+    [(-1, HEAT[0]), (0, HEAT[0]), (1 / 3, HEAT[1]), (1, HEAT[3]), (2, HEAT[3]), (1 / 6, "#5e8bcb")],
+)
+def test_heat_is_mixed_of_the_colours_around_it(share: float, colour: str) -> None:
+    assert heat(share) == colour
 
 
 def test_amounts_are_those_of_both_directions() -> None:

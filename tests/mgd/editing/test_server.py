@@ -121,6 +121,8 @@ def test_a_message_may_have_other_headers_besides_its_length() -> None:
         ),
         ("mesh_descriptors { na|", {"name", "arch", "channels", "express_links"}),
         ("mesh_descriptors { device_topology { dims: [ 2 ] | } }", {"dims", "dim_types"}),
+        ('mesh_descriptors { arch: BLACKHOLE name: "M0" |', {"name", "channels"}),
+        ("mesh_descriptors { channels { count: 2 policy: |", {"STRICT", "RELAXED"}),
         ("mesh_descriptors { arch: | }", {"WORMHOLE_B0", "BLACKHOLE", "QUASAR"}),
         ("mesh_descriptors { device_topology { dim_types: [ RING, |", {"LINE", "RING"}),
         ("graph_descriptors { connections { assign_z_direction: t|", {"true", "false"}),
@@ -153,6 +155,15 @@ def test_a_field_says_its_type_and_a_mistake_its_rule() -> None:
         beside = {**position, "line": position["line"] + lines}
         answer = ask(plain, "textDocument/hover", position=beside)
         assert answer is None or "MGD012" not in answer["contents"]["value"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "marked"), [("name: 'x'", (0, 4)), ("  nme: 'x'", (2, 5)), ("xy { }", (0, 2)), (")", (0, 1))]
+)
+def test_a_mistake_is_underlined_as_long_as_its_word(wrong: str, marked: tuple[int, int]) -> None:
+    found = answers.diagnostics(f"# first\n{wrong}\n{GOOD}", URI, "x.textproto", False)
+    places = [each["range"] for each in found if each["range"]["start"]["line"] == 1]
+    assert [(each["start"]["character"], each["end"]["character"]) for each in places] == [marked]
 
 
 def test_layout_and_repairs_are_those_of_fmt_and_fix() -> None:
