@@ -5,6 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -187,6 +188,42 @@ def test_the_svg_of_a_placement(mesh: MeshDevice) -> None:
     assert boxes[0] == boxes[4] != boxes[1]
     assert "(0, 1) holds [:, :, :, 32:64]" in root.findtext(f"{space}desc", "")
     assert "4 devices hold 2 distinct parts" in text and "device 4  (0, 0)" in text
+
+
+@pytest.mark.parametrize(
+    ("shape", "placings", "distribution", "parts"),
+    [
+        ((1, 1, 32, 32), [Replicate(), Shard(3)], MeshShape(2, 2), [(0, 0, 110, 160), (110, 0, 110, 160)]),
+        ((1, 1, 32, 32), [Shard(2)], MeshShape([2]), [(0, 0, 220, 80), (0, 80, 220, 80)]),
+        ((5,), [Shard(0)], MeshShape([2]), [(0, 0, 110, 160), (110, 0, 110, 160)]),
+        ((2, 3, 4), [Shard(0)], MeshShape([2]), [(0, 0, 220, 160)] * 2),
+    ],
+)
+def test_how_the_svg_is_laid_out(
+    mesh: MeshDevice,
+    shape: tuple[int, ...],
+    placings: list[Any],
+    distribution: MeshShape,
+    parts: list[tuple[int, ...]],
+) -> None:
+    """Devices in the mesh's rows and columns, the whole tensor to the right of them cut into its parts, all of it on the page."""
+    root = ElementTree.fromstring(tensor_svg(Placing(shape, mesh, placings, distribution)))
+    rects = [each for each in root.iter("{http://www.w3.org/2000/svg}rect") if each.get("x")]
+    at = [tuple(int(each.get(key, "")) for key in ("x", "y", "width", "height")) for each in rects]
+    devices, tensor = at[:8], at[8:]
+    assert devices == [
+        (16 + 176 * column, 56 + 100 * row, 168, 92) for row in range(2) for column in range(4)
+    ]
+    assert sorted((x - 728, y - 56, width, height) for x, y, width, height in tensor) == parts
+    page = int(root.get("width", "")), int(root.get("height", ""))
+    assert page == (956, 272) and all(x + width < page[0] and y + h < page[1] for x, y, width, h in at)
+    words = [
+        (int(each.get("x", "")), int(each.get("y", "")), each.text)
+        for each in root.iter("{http://www.w3.org/2000/svg}text")
+    ]
+    for (x, y, width, height), (row, column) in zip(devices, product(range(2), range(4)), strict=True):
+        inside = [word for at_x, at_y, word in words if at_x == x + width // 2 and y < at_y < y + height]
+        assert f"({row}, {column})" in str(inside[0])
 
 
 def test_the_picture_goes_to_a_file_on_request(mesh: MeshDevice, tmp_path: Path) -> None:

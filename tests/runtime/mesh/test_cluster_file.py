@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 
 from mgd.systems import find
 from tt_run.inputs.clusters.descriptor import parse_cluster, read_cluster
@@ -47,6 +48,22 @@ def test_a_ring_has_a_link_from_its_last_chip_to_its_first() -> None:
     mesh = find_system_mesh({"TT_MESH_GRAPH_DESC_PATH": str(path), "TT_MESH_ID": "0"}, World(0, 1))
     read = parse_cluster(cluster_file.described(mesh), "cluster_descriptor.yaml")
     assert len({frozenset((a, b)) for a, _, b, _ in read.links}) == 2 * 32
+
+
+def test_what_is_written_of_two_chips_of_a_card() -> None:
+    mesh = find_system_mesh({"TT_RUN_SYSTEM": "n300"}, World(0, 1))
+    assert yaml.safe_load(cluster_file.described(mesh)) == {
+        "arch": {0: "wormhole_b0", 1: "wormhole_b0"},
+        "chips": {0: [0, 0, 0, 0], 1: [0, 1, 0, 0]},
+        "chip_unique_ids": {0: 1, 1: 2},
+        "ethernet_connections": [
+            [{"chip": 0, "chan": channel}, {"chip": 1, "chan": channel}] for channel in (0, 1)
+        ],
+        "chips_with_mmio": [{0: 0}],
+        "io_device_type": "PCIe",
+        "harvesting": {chip: {"noc_translation": True, "harvest_mask": 0} for chip in (0, 1)},
+        "boards": [[{"board_id": 1}, {"board_type": "n300"}, {"chips": [0, 1]}]],
+    }
 
 
 def test_each_call_writes_a_file_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tt_run.runtime.ccl.exchange import fabric
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import FabricConfig
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, close_mesh_device, opening
 from tt_run.runtime.mesh.device_queries import apply_device_delay
@@ -355,6 +356,30 @@ def test_sub_device_managers(mesh: MeshDevice) -> None:
         mesh.load_sub_device_manager(second)
     mesh.clear_loaded_sub_device_manager()
     mesh.remove_sub_device_manager(first)
+
+
+def test_a_stall_group_and_cores_are_of_the_active_layout(mesh: MeshDevice) -> None:
+    def cores(*corners: tuple[tuple[int, int], tuple[int, int]]) -> CoreRangeSet:
+        return CoreRangeSet({CoreRange(CoreCoord(*a), CoreCoord(*b)) for a, b in corners})
+
+    left, right = cores(((0, 0), (3, 7))), cores(((4, 0), (7, 7)))
+    parts = mesh.sub_devices
+    parts.stall([SubDeviceId(0)])
+    with pytest.raises(RuntimeError, match="SubDevice index 1 out of bounds 1"):
+        parts.stall([SubDeviceId(1)])
+    assert (parts.part_with(right), parts.stall_group) == (0, (SubDeviceId(0),))
+    layout = mesh.create_sub_device_manager([SubDevice([left]), SubDevice([right])], 0)
+    mesh.load_sub_device_manager(layout)
+    parts.stall([SubDeviceId(1), SubDeviceId(0)])
+    assert parts.stall_group == (SubDeviceId(1), SubDeviceId(0))
+    with pytest.raises(RuntimeError, match="SubDevice index 2 out of bounds 2") as refused:
+        parts.stall([SubDeviceId(0), SubDeviceId(2)])
+    assert "ttnn.SubDeviceId(0) to ttnn.SubDeviceId(1)" in str(refused.value)
+    assert parts.part_with(cores(((0, 0), (1, 1)))) == 0
+    assert parts.part_with(cores(((5, 0), (6, 1)))) == 1
+    assert parts.part_with(cores(((3, 0), (4, 1)))) == 0, "no part has both"
+    mesh.clear_loaded_sub_device_manager()
+    assert (parts.loaded, parts.stall_group, parts.part_with(cores(((5, 0), (6, 1))))) == (None, (), 0)
 
 
 def test_programs_may_say_which_cores_dispatch() -> None:

@@ -210,3 +210,9 @@ def test_devices_have_the_ids_that_the_launcher_knows() -> None:
     assert mesh.ids == (7, 6, 5, 4, 3, 2, 1, 0)
     with pytest.raises(RuntimeError, match="does not fit a block of 8 devices"):
         find_system_mesh({"TT_MESH_GRAPH_DESC_PATH": path, "TT_RUN_DEVICE_IDS": "1,2"}, World(0, 1))
+
+
+def test_a_rank_counts_the_pcie_chips_of_its_own_block() -> None:
+    for rank, ids in ((0, (2, 0, None, None, 3, 1, None, None)), (1, (None, None, 0, 2, None, None, 1, 3))):
+        system = rank_of("t3k_2x4_two_hosts", [(0, 0), (0, 1)], rank)
+        assert (system.ids, system.visible_devices, system.visible_pcie_devices) == (ids, 4, 2)

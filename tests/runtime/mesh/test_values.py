@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tt_run.runtime.mesh import (
@@ -110,6 +110,7 @@ corner = st.tuples(st.integers(0, 3), st.integers(0, 3))
 
 
 @given(st.lists(st.tuples(corner, corner), max_size=5))
+@example([((0, 0), (0, 0)), ((0, 2), (1, 3)), ((1, 1), (1, 2))])  # cut anew beside a gap of one
 def test_a_range_set_holds_each_coordinate_once(
     corners: list[tuple[tuple[int, int], tuple[int, int]]],
 ) -> None:
