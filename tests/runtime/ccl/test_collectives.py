@@ -385,6 +385,7 @@ def test_a_one_dimensional_fabric_needs_an_axis(device, fabric_setting):
     point_to_point(tensor, MeshCoordinate(0, 0), MeshCoordinate(1, 0))
     fabric_setting(FabricConfig.FABRIC_2D)
     all_gather(tensor, 0)
+    point_to_point(tensor, MeshCoordinate(0, 0), MeshCoordinate(1, 1))
 
 
 def test_strict_mode_insists_on_a_fabric(device, fabric_setting, monkeypatch):
@@ -394,6 +395,8 @@ def test_strict_mode_insists_on_a_fabric(device, fabric_setting, monkeypatch):
     with pytest.raises(RuntimeError) as error:
         all_gather(tensor, 0, cluster_axis=1)
     assert message(error) == "Trying to get un-initialized fabric context"
+    with pytest.raises(RuntimeError, match="un-initialized fabric context"):
+        fabric.check_route(MeshCoordinate(0, 0), MeshCoordinate(0, 1))
     fabric.set_strict(False)
     all_gather(tensor, 0, cluster_axis=1)
     with pytest.raises(TypeError, match="FABRIC_2D"):
