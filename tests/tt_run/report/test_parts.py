@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tt_run.report.charts import Series, line_chart, thinned
+from tt_run.report.charts import Series, line_chart, thinned, ticks
+from tt_run.report.charts import shown as axis_number
 from tt_run.report.curves import steps_of
 from tt_run.report.outcome import _devices
 from tt_run.report.words import Cleaner, data, ranks_text, short_site, size, span
@@ -93,6 +94,63 @@ def test_axes_have_a_few_round_numbers(values: tuple[float, ...], unit: str) -> 
     drawn = line_chart("t", [Series("s", tuple(enumerate(values)))], across="x", unit=unit)  # type: ignore[arg-type]
     ticks = re.findall('text-anchor="end">([^<]*)', drawn)
     assert 2 <= len(ticks) <= 9 and len(set(ticks)) == len(ticks)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "numbers"),
+    [
+        (0, 4, [0, 1, 2, 3, 4]),
+        (0, 8, [0, 2, 4, 6, 8]),
+        (0, 10, [0, 2.5, 5, 7.5, 10]),
+        (0, 17, [0, 5, 10, 15, 20]),
+        (0, 33, [0, 10, 20, 30, 40]),
+        (0, 0.04, [0, 0.01, 0.02, 0.03, 0.04]),
+        (-1, 1, [-1, -0.5, 0, 0.5, 1]),
+        (1, 9, [0, 2, 4, 6, 8, 10]),
+        (3, 3, [3, 6]),
+        (-3, -3, [-3, 0]),
+        (0, 0, [0, 1]),
+    ],
+)
+def test_the_numbers_at_an_axis(low: float, high: float, numbers: list[float]) -> None:
+    assert ticks(low, high) == pytest.approx(numbers)
+
+
+def test_the_numbers_at_an_axis_of_bytes_are_powers_of_two() -> None:
+    assert ticks(0, 1000, bytes_=True) == [0, 256, 512, 768, 1024]
+    assert ticks(0, 1, bytes_=True) == [0, 1]
+    assert [axis_number(value, "") for value in (0.5, 999.0, 1000.0, -1500.0, 1e6, -2e6)] == [
+        "0.5", "999", "1,000", "-1,500", "1M", "-2M",
+    ]  # fmt: skip
+
+
+def test_where_the_points_of_a_chart_are() -> None:
+    series = [Series("s", ((0.0, 0.0), (10.0, 100.0), (20.0, 50.0))), Series("one", ((20.0, 100.0),))]
+    drawn = line_chart("t", series, across="step", zero=True, area=True)
+    assert re.findall('<polyline class="(c.)" points="([^"]*)"', drawn) == [
+        ("c0", "64.0,190.0 385.0,12.0 706.0,101.0"),
+        ("c1", "706.0,12.0"),
+    ]
+    assert re.findall('<polygon class="area c0" points="([^"]*)"', drawn) == [
+        "64.0,190.0 64.0,190.0 385.0,12.0 706.0,101.0 706.0,190.0"
+    ]
+    assert re.findall('<circle class="dot (c.)" cx="([^"]*)" cy="([^"]*)"', drawn) == [
+        ("c1", "706.0", "12.0")
+    ]
+    upright = re.findall('<text x="58" y="([^"]*)" text-anchor="end">([^<]*)', drawn)
+    assert upright == [("194.0", "0"), ("149.5", "25"), ("105.0", "50"), ("60.5", "75"), ("16.0", "100")]
+    across = re.findall('<text x="([^"]*)" y="205" text-anchor="middle">([^<]*)', drawn)
+    assert across == [("64.0", "0"), ("224.5", "5"), ("385.0", "10"), ("545.5", "15"), ("706.0", "20")]
+    from_least = line_chart("t", series[:1], across="step")
+    assert from_least == line_chart("t", series[:1], across="step", zero=True)
+    raised = line_chart("t", [Series("s", ((0.0, 60.0), (1.0, 100.0)))], across="step")
+    assert ">60<" in raised and ">0<" in raised and ">20<" not in raised
+
+
+def test_thinned_points_are_the_least_and_most_of_each_stretch() -> None:
+    points = tuple((float(n), float(n % 5)) for n in range(10))
+    assert thinned(points, 10) == points
+    assert thinned(points, 4) == ((0.0, 0.0), (4.0, 4.0), (5.0, 0.0), (9.0, 4.0))
 
 
 @pytest.mark.parametrize(

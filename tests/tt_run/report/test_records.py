@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tt_run.report import curves, slices, topology
-from tt_run.report.sources import Recorded, Sources
+from tt_run.report.sources import Recorded, Sources, _is_of_run
 
 CLEAN: Any = str
 
@@ -208,3 +208,15 @@ def test_curves_are_those_of_lines_with_a_step(tmp_path: Path) -> None:
     [(title, _, note)] = curves.training(sources(run=run), CLEAN)
     assert title == "loss"
     assert note == "loss, rank 0–1: 2 at step 1, 1.5 at step 2; loss, rank 2: 2 at step 1, 1.25 at step 2"
+
+
+@pytest.mark.parametrize(
+    ("written", "is_own"),
+    [(98.9, False), (99.0, True), (100.0, True), (250.0, True), (280.0, True), (280.1, False)],
+)
+def test_a_record_is_of_a_run_from_its_start_until_half_a_minute_after_its_end(
+    written: float, is_own: bool
+) -> None:
+    """File systems may keep whole seconds."""
+    assert _is_of_run(written, {"started": 100.0, "ended": 250.0}) is is_own
+    assert _is_of_run(written, {"started": 100.0}) and _is_of_run(written, {"ended": None, "started": 1.0})
