@@ -69,6 +69,12 @@ def test_what_a_plan_cannot_have(fault: str, emulated: bool, made: LaunchPlan, w
         ((3, 4), (4, 4), False),  # the end of a row and the begin of the next
         ((15, 16), (4, 4), False),
         ((15, 14), (4, 4), True),
+        ((0, 3), (3, 4), True),
+        ((0, 8), (3, 4), True),
+        ((0, 2), (3, 4), False),
+        ((0, 12), (5, 4), False),
+        ((0, 3), (4, 5), False),
+        ((0, 4), (2, 5), True),
     ],
 )
 def test_devices_side_by_side_or_at_both_ends_are_linked(

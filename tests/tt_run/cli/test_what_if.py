@@ -12,8 +12,18 @@ from xml.etree import ElementTree
 import pytest
 
 from tt_run.cli.comparison.candidates import candidates
-from tt_run.cli.comparison.outcomes import Outcome, as_rows, capacity, duration, flat, front, outcome, table
-from tt_run.cli.comparison.plot import svg
+from tt_run.cli.comparison.outcomes import (
+    Outcome,
+    _failure,
+    as_rows,
+    capacity,
+    duration,
+    flat,
+    front,
+    outcome,
+    table,
+)
+from tt_run.cli.comparison.plot import BESIDE, LINE, svg
 from tt_run.cli.main import run
 from tt_run.contract import Exit
 
@@ -162,6 +172,89 @@ def test_rows_are_sorted_scaled_and_marked() -> None:
         assert f"no room for: {gone}" in narrow
         assert "failed: too few devices, of which a" in " ".join(narrow.split())
         assert max(map(len, narrow.splitlines()[:-2])) <= width
+
+
+FIGURES = as_rows(
+    [
+        Outcome("box", 8, "step", 400.0, "link", 2.5e6, 3 << 20),
+        Outcome("galaxy", 32, "step", 125.0, "latency", 1e6, 1 << 30),
+        Outcome("full", 8, "step", 300.0, "link", memory_bytes=20 << 30, fits=False),
+        Outcome("small", failure="too few devices"),
+    ]
+)
+
+
+def test_the_whole_table() -> None:
+    assert table(FIGURES).splitlines() == [
+        "  candidate  devices       step    steps/s  scaling  bound by   busiest link     memory",
+        "* galaxy          32     125 us       8000      80%  latency        1.000 MB   1.00 GiB  ######",
+        "  full             8     300 us       3333     133%  link           0.000 MB  20.00 GiB  does not fit",
+        "* box              8     400 us       2500     100%  link           2.500 MB   3.00 MiB  ####################",
+        "  small      failed: too few devices",
+        "* no other is faster with as many devices or fewer; predicted, not measured;",
+        "  memory: DRAM of the fullest device",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("width", "widest", "bars", "gone"),
+    [
+        (109, 109, True, ""),
+        (108, 87, False, ""),
+        (87, 87, False, ""),
+        (86, 73, False, "busiest link"),
+        (73, 73, False, "busiest link"),
+        (72, 62, False, "steps/s, busiest link"),
+        (61, 51, False, "steps/s, busiest link, memory"),
+    ],
+)
+def test_columns_go_where_the_terminal_has_no_room_for_them(
+    width: int, widest: int, bars: bool, gone: str
+) -> None:
+    *lines, _, last = table([row for row in FIGURES if row["fits"]], width).splitlines()
+    assert (max(map(len, lines)), "#" in "".join(lines)) == (widest, bars)
+    assert last.partition("no room for: ")[2] == gone
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (42, ["  name  failed: x-y x-y x-y x-y x-y x-y"]),
+        (41, ["  name  failed: x-y x-y x-y x-y x-y x-y"]),
+        (38, ["  name  failed: x-y x-y x-y x-y x-y", "        x-y"]),
+        (37, ["  name", "    failed: x-y x-y x-y x-y x-y x-y"]),
+        (30, ["  name", "    failed: x-y x-y x-y x-y", "    x-y x-y"]),
+        (9, ["  name", "    failed: x-y x-y x-y", "    x-y x-y x-y"]),
+    ],
+)
+def test_why_there_are_no_figures_is_broken_at_the_width(width: int, lines: list[str]) -> None:
+    assert _failure("name", " ".join(["x-y"] * 6), width) == lines
+
+
+def test_a_tie_is_on_the_front_twice_and_a_worse_one_not() -> None:
+    tied = [Outcome("a", 8, step_us=4.0), Outcome("b", 8, step_us=4.0), Outcome("c", 8, step_us=5.0)]
+    assert front(tied) == {"a", "b"}
+    assert front([*tied, Outcome("d", 4, step_us=4.0)]) == {"d"}
+
+
+def test_where_the_marks_of_a_plot_are() -> None:
+    picture = ElementTree.fromstring(svg(FIGURES, "p.py"))
+    assert picture.get("viewBox") == "0 0 822 478"
+    marks = [(mark.get("cx"), mark.get("cy"), mark.get("stroke")) for mark in picture.findall("{*}circle")]
+    assert marks == [("70.0", "256.5", BESIDE), ("70.0", "295.9", LINE), ("660.0", "36.0", LINE)]
+    lines = [line.get("d") for line in picture.findall("{*}path")]
+    assert lines == [f"M70 {y}H660" for y in (414.0, 319.5, 225.0, 130.5, 36.0)]
+    words = [(text.get("x"), text.get("y"), text.text) for text in picture.findall("{*}text")][1:]
+    assert words == [
+        *(("62", f"{418 - 94.5 * number}", f"{2000 * number:,}") for number in range(5)),
+        *(("70.0", "432", "8"), ("660.0", "432", "32"), ("660", "450", "devices")),
+        *(("80.0", "260.5", "full (does not fit)"), ("80.0", "299.9", "box"), ("670.0", "40.0", "galaxy")),
+        ("70", "460", "small: failed"),
+    ]
+    near = as_rows([Outcome(name, 8, step_us=us) for name, us in (("a", 1000.0), ("b", 1001.0))])
+    texts = [each for each in ElementTree.fromstring(svg(near, "p")).findall("{*}text") if each.text in "ab"]
+    assert [float(each.get("y") or 0) for each in texts] == [40.0, 54.0], "names do not meet"
+    assert {each.get("x") for each in texts} == {"375.0"}, "a single number of devices is in the middle"
 
 
 def test_candidates_run_and_one_that_cannot_says_why(
