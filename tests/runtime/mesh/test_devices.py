@@ -358,6 +358,11 @@ def test_sub_device_managers(mesh: MeshDevice) -> None:
     mesh.remove_sub_device_manager(first)
 
 
+def test_a_view_says_which_coordinates_are_here(mesh: MeshDevice) -> None:
+    found = mesh.get_view().get_local_mesh_coord_range()
+    assert (found.start, found.end) == (MeshCoordinate(0, 0), MeshCoordinate(1, 3))
+
+
 def test_a_stall_group_and_cores_are_of_the_active_layout(mesh: MeshDevice) -> None:
     def cores(*corners: tuple[tuple[int, int], tuple[int, int]]) -> CoreRangeSet:
         return CoreRangeSet({CoreRange(CoreCoord(*a), CoreCoord(*b)) for a, b in corners})
