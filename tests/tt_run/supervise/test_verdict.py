@@ -167,6 +167,13 @@ class TestAccused:
         assert found.culprit is not None and found.culprit.rank == 1
         assert found.exit_code == 1
 
+    @pytest.mark.parametrize(("end", "code"), [(10.3, 1), (8.9, 137)])
+    def test_a_kill_after_it_was_accused_is_mpiruns(self, end: float, code: int) -> None:
+        statuses = rank(0, code=1), rank(1, end=end, signal=9)
+        found = verdict_of(*statuses, failures={0: self.raised(1, code="TTG002")})
+        assert found.culprit is not None and found.culprit.rank == 1
+        assert found.exit_code == code
+
     def test_an_exit_at_once_is_told_with_its_code(self) -> None:
         found = verdict_of(rank(0, code=1), rank(1, code=9), failures={0: self.raised(1, code="TTG006")})
         assert (found.exit_code, found.sentence) == (9, "rank 1 on vm exited with 9: error[TTG006]: no")

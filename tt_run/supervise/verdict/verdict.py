@@ -211,7 +211,7 @@ def _accused(case: Case) -> Verdict | None:
         return None
     culprit, what, accused = found
     followers, victims = others_than(culprit, case)
-    killed = culprit.was_killed
+    killed = culprit.was_killed and not _killed_afterwards(culprit, what, case.failures)
     own = [s for s in case.failed if s.signal not in ENDED_BY_MPIRUN]
     own = [culprit] if killed or culprit in own else own
     exit_code = (own[0].exit_code if own else None) or Exit.FAILED
@@ -225,6 +225,20 @@ def _accused(case: Case) -> Verdict | None:
         followers = tuple(status for status in followers if status.rank not in accused)
     others = tuple(status for status in case.unrecorded if status.rank not in accused)
     return Verdict(exit_code & 0xFF, sentence, culprit, followers, (*victims, *others))
+
+
+def _killed_afterwards(culprit: RankStatus, what: str, failures: Failures) -> bool:
+    """Whether mpirun's signal ended a rank that had been accused of something else than being gone: on a busy machine that is SIGKILL."""
+    if (
+        culprit.signal not in ENDED_BY_MPIRUN
+        or culprit.end is None
+        or what.startswith(f"error[{PROCESS_GONE}]")
+    ):
+        return False
+    accused = [
+        r["time"] for r in failures.values() if r.get("guard") and isinstance(r.get("time"), int | float)
+    ]
+    return bool(accused) and min(accused) < culprit.end
 
 
 def _quitter(case: Case) -> Verdict | None:
