@@ -77,7 +77,7 @@ def _operations(device: MeshDevice, torch: Any) -> Iterator[Row]:
     calls: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
         "relu": (lambda: ops.relu(a), lambda: torch.relu(x)),
         "elu": (lambda: ops.elu(a), lambda: functional.elu(x)),
-        "leaky_relu": (lambda: ops.leaky_relu(a), lambda: functional.leaky_relu(x)),
+        "leaky_relu": (lambda: ops.leaky_relu(a, 0.01), lambda: functional.leaky_relu(x)),
         "gelu": (lambda: ops.gelu(a), lambda: functional.gelu(x)),
         "rsqrt": (lambda: ops.rsqrt(b), lambda: torch.rsqrt(y)),
         "exp": (lambda: ops.exp(a), lambda: torch.exp(x)),

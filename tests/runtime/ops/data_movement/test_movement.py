@@ -165,12 +165,21 @@ def test_gather_and_scatter(one: MeshDevice):
 
 
 def test_tilize_and_untilize(one: MeshDevice):
-    t = put(one, X, F32, ROW)
+    x = np.arange(2 * 32 * 64, dtype=np.float32).reshape(2, 32, 64) % 128
+    t = put(one, x, F32, ROW)
     tiled = ops.tilize(t, dtype=BF16)
-    assert (tiled.layout, tiled.dtype, tiled.padded_shape) == (TILE, BF16, (2, 3, 32, 32))
+    assert (tiled.layout, tiled.dtype, tiled.padded_shape) == (TILE, BF16, (2, 32, 64))
     assert ops.untilize(tiled).layout is ROW
-    assert ops.tilize(t, tile=Tile((16, 32))).padded_shape == (2, 3, 16, 32)
-    assert held(ops.untilize(tiled)).tolist() == X.astype(float).tolist()
+    assert ops.tilize(put(one, x[:, :16].copy(), F32, ROW), tile=Tile((16, 32))).padded_shape == (2, 16, 64)
+    assert held(ops.untilize(tiled)).tolist() == x.tolist()
+    with pytest.raises(
+        RuntimeError, match=r"Input tensor width \(7\) must be divisible by tile width \(32\)"
+    ):
+        ops.tilize(put(one, x[:, :, :7].copy(), F32, ROW))
+    with pytest.raises(
+        RuntimeError, match=r"Input tensor height \(5\) must be divisible by tile height \(32\)"
+    ):
+        ops.tilize(put(one, x[:, :5].copy(), F32, ROW))
     assert ops.untilize(put(one, X, BFP8)).dtype is BF16
 
 
@@ -294,8 +303,8 @@ def test_a_shape_says_what_a_buffer_is_taken_for(one: MeshDevice, layout: Layout
     [
         (lambda x: ops.tilize_with_val_padding(x, [1, 64, 64], 3.5), (1, 64, 64), 3.5),
         (lambda x: ops.tilize_with_val_padding(x, [1, 128, 96], 3.5), (1, 128, 96), 3.5),
-        (lambda x: ops.fill_implicit_tile_padding(ops.tilize(x), 2.0), (1, 64, 64), 2.0),
-        (lambda x: ops.permute(ops.tilize(x), (0, 2, 1), 7.0), (1, 64, 64), 7.0),
+        (lambda x: ops.fill_implicit_tile_padding(ops.to_layout(x, TILE), 2.0), (1, 64, 64), 2.0),
+        (lambda x: ops.permute(ops.to_layout(x, TILE), (0, 2, 1), 7.0), (1, 64, 64), 7.0),
     ],
 )
 def test_padding_that_an_operation_fills_is_seen_with_the_padded_shape(

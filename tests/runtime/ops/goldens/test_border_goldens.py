@@ -14,6 +14,7 @@ from tt_run.runtime.enums import DataType, Layout, ShardOrientation, TensorMemor
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.declaration.dispatch import FastOperation
 from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tools.golden import get_golden_function
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
@@ -86,7 +87,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("typecast", (X * 3,), {"dtype": BF16}),
     ("typecast", (whole(4, 64), F32), {}),
     ("bitcast", (whole(4, 64), F32), {}),
-    ("assign", (X,), {}),
+    ("assign", (X,), {"memory_config": DRAM_MEMORY_CONFIG}),
     ("copy", (X, np.zeros_like(X)), {}),
     ("unsqueeze_to_4D", (draw(5, 6),), {}),
     ("prelu", (X, 0.25), {}),

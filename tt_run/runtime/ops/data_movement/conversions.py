@@ -75,6 +75,11 @@ def _copied(
     check_layout(target, tensor.layout)
     shards = tensor.shards.map(lambda stack: convert(stack, target))
     if output_tensor is not None:
+        if tensor.layout is not output_tensor.layout:
+            raise fatal(
+                f"Input tensor layout ({tensor.layout}) must equal output tensor layout ({output_tensor.layout})",
+                hint=f"ttnn.to_layout(tensor, ttnn.{output_tensor.layout.name}_LAYOUT)",
+            )
         return replaced(into(output_tensor, shards, target, tensor), tensor)
     return settle((tensor,), shards, target, memory_config=memory_config)
 
@@ -126,7 +131,9 @@ def assign(
     memory_config: MemoryConfig | None = None,
     dtype: DataType | None = None,
 ) -> Tensor:
-    """A copy of the values, in `output_tensor` if there is one."""
+    """A copy of the values, in `output_tensor` if there is one, else where `memory_config` says."""
+    if output_tensor is None and memory_config is None:
+        raise ArgumentMismatch("expected one of 'output_tensor' and 'memory_config'")
     return _copied(
         input, dtype or (output_tensor.dtype if output_tensor else None), memory_config, output_tensor
     )
@@ -203,13 +210,14 @@ def sharded_to_interleaved(
     return _copied(input_tensor, output_dtype, memory_config or DRAM_MEMORY_CONFIG)
 
 
-def _in_layout(
+def in_layout(
     tensor: Tensor,
     layout: Layout,
     dtype: DataType | None,
     memory_config: MemoryConfig | None,
     tile: Tile | None = None,
 ) -> Tensor:
+    """The same elements in a layout, and in an element type if `dtype` is given."""
     on_device(tensor, kind="data movement")
     dtype = dtype or tensor.dtype
     check_layout(dtype, layout)
@@ -236,7 +244,20 @@ def tilize(
             "input_tensor.layout() == Layout::ROW_MAJOR",
             hint=in_rows("tensor"),
         )
-    return _in_layout(input_tensor, Layout.TILE, dtype, memory_config, tile)
+    shape = (1, 1, *input_tensor.shape.dims)[-2:]
+    for what, place in (("width", 1), ("height", 0)):
+        if shape[place] % tile.tile_shape[place]:
+            raise _not_whole(what, shape[place], tile.tile_shape[place])
+    if not use_multicore and input_tensor.is_sharded():
+        raise fatal("Multicore must be enabled for sharded input", hint="use_multicore=True")
+    return in_layout(input_tensor, Layout.TILE, dtype, memory_config, tile)
+
+
+def _not_whole(what: str, size: int, whole: int) -> RuntimeError:
+    return fatal(
+        f"Input tensor {what} ({size}) must be divisible by tile {what} ({whole})",
+        hint="ttnn.tilize_with_zero_padding(tensor), or ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)",
+    )
 
 
 @operation("ttnn.untilize", family=families.CONVERSION, golden=goldens.same)
@@ -256,4 +277,4 @@ def untilize(
             hint=in_tiles("tensor"),
         )
     dtype = DataType.BFLOAT16 if input_tensor.dtype in BLOCK_FLOATS else None
-    return _in_layout(input_tensor, Layout.ROW_MAJOR, dtype, memory_config)
+    return in_layout(input_tensor, Layout.ROW_MAJOR, dtype, memory_config)

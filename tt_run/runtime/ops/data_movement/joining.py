@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout
 from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.ops.data_movement.movement import moved, settled, unmoved
@@ -22,7 +22,7 @@ from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, se
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import asked_shards, fitted_shards
 from tt_run.runtime.ops.placement.sharded_results import in_dram
-from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, convert
@@ -59,6 +59,8 @@ def concat(
     if len(parts) == 1 and output_tensor is None and unmoved(first, memory_config):
         return first.alias()
 
+    in_rows = [axis >= len(first.shape) - 2 and part.padded_shape != part.shape for part in parts]
+    _check_cuts(parts, in_rows, memory_config)
     apart = [[n * (d == axis) for d, n in enumerate(part.shape)] for part in parts]
     if any(_of_rows(part, ends, (1,)) is not part for part, ends in zip(parts, apart, strict=True)):
         parts = [_as_bfloat16(part) for part in parts]
@@ -76,6 +78,37 @@ def concat(
     if memory_config is None:
         memory_config = in_dram(first)
     return settle(parts, shards, first.dtype, memory_config=memory_config, output_tensor=output_tensor)
+
+
+def _check_cuts(parts: Sequence[Tensor], in_rows: Sequence[bool], asked: MemoryConfig | None) -> None:
+    """Raises RuntimeError unless all parts are cut over cores alike, or none is; those that join `in_rows` leave other cuts than by rows."""
+
+    def held(part: Tensor, leaves: bool) -> MemoryConfig:
+        own = part.memory_config()
+        by_rows = own.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED
+        return own if by_rows or not leaves else DRAM_MEMORY_CONFIG
+
+    if asked is not None and not asked.is_sharded() and all(part.is_sharded() for part in parts):
+        return
+    first, *others = (held(part, leaves) for part, leaves in zip(parts, in_rows, strict=True))
+    for other in others:
+        if other.is_sharded() is not first.is_sharded():
+            raise fatal(
+                "All tensors must be sharded or all must be interleaved",
+                hint="ttnn.to_memory_config(tensor, ttnn.L1_MEMORY_CONFIG) for those in shards",
+            )
+        if first.shard_spec is None or other.shard_spec is None or not (asked or first).is_sharded():
+            continue
+        if other.shard_spec.grid != first.shard_spec.grid:
+            raise fatal(
+                "Sharded tensors must have the same grid.",
+                hint="ttnn.to_memory_config(tensor, first.memory_config())",
+            )
+        if other.memory_layout is not first.memory_layout:
+            raise fatal(
+                "Sharded tensors must have the same memory layout.",
+                hint="ttnn.to_memory_config(tensor, first.memory_config())",
+            )
 
 
 @operation(
@@ -98,6 +131,8 @@ def stack(input_tensors: Sequence[Tensor], dim: int) -> Tensor:
 
 
 def _same_kind(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
+    if isinstance(tensors, Tensor) and len(tensors.shape):
+        tensors = [tensors[place] for place in range(tensors.shape[0])]
     if isinstance(tensors, Tensor) or not isinstance(tensors, Sequence):
         raise ArgumentMismatch(f"expected a sequence of tensors, got {type(tensors).__name__}")
     parts = list(tensors)

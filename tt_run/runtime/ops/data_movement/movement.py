@@ -205,8 +205,10 @@ def permute(
             "The number of dimensions in the tensor input does not match the length of the desired ordering",
             hint=f"{rank} dimensions, ordered {list(dims)}",
         )
-    if order == sorted(order) and not pad_value and unmoved(input_tensor, memory_config):
-        return input_tensor.alias()
+    if order == sorted(order) and not pad_value:
+        if unmoved(input_tensor, memory_config):
+            return input_tensor.alias()
+        _check_named(memory_config)
     place = reordered_shards.of_order(input_tensor, order, memory_config)
     result = moved(input_tensor, lambda s: s.transpose(0, *(d + 1 for d in order)), place)
     return framing.filled(result, pad_value) if pad_value else result
@@ -233,10 +235,28 @@ def transpose(
     alike = first == second or input_tensor.shape[first - 1] == input_tensor.shape[second - 1] == 1
     if alike and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
+    if first == second:
+        _check_copy(input_tensor, memory_config)
     order = list(range(rank))
     order[first - 1], order[second - 1] = second - 1, first - 1
     place = reordered_shards.of_order(input_tensor, order, memory_config)
     return moved(input_tensor, lambda s: s.swapaxes(first, second), place)
+
+
+def _check_named(asked: MemoryConfig | None) -> None:
+    """Raises RuntimeError for a copy in the same order into shards that name no cores."""
+    if asked is not None and asked.nameless:
+        raise fatal("bad optional access", hint="memory_config=ttnn.create_sharded_memory_config(…)")
+
+
+def _check_copy(tensor: Tensor, asked: MemoryConfig | None) -> None:
+    """As `_check_named`, and for a copy into shards or out of them."""
+    _check_named(asked)
+    if asked is not None and asked.is_sharded() is not tensor.is_sharded():
+        raise fatal(
+            "Clone: mixed sharded/interleaved layout not currently supported. Both input and output must have the same layout.",
+            hint="ttnn.to_memory_config(tensor, memory_config)",
+        )
 
 
 def _within(dim: int, rank: int) -> int:
@@ -344,9 +364,9 @@ def pad(
             "ttnn.pad: on device tile padding does not support front padding",
             hint="ttnn.to_layout(tensor, ttnn.ROW_MAJOR_LAYOUT) first",
         )
-    if not any(map(any, widths)) and unmoved(input_tensor, memory_config):
-        return input_tensor.alias()
-    if memory_config is None and any(map(any, widths)):
+    if not any(map(any, widths)):
+        return input_tensor.alias()  # wherever a call wants it
+    if memory_config is None:
         padded = [length + sum(around) for length, around in zip(shape, widths, strict=True)]
         memory_config = larger_shards.of_padding(input_tensor, padded)
     fill = np.array(value).astype(stored_dtype(input_tensor.dtype))

@@ -44,7 +44,7 @@ def tilize_with_zero_padding(
     """The same elements in TILE layout, whole tiles filled up with zeros; a tensor that has it already stays as it is."""
     if input_tensor.layout is Layout.TILE:
         return input_tensor.alias()
-    result: Tensor = conversions.tilize.compute(input_tensor, memory_config=memory_config, dtype=output_dtype)
+    result: Tensor = conversions.in_layout(input_tensor, Layout.TILE, output_dtype, memory_config)
     return result
 
 
@@ -85,7 +85,7 @@ def tilize_with_val_padding(
             "inner_dim % TILE_WIDTH == 0 && num_rows % TILE_HEIGHT == 0",
             hint=f"{list(framing.tile_multiple(padded))} are whole tiles",
         )
-    result: Tensor = conversions.tilize.compute(input_tensor, memory_config=memory_config, dtype=dtype)
+    result: Tensor = conversions.in_layout(input_tensor, Layout.TILE, dtype, memory_config)
     # A tensor cut into two-dimensional pieces is padded as far as its tiles reach.
     extent = None if result.memory_config().shard_spec is not None else padded
     return framing.filled(result, pad_value, extent)

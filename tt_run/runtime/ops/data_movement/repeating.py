@@ -73,6 +73,8 @@ def repeat_interleave(
 ) -> Tensor:
     """Every slice along `dim` repeated `repeats` times in a row."""
     on_device(input_tensor, kind="data movement")
+    if not repeats:
+        raise fatal("ttnn.concat: expected a non-empty list of Tensors!", hint="repeats=1 or more")
     if repeats == 1 and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
     # Once is no repetition, and whichever dimension it is along is not looked at.

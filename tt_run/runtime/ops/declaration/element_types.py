@@ -129,7 +129,7 @@ def scalar_among_integers(
 _UNARY_INTEGERS = {
     **dict.fromkeys(("eqz", "nez", "logical_not", "square"), _INTEGERS),
     **dict.fromkeys(("gez", "gtz", "lez", "ltz", "neg", "signbit"), _INT32),
-    **dict.fromkeys(("heaviside", "prelu", "sign", "threshold"), frozenset[DataType]()),
+    **dict.fromkeys(("heaviside", "prelu", "rpow", "sign", "threshold"), frozenset[DataType]()),
     "bitwise_not": _WIDE,
     "clamp_tss": _INT32,
 }

@@ -65,6 +65,7 @@ _enter(
     moreh_linear: input weight bias
     moreh_group_norm: input
     moreh_group_norm_backward: output_grad input mean rstd gamma
+    moreh_mean: input
     moreh_layer_norm_backward: output_grad input mean rstd gamma input_grad gamma_grad beta_grad
     moreh_mean_backward: output_grad
     moreh_norm_backward: input output output_grad

@@ -225,6 +225,9 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
     if memory is not None and len(found) == 1 and found[0].data.shape[1:] == tuple(first.shape):
         pair = len(given) == 2 and memory.nameless and first.is_sharded()
         memory = first.memory_config() if pair else like_operand(first, memory)
+    mixed = engine is elements and any(
+        t.layout is Layout.TILE for t in given
+    )  # rows beside tiles go into tiles
     results = []
     for number, (shards, output) in enumerate(zip(found, rooms, strict=True)):
         dtype = room_type(target if made is None else made[number], output)
@@ -236,7 +239,7 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
                 dtype,
                 memory_config=own or memory,
                 output_tensor=output,
-                layout=row.layout,
+                layout=row.layout or (Layout.TILE if mixed else None),
             )
         )
     return _asked_for(row, arguments, results, rooms) if several and not row.first_only else results[0]

@@ -67,10 +67,30 @@ def divide(
         )
     check_cores(sub_core_grids, sub_device_id)
     divisor = _either(input_tensor_b, value, "input_tensor_b", "value")
+    if rounding_mode is None:
+        _check_quotient(input_tensor_a, divisor, dtype, output_tensor)
     fused = (activations, input_tensor_a_activations, input_tensor_b_activations)
     return apply(
         _DIVISIONS[rounding_mode], input_tensor_a, divisor, dtype, memory_config, output_tensor, *fused
     )
+
+
+def _check_quotient(a: Operand, b: Operand, dtype: DataType | None, room: Tensor | None) -> None:
+    """Raises RuntimeError for quotients of integers that are to be anything but float32."""
+    tensors = [t for t in (a, b) if isinstance(t, Tensor)]
+    if not tensors or any(t.dtype is not DataType.INT32 for t in tensors):
+        return
+    if dtype not in (None, DataType.FLOAT32):
+        raise fatal(
+            "Incorrect output_dtype value for Integer Division(rounding_mode=None) ; valid input values are None or ttnn.float32",
+            hint="dtype=ttnn.float32, or rounding_mode='floor' or 'trunc'",
+        )
+    whole = all(isinstance(o, (Tensor, numbers.Integral)) for o in (a, b))
+    if whole and room is not None and room.dtype is not DataType.FLOAT32:
+        raise fatal(
+            "For integer division, supported output dtype is FLOAT32",
+            hint="leave output_tensor out, or rounding_mode='floor' or 'trunc'",
+        )
 
 
 div = operation("ttnn.div", family=families.BINARY, golden=goldens.divide)(divide.compute)

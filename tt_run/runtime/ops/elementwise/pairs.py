@@ -74,6 +74,48 @@ def _clamped_golden(gate: Any, up: Any, limit: float, **_: Any) -> Any:
     return gate * gate.sigmoid() * up.clamp(-limit, limit)
 
 
+def _check_gates(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    """Raises RuntimeError for limits and divisors of gates that are not there."""
+    if name == "clamped_silu_glu" and not arguments["limit"] > 0:
+        raise fatal(f"clamped_silu_glu: limit must be positive, got {arguments['limit']:g}", hint="limit=7.0")
+    if name == "situ_glu" and 0 in (arguments["beta1"], arguments["beta2"]):
+        raise fatal("situ_glu: beta1 and beta2 must be non-zero", hint="beta1=1.0, beta2=1.0")
+
+
+def _check_snake(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    """Raises RuntimeError unless alpha and beta are tensors of one shape, the input's own or a row of it."""
+    if len(given) != 3:
+        raise ArgumentMismatch("alpha and beta must be tensors")
+    x, alpha, beta = given
+    if len({t.dtype for t in given}) > 1:
+        raise fatal(
+            "snake_beta requires alpha.dtype == beta.dtype == input.dtype",
+            hint="ttnn.typecast them to the input's element type",
+        )
+    if len(x.shape) < 2:
+        raise fatal(
+            f"snake_beta requires input rank >= 2, got rank {len(x.shape)} (shape {x.shape})",
+            hint="ttnn.reshape(tensor, (1, …))",
+        )
+    if alpha.shape != beta.shape:
+        raise fatal(
+            f"snake_beta requires alpha.shape == beta.shape, got {alpha.shape} vs {beta.shape}",
+            hint="give both one shape",
+        )
+    if alpha.shape[-1] != x.shape[-1]:
+        raise fatal(
+            f"snake_beta requires input.W == alpha.W, got {x.shape[-1]} vs {alpha.shape[-1]}",
+            hint=f"alpha and beta of {x.shape[-1]} columns",
+        )
+    rows = [(place, size) for place, size in enumerate(alpha.shape.dims[:-1]) if size != 1]
+    if rows and alpha.shape != x.shape:
+        raise fatal(
+            "snake_beta v1 requires alpha/beta to either match input shape exactly or have non-1 size only on the last dim (got dim "
+            f"{rows[0][0]} = {rows[0][1]})",
+            hint="alpha and beta as one row, or in the input's shape",
+        )
+
+
 def _check_types(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
     first, second = (tensor.dtype for tensor in tensors)
     check_pair(name, first, second, joins=name == "isclose")
@@ -112,7 +154,7 @@ PAIRS = declare(
         "a / b, 0 where b is 0.", integers=False,
         golden=_no_nan_golden),
     Row("clamped_silu_glu", f"{_GATED}, limit: float, {_GATED_TAIL}", _clamped,
-        "silu of the gate, at most `limit`, times up limited to [-limit, limit].", integers=False, golden=_clamped_golden),
+        "silu of the gate, at most `limit`, times up limited to [-limit, limit].", integers=False, check=_check_gates, golden=_clamped_golden),
     Row("situ_glu", f"{_GATED}, beta1: float, beta2: float, {_GATED_TAIL}", _situ,
         "beta1 tanh(gate / beta1) sigmoid(gate) beta2 tanh(up / beta2).", integers=False, golden=_situ_golden, check=_check_situ),
     engine=elements,
@@ -125,7 +167,7 @@ TRIPLES = declare(
         golden=lambda a, b, c, **_: a * b + c),
     Row("snake_beta", f"(input_tensor: Tensor, alpha: Tensor, beta: Tensor, *, {WRITTEN})",
         lambda x, alpha, beta: x + np.square(np.sin(alpha * x)) / beta, "x + sin(alpha x)² / beta.",
-        integers=False, golden=lambda x, alpha, beta, **_: x + (alpha * x).sin() ** 2 / beta),
+        integers=False, check=_check_snake, golden=lambda x, alpha, beta, **_: x + (alpha * x).sin() ** 2 / beta),
     engine=elements,
 )  # fmt: skip
 

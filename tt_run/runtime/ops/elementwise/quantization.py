@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.declaration import families
-from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.operands import axis_of, on_device, settle
 from tt_run.runtime.ops.goldens.creation_goldens import of_type
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -34,6 +35,9 @@ def _computed(
     output_tensor: Tensor | None,
 ) -> Tensor:
     """`function` of the values and levels in float32, one level for each entry of `axis`; integers saturate."""
+    for zero in levels[1::2]:
+        if not isinstance(zero, (Tensor, Integral)):
+            raise ArgumentMismatch(f"a zero point is a tensor or an integer, not {zero!r}")
     given = [x, *(level for level in levels if isinstance(level, Tensor))]
     on_device(*given, kind="quantization")
     target = output_tensor.dtype if output_tensor is not None else dtype

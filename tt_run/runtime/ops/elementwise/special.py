@@ -5,11 +5,14 @@ PyTorch computes them: NumPy has none, and PyTorch's are those of the golden fun
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import UNARY_TAIL, WRITTEN, Row, declare
+from tt_run.runtime.tensor.tensor import Tensor
 
 _SATURATED = 88.5  # a device's Bessel functions look at no more of their argument
 _UNARY = f"(input_tensor: Tensor, {UNARY_TAIL})"
@@ -17,6 +20,18 @@ _UNARY = f"(input_tensor: Tensor, {UNARY_TAIL})"
 
 def _i1(x: Any) -> Any:
     return torch_cpu.named("special.i1")(x.clamp(-_SATURATED, _SATURATED))
+
+
+_ORDERS = 11
+"""The highest derivative of the digamma function."""
+
+
+def _check_order(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    if not 1 <= arguments["k"] <= _ORDERS:
+        raise fatal(
+            f"polygamma order must be in range [1, {_ORDERS}], got {arguments['k']}",
+            hint="ttnn.digamma(tensor) is of order 0" if arguments["k"] == 0 else f"k=1 to {_ORDERS}",
+        )
 
 
 def _polygamma(x: Any, order: int) -> Any:
@@ -37,6 +52,6 @@ SPECIAL = declare(
     ),
     Row(
         "polygamma", f"(input_tensor: Tensor, k: int, *, {WRITTEN})", _polygamma,
-        "The derivative of order k of the digamma function.", integers=False,
+        "The derivative of order k of the digamma function.", integers=False, check=_check_order,
     ),
 )  # fmt: skip

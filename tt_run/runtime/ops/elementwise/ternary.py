@@ -6,19 +6,20 @@ Source: reference library 0.81.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, cpp
-from tt_run.runtime.errors import as_type, fatal
+from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.errors import as_type, fatal, throw
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Applied
 from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
-from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.operands import on_device, room_type, settle
 from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.elementwise import unary
@@ -68,7 +69,14 @@ def ternary(
         )
     if shards.data.shape[1:] == tuple(tensors[0].shape):
         memory_config = like_operand(tensors[0], memory_config)
-    return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
+    return settle(
+        tensors,
+        shards,
+        dtype,
+        memory_config=memory_config,
+        output_tensor=output_tensor,
+        layout=Layout.TILE if any(t.layout is Layout.TILE for t in tensors) else None,
+    )
 
 
 @operation("ttnn.addcmul", family=families.TERNARY, golden="addcmul")
@@ -217,6 +225,14 @@ def clamp(
     if min is None and max is None:
         raise fatal(
             "Only one of 'min' or 'max' can be None. Please provide one value", hint="min=…, max=… or both"
+        )
+    given = [limit for limit in (min, max) if limit is not None]
+    if len({isinstance(limit, Tensor) for limit in given}) > 1:
+        raise ArgumentMismatch("min and max must be two tensors or two numbers")
+    if len({isinstance(limit, Integral) for limit in given}) > 1:
+        raise throw(
+            "std::get: wrong index for variant",
+            hint=f"min and max of one kind: {', '.join(repr(float(limit)) for limit in given)}",
         )
     if not isinstance(min, Tensor) and not isinstance(max, Tensor):
         if input_tensor.dtype is DataType.INT32 and not all(map(_of_int32, (min, max))):

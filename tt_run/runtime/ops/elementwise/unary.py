@@ -295,7 +295,7 @@ def round(
 @operation("ttnn.leaky_relu", family=families.UNARY, golden=goldens.leaky_relu)
 def leaky_relu(
     input_tensor: Tensor,
-    negative_slope: float = 0.01,
+    negative_slope: float,
     *,
     memory_config: MemoryConfig | None = None,
     output_tensor: Tensor | None = None,

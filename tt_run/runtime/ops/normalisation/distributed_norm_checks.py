@@ -85,7 +85,8 @@ def check_normalised(
 def _check_rank(x: Tensor) -> None:
     if len(x.shape) != 4:
         raise fatal(
-            f"statistics are of tensors of rank 4, got {x.shape}", hint="ttnn.unsqueeze_to_4D(tensor)"
+            f"ShapeBase[] index out of range. 3 not in [-4, {len(x.shape)})",
+            hint="ttnn.unsqueeze_to_4D(tensor)",
         )
 
 

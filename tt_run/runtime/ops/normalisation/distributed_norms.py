@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.declaration import families
@@ -32,6 +32,7 @@ from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
+_TAKEN = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B)
 
 
 def statistics_of(
@@ -39,6 +40,8 @@ def statistics_of(
 ) -> Tensor:
     operands = (x,) if residual is None else (x, residual)
     on_device(*operands, kind="layernorm")
+    if x.dtype not in _TAKEN:
+        raise fatal("Input data format not supported.", hint=as_type("tensor", "bfloat16"))
     check_residual_shape(x, residual)
     tiles = 2 if centre else 1
     means = x.memory_config().is_sharded()
@@ -86,6 +89,11 @@ def normalised_by(
     row_of(weight, width, "weight"), row_of(bias, width, "bias")
     given = [t for t in (weight, bias) if t is not None]
     on_device(x, stats, *given, kind="layernorm")
+    if x.dtype not in _TAKEN:
+        raise fatal(
+            f"Input tensor must be BFLOAT16, BFLOAT8_B, or FLOAT32, got: {cpp(x.dtype)}",
+            hint=as_type("tensor", "bfloat16"),
+        )
     means = x.memory_config().is_sharded()
     count = np.float32((1 if means else width) * (found // per_device))
     squares, plain = _places(centre, means)

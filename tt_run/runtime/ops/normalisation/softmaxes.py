@@ -45,6 +45,11 @@ def _check_softmax(tensor: Tensor, along_rows: bool = True) -> None:
         raise fatal("Inputs to softmax must be tilized", hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)")
 
 
+def _check_rank(tensor: Tensor) -> None:
+    if len(tensor.shape) > 4:
+        raise fatal("Tensor rank is greater than 4", hint="ttnn.reshape(tensor, (-1, C, H, W))")
+
+
 def _check_in_place(tensor: Tensor) -> None:
     on_device(tensor, kind="softmax")
     if tensor.layout is not Layout.TILE:
@@ -91,6 +96,7 @@ def masked_softmax(
     """softmax(x * scale + mask) along the last dimension, stable unless `written` is given; the mask broadcasts."""
     operands = (x,) if mask is None else (x, mask)
     on_device(*operands, kind="softmax")
+    _check_rank(x)
     _check_softmax(x)
     floating("softmax", *operands)
     if mask is not None:
@@ -182,6 +188,7 @@ def softmax_in_place(
 ) -> Tensor:
     """`softmax` written over its input; returns the input."""
     _check_in_place(input_tensor)
+    _check_rank(input_tensor)
     axis = axis_of(dim, len(input_tensor.shape))
     if axis != 3:
         raise fatal(
@@ -268,6 +275,12 @@ def scale_causal_mask_hw_dims_softmax_in_place(
 
     The mask is a matrix for all batches and heads, also where the heads lie one below the other: it begins anew after its last row.
     """
+    _check_scale(scale, mask)
+    if mask is None:
+        raise fatal(
+            "Causal-mask softmax requires an attention mask (is_causal_mask=true with no mask is unsupported).",
+            hint="mask=…, or ttnn.softmax_in_place(tensor)",
+        )
     _check_hw_dims(input_tensor, mask, program_config)
     mask = mask_of_rows(mask, input_tensor, causal=True)
     written = _written(numeric_stable)

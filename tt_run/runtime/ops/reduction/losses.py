@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, NamedEnum
+from tt_run.runtime.enums import DataType, Layout, NamedEnum
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
@@ -17,6 +17,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import Operation, operation
 from tt_run.runtime.ops.declaration.operands import floating, on_device, settle
 from tt_run.runtime.ops.elementwise.binary import squared_difference
+from tt_run.runtime.ops.placement import larger_shards
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import combine
@@ -84,7 +85,11 @@ def _loss(name: str, distance: Callable[[Array, Array], Array], path: str, doc: 
             return finish(values, dtype)
 
         shards = combine(on_stacks, *(t.shards for t in given))
-        return settle(given, shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
+        tiled = Layout.TILE if any(t.layout is Layout.TILE for t in given) else None
+        place = memory_config
+        if place is None and output_tensor is None and reduction is LossReductionMode.NONE:
+            place = larger_shards.of_broadcast(given, input_reference.shape.dims, tiled or Layout.ROW_MAJOR)
+        return settle(given, shards, dtype, memory_config=place, output_tensor=output_tensor, layout=tiled)
 
     compute.__doc__ = f"{doc}; its sum or mean over all elements by `reduction`, rounded once."
     return operation(f"ttnn.{name}", family=families.LOSS, golden=golden)(compute)

@@ -38,6 +38,8 @@ def to_layout(
         return tensor.alias()
     if layout is not Layout.TILE and tensor.device() is None and tensor.dtype in BLOCK_FLOATS:
         return tensor.alias()
+    if memory_config is not None and memory_config.nameless and layout is not Layout.TILE:
+        raise fatal("bad optional access", hint="memory_config=ttnn.create_sharded_memory_config(…)")
     wanted = dtype or tensor.dtype
     if layout is not Layout.TILE and wanted in BLOCK_FLOATS:
         if dtype is not None:

@@ -174,6 +174,8 @@ def rand(
     Every rank draws the same numbers. A seed of 0 takes the next of a fixed sequence.
     """
     check_layout(dtype, layout)
+    if memory_config.nameless:
+        raise _nameless(Layout.TILE)
     generator = random_source(seed)
     dims = tuple(Shape(shape))
     if shapes.active():
@@ -288,6 +290,8 @@ def full_like(
     wanted, laid = dtype or like.dtype, layout or like.layout
     memory = memory_config or tensor.memory_config()
     if memory.nameless and target is not None:
+        if laid is Layout.TILE and wanted is not tensor.dtype:
+            raise _nameless(laid)
         memory = _on_cores(memory, tensor, laid, target)
     made = _filled(tuple(tensor.shape), fill_value, wanted, laid, target, memory)
     if target is not None and target is tensor.device() and laid is tensor.layout is Layout.TILE:
@@ -299,10 +303,7 @@ def full_like(
 def _on_cores(asked: MemoryConfig, like: Tensor, layout: Layout, device: MeshDevice) -> MemoryConfig:
     """A cut that names no cores over those of a tensor, or as many of the device as there are tiles for. Raises RuntimeError for rows."""
     if layout is not Layout.TILE:
-        raise fatal(
-            "MemoryConfig must have Shard Spec specified for sharded memory layout",
-            hint="memory_config=ttnn.create_sharded_memory_config(…)",
-        )
+        raise _nameless(layout)
     held = like.memory_config()
     if held.shard_spec is not None:
         return MemoryConfig(asked.memory_layout, asked.buffer_type, held.shard_spec)
@@ -311,6 +312,16 @@ def _on_cores(asked: MemoryConfig, like: Tensor, layout: Layout, device: MeshDev
         device.compute_with_storage_grid_size(),
     )
     return sharding.completed(asked, held, padded, like.tile.tile_shape, grid)
+
+
+def _nameless(layout: Layout) -> RuntimeError:
+    """What is wrong with a cut over cores that it does not name."""
+    return fatal(
+        "bad optional access"
+        if layout is Layout.TILE
+        else "MemoryConfig must have Shard Spec specified for sharded memory layout",
+        hint="memory_config=ttnn.create_sharded_memory_config(…)",
+    )
 
 
 @public
@@ -323,6 +334,8 @@ def empty_like(
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
     """A tensor in the shape of `tensor` whose content is not specified (here zeros)."""
+    if memory_config is not None and memory_config.nameless:
+        raise _nameless(layout or tensor.layout)
     return full_like(tensor, 0.0, dtype, layout, device, memory_config)
 
 
@@ -338,6 +351,8 @@ def _filled(
     check_layout(dtype, laid)
     if device is not None:
         device.require_open("a tensor made from its shape")
+        if memory_config is not None and memory_config.nameless:
+            raise _nameless(laid)
     scalar = convert(np.full((1,), value, np.float32 if isinstance(value, float) else np.int64), dtype)[0]
     data = np.full((shapes.rows(), *dims), scalar, stored_dtype(dtype))
     count = 1 if device is None else len(device.local_positions)

@@ -1,0 +1,105 @@
+"""What elementwise operations, losses and softmaxes refuse, as recorded from the reference library 0.81.1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt_run.runtime.ops as ops
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, put
+from tt_run.runtime import catalog
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.tensor import Tensor
+
+
+def call(name: str, *given: Any, **words: Any) -> Any:
+    operation = catalog.find(f"ttnn.{name}")
+    assert operation is not None
+    return operation(*given, **words)
+
+
+ONES = np.ones((1, 1, 32, 32), np.float32)
+
+
+@pytest.fixture
+def x(one: MeshDevice) -> Tensor:
+    return put(one, ONES, BF16)
+
+
+@pytest.fixture
+def n(one: MeshDevice) -> Tensor:
+    return put(one, ONES.astype(np.int32), I32)
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        (lambda x, n: ops.divide(n, n, dtype=BF16), "Incorrect output_dtype value for Integer Division(rounding_mode=None)"),
+        (lambda x, n: ops.divide(n, n, output_tensor=n), "For integer division, supported output dtype is FLOAT32"),
+        (lambda x, n: ops.divide_(n, 2), "For integer division, supported output dtype is FLOAT32"),
+        (lambda x, n: call("rpow", n, 2), "UnaryOpType::RPOW does not support integer input dtype DataType::INT32"),
+        (lambda x, n: call("polygamma", x, 0), "polygamma order must be in range [1, 11], got 0"),
+        (lambda x, n: call("polygamma", x, 12), "polygamma order must be in range [1, 11], got 12"),
+        (lambda x, n: call("clamped_silu_glu", x, x, 0.0), "clamped_silu_glu: limit must be positive, got 0"),
+        (lambda x, n: call("situ_glu", x, x, 0.0, 1.0), "situ_glu: beta1 and beta2 must be non-zero"),
+        (lambda x, n: ops.clamp(x, 3, 2.5), "std::get: wrong index for variant"),
+        (lambda x, n: ops.repeat_interleave(x, 0, 0), "ttnn.concat: expected a non-empty list of Tensors!"),
+        (lambda x, n: ops.softmax_in_place(x, 0), "Invalid dimension: 0. Currently softmax inplace supports dim -1."),
+        (lambda x, n: ops.softmax_in_place(ops.unsqueeze(x, 0)), "Tensor rank is greater than 4"),
+        (lambda x, n: ops.scale_mask_softmax(ops.unsqueeze(x, 0), 2.0, x), "Tensor rank is greater than 4"),
+        (lambda x, n: call("scale_causal_mask_hw_dims_softmax_in_place", x), "Causal-mask softmax requires an attention mask"),
+        (lambda x, n: call("scale_causal_mask_hw_dims_softmax_in_place", x, 2.0), "Scale value must not be set when mask is not present"),
+        (lambda x, n: call("scale_causal_mask_hw_dims_softmax_in_place", x, 2.0, x), "Scale causal mask HW dims softmax not supported in default program config"),
+        (lambda x, n: call("transformer.attention_softmax_", x), "Cannot apply divide by sqrt(head_size) using in-place version when attention_mask is not set."),
+        (lambda x, n: ops.rms_norm_pre_all_gather(ops.squeeze(x, 0)), "ShapeBase[] index out of range. 3 not in [-4, 3)"),
+        (lambda x, n: ops.rms_norm_pre_all_gather(n), "Input data format not supported."),
+        (lambda x, n: ops.layer_norm_pre_all_gather(ops.typecast(x, F32)), "layer_norm_pre_all_gather with Float32 input requires fp32_dest_acc_en=true"),
+        (lambda x, n: call("moreh_mean", ops.typecast(x, F32), dim=3), "moreh_mean input only supports specific data types. [BFLOAT16]"),
+    ],
+)  # fmt: skip
+def test_calls(x: Tensor, n: Tensor, run: Callable[[Tensor, Tensor], Any], words: str):
+    with pytest.raises(RuntimeError) as caught:
+        run(x, n)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda x, n: ops.leaky_relu(x),
+        lambda x, n: ops.clamp(x, x, 2.0),
+        lambda x, n: ops.clamp(x, 2.0, x),
+        lambda x, n: ops.assign(x),
+        lambda x, n: call("quantize", x, 0.5, 1.5),
+        lambda x, n: call("dequantize", n, 0.5, 1.0),
+        lambda x, n: call("snake_beta", x, 2.0, 1.0),
+    ],
+)
+def test_arguments_that_no_signature_takes(x: Tensor, n: Tensor, run: Callable[[Tensor, Tensor], Any]):
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        run(x, n)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "words"),
+    [
+        (((2, 4, 32, 32), (1, 4, 1, 1), (1, 4, 1, 1)), "snake_beta requires input.W == alpha.W, got 32 vs 1"),
+        (((2, 4, 32, 32), (4, 32, 32), (4, 32, 32)), "to either match input shape exactly or have non-1 size only on the last dim (got dim 0 = 4)"),
+        (((4, 32), (4, 32), (1, 32)), "snake_beta requires alpha.shape == beta.shape, got Shape([4, 32]) vs Shape([1, 32])"),
+        (((32,), (32,), (32,)), "snake_beta requires input rank >= 2, got rank 1 (shape Shape([32]))"),
+    ],
+)  # fmt: skip
+def test_snakes(one: MeshDevice, shapes: tuple[tuple[int, ...], ...], words: str):
+    with pytest.raises(RuntimeError) as caught:
+        call("snake_beta", *(put(one, np.ones(shape, np.float32), BF16) for shape in shapes))
+    assert words in str(caught.value)
+
+
+def test_rows_beside_tiles_go_into_tiles(one: MeshDevice):
+    rows, tiles = put(one, ONES, BF16, ROW), put(one, ONES, BF16)
+    for name, more in (("subalpha", (0.5,)), ("isclose", ()), ("l1_loss", ()), ("mse_loss", ())):
+        assert call(name, rows, tiles, *more).layout is TILE
+        assert call(name, rows, rows, *more).layout is ROW
