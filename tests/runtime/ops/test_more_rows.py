@@ -102,15 +102,20 @@ def test_index_tensors(one: MeshDevice):
     tensor, index = put(one, x, F32, ROW), put(one, places, U32, ROW)
     for name in ("index_fill", "index_fill_new"):
         by_golden(name, call(name, tensor, 1, index, 7.0), x, 1, places, 7.0, steps=0)
-    values = sample(2, 6, seed=1)
-    by_golden(
-        "indexed_fill",
-        call("indexed_fill", index, tensor, put(one, values, F32, ROW)),
-        places,
-        x,
-        values,
-        steps=0,
-    )
+    pages, values = x.reshape(4, 1, 1, 6), sample(2, 1, 1, 6, seed=1)
+    found = call("indexed_fill", index, put(one, pages, F32, ROW), put(one, values, F32, ROW))
+    by_golden("indexed_fill", found, places, pages, values, steps=0)
+    for a, b, words in (
+        (tensor, tensor, "only rank-4 tensors are supported; got rank 2"),
+        (put(one, pages, F32, ROW), put(one, values), "Inputs must be same layout"),
+        (
+            put(one, pages),
+            put(one, pages),
+            r"input_b.size\(0\) = 4 must equal the number of indices \(batch_id count = 2\)",
+        ),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            call("indexed_fill", index, a, b)
     with pytest.raises(RuntimeError, match="index 9 is out of range for a dimension of length 6"):
         call("index_fill", tensor, 1, put(one, [9], U32, ROW), 1.0)
 

@@ -63,7 +63,7 @@ CALLS: dict[str, Callable[[Make], Any]] = {
     "embedding": lambda t: ops.embedding(t(1, 4, dtype=U32), t(10, 8, dtype=BF16)),
     "typecast": lambda t: ops.typecast(t(4, 8), BF16),
     "clone": lambda t: ops.clone(t(4, 8)),
-    "tilize": lambda t: ops.tilize(ops.to_layout(t(4, 8), Layout.ROW_MAJOR)),
+    "tilize": lambda t: ops.tilize(ops.to_layout(t(32, 64), Layout.ROW_MAJOR)),
     "sampling": lambda t: ops.sampling(
         t(1, 1, 32, 64, dtype=BF16),
         t(1, 1, 32, 64, dtype=I32),

@@ -27,7 +27,6 @@ UNARY: dict[str, Any] = {
     "selu": functional.selu,
     "elu": functional.elu,
     "celu": functional.celu,
-    "leaky_relu": functional.leaky_relu,
     "softshrink": functional.softshrink,
     "hardshrink": functional.hardshrink,
     "tanhshrink": functional.tanhshrink,

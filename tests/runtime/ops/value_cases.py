@@ -55,7 +55,7 @@ _enter(
 )
 _enter(
     "asinh atan celu ceil cbrt cos cosh deg2rad elu erf erfc exp exp2 expm1 floor frac gelu hardmish hardshrink hardsigmoid hardswish hardtanh "
-    "i0 i1 isfinite isinf isnan isneginf isposinf leaky_relu log_sigmoid mish rad2deg selu sigmoid sigmoid_accurate "
+    "i0 i1 isfinite isinf isnan isneginf isposinf log_sigmoid mish rad2deg selu sigmoid sigmoid_accurate "
     "silu sin sinh softplus softshrink softsign swish tan tanh tanhshrink trunc xielu",
     Call(),
 )

@@ -86,7 +86,6 @@ ONE = [
     "isnan",
     "isneginf",
     "isposinf",
-    "leaky_relu",
     "lez",
     "log",
     "log10",

@@ -26,7 +26,7 @@ from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare
 from tt_run.runtime.ops.elementwise.unary import apply
 from tt_run.runtime.ops.goldens import creation_goldens
 from tt_run.runtime.ops.normalisation.norms import rms_norm
-from tt_run.runtime.ops.products.operations import minimal_matmul
+from tt_run.runtime.ops.products.operations import minimal_product, side_by_side
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE, whole_tiles
@@ -50,6 +50,7 @@ def _scan(a: Any, bx: Any, before: Any) -> Any:
 
 
 def _check_scan(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    """Raises RuntimeError for a first state in tiles, and for anything that is not on cores."""
     a, bx, before = given
     if before.layout is not Layout.ROW_MAJOR:
         raise fatal(
@@ -62,6 +63,8 @@ def _check_scan(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]
             hint="ttnn.to_memory_config(tensor, ttnn.L1_WIDTH_SHARDED_MEMORY_CONFIG) of all three",
         )
     asked = arguments["memory_config"] or a.memory_config()
+    if asked.nameless:
+        raise fatal("bad optional access", hint="memory_config=ttnn.create_sharded_memory_config(…)")
     if not asked.is_sharded() or asked.buffer_type is BufferType.DRAM:
         raise fatal(
             "Only L1 buffers can have an associated circular buffer!",
@@ -294,9 +297,8 @@ def minimal_matmul_split(
             f"Each chunk size N/chunks={weight_tensor.shape[-1] / chunks:g} must be a multiple of TILE_WIDTH={TILE_SIZE}",
             hint="ttnn.experimental.minimal_matmul, and ttnn.split of its result",
         )
-    whole = minimal_matmul.compute(
-        input_tensor, weight_tensor, bias_tensor=bias_tensor, fused_activation=fused_activation,
-        memory_config=memory_config, dtype=dtype, fuse_swiglu=fuse_swiglu,
+    whole = minimal_product(
+        side_by_side(input_tensor, weight_tensor), weight_tensor, bias_tensor, fused_activation, memory_config, dtype, fuse_swiglu
     )  # fmt: skip
     return list(chunk.compute(whole, chunks, dim))
 

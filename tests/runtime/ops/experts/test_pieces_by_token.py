@@ -194,6 +194,9 @@ def test_a_product_of_few_rows(one: MeshDevice):
     a, b = RNG.normal(size=(5, 8)).astype(np.float32), RNG.normal(size=(8, 3)).astype(np.float32)
     with pytest.raises(RuntimeError, match="Input tensor A must be in width sharded memory layout"):
         op("matmul_decode")(put(one, a), put(one, b))
+    with pytest.raises(RuntimeError, match="bad optional access"):
+        columns = create_sharded_memory_config((32, 32), CoreGrid(x=1, y=1), ShardStrategy.WIDTH)
+        op("matmul_decode")(to_memory_config(put(one, a), columns), to_memory_config(put(one, b), columns))
     wide = [
         create_sharded_memory_config(shape, CoreGrid(x=1, y=1), ShardStrategy.WIDTH)
         for shape in ((32, 32), (32, 32))

@@ -15,6 +15,7 @@ from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
 from tt_run.runtime.tuning.matmul import (
     MatmulMultiCoreReuseMultiCast1DProgramConfig,
     MatmulMultiCoreReuseMultiCastProgramConfig,
+    MinimalMatmulConfig,
 )
 
 
@@ -113,10 +114,15 @@ def test_column_parallel_shards(mesh: MeshDevice):
         np.testing.assert_allclose(held(z, device), part, rtol=2**-8, atol=2**-8 * np.abs(part).max())
 
 
+SMALL = MinimalMatmulConfig(
+    M_block_size=4, K_block_size=4, N_block_size=4, compute_with_storage_grid_size=(8, 8)
+)
+
+
 def test_minimal_matmul(one: MeshDevice):
     x, w, b = sample((9, 64), F32, 1), sample((64, 40), F32, 2), sample((1, 40), F32, 3)
     found = getattr(ops, "experimental.minimal_matmul")(
-        put(one, x), put(one, w), bias_tensor=put(one, b), fused_activation="relu"
+        put(one, x), put(one, w), bias_tensor=put(one, b), fused_activation="relu", config=SMALL
     )
     near(found, np.maximum(x.astype(float) @ w + b, 0), steps=16)
 
@@ -124,7 +130,7 @@ def test_minimal_matmul(one: MeshDevice):
 def test_minimal_matmul_with_gates_in_tiles(one: MeshDevice):
     x, w, b = sample((9, 64), F32, 1), sample((64, 128), F32, 2), sample((1, 128), F32, 3)
     minimal = getattr(ops, "experimental.minimal_matmul")
-    found = minimal(put(one, x), put(one, w), bias_tensor=put(one, b), fuse_swiglu=True)
+    found = minimal(put(one, x), put(one, w), bias_tensor=put(one, b), fuse_swiglu=True, config=SMALL)
     tiles = (x.astype(float) @ w + b).reshape(9, 2, 2, 32)
     gate = tiles[:, :, 0]
     near(found, (gate / (1 + np.exp(-gate)) * tiles[:, :, 1]).reshape(9, 64), steps=32)
@@ -132,6 +138,7 @@ def test_minimal_matmul_with_gates_in_tiles(one: MeshDevice):
     shut = minimal(
         *(put(one, np.full(shape, n, np.float32)) for shape, n in (((9, 64), -200), ((64, 128), 2))),
         fuse_swiglu=True,
+        config=SMALL,
     )
     assert not np.any(held(shut))
     with pytest.raises(RuntimeError, match="needs pairs of tiles, got 32 columns"):
@@ -143,7 +150,7 @@ def test_minimal_matmul_with_gates_in_tiles(one: MeshDevice):
 def test_minimal_matmul_of_two_inputs(one: MeshDevice):
     first, second, w = sample((9, 40), F32, 1), sample((9, 20), F32, 2), sample((96, 32), F32, 3)
     minimal = getattr(ops, "experimental.minimal_matmul")
-    found = minimal([put(one, first), put(one, second)], put(one, w))
+    found = minimal([put(one, first), put(one, second)], put(one, w), config=SMALL)
     near(found, first.astype(float) @ w[:40] + second.astype(float) @ w[64:84], steps=16)
     with pytest.raises(RuntimeError, match="of 40 and 20 columns, each filled up to whole tiles, do not fit"):
         minimal([put(one, first), put(one, second)], put(one, w[:64]))

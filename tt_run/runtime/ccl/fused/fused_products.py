@@ -18,8 +18,8 @@ from tt_run.runtime.kernels.activations import Activation
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
-from tt_run.runtime.ops.products.operations import linear, minimal_matmul
-from tt_run.runtime.ops.products.product import product
+from tt_run.runtime.ops.products.operations import minimal_product
+from tt_run.runtime.ops.products.product import fused_activation, product
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
@@ -59,7 +59,7 @@ def all_gather_matmul_async(
     gathered = gather_as("all_gather_matmul_async", input_tensor, dim, None, tuning, persistent_output_buffer)
     return [
         gathered,
-        linear.compute(
+        product(
             gathered,
             weight_tensor,
             bias=bias,
@@ -68,7 +68,7 @@ def all_gather_matmul_async(
             memory_config=memory_config_mm,
             dtype=dtype,
             program_config=program_config,
-            activation=activation,
+            function=fused_activation(activation, program_config),
         ),
     ]
 
@@ -218,7 +218,7 @@ def matmul_reduce_scatter_async(
     core_grid: Any = None,
 ) -> list[Tensor]:
     """[input @ weight + bias, its reduce-scatter]."""
-    whole = linear.compute(
+    whole = product(
         input_tensor,
         weight_tensor,
         bias=bias,
@@ -227,7 +227,7 @@ def matmul_reduce_scatter_async(
         memory_config=memory_config_mm,
         dtype=dtype,
         program_config=program_config,
-        activation=activation,
+        function=fused_activation(activation, program_config),
     )
     tuning = topology, num_links, memory_config_rs
     return [
@@ -275,14 +275,7 @@ def minimal_matmul_strided_reduce_scatter_async(
             "minimal_matmul_strided_reduce_scatter_async: the fused addcmul is not emulated; call ttnn.addcmul",
             hint="ttnn.addcmul(input_a, input_b, input_c, value=…) on the result",
         )
-    out = minimal_matmul.compute(
-        input_tensor,
-        weight_tensor,
-        bias_tensor=bias,
-        fused_activation=fused_activation,
-        memory_config=memory_config_mm,
-        dtype=dtype,
-    )
+    out = minimal_product(input_tensor, weight_tensor, bias, fused_activation, memory_config_mm, dtype)
     tuning, name = (topology, num_links, rs_output_mem_config), "minimal_matmul_strided_reduce_scatter_async"
     return [out, scatter_as(name, out, dim, cluster_axis, tuning, optional_rs_output_tensor)]
 
@@ -322,7 +315,7 @@ def llama_rs_matmul(
     """
 
     def times(weight: Tensor, output: Tensor | None = None) -> Tensor:
-        out: Tensor = linear.compute(
+        out: Tensor = product(
             input_tensor,
             weight,
             transpose_a=transpose_a,
@@ -330,8 +323,8 @@ def llama_rs_matmul(
             memory_config=memory_config_mm,
             dtype=dtype,
             program_config=program_config,
-            activation=activation,
-            optional_output_tensor=output,
+            function=fused_activation(activation, program_config),
+            output_tensor=output,
         )
         return out
 

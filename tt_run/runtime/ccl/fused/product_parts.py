@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.activations import Activation
-from tt_run.runtime.ops.products.operations import minimal_matmul
+from tt_run.runtime.ops.products.operations import minimal_product
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import convert
@@ -40,13 +40,8 @@ def fused_product(
             hint="leave fuse_swiglu out, or fused_activation and the three of addcmul",
         )
     if base is None:
-        out: Tensor = minimal_matmul.compute(
-            x, weight, bias_tensor=bias, fused_activation=activation, dtype=dtype, memory_config=memory_config, fuse_swiglu=swiglu
-        )  # fmt: skip
-        return out
-    exact: Tensor = minimal_matmul.compute(
-        x, weight, bias_tensor=bias, fused_activation=activation, dtype=DataType.FLOAT32
-    )
+        return minimal_product(x, weight, bias, activation, memory_config, dtype, swiglu)
+    exact = minimal_product(x, weight, bias, activation, dtype=DataType.FLOAT32)
     if factor is None or scale is None:
         raise fatal(
             "the fused addcmul needs both of its tensors and the scalar",

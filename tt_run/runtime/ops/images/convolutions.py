@@ -7,14 +7,14 @@ only the fused activation, the weights' dtype, the result's layout and the mode 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType
-from tt_run.runtime.errors import fatal, put_on_device
+from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.errors import fatal, in_rows, put_on_device
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.data_movement.conversions import typecast
@@ -35,10 +35,11 @@ from tt_run.runtime.ops.images.prepared_filters import bias_row, laid_out, on_me
 from tt_run.runtime.ops.images.window_limits import check_convolution
 from tt_run.runtime.ops.images.windows import Borders, borders, pair, to_planes, to_rows
 from tt_run.runtime.ops.placement.window_room import Windows
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
 from tt_run.runtime.tuning.conv import Conv2dConfig, Conv3dConfig, Op2DSliceConfig
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
@@ -290,6 +291,7 @@ def conv3d(
                 hint="ttnn.experimental.neighbor_pad_async gives a shard its neighbours' borders, ttnn.pad pads a result",
             )
     where = input_tensor.device() or device
+    _check_video(input_tensor, None if weight_lo_tensor is not None else weight_tensor, dtype, memory_config)
     if where is None:
         raise fatal("conv3d needs its input on a device", hint=put_on_device("tensor"))
     kernel, steps, spread, (t, h, w) = (
@@ -322,11 +324,41 @@ def conv3d(
         rest = matrix(weight_lo_tensor)
         flat = typecast.compute(flat, DataType.FLOAT32)
         flat = flat.derive(combine(np.add, flat.shards, rest.shards))
-    bias = None if bias_tensor is None else laid_out(bias_tensor, where, bias_tensor.dtype, one_row)
+    bias = (
+        None
+        if bias_tensor is None
+        else laid_out(bias_tensor, where, bias_tensor.dtype, _first_row(output_channels))
+    )
 
     def forward(x: Any, filters: Any, b: Any) -> Any:
         planes = torch_cpu.named("nn.functional.pad")(x.permute(0, 4, 1, 2, 3), (w, w, h, h, t, t), mode=mode)
         convolve = torch_cpu.named("nn.functional.conv3d")
         return convolve(planes, rows.filters(filters), b, steps, 0, spread).permute(0, 2, 3, 4, 1)
 
-    return computed(forward, input_tensor, flat, bias, dtype, memory_config, None, settings.output_layout)
+    place = memory_config or DRAM_MEMORY_CONFIG
+    return computed(forward, input_tensor, flat, bias, dtype, place, None, Layout.ROW_MAJOR)
+
+
+def _first_row(width: int) -> Callable[[Array], Array]:
+    """What a device adds of a bias: its first row, whatever lies below it in the tile."""
+    return lambda stack: one_row(stack.reshape(len(stack), -1)[:, :width])
+
+
+def _check_video(
+    x: Tensor, weights: Tensor | None, dtype: DataType, memory_config: MemoryConfig | None
+) -> None:
+    """Raises RuntimeError for videos in tiles, or of another type than the weights, and for results that have no rows or name no cores."""
+    if x.layout is not Layout.ROW_MAJOR:
+        raise fatal("Activation tensor must be row-major.", hint=in_rows("input_tensor"))
+    if weights is not None and x.dtype is not weights.dtype:
+        raise fatal(
+            f"Input and weight tensors must have the same dtype. got {cpp(x.dtype)} vs {cpp(weights.dtype)}",
+            hint=f"ttnn.typecast the weights to ttnn.{x.dtype.name.lower()}",
+        )
+    if dtype in BLOCK_FLOATS:
+        raise fatal(f"Only TILE layout is supported for {dtype.name} dtype!", hint="dtype=ttnn.bfloat16")
+    if memory_config is not None and memory_config.nameless:
+        raise fatal(
+            "MemoryConfig must have Shard Spec specified for sharded memory layout",
+            hint="memory_config=ttnn.DRAM_MEMORY_CONFIG",
+        )

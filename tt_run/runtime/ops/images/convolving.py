@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout, cpp
+from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.activations import activation as activation_of
 from tt_run.runtime.kernels.elementwise import finish
@@ -22,6 +22,7 @@ from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
 from tt_run.runtime.tuning.conv import Conv2dConfig, Op2DSliceConfig, PaddingMode
+from tt_run.runtime.values.dtypes import is_float
 from tt_run.runtime.values.shards import Shards, combine_all
 
 Array = npt.NDArray[Any]
@@ -48,11 +49,15 @@ def convolved(
     """
     windows = windows if turned else folded(images, windows, config)
     check_cuts(images, windows.product, config, asked)
+    if windows.product and not is_float(images.dtype):
+        raise fatal(
+            f"Unsupported data format for input A: {cpp(images.dtype)}", hint=as_type("images", "bfloat16")
+        )
     types = Types(images.dtype, weights.dtype, dtype or images.dtype, bias is not None, compute)
     whole = not windows.product and in_l1(images, slicing)
     if not windows.product:
         _check_layout(config.output_layout, types.result)
-    layout = config.output_layout if whole or (turned and not windows.product) else Layout.TILE
+    layout = config.output_layout if whole else Layout.TILE
     place = asked if whole or windows.product else None
     if place is None:
         place = of_convolution(images, device, windows, config, slicing, layout, types)
@@ -112,6 +117,8 @@ def computed(
 
     def on_stacks(*stacks: Array) -> tuple[Array, ...]:
         def each(x: Any, w: Any, b: Any = None) -> Any:
+            if not x.is_floating_point():  # weights are real, and so are the sums
+                x = x.to(w.dtype)
             return forward(x, w, None if b is None else b.reshape(-1))
 
         (found,) = torch_cpu.on_each(each, stacks)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.activations import Activation
@@ -26,6 +26,7 @@ from tt_run.runtime.ops.declaration.dispatch import no_tensor, operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement.sharded_results import in_dram
+from tt_run.runtime.ops.products.minimal_checks import check_minimal
 from tt_run.runtime.ops.products.operands import check
 from tt_run.runtime.ops.products.place_checks import check_places
 from tt_run.runtime.ops.products.product import Rules, fused_activation, product
@@ -85,7 +86,18 @@ def matmul_decode(
     dtype: DataType | None = None,
     output_mem_config: MemoryConfig | None = None,
 ) -> Tensor:
-    """a @ b of few rows; where its operands are cut over cores changes no value."""
+    """a @ b of few rows. Both operands are cut by columns, and so is the result where `output_mem_config` names its cores.
+
+    Raises RuntimeError for other cuts.
+    """
+    on_device(input_tensor_a, input_tensor_b, kind="matmul")
+    for letter, tensor in (("A", input_tensor_a), ("B", input_tensor_b)):
+        layout = tensor.memory_config().memory_layout
+        if layout is not TensorMemoryLayout.WIDTH_SHARDED:
+            raise fatal(
+                f"Input tensor {letter} must be in width sharded memory layout, but got {cpp(layout)}",
+                hint="ttnn.to_memory_config(tensor, …WIDTH_SHARDED…)",
+            )
     if output_mem_config is None or output_mem_config.shard_spec is None:
         raise fatal(
             "matmul_decode needs the cores of its result",
@@ -97,10 +109,8 @@ def matmul_decode(
             "full_width_sharded matmul_decode two-hub broadcast requires a compute rectangle of at least 2 cores",
             hint="operands and result on two cores or more, or ttnn.matmul",
         )
-    result: Tensor = matmul.compute(
-        input_tensor_a, input_tensor_b, dtype=dtype, memory_config=output_mem_config
-    )
-    return result
+    made = product(input_tensor_a, input_tensor_b, dtype=dtype)
+    return settle((made,), made.shards, made.dtype, memory_config=output_mem_config)
 
 
 @operation("ttnn.linear", family=families.MATMUL, golden=goldens.linear)
@@ -182,19 +192,36 @@ def minimal_matmul(
     for that with an activation, or when the columns are no pairs of tiles.
     """
     whole = side_by_side(input_tensor, weight_tensor)
+    on_device(whole, weight_tensor, kind="matmul")
     if fuse_swiglu and fused_activation is not None:
         raise fatal("fuse_swiglu excludes fused_activation", hint="leave one of the two out")
+    check_minimal(whole, weight_tensor, bias_tensor, config, dtype, fuse_swiglu)
+    return minimal_product(
+        whole, weight_tensor, bias_tensor, fused_activation, memory_config, dtype, fuse_swiglu
+    )
+
+
+def minimal_product(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    activation: Activation | None = None,
+    memory_config: MemoryConfig | None = None,
+    dtype: DataType | None = None,
+    fuse_swiglu: bool = False,
+) -> Tensor:
+    """As `minimal_matmul`, whatever room its blocks would take."""
     made = product(
-        whole,
-        weight_tensor,
-        bias_tensor,
-        function=None if fused_activation is None else function_of(fused_activation),
+        x,
+        weight,
+        bias,
+        function=None if activation is None else function_of(activation),
         dtype=DataType.FLOAT32 if fuse_swiglu else dtype,
         memory_config=None if fuse_swiglu else memory_config,
     )
     if not fuse_swiglu:
         return made
-    target = dtype or whole.dtype
+    target = dtype or x.dtype
     return settle(
         (made,), made.shards.map(lambda v: convert(swiglu(v), target)), target, memory_config=memory_config
     )
