@@ -40,6 +40,11 @@ def check_minimal(
             f"minimal_matmul bias last dimension must equal N ({weight.shape[-1]}), got {bias.shape[-1]}",
             hint=f"a bias of shape [1, {weight.shape[-1]}]",
         )
+    if gated and weight.shape[-1] % (2 * TILE_SIZE):
+        raise fatal(
+            f"minimal_matmul fuse_swiglu requires weight width N={weight.shape[-1]} to be a multiple of 2*TILE ({2 * TILE_SIZE})",
+            hint=f"pad the weight to a multiple of {2 * TILE_SIZE} columns",
+        )
     if config is not None:
         _check_blocks(x, config)
     _check_room(x, weight, bias, config, dtype or x.dtype, gated)
