@@ -530,7 +530,7 @@ def asinh_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _Mem
     """The gradient of `asinh`'s operand."""
     ...
 def assign(input: _Tensor, output_tensor: _Tensor | None = None, *, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None) -> _Tensor:
-    """A copy of the values, in `output_tensor` if there is one."""
+    """A copy of the values, in `output_tensor` if there is one, else where `memory_config` says."""
     ...
 def assign_bw(grad_tensor: _Tensor, input_tensor: _Tensor, input_tensor_b: _Tensor | None = None, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_a_grad: _Tensor | None = None, input_b_grad: _Tensor | None = None) -> _Tensor:
     """The gradient itself, for each operand."""
@@ -1063,7 +1063,7 @@ def le(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtyp
 def le_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.le` written over its first operand; returns that."""
     ...
-def leaky_relu(input_tensor: _Tensor, negative_slope: float = 0.01, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+def leaky_relu(input_tensor: _Tensor, negative_slope: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """x, times the slope below zero; unsigned integers are as they are."""
     ...
 def leaky_relu_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, negative_slope: float = 0.01, memory_config: _MemoryConfig | None = None) -> _Tensor:

@@ -260,7 +260,7 @@ def llama_rs_matmul(input_tensor: _Tensor, weight_tensor: _Tensor, intermediate_
     """[input @ weight, reduce-scatter of `rs_tensor`]; with a second weight [both products, reduce-scatter of the first]."""
     ...
 def matmul_decode(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, partial_width_sharded: bool = False, dtype: _DataType | None = None, output_mem_config: _MemoryConfig | None = None) -> _Tensor:
-    """a @ b of few rows; where its operands are cut over cores changes no value."""
+    """a @ b of few rows. Both operands are cut by columns, and so is the result where `output_mem_config` names its cores."""
     ...
 def matmul_reduce_scatter_async(input_tensor: _Tensor, weight_tensor: _Tensor, persistent_intermediate_buffer: _Tensor | None = None, persistent_output_buffer: _Tensor | None = None, dim: int = 3, multi_device_global_semaphore: _Any = None, reduce_scatter_core_grid_offset: _Any = None, *, barrier_semaphore: _Any = None, bias: _Tensor | None = None, num_links: int | None = None, memory_config_rs: _MemoryConfig | None = None, intermediate_memory_config_rs: _MemoryConfig | None = None, topology: _Any = _Topology.Ring, subdevice_id: _Any = None, memory_config_mm: _MemoryConfig | None = None, transpose_a: bool = False, transpose_b: bool = False, dtype: _DataType | None = None, program_config: _Any = None, activation: str | None = None, compute_kernel_config: _Any = None, core_grid: _Any = None) -> list[_Tensor]:
     """[input @ weight + bias, its reduce-scatter]."""
