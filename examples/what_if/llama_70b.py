@@ -200,7 +200,14 @@ class Decoder:
 
     def product(self, x, weight):
         """Rows times a matrix, over the cores that hold the rows; they come back where other operations take them."""
-        product = ttnn.linear(x, weight, memory_config=self.spread(weight.shape[-1]))
+        x = ttnn.to_memory_config(x, self.spread(x.shape[-1]))
+        place = self.spread(weight.shape[-1])
+        blocks = ttnn.MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig(
+            in0_block_w=x.memory_config().shard_spec.shape[1] // 32,
+            per_core_M=1,
+            per_core_N=place.shard_spec.shape[1] // 32,
+        )
+        product = ttnn.linear(x, weight, memory_config=place, program_config=blocks)
         return ttnn.sharded_to_interleaved(product, self.memory)
 
     def projected(self, heads, weight):
@@ -250,8 +257,7 @@ class Decoder:
         for layer in self.layers:
             x = ttnn.add(x, self.attention(self.normed(x, layer["attention_norm"]), layer))
             x = ttnn.add(x, self.feed_forward(self.normed(x, layer["ffn_norm"]), layer))
-        logits = ttnn.linear(self.normed(x, self.norm_weight), self.head, memory_config=self.memory)
-        return self.sampled(logits)
+        return self.sampled(self.product(self.normed(x, self.norm_weight), self.head))
 
     def sampled(self, logits):
         """The next token of every user: each device offers the likeliest of its part of the vocabulary."""
@@ -309,13 +315,12 @@ class FusedDecoder(Decoder):
             epsilon=1e-5,
             weight=weight,
             dtype=ttnn.bfloat8_b,
-            memory_config=self.memory,
+            memory_config=self.spread(x.shape[-1]),
         )
 
     def product(self, x, weight):
-        return ttnn.linear(
-            x, weight, program_config=self.ring, dtype=ttnn.bfloat8_b, memory_config=self.memory
-        )
+        place = self.spread(weight.shape[-1])
+        return ttnn.linear(x, weight, program_config=self.ring, dtype=ttnn.bfloat8_b, memory_config=place)
 
     def reduced(self, x, axis):
         return ttnn.experimental.all_reduce_async(
@@ -366,7 +371,7 @@ class FusedDecoder(Decoder):
             self.device,
             self.semaphore,
             num_heads=model.heads // self.degree,
-            memory_config=self.memory,
+            memory_config=self.spread(layer["out"].shape[-2]),
             topology=ttnn.Topology.Ring,
             num_links=None,
         )
@@ -409,7 +414,7 @@ class FusedDecoder(Decoder):
             mesh_device=self.device,
             topology=ttnn.Topology.Ring,
             multi_device_global_semaphore=self.semaphore,
-            memory_config=self.memory,
+            memory_config=self.spread(layer["down"].shape[-2]),
         )
         return self.reduced(self.product(product, layer["down"]), 0)
 
@@ -425,7 +430,7 @@ class FusedDecoder(Decoder):
             x = self.normed_sum(x, residual, layer["ffn_norm"])
             x = self.feed_forward(x, layer)
         x = self.normed_sum(x, residual, self.norm_weight)
-        logits = ttnn.linear(x, self.head, dtype=ttnn.bfloat8_b, memory_config=self.memory)
+        logits = self.product(x, self.head)
         return self.sampled(ttnn.typecast(self.reduced(logits, 1), ttnn.bfloat16))
 
     def sampled(self, logits):

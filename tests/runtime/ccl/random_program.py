@@ -161,7 +161,7 @@ def movement(draw, pool, a):
             lambda: ttnn.reshape(a, [1, h, b, w]),
             lambda: ttnn.repeat(a, [1, 2, 1, 1]),
             lambda: ttnn.roll(a, 7, 3),
-            lambda: ttnn.tilize(ttnn.untilize(a)),
+            lambda: ttnn.tilize_with_zero_padding(ttnn.untilize(a)),
         ]
     )()
 
