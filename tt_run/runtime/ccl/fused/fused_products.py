@@ -18,7 +18,7 @@ from tt_run.runtime.kernels.activations import Activation
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
-from tt_run.runtime.ops.products.operations import minimal_product
+from tt_run.runtime.ops.products.operations import minimal_product, side_by_side
 from tt_run.runtime.ops.products.product import fused_activation, product
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
@@ -275,7 +275,14 @@ def minimal_matmul_strided_reduce_scatter_async(
             "minimal_matmul_strided_reduce_scatter_async: the fused addcmul is not emulated; call ttnn.addcmul",
             hint="ttnn.addcmul(input_a, input_b, input_c, value=…) on the result",
         )
-    out = minimal_product(input_tensor, weight_tensor, bias, fused_activation, memory_config_mm, dtype)
+    out = minimal_product(
+        side_by_side(input_tensor, weight_tensor),
+        weight_tensor,
+        bias,
+        fused_activation,
+        memory_config_mm,
+        dtype,
+    )
     tuning, name = (topology, num_links, rs_output_mem_config), "minimal_matmul_strided_reduce_scatter_async"
     return [out, scatter_as(name, out, dim, cluster_axis, tuning, optional_rs_output_tensor)]
 

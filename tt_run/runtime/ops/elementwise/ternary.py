@@ -232,7 +232,7 @@ def clamp(
     if len({isinstance(limit, Integral) for limit in given}) > 1:
         raise throw(
             "std::get: wrong index for variant",
-            hint=f"min and max of one kind: {', '.join(repr(float(limit)) for limit in given)}",
+            hint=f"min and max of one kind: {', '.join(repr(float(limit)) for limit in given if not isinstance(limit, Tensor))}",
         )
     if not isinstance(min, Tensor) and not isinstance(max, Tensor):
         if input_tensor.dtype is DataType.INT32 and not all(map(_of_int32, (min, max))):

@@ -67,14 +67,14 @@ def of_product(
     orientation = ShardOrientation.ROW_MAJOR
     if core_grid is None and held.memory_layout is layout and held.shard_spec is not None:
         kept, down = held.shard_spec.grid, tiles(held.shard_spec.shape[0])
-        turned = layout is _BLOCK and held.shard_spec.orientation is ShardOrientation.COL_MAJOR
-        across = wide if layout is _HEIGHT else -(-wide // _columns(kept, layout, turned))
+        by_column = layout is _BLOCK and held.shard_spec.orientation is ShardOrientation.COL_MAJOR
+        across = wide if layout is _HEIGHT else -(-wide // _columns(kept, layout, by_column))
         down = high if layout is _WIDTH else down
         spread = -(-high // down) * -(-wide // across)
         if layout is _BLOCK:
             orientation = held.shard_spec.orientation
             sides = (-(-wide // across), -(-high // down))
-            grid = _rectangle(*(reversed(sides) if turned else sides))
+            grid = _rectangle(*(reversed(sides) if by_column else sides))
         elif spread == kept.num_cores():
             grid = kept
         else:
