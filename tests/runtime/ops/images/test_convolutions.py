@@ -328,3 +328,52 @@ def test_sizes_that_do_not_fit(one: MeshDevice, words: dict[str, Any], message: 
         call(
             "conv2d", input_tensor=put(one, images(x), F32, ROW), weight_tensor=host(filters), device=one, **(settings | words)
         )  # fmt: skip
+
+
+def test_a_transposed_convolution_out_of_dram_comes_in_tiles(one: MeshDevice) -> None:
+    """As reference library 0.81.1 answers, whatever layout the configuration names."""
+    found = call(
+        "conv_transpose2d", input_tensor=put(one, np.ones((1, 1, 64, 32)), BF16, ROW), device=one, in_channels=32,
+        weight_tensor=host(np.ones((32, 32, 3, 3)), BF16), out_channels=32, batch_size=1, input_height=8, input_width=8,
+        kernel_size=(3, 3), conv_config=Conv2dConfig(output_layout=ROW),
+    )  # fmt: skip
+    assert (found.layout, found.memory_config()) == (TILE, DRAM_MEMORY_CONFIG)
+
+
+def test_images_of_integers(one: MeshDevice) -> None:
+    """Windows are slid over them with real weights; a product of matrices does not take them."""
+    x = np.arange(16, dtype=np.int32).reshape(1, 1, 16, 1) % 5
+    words = {
+        "input_tensor": put(one, np.repeat(x, 32, -1), DataType.INT32, ROW),
+        "device": one, "in_channels": 32, "out_channels": 32, "batch_size": 1, "input_height": 4, "input_width": 4,
+    }  # fmt: skip
+    one_each = np.zeros((32, 32, 3, 3), np.float32)
+    one_each[np.arange(32), np.arange(32), 1, 1] = 2
+    found = call("conv2d", **words, weight_tensor=host(one_each, BF16), kernel_size=(3, 3), padding=(1, 1))
+    assert found.dtype is DataType.INT32
+    assert held(found)[0, 0, :, 7].tolist() == (2 * x[0, 0, :, 0]).tolist()
+    with pytest.raises(RuntimeError, match="Unsupported data format for input A: DataType::INT32"):
+        call("conv2d", **words, weight_tensor=host(one_each[:, :, 1:2, 1:2].copy(), BF16), kernel_size=(1, 1))
+
+
+def test_videos_that_conv3d_does_not_take(one: MeshDevice) -> None:
+    video, filters = np.ones((1, 3, 4, 4, 32), np.float32), np.ones((32, 32, 1, 1, 1), np.float32)
+    words = {"device": one, "output_channels": 32, "kernel_size": (1, 1, 1)}
+    for given, dtype, weights, message in (
+        (put(one, video, BF16), BF16, BF16, "Activation tensor must be row-major."),
+        (put(one, video, F32, ROW), F32, BF16, "Input and weight tensors must have the same dtype. got DataType::FLOAT32 vs DataType::BFLOAT16"),
+        (put(one, video, BF16, ROW), BFP8, BF16, "Only TILE layout is supported for BFLOAT8_B dtype!"),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match=message):
+            call(
+                "experimental.conv3d",
+                input_tensor=given,
+                weight_tensor=host(filters, weights),
+                dtype=dtype,
+                **words,
+            )
+    found = call(
+        "experimental.conv3d", input_tensor=put(one, video, BF16, ROW), weight_tensor=host(filters, BF16), dtype=BF16,
+        config=Conv3dConfig(output_layout=TILE), **words,
+    )  # fmt: skip
+    assert (found.layout, found.memory_config()) == (ROW, DRAM_MEMORY_CONFIG)
