@@ -77,7 +77,7 @@ def _copied(
     if output_tensor is not None:
         if tensor.layout is not output_tensor.layout:
             raise fatal(
-                f"Input tensor layout ({tensor.layout}) must equal output tensor layout ({output_tensor.layout})",
+                f"Input tensor layout ({cpp(tensor.layout)}) must equal output tensor layout ({cpp(output_tensor.layout)})",
                 hint=f"ttnn.to_layout(tensor, ttnn.{output_tensor.layout.name}_LAYOUT)",
             )
         return replaced(into(output_tensor, shards, target, tensor), tensor)

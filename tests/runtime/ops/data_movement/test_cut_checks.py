@@ -1,0 +1,97 @@
+"""Cuts over cores that movements and new tensors refuse, as recorded from the reference library 0.81.1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt_run.runtime.ops as ops
+from tests.runtime.ops.products.test_program_checks import HEIGHT, WIDTH, cut, zeros
+from tests.runtime.ops.tensors import BF16, F32, ROW, TILE, held, put
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.conversion.layouts import to_layout
+from tt_run.runtime.tensor.creation import from_shape
+from tt_run.runtime.tensor.spec.memory_config import (
+    DRAM_MEMORY_CONFIG,
+    L1_HEIGHT_SHARDED_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+)
+
+SHAPE = (1, 1, 64, 64)
+ROWS, COLUMNS, MORE = cut(HEIGHT, (1, 0), 32, 64), cut(WIDTH, (1, 0), 64, 32), cut(WIDTH, (0, 0), 64, 64)
+NAMELESS = L1_HEIGHT_SHARDED_MEMORY_CONFIG
+
+
+@pytest.mark.parametrize(
+    ("memories", "words"),
+    [
+        ((ROWS, None), "All tensors must be sharded or all must be interleaved"),
+        ((None, ROWS), "All tensors must be sharded or all must be interleaved"),
+        ((COLUMNS, MORE), "Sharded tensors must have the same grid."),
+        ((ROWS, COLUMNS), "Sharded tensors must have the same memory layout."),
+    ],
+)
+def test_parts_that_are_cut_differently(one: MeshDevice, memories: tuple[Any, Any], words: str):
+    parts = [zeros(one, SHAPE, memory) for memory in memories]
+    with pytest.raises(RuntimeError) as caught:
+        ops.concat(parts, dim=1)
+    assert words in str(caught.value)
+    if None not in memories:
+        assert ops.concat(parts, dim=1, memory_config=L1_MEMORY_CONFIG).memory_config() == L1_MEMORY_CONFIG
+
+
+def test_a_tensor_is_the_sequence_of_its_entries(one: MeshDevice):
+    x = np.arange(3 * 32 * 32, dtype=np.float32).reshape(3, 32, 32) % 128
+    tensor = put(one, x, BF16)
+    assert np.array_equal(held(ops.concat(tensor, 0)), x.reshape(96, 32))
+    assert np.array_equal(held(ops.stack(tensor, 0)), x)
+
+
+def nameless(x: Any, one: MeshDevice) -> list[tuple[Callable[[], Any], str]]:
+    tiles, rows = (
+        "bad optional access",
+        "MemoryConfig must have Shard Spec specified for sharded memory layout",
+    )
+    flat = put(one, np.zeros((32, 64)), BF16, ROW)
+    new = {"device": one, "memory_config": NAMELESS}
+    return [
+        (lambda: from_shape.zeros([32, 64], layout=TILE, **new), tiles),
+        (lambda: from_shape.full([32, 64], 1.0, layout=ROW, **new), rows),
+        (lambda: from_shape.rand([32, 64], layout=ROW, **new), tiles),
+        (lambda: from_shape.empty_like(x, memory_config=NAMELESS), tiles),
+        (lambda: from_shape.full_like(x, 1.0, dtype=F32, memory_config=NAMELESS), tiles),
+        (lambda: to_layout(x, ROW, memory_config=NAMELESS), tiles),
+        (lambda: ops.transpose(x, 2, 2, memory_config=NAMELESS), tiles),
+        (lambda: ops.permute(x, (0, 1, 2, 3), memory_config=NAMELESS), tiles),
+        (lambda: ops.tilize_with_zero_padding(flat, memory_config=NAMELESS), tiles),
+        (lambda: ops.tilize_with_val_padding(flat, [32, 64], 0.0, memory_config=NAMELESS), tiles),
+        (lambda: ops.untilize_with_unpadding(x, [0, 0, 63, 63], memory_config=NAMELESS), tiles),
+        (lambda: ops.move(flat, memory_config=NAMELESS), rows),
+    ]
+
+
+@pytest.mark.parametrize("case", range(12))
+def test_cuts_that_name_no_cores(one: MeshDevice, case: int):
+    call, words = nameless(zeros(one, SHAPE), one)[case]
+    with pytest.raises(RuntimeError) as caught:
+        call()
+    assert words in str(caught.value)
+
+
+def test_what_stays_as_it_is(one: MeshDevice):
+    x = zeros(one, SHAPE)
+    for same in (ops.pad(x, [(0, 0)] * 4, 0.0, memory_config=L1_MEMORY_CONFIG), ops.pad(x, [(0, 0)], 0.0)):
+        assert same.memory_config() == DRAM_MEMORY_CONFIG
+    with pytest.raises(RuntimeError, match="Clone: mixed sharded/interleaved layout not currently supported"):
+        ops.transpose(zeros(one, SHAPE, ROWS), -1, 3, memory_config=DRAM_MEMORY_CONFIG)
+    with pytest.raises(RuntimeError, match="input must be sharded"):
+        ops.reshard(x, ROWS)
+    with pytest.raises(
+        RuntimeError, match=r"Input tensor layout \(Layout::TILE\) must equal output tensor layout"
+    ):
+        ops.copy(x, put(one, np.zeros(SHAPE), BF16, ROW))
+    with pytest.raises(RuntimeError, match="Multicore must be enabled for sharded input"):
+        ops.tilize(ops.to_memory_config(put(one, np.zeros(SHAPE), BF16, ROW), ROWS), use_multicore=False)
