@@ -255,7 +255,8 @@ def _finished(
             hint="give all three of transformation_mat=…, rope_cos=… and rope_sin=…, or none",
         )
     if turned:
-        normed = turned_pairs(normed, *turned)
+        cos, sin, turn = turned
+        normed = turned_pairs(normed, cos, sin, turn)
     done: Tensor = typecast.compute(normed, dtype, memory_config=memory_config)
     return done
 

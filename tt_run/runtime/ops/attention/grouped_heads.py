@@ -104,9 +104,10 @@ def create_qkv_heads_from_separate_tensors(
             hint="ttnn.typecast(input_kv, input.dtype)",
         )
     spec = _block(input, "Q input tensor")
-    if _block(input_kv, "KV input tensor").grid != spec.grid:
+    other = _block(input_kv, "KV input tensor")
+    if other.grid != spec.grid:
         raise fatal(
-            f"Q and KV input tensors must lie on the same cores but got Q: {spec.grid}, KV: {input_kv.memory_config().shard_spec.grid}",
+            f"Q and KV input tensors must lie on the same cores but got Q: {spec.grid}, KV: {other.grid}",
             hint=_CUT,
         )
     batch, users = _users(input), _users(input_kv)

@@ -69,4 +69,7 @@ def wan_fused_rmsnorm_post_allgather(
     normed = normalised_by(input_tensor, stats, epsilon, weight, None, dtype, memory_config, False)
     split = (1, rows, num_heads_per_device, width // num_heads_per_device)
     heads: Tensor = permute.compute(reshape.compute(normed, split), (0, 2, 1, 3))
-    return turned_pairs(heads, *rotation) if rotation else heads
+    if not rotation:
+        return heads
+    cos, sin, turn = rotation
+    return turned_pairs(heads, cos, sin, turn)
