@@ -32,6 +32,11 @@ def test_what_programs_print_is_made_fit_to_be_shown(text: str, shown: str) -> N
     assert Cleaner({"MY_SECRET": "hunter22", "OTHER_TOKEN": "a"})(text) == shown
 
 
+def test_a_secret_is_taken_out_where_it_is_long_enough_to_be_one() -> None:
+    clean = Cleaner({"A_TOKEN": "abcde", "B_TOKEN": "abcdef", "PLACE": "abcdefgh"})
+    assert clean("abcde abcdef abcdefgh") == "abcde ******** ********gh"
+
+
 def test_data_cannot_end_its_element() -> None:
     value = ["</script><!--", "\udcff", {"a & b": 1.5}]
     text = data(value)
@@ -46,6 +51,15 @@ def test_numbers_as_people_read_them() -> None:
         "3.25 s",
         "4 min 10 s",
         "2 h 5 min",
+    ]
+    assert [span(s) for s in (1e-3, 1, 59, 60, 3599, 3600)] == [
+        "1 ms", "1 s", "59 s", "1 min 0 s", "59 min 59 s", "1 h 0 min",
+    ]  # fmt: skip
+    assert [size(n) for n in (1024, 1 << 20, 1 << 40, 5 << 40)] == [
+        "1.0 KiB",
+        "1.0 MiB",
+        "1.0 TiB",
+        "5.0 TiB",
     ]
     assert ranks_text([3, 0, 1, 2, 7]) == "0–3, 7"
     assert short_site("/a/b/train.py:12") == "train.py:12"

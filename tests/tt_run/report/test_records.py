@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tt_run.report import curves, slices, topology
+from tt_run.report import curves, outcome, slices, topology
 from tt_run.report.sources import Recorded, Sources, _is_of_run
 
 CLEAN: Any = str
@@ -155,7 +155,7 @@ def test_a_timeline_adds_up_calls_and_waits() -> None:
         event("X", 0, 5000.0, dur=2000.0, name="all_gather", cat="collective"),
         event("X", 0, 6000.0, dur=500.0, name="wait", cat="wait"),
         event("X", 1, 0.0, dur=1000.0, name="matmul", cat="op", args={"site": "b.py:1"}),
-        event("X", 1, 2000.0, dur=3000.0, name="recv", cat="recv"),
+        event("X", 1, 2000.04, dur=3000.06, name="recv", cat="recv"),
         event("s", 0, 100.0, id=1),
         event("f", 1, 300.0, id=1, cat="message"),
         event("s", 1, 100.0, id=2),
@@ -168,15 +168,17 @@ def test_a_timeline_adds_up_calls_and_waits() -> None:
     assert found is not None and found.note == ""
     assert found.operations == (
         ("matmul", "a.py:1", 2, 5.0, 2.5),
-        ("recv", "", 1, 3.0, 3.0),
+        ("recv", "", 1, 3.00006, 3.00006),
         ("all_gather", "", 1, 2.0, 2.0),
         ("add", "a.py:2", 1, 1.0, 1.0),
         ("wait", "", 1, 0.5, 0.5),
     )
-    assert found.ranks == ((0, 7.0, 6.0, 2.0, 0.5), (1, 5.0, 4.0, 0.0, 3.0))
+    assert found.ranks[0] == (0, 7.0, 6.0, 2.0, 0.5)
+    assert found.ranks[1] == pytest.approx((1, 5.0001, 4.00006, 0.0, 3.00006))
     assert found.drawn["flows"] == [[1, 100.0, 0, 900.0, 0], [0, 100.0, 1, 300.0, 1]]
     assert found.drawn["counters"] == [{"name": "DRAM bytes", "rank": 0, "points": [[1.0, 5]]}]
     first = found.drawn["ranks"][0]["slices"][0]
+    assert found.drawn["ranks"][1]["slices"][1][:2] == [2000.0, 3000.1], "tenths of microseconds"
     assert (first[:3], found.drawn["texts"][first[3]]) == ([0.0, 4000.0, slices.KINDS.index("op")], "matmul")
 
 
@@ -220,3 +222,47 @@ def test_a_record_is_of_a_run_from_its_start_until_half_a_minute_after_its_end(
     """File systems may keep whole seconds."""
     assert _is_of_run(written, {"started": 100.0, "ended": 250.0}) is is_own
     assert _is_of_run(written, {"started": 100.0}) and _is_of_run(written, {"ended": None, "started": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("count", "fact"),
+    [
+        (1, ("host", "h0")),
+        (4, ("hosts", "h0, h1, h2, h3")),
+        (5, ("hosts", "h0, h1, h2, h3 and 1 more")),
+        (7, ("hosts", "h0, h1, h2, h3 and 3 more")),
+    ],
+)
+def test_the_first_hosts_are_facts_and_the_others_counted(count: int, fact: tuple[str, str]) -> None:
+    statuses = [SimpleNamespace(rank=n, host=f"h{n}") for n in range(count)]
+    run = SimpleNamespace(ranks=statuses, began=0.0, state="ended", verdict={"exit_code": 3, "attempts": 2})
+    facts = outcome._facts(sources(run=run, plan={"started": 10.0, "ended": 12.5, "emulate": True}))
+    assert facts[1:] == [
+        *(("took", "2.5 s"), ("ranks", str(count)), fact, ("on", "the emulation")),
+        *(("exit code", "3"), ("attempts", "2")),
+    ]
+
+
+def test_ranks_have_the_host_that_they_said_or_else_that_of_the_plan() -> None:
+    def status(rank: int, host: str) -> SimpleNamespace:
+        return SimpleNamespace(
+            rank=rank, host=host, start=1.0, end=2.5, signal=None, outcome=lambda: "exited"
+        )
+
+    run = SimpleNamespace(ranks=[status(0, "said"), status(1, ""), status(2, "")])
+    plan = {"ranks": [{"rank": n, "host": "planned", "mesh_id": n, "mesh_host_rank": 0} for n in range(2)]}
+    assert outcome._ranks(sources(run=run, plan=plan)) == [
+        (0, "said", 0, 0, "", "exited", "", 1.5),
+        (1, "planned", 1, 0, "", "exited", "", 1.5),
+        (2, "", "", "", "", "exited", "", 1.5),
+    ]
+
+
+def test_ranks_that_stand_in_one_place_are_told_together_the_odd_ones_first() -> None:
+    stacks = [{"rank": rank, "frames": ["a", "b"] if rank else ["c"]} for rank in range(3)]
+    told = outcome._stacks(sources(plan={"stacks": [*stacks, {"rank": 5}]}))
+    assert told == [
+        ("rank 0", "c"),
+        ("rank 5", "no stack: not a Python program, or it did not answer"),
+        ("ranks 1–2", "a\nb"),
+    ]
