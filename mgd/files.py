@@ -111,8 +111,11 @@ def _similar(name: str) -> str:
 
     path = Path(name)
     try:
-        names = {each.stem: each.name for each in path.parent.iterdir() if each.suffix == path.suffix}
-        near = names.get(codes.nearest(path.stem, list(names)[:1000]), "")
+        others = list(path.parent.iterdir())[:1000]
+        # Endings are alike between files that have nothing else in common.
+        near = codes.nearest(
+            path.name, [each.name for each in others if codes.nearest(path.stem, [each.stem])]
+        )
     except (OSError, ValueError):
         near = ""
     return f"did you mean {path.parent / near}?" if near else "check the path"

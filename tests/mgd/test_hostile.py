@@ -156,3 +156,5 @@ def test_a_typo_in_a_name_is_met_with_the_file_beside_it(tmp_path: Path) -> None
     (tmp_path / "t3k.textproto").write_text(mesh() + TOP)
     with pytest.raises(UnreadableError, match=r"did you mean .*t3k\.textproto"):
         load(tmp_path / "t3K.textprot")
+    with pytest.raises(UnreadableError, match="check the path"):
+        load(tmp_path / "other.textproto")
