@@ -161,6 +161,21 @@ def test_where_the_points_of_a_chart_are() -> None:
     assert ">60<" in raised and ">0<" in raised and ">20<" not in raised
 
 
+@pytest.mark.parametrize(
+    ("points", "places", "numbers"),
+    [
+        (((10.0, 60.0), (14.0, 100.0)), "64.0,190.0 706.0,12.0", ["10", "11", "12", "13", "14"]),
+        (((10.0, 60.0),), "64.0,190.0", ["10", "10.25", "10.5", "10.75", "11"]),
+    ],
+)
+def test_a_chart_begins_at_its_first_step_and_least_value(
+    points: tuple[tuple[float, float], ...], places: str, numbers: list[str]
+) -> None:
+    drawn = line_chart("t", [Series("s", points)], across="step")
+    assert re.findall('<polyline class="c0" points="([^"]*)"', drawn) == [places]
+    assert re.findall('y="205" text-anchor="middle">([^<]*)', drawn) == numbers
+
+
 def test_thinned_points_are_the_least_and_most_of_each_stretch() -> None:
     points = tuple((float(n), float(n % 5)) for n in range(10))
     assert thinned(points, 10) == points

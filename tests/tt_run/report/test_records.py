@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tt_run.report import curves, outcome, slices, topology
+from tt_run.report import curves, outcome, slices, surroundings, topology
 from tt_run.report.sources import Recorded, Sources, _is_of_run
 
 CLEAN: Any = str
@@ -135,6 +135,7 @@ def test_memory_of_ranks_that_are_alike_is_one_the_fullest_first() -> None:
     ]
     found, left_out = curves.memory(sources(memory=parts), CLEAN)
     assert left_out == 0
+    assert [each["fits"] for each in found] == [True, True], "what says nothing else fits"
     assert [(each["title"], each["share"]) for each in found] == [
         ("DRAM of rank 0, device 7", 0.0),
         ("DRAM of ranks 0–1, 2 devices each (0–1 of rank 0)", 0.25),
@@ -251,9 +252,10 @@ def test_ranks_have_the_host_that_they_said_or_else_that_of_the_plan() -> None:
 
     run = SimpleNamespace(ranks=[status(0, "said"), status(1, ""), status(2, "")])
     plan = {"ranks": [{"rank": n, "host": "planned", "mesh_id": n, "mesh_host_rank": 0} for n in range(2)]}
+    plan["ranks"][1]["devices"] = [[0, 2], [0, 3]]
     assert outcome._ranks(sources(run=run, plan=plan)) == [
         (0, "said", 0, 0, "", "exited", "", 1.5),
-        (1, "planned", 1, 0, "", "exited", "", 1.5),
+        (1, "planned", 1, 0, "1x2 from (0, 2)", "exited", "", 1.5),
         (2, "", "", "", "", "exited", "", 1.5),
     ]
 
@@ -266,3 +268,28 @@ def test_ranks_that_stand_in_one_place_are_told_together_the_odd_ones_first() ->
         ("rank 5", "no stack: not a Python program, or it did not answer"),
         ("ranks 1–2", "a\nb"),
     ]
+
+
+def test_of_very_many_ranks_those_that_matter_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = ["", "victim", "lost", "follower", "culprit"]
+    statuses = [
+        SimpleNamespace(rank=n, host="h", start=None, end=None, signal=None, outcome=lambda: "exited")
+        for n in range(5)
+    ]
+    plan = {"outcomes": [{"rank": n, "part": part} for n, part in enumerate(parts)]}
+    told = sources(run=SimpleNamespace(ranks=statuses), plan=plan)
+    assert [row[0] for row in outcome._ranks(told)] == [0, 1, 2, 3, 4]
+    monkeypatch.setattr(outcome, "MOST_RANKS", 4)
+    assert [row[0] for row in outcome._ranks(told)] == [4, 3, 2, 1, 0]
+
+
+def test_a_variable_that_ranks_do_not_share_is_told_by_value_and_where_it_is_not_set() -> None:
+    ranks = [{"rank": n, "env": {"SAME": "1", **({"MODE": "fast"} if n else {})}} for n in range(3)]
+    ranks[0]["env_origin"] = {"SAME": "--env"}
+    found = surroundings.environment(sources(plan={"ranks": ranks}), CLEAN)
+    assert found == {
+        "differing": [("MODE", [("not set", "0", True), ("fast", "1–2", False)], 0)],
+        "designed": [],
+        "common": [("SAME", "1", "--env")],
+        "inherited": [],
+    }
