@@ -84,6 +84,7 @@ VARIABLES: dict[str, tuple[str, str, str]] = {
     TIMELINE: ("user", "runtime", "file for a trace that Perfetto opens; `--timeline` sets it"),
     SLOW_DISPATCH: ("user", "runtime", "if set, traces are refused, as on a device without fast dispatch"),
     "TT_GH_CI_INFRA": ("user", "launcher", "if set, the fixture `is_ci_v2_env` of the pytest plugin is true"),
+    "TTNN_OPERATION_TRACE_DIR": ("user", "runtime", "folder for the files of `ttnn.operation_tracer`"),
     "TTNN_CONFIG_PATH": ("user", "runtime", "JSON file of settings for `ttnn.CONFIG`"),
     "TTNN_CONFIG_OVERRIDES": ("user", "runtime", "JSON text of settings for `ttnn.CONFIG`, over those of the file"),
     METAL_HOME: ("user", "launcher, runtime", "root of a tt-metal checkout: relative paths of inputs and configurations are also looked for there"),

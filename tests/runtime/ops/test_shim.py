@@ -227,7 +227,7 @@ def test_a_name_of_the_reference_that_is_missing_is_told_apart(ttnn: ModuleType)
     ("name", "why"),
     [
         ("Mcast", "is part of writing kernels"),
-        ("D2HStreamService", "is a service on cores of a device"),
+        ("LayerAckService", "is a service on cores of a device"),
         ("LightMetalReplay", "replays commands of a device's queues"),
         ("tracer", "belongs to a tool of the reference"),
         ("cluster.read_from_core", "reads or writes the memory and registers of single cores"),

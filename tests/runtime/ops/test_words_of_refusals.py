@@ -84,7 +84,7 @@ CASES: dict[str, tuple[Case, str]] = {
     ),
     "indexed_fill, count": (
         lambda t: call("indexed_fill", t(1, 1, 1, 2, dtype=DataType.UINT32), t(4, 1, 32, 64), t(3, 1, 32, 64)),
-        "indexed_fill: input_b.size(dim=0)=3 must equal the number of batch_ids (2)",
+        "indexed_fill: input_b.size(0) = 3 must equal the number of indices (batch_id count = 2)",
     ),
     "untilize_with_unpadding": (
         lambda t: call("untilize_with_unpadding", t(1, 1, 32, 64), [0, 0, 63, 63]),

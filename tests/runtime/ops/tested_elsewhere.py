@@ -179,6 +179,9 @@ ELSEWHERE: dict[str, str] = {
     "sockets/test_host.py": """
     experimental.recv_async_h2d experimental.send_async_d2h
     """,
+    "sockets/services/test_in_process.py": """
+    experimental.deepseek_prefill.inbound_socket_service_sync experimental.deepseek_prefill.outbound_socket_service_sync
+    """,
     "sockets/test_in_process.py": """
     experimental.recv_direct_async experimental.send_direct_async
     """,

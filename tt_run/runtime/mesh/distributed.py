@@ -164,7 +164,9 @@ class PrivateContext:
 
     def _tag(self, tag: int) -> int:
         if not 0 <= int(tag) < _PRIVATE_TAGS:
-            raise fatal(f"Invalid tag {int(tag)}: tags of a context are 0 to {_PRIVATE_TAGS - 1}.")
+            raise fatal(
+                f"Invalid tag {int(tag)}: tags of a context are 0 to {_PRIVATE_TAGS - 1}.", hint="tag=0"
+            )
         return self._number * _PRIVATE_TAGS + int(tag)
 
 

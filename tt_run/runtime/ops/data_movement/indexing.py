@@ -203,8 +203,13 @@ def _check_filled(batch_id: Tensor, a: Tensor, b: Tensor, dim: int) -> None:
             )
     if b.shape[axis] != (count := volume(tuple(batch_id.shape))):
         raise fatal(
-            f"indexed_fill: input_b.size(dim={axis})={b.shape[axis]} must equal the number of batch_ids ({count})",
+            f"indexed_fill: input_b.size({axis}) = {b.shape[axis]} must equal the number of indices (batch_id count = {count})",
             hint="one entry of input_b for each of batch_id",
+        )
+    if len(a.shape) != 4:
+        raise fatal(
+            f"indexed_fill: only rank-4 tensors are supported; got rank {len(a.shape)}",
+            hint="ttnn.unsqueeze_to_4D(tensor)",
         )
 
 
