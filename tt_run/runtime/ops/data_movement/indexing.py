@@ -187,6 +187,8 @@ def _check_filled(batch_id: Tensor, a: Tensor, b: Tensor, dim: int) -> None:
             f"indexed_fill: batch_id must be UINT32 or INT32, got {cpp(batch_id.dtype)}",
             hint="ttnn.typecast(batch_id, ttnn.uint32)",
         )
+    if a.layout is not b.layout:
+        raise fatal("Inputs must be same layout", hint="ttnn.to_layout one of them to the other's")
     if len(a.shape) != len(b.shape):
         raise fatal(
             "indexed_fill: input_a and input_b must have the same rank; "
