@@ -7,7 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.runtime.shapes.watching import in_shapes_too
+from tt_run.runtime import catalog
 from tt_run.runtime.ops.declaration import dispatch
+
+
+@pytest.fixture(scope="session", autouse=True)
+def every_operation() -> None:
+    """All that a program could call are there, whichever test runs first: forms of an operation for other kinds of tensors are modules of their own."""
+    catalog.every()
 
 
 @pytest.fixture(autouse=True)
