@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -41,10 +42,11 @@ def test_only_files_that_a_program_can_be_loaded_from_are_read(
 
 
 def test_a_file_has_one_number() -> None:
-    cursor = sqlite3.connect(":memory:").cursor()
-    cursor.execute(schema.CREATE_SOURCE_FILES_TABLE_SQL)
     given = [("a", "1"), ("b", "2"), ("a", "3")]
-    assert [sources.get_source_file_id(cursor, *each) for each in given] == [1, 2, 1]
+    with closing(sqlite3.connect(":memory:")) as database:
+        cursor = database.cursor()
+        cursor.execute(schema.CREATE_SOURCE_FILES_TABLE_SQL)
+        assert [sources.get_source_file_id(cursor, *each) for each in given] == [1, 2, 1]
 
 
 def test_lifetimes_from_rows_of_tables() -> None:

@@ -20,8 +20,8 @@ from tt_run.runtime.sockets.attaching import (
     export,
     facts_of,
     owners_only,
-    spec_from,
 )
+from tt_run.runtime.sockets.services.elsewhere import Elsewhere
 from tt_run.runtime.sockets.services.raw_bytes import bytes_of, values_of
 from tt_run.runtime.sockets.services.service import StreamService, payload_bytes
 from tt_run.runtime.sockets.services.transfers import Transfer, Transfers
@@ -246,13 +246,12 @@ def _answer(service: D2HStreamService) -> Any:
     return answer
 
 
-class _Elsewhere(D2HStreamService):
+class _Elsewhere(Elsewhere, D2HStreamService):
     """The service of another process, to read from."""
 
     def __init__(self, attachment: Attachment) -> None:
-        self._attachment = attachment
-        self._spec = spec_from(attachment.facts["spec"])
-        self._metadata = int(attachment.facts["metadata"])
+        super().__init__(attachment)
+        self._spec = self._global
 
     def read_metadata(self) -> bytes:
         """The record of the next transfer."""
@@ -277,25 +276,6 @@ class _Elsewhere(D2HStreamService):
         host_tensor.overwrite(host_tensor.shards.holding(values[None]))
         return metadata
 
-    def barrier(self, timeout_ms: int | None = None) -> None:
-        """Return when everything was read."""
-        self._attachment.ask({"do": "barrier"})
-
-    def get_per_shard_spec(self) -> TensorSpec:
-        """The spec of one device's part."""
-        spec = spec_from(self._attachment.facts["part"])
-        if spec is None:
-            raise owners_only("get_per_shard_spec")
-        return spec
-
-    def get_backing_tensor(self) -> NoReturn:
-        """It is on the mesh of another process: raises RuntimeError."""
-        raise owners_only("get_backing_tensor")
-
     def notify_backing_ready(self) -> NoReturn:
         """Only the process that has the mesh hands over: raises RuntimeError."""
         raise owners_only("notify_backing_ready")
-
-    def export_descriptor(self, service_id: str) -> NoReturn:
-        """Only the process that has the mesh exports: raises RuntimeError."""
-        raise owners_only("export_descriptor")

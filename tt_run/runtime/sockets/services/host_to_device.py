@@ -18,9 +18,8 @@ from tt_run.runtime.sockets.attaching import (
     Facts,
     export,
     facts_of,
-    owners_only,
-    spec_from,
 )
+from tt_run.runtime.sockets.services.elsewhere import Elsewhere
 from tt_run.runtime.sockets.services.raw_bytes import raw_bytes, values_of
 from tt_run.runtime.sockets.services.service import StreamService, payload_bytes
 from tt_run.runtime.sockets.services.transfers import Delivery, Transfer, Transfers, words_of
@@ -179,14 +178,13 @@ def _answer(service: H2DStreamService) -> Any:
     return answer
 
 
-class _Elsewhere(H2DStreamService):
-    """The service of another process: whole tensors go there; there is no mesh here."""
+class _Elsewhere(Elsewhere, H2DStreamService):
+    """The service of another process: whole tensors go there."""
 
     def __init__(self, attachment: Attachment) -> None:
-        self._attachment = attachment
-        spec = spec_from(attachment.facts["spec"])
-        assert spec is not None
-        self._spec, self._metadata = spec, int(attachment.facts["metadata"])
+        super().__init__(attachment)
+        assert self._global is not None
+        self._spec = self._global
 
     def forward_to_tensor(self, host_tensor: Tensor, metadata: bytes = b"") -> NoReturn:
         """The mapper is the owner's: raises RuntimeError."""
@@ -201,25 +199,3 @@ class _Elsewhere(H2DStreamService):
         values_of(data, self._spec, "forward_to_tensor_bytes")
         body = raw_bytes(data, "forward_to_tensor_bytes").tobytes()
         self._attachment.ask({"do": "forward", "metadata": metadata.hex()}, body)
-
-    def barrier(self) -> None:
-        """Return when every transfer has landed there."""
-        self._attachment.ask({"do": "barrier"})
-
-    def get_per_shard_spec(self) -> TensorSpec:
-        """The spec of one device's part."""
-        spec = spec_from(self._attachment.facts["part"])
-        assert spec is not None
-        return spec
-
-    def get_backing_tensor(self) -> NoReturn:
-        """It is on the mesh of another process: raises RuntimeError."""
-        raise owners_only("get_backing_tensor")
-
-    def get_worker_cores(self) -> NoReturn:
-        """They are of the mesh of another process: raises RuntimeError."""
-        raise owners_only("get_worker_cores")
-
-    def export_descriptor(self, service_id: str) -> NoReturn:
-        """Only the process that has the mesh exports: raises RuntimeError."""
-        raise owners_only("export_descriptor")
