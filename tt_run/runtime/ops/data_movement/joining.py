@@ -59,8 +59,9 @@ def concat(
     if len(parts) == 1 and output_tensor is None and unmoved(first, memory_config):
         return first.alias()
 
-    in_rows = [axis >= len(first.shape) - 2 and part.padded_shape != part.shape for part in parts]
-    _check_cuts(parts, in_rows, memory_config)
+    if any(part.is_sharded() for part in parts):
+        in_rows = [axis >= len(first.shape) - 2 and part.padded_shape != part.shape for part in parts]
+        _check_cuts(parts, in_rows, memory_config)
     apart = [[n * (d == axis) for d, n in enumerate(part.shape)] for part in parts]
     if any(_of_rows(part, ends, (1,)) is not part for part, ends in zip(parts, apart, strict=True)):
         parts = [_as_bfloat16(part) for part in parts]

@@ -69,13 +69,16 @@ def ternary(
         )
     if shards.data.shape[1:] == tuple(tensors[0].shape):
         memory_config = like_operand(tensors[0], memory_config)
+    first = tensors[0].layout
     return settle(
         tensors,
         shards,
         dtype,
         memory_config=memory_config,
         output_tensor=output_tensor,
-        layout=Layout.TILE if any(t.layout is Layout.TILE for t in tensors) else None,
+        layout=Layout.TILE
+        if first is not Layout.TILE and any(t.layout is Layout.TILE for t in tensors)
+        else None,
     )
 
 

@@ -74,8 +74,9 @@ def _check_tiles(x: Tensor, residual: Tensor | None, gamma: Tensor | None, beta:
     """The kernel takes whole tiles, and operands in tiles of one shape."""
     if x.layout is not Layout.TILE:
         return
-    own = "x".join(map(str, x.tile.tile_shape))
-    if own != "32x32":
+    own = "32x32"
+    if tuple(x.tile.tile_shape) != (TILE_SIZE, TILE_SIZE):
+        own = "x".join(map(str, x.tile.tile_shape))
         raise fatal(
             f"LayerNorm TILE input requires tile shape 32x32, got: {own}",
             "tile_height == tt::constants::TILE_HEIGHT && tile_width == tt::constants::TILE_WIDTH",

@@ -68,7 +68,8 @@ def product(
     if rules is not None:
         if rules.activation is not None:
             check_activation(rules.activation, a, b, core_grid, program_config)
-        if program_config is None:
+        asks = core_grid is not None or (memory_config is not None and memory_config.is_sharded())
+        if program_config is None and (asks or a.is_sharded() or b.is_sharded()):
             check_places(Call(a, b, None, transpose_a, transpose_b, memory_config, dtype), core_grid)
     asked = memory_config
     memory_config = memory_config or in_dram(a)
