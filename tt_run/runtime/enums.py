@@ -101,6 +101,11 @@ class TensorMemoryLayout(NamedEnum):
     ND_SHARDED = 5
 
 
+HEIGHT_SHARDED = TensorMemoryLayout.HEIGHT_SHARDED
+WIDTH_SHARDED = TensorMemoryLayout.WIDTH_SHARDED
+BLOCK_SHARDED = TensorMemoryLayout.BLOCK_SHARDED
+
+
 @native("ttnn._ttnn.tensor.ShardOrientation")
 class ShardOrientation(NamedEnum):
     """Order in which cores receive the shards of one device's buffer."""

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import BufferType, ShardOrientation, TensorMemoryLayout, cpp
+from tt_run.runtime.enums import (
+    BLOCK_SHARDED,
+    HEIGHT_SHARDED,
+    BufferType,
+    ShardOrientation,
+    TensorMemoryLayout,
+    cpp,
+)
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.attention import head_counts
 from tt_run.runtime.ops.attention.head_counts import four_dims
@@ -22,7 +29,6 @@ from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 
 Array = npt.NDArray[Any]
-_HEIGHT, _BLOCK = TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.BLOCK_SHARDED
 _CUT = "ttnn.to_memory_config(tensor, a BLOCK_SHARDED configuration with a row of cores for each user)"
 
 
@@ -71,7 +77,7 @@ def create_qkv_heads(
         input, None, num_heads, groups, arrange, place, _written(output_tensors), groups=groups
     )
     layout = (memory_config or input.memory_config()).memory_layout
-    if layout is not _HEIGHT:
+    if layout is not HEIGHT_SHARDED:
         raise _no_heights(layout)
     return found
 
@@ -150,7 +156,7 @@ def _block(tensor: Tensor, what: str) -> ShardSpec:
     spec = memory.shard_spec
     if spec is None:
         raise fatal("Unsharded input is invalid for create_qkv_heads", "bad optional access", hint=_CUT)
-    if memory.memory_layout is not _BLOCK:
+    if memory.memory_layout is not BLOCK_SHARDED:
         raise fatal(
             f"{what} memory layout must be BLOCK_SHARDED but got {cpp(memory.memory_layout)}", hint=_CUT
         )

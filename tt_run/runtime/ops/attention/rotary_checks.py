@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from tt_run.runtime.cores import CoreRangeSet
-from tt_run.runtime.enums import BufferType, TensorMemoryLayout, cpp
+from tt_run.runtime.enums import HEIGHT_SHARDED, WIDTH_SHARDED, BufferType, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.attention.head_counts import four_dims
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 
-_HEIGHT = TensorMemoryLayout.HEIGHT_SHARDED
 _BY_USER = "ttnn.to_memory_config(tensor, ttnn.create_sharded_memory_config(…, strategy=ttnn.ShardStrategy.HEIGHT)): a core for each user"
 MOST = 256
 """How wide a head of `rotary_embedding_llama` may be."""
@@ -60,7 +59,7 @@ def check_by_rows(x: Tensor, cos: Tensor, sin: Tensor, memory_config: MemoryConf
     """What `rotary_embedding_hf` refuses of a sequence."""
     _check_width(x)
     for word, place in (("Input", x.memory_config()), ("Output", memory_config or x.memory_config())):
-        if place.memory_layout is TensorMemoryLayout.WIDTH_SHARDED:
+        if place.memory_layout is WIDTH_SHARDED:
             raise fatal(
                 f"{word} cannot be WIDTH_SHARDED", hint="memory_config=ttnn.L1_HEIGHT_SHARDED_MEMORY_CONFIG"
             )
@@ -84,7 +83,7 @@ def check_by_user(x: Tensor, cos: Tensor, sin: Tensor, memory_config: MemoryConf
         memory = tensor.memory_config()
         if not memory.is_sharded():
             raise fatal(f"{word} must be sharded in decode mode", hint=_BY_USER)
-        if memory.memory_layout is not _HEIGHT:
+        if memory.memory_layout is not HEIGHT_SHARDED:
             raise fatal(f"{word} must be HEIGHT_SHARDED in decode mode", hint=_BY_USER)
     if cos.shape[1] != x.shape[1]:
         raise fatal(
@@ -93,7 +92,7 @@ def check_by_user(x: Tensor, cos: Tensor, sin: Tensor, memory_config: MemoryConf
             hint=f"cos and sin of shape [1, {x.shape[1]}, 1, {x.shape[-1]}]",
         )
     asked = memory_config or x.memory_config()
-    if asked.memory_layout is TensorMemoryLayout.WIDTH_SHARDED:
+    if asked.memory_layout is WIDTH_SHARDED:
         raise fatal(
             "Output cannot be WIDTH_SHARDED", hint="leave memory_config out: the result lies as its input"
         )
@@ -216,7 +215,7 @@ def _share(first: CoreRangeSet, second: CoreRangeSet) -> bool:
 def check_on_cores(*named: tuple[str, Tensor]) -> None:
     """Raises RuntimeError for tensors that are not cut by height over cores."""
     for word, tensor in named:
-        if tensor.memory_config().memory_layout is not _HEIGHT:
+        if tensor.memory_config().memory_layout is not HEIGHT_SHARDED:
             raise fatal(f"{word} must be HEIGHT_SHARDED.", hint=_BY_USER)
 
 

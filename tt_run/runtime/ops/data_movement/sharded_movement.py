@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout
+from tt_run.runtime.enums import (
+    HEIGHT_SHARDED,
+    WIDTH_SHARDED,
+    BufferType,
+    DataType,
+    Layout,
+)
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.data_movement import joining
 from tt_run.runtime.ops.declaration import families
@@ -22,7 +28,6 @@ from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, convert
 
 Array = npt.NDArray[Any]
-_HEIGHT, _WIDTH = TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED
 
 L1_ALIGNMENT = 16
 """Bytes of which each row of a shard has a multiple."""
@@ -63,7 +68,7 @@ def padded_slice(
     spec, width = memory_config.shard_spec, found.shape[-1]
     wide = (
         max(width, int(spec.shape[1]))
-        if spec is not None and memory_config.memory_layout is _HEIGHT
+        if spec is not None and memory_config.memory_layout is HEIGHT_SHARDED
         else width
     )
 
@@ -91,7 +96,7 @@ def convert_to_chw(input: Tensor, *, dtype: DataType | None = None) -> Tensor:
             "Input tensor must be sharded to infer output memory config",
             hint="memory_config=…, or cut the tensor: ttnn.to_memory_config(tensor, ttnn.create_sharded_memory_config(...))",
         )
-    if given.memory_layout is not _HEIGHT:
+    if given.memory_layout is not HEIGHT_SHARDED:
         raise fatal(
             "Input tensor must be height sharded",
             hint="memory_config=…, or ttnn.create_sharded_memory_config(..., strategy=ttnn.ShardStrategy.HEIGHT) for the tensor",
@@ -103,7 +108,7 @@ def convert_to_chw(input: Tensor, *, dtype: DataType | None = None) -> Tensor:
     piece = ShardSpec(spec.grid, (input.shape[-1], int(spec.shape[0])), spec.orientation)
     return settle(
         (input,), input.shards.map(lambda stack: convert(stack.swapaxes(-1, -2), target)), target,
-        memory_config=MemoryConfig(_WIDTH, BufferType.L1, piece), layout=Layout.ROW_MAJOR,
+        memory_config=MemoryConfig(WIDTH_SHARDED, BufferType.L1, piece), layout=Layout.ROW_MAJOR,
     )  # fmt: skip
 
 
@@ -128,10 +133,10 @@ def convert_to_hwc(
             asked if memory_config is not None else f"{asked} to infer output memory config",
             hint="ttnn.to_memory_config(input, ttnn.create_sharded_memory_config(…))",
         )
-    if given.memory_layout is not _WIDTH:
+    if given.memory_layout is not WIDTH_SHARDED:
         raise fatal(
             "Input tensor must be width sharded",
-            hint="ttnn.to_memory_config(input, …) with ttnn.TensorMemoryLayout.WIDTH_SHARDED",
+            hint="ttnn.to_memory_config(input, …) with ttnn.WIDTH_SHARDED",
         )
     _, batch, channels, size = input.shape
     target = dtype or input.dtype
@@ -139,7 +144,7 @@ def convert_to_hwc(
     wide, spec = -(-channels // each) * each, given.shard_spec
     if memory_config is None:
         piece = ShardSpec(spec.grid, (batch * int(spec.shape[1]), wide), spec.orientation)
-        memory_config = MemoryConfig(_HEIGHT, BufferType.L1, piece)
+        memory_config = MemoryConfig(HEIGHT_SHARDED, BufferType.L1, piece)
     elif memory_config.shard_spec is not None and memory_config.shard_spec.shape[1] % each:
         raise fatal(
             f"Output shard width must be rounded up to next multiple of {each} to satisfy alignment constraints "

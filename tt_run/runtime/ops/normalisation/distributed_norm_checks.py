@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tt_run.runtime.cores import CoreRange, CoreRangeSet
-from tt_run.runtime.enums import DataType, TensorMemoryLayout
+from tt_run.runtime.enums import HEIGHT_SHARDED, WIDTH_SHARDED, DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.normalisation.norm_checks import check_parameter
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
@@ -13,7 +13,6 @@ from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.tuning.blocks import LayerNormShardedMultiCoreProgramConfig
 
-_HEIGHT = TensorMemoryLayout.HEIGHT_SHARDED
 _PROGRAM = "program_config=ttnn.LayerNormShardedMultiCoreProgramConfig(compute_with_storage_grid_size=…, subblock_w=…, block_h=…, block_w=…, inplace=False)"
 
 
@@ -33,16 +32,16 @@ def check_statistics(name: str, x: Tensor, residual: Tensor | None, program: obj
             else "Residual tensor must be interleaved.",
             hint="ttnn.to_memory_config(residual_input_tensor, input_tensor.memory_config())",
         )
-    if x.memory_config().memory_layout is not _HEIGHT:
+    if x.memory_config().memory_layout is not HEIGHT_SHARDED:
         _check_program(x, program)
 
 
 def place_of(x: Tensor, tiles: int) -> MemoryConfig | None:
     """Where `tiles` of statistics lie of a tensor on cores: on the first of them, where it is cut by width; as it does, where they do not fit."""
     memory = x.memory_config()
-    if memory.memory_layout is _HEIGHT:
+    if memory.memory_layout is HEIGHT_SHARDED:
         return memory
-    if memory.memory_layout is not TensorMemoryLayout.WIDTH_SHARDED or memory.shard_spec is None:
+    if memory.memory_layout is not WIDTH_SHARDED or memory.shard_spec is None:
         return None
     start = memory.shard_spec.grid.bounding_box().start
     piece = (memory.shard_spec.shape[0], tiles * TILE_SIZE)
@@ -60,7 +59,7 @@ def check_normalised(
 ) -> None:
     """What `rms_norm_post_all_gather` and `layer_norm_post_all_gather` refuse."""
     _check_rank(x)
-    if x.memory_config().memory_layout is _HEIGHT:
+    if x.memory_config().memory_layout is HEIGHT_SHARDED:
         raise fatal("Height sharded inputs are not supported.", hint="shard the width, or blocks")
     if DataType.FLOAT32 in (x.dtype, stats.dtype) and x.dtype is DataType.FLOAT32 and not _exact(kernel):
         raise fatal(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout, cpp
+from tt_run.runtime.enums import WIDTH_SHARDED, BufferType, DataType, Layout, cpp
 from tt_run.runtime.errors import as_type, fatal, in_tiles, put_on_device
 from tt_run.runtime.mesh.hardware import Arch
 from tt_run.runtime.tensor.model_parameters.group_norm import (
@@ -15,8 +15,6 @@ from tt_run.runtime.tensor.model_parameters.group_norm import (
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
-
-_WIDTH = TensorMemoryLayout.WIDTH_SHARDED
 
 
 def check_rows(given: Tensor, output: Layout | None, welford: bool) -> None:
@@ -162,7 +160,7 @@ def check_groups(
             f"output_layout={cpp(output_layout)})",
             hint="inplace=False",
         )
-    if x.memory_config().memory_layout is _WIDTH:
+    if x.memory_config().memory_layout is WIDTH_SHARDED:
         raise fatal(
             "Unsupported memory layout: Input tensor cannot be width-sharded.",
             hint="shards of rows or blocks, or ttnn.to_memory_config(tensor, ttnn.L1_MEMORY_CONFIG)",

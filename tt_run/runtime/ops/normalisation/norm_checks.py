@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from tt_run.runtime.cores import core_of
-from tt_run.runtime.enums import Layout, ShardOrientation, TensorMemoryLayout, cpp
+from tt_run.runtime.enums import WIDTH_SHARDED, Layout, ShardOrientation, cpp
 from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.ops.declaration.operands import volume
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE, tiles
 from tt_run.runtime.tuning.blocks import LayerNormDefaultProgramConfig, LayerNormShardedMultiCoreProgramConfig
-
-_WIDTH = TensorMemoryLayout.WIDTH_SHARDED
 
 
 def check_parameter(x: Tensor, parameter: Tensor | None, name: str) -> None:
@@ -117,7 +115,7 @@ def _check_blocks(x: Tensor, program: LayerNormShardedMultiCoreProgramConfig) ->
         raise fatal("subblock_w must be greater than 0.", hint="subblock_w=1")
     if program.block_w % program.subblock_w:
         raise fatal("block_w must be divisible by subblock_w.", hint="subblock_w=1")
-    if x.memory_config().memory_layout is _WIDTH:
+    if x.memory_config().memory_layout is WIDTH_SHARDED:
         across, down = spec.grid.num_cores(), 1
     elif spec.orientation is ShardOrientation.COL_MAJOR:
         across, down = down, across

@@ -11,7 +11,15 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
-from tt_run.runtime.enums import BufferType, Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.enums import (
+    BLOCK_SHARDED,
+    HEIGHT_SHARDED,
+    WIDTH_SHARDED,
+    BufferType,
+    Layout,
+    ShardOrientation,
+    TensorMemoryLayout,
+)
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.placement.window_room import Cut, Types, Windows, room
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
@@ -19,11 +27,6 @@ from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE, tiles
 from tt_run.runtime.tuning.conv import Conv2dConfig, Op2DSliceConfig, SliceTypeEnum
 
-_HEIGHT, _WIDTH, _BLOCK = (
-    TensorMemoryLayout.HEIGHT_SHARDED,
-    TensorMemoryLayout.WIDTH_SHARDED,
-    TensorMemoryLayout.BLOCK_SHARDED,
-)
 _LEAST = 8
 """Channels that rows without tiles are cut by: what an aligned transfer between cores carries."""
 
@@ -37,23 +40,23 @@ class Spread(NamedTuple):
 
     @property
     def by_column(self) -> bool:
-        return self.scheme is _BLOCK and self.orientation is ShardOrientation.COL_MAJOR
+        return self.scheme is BLOCK_SHARDED and self.orientation is ShardOrientation.COL_MAJOR
 
     @property
     def down(self) -> int:
         """Cores that the places are cut over."""
         size = self.grid.bounding_box().grid_size()
-        if self.scheme is _BLOCK:
+        if self.scheme is BLOCK_SHARDED:
             return size.x if self.by_column else size.y
-        return self.grid.num_cores() if self.scheme is _HEIGHT else 1
+        return self.grid.num_cores() if self.scheme is HEIGHT_SHARDED else 1
 
     @property
     def across(self) -> int:
         """Cores that the channels are cut over."""
         size = self.grid.bounding_box().grid_size()
-        if self.scheme is _BLOCK:
+        if self.scheme is BLOCK_SHARDED:
             return size.y if self.by_column else size.x
-        return self.grid.num_cores() if self.scheme is _WIDTH else 1
+        return self.grid.num_cores() if self.scheme is WIDTH_SHARDED else 1
 
 
 def in_l1(tensor: Tensor, slicing: Op2DSliceConfig | None) -> bool:
@@ -81,7 +84,7 @@ def folded(tensor: Tensor, windows: Windows, config: Conv2dConfig) -> Windows:
                 for size, more, step in zip(windows.image, windows.padding, windows.steps, strict=True)
             )
             and (
-                memory.memory_layout is _HEIGHT
+                memory.memory_layout is HEIGHT_SHARDED
                 or (memory.buffer_type is BufferType.DRAM and (plain or tensor.layout is Layout.ROW_MAJOR))
             )
         )
@@ -96,7 +99,7 @@ def folded(tensor: Tensor, windows: Windows, config: Conv2dConfig) -> Windows:
         kernel=kernel,
         steps=one,
         padding=(0, 0),
-        product=kernel == one and config.shard_layout is not _WIDTH,
+        product=kernel == one and config.shard_layout is not WIDTH_SHARDED,
         folded=True,
     )
 
@@ -126,11 +129,11 @@ def of_convolution(
         )
     within = _within(tensor, memory, device, windows, config, scheme)
     out = _out_of(within, device, windows, config)
-    by_width = out.scheme is _WIDTH and layout is Layout.ROW_MAJOR
+    by_width = out.scheme is WIDTH_SHARDED and layout is Layout.ROW_MAJOR
     high = windows.places if by_width else _up(windows.places, out.down * TILE_SIZE) // out.down
     wide = _up(windows.filters, out.across * TILE_SIZE) // out.across
     used = -(-windows.places // high)
-    if windows.product and out.scheme is _HEIGHT and used < out.down:
+    if windows.product and out.scheme is HEIGHT_SHARDED and used < out.down:
         box = out.grid.bounding_box().grid_size()
         out = out._replace(grid=num_cores_to_corerangeset(used, box, row_wise=True))
     return MemoryConfig(out.scheme, BufferType.L1, ShardSpec(out.grid, (high, wide), out.orientation))
@@ -151,21 +154,23 @@ def _within(
     if held is not None and not (windows.folded and _apart(held, windows)):
         there = Spread(held.grid, memory.memory_layout, held.orientation)
         apart = (
-            windows.product and there.scheme is _BLOCK and windows.channels != there.across * held.shape[1]
+            windows.product
+            and there.scheme is BLOCK_SHARDED
+            and windows.channels != there.across * held.shape[1]
         )
         if apart:
-            scheme = _BLOCK
+            scheme = BLOCK_SHARDED
         moves = (
             apart
             or config.reshard_if_not_optimal
-            or (there.scheme is not _BLOCK and there.orientation is not ShardOrientation.ROW_MAJOR)
+            or (there.scheme is not BLOCK_SHARDED and there.orientation is not ShardOrientation.ROW_MAJOR)
             or held.shape[1] % step != 0
             or (windows.product and held.shape[0] % TILE_SIZE != 0)
             or (config.override_sharding_config and there != (config.core_grid, scheme, orientation))
         )
         if not moves:
             return there
-    turned = orientation if scheme is _BLOCK else ShardOrientation.ROW_MAJOR
+    turned = orientation if scheme is BLOCK_SHARDED else ShardOrientation.ROW_MAJOR
     if config.override_sharding_config and config.core_grid is not None:
         return Spread(config.core_grid, scheme, turned)
     return Spread(_cores(scheme, turned, step, device, windows, config), scheme, turned)
@@ -183,21 +188,21 @@ def _roomiest(
 ) -> TensorMemoryLayout:
     """What is cut where neither the images nor the configuration say: what takes the least of a core."""
     grid = device.compute_with_storage_grid_size()
-    best, least = _HEIGHT, 0
-    for scheme in (_HEIGHT, _BLOCK, _WIDTH):
-        turned = scheme is _BLOCK and config.transpose_shards
+    best, least = HEIGHT_SHARDED, 0
+    for scheme in (HEIGHT_SHARDED, BLOCK_SHARDED, WIDTH_SHARDED):
+        turned = scheme is BLOCK_SHARDED and config.transpose_shards
         orientation = ShardOrientation.COL_MAJOR if turned else ShardOrientation.ROW_MAJOR
-        wide = scheme is _WIDTH or tensor.layout is not Layout.ROW_MAJOR
+        wide = scheme is WIDTH_SHARDED or tensor.layout is not Layout.ROW_MAJOR
         step = TILE_SIZE if wide else _LEAST
         cores = _cores(
             scheme, orientation, TILE_SIZE if windows.by_channel else step, device, windows, config
         )
         within = Spread(cores, scheme, orientation)
         out = _out_of(within, device, windows, config)
-        if scheme is _BLOCK and max(cores.num_cores(), out.grid.num_cores()) < grid.x:
+        if scheme is BLOCK_SHARDED and max(cores.num_cores(), out.grid.num_cores()) < grid.x:
             continue  # not cut by channels
         taken = room(windows, Cut(scheme, within.down, within.across, out.across, step), config, types)
-        if scheme is _HEIGHT or taken < least:
+        if scheme is HEIGHT_SHARDED or taken < least:
             best, least = scheme, taken
     return best
 
@@ -208,7 +213,7 @@ def _channel_step(tensor: Tensor, memory: MemoryConfig, windows: Windows) -> int
     if (
         windows.by_channel
         or windows.product
-        or memory.memory_layout is _WIDTH
+        or memory.memory_layout is WIDTH_SHARDED
         or tensor.layout is not Layout.ROW_MAJOR
     ):
         return TILE_SIZE
@@ -228,9 +233,9 @@ def _cores(
     grid = device.compute_with_storage_grid_size()
     rows, most = tiles(windows.places), grid.x * grid.y
     several = max(1, config.act_block_h_override // TILE_SIZE)
-    if scheme is _HEIGHT:
+    if scheme is HEIGHT_SHARDED:
         return num_cores_to_corerangeset(_padded_divisor(rows, most, several), grid, row_wise=True)
-    if scheme is _WIDTH:
+    if scheme is WIDTH_SHARDED:
         shares = tiles(windows.channels)
         count = _divisor(most, shares) if windows.product else _padded_divisor(shares, most)
         return num_cores_to_corerangeset(count, grid, row_wise=True)
@@ -246,10 +251,10 @@ def _cores(
 
 def _out_of(within: Spread, device: MeshDevice, windows: Windows, config: Conv2dConfig) -> Spread:
     """The cores of the result: those of the images, but for channels that are cut over others."""
-    if windows.product or within.scheme is _HEIGHT:
+    if windows.product or within.scheme is HEIGHT_SHARDED:
         return within
     grid, shares = device.compute_with_storage_grid_size(), tiles(windows.filters)
-    if within.scheme is _WIDTH:
+    if within.scheme is WIDTH_SHARDED:
         count = _padded_divisor(shares, grid.x * grid.y)
         return within._replace(grid=num_cores_to_corerangeset(count, grid, row_wise=True))
     if config.override_output_sharding_config and config.core_grid is not None:

@@ -9,7 +9,14 @@ import math
 from collections.abc import Sequence
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
-from tt_run.runtime.enums import Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.enums import (
+    BLOCK_SHARDED,
+    HEIGHT_SHARDED,
+    WIDTH_SHARDED,
+    Layout,
+    ShardOrientation,
+    TensorMemoryLayout,
+)
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.placement import scaled_shards
 from tt_run.runtime.tensor.spec import sharding
@@ -18,11 +25,6 @@ from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import element_size
 
-_HEIGHT, _WIDTH, _BLOCK = (
-    TensorMemoryLayout.HEIGHT_SHARDED,
-    TensorMemoryLayout.WIDTH_SHARDED,
-    TensorMemoryLayout.BLOCK_SHARDED,
-)
 _ROW_STEP = 64  # bytes that the rows of a block without tiles are cut by
 
 
@@ -63,9 +65,9 @@ def _flat(padded: Sequence[int]) -> tuple[int, int]:
 def _named(memory: MemoryConfig, padded: Sequence[int]) -> MemoryConfig:
     """Rows cut into one piece are a cut by width."""
     spec = memory.shard_spec
-    if memory.memory_layout is not _HEIGHT or spec is None or spec.shape[0] != math.prod(padded[:-1]):
+    if memory.memory_layout is not HEIGHT_SHARDED or spec is None or spec.shape[0] != math.prod(padded[:-1]):
         return memory
-    return MemoryConfig(_WIDTH, memory.buffer_type, spec)
+    return MemoryConfig(WIDTH_SHARDED, memory.buffer_type, spec)
 
 
 def of_part(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
@@ -112,7 +114,7 @@ def _uneven(tensor: Tensor, memory: MemoryConfig, axis: int, size: int) -> bool:
     )
     across = spec.grid.bounding_box().grid_size()
     count, kind = spec.grid.num_cores(), memory.memory_layout
-    down, over = {_HEIGHT: (count, 1), _WIDTH: (1, count)}.get(kind, (across.y, across.x))
+    down, over = {HEIGHT_SHARDED: (count, 1), WIDTH_SHARDED: (1, count)}.get(kind, (across.y, across.x))
     if axis == rank - 1:
         return bool(size % (over * step[1]))
     rows = math.prod(size if d == axis else length for d, length in enumerate(tensor.shape[:-1]))
@@ -133,10 +135,10 @@ def of_tiles(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
     """What rows keep of the cores of the tiles that they were, without padding across the cut. None for a tensor that is not sharded."""
     memory = _sharded(tensor)
     fitted = None if memory is None else _even(tensor, memory, shape, layout=Layout.TILE)
-    if memory is None or fitted is None or fitted.shard_spec is None or memory.memory_layout is _BLOCK:
+    if memory is None or fitted is None or fitted.shard_spec is None or memory.memory_layout is BLOCK_SHARDED:
         return fitted
     spec, (rows, columns) = fitted.shard_spec, _flat(shape)
-    whole = memory.memory_layout is _WIDTH
+    whole = memory.memory_layout is WIDTH_SHARDED
     piece = [rows if whole else spec.shape[0], spec.shape[1] if whole else columns]
     return MemoryConfig(
         fitted.memory_layout, fitted.buffer_type, ShardSpec(spec.grid, piece, spec.orientation)
@@ -159,7 +161,7 @@ def of_reduction(
     memory = asked or _sharded(tensor)
     if memory is None:
         return None
-    if memory.memory_layout is _BLOCK:
+    if memory.memory_layout is BLOCK_SHARDED:
         reduced = _even(tensor, memory, kept, layout=layout)
         before, after = (_flat(padded_shape(tuple(s), layout, tensor.tile).dims) for s in (kept, shape))
         return _blocks(tensor, reduced, shape, layout) if shape and before != after else reduced
@@ -177,7 +179,7 @@ def of_reshape(
     memory = asked or _sharded(tensor)
     if memory is None:
         return None
-    if memory.memory_layout is _BLOCK:
+    if memory.memory_layout is BLOCK_SHARDED:
         return _blocks(tensor, memory, shape, tensor.layout)
     fitted = _even(tensor, memory, shape)
     spec = fitted.shard_spec
@@ -210,7 +212,7 @@ def _blocks(tensor: Tensor, memory: MemoryConfig, shape: Sequence[int], layout: 
     start = box.start
     cores = CoreRangeSet([CoreRange(start, CoreCoord(start.x + across - 1, start.y + down - 1))])
     return MemoryConfig(
-        _BLOCK, memory.buffer_type, ShardSpec(cores, [high // rows, wide // columns], spec.orientation)
+        BLOCK_SHARDED, memory.buffer_type, ShardSpec(cores, [high // rows, wide // columns], spec.orientation)
     )
 
 

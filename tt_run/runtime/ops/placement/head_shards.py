@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from tt_run.runtime.enums import TensorMemoryLayout, cpp
+from tt_run.runtime.enums import HEIGHT_SHARDED, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.placement.sharded_results import on_first_cores
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
-
-_HEIGHT = TensorMemoryLayout.HEIGHT_SHARDED
 
 
 def of_split(
@@ -20,7 +18,7 @@ def of_split(
     if memory_config is None or held is None or not memory_config.nameless:
         return memory_config
     cores = held.grid.num_cores()
-    if memory_config.memory_layout is not _HEIGHT or rows % cores:
+    if memory_config.memory_layout is not HEIGHT_SHARDED or rows % cores:
         return memory_config
     return memory_config.recast(shard_spec=ShardSpec(held.grid, (rows // cores, columns), held.orientation))
 
@@ -46,9 +44,9 @@ def of_join(
     asked = memory_config or memory
     spec = ShardSpec(held.grid, (length, heads * depth), held.orientation)
     place = MemoryConfig(asked.memory_layout, asked.buffer_type, spec)
-    if asked.memory_layout is _HEIGHT and heads == tensor.padded_shape[1]:
+    if asked.memory_layout is HEIGHT_SHARDED and heads == tensor.padded_shape[1]:
         raise fatal(
-            f"Output memory config layout must not be HEIGHT_SHARDED but got {cpp(_HEIGHT)}",
+            f"Output memory config layout must not be HEIGHT_SHARDED but got {cpp(HEIGHT_SHARDED)}",
             hint="memory_config=ttnn.L1_BLOCK_SHARDED_MEMORY_CONFIG",
         )
     return place

@@ -10,7 +10,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
-from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.enums import (
+    BLOCK_SHARDED,
+    HEIGHT_SHARDED,
+    WIDTH_SHARDED,
+    BufferType,
+    DataType,
+    Layout,
+    ShardOrientation,
+    TensorMemoryLayout,
+)
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.placement.sharded_results import on_first_cores
@@ -18,11 +27,6 @@ from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryC
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 
-_HEIGHT, _WIDTH, _BLOCK = (
-    TensorMemoryLayout.HEIGHT_SHARDED,
-    TensorMemoryLayout.WIDTH_SHARDED,
-    TensorMemoryLayout.BLOCK_SHARDED,
-)
 _FACE = TILE_SIZE // 2
 """Channels that a core's share is a multiple of: the width of a face of a tile."""
 
@@ -77,17 +81,17 @@ def of_pool(
         cut = _cut(device, scheme, rows, channels, high, wide)
     else:
         # What is left to the reference cuts blocks at tiles of channels, and less than one tile not at all.
-        cuts = [_cut(device, _HEIGHT, rows, channels, high, wide)]
+        cuts = [_cut(device, HEIGHT_SHARDED, rows, channels, high, wide)]
         if layout is Layout.ROW_MAJOR or channels >= TILE_SIZE:
             cuts += [
-                _cut(device, _WIDTH, rows, channels, high, wide),
-                _cut(device, _BLOCK, rows, channels, high, TILE_SIZE, -(-channels // wide)),
+                _cut(device, WIDTH_SHARDED, rows, channels, high, wide),
+                _cut(device, BLOCK_SHARDED, rows, channels, high, TILE_SIZE, -(-channels // wide)),
             ]
         cut = min(cuts, key=lambda one: _held(one, rows, channels, layout, dtype, pooling))
-    if cut.scheme is not _BLOCK:
+    if cut.scheme is not BLOCK_SHARDED:
         return on_first_cores(device, cut.down * cut.across, cut.scheme, cut.piece)
     cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(cut.across - 1, cut.down - 1))])
-    return MemoryConfig(_BLOCK, BufferType.L1, ShardSpec(cores, cut.piece, ShardOrientation.ROW_MAJOR))
+    return MemoryConfig(BLOCK_SHARDED, BufferType.L1, ShardSpec(cores, cut.piece, ShardOrientation.ROW_MAJOR))
 
 
 def _cut(
@@ -102,7 +106,7 @@ def _cut(
     """A scheme's pieces, whose rows are a multiple of `high` and whose channels are one of `wide`, in a number of pieces that divides `also`."""
     grid = device.compute_with_storage_grid_size()
     shares, cores = -(-channels // wide), grid.x * grid.y
-    most = {_HEIGHT: (cores, 1), _WIDTH: (1, cores)}.get(scheme, (grid.y, grid.x))
+    most = {HEIGHT_SHARDED: (cores, 1), WIDTH_SHARDED: (1, cores)}.get(scheme, (grid.y, grid.x))
     across = _divisor(math.gcd(shares, also), most[1])
     each = _up(-(-rows // most[0]), high)
     return Cut(scheme, -(-rows // each), across, (each, shares // across * wide))
@@ -111,7 +115,7 @@ def _cut(
 def _held(cut: Cut, rows: int, channels: int, layout: Layout, dtype: DataType, pooling: Pooling) -> int:
     """Bytes of L1 that pieces, windows and what they are made of take on a core; rows on several cores count in whole tiles."""
     each = -(-channels // cut.across)
-    high = rows if cut.scheme is _WIDTH else _up(-(-rows // cut.down), TILE_SIZE)
+    high = rows if cut.scheme is WIDTH_SHARDED else _up(-(-rows // cut.down), TILE_SIZE)
     windows = pooling.window(each)
     if layout is Layout.TILE:
         wide, tile = _up(each, TILE_SIZE), TILE_SIZE * TILE_SIZE
@@ -130,19 +134,19 @@ def of_fold(tensor: Tensor, rows: int, columns: int, channels: int, pixels: int)
     spec = memory.shard_spec
     if spec is None or device is None or not rows:
         return None
-    if memory.memory_layout is _WIDTH:
+    if memory.memory_layout is WIDTH_SHARDED:
         piece = ShardSpec(spec.grid, (rows * columns, spec.shape[1] * pixels), spec.orientation)
-        return MemoryConfig(_WIDTH, memory.buffer_type, piece)
-    if memory.memory_layout is not _HEIGHT:
+        return MemoryConfig(WIDTH_SHARDED, memory.buffer_type, piece)
+    if memory.memory_layout is not HEIGHT_SHARDED:
         return None
     each = -(-rows // spec.grid.num_cores())
-    return on_first_cores(device, -(-rows // each), _HEIGHT, (each * columns, channels))
+    return on_first_cores(device, -(-rows // each), HEIGHT_SHARDED, (each * columns, channels))
 
 
 def _on_same_cores(memory: MemoryConfig, rows: int, step: int) -> MemoryConfig:
     spec = memory.shard_spec
     assert spec is not None
-    if memory.memory_layout is _BLOCK and spec.orientation is not ShardOrientation.ROW_MAJOR:
+    if memory.memory_layout is BLOCK_SHARDED and spec.orientation is not ShardOrientation.ROW_MAJOR:
         raise fatal(
             "Only row major orientation is supported.", hint="orientation=ttnn.ShardOrientation.ROW_MAJOR"
         )
@@ -174,7 +178,7 @@ def of_enlargement(tensor: Tensor, factors: Sequence[float], smooth: bool) -> Me
         grid = device.compute_with_storage_grid_size()
         pixels = batch * height * width
         cores = min(pixels, grid.x * grid.y)
-        return on_first_cores(device, cores, _HEIGHT, (-(-pixels * int(times) // cores), channels))
+        return on_first_cores(device, cores, HEIGHT_SHARDED, (-(-pixels * int(times) // cores), channels))
     high = int(spec.shape[0] * times)
     if smooth or times != int(times) or any(f != int(f) for f in factors):
         rows = batch * int(height * factors[0]) * int(width * factors[1])
@@ -187,7 +191,7 @@ def _lines(memory: MemoryConfig) -> int:
     """Over how many cores a tensor's rows are cut."""
     assert memory.shard_spec is not None
     box = memory.shard_spec.grid.bounding_box()
-    lines = {_HEIGHT: memory.shard_spec.grid.num_cores(), _WIDTH: 1}
+    lines = {HEIGHT_SHARDED: memory.shard_spec.grid.num_cores(), WIDTH_SHARDED: 1}
     return lines.get(memory.memory_layout, box.end.y - box.start.y + 1)
 
 

@@ -6,7 +6,13 @@ Source: reference library 0.81.1.
 from __future__ import annotations
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, core_of, num_cores_to_corerangeset
-from tt_run.runtime.enums import ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.enums import (
+    BLOCK_SHARDED,
+    HEIGHT_SHARDED,
+    WIDTH_SHARDED,
+    ShardOrientation,
+    TensorMemoryLayout,
+)
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 from tt_run.runtime.tile import TILE_SIZE
@@ -17,11 +23,6 @@ from tt_run.runtime.tuning.matmul import (
     MatmulMultiCoreReuseProgramConfig,
 )
 
-_HEIGHT, _WIDTH, _BLOCK = (
-    TensorMemoryLayout.HEIGHT_SHARDED,
-    TensorMemoryLayout.WIDTH_SHARDED,
-    TensorMemoryLayout.BLOCK_SHARDED,
-)
 _BY_ROWS, _BY_COLUMNS = ShardOrientation.ROW_MAJOR, ShardOrientation.COL_MAJOR
 
 
@@ -74,7 +75,7 @@ def _rectangle(
 ) -> MemoryConfig:
     """Blocks of a matrix on cores that lie as they do, or mirrored."""
     name = type(program).__name__
-    if asked.memory_layout is not _BLOCK:
+    if asked.memory_layout is not BLOCK_SHARDED:
         raise fatal(
             f"{name}: Output memory layout must be BLOCK_SHARDED, got: TensorMemoryLayout::{asked.memory_layout.name}",
             "output_mem_config.memory_layout() == TensorMemoryLayout::BLOCK_SHARDED",
@@ -93,7 +94,7 @@ def _rectangle(
             )
     box = CoreRangeSet({CoreRange(CoreCoord(0, 0), CoreCoord(across - 1, down - 1))})
     turned = _BY_COLUMNS if program.transpose_mcast else _BY_ROWS
-    return MemoryConfig(_BLOCK, asked.buffer_type, ShardSpec(box, block, turned))
+    return MemoryConfig(BLOCK_SHARDED, asked.buffer_type, ShardSpec(box, block, turned))
 
 
 def _one_by_one(
@@ -115,12 +116,12 @@ def _one_by_one(
 
 def line_of(asked: MemoryConfig) -> TensorMemoryLayout | None:
     """As what blocks on a single row or column of cores count, which the call names."""
-    if asked.memory_layout is not _BLOCK or asked.shard_spec is None:
+    if asked.memory_layout is not BLOCK_SHARDED or asked.shard_spec is None:
         return None
     box = asked.shard_spec.grid.bounding_box()
     if box.start.x == box.end.x:
-        return _HEIGHT
-    return _WIDTH if box.start.y == box.end.y else None
+        return HEIGHT_SHARDED
+    return WIDTH_SHARDED if box.start.y == box.end.y else None
 
 
 def _gathered(program: MatmulMultiCoreReuseMultiCast1DProgramConfig, asked: MemoryConfig) -> MemoryConfig:

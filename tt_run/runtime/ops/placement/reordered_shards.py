@@ -9,17 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tt_run.runtime.enums import Layout, TensorMemoryLayout
+from tt_run.runtime.enums import BLOCK_SHARDED, HEIGHT_SHARDED, WIDTH_SHARDED, Layout, TensorMemoryLayout
 from tt_run.runtime.ops.placement import scaled_shards
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import element_size
 
-_HEIGHT, _WIDTH, _BLOCK = (
-    TensorMemoryLayout.HEIGHT_SHARDED,
-    TensorMemoryLayout.WIDTH_SHARDED,
-    TensorMemoryLayout.BLOCK_SHARDED,
-)
 Order = tuple[int, ...]
 _LAST_TWO, _INNER, _FIRST_TWO = (0, 1, 3, 2), (0, 2, 1, 3), (1, 0, 2, 3)
 _EXCHANGES: dict[Order, tuple[Order, ...]] = {
@@ -74,17 +69,19 @@ def _exchanged(tensor: Tensor, held: MemoryConfig, shape: Order, order: Order) -
     after = tuple(shape[d] for d in order)
     before, whole = scaled_shards.matrix(tensor, shape), scaled_shards.matrix(tensor, after)
     even = scaled_shards.fills(held, before)
-    if order == _LAST_TWO and kind is _HEIGHT and math.prod(shape[:-2]) == 1 and even:
+    if order == _LAST_TWO and kind is HEIGHT_SHARDED and math.prod(shape[:-2]) == 1 and even:
         piece = [whole[0], whole[1] // spec.grid.num_cores()]
         if (
             tensor.layout is Layout.TILE
             or not piece[1] * element_size(tensor.dtype) % scaled_shards.ALIGNMENT
         ):
-            return MemoryConfig(_WIDTH, held.buffer_type, ShardSpec(spec.grid, piece, spec.orientation))
+            return MemoryConfig(
+                WIDTH_SHARDED, held.buffer_type, ShardSpec(spec.grid, piece, spec.orientation)
+            )
     fitted = scaled_shards.scaled(tensor, held, before, whole)
     if fitted is not None:
         return fitted
-    blocks = kind is _BLOCK and tensor.layout is Layout.TILE
+    blocks = kind is BLOCK_SHARDED and tensor.layout is Layout.TILE
     if even and order in _EXCHANGES and not blocks:
         return MemoryConfig(TensorMemoryLayout.INTERLEAVED, held.buffer_type)
     return scaled_shards.spread_in_tiles(tensor, held, after)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
-from tt_run.runtime.enums import BufferType, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.enums import (
+    BLOCK_SHARDED,
+    HEIGHT_SHARDED,
+    WIDTH_SHARDED,
+    BufferType,
+    ShardOrientation,
+    TensorMemoryLayout,
+)
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.placement.program_cores import line_of, of_program
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, CoreGrid, MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE, tiles
-
-_HEIGHT, _WIDTH, _BLOCK = (
-    TensorMemoryLayout.HEIGHT_SHARDED,
-    TensorMemoryLayout.WIDTH_SHARDED,
-    TensorMemoryLayout.BLOCK_SHARDED,
-)
 
 
 def on_first_cores(
@@ -67,11 +68,11 @@ def of_product(
     orientation = ShardOrientation.ROW_MAJOR
     if core_grid is None and held.memory_layout is layout and held.shard_spec is not None:
         kept, down = held.shard_spec.grid, tiles(held.shard_spec.shape[0])
-        by_column = layout is _BLOCK and held.shard_spec.orientation is ShardOrientation.COL_MAJOR
-        across = wide if layout is _HEIGHT else -(-wide // _columns(kept, layout, by_column))
-        down = high if layout is _WIDTH else down
+        by_column = layout is BLOCK_SHARDED and held.shard_spec.orientation is ShardOrientation.COL_MAJOR
+        across = wide if layout is HEIGHT_SHARDED else -(-wide // _columns(kept, layout, by_column))
+        down = high if layout is WIDTH_SHARDED else down
         spread = -(-high // down) * -(-wide // across)
-        if layout is _BLOCK:
+        if layout is BLOCK_SHARDED:
             orientation = held.shard_spec.orientation
             sides = (-(-wide // across), -(-high // down))
             grid = _rectangle(*(reversed(sides) if by_column else sides))
@@ -79,16 +80,16 @@ def of_product(
             grid = kept
         else:
             grid = num_cores_to_corerangeset(spread, device.compute_with_storage_grid_size(), row_wise=True)
-    elif layout is _BLOCK:
+    elif layout is BLOCK_SHARDED:
         if core_grid is not None:
             down, across = -(-high // core_grid.y), -(-wide // core_grid.x)
         else:
             down, across = one, wide
         grid = _rectangle(-(-wide // across), -(-high // down))
-    elif core_grid is not None and layout is not _HEIGHT:
+    elif core_grid is not None and layout is not HEIGHT_SHARDED:
         down, across = high, -(-wide // (core_grid.x * core_grid.y))
         grid = _cut(core_grid, -(-wide // across))
-    elif core_grid is None and layout is _HEIGHT:
+    elif core_grid is None and layout is HEIGHT_SHARDED:
         return on_first_cores(device, one, layout, (TILE_SIZE, wide * TILE_SIZE)) or memory_config
     elif core_grid is None:
         cores = device.compute_with_storage_grid_size()
@@ -106,7 +107,9 @@ def _along(line: TensorMemoryLayout, asked: MemoryConfig, high: int, wide: int) 
     assert asked.shard_spec is not None
     grid = asked.shard_spec.grid
     down, across = (
-        (-(-high // grid.num_cores()), wide) if line is _HEIGHT else (high, -(-wide // grid.num_cores()))
+        (-(-high // grid.num_cores()), wide)
+        if line is HEIGHT_SHARDED
+        else (high, -(-wide // grid.num_cores()))
     )
     piece = (down * TILE_SIZE, across * TILE_SIZE)
     return MemoryConfig(line, asked.buffer_type, ShardSpec(grid, piece, ShardOrientation.ROW_MAJOR))
@@ -115,7 +118,7 @@ def _along(line: TensorMemoryLayout, asked: MemoryConfig, high: int, wide: int) 
 def _columns(cores: CoreRangeSet, layout: TensorMemoryLayout, turned: bool) -> int:
     """Over how many cores a row of a tensor is cut that lies on these."""
     box = cores.bounding_box()
-    if layout is _WIDTH:
+    if layout is WIDTH_SHARDED:
         return cores.num_cores()
     return box.end.y - box.start.y + 1 if turned else box.end.x - box.start.x + 1
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout
+from tt_run.runtime.enums import (
+    BLOCK_SHARDED,
+    HEIGHT_SHARDED,
+    WIDTH_SHARDED,
+    DataType,
+    Layout,
+    TensorMemoryLayout,
+)
 from tt_run.runtime.tile import TILE_SIZE, tiles
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
 from tt_run.runtime.tuning.conv import Conv2dConfig
 from tt_run.runtime.values.dtypes import tile_bytes
 
-_HEIGHT, _WIDTH, _BLOCK = (
-    TensorMemoryLayout.HEIGHT_SHARDED,
-    TensorMemoryLayout.WIDTH_SHARDED,
-    TensorMemoryLayout.BLOCK_SHARDED,
-)
 _SCRATCH = 64
 """Bytes of a core for what does not go through buffers of tiles."""
 Pair = tuple[int, int]
@@ -106,9 +108,9 @@ def _block_rows(high: int, config: Conv2dConfig) -> int:
 
 def _block_columns(windows: Windows, cut: Cut, config: Conv2dConfig, channels: int) -> int:
     rows, columns = windows.kernel
-    if cut.scheme is _HEIGHT:
+    if cut.scheme is HEIGHT_SHARDED:
         return tiles(channels * columns * (rows if config.enable_activation_reuse else 1))
-    if cut.scheme is _BLOCK:
+    if cut.scheme is BLOCK_SHARDED:
         return tiles(channels // cut.across * columns * (rows if config.full_inner_dim else 1))
     return max(1, channels * rows * columns // (cut.across * config.act_block_w_div) // TILE_SIZE)
 
@@ -117,18 +119,18 @@ def _buffers(windows: Windows, cut: Cut, config: Conv2dConfig, types: Types, sha
     (high, wide), (rows, columns) = share, block
     out, weight, image = _tile(types.result), _tile(types.weights), TILE_SIZE**2 * _of_images(types)
     filters = wide * columns
-    if cut.scheme is _HEIGHT and high > rows:
+    if cut.scheme is HEIGHT_SHARDED and high > rows:
         filters *= windows.kernel[0]
     elif config.enable_weights_double_buffer:
         filters *= 2
     taken = rows * columns * (2 if config.enable_act_double_buffer else 1)
-    total = filters * weight + taken * (image if cut.scheme is _HEIGHT else out) + rows * columns * out
+    total = filters * weight + taken * (image if cut.scheme is HEIGHT_SHARDED else out) + rows * columns * out
     total += high * wide * _partial(windows, cut, config, types, wide, columns)
     if types.bias:
         total += wide * weight
-    if cut.scheme is _WIDTH:
+    if cut.scheme is WIDTH_SHARDED:
         total += 2 * columns * image
-    elif cut.scheme is _BLOCK and image != out:
+    elif cut.scheme is BLOCK_SHARDED and image != out:
         total += taken * image
     if config.config_tensors_in_dram:
         total += high * TILE_SIZE * 2
@@ -140,7 +142,7 @@ def _partial(windows: Windows, cut: Cut, config: Conv2dConfig, types: Types, wid
     compute, kept = types.compute, types.result
     height = -(-windows.channels // cut.step) * cut.step * windows.kernel[0] * windows.kernel[1] // TILE_SIZE
     blocks = height // columns
-    if cut.scheme is _BLOCK:
+    if cut.scheme is BLOCK_SHARDED:
         blocks *= tiles(windows.filters) // wide
     if compute is not None and compute.packer_l1_acc and blocks > (1 if types.bias else 2):
         kept = DataType.FLOAT32 if compute.fp32_dest_acc_en else DataType.BFLOAT16

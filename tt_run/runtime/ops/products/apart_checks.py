@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tt_run.runtime.enums import TensorMemoryLayout, cpp
+from tt_run.runtime.enums import WIDTH_SHARDED, cpp
 from tt_run.runtime.ops.products.program_call import (
     Call,
     Wrong,
@@ -13,8 +13,6 @@ from tt_run.runtime.ops.products.program_call import (
     shard_of,
     within,
 )
-
-_WIDTH = TensorMemoryLayout.WIDTH_SHARDED
 
 
 def work(call: Call) -> Wrong:
@@ -61,9 +59,9 @@ def first(call: Call) -> Wrong:
     p, spec = call.program, shard_of(call.a)
     if spec is None:
         return
-    if layout_of(call.a) is _WIDTH:
+    if layout_of(call.a) is WIDTH_SHARDED:
         yield (
-            f"input A memory layout must not be WIDTH_SHARDED, got: {cpp(_WIDTH)}",
+            f"input A memory layout must not be WIDTH_SHARDED, got: {cpp(WIDTH_SHARDED)}",
             "ttnn.to_memory_config(a, ttnn.L1_MEMORY_CONFIG)",
         )
     height, width = call.tile_a
@@ -113,9 +111,9 @@ def second(call: Call) -> Wrong:
             f"per_core_M ({p.per_core_M}) must be a multiple of M ({one}) when input B is sharded",
             f"per_core_M={one}",
         )
-    if layout_of(call.b) is _WIDTH:
+    if layout_of(call.b) is WIDTH_SHARDED:
         yield (
-            f"Input B memory layout must not be WIDTH_SHARDED, got: {cpp(_WIDTH)}",
+            f"Input B memory layout must not be WIDTH_SHARDED, got: {cpp(WIDTH_SHARDED)}",
             "ttnn.to_memory_config(b, ttnn.L1_MEMORY_CONFIG)",
         )
     inner = call.inner * call.tile_a[1]
@@ -130,9 +128,9 @@ def result(call: Call) -> Wrong:
     if not call.output.is_sharded():
         return
     p = call.program
-    if call.output.memory_layout is _WIDTH:
+    if call.output.memory_layout is WIDTH_SHARDED:
         yield (
-            f"Output memory layout must not be WIDTH_SHARDED, got: {cpp(_WIDTH)}",
+            f"Output memory layout must not be WIDTH_SHARDED, got: {cpp(WIDTH_SHARDED)}",
             "memory_config=ttnn.L1_HEIGHT_SHARDED_MEMORY_CONFIG",
         )
     if p.out_subblock_w != p.per_core_N and p.out_subblock_h != 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tt_run.runtime.enums import TensorMemoryLayout, cpp
+from tt_run.runtime.enums import BLOCK_SHARDED, HEIGHT_SHARDED, WIDTH_SHARDED, TensorMemoryLayout, cpp
 from tt_run.runtime.ops.products.program_call import (
     Call,
     Wrong,
@@ -15,12 +15,6 @@ from tt_run.runtime.ops.products.program_call import (
     too_high,
     whole_rows,
     within,
-)
-
-_HEIGHT, _WIDTH, _BLOCK = (
-    TensorMemoryLayout.HEIGHT_SHARDED,
-    TensorMemoryLayout.WIDTH_SHARDED,
-    TensorMemoryLayout.BLOCK_SHARDED,
 )
 
 
@@ -78,7 +72,7 @@ def first(call: Call) -> Wrong:
     if not p.fuse_batch:
         yield "fuse_batch must be enabled when input A is sharded", "fuse_batch=True"
     by_columns = p.mcast_in0 or p.gather_in0
-    wanted = _WIDTH if by_columns else _HEIGHT
+    wanted = WIDTH_SHARDED if by_columns else HEIGHT_SHARDED
     if layout_of(call.a) is not wanted:
         when = " when mcast_in0 or gather_in0 is set" if by_columns else ""
         yield (
@@ -120,9 +114,9 @@ def result(call: Call) -> Wrong:
     p, asked = call.program, call.output
     if not asked.is_sharded() or p.gather_in0:
         return
-    wanted, line, axis = (_WIDTH, "row", "y") if p.mcast_in0 else (_HEIGHT, "column", "x")
+    wanted, line, axis = (WIDTH_SHARDED, "row", "y") if p.mcast_in0 else (HEIGHT_SHARDED, "column", "x")
     straight = False
-    if asked.memory_layout is _BLOCK and asked.shard_spec is not None:
+    if asked.memory_layout is BLOCK_SHARDED and asked.shard_spec is not None:
         box = asked.shard_spec.grid.bounding_box()
         straight = getattr(box.start, axis) == getattr(box.end, axis)
     if asked.memory_layout is not wanted and not straight:
@@ -150,7 +144,7 @@ def second(call: Call) -> Wrong:
         return
     if not in_l1(call.b):
         return
-    if layout is not _WIDTH:
+    if layout is not WIDTH_SHARDED:
         yield (
             f"input B in L1 must be WIDTH_SHARDED, got: {cpp(layout)}",
             "ttnn.to_memory_config(b, ttnn.DRAM_MEMORY_CONFIG)",

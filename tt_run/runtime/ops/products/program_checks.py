@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tt_run.runtime.enums import TensorMemoryLayout, cpp
+from tt_run.runtime.enums import WIDTH_SHARDED, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.products import apart_checks, line_checks, rectangle_checks
 from tt_run.runtime.ops.products.program_call import (
@@ -26,8 +26,6 @@ from tt_run.runtime.tuning.matmul import (
     MatmulMultiCoreReuseMultiCastProgramConfig,
     MatmulMultiCoreReuseProgramConfig,
 )
-
-_WIDTH = TensorMemoryLayout.WIDTH_SHARDED
 
 
 def check_program(call: Call) -> None:
@@ -129,7 +127,7 @@ def _from_banks(call: Call) -> Wrong:
             "Output memory config must be sharded for DRAM sharded program config",
             "memory_config=ttnn.L1_WIDTH_SHARDED_MEMORY_CONFIG",
         )
-    if layout_of(call.a) is not _WIDTH:
+    if layout_of(call.a) is not WIDTH_SHARDED:
         yield (
             f"Input A memory layout must be WIDTH_SHARDED, got: {cpp(layout_of(call.a))}",
             "ttnn.to_memory_config(a, …WIDTH_SHARDED…)",
@@ -157,7 +155,7 @@ def _from_banks(call: Call) -> Wrong:
             f"shard_shape[1] / in0_tile.get_width() ({across}) must be divisible by in0_block_w ({p.in0_block_w})",
             f"in0_block_w={divisor(across, p.in0_block_w)}",
         )
-    if layout_of(call.b) is not _WIDTH:
+    if layout_of(call.b) is not WIDTH_SHARDED:
         yield (
             f"Input B memory layout must be WIDTH_SHARDED, got: {cpp(layout_of(call.b))}",
             "ttnn.to_memory_config(b, …WIDTH_SHARDED, ttnn.BufferType.DRAM…)",

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from tt_run.runtime.enums import BufferType, ShardOrientation, TensorMemoryLayout, cpp
+from tt_run.runtime.enums import (
+    BLOCK_SHARDED,
+    HEIGHT_SHARDED,
+    WIDTH_SHARDED,
+    BufferType,
+    ShardOrientation,
+    TensorMemoryLayout,
+    cpp,
+)
 from tt_run.runtime.ops.products.program_call import (
     Call,
     Wrong,
@@ -15,11 +23,6 @@ from tt_run.runtime.ops.products.program_call import (
     within,
 )
 
-_HEIGHT, _WIDTH, _BLOCK = (
-    TensorMemoryLayout.HEIGHT_SHARDED,
-    TensorMemoryLayout.WIDTH_SHARDED,
-    TensorMemoryLayout.BLOCK_SHARDED,
-)
 _BY_ROWS, _BY_COLUMNS = ShardOrientation.ROW_MAJOR, ShardOrientation.COL_MAJOR
 
 
@@ -48,10 +51,10 @@ def first(call: Call) -> Wrong:
     layout = layout_of(call.a)
     if not p.fuse_batch:
         yield "Batch fusion is required when input A is sharded", "fuse_batch=True"
-    if layout not in (_BLOCK, _HEIGHT):
+    if layout not in (BLOCK_SHARDED, HEIGHT_SHARDED):
         yield f"Unsupported memory layout {cpp(layout)}.", "ttnn.to_memory_config(a, ttnn.L1_MEMORY_CONFIG)"
     down, across = shard_tiles(call.a, call.tile_a)
-    if layout is _BLOCK:
+    if layout is BLOCK_SHARDED:
         wanted = _BY_COLUMNS if p.transpose_mcast else _BY_ROWS
         if spec.orientation is not wanted:
             mode = "transpose" if p.transpose_mcast else "non-transpose"
@@ -93,12 +96,14 @@ def second(call: Call) -> Wrong:
     dram = memory.buffer_type is BufferType.DRAM
     if p.transpose_mcast:
         yield "Transpose MCAST not supported when input B is sharded", "transpose_mcast=False"
-    if memory.memory_layout not in (_WIDTH, _HEIGHT) and not (dram and memory.shard_spec is None):
+    if memory.memory_layout not in (WIDTH_SHARDED, HEIGHT_SHARDED) and not (
+        dram and memory.shard_spec is None
+    ):
         yield (
             f"Input B memory layout must be WIDTH_SHARDED, HEIGHT_SHARDED, or DRAM ND_SHARDED, got: {cpp(memory.memory_layout)}",
             "ttnn.to_memory_config(b, ttnn.DRAM_MEMORY_CONFIG)",
         )
-    if memory.memory_layout is _HEIGHT:
+    if memory.memory_layout is HEIGHT_SHARDED:
         if not dram:
             yield (
                 f"HEIGHT_SHARDED input B is only supported in DRAM, got: {cpp(memory.buffer_type)}",
@@ -108,7 +113,7 @@ def second(call: Call) -> Wrong:
             yield "HEIGHT_SHARDED input B requires fuse_batch=false for batched matmul", "fuse_batch=False"
     if memory.shard_spec is None or dram:
         return
-    if layout_of(call.a) not in (_HEIGHT, TensorMemoryLayout.INTERLEAVED):
+    if layout_of(call.a) not in (HEIGHT_SHARDED, TensorMemoryLayout.INTERLEAVED):
         yield (
             "Error - non-DRAM width sharded input B requires input A to be interleaved or height sharded, rather than "
             f"{cpp(layout_of(call.a))}",
@@ -126,7 +131,7 @@ def result(call: Call) -> Wrong:
     """A result in shards is cut into blocks, of one matrix."""
     if not call.output.is_sharded():
         return
-    if call.output.memory_layout is not _BLOCK:
+    if call.output.memory_layout is not BLOCK_SHARDED:
         yield (
             f"Output memory layout must be BLOCK_SHARDED, got: {cpp(call.output.memory_layout)}",
             "ask for ttnn.L1_BLOCK_SHARDED_MEMORY_CONFIG, or give MatmulMultiCoreReuseMultiCast1DProgramConfig",
