@@ -126,18 +126,23 @@ ELSEWHERE: dict[str, str] = {
     layer_norm_post_all_gather layer_norm_pre_all_gather move reallocate reshape_on_device reshard
     scale_causal_mask_hw_dims_softmax_in_place sharded_to_interleaved to_device
     """,
-    "ops/test_model_pieces.py": """
-    experimental.deepseek_grouped_gate experimental.deepseek_moe_fast_reduce_nc
-    experimental.dit_minimal_matmul_addcmul_fused experimental.dit_rms_norm_unary_fused experimental.fast_reduce_nc
-    experimental.hc_sum_reduce experimental.isin experimental.minimal_matmul_split
-    experimental.nlp_create_qkv_heads_falcon7b experimental.paged_fused_update_cache experimental.prefix_scan
-    experimental.repeat_and_interleave_eltwise_mul
-    experimental.slice_write experimental.topk_router_gpt moe
+    "ops/experts/test_routing.py": """
+    experimental.deepseek_grouped_gate experimental.deepseek_moe_fast_reduce_nc experimental.topk_router_gpt moe
     moe_expert_token_remap moe_routing_remap sparse_matmul
     """,
+    "ops/products/test_minimal.py": """
+    experimental.dit_minimal_matmul_addcmul_fused experimental.dit_rms_norm_unary_fused experimental.minimal_matmul_split
+    """,
+    "ops/reduction/test_state_space.py": """
+    experimental.hc_sum_reduce experimental.prefix_scan experimental.repeat_and_interleave_eltwise_mul
+    """,
+    "ops/reduction/test_outer_dims.py": "experimental.fast_reduce_nc",
+    "ops/attention/test_model_heads.py": "experimental.nlp_create_qkv_heads_falcon7b",
+    "ops/attention/test_caches.py": "experimental.paged_fused_update_cache",
+    "ops/data_movement/test_indexing.py": "experimental.slice_write",
     "ops/test_more_rows.py": """
     ema alt_complex_rotate90 angle angle_bw batch_norm bcast bernoulli bitcast conj conj_bw dequantize experimental.broadcast_to
-    experimental.complex_mul experimental.dropout experimental.fft experimental.ifft experimental.intimg
+    experimental.complex_mul experimental.dropout experimental.isin experimental.fft experimental.ifft experimental.intimg
     experimental.is_tensor_prefetcher_supported experimental.rotate_half experimental.transpose_rm
     fill_implicit_tile_padding fill_ones_rm fill_rm imag imag_bw index_fill index_fill_new indexed_fill
     interleaved_to_sharded_partial matmul_batched_weights pearson_correlation_coefficient polar polar_bw quantize randn real

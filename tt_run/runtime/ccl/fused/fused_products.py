@@ -18,7 +18,7 @@ from tt_run.runtime.kernels.activations import Activation
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
-from tt_run.runtime.ops.products.operations import minimal_product, side_by_side
+from tt_run.runtime.ops.products.minimal import minimal_product, side_by_side
 from tt_run.runtime.ops.products.product import fused_activation, product
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile

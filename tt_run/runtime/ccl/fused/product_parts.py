@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.activations import Activation
-from tt_run.runtime.ops.products.operations import minimal_product
+from tt_run.runtime.ops.products.minimal import minimal_product
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import convert

@@ -15,7 +15,7 @@ from tt_run.runtime.enums import cpp
 from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.mesh import MeshCoordinate
 from tt_run.runtime.ops.attention.cache_blocks import Blocks, blocks_of, check_ring
-from tt_run.runtime.ops.attention.cache_checks import check_cut, check_rows, check_tokens
+from tt_run.runtime.ops.attention.cache_checks import check_apart, check_cut, check_rows, check_tokens
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import ints, on_device
@@ -340,3 +340,33 @@ def plus_one(
 
     input_tensor.overwrite(input_tensor.shards.map(counted))
     return input_tensor
+
+
+@operation("ttnn.experimental.paged_fused_update_cache", family=families.CACHE)
+def paged_fused_update_cache(
+    cache_tensor1: Tensor,
+    input_tensor1: Tensor,
+    cache_tensor2: Tensor,
+    input_tensor2: Tensor,
+    *,
+    update_idxs: Sequence[int] = (),
+    update_idxs_tensor: Tensor | None = None,
+    share_cache: bool | None = None,
+    page_table: Tensor | None = None,
+    batch_offset: int = 0,
+    compute_kernel_config: object = None,
+    mesh_coords: Set[MeshCoordinate] | None = None,
+) -> tuple[Tensor, Tensor]:
+    """`paged_update_cache` of keys and values at once, in place; returns both caches."""
+    words: dict[str, Any] = {
+        "update_idxs": update_idxs,
+        "update_idxs_tensor": update_idxs_tensor,
+        "share_cache": share_cache,
+        "page_table": page_table,
+        "batch_offset": batch_offset,
+        "mesh_coords": mesh_coords,
+    }
+    check_apart(input_tensor1, input_tensor2)
+    pairs = ((cache_tensor1, input_tensor1), (cache_tensor2, input_tensor2))
+    first, second = (paged_update_cache.compute(cache, new, **words) for cache, new in pairs)
+    return first, second

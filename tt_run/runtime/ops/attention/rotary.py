@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,14 @@ from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.kernels.torch_cpu import library
 from tt_run.runtime.ops.attention import rotary_checks
 from tt_run.runtime.ops.data_movement.joining import chunk
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle, volume
 from tt_run.runtime.ops.declaration.places import like_operand
+from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare, stacks
 from tt_run.runtime.ops.goldens import attention_goldens
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -160,3 +163,63 @@ def rotary_embedding_llama_fused_qk(
         for i, x in enumerate((q_input_tensor, k_input_tensor))
     )
     return first, second
+
+
+def _turned_halves(x: Any, cos: Any, sin: Any, is_decode_mode: bool = False) -> Any:
+    """x cos + rotate_half(x) sin, whose halves are those of whole tiles."""
+    depth, wide = x.shape[-1], whole_tiles(x.shape[-1])
+    pad = library().nn.functional.pad
+    rows = slice(0, 1) if is_decode_mode else slice(0, x.shape[-2])
+    whole, cos, sin = (pad(t, (0, wide - t.shape[-1])) for t in (x, cos[..., rows, :], sin[..., rows, :]))
+    turned = library().cat((-whole[..., wide // 2 :], whole[..., : wide // 2]), -1)
+    found = whole * cos + turned * sin
+    return found[..., :depth].reshape(x.shape)
+
+
+def _check_halves(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    x, cos, sin = given
+    if arguments["is_decode_mode"]:
+        rotary_checks.check_by_user(x, cos, sin, arguments["memory_config"])
+    else:
+        rotary_checks.check_by_rows(x, cos, sin, arguments["memory_config"])
+
+
+TURNED = declare(
+    families.HEADS,
+    Row("experimental.rotary_embedding_hf",
+        f"(input_tensor: Tensor, cos_cache: Tensor, sin_cache: Tensor, *, is_decode_mode: bool = False, {PLACED}, compute_kernel_config: object = None)",
+        _turned_halves, "x cos + rotate_half(x) sin; in decode mode one angle for each user.", integers=False, check=_check_halves),
+)  # fmt: skip
+
+
+def _rotated(x: Array) -> Array:
+    depth, wide = x.shape[-1], whole_tiles(x.shape[-1])
+    if wide % (2 * TILE_SIZE):
+        raise fatal(
+            f"Input X dimension ({wide}) must be divisible by {2 * TILE_SIZE} for tiling.",
+            hint=f"ttnn.pad the last dimension to a multiple of {2 * TILE_SIZE}",
+        )
+    whole = np.pad(x, (*[(0, 0)] * (x.ndim - 1), (0, wide - depth))) if wide > depth else x
+    half = wide // 2
+    return np.concatenate([-whole[..., half:], whole[..., :half]], axis=-1)[..., :depth]
+
+
+def _check_rows(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    (x,) = given
+    if x.layout is Layout.ROW_MAJOR and x.shape[-1] % (2 * TILE_SIZE):
+        raise fatal(
+            f"Input X dimension ({x.shape[-1]}) must be divisible by {2 * TILE_SIZE} for tiling.",
+            hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT), or ttnn.pad the last dimension",
+        )
+
+
+def _golden_rotated(x: Any, **_: Any) -> Any:
+    return x.roll(x.shape[-1] // 2, -1) * (x.new_ones(x.shape[-1]).cumsum(0) > x.shape[-1] // 2).mul(2).sub(1)
+
+
+ELEMENTS = declare(
+    families.MOVEMENT,
+    Row("experimental.rotate_half", f"(input: Tensor, *, {PLACED})", _rotated,
+        "The second half of the last dimension, negated, before the first.", golden=_golden_rotated, layout=Layout.TILE, check=_check_rows),
+    engine=stacks,
+)  # fmt: skip

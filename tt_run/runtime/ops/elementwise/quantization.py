@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, cpp
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.data_movement import conversions
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.operands import axis_of, on_device, settle
@@ -186,3 +187,12 @@ def requantize(
         memory_config,
         output_tensor,
     )
+
+
+@operation("ttnn.experimental.quantize_weights_via_host", family=families.CONVERSION)
+def quantize_weights_via_host(
+    device_tensor: Tensor, *, dtype: DataType, memory_config: MemoryConfig | None
+) -> Tensor:
+    """The same weights in another element type and memory configuration."""
+    found: Tensor = conversions.typecast.compute(device_tensor, dtype, memory_config=memory_config)
+    return found

@@ -16,7 +16,7 @@ from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
-from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.declaration.operands import floating, on_device, settle
 from tt_run.runtime.ops.goldens import creation_goldens
 from tt_run.runtime.tensor.creation.from_shape import between, drawn, random_source
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
@@ -105,3 +105,36 @@ def bernoulli(
     target = output.dtype if output is not None else dtype or DataType.FLOAT32
     shards = input.shards.map(lambda stack: convert((coins < stack).astype(np.float32), target))
     return settle((input,), shards, target, memory_config=memory_config, output_tensor=output)
+
+
+@operation("ttnn.experimental.dropout", family=families.RANDOM)
+def dropout(
+    input_tensor: Tensor,
+    probability: float,
+    scale: float,
+    seed: int,
+    *,
+    use_per_device_seed: bool = True,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: Tensor | None = None,
+) -> Tensor:
+    """Elements times `scale`, each zero with a probability. The places follow from the seed, and are the same on every device."""
+    on_device(input_tensor, kind="dropout")
+    floating("dropout", input_tensor)
+    if input_tensor.layout is not Layout.TILE and not input_tensor.is_sharded():
+        raise fatal(
+            "Dropout operation requires tensor to be in Tile layout when working with non-sharded input tensor. "
+            f"Input tensor layout: {int(input_tensor.layout)}",
+            hint="ttnn.to_layout(x, ttnn.TILE_LAYOUT)",
+        )
+    if not 0 <= probability < 1:
+        raise fatal(
+            f"dropout: a probability from 0 to below 1 is needed, got {probability}",
+            hint="dropout(tensor, probability=0.1, scale=1 / 0.9, seed=…)",
+        )
+    kept: Any = random_source(seed).random(tuple(input_tensor.shape), np.float32) >= probability
+    factors = np.where(kept, np.float32(scale), np.float32(0))
+    shards = input_tensor.shards.map(lambda stack: convert(stack * factors, input_tensor.dtype))
+    return settle(
+        (input_tensor,), shards, input_tensor.dtype, memory_config=memory_config, output_tensor=output_tensor
+    )

@@ -14,12 +14,14 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels import ordered_sums
+from tt_run.runtime.kernels.activations import activation as function_of
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.rowwise import along_last
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import floating, on_device, settle, volume
 from tt_run.runtime.ops.declaration.places import like_operand
+from tt_run.runtime.ops.elementwise.unary import apply
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.goldens import norm_goldens
 from tt_run.runtime.ops.normalisation import group_norm_checks, norm_checks
@@ -255,3 +257,24 @@ def group_norm(
     shards = combine(compute, *(t.shards for t in (input_tensor, *given)))
     place = None if inplace else memory_config
     return settle((input_tensor, *given), shards, target, memory_config=place, layout=output_layout)
+
+
+@operation("ttnn.experimental.dit_rms_norm_unary_fused", family=families.NORM)
+def dit_rms_norm_unary_fused(
+    input_tensor: Tensor,
+    epsilon: float = 1e-5,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    residual_input_tensor: Tensor | None = None,
+    *,
+    memory_config: MemoryConfig | None = None,
+    program_config: object = None,
+    compute_kernel_config: object = None,
+    activation: Any = None,
+) -> Tensor:
+    """`rms_norm` followed by a fused activation."""
+    normed: Tensor = rms_norm.compute(
+        input_tensor, epsilon=epsilon, weight=weight, bias=bias, residual_input_tensor=residual_input_tensor,
+        memory_config=memory_config,
+    )  # fmt: skip
+    return normed if activation is None else apply(normed, function_of(activation), name="activation")

@@ -14,6 +14,7 @@ from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.composites import compile_isin
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import axis_of, into, on_device, settle, volume
 from tt_run.runtime.ops.goldens import common as goldens
@@ -345,3 +346,31 @@ def _draw(logits: Array, k: int, p: float, chance: float) -> int:
             )
         ]
     )
+
+
+@operation("ttnn.experimental.isin", family=families.SORT)
+def isin(
+    elements: Tensor,
+    test_elements: Tensor,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """0xFFFFFFFF where an element is among the test elements, else 0; the other way round with `invert`. UINT32."""
+    given = (elements, test_elements)
+    on_device(*given, kind="isin")
+    if elements.dtype is not test_elements.dtype:
+        raise fatal(
+            f"elements.dtype: {elements.dtype.name}, test_elements.dtype: {test_elements.dtype.name}, they must be equal",
+            hint="ttnn.typecast one of them to the other's element type",
+        )
+
+    def among(stack: Array, tests: Array) -> Array:
+        found = np.array([np.isin(a, b, invert=invert) for a, b in zip(stack, tests, strict=True)]).reshape(
+            stack.shape
+        )
+        return np.where(found, np.uint32(0xFFFFFFFF), np.uint32(0)).astype(np.uint32)
+
+    compile_isin(elements, test_elements)
+    return settle(given, combine(among, *(t.shards for t in given)), DataType.UINT32, output_tensor=out)
