@@ -29,7 +29,7 @@ def test_what_an_installer_compiles_is_not_part_of_the_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(configs_root() / "starter", tmp_path / "configs" / "starter")
-    (tmp_path / "configs" / "starter" / "__pycache__").mkdir()
+    (tmp_path / "configs" / "starter" / "__pycache__").mkdir(exist_ok=True)
     monkeypatch.setattr("tt_run.cli.commands.init.configs_root", lambda: tmp_path / "configs")
     assert run(["init", str(tmp_path / "project")]) == Exit.OK
     assert "__pycache__" not in capsys.readouterr().out
