@@ -71,6 +71,10 @@ MEANINGS: dict[str, dict[str, str]] = {
         "enable_cp": "Context parallel: positions are cut over an axis, and attention goes around it.",
         "enable_sp": "Sequence parallel: between the cut layers of a Llama the positions are cut; needs `enable_tp`.",
         "sp_linear_impl": "Layers with a gather or scatter as two operations, or as one fused operation.",
+        "sp_linear_backward_impl": "The same for the backward pass alone.",
+        "sp_overlap": "For programs that read it: sums of the backward pass from a second command queue; `split` only keeps the cores for it.",
+        "sp_ccl_rows": "For programs that read it: rows of cores at the bottom that are kept for collectives of the second queue.",
+        "sp_ccl_columns": "For programs that read it: columns of cores at the right instead.",
     },
     "transformer_config": {
         "attention_bias": "Biases in the products of a Qwen3's attention.",

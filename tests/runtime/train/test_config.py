@@ -216,6 +216,14 @@ def test_defaults() -> None:
             "sp_linear_impl: 'eager' is not 'composed' or 'fused'",
         ),
         (
+            lambda: DeviceConfig({"device_config": {"sp_overlap": "forward"}}),
+            "sp_overlap: 'forward' is not 'off', 'split' or 'backward'",
+        ),
+        (
+            lambda: DeviceConfig({"device_config": {"sp_overlap": True, "sp_ccl_columns": 1}}),
+            "exactly one of sp_ccl_rows and sp_ccl_columns, got 1 and 1",
+        ),
+        (
             lambda: TransformerModelFactory({"device_config": {"enable_tp": True, "enable_sp": True}}),
             "enable_sp: positions of a gpt2 are not cut",
         ),

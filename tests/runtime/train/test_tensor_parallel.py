@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.train.test_building import opened_mesh  # noqa: F401 - the fixture
+from tt_run.runtime import queues
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train import testing
 from tt_run.runtime.train.autograd.tensor import Tensor
@@ -21,7 +22,7 @@ from tt_run.runtime.train.ops import ring_attention, rope, sequence_parallel, un
 from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
-from tt_run.runtime.train.parallel.named_mesh import mesh, sync_gradients
+from tt_run.runtime.train.parallel.named_mesh import Mesh, mesh, sync_gradients
 from tt_run.runtime.train.parallel.sharded_parameters import whole, whole_parameter
 from tt_run.runtime.train.parallel.tensor_parallel import EmbeddingPlacement, TPStrategy, is_sequence_parallel
 
@@ -213,5 +214,72 @@ def test_names_and_the_choice_of_an_implementation() -> None:
         assert sequence_parallel.get_sp_linear_impl() is sequence_parallel.SPLinearImpl.FUSED
         with pytest.raises(ValueError, match="'composed' or 'fused'"):
             sequence_parallel.set_sp_linear_impl("eager")
+        sequence_parallel.set_sp_linear_backward_impl("composed")
+        assert sequence_parallel.get_sp_linear_backward_impl() is sequence_parallel.SPLinearImpl.COMPOSED
+        with pytest.raises(ValueError, match="'same', 'composed' or 'fused'"):
+            sequence_parallel.set_sp_linear_backward_impl("eager")
+        # Choosing both passes takes the choice for one of them back.
+        sequence_parallel.set_sp_linear_impl("fused")
+        assert sequence_parallel.get_sp_linear_backward_impl() is sequence_parallel.SPLinearImpl.FUSED
     finally:
         sequence_parallel.set_sp_linear_impl("composed")
+
+
+def test_sums_of_the_backward_pass_from_a_second_queue_have_the_same_bits(opened_mesh: Any) -> None:  # noqa: F811
+    context = opened_mesh((1, 2), ("dp", "tp"))
+    with pytest.raises(RuntimeError, match="num_command_queues=2"):
+        sequence_parallel.set_sp_overlap("backward")
+    context.close_device()
+    context.open_device((1, 2), None, 2)
+    context.imply_parallelism(Mesh((1, 2), ("dp", "tp")).parallelism())
+    whole = context.full_compute_grid_size()
+    with pytest.raises(RuntimeError, match="needs the CCL sub-device"):
+        sequence_parallel.set_sp_overlap("backward")
+    with pytest.raises(RuntimeError, match="got 1 columns and 1 rows"):
+        context.enable_ccl_sub_device(1, 1)
+    with pytest.raises(RuntimeError, match="must leave compute cores"):
+        context.enable_ccl_sub_device(whole.x, 0)
+    context.enable_ccl_sub_device(1, 0)
+    assert context.get_device().compute_with_storage_grid_size().x == whole.x - 1
+    assert context.full_compute_grid_size() == whole
+    form = {**CUT, "tp_strategy": TPStrategy.TENSOR_SEQUENCE}
+    one_queue = trained(context, True, **form)
+    heard = Heard()
+    queues.follow(heard)
+    sequence_parallel.set_sp_overlap("backward")
+    try:
+        two_queues = trained(context, True, **form)
+    finally:
+        sequence_parallel.set_sp_overlap("off")
+        queues._followers.remove(heard)
+    assert one_queue[0] == two_queues[0]
+    for name, value in one_queue[1].items():
+        np.testing.assert_array_equal(two_queues[1][name], value, name)
+    # Three products cut by columns, three steps: each lets the second queue wait for the first, and the first for the second.
+    assert heard.waiting == [1, 0] * 3 * 3
+    context.close_device()
+    assert not context.has_ccl_sub_device()
+
+
+class Heard(queues.Follower):
+    """Which queue waited, in order."""
+
+    def __init__(self) -> None:
+        self.waiting: list[int] = []
+
+    def waits(self, queue: int, event: queues.MeshEvent) -> None:
+        self.waiting.append(queue)
+
+
+def test_adapters_of_a_model_follow_from_the_seed_alone(opened_mesh: Any) -> None:  # noqa: F811
+    opened_mesh((1, 2), ("dp", "tp"))
+    manual_seed(0)
+    forms = [
+        DecoderLlama(LlamaConfig(**SIZES, **CUT, tp_strategy=strategy))
+        for strategy in (TPStrategy.TENSOR, TPStrategy.TENSOR_SEQUENCE)
+    ]
+    one, other = (LoraModel(model, LORA).parameters() for model in forms)
+    adapters = [name for name in one if name.endswith("lora_A")]
+    assert len(adapters) == 4
+    for name in adapters:
+        np.testing.assert_array_equal(whole_parameter(one[name]), whole_parameter(other[name]), name)

@@ -129,12 +129,13 @@ class _Choice:
 class _Either(_Choice):
     @property
     def listed(self) -> str:
-        return " or ".join(map(repr, self.names))
+        *first, last = map(repr, self.names)
+        return f"{', '.join(first)} or {last}"
 
 
-def either(one: str, other: str) -> Kind:
-    """One of two names, whatever their case."""
-    return _Either((one, other), {})
+def either(*names: str, **spelled: str) -> Kind:
+    """One of a few names, which a refusal quotes; whatever their case, `spelled` gives other spellings."""
+    return _Either(names, spelled)
 
 
 def choice(*names: str, **spelled: str) -> Kind:

@@ -16,7 +16,9 @@ from tt_run.runtime.train.autograd.graph import BackwardRule, GradMode, Graph, N
 from tt_run.runtime.train.autograd.parallelism import DistributedConfig, ParallelismContext
 
 if TYPE_CHECKING:
+    from tt_run.runtime.cores import CoreCoord
     from tt_run.runtime.mesh.device import MeshDevice
+    from tt_run.runtime.train.autograd.core_split import CoreSplit
     from tt_run.runtime.train.autograd.multihost import DistributedContext, SocketManager, SocketType
     from tt_run.runtime.train.autograd.profiler import Profiler
 
@@ -32,6 +34,7 @@ class AutoContext:
         self.graph = Graph()
         self._mode = GradMode.ENABLED
         self._device: MeshDevice | None = None
+        self._split: CoreSplit | None = None
         self._parallelism: ParallelismContext | None = None
         self._implied = False
         self._distributed: DistributedContext | None = None
@@ -62,7 +65,9 @@ class AutoContext:
 
     # --- device ------------------------------------------------------------------------------------------------------
 
-    def open_device(self, mesh_shape: Any = None, device_ids: Sequence[int] | None = None) -> None:
+    def open_device(
+        self, mesh_shape: Any = None, device_ids: Sequence[int] | None = None, num_command_queues: int = 1
+    ) -> None:
         """Open the mesh that everything runs on; 1x1 by default.
 
         Raises RuntimeError for a second call while open, for a shape that is no pair, and for one that does not fit the descriptor.
@@ -73,14 +78,50 @@ class AutoContext:
             raise RuntimeError(
                 "open_device was called after the device was created. help: close_device() first"
             )
-        self._device = open_mesh(mesh_shape, device_ids)
+        self._device = open_mesh(mesh_shape, device_ids, num_command_queues)
+        self._split = None
 
     def close_device(self) -> None:
         """Close the mesh, and forget what the names of its axes said; what the program initialised itself stays."""
         if self._device is not None:
             self._device.close()
-            self._device = None
+            self._device = self._split = None
         self.forget_implied_parallelism()
+
+    def num_command_queues(self) -> int:
+        """Command queues of the open mesh; 1 when none is open."""
+        return 1 if self._device is None else self._device.queues
+
+    def enable_ccl_sub_device(self, num_columns: int = 0, num_rows: int = 0) -> None:
+        """Keep the rightmost columns, or the bottom rows, of each device's cores for collectives from the second queue; the rest computes.
+
+        Raises RuntimeError on a second call, for a mesh with one queue, for both or neither, and where no core is left to compute.
+        """
+        from tt_run.runtime.train.autograd.core_split import CoreSplit
+
+        if self._split is not None:
+            raise RuntimeError(
+                "AutoContext: the CCL sub-device is already enabled; help: ask has_ccl_sub_device() first"
+            )
+        self._split = CoreSplit.of(self.get_device(), num_columns, num_rows)
+
+    def has_ccl_sub_device(self) -> bool:
+        """Whether `enable_ccl_sub_device` was called on the open mesh."""
+        return self._split is not None
+
+    def ccl_sub_device_index(self) -> int | None:
+        """The number of the sub-device of collectives; None without one."""
+        return None if self._split is None else 1
+
+    def compute_sub_device_index(self) -> int:
+        """The number of the sub-device that computes."""
+        return 0
+
+    def full_compute_grid_size(self) -> CoreCoord:
+        """The cores of each device, those of collectives too, as columns and rows."""
+        return (
+            self.get_device().compute_with_storage_grid_size() if self._split is None else self._split.whole
+        )
 
     @property
     def live_device(self) -> MeshDevice | None:
@@ -97,12 +138,12 @@ class AutoContext:
     @contextlib.contextmanager
     def standing_on(self, device: MeshDevice) -> Iterator[None]:
         """A block in which everything runs on devices that the program opened itself, as on one mesh without parallelism."""
-        before = self._device, self._parallelism, self._implied
-        self._device, self._parallelism, self._implied = device, None, False
+        before = self._device, self._parallelism, self._implied, self._split
+        self._device, self._parallelism, self._implied, self._split = device, None, False, None
         try:
             yield
         finally:
-            self._device, self._parallelism, self._implied = before
+            self._device, self._parallelism, self._implied, self._split = before
 
     # --- seeds -------------------------------------------------------------------------------------------------------
 
@@ -110,6 +151,16 @@ class AutoContext:
         """Restart the generator behind dropout and initial weights."""
         self._seed = seed
         self.generator = np.random.Generator(np.random.MT19937(seed))
+
+    @contextlib.contextmanager
+    def drawing_apart(self, purpose: str) -> Iterator[None]:
+        """A block that draws from a generator of its own, which follows from the seed and the purpose alone."""
+        before = self.generator
+        self.generator = np.random.Generator(np.random.MT19937([self._seed, *purpose.encode()]))
+        try:
+            yield
+        finally:
+            self.generator = before
 
     def get_seed(self) -> int:
         """The seed last set."""

@@ -43,7 +43,7 @@ def fits(shape: tuple[int, int], system: tuple[int, int]) -> bool:
     return any(rows <= system[0] and columns <= system[1] for rows, columns in (shape, shape[::-1]))
 
 
-def open_mesh(mesh_shape: Any, device_ids: Sequence[int] | None) -> MeshDevice:
+def open_mesh(mesh_shape: Any, device_ids: Sequence[int] | None, queues: int = 1) -> MeshDevice:
     """Open a mesh of this shape on the system of the process.
 
     Raises RuntimeError, with both shapes, when it does not fit, and when `device_ids` are not as many as the shape has.
@@ -82,8 +82,10 @@ def open_mesh(mesh_shape: Any, device_ids: Sequence[int] | None) -> MeshDevice:
             )
             device_ids = chips[:wanted]
     if device_ids:
-        return open_mesh_device(MeshShape(shape), physical_device_ids=list(device_ids))
-    return open_mesh_device(MeshShape(shape))
+        return open_mesh_device(
+            MeshShape(shape), physical_device_ids=list(device_ids), num_command_queues=queues
+        )
+    return open_mesh_device(MeshShape(shape), num_command_queues=queues)
 
 
 def forget_system() -> None:

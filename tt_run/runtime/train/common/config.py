@@ -102,6 +102,11 @@ class DeviceConfig(FileSection):
     enable_cp = Setting(flag, False, UPSTREAM)
     enable_sp = Setting(flag, False, UPSTREAM)
     sp_linear_impl = Setting(either("composed", "fused"), "composed", UPSTREAM)
+    sp_linear_backward_impl = Setting(either("same", "composed", "fused"), "same", UPSTREAM)
+    # YAML reads a bare `off` as false.
+    sp_overlap = Setting(either("off", "split", "backward", false="off", true="backward"), "off", UPSTREAM)
+    sp_ccl_rows = Setting(whole(0), 1, UPSTREAM)
+    sp_ccl_columns = Setting(whole(0), 0, UPSTREAM)
     cp_backward = Setting(choice("two_pass", "cyclic", "cyclic_in_place"), "two_pass", _KERNELS)
     cp_shift_transport = Setting(text, "direct", _KERNELS)
     cp_rows_per_block_tiles = Setting(whole(0), 0, _KERNELS)
@@ -109,10 +114,15 @@ class DeviceConfig(FileSection):
     empty_is_default = True
 
     def update_config(self, source: Any) -> None:
-        """As any section. Raises ConfigError for sequence without tensor parallelism too."""
+        """As any section. Raises ConfigError for sequence without tensor parallelism, and for cores of collectives that are both rows and columns."""
         super().update_config(source)
         if self.enable_sp and not self.enable_tp:
             raise ConfigError("device_config.enable_sp requires enable_tp; help: enable_tp: true")
+        if self.sp_overlap != "off" and (self.sp_ccl_rows > 0) == (self.sp_ccl_columns > 0):
+            raise ConfigError(
+                "device_config: sp_overlap takes exactly one of sp_ccl_rows and sp_ccl_columns, got "
+                f"{self.sp_ccl_rows} and {self.sp_ccl_columns}; help: sp_ccl_rows: 1, sp_ccl_columns: 0"
+            )
 
     def total_devices(self) -> int:
         """Devices of the mesh."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.native.arguments import check_fields
+from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase, RunMode
@@ -168,6 +169,7 @@ class ParallelLoraLinear(AbstractModuleBase):
 class LoraModel(AbstractModuleBase):
     """A model, its parameters frozen, with adapters in the layers that a configuration names.
 
+    Adapters start from the seed alone, so that forms of one model that are made one after the other have the same.
     Raises ValueError, listing the linear layers, when no layer is meant.
     """
 
@@ -187,11 +189,12 @@ class LoraModel(AbstractModuleBase):
             raise ValueError(
                 f"LoraModel: no linear layer matches {config.target_modules}; there are {', '.join(path for path, *_ in layers)}"
             )
-        for path, parent, name, layer in adapted:
-            if config.verbose:
-                print(f"LoRA: {path}, rank {config.rank}")
-            adapter = LoraLinear if isinstance(layer, LinearLayer) else ParallelLoraLinear
-            _replace(parent, name, adapter(layer, config))  # type: ignore[arg-type]
+        with AutoContext.get_instance().drawing_apart("LoRA"):
+            for path, parent, name, layer in adapted:
+                if config.verbose:
+                    print(f"LoRA: {path}, rank {config.rank}")
+                adapter = LoraLinear if isinstance(layer, LinearLayer) else ParallelLoraLinear
+                _replace(parent, name, adapter(layer, config))  # type: ignore[arg-type]
         for path, tensor in model.parameters().items():
             if any(part in path for part in config.trainable_modules):
                 tensor.set_requires_grad(True)

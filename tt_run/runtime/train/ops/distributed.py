@@ -74,10 +74,10 @@ def all_gather(
         return tensor
 
     def rule(gradient: Value) -> None:
-        whole = grad_output_type is GradOutputType.REPLICATED or is_replicated(gradient, cluster_axis)
-        tensor.add_grad(
-            _own_slice(gradient, dim, cluster_axis) if whole else _scattered_sum(gradient, dim, cluster_axis)
-        )
+        if grad_output_type is GradOutputType.REPLICATED:
+            tensor.add_grad(_own_slice(gradient, dim, cluster_axis))
+        else:
+            tensor.add_grad(own_part(gradient, dim, cluster_axis))
 
     return result(collectives.all_gather(x, dim, cluster_axis=cluster_axis), (tensor,), rule)
 
@@ -118,6 +118,12 @@ def ring_shift(
         (tensor,),
         lambda gradient: tensor.add_grad(_shifted(gradient, cluster_axis, -step)),
     )
+
+
+def own_part(gradient: Value, dim: int, axis: int | None) -> Value:
+    """What each device's part of a gathered tensor gets of its gradient: a slice where all have the whole one, else a slice of the sum."""
+    whole = is_replicated(gradient, axis)
+    return _own_slice(gradient, dim, axis) if whole else _scattered_sum(gradient, dim, axis)
 
 
 def _summed(gradient: Value, axis: int | None) -> Value:

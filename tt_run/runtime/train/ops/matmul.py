@@ -103,6 +103,14 @@ def linear(tensor: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
         raise RuntimeError(
             f"linear: the bias has shape {bias.shape()}, the weight has {outputs} outputs (shape {list(w.shape)})"
         )
+    inputs_of = (tensor, weight) if bias is None else (tensor, weight, bias)
+    return result(linear_value(x, weight, bias), inputs_of, _linear_rule(tensor, weight, bias))
+
+
+def linear_value(x: Value, weight: Tensor, bias: Tensor | None) -> Value:
+    """x @ W^T + b of operands that fit."""
+    w = weight.get_value()
+    inputs, outputs = w.shape[-1], w.shape[-2]
     lead = tuple(x.shape)[:-1]
     rows = math.prod(lead)
 
@@ -115,8 +123,7 @@ def linear(tensor: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
         return product.reshape(-1, *lead, outputs)
 
     operands = (x, w) if bias is None else (x, w, bias.get_value())
-    inputs_of = (tensor, weight) if bias is None else (tensor, weight, bias)
-    return result(stacks.compute(forward, *operands), inputs_of, _linear_rule(tensor, weight, bias))
+    return stacks.compute(forward, *operands)
 
 
 def linear_backward(tensor: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor) -> None:
@@ -128,32 +135,47 @@ def linear_backward(tensor: Tensor, weight: Tensor, bias: Tensor | None, out: Te
 
 
 def _linear_rule(tensor: Tensor, weight: Tensor, bias: Tensor | None) -> Rule:
-    x, w = tensor.get_value(), weight.get_value()
-    inputs, outputs = w.shape[-1], w.shape[-2]
-    lead = tuple(x.shape)[:-1]
-    rows = math.prod(lead)
-
-    def for_input(g: Array, v: Array) -> Array:
-        return gemm.matmul(g.reshape(-1, rows, outputs), v.reshape(-1, outputs, inputs)).reshape(
-            -1, *lead, inputs
-        )
-
-    def for_weight(g: Array, u: Array) -> Array:
-        flat = np.swapaxes(g.reshape(-1, rows, outputs), -1, -2)
-        return gemm.matmul(flat, u.reshape(-1, rows, inputs)).reshape(-1, *w.shape)
+    gradients = LinearGradients(tensor.get_value(), weight, bias)
 
     def rule(gradient: Value) -> None:
         if tensor.get_requires_grad():
-            tensor.add_grad(stacks.compute(for_input, gradient, w))
-        if weight.get_requires_grad():
-            weight.add_grad(stacks.compute(for_weight, gradient, x))
-        if bias is not None and bias.get_requires_grad():
-            shape = bias.shape()
-            bias.add_grad(
-                stacks.compute(
-                    lambda g: g.reshape(-1, rows, outputs).sum(axis=1, dtype=np.float32).reshape(-1, *shape),
-                    gradient,
-                )
-            )
+            tensor.add_grad(gradients.of_input(gradient))
+        gradients.add_to_parameters(gradient)
 
     return rule
+
+
+class LinearGradients:
+    """The two halves of the backward pass of `linear`, which needs what its operands were."""
+
+    def __init__(self, x: Value, weight: Tensor, bias: Tensor | None) -> None:
+        self.x, self.w, self.weight, self.bias = x, weight.get_value(), weight, bias
+        self.lead = tuple(x.shape)[:-1]
+        self.rows = math.prod(self.lead)
+        self.inputs, self.outputs = self.w.shape[-1], self.w.shape[-2]
+
+    def of_input(self, gradient: Value) -> Value:
+        """The gradient of the input."""
+        return stacks.compute(self._for_input, gradient, self.w)
+
+    def add_to_parameters(self, gradient: Value) -> None:
+        """Add to the gradients of the weight and the bias that want one."""
+        if self.weight.get_requires_grad():
+            self.weight.add_grad(stacks.compute(self._for_weight, gradient, self.x))
+        if self.bias is not None and self.bias.get_requires_grad():
+            self.bias.add_grad(stacks.compute(self._for_bias, gradient))
+
+    def _for_input(self, g: Array, v: Array) -> Array:
+        product = gemm.matmul(
+            g.reshape(-1, self.rows, self.outputs), v.reshape(-1, self.outputs, self.inputs)
+        )
+        return product.reshape(-1, *self.lead, self.inputs)
+
+    def _for_weight(self, g: Array, u: Array) -> Array:
+        flat = np.swapaxes(g.reshape(-1, self.rows, self.outputs), -1, -2)
+        return gemm.matmul(flat, u.reshape(-1, self.rows, self.inputs)).reshape(-1, *self.w.shape)
+
+    def _for_bias(self, g: Array) -> Array:
+        assert self.bias is not None
+        total = g.reshape(-1, self.rows, self.outputs).sum(axis=1, dtype=np.float32)
+        return total.reshape(-1, *self.bias.shape())

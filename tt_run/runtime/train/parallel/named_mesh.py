@@ -88,7 +88,9 @@ class OpenMesh:
 _open: OpenMesh | None = None
 
 
-def open_device_mesh(mesh: Mesh | Sequence[int], device_ids: Sequence[int] | None = None) -> None:
+def open_device_mesh(
+    mesh: Mesh | Sequence[int], device_ids: Sequence[int] | None = None, num_command_queues: int = 1
+) -> None:
     """Open the devices of a mesh, with the fabric they need. A plain shape has axes without names of their own.
 
     An axis `dp` then carries data and `tp` tensor parallelism, unless the program initialises that otherwise. Raises RuntimeError as
@@ -100,7 +102,7 @@ def open_device_mesh(mesh: Mesh | Sequence[int], device_ids: Sequence[int] | Non
         mesh = Mesh(sides, tuple(f"_{axis}" for axis in range(len(sides))))
     context = AutoContext.get_instance()
     enable_fabric(mesh.num_devices())
-    context.open_device(mesh.shape, list(device_ids or ()) or None)
+    context.open_device(mesh.shape, list(device_ids or ()) or None, num_command_queues)
     context.imply_parallelism(mesh.parallelism())
     _open = OpenMesh(mesh, weakref.ref(context.get_device()))
 

@@ -5,16 +5,22 @@ from enum import Enum as _Enum
 from tt_run.runtime.train.ops.distributed import GradOutputType as GradOutputType
 from tt_run.runtime.train.ops.distributed import RingShiftDirection as RingShiftDirection
 from tt_run.runtime.train.ops.sequence_parallel import SPLinearImpl as SPLinearImpl
+from tt_run.runtime.train.ops.sequence_parallel import SPOverlapMode as SPOverlapMode
 from tt_run.runtime.train.ops.distributed import all_gather as all_gather
 from tt_run.runtime.train.ops.distributed import all_reduce as all_reduce
 from tt_run.runtime.train.ops.distributed import broadcast as broadcast
+from tt_run.runtime.train.ops.sequence_parallel import get_sp_linear_backward_impl as get_sp_linear_backward_impl
 from tt_run.runtime.train.ops.sequence_parallel import get_sp_linear_impl as get_sp_linear_impl
+from tt_run.runtime.train.ops.sequence_parallel import get_sp_overlap as get_sp_overlap
 from tt_run.runtime.train.ops.distributed import reduce_scatter as reduce_scatter
 from tt_run.runtime.train.ops.ring_attention import ring_attention_sdpa as ring_attention_sdpa
 from tt_run.runtime.train.ops.distributed import ring_shift as ring_shift
 from tt_run.runtime.train.ops.distributed import scatter as scatter
+from tt_run.runtime.train.ops.sequence_parallel import set_sp_linear_backward_impl as set_sp_linear_backward_impl
 from tt_run.runtime.train.ops.sequence_parallel import set_sp_linear_impl as set_sp_linear_impl
+from tt_run.runtime.train.ops.sequence_parallel import set_sp_overlap as set_sp_overlap
 from tt_run.runtime.train.ops.sequence_parallel import sp_column_parallel_linear as sp_column_parallel_linear
+from tt_run.runtime.train.ops.sequence_parallel import sp_overlap_stats as sp_overlap_stats
 from tt_run.runtime.train.ops.sequence_parallel import sp_row_parallel_linear as sp_row_parallel_linear
 from tt_run.runtime.train.ops.vocab_parallel import vocab_parallel_cross_entropy_loss as vocab_parallel_cross_entropy_loss
 
