@@ -197,8 +197,11 @@ def test_deepseek(opened: Any, rank: int) -> None:
     for moe in ours.get_moe_layers():
         counts = moe._token_counts.tensor.to_numpy()
         assert counts.sum() == BATCH * LENGTH * 3
+        shares = moe.read_activation_probabilities()
+        np.testing.assert_allclose(shares, counts.ravel() / (BATCH * LENGTH), rtol=1e-6)
         before = moe._expert_bias.tensor.to_numpy().copy()
         moe.update_expert_bias(0.5)
+        assert not moe.read_activation_probabilities().any()
         moved = (moe._expert_bias.tensor.to_numpy() - before).ravel()
         assert abs(moved.sum()) < 1e-5 and moe._token_counts.tensor.to_numpy().sum() == 0
         assert np.corrcoef(moved, counts.ravel())[0, 1] < 0

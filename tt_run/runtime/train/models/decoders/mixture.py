@@ -25,6 +25,7 @@ from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.modules.parameter import Buffer
 from tt_run.runtime.train.ops import binary, pieces
 from tt_run.runtime.train.ops.unary import silu
+from tt_run.runtime.train.parallel.distributed import concat_mesh_to_tensor_composer
 
 Array = npt.NDArray[Any]
 
@@ -114,6 +115,8 @@ class MoE(AbstractModuleBase):
             config.n_routed_experts,
             config.n_activated_experts,
         )
+        self.n_groups, self.n_limited_groups = config.n_expert_groups, config.n_limited_groups
+        self.score_func, self.route_scale = config.score_func, config.route_scale
         self.gate = LinearLayer(config.dim, config.n_routed_experts, False)
         # A program may give an object with the sizes of a mixture alone.
         axis: str | None = getattr(config, "moe_tp_axis_name", None)
@@ -208,6 +211,15 @@ class MoE(AbstractModuleBase):
 
         before = held.get_value(PreferredPrecision.FULL)
         held.set_value(stacks.compute(add, before, mask, dtype=DataType.FLOAT32))
+
+    def read_activation_probabilities(self) -> Array:
+        """The share of tokens, of all devices, that chose each expert since `update_expert_bias` [experts]; evenly used ones have chosen / all."""
+        counts = self._token_counts.tensor
+        device = counts.get_value().device()
+        assert device is not None
+        parts = counts.to_numpy(composer=concat_mesh_to_tensor_composer(device, 0))
+        total = parts.reshape(-1, self.num_experts).sum(axis=0, dtype=np.float32)
+        return total * np.float32(self.n_activated / max(float(total.sum()), 1.0))
 
     def update_expert_bias(self, coeff: float = 0.001) -> None:
         """Make experts that fewer tokens chose than the mean more likely, and others less; starts to count anew."""
