@@ -82,7 +82,10 @@ def incompatible(
 
 
 class ArgumentMismatch(TypeError):
-    """A function was given an argument of a kind that no signature takes; the caller sees the list of signatures instead."""
+    """A function was given an argument of a kind that no signature takes; the caller sees the list of signatures instead: its own, where it has
+    several `signatures`."""
+
+    signatures: tuple[str, ...] = ()
 
 
 def type_name(value: object) -> str:

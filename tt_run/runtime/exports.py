@@ -6,12 +6,18 @@ A shim holds no logic: it says which module has what. Importing it stays cheap, 
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
+import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 _NEAR = 0.75  # of difflib's scale: below that, names that merely share letters are suggested
+
+_BUILT_BY_NAMES = tuple(
+    f"tt_run.runtime.train.{part}." for part in ("modules", "models", "optimizers", "trainers", "common")
+)
 
 
 def publish(
@@ -39,6 +45,8 @@ def publish(
             value: Any = importlib.import_module(module)
             for step in path.split("."):
                 value = getattr(value, step)
+            if isinstance(value, type) and value.__module__.startswith(_BUILT_BY_NAMES):
+                _teach(value)
         elif name in submodules:
             value = importlib.import_module(f"{package}.{name}")
         elif name == "__all__":
@@ -57,6 +65,28 @@ def publish(
 
     resolve.homes = homes  # type: ignore[attr-defined]  # what the stubs are written from
     return resolve, listing
+
+
+def _teach(kind: type) -> None:
+    """Let the refusal of an argument's name say, in a note, which name is near or which there are."""
+    make = kind.__init__  # type: ignore[misc]
+    if make is object.__init__ or hasattr(make, "__wrapped__"):
+        return
+
+    @functools.wraps(make)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            make(self, *args, **kwargs)
+        except TypeError as error:
+            if "unexpected keyword argument" in str(error) and hasattr(error, "add_note"):
+                from tt_run.runtime.native.arguments import nearest
+
+                names = list(inspect.signature(make).parameters)[1:]
+                if not set(kwargs) <= set(names):
+                    error.add_note(nearest(make, kwargs).strip() or f"help: it takes {', '.join(names)}")
+            raise
+
+    kind.__init__ = init  # type: ignore[misc]
 
 
 class _Unknown(AttributeError):

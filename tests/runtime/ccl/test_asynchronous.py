@@ -97,7 +97,17 @@ def test_refusals(device, x, semaphores):
         all_reduce_async(x, 8, s, s, s, ReduceType.Max)
     with pytest.raises(RuntimeError, match="num_devices is 4, the tensor is on 8 devices"):
         all_reduce_async(x, 4, s, s, s, ReduceType.Sum)
-    with pytest.raises(TypeError, match="fit none of the forms"):
-        all_gather_async(x, semaphores)
+    with pytest.raises(
+        TypeError, match=r"missing a required argument: 'multi_device_global_semaphore' \(form 1\)"
+    ):
+        all_gather_async(x, 3)
+    with pytest.raises(
+        TypeError, match=r"'cluster_axs' \(form 2\)\nhelp: 'cluster_axs': did you mean 'cluster_axis'"
+    ):
+        all_gather_async(x, None, 3, semaphores, cluster_axs=1)
+    with pytest.raises(TypeError, match=r"topology must be a Topology, not str\nhelp: ttnn.Topology.Ring"):
+        all_gather_async(x, 3, semaphores, topology="ring")
+    with pytest.raises(TypeError, match="num_links must be a count of links, not -1"):
+        all_gather_async(x, 3, semaphores, num_links=-1)
     with pytest.raises(TypeError, match="needs dim"):
         reduce_scatter_minimal_async(x)

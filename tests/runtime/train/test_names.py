@@ -291,6 +291,21 @@ def test_an_unknown_name_is_told_its_neighbours() -> None:
         _ = importlib.import_module("ttml.models.nanogpt").create_nanogtp
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="notes came with Python 3.11")
+@pytest.mark.parametrize(
+    ("module", "kind", "word", "help"),
+    [
+        ("ttml.modules", "LinearLayer", "has_biass", "help: 'has_biass': did you mean 'has_bias'?"),
+        ("ttml.models.llama", "LlamaConfig", "num_head", "help: 'num_head': did you mean 'num_heads'?"),
+        ("ttml.optimizers", "AdamW", "lrr", "help: it takes parameters, config"),
+    ],
+)
+def test_a_misspelt_argument_is_told_what_is_meant(module: str, kind: str, word: str, help: str) -> None:
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{word}'") as refused:
+        getattr(importlib.import_module(module), kind)(**{word: 1})
+    assert refused.value.__notes__ == [help]
+
+
 def test_ttml_may_be_imported_first_and_stays_light(tmp_path: Path) -> None:
     code = (
         "import ttml, sys; import ttnn; from ttml.common.config import load_config; from ttml.common.data import CharTokenizer; "

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from tt_run.runtime.enums import ReduceType
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.native.arguments import nearest
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch
 from tt_run.runtime.tensor.tensor import Tensor
 
 
 def choose(args: tuple[Any, ...], kwargs: dict[str, Any], *forms: Callable[..., Tensor]) -> Tensor:
-    """Call the first form that the arguments fit, by number, names and kinds."""
+    """Call the first form that the arguments fit, by number, names and kinds. Raises ArgumentMismatch with what the nearest form lacks."""
     for form in forms:
         try:
             bound = inspect.signature(form).bind(*args, **kwargs)
@@ -21,10 +23,44 @@ def choose(args: tuple[Any, ...], kwargs: dict[str, Any], *forms: Callable[..., 
             continue
         if all(_fits(name, value) for name, value in bound.arguments.items()):
             return form(*args, **kwargs)
-    listed = "; ".join(
-        f"({', '.join(inspect.signature(form).parameters)})".replace("'", "") for form in forms
+    number, amiss = min(
+        enumerate((_amiss(form, args, kwargs) for form in forms), 1), key=lambda found: found[1][:2]
     )
-    raise ArgumentMismatch(f"the arguments fit none of the forms {listed}")
+    error = ArgumentMismatch(f"{amiss.fault} (form {number}){amiss.help}")
+    error.signatures = tuple(str(inspect.signature(form)).replace("'", "") for form in forms)
+    raise error
+
+
+class _Amiss(NamedTuple):
+    """What keeps arguments from a form: how many of them do not fit it, how many it lacks, and the first as words."""
+
+    wrong: int
+    missing: int
+    fault: str
+    help: str
+
+
+def _amiss(form: Callable[..., Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Amiss:
+    signature = inspect.signature(form)
+    help = nearest(form, kwargs, args)
+    known = {word: value for word, value in kwargs.items() if word in signature.parameters}
+    try:
+        bound = signature.bind_partial(*args, **known).arguments
+    except TypeError as unbound:
+        return _Amiss(len(args) + len(kwargs), 0, str(unbound), help)
+    wrong = [f"got an unexpected keyword argument {word!r}" for word in kwargs if word not in known]
+    wrong += [
+        f"{name} must be {_told(name)}, not {type_name(value)}"
+        for name, value in bound.items()
+        if not _fits(name, value)
+    ]
+    missing = [
+        name
+        for name, each in signature.parameters.items()
+        if each.default is each.empty and name not in bound
+    ]
+    lacks = [f"missing a required argument: {name!r}" for name in missing]
+    return _Amiss(len(wrong), len(missing), (wrong + lacks)[0], help)
 
 
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -37,6 +73,10 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "buffer_tensor": (Tensor,),
     "math_op": (ReduceType,),
 }
+
+
+def _told(name: str) -> str:
+    return " or ".join("None" if kind is type(None) else kind.__name__ for kind in _KINDS[name])
 
 
 def _fits(name: str, value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any, NamedTuple
 
 from tt_run.runtime import guard, settings
@@ -13,6 +14,7 @@ from tt_run.runtime.ccl.exchange.shard_locations import Outline
 from tt_run.runtime.ccl.record import Collective
 from tt_run.runtime.comm.world import Group
 from tt_run.runtime.enums import DataType, FabricConfig, Topology
+from tt_run.runtime.errors import ArgumentMismatch, type_name
 from tt_run.runtime.mesh.captures import is_captured
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
@@ -144,6 +146,7 @@ def _plan(
     tuning: Tuning | None,
     name: str,
 ) -> Plan:
+    _check_tuning(tuning)
     device = checks.device_of(tensor, name or collective.name)
     intent = collective.check(tensor, device, cluster_axis, asked)
     spec = tensor.spec
@@ -187,6 +190,18 @@ def _plan(
         None if tuning is None else tuning[1],
         tuning is not None and tuning[0] is Topology.Linear,
     )
+
+
+def _check_tuning(tuning: Tuning | None) -> None:
+    """Raises ArgumentMismatch for a topology or a number of links that is none, which no value would depend on."""
+    topology, links = (tuning or NOTHING_TUNED)[:2]
+    if topology is not None and not isinstance(topology, Topology):
+        near = getattr(Topology, str(topology).capitalize(), Topology.Linear)
+        raise ArgumentMismatch(f"topology must be a Topology, not {type_name(topology)}\nhelp: ttnn.{near}")
+    if links is not None and (not isinstance(links, Integral) or links < 0):
+        raise ArgumentMismatch(
+            f"num_links must be a count of links, not {links!r}\nhelp: num_links=1, or leave it out"
+        )
 
 
 def _shared(topology: TensorTopology, tensor: Tensor, device: MeshDevice) -> TensorTopology:

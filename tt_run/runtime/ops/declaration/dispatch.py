@@ -258,9 +258,14 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
             f"{self.name}(): incompatible function arguments.\n"
             f"Called with:\n    {_call_text(self.short_name, args, kwargs)}\n"
             f"Available signatures:\n"
-            + "\n".join(f"    {s}" for s in self.described())
+            + "\n".join(f"    {s}" for s in self._fitting(error))
             + f"\n{fault}{nearest(self.compute, kwargs, args)}"
         ) from None
+
+    def _fitting(self, error: Exception) -> tuple[str, ...]:
+        """The signatures that a refusal lists."""
+        forms: tuple[str, ...] = getattr(error, "signatures", ())
+        return tuple(f"{self.short_name}{form}" for form in forms) or self.described()
 
     def described(self) -> tuple[str, ...]:
         """The signatures as text, in the reference's notation."""

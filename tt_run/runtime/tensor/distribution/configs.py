@@ -153,11 +153,15 @@ def _is_dims(value: object) -> bool:
 
 def rows_and_columns(dims: Sequence[Any]) -> tuple[Any, Any]:
     """The dimensions for the rows and for the columns of a mesh; more are ignored. Raises IndexError for fewer than two."""
-    if len(dims) < 2:
-        error = IndexError("tuple index out of range")
+    if not hasattr(dims, "__len__") or len(dims) < 2:
+        error = (
+            IndexError("tuple index out of range")
+            if hasattr(dims, "__len__")
+            else TypeError(f"object of type '{type(dims).__name__}' has no len()")
+        )
         if hasattr(error, "add_note"):
             error.add_note(
-                f"dims needs one entry for the rows and one for the columns of the mesh, got {list(dims)}\n"
+                f"dims needs one entry for the rows and one for the columns of the mesh, got {dims}\n"
                 "help: dims=(None, 3) has copies in the rows and pieces of dimension 3 in the columns"
             )
         raise error
