@@ -257,7 +257,7 @@ def activation(given: Activation) -> Function:
     """The function behind an activation argument. Raises RuntimeError for a name that no function has."""
     if isinstance(given, UnaryWithParam):
         return _parametrised(name_of(given.op_type), given.params)
-    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], UnaryOpType):
+    if isinstance(given, (tuple, list)) and len(given) == 2 and isinstance(given[0], UnaryOpType):
         paired = name_of(given[0])
         alone = paired in FUNCTIONS and paired not in _WITH_PARAMETER
         return FUNCTIONS[paired] if alone else _parametrised(paired, [float(given[1])])

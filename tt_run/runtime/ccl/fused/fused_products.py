@@ -18,7 +18,8 @@ from tt_run.runtime.kernels.activations import Activation
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
-from tt_run.runtime.ops.products.minimal import minimal_product, side_by_side
+from tt_run.runtime.ops.products.minimal import in_parts
+from tt_run.runtime.ops.products.minimal_checks import MinimalCall
 from tt_run.runtime.ops.products.product import fused_activation, product
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
@@ -146,10 +147,17 @@ def all_gather_minimal_matmul_async(
         weight = gather_as(
             name, weight, -2, fsdp_cluster_axis, (fsdp_topology, num_links, None), persistent_weight_buffer
         )
-    ternary = (addcmul_input_tensor1, addcmul_input_tensor2, scalar)
-    whole = fused_product(
-        gathered, weight, bias_tensor, fused_activation, ternary, fuse_swiglu, dtype, memory_config
+    call = MinimalCall(
+        gathered,
+        weight,
+        bias_tensor,
+        None,
+        fused_activation,
+        (addcmul_input_tensor1, addcmul_input_tensor2, scalar),
+        dtype=dtype,
+        gated=fuse_swiglu,
     )
+    whole = fused_product(call, memory_config)
     return in_chunks(whole, chunks, chunk_sizes)
 
 
@@ -185,9 +193,8 @@ def strided_all_gather_minimal_matmul_async(
     tuning, name = (topology, num_links, memory_config_ag), "strided_all_gather_minimal_matmul_async"
     gathered = gather_as(name, input_tensor, dim, cluster_axis, tuning, persistent_output_buffer)
     ternary = (fused_ternary_input_a, fused_ternary_input_b, fused_ternary_scalar)
-    whole = fused_product(
-        gathered, weight_tensor, bias, fused_activation, ternary, fuse_swiglu, None, memory_config_mm
-    )
+    call = MinimalCall(gathered, weight_tensor, bias, None, fused_activation, ternary, gated=fuse_swiglu)
+    whole = fused_product(call, memory_config_mm)
     return [gathered, *in_chunks(whole, chunks, ())]
 
 
@@ -275,14 +282,9 @@ def minimal_matmul_strided_reduce_scatter_async(
             "minimal_matmul_strided_reduce_scatter_async: the fused addcmul is not emulated; call ttnn.addcmul",
             hint="ttnn.addcmul(input_a, input_b, input_c, value=…) on the result",
         )
-    out = minimal_product(
-        side_by_side(input_tensor, weight_tensor),
-        weight_tensor,
-        bias,
-        fused_activation,
-        memory_config_mm,
-        dtype,
-    )
+    first, second = in_parts(input_tensor)
+    call = MinimalCall(first, weight_tensor, bias, second, fused_activation, dtype=dtype)
+    out = fused_product(call, memory_config_mm)
     tuning, name = (topology, num_links, rs_output_mem_config), "minimal_matmul_strided_reduce_scatter_async"
     return [out, scatter_as(name, out, dim, cluster_axis, tuning, optional_rs_output_tensor)]
 

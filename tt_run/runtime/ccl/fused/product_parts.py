@@ -9,50 +9,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.kernels.activations import Activation
-from tt_run.runtime.ops.products.minimal import minimal_product
+from tt_run.runtime.ops.products.minimal import unchecked
+from tt_run.runtime.ops.products.minimal_checks import MinimalCall
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.values.dtypes import convert
-from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
 
 
-def fused_product(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    activation: Activation | None,
-    ternary: tuple[Tensor | None, Tensor | None, float | None],
-    swiglu: bool,
-    dtype: DataType | None,
-    memory_config: MemoryConfig | None,
-) -> Tensor:
-    """The product with what is fused into it, rounded once."""
-    base, factor, scale = ternary
-    dtype = dtype or x.dtype
-    if swiglu and (base is not None or activation is not None):
+def fused_product(call: MinimalCall, memory_config: MemoryConfig | None) -> Tensor:
+    """The product with what is fused into it, rounded once. Raises RuntimeError for parts that exclude each other."""
+    base, factor, scale = call.ternary
+    if call.gated and (base is not None or call.activation is not None):
         raise fatal(
             "fuse_swiglu excludes fused_activation and the fused addcmul",
             hint="leave fuse_swiglu out, or fused_activation and the three of addcmul",
         )
-    if base is None:
-        return minimal_product(x, weight, bias, activation, memory_config, dtype, swiglu)
-    exact = minimal_product(x, weight, bias, activation, dtype=DataType.FLOAT32)
-    if factor is None or scale is None:
+    if base is not None and (factor is None or scale is None):
         raise fatal(
             "the fused addcmul needs both of its tensors and the scalar",
             hint="give all three, or none and ttnn.addcmul(…) on the result",
         )
-
-    def added(values: Array, a: Array, b: Array) -> Array:
-        return convert(a + np.float32(scale) * values * b, dtype)
-
-    shards = combine(added, exact.shards, base.shards, factor.shards)
-    return exact.derive(shards, dtype=dtype, memory_config=memory_config)
+    return unchecked(call, memory_config)[0]
 
 
 def in_chunks(whole: Tensor, count: int, sizes: Sequence[int]) -> list[Tensor]:

@@ -176,6 +176,13 @@ def _tuned(value: Any) -> bool:
     )
 
 
+def _fused(value: Any) -> bool:
+    """A function by its type, with or without parameters; no name of one."""
+    by_type = _is_a("UnaryOpType")
+    pair = isinstance(value, (tuple, list)) and len(value) == 2
+    return by_type(value[0] if pair else value) or _is_a("UnaryWithParam")(value)
+
+
 _COUNT = Kind(frozenset({type(None), int}), _whole, "int")
 _BY_NAME = {
     "subdevice_id": _named("SubDeviceId"),
@@ -191,6 +198,7 @@ _BY_NAME = {
     "reshape_tile_mode": Kind(
         frozenset({type(None), int}), _is_a("TileReshapeMapMode"), "TileReshapeMapMode"
     ),
+    "fused_activation": Kind(frozenset({type(None)}), _fused, "UnaryWithParam"),
     "program_config": Kind(frozenset({type(None)}), _tuned, "program configuration"),
     **dict.fromkeys(
         ("num_links", "num_workers_per_link", "num_buffers_per_channel", "chunks_per_sync"), _COUNT
