@@ -311,22 +311,21 @@ def products():
         x, w, None, 3, semaphores, offset, cluster_axis=1, bias=b, chunks=2
     )
     check("strided ag mm", both, lambda p: (whole, *np.split(whole @ rows[0] + bias, 2, 3)))
+    senders = {"multi_device_global_semaphore": semaphores, "num_links": 2, "num_workers_per_link": 4}
     found = E.all_gather_minimal_matmul_async(
-        x, w, multi_device_global_semaphore=semaphores, bias_tensor=b, cluster_axis=1, chunk_sizes=[32, 96]
+        x, w, **senders, bias_tensor=b, cluster_axis=1, chunks=2, chunk_sizes=[32, 96]
     )
     check("ag minimal mm", found, lambda p: tuple(np.split(whole @ rows[0] + bias, [32], 3)))
     for label, weights, dim in (("4D", rows[0], 2), ("2D", rows[0][0, 0], 0)):
         part, _ = put(weights, (dim, None))
-        found = E.all_gather_minimal_matmul_async(
-            x, part, multi_device_global_semaphore=semaphores, cluster_axis=1, fsdp_cluster_axis=0
-        )
+        found = E.all_gather_minimal_matmul_async(x, part, **senders, cluster_axis=1, fsdp_cluster_axis=0)
         check(f"ag fsdp {label}", found, lambda p: whole @ rows[0])
     base, gate = random(1, 1, 32, 128), random(1, 1, 1, 128)
     a, g = put(base, (None, None))[0], put(gate, (None, None))[0]
     found = E.all_gather_minimal_matmul_async(
         x,
         w,
-        multi_device_global_semaphore=semaphores,
+        **senders,
         cluster_axis=1,
         scalar=2.0,
         addcmul_input_tensor1=a,
@@ -336,9 +335,7 @@ def products():
     check("ag addcmul", found, lambda p: base + 2 * (whole @ rows[0]) * gate)
     check(
         "ag swiglu",
-        E.all_gather_minimal_matmul_async(
-            x, w, multi_device_global_semaphore=semaphores, cluster_axis=1, fuse_swiglu=True
-        ),
+        E.all_gather_minimal_matmul_async(x, w, **senders, cluster_axis=1, fuse_swiglu=True),
     )
     check(
         "llama ag mm",

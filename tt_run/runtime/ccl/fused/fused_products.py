@@ -11,7 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from tt_run.runtime.ccl.collectives import gather_as, scatter_as
-from tt_run.runtime.ccl.fused.product_parts import fused_product, in_chunks
+from tt_run.runtime.ccl.fused.product_parts import Gathered, check_gathered, fused_product, in_chunks
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.activations import Activation
@@ -154,10 +154,15 @@ def all_gather_minimal_matmul_async(
         None,
         fused_activation,
         (addcmul_input_tensor1, addcmul_input_tensor2, scalar),
-        dtype=dtype,
-        gated=fuse_swiglu,
+        config,
+        compute_kernel_config,
+        dtype,
+        fuse_swiglu,
+        name=name,
     )
-    whole = fused_product(call, memory_config)
+    turned, held = force_transpose, input_tensor.shape[-1]
+    check_gathered(call, Gathered(held, dim, chunks, chunk_sizes, num_links, num_workers_per_link, turned))
+    whole = fused_product(call, memory_config or input_tensor.memory_config())
     return in_chunks(whole, chunks, chunk_sizes)
 
 

@@ -43,6 +43,7 @@ class MinimalCall:
     dtype: DataType | None = None
     gated: bool = False
     chunks: int = 1
+    name: str = "minimal_matmul"
 
     @property
     def wide(self) -> int:
@@ -62,45 +63,47 @@ class MinimalCall:
 
 def check_minimal(call: MinimalCall) -> None:
     """Raises RuntimeError for operands, shapes and blocks that the product does not take."""
-    for look in (_operands, _depth, _parts, _fused, _blocks, _pairs, _room):
+    for look in (operands, depth, _parts, fused, blocks, _pairs, _room):
         for message, hint in look(call):
             raise fatal(message, hint=hint)
 
 
-def _operands(call: MinimalCall) -> Faults:
+def operands(call: MinimalCall) -> Faults:
+    """Layouts, types and ranks."""
     x, weight, bias = call.x, call.weight, call.bias
     if Layout.ROW_MAJOR in (x.layout, weight.layout):
-        yield "minimal_matmul requires TILE layout for activation and weight", in_tiles("input_tensor")
+        yield f"{call.name} requires TILE layout for activation and weight", in_tiles("input_tensor")
     if bias is not None and bias.layout is Layout.ROW_MAJOR:
-        yield "minimal_matmul requires TILE layout for bias", in_tiles("bias_tensor")
+        yield f"{call.name} requires TILE layout for bias", in_tiles("bias_tensor")
     if x.dtype not in _FLOATS or weight.dtype not in _FLOATS:
-        yield f"minimal_matmul supports only {_TYPES} for inputs", as_type("input_tensor", "bfloat16")
+        yield f"{call.name} supports only {_TYPES} for inputs", as_type("input_tensor", "bfloat16")
     if bias is not None and bias.dtype not in _FLOATS:
         yield (
-            "minimal_matmul supports only BFLOAT16, BFLOAT8_B, and BFLOAT4_B for bias",
+            f"{call.name} supports only BFLOAT16, BFLOAT8_B, and BFLOAT4_B for bias",
             as_type("bias_tensor", "bfloat16"),
         )
     if min(len(x.shape), len(weight.shape)) < 2:
-        yield "minimal_matmul expects rank >= 2 tensors", "ttnn.unsqueeze(tensor, 0)"
+        yield f"{call.name} expects rank >= 2 tensors", "ttnn.unsqueeze(tensor, 0)"
     if any(side != 1 for side in weight.shape[:-2]):
         yield (
-            "minimal_matmul weight must have 1 in all dims < -2",
+            f"{call.name} weight must have 1 in all dims < -2",
             "ttnn.matmul takes batches of weights",
         )
 
 
-def _depth(call: MinimalCall) -> Faults:
+def depth(call: MinimalCall) -> Faults:
+    """The side along which is added up."""
     x, weight, suffix = call.x, call.weight, call.suffix
     inner, high = x.shape[-1], weight.shape[-2]
     if suffix is not None:
         yield from _suffix(x, suffix, weight)
     elif inner != high:
         yield (
-            f"minimal_matmul inner dimensions must match, got K={inner} and K_w={high}",
+            f"{call.name} inner dimensions must match, got K={inner} and K_w={high}",
             f"a weight of {inner} rows",
         )
     if not (call.high and inner and call.wide):
-        yield "minimal_matmul dimensions must be positive", "leave empty tensors out"
+        yield f"{call.name} dimensions must be positive", "leave empty tensors out"
 
 
 def _suffix(x: Tensor, suffix: Tensor, weight: Tensor) -> Faults:
@@ -167,14 +170,15 @@ def cut(wide: int, chunks: int) -> Faults:
         )
 
 
-def _fused(call: MinimalCall) -> Faults:
+def fused(call: MinimalCall) -> Faults:
+    """Bias and addcmul."""
     wide, bias = call.wide, call.bias
     if bias is not None:
         if any(side != 1 for side in bias.shape[:-1]):
-            yield "minimal_matmul bias must be 1 in all dims except the last", f"a bias of shape [1, {wide}]"
+            yield f"{call.name} bias must be 1 in all dims except the last", f"a bias of shape [1, {wide}]"
         if bias.shape[-1] != wide:
             yield (
-                f"minimal_matmul bias last dimension must equal N ({wide}), got {bias.shape[-1]}",
+                f"{call.name} bias last dimension must equal N ({wide}), got {bias.shape[-1]}",
                 f"a bias of shape [1, {wide}]",
             )
     base, factor, scale = call.ternary
@@ -223,7 +227,8 @@ def _last(tensor: Tensor) -> tuple[int, int]:
     return (tensor.shape[-2] if len(tensor.shape) > 1 else 1), tensor.shape[-1]
 
 
-def _blocks(call: MinimalCall) -> Faults:
+def blocks(call: MinimalCall) -> Faults:
+    """The sizes of a configuration."""
     config = call.config
     if config is None:
         return
@@ -235,7 +240,7 @@ def _blocks(call: MinimalCall) -> Faults:
         block, piece = getattr(config, f"{side}_block_size"), getattr(config, part)
         if piece > 0 and block % piece:
             yield f"{side}_block_size ({block}) must be divisible by {part} ({piece})", f"{part}=1"
-    own, there = core_of(config.compute_with_storage_grid_size), _cores(call, None)
+    own, there = core_of(config.compute_with_storage_grid_size), cores(call, None)
     if min(own.x, own.y) < 2:
         yield (
             "compute_with_storage_grid_size must be >= 2x2",
@@ -256,7 +261,8 @@ def _registers(call: MinimalCall) -> int:
     return held * 2 if call.compute is not None and call.compute.dst_full_sync_en else held
 
 
-def _cores(call: MinimalCall, config: Any) -> CoreCoord:
+def cores(call: MinimalCall, config: Any) -> CoreCoord:
+    """The grid of a configuration, or else all of the device's."""
     if config is not None:
         return core_of(config.compute_with_storage_grid_size)
     device = call.x.device()
@@ -276,7 +282,7 @@ def _pairs(call: MinimalCall) -> Faults:
     if not call.gated:
         return
     columns, rows = (whole_tiles(side) for side in (call.wide, call.high))
-    grid = _cores(call, call.config)
+    grid = cores(call, call.config)
     for side in call.x.shape[:-2]:
         rows *= side
     across = grid.y if rows > columns else grid.x
@@ -291,7 +297,7 @@ def _pairs(call: MinimalCall) -> Faults:
 
 def _room(call: MinimalCall) -> Faults:
     base, factor, scale = call.ternary
-    fused = [] if call.bias is None else [call.bias]
+    rows = [] if call.bias is None else [call.bias]
     m, k, n = _sides(call)
     device = call.x.device()
     assert device is not None
@@ -305,10 +311,10 @@ def _room(call: MinimalCall) -> Faults:
                 f"addcmul_input_tensor1 of the weight's type, {call.weight.dtype}",
             )
         taken += m * n * _tile(base.dtype)
-        fused.append(factor)
-    taken += sum(n * _tile(tensor.dtype) for tensor in fused)
+        rows.append(factor)
+    taken += sum(n * _tile(tensor.dtype) for tensor in rows)
     if taken > _ROOM and device.arch() is Arch.WORMHOLE_B0:
-        grid = _cores(call, call.config)
+        grid = cores(call, call.config)
         yield (
             f"Statically allocated dataflow buffers on core range [0-0 - {grid.x - 1}-{grid.y - 1}] grow to {taken} B which is beyond max L1 "
             f"size of {_ROOM} B",
