@@ -354,6 +354,15 @@ def products():
         x, k, 3, semaphores, offset, compute_kernel_config=None, cluster_axis=1, **exact
     )
     check("mm rs", out, lambda p: (partial[p], scattered(p)))
+    rest, gate = put(random(1, 1, 64, 512), (2, 3)), put(random(1, 1, 1, 512), (None, 3))
+    check(
+        "mm rs and more",
+        E.minimal_matmul_strided_reduce_scatter_async(
+            x, k, 3, semaphores, offset, compute_kernel_config=None, cluster_axis=1, **exact,
+            fused_ternary_scalar=0.5, addcmul_input_tensor1=rest[0], addcmul_input_tensor2=gate[0],
+        ),
+        lambda p: (partial[p], rest[1][p] + 0.5 * scattered(p) * gate[1][p]),
+    )  # fmt: skip
     check(
         "rs mm",
         E.llama_rs_matmul(

@@ -15,6 +15,8 @@ from tests.runtime.ops.tensors import BF16, F32, TILE, held, put, rounded
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
 from tt_run.runtime.ops.data_movement.indexing import slice_write
+from tt_run.runtime.ops.products.minimal import unchecked
+from tt_run.runtime.ops.products.minimal_checks import MinimalCall
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_numpy
 from tt_run.runtime.tensor.distribution.composers import ConcatMesh2dToTensor, ConcatMeshToTensor
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
@@ -46,6 +48,34 @@ def test_vectors_times_one_matrix_in_a_batch_stay_with_their_device(mesh: MeshDe
     whole = to_numpy(found, mesh_composer=ConcatMeshToTensor(mesh, 0))
     np.testing.assert_allclose(
         whole, np.einsum("dk,dkn->dn", vectors.reshape(8, 32), matrices), rtol=1e-5, atol=1e-5
+    )
+
+
+def test_operands_of_other_ranks_stay_with_their_device(mesh: MeshDevice):
+    rng = np.random.default_rng(4)
+    rows, matrices, biases = (
+        rng.uniform(-1, 1, (8, *s)).astype(np.float32) for s in ((4, 32), (32, 16), (1, 16))
+    )
+    x, w = (place(mesh, each, ShardTensorToMesh(mesh, 0)) for each in (rows, matrices[:1].repeat(8, 0)))
+    w, bias = (
+        ops.reshape(w, (32, 16)),
+        place(mesh, biases[:, None], ShardTensorToMesh(mesh, 0)),
+    )  # of four dimensions
+    plain = np.einsum("dmk,kn->dmn", rows, matrices[0])
+
+    def check(found: Any, shape: tuple[int, ...], wanted: np.ndarray) -> None:
+        assert tuple(found.shape) == shape
+        whole = to_numpy(found, mesh_composer=ConcatMeshToTensor(mesh, 0))
+        np.testing.assert_allclose(whole.reshape(wanted.shape), wanted, rtol=1e-5, atol=1e-5)
+
+    check(ops.linear(x, w, bias=bias), (1, 1, 4, 16), plain + biases)
+    check(unchecked(MinimalCall(x, w, bias), None)[0], (1, 4, 16), plain + biases)
+    line = ops.reshape(bias, (1, 16))
+    check(ops.addmm(line, x, w, beta=2.0), (1, 4, 16), plain + 2 * biases)
+    check(
+        ops.outer(ops.reshape(line, (16,)), bias),
+        (1, 1, 1, 16, 16),
+        biases[:, 0, :, None] * biases[:, 0, None],
     )
 
 

@@ -90,7 +90,7 @@ class TensorMethods:
             return _on_device(_TO_LAYOUT, self, target)
         if not hasattr(target, "local_positions"):
             raise TypeError(f"to(): a ttnn.Layout or a ttnn.MeshDevice, not {type_name(target)}")
-        return devices.to_device(self, target, mem_config, cq_id=cq_id)
+        return devices.moved_to(self, target, mem_config, cq_id=cq_id)
 
     def cpu(self: Any, blocking: bool = True, cq_id: int | None = None) -> Tensor:
         """The tensor in host memory."""

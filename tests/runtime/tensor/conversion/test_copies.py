@@ -14,13 +14,14 @@ from tt_run.runtime.tensor.conversion.copies import (
     deallocate,
     deallocate_buffers,
 )
-from tt_run.runtime.tensor.conversion.devices import to_device
+from tt_run.runtime.tensor.conversion.devices import moved_to, to_device
 from tt_run.runtime.tensor.conversion.layouts import to_layout
 from tt_run.runtime.tensor.creation.allocation import allocate_tensor_on_host
 from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
 from tt_run.runtime.tensor.distribution.per_device import (
     get_device_tensors,
 )
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG
 
 
 def test_copy_host_to_device_checks_specs(mesh: MeshDevice) -> None:
@@ -63,6 +64,14 @@ def test_a_buffer_shared_with_a_result_outlives_the_first_tensor(mesh: MeshDevic
     del second
     third.deallocate()
     assert not third.is_allocated()
+
+
+def test_a_tensor_goes_into_dram_unless_told_otherwise(mesh: MeshDevice) -> None:
+    host = made(np.zeros((1, 1, 64, 32), np.float32), memory_config=L1_MEMORY_CONFIG)
+    assert host.memory_config() == L1_MEMORY_CONFIG
+    assert to_device(host, mesh).memory_config() == DRAM_MEMORY_CONFIG
+    assert to_device(host, mesh, L1_MEMORY_CONFIG).memory_config() == L1_MEMORY_CONFIG
+    assert moved_to(host, mesh).memory_config() == L1_MEMORY_CONFIG
 
 
 def test_force_takes_a_shared_buffer_from_every_tensor(mesh: MeshDevice) -> None:

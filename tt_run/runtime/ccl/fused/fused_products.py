@@ -11,7 +11,13 @@ from typing import Any
 import numpy.typing as npt
 
 from tt_run.runtime.ccl.collectives import gather_as, scatter_as
-from tt_run.runtime.ccl.fused.product_parts import Gathered, check_gathered, fused_product, in_chunks
+from tt_run.runtime.ccl.fused.product_parts import (
+    Gathered,
+    added_to_sums,
+    check_gathered,
+    fused_product,
+    in_chunks,
+)
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.activations import Activation
@@ -281,17 +287,22 @@ def minimal_matmul_strided_reduce_scatter_async(
     mm_window_blocks: int | None = None,
     mm_credit_counters: Tensor | None = None,
 ) -> list[Tensor]:
-    """[input @ weight + bias, its reduce-scatter]; two inputs lie side by side, as in `minimal_matmul`."""
-    if fused_ternary_scalar is not None or addcmul_input_tensor1 is not None:
-        raise fatal(
-            "minimal_matmul_strided_reduce_scatter_async: the fused addcmul is not emulated; call ttnn.addcmul",
-            hint="ttnn.addcmul(input_a, input_b, input_c, value=…) on the result",
-        )
+    """[input @ weight + bias, its reduce-scatter]; two inputs lie side by side, as in `minimal_matmul`.
+
+    With `addcmul_input_tensor1` and `2` the second is `tensor1 + fused_ternary_scalar * reduce-scatter * tensor2`.
+    """
     first, second = in_parts(input_tensor)
     call = MinimalCall(first, weight_tensor, bias, second, fused_activation, dtype=dtype)
     out = fused_product(call, memory_config_mm)
     tuning, name = (topology, num_links, rs_output_mem_config), "minimal_matmul_strided_reduce_scatter_async"
-    return [out, scatter_as(name, out, dim, cluster_axis, tuning, optional_rs_output_tensor)]
+    output = optional_rs_output_tensor
+    if addcmul_input_tensor1 is None and addcmul_input_tensor2 is None:
+        return [out, scatter_as(name, out, dim, cluster_axis, tuning, output)]
+    sums = scatter_as(name, out, dim, cluster_axis, tuning)
+    return [
+        out,
+        added_to_sums(sums, addcmul_input_tensor1, addcmul_input_tensor2, fused_ternary_scalar, output),
+    ]
 
 
 @operation("ttnn.experimental.llama_rs_matmul", family=families.COLLECTIVE)

@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.declaration.broadcast import align
+from tt_run.runtime.ops.declaration.operands import settle
 from tt_run.runtime.ops.products.minimal import unchecked
 from tt_run.runtime.ops.products.minimal_checks import (
     Faults,
@@ -26,6 +29,8 @@ from tt_run.runtime.ops.products.minimal_checks import (
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
+from tt_run.runtime.values.dtypes import convert
+from tt_run.runtime.values.shards import Shards, combine
 
 Array = npt.NDArray[Any]
 
@@ -141,6 +146,49 @@ def _senders(asked: Gathered, call: MinimalCall) -> Faults:
             f"The in0 sender axis ({axis}) must form exactly num_links ({asked.links}) groups of num_workers_per_link ({asked.workers})",
             f"num_links={max(asked.links, 1)}, num_workers_per_link={-(-axis // max(asked.links, 1))}",
         )
+
+
+def _added(tensor: Tensor, ternary: tuple[Tensor, Tensor, float], dtype: DataType) -> Shards:
+    base, factor, scale = ternary
+
+    def added(values: Array, a: Array, b: Array) -> Array:
+        rank = max(values.ndim, a.ndim, b.ndim) - 1
+        values, a, b = (align(each, rank) for each in (values, a, b))
+        return convert(a + np.float32(scale) * values * b, dtype)
+
+    return combine(added, tensor.shards, base.shards, factor.shards)
+
+
+def added_to_sums(
+    sums: Tensor, base: Tensor | None, factor: Tensor | None, scale: float | None, output: Tensor | None
+) -> Tensor:
+    """base + scale * sums * factor, of the sums that each device has; the sums themselves without base and factor.
+
+    Raises RuntimeError where one of the three is missing, and for shapes that are not those of the sums.
+    """
+    if base is None and factor is None:
+        return sums
+    if base is None or factor is None:
+        raise fatal(
+            "Both addcmul_input_tensor1 and addcmul_input_tensor2 must be provided together.",
+            hint="give both, or none and ttnn.addcmul(…) on the result",
+        )
+    if scale is None:
+        raise fatal(
+            "fused_ternary_scalar must be set when addcmul inputs are provided.",
+            hint="fused_ternary_scalar=1.0",
+        )
+    rows, width = math.prod(sums.shape[:-1]), sums.shape[-1]
+    for number, given, fitting in ((1, base, [rows]), (2, factor, [1, rows])):
+        if math.prod(given.shape[:-1]) not in fitting or given.shape[-1] != width:
+            raise fatal(
+                f"addcmul_input_tensor{number} has shape {list(given.shape)}, the scattered sums {list(sums.shape)}",
+                hint=f"what each device has of it: [{' or '.join(map(str, fitting))}, {width}] "
+                f"({width} is N / ring_size)",
+            )
+    return settle((sums, base, factor), _added(sums, (base, factor, scale), sums.dtype), sums.dtype,
+        memory_config=sums.memory_config(), output_tensor=output,
+    )  # fmt: skip
 
 
 def in_chunks(whole: Tensor, count: int, sizes: Sequence[int]) -> list[Tensor]:

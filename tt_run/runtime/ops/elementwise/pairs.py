@@ -14,6 +14,7 @@ from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.elementwise import BFLOAT16
 from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.broadcast import align
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.element_types import check_pair, check_unary
 from tt_run.runtime.ops.declaration.operands import axis_of, on_device
@@ -173,7 +174,8 @@ TRIPLES = declare(
 
 
 def _outer(a: Array, b: Array) -> Array:
-    return a[..., :, None] * b[..., None, :]
+    rank = max(a.ndim, b.ndim) - 1
+    return align(a, rank)[..., :, None] * align(b, rank)[..., None, :]
 
 
 def _of_outer(given: Sequence[Tensor]) -> MemoryConfig | None:

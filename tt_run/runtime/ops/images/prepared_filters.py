@@ -17,7 +17,7 @@ from tt_run.runtime.ops.declaration.operands import settle
 from tt_run.runtime.ops.images import video_filters
 from tt_run.runtime.ops.images.window_limits import check_convolution
 from tt_run.runtime.ops.images.windows import pair
-from tt_run.runtime.tensor.conversion.devices import to_device
+from tt_run.runtime.tensor.conversion.devices import moved_to
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
@@ -30,7 +30,7 @@ Array = npt.NDArray[Any]
 
 def on_mesh(tensor: Tensor, device: MeshDevice) -> Tensor:
     """A tensor that may still be on the host."""
-    return tensor if tensor.device() is not None else to_device(tensor, device)
+    return tensor if tensor.device() is not None else moved_to(tensor, device)
 
 
 def prepared(

@@ -228,9 +228,9 @@ def addmm(
     output_tile: Tile | None = None,
     optional_output_tensor: Tensor | None = None,
 ) -> Tensor:
-    """beta input + alpha (mat1 @ mat2), rounded once; the input broadcasts, and does not count where beta is 0.
+    """beta input + alpha (mat1 @ mat2), rounded once; the input is as large as a product of matrices, and does not count where beta is 0.
 
-    Raises RuntimeError for an alpha of 0 and an input that does not broadcast to the product.
+    Raises RuntimeError for an alpha of 0 and another input.
     """
     dtype = dtype or (
         optional_output_tensor.dtype if optional_output_tensor is not None else mat1_tensor.dtype
@@ -240,13 +240,14 @@ def addmm(
     check(mat1_tensor, mat2_tensor, False, False)
     if alpha == 0:
         raise fatal("alpha parameter cannot be 0", hint="ttnn.multiply(input, beta) needs no product")
-    product_shape = (mat1_tensor.shape[-2], mat2_tensor.shape[-1])
-    if beta != 0 and any(
-        n not in (1, m) for n, m in zip(input_tensor.shape[-2:], product_shape, strict=True)
-    ):
+    product_shape = [
+        mat1_tensor.shape[0],
+        mat2_tensor.shape[1],
+    ]  # whatever is a batch: it reads them from the front
+    if beta != 0 and list(input_tensor.shape[:2]) != product_shape:
         raise fatal(
             "input_tensor must have shape matching one of result of mat1_tensor @ mat2_tensor",
-            hint=f"{input_tensor.shape} and {list(product_shape)}",
+            hint=f"an input of shape {product_shape}; this one is {list(input_tensor.shape)}: ttnn.linear(mat1, mat2, bias=…) broadcasts a row",
         )
     if input_tensor.layout is not Layout.TILE and dtype in BLOCK_FLOATS:
         raise fatal(
@@ -259,10 +260,12 @@ def addmm(
     one, other = np.float32(alpha), np.float32(beta)
 
     def compute(a: Array, b: Array, x: Array) -> Array:
-        values = gemm.matmul(a, b)
+        dims = max(a.ndim, b.ndim) - 1
+        values = gemm.matmul(align(a, dims), align(b, dims))
         if beta == 0:
             return evaluate(lambda v: one * v, dtype, values)
-        return evaluate(lambda v, w: one * v + other * w, dtype, values, align(x, values.ndim - 1))
+        rank = max(values.ndim, x.ndim) - 1
+        return evaluate(lambda v, w: one * v + other * w, dtype, align(values, rank), align(x, rank))
 
     shards = combine(compute, *(t.shards for t in given))
     return settle(

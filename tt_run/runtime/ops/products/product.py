@@ -92,8 +92,9 @@ def product(
         if z is not None:
             if z.ndim > 2 and (fused or z.shape[-2] not in (1, rows)):
                 z = z[..., :1, :]  # a row in a tile of its own: the rest of the tile does not count
-            z = align(z, rank)
-            return evaluate((lambda v, w: function(v + w)) if function else np.add, dtype, values, z)
+            over = max(rank, z.ndim - 1)  # a bias of more dimensions adds them to the result
+            plus = (lambda v, w: function(v + w)) if function else np.add
+            return evaluate(plus, dtype, align(values, over), align(z, over))
         return evaluate(function, dtype, values) if function else finish(values, dtype)
 
     shards = combine(compute, *(t.shards for t in tensors))

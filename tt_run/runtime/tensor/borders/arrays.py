@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.native.arguments import public
-from tt_run.runtime.tensor.conversion.devices import to_device
+from tt_run.runtime.tensor.conversion.devices import moved_to
 from tt_run.runtime.tensor.distribution.composers import MeshToTensor
 from tt_run.runtime.tensor.distribution.gathering import every_shard
 from tt_run.runtime.tensor.distribution.mappers import Mapper, own_copy
@@ -117,7 +117,7 @@ def from_array(
     if memory.is_sharded() and not memory.nameless:
         sharding.settled(memory, padded_shape(shards.shape, laid, tile).dims, laid, tile.tile_shape)
     host = Tensor.of(shards, **common)
-    return host if device is None else to_device(host, device, memory_config)
+    return host if device is None else moved_to(host, device, memory_config)
 
 
 @public

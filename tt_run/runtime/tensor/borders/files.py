@@ -14,7 +14,7 @@ from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tensor.borders import tensorbin
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.borders.stored import StoredTensor
-from tt_run.runtime.tensor.conversion.devices import from_device, to_device
+from tt_run.runtime.tensor.conversion.devices import from_device, moved_to
 from tt_run.runtime.tensor.distribution.gathering import every_shard
 from tt_run.runtime.tensor.distribution.mappers import Mapper
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -100,7 +100,7 @@ def _load(path: Path, device: MeshDevice | None) -> Tensor:
         tile=record.spec.tile,
         site=local_site(record.mesh),
     )
-    return host if device is None else to_device(host, device)
+    return host if device is None else moved_to(host, device)
 
 
 @public
@@ -147,7 +147,7 @@ def as_tensor(
 
 def _filled_cache(path: Path, made: Tensor, device: MeshDevice | None, mode: DumpTensorMode) -> Tensor:
     dump_tensor(path, from_device(made), mode)
-    return made if device is None else to_device(made, device)
+    return made if device is None else moved_to(made, device)
 
 
 def _everywhere(path: Path, mode: DumpTensorMode) -> bool:

@@ -14,7 +14,7 @@ from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tensor.conversion import framing
 from tt_run.runtime.tensor.spec import sharding
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.site import HostSite
 from tt_run.runtime.tensor.spec.topology import replicated_topology
 from tt_run.runtime.tensor.tensor import Tensor
@@ -30,11 +30,23 @@ def to_device(
     queue_id: int | None = None,
     cq_id: int | None = None,
 ) -> Tensor:
-    """The tensor on a mesh: a distributed one keeps its topology, an un-distributed one is replicated to every device.
+    """The tensor on a mesh, in DRAM unless `memory_config` says otherwise, wherever it was meant to lie.
 
-    Raises RuntimeError when the tensor is on another mesh or was distributed for one of another shape, or the device is closed, TypeError
-    for what is no device.
+    A distributed one keeps its topology, an un-distributed one is replicated to every device. Raises RuntimeError when the tensor is on
+    another mesh or was distributed for one of another shape, or the device is closed, TypeError for what is no device.
     """
+    return moved_to(tensor, device, memory_config or DRAM_MEMORY_CONFIG, queue_id=queue_id, cq_id=cq_id)
+
+
+def moved_to(
+    tensor: Tensor,
+    device: MeshDevice,
+    memory_config: MemoryConfig | None = None,
+    *,
+    queue_id: int | None = None,
+    cq_id: int | None = None,
+) -> Tensor:
+    """The same, but where the tensor says that it lies unless `memory_config` says otherwise."""
     if not hasattr(device, "local_positions"):
         raise ArgumentMismatch(f"ttnn.to_device: expected a MeshDevice, got {type_name(device)}")
     if tensor.device() is not None:
@@ -78,7 +90,7 @@ def to_one_device(
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
     """A host tensor on one device of a mesh, which is a submesh of its own. Raises RuntimeError outside of the mesh."""
-    return to_device(host_tensor, mesh_device.create_submesh(MeshShape(1, 1), coord), memory_config)
+    return moved_to(host_tensor, mesh_device.create_submesh(MeshShape(1, 1), coord), memory_config)
 
 
 @public

@@ -20,7 +20,7 @@ from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.native.arguments import public
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.native.refusals import noted
-from tt_run.runtime.tensor.conversion.devices import is_distributed, to_device
+from tt_run.runtime.tensor.conversion.devices import is_distributed, moved_to
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig, rows_and_columns
 from tt_run.runtime.tensor.distribution.grid import Distribution, check_dims, chunk_bounds
 from tt_run.runtime.tensor.spec.site import HostSite, Site, local_site
@@ -295,7 +295,7 @@ def distribute_tensor(
         tile=tensor.tile,
         site=placed.site,
     )
-    return host if mesh_device is None else to_device(host, mesh_device)
+    return host if mesh_device is None else moved_to(host, mesh_device)
 
 
 def _line(mesh_device: Site) -> MeshShape:

@@ -9,7 +9,7 @@ from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.tensor.conversion.devices import to_device
+from tt_run.runtime.tensor.conversion.devices import moved_to
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -30,7 +30,7 @@ def Linear(
         raise fatal(
             "Linear takes weights and biases in tiles", hint="ttnn.to_layout(weight, ttnn.TILE_LAYOUT)"
         )
-    weight, *rest = (to_device(each, device) for each in given)
+    weight, *rest = (moved_to(each, device) for each in given)
 
     def linear(activation: Tensor) -> Tensor:
         output = _call("matmul", activation, _call("transpose", weight, -2, -1))

@@ -17,7 +17,7 @@ from tt_run.runtime.kernels.torch_cpu import library
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.opening import get_default_device
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
-from tt_run.runtime.tensor.conversion.devices import to_device
+from tt_run.runtime.tensor.conversion.devices import moved_to
 from tt_run.runtime.tensor.conversion.layouts import to_layout
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
@@ -68,7 +68,7 @@ class _Way:
                 "no tensor of the call lies on a device, and no device is the default one",
                 hint="ttnn.SetDefaultDevice(device), or output_on_device=False where the function has it",
             )
-        return to_device(made, device)
+        return moved_to(made, device)
 
 
 def _computable(tensor: Any) -> Any:
