@@ -476,7 +476,7 @@ def addcmul_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _T
     """The gradients of `addcmul`'s three operands."""
     ...
 def addmm(input_tensor: _Tensor, mat1_tensor: _Tensor, mat2_tensor: _Tensor, *, alpha: float = 1.0, beta: float = 1.0, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, program_config: object = None, compute_kernel_config: object = None, core_grid: _CoreGrid | None = None, output_tile: _Tile | None = None, optional_output_tensor: _Tensor | None = None) -> _Tensor:
-    """beta input + alpha (mat1 @ mat2), rounded once; the input broadcasts, and does not count where beta is 0."""
+    """beta input + alpha (mat1 @ mat2), rounded once; the input is as large as a product of matrices, and does not count where beta is 0."""
     ...
 def all_broadcast(input_tensor: _Tensor, *, cluster_axis: int | None = None, subdevice_id: _Any = None, memory_config: _MemoryConfig | None = None, num_links: int | None = 1, topology: _Any = _Topology.Linear, use_l1_small_for_semaphores: bool = False) -> list[_Tensor]:
     """One tensor per member of the groups: the i-th holds the shard of member i on every device of its group."""
@@ -1827,7 +1827,7 @@ def tilize_with_zero_padding(input_tensor: _Tensor, *, memory_config: _MemoryCon
     """The same elements in TILE layout, whole tiles filled up with zeros; a tensor that has it already stays as it is."""
     ...
 def to_device(tensor: _Tensor, device: _MeshDevice_, memory_config: _MemoryConfig | None = None, *, queue_id: int | None = None, cq_id: int | None = None) -> _Tensor:
-    """The tensor on a mesh: a distributed one keeps its topology, an un-distributed one is replicated to every device."""
+    """The tensor on a mesh, in DRAM unless `memory_config` says otherwise, wherever it was meant to lie."""
     ...
 def to_dtype(tensor: _Tensor, dtype: _DataType) -> _Tensor:
     """A host tensor in another element type; block floats bring TILE layout with them."""
