@@ -165,6 +165,10 @@ RIGHT_BY_MPI: dict[str, tuple[str, tuple[str, ...]]] = {
     "mpi message that comes late": right(
         "if odd:\n    time.sleep(2)\n    comm.send('late', dest=0)\nif rank == 0:\n    assert comm.recv(source=1) == 'late'"
     ),
+    "mpi buffers in other words, some late": right(
+        "box = np.full(8, float(rank), np.float32)\nif odd:\n    time.sleep(2.2)\n"
+        "comm.Bcast([box, (8, 0), MPI.FLOAT] if rank == 2 else [box, MPI.FLOAT] if odd else box, root=0)\nassert box[7] == 0"
+    ),
     "mpi windows": right(
         "window = MPI.Win.Allocate(8 * size, 8, comm=comm)\nwindow.Fence()\nwindow.Put(np.full(1, float(rank)), right, rank)\nwindow.Fence()\n"
         "assert np.frombuffer(window.tomemory(), float)[left] == left\nif rank == 0:\n    window.Lock(1)\n    window.Unlock(1)\nwindow.Free()\n"

@@ -13,6 +13,7 @@ from tt_run.runtime.guard import watch
 from tt_run.runtime.guard.board import WAITING
 from tt_run.runtime.guard.diagnosis import Finding
 from tt_run.runtime.guard.own_traffic import OwnTraffic
+from tt_run.runtime.guard.signature import Call, Signature
 from tt_run.runtime.guard.states import RankState, Wait
 from tt_run.runtime.guard.watch import _Suspicion
 
@@ -41,6 +42,99 @@ def test_a_circle_is_certain_once_all_have_looked_again_in_the_same_wait(
     assert not suspicion.confirmed(CIRCLE, known((5, 11.0), (8, 12.0)))  # another wait: seen anew, at 20
     assert not suspicion.confirmed(CIRCLE, known((5, 21.0), (8, 20.0)))
     assert suspicion.confirmed(CIRCLE, known((5, 21.0), (8, 20.5)))
+
+
+BYTES = Signature("MPI Bcast", detail="root 0, bytes 32, element f4")
+OPEN = Signature("MPI Bcast", detail="root 0")
+OTHER = Signature("MPI Bcast", detail="root 1")
+
+
+class Board:
+    """What rank 0 sees of three ranks each time it looks: the calls of the others, and which of them have ended."""
+
+    def __init__(self, *looks: tuple[Signature | None, Signature | None, bool]) -> None:
+        self._looks, self._look = iter(looks), looks[0]
+        self._own = RankState(0)
+        self.missing: list[tuple[int, ...]] = []
+        self.asked: tuple[int, ...] = ()
+
+    def publish(self, state: int, wait: Wait, call: Call) -> None:
+        self._own = RankState(0, state, wait=wait, fields=_fields(call.signature))
+        self.missing.append(wait.missing)
+        self._look = next(self._looks, self._look)
+
+    def known(self) -> dict[int, RankState]:
+        one, two, is_lost = self._look
+        found = {0: self._own, 2: RankState(2, lost=is_lost)}
+        for rank, call in ((1, one), (2, two)):
+            if call is not None:
+                wait = Wait("collective", str(call), "p.py:3", (0, 1, 2), 4, ())
+                found[rank] = RankState(rank, WAITING, wait=wait, fields=_fields(call))
+        return found
+
+    def ask(self, ranks: tuple[int, ...]) -> None:
+        self.asked += ranks
+
+    def verdict(self) -> None:
+        return None
+
+    def running(self, ranks: tuple[int, ...]) -> bool:
+        return False
+
+    def processes(self, ranks: tuple[int, ...]) -> list[int]:
+        return []
+
+    def poll(self) -> None:
+        pass
+
+
+def _fields(call: Signature) -> tuple[str, ...]:
+    return (call.operation, "", "", "", call.detail, "[0, 1, 2]")
+
+
+def meeting(monkeypatch: pytest.MonkeyPatch, timeout: float, *looks: Any) -> tuple[Board, Finding | None]:
+    """Rank 0 is in call 4 with ranks that show other words: what it finds in the end."""
+    found: list[Finding] = []
+
+    def conclude(_: Any, finding: Finding, known: dict[int, RankState]) -> None:
+        found.append(finding)
+        raise InterruptedError
+
+    monkeypatch.setattr(watch.Guard, "conclude", conclude)
+    monkeypatch.setattr(watch, "_GATHER_SECONDS", 0.0)
+    guard = watch.Guard.__new__(watch.Guard)
+    board = Board(*looks)
+    guard.__dict__.update(rank=0, timeout=timeout, whereabouts=board, error=None, _generation=0, _leaving=[])
+    try:
+        guard.diverged((0, 1, 2), 4, Call(0, 1, BYTES, "p.py:3", None))
+    except InterruptedError:
+        return board, found[0]
+    return board, None
+
+
+def test_calls_that_agree_in_meaning_wait_for_one_that_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    board, found = meeting(
+        monkeypatch, 60.0, (None, None, False), (OPEN, None, False), (OPEN, None, False), (OPEN, BYTES, False)
+    )
+    assert found is None and board.asked == ()
+    assert board.missing == [(), (1, 2), (2,), (2,)]
+
+
+@pytest.mark.parametrize(
+    ("timeout", "looks", "code", "culprits"),
+    [
+        (60.0, [(OPEN, None, False), (OPEN, None, True)], "TTG006", (2,)),
+        (-1.0, [(OPEN, None, False)], "TTG005", (2,)),
+        (60.0, [(OTHER, None, False)], "TTG001", (0, 1)),
+        (60.0, [(OPEN, None, False), (OPEN, OTHER, False)], "TTG001", (0, 1, 2)),
+    ],
+)
+def test_what_keeps_them_from_meeting_is_told(
+    monkeypatch: pytest.MonkeyPatch, timeout: float, looks: list[Any], code: str, culprits: tuple[int, ...]
+) -> None:
+    board, found = meeting(monkeypatch, timeout, *looks)
+    assert found is not None and (found.code, found.culprits) == (code, culprits)
+    assert board.asked == ((2,) if timeout < 0 else ())
 
 
 class Request:

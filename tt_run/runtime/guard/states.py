@@ -65,6 +65,16 @@ class RankState:
         """True when it is inside a wait."""
         return self.state == WAITING and self.wait is not None and not self.lost
 
+    def shows(self, group: tuple[int, ...], number: int) -> bool:
+        """True when it shows a call of this number; first calls may name another group: that is what ranks disagree on then."""
+        wait = self.wait
+        return (
+            bool(self.fields)
+            and wait is not None
+            and wait.number == number
+            and (wait.group == group or number == 1)
+        )
+
 
 def group_key(ranks: tuple[int, ...]) -> str:
     """The name of a group in records: `0,1,4`."""

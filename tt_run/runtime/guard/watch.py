@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import FrameType
 from typing import NoReturn
 
@@ -263,9 +264,12 @@ class Guard:
         self.whereabouts.publish_running()
 
     def diverged(self, group: tuple[int, ...], number: int, call: Call) -> None:
-        """Ranks are in call `number` of a group with different signatures: collect them all, then report what they disagree on, if anything."""
+        """Ranks are in call `number` of a group with different signatures: collect them all, then report what they disagree on, if anything.
+
+        Those that contradict each other nowhere wait for the rest as in any call.
+        """
         self._generation += 1
-        began, patience = _now(), Patience()
+        began, patience, suspicion, asked = _now(), Patience(), _Suspicion(), False
         current = Wait(
             "collective",
             str(call.signature),
@@ -278,21 +282,27 @@ class Guard:
             self._generation,
             callers=events.callers(),
         )
+        self.whereabouts.publish(WAITING, current, call)
         while True:
-            self.whereabouts.publish(WAITING, current, call)
             self.obey()
             known = self.whereabouts.known()
-            here = {
-                rank: s.fields for rank, s in known.items() if rank in group and _same_call(s, group, number)
-            }
-            waited = _now() - began
-            if len(here) == len(group) and diagnosis.compatible(here.values()):
+            here = {rank: s.fields for rank, s in known.items() if rank in group and s.shows(group, number)}
+            is_complete = len(here) == len(group)
+            is_alike = not here or diagnosis.compatible(here.values())
+            if is_complete and is_alike:
                 return
-            if len(here) == len(group) or (waited > _GATHER_SECONDS and len(set(here.values())) > 1):
+            if is_complete or (not is_alike and _now() - began > _GATHER_SECONDS):
                 self.conclude(diagnosis.divergence(here, number), known)
-            patience.look()
-            if patience.over(_GATHER_SECONDS + self.timeout):
-                self.conclude(diagnosis.overdue(known, self.rank, self.timeout), known)
+            missing = tuple(rank for rank in group if rank not in here) if is_alike else ()
+            patience.look(self.whereabouts.processes(missing[:_MOST_LOOKED_AT]))
+            current = replace(current, missing=missing, checked=_now())
+            self.whereabouts.publish(WAITING, current, call)
+            if not asked and patience.over(self.timeout - _ANSWER_SECONDS):
+                self.whereabouts.ask(missing)
+                asked = True
+            if self.rank in here and missing:
+                late = patience.over(self.timeout)
+                self._inspect(lambda: False, partial(replace, current), suspicion, late)
             self.make_progress()
             time.sleep(_NAPS[1])
 
@@ -385,14 +395,3 @@ def _rung(done: Callable[[], bool], bell: Bell, began: float) -> bool:
         bell.sleep(heard, left)
         slept = True
     return False
-
-
-def _same_call(state: RankState, group: tuple[int, ...], number: int) -> bool:
-    """True when a rank shows a call of this number; first calls may name another group: that is what ranks disagree on then."""
-    wait = state.wait
-    return (
-        bool(state.fields)
-        and wait is not None
-        and wait.number == number
-        and (wait.group == group or number == 1)
-    )
