@@ -24,8 +24,11 @@ else:
 
 
 T = TypeVar("T")
+_COMPILE = "compile_it"
 INTERPRETED = 3  # values of a class that are made before its constructor is compiled
 _MISSING: Any = type("_Missing", (), {"__repr__": lambda self: "<required>"})()
+_FACTORY: Any = type("_Factory", (), {"__repr__": lambda self: "<factory>"})()
+"""The default of a parameter whose field is made anew for each value."""
 
 
 class Field:
@@ -118,6 +121,7 @@ def _methods(
         "__lean_fields__": fields,
         "__match_args__": () if kw_only else tuple([name for name, each in fields.items() if each.init]),
         "__dataclass_fields__": _StandardFields(),
+        "__signature__": _Signature(),
         "__replace__": replace,
     }
     if repr:
@@ -164,14 +168,19 @@ def _first_call(
                     break
             else:
                 if not left:
+                    put = object.__setattr__ if frozen else setattr
                     for name, value in values.items():
-                        object.__setattr__(self, name, value)
+                        put(self, name, value)
                     if hasattr(cls, "__post_init__"):
                         self.__post_init__()
                     return
-        cls.__init__ = _constructor(cls, fields, frozen, slots, kw_only)
+        compile_it()
         cls.__init__(self, *args, **named)
 
+    def compile_it() -> None:
+        cls.__init__ = _constructor(cls, fields, frozen, slots, kw_only)
+
+    vars(__init__)[_COMPILE] = compile_it
     return __init__
 
 
@@ -179,7 +188,8 @@ def _constructor(
     cls: Any, fields: dict[str, Field], frozen: bool, slots: bool, kw_only: bool
 ) -> Callable[..., None]:
     parameters, body = ["self", *(["*"] if kw_only and fields else [])], []
-    known: dict[str, Any] = {"_put": object.__setattr__, "_missing": _MISSING}
+    known: dict[str, Any] = {"_put": object.__setattr__, "_missing": _FACTORY}
+    types = _annotations(cls)
     for name, each in fields.items():
         value = name
         if not each.init:
@@ -204,7 +214,28 @@ def _constructor(
     exec(f"def __init__({', '.join(parameters)}):\n" + "\n".join(body or [" pass"]), known)
     made: Callable[..., None] = known["__init__"]
     made.__qualname__ = f"{cls.__qualname__}.__init__"
+    made.__annotations__ = {name: types[name] for name, each in fields.items() if each.init} | {
+        "return": None
+    }
     return made
+
+
+def _annotations(cls: Any) -> dict[str, Any]:
+    """The types of all fields, those of base classes too."""
+    found: dict[str, Any] = {}
+    for kind in reversed(cls.__mro__):
+        found |= vars(kind).get("__annotations__", {})
+    return found
+
+
+class _Signature:
+    """What `inspect.signature` looks for first: the compiled constructor is there when it goes on to that."""
+
+    def __get__(self, value: object, cls: Any) -> NoReturn:
+        compile_it = getattr(cls.__init__, _COMPILE, None)
+        if value is None and compile_it is not None:
+            compile_it()
+        raise AttributeError("__signature__")
 
 
 class _StandardFields:
@@ -214,13 +245,13 @@ class _StandardFields:
         import dataclasses
 
         made: dict[str, Any] = {}
+        types = _annotations(cls)
         for name, each in cls.__lean_fields__.items():
             known = {"init": each.init, "repr": each.repr, "compare": each.compare}
             for default in ("default", "default_factory"):
                 if getattr(each, default) is not _MISSING:
                     known[default] = getattr(each, default)
-            kind = next(k.__annotations__[name] for k in cls.__mro__ if name in k.__annotations__)
-            made[name] = (kind, dataclasses.field(**known))
+            made[name] = (types[name], dataclasses.field(**known))
         listed = [(name, kind, each) for name, (kind, each) in made.items()]
         standard: Any = dataclasses.make_dataclass(cls.__name__, listed, eq=False, repr=False)
         fields: dict[str, Any] = standard.__dataclass_fields__

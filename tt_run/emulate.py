@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import runpy
 import sys
-from difflib import get_close_matches
 from pathlib import Path
 
 from tt_run.testing.shims import activate as activate
@@ -44,10 +43,14 @@ def main(words: list[str]) -> int:
             exec(compile(rest[0], "<string>", "exec"), {"__name__": "__main__", "__builtins__": __builtins__})
         return 0
     if kind.startswith("-"):
+        from difflib import get_close_matches
+
         meant = "; did you mean --system?" if get_close_matches(kind, ["--system"]) else ""
         print(f"error: unknown option {kind}{meant}\n{_USAGE}", file=sys.stderr)
         return 2
     if not Path(kind).is_file():
+        from difflib import get_close_matches
+
         names = [path.name for path in Path(kind).parent.glob("*.py")]
         near = [Path(kind).with_name(name) for name in get_close_matches(Path(kind).name, names, 1, 0.7)]
         print(

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import operator
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from mgd.lean import dataclass
 from tt_run.runtime import rectangles
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.native.arguments import also_named, public

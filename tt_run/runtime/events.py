@@ -27,12 +27,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
+from mgd.lean import dataclass
 from tt_run import contract
 from tt_run.runtime import launched
 

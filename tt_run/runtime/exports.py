@@ -5,7 +5,6 @@ A shim holds no logic: it says which module has what. Importing it stays cheap, 
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 import inspect
@@ -156,7 +155,9 @@ def _unknown(package: str, name: str, listing: Callable[[], Sequence[str]]) -> s
     if qualified in reference.names():
         return reference.sentence(qualified)
     there = listing()
-    near = difflib.get_close_matches(name, there, n=3, cutoff=_NEAR)
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, there, n=3, cutoff=_NEAR)
     near = near or sorted(each for each in there if len(name) > 2 and each.startswith(f"{name}_"))[:3]
     hint = f"; the nearest names it has: {', '.join(near)}" if near else ""
     return f"the emulation of {package} has no attribute {name!r}{hint}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.abc
 import importlib.machinery
 import sys
 from collections.abc import Callable, Mapping
@@ -12,7 +11,7 @@ from typing import Any
 Loaded = Callable[[ModuleType], None]
 
 
-class Finder(importlib.abc.MetaPathFinder):
+class Finder:
     """Hands modules over once they have been loaded, by their names."""
 
     def __init__(self, loaded: Mapping[str, Loaded]) -> None:
@@ -32,7 +31,7 @@ class Finder(importlib.abc.MetaPathFinder):
         finally:
             self._asks = False
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, self._loaded.get(name, self._first))
+            spec.loader = _Loader(spec.loader, self._loaded.get(name, self._first))  # type: ignore[assignment]
         return spec
 
     def _first(self, _: ModuleType) -> None:
@@ -40,7 +39,7 @@ class Finder(importlib.abc.MetaPathFinder):
         sys.meta_path.insert(0, self)
 
 
-class _Loader(importlib.abc.Loader):
+class _Loader:
     def __init__(self, inner: Any, loaded: Loaded) -> None:
         self._inner, self._loaded = inner, loaded
 

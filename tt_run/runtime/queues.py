@@ -12,9 +12,9 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from mgd.lean import dataclass, field
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.geometry.ranges import MeshCoordinateRange

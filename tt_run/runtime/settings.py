@@ -11,7 +11,6 @@ Source: reference library 0.81.1.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
 import os
 import sys
@@ -199,7 +198,9 @@ def _warn(text: str) -> None:
 
 
 def _near(name: str, known: list[str]) -> str | None:
-    near = difflib.get_close_matches(name, known, n=1)
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=1)
     return f"did you mean {near[0]}?" if near and near[0] != name else None
 
 

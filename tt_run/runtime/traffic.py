@@ -11,9 +11,13 @@ Each collective names its pattern in its record (`tt_run.runtime.ccl.record`); t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
 from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from mgd.lean import dataclass, field
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 Link = tuple[int, int]
 
@@ -137,6 +141,8 @@ class Pattern:
         """The messages over one group of devices; `size` is the bytes that one device contributes."""
         if len(group) < 2:
             return []
+        from fractions import Fraction
+
         if self.in_group_order:
             return self.rule(list(group), Fraction(size))
         order = ring_order(group, fabric.dims[1])
@@ -153,6 +159,8 @@ class Pattern:
 
     def loads(self, groups: Sequence[Sequence[int]], size: int, fabric: Fabric) -> dict[Link, Load]:
         """What each link carries while all groups run at the same time: from here a model of time takes its bottleneck."""
+        from fractions import Fraction
+
         loads: dict[Link, Load] = {}
         for group in groups:
             for message in self.messages(group, size, fabric):

@@ -7,10 +7,10 @@ no other table of collectives: what is not declared here cannot run, and what ha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from mgd.lean import dataclass
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor.spec.topology import TensorTopology
 from tt_run.runtime.tensor.tensor import Tensor

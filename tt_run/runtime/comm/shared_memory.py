@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +28,8 @@ class SharedBlock:
     @classmethod
     def create(cls, nbytes: int, in_memory: bool = False) -> SharedBlock:
         """A new block of at least one byte; with `in_memory` never in a folder that may be on a disk."""
+        import tempfile
+
         nbytes = max(nbytes, 1)
         failure: OSError | None = None
         for folder in _folders(in_memory):
@@ -63,4 +64,6 @@ class SharedBlock:
 def _folders(in_memory: bool) -> Iterator[str]:
     yield from (folder for folder in _FOLDERS if os.access(folder, os.W_OK))
     if not in_memory:
+        import tempfile
+
         yield tempfile.gettempdir()

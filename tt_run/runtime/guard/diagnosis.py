@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
+from mgd.lean import dataclass, replace
 from tt_run.runtime.guard.board import ENDED, RAISED
 from tt_run.runtime.guard.signature import LEFT_OPEN
 from tt_run.runtime.guard.states import History, RankState, Wait, group_key

@@ -6,11 +6,11 @@ Messages on a communicator of their own, received whenever somebody waits. On a 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mgd.lean import dataclass
 from tt_run.runtime.guard.board import RUNNING
 
 if TYPE_CHECKING:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
+from mgd.lean import dataclass, field
 from tt_run.runtime.guard.board import ENDED, RAISED, RUNNING, WAITING
 
 # Ordinal of the call on its group -> (signature text, call site).

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from mgd.lean import dataclass
 from tt_run.runtime.comm.group import Pending
 from tt_run.runtime.guard.states import Wait
 

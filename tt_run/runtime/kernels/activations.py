@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mgd.lean import dataclass
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
@@ -264,7 +263,9 @@ def activation(given: Activation) -> Function:
     name = name_of(given) if isinstance(given, UnaryOpType) else str(given)
     if name in FUNCTIONS:
         return FUNCTIONS[name]
-    near = difflib.get_close_matches(name, FUNCTIONS, n=3)
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, FUNCTIONS, n=3)
     raise fatal(f"Unknown unary op: {name}", hint=f"did you mean {' or '.join(near)}?" if near else None)
 
 

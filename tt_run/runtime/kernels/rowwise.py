@@ -7,13 +7,13 @@ shared among threads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.elementwise import BLOCK, Buffers, finish
 from tt_run.runtime.kernels.workers import spread, thread_count

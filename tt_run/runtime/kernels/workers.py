@@ -10,7 +10,10 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 Task = Callable[[], object]
 
@@ -68,6 +71,8 @@ def _threads() -> ThreadPoolExecutor:
     global _pool, _pool_owner
     with _making:
         if _pool is None or _pool_owner != os.getpid():
+            from concurrent.futures import ThreadPoolExecutor
+
             _pool = ThreadPoolExecutor(thread_count() - 1, thread_name_prefix="tt-run-ops")
             _pool_owner = os.getpid()
         return _pool

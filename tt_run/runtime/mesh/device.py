@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 from weakref import WeakSet
 
+from mgd.lean import dataclass
 from tt_run.runtime import guard
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.chips import Chips

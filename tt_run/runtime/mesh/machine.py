@@ -6,8 +6,8 @@ Numbering and discovery follow the reference library 0.81.1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from mgd.lean import dataclass
 from mgd.shapes import discovery_shapes
 from mgd.systems import System, systems
 from tt_run.runtime.errors import fatal

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 from weakref import ref
 
+from mgd.lean import dataclass, field
 from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 
 Moved = TypeVar("Moved")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from mgd.lean import dataclass, field, replace
 from tt_run import contract
 from tt_run.runtime import guard
 from tt_run.runtime.comm.world import World, world

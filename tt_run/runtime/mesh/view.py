@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import ClassVar
 
+from mgd.lean import dataclass, field
 from tt_run.runtime.cores import CoreRangeSet
 from tt_run.runtime.errors import fatal, incompatible, type_name
 from tt_run.runtime.mesh.device_layout import DeviceLayout, local_range

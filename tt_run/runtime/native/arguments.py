@@ -6,7 +6,6 @@ Arguments are looked at only after a call has failed, so a call that is right pa
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import inspect
 import numbers
@@ -133,7 +132,9 @@ def nearest(function: Callable[..., Any], kwargs: Mapping[str, Any], args: Seque
 def _near(word: str, known: Sequence[str]) -> list[str]:
     """The name that was probably meant: the nearest, or the only one that has the word as a part (`axis` of `cluster_axis`)."""
     having = [name for name in known if word in name.split("_")]
-    return difflib.get_close_matches(word, known, 1) or (having if len(having) == 1 else [])
+    from difflib import get_close_matches
+
+    return get_close_matches(word, known, 1) or (having if len(having) == 1 else [])
 
 
 def _fits(value: Any, annotation: str) -> bool:

@@ -11,10 +11,10 @@ import numbers
 import operator
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from mgd.lean import dataclass
 from tt_run.runtime.errors import incompatible, type_name
 from tt_run.runtime.native.classes import members, native_class
 from tt_run.runtime.native.refusals import noted, signatures

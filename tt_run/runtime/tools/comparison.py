@@ -19,7 +19,7 @@ from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.ops.declaration.costs import tensors
 from tt_run.runtime.ops.declaration.dispatch import FastOperation
 from tt_run.runtime.ops.goldens.creation_goldens import SOURCE
-from tt_run.runtime.settings import CONFIG, follow
+from tt_run.runtime.settings import CONFIG
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tools.comparison_records import note
 from tt_run.runtime.tools.tensor_ids import get_output_tensor_ids, produced, set_tensor_id
@@ -40,9 +40,6 @@ def switch(on: bool) -> None:
     elif not on and _leave is not None:
         _leave()
         _leave = None
-
-
-follow("enable_comparison_mode", switch)
 
 
 def _before(begun: events.Begun) -> events.After | None:

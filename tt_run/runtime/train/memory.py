@@ -12,9 +12,9 @@ import warnings
 import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import Any
 
+from mgd.lean import dataclass, field
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.tensor.tensor import Tensor as Value
 from tt_run.runtime.tensor.tensor import observe

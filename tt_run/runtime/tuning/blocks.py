@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from mgd.lean import dataclass
 from tt_run.runtime.cores import CoreCoord, CoreRangeSet
 from tt_run.runtime.enums import MathFidelity
 from tt_run.runtime.native.classes import Native

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mgd.lean import dataclass
 from tt_run.runtime.enums import MathFidelity, NamedEnum
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.native.fields import Checked

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import ClassVar
 
+from mgd.lean import dataclass, field
 from tt_run.runtime.cores import CoreCoord, CoreRangeSet
 from tt_run.runtime.enums import DataType, Layout, NamedEnum, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.native.classes import Native, native

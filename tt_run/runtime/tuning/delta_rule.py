@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from mgd.lean import dataclass
 from tt_run.runtime.native.classes import Native
 from tt_run.runtime.native.refusals import bound
 from tt_run.runtime.tuning.base import Tuning

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from mgd.lean import dataclass, field
 from tt_run.runtime.cores import CoreCoord, CoreRangeSet
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.native.refusals import bound, noted

@@ -6,12 +6,12 @@ Which form fits is seen from the numbers: 16 that share an exponent take 17 byte
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mgd.lean import dataclass
 from tt_run.runtime.values.recycled_arrays import empty
 
 Array = npt.NDArray[Any]

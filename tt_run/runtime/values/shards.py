@@ -12,12 +12,12 @@ Treat `data` as read-only once it is in a `Shards`: replicas share it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from mgd.lean import dataclass
 from tt_run.runtime.values import shapes
 
 Array = npt.NDArray[np.generic]

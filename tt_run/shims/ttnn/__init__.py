@@ -3,7 +3,7 @@
 Operations are not listed here: their declarations publish them.
 """
 
-import tt_run.runtime.tools.comparison as _comparison  # noqa: F401 - follows CONFIG.enable_comparison_mode
+import tt_run.runtime.tools.comparison_mode as _comparison_mode  # noqa: F401 - follows CONFIG.enable_comparison_mode
 from tt_run.runtime.exports import publish as _publish
 from tt_run.runtime.exports import tell_absent_modules as _tell_absent_modules
 from tt_run.runtime.own_mpi import await_own_mpi as _await_own_mpi

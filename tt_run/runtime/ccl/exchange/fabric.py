@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any
 
+from mgd.lean import dataclass, replace
 from tt_run import contract
 from tt_run.runtime.enums import FabricConfig, FabricReliabilityMode, FabricTensixConfig
 from tt_run.runtime.errors import fatal, incompatible

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from mgd.lean import dataclass
 from tt_run.runtime.ccl.exchange.shard_locations import RowId, RowTable, ShardRows
 from tt_run.runtime.values import recycled_arrays
 

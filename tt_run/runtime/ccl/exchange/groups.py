@@ -5,8 +5,9 @@ A device is named by its *position*: its row-major index on the mesh device, the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
+
+from mgd.lean import dataclass
 
 DeviceGroup = tuple[int, ...]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
+from mgd.lean import dataclass
 from tt_run.runtime.ccl.exchange.groups import DeviceGroup, Exchange, exchanges
 from tt_run.runtime.ccl.exchange.wire import Alone, HalfWords, Ranks, Wire
 from tt_run.runtime.comm.world import Group, world

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from mgd.lean import dataclass
 from tt_run.runtime.ccl.exchange.groups import Exchange
 from tt_run.runtime.ccl.exchange.window import BODY, HEADER, Slots, Window
 from tt_run.runtime.ccl.exchange.wire import Parcel, Wire

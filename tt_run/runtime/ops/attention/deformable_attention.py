@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from mgd.lean import dataclass
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.tensor.tensor import Tensor
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType, cpp
 from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.values.dtypes import is_float, stored_dtype

@@ -6,8 +6,7 @@ declaration come the call, its signature, the published name, stubs, the table o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from mgd.lean import dataclass
 from tt_run.runtime.ops.declaration import costs
 from tt_run.runtime.ops.declaration.costs import Cost
 

@@ -6,9 +6,9 @@ A program that runs here has to run on a device too, whose kernels read tiles or
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from mgd.lean import dataclass
 from tt_run.runtime.enums import Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.tensor import Tensor

@@ -7,9 +7,9 @@ What stands here names all types that a kernel takes, so everything else is refu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.tensor import Tensor

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from mgd.lean import dataclass
 from tt_run.runtime.enums import BufferType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.spec import sharding

@@ -5,12 +5,12 @@ Which core does what is a matter of one chip and no result depends on it. Source
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mgd.lean import dataclass
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal

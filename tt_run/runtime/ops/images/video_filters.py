@@ -7,12 +7,12 @@ that was prepared for another size of blocks has the same shape and gives other 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mgd.lean import dataclass
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tile import TILE_SIZE
 

@@ -6,8 +6,8 @@ Source: memory configurations of results of reference library 0.81.1.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from mgd.lean import dataclass
 from tt_run.runtime.enums import (
     BLOCK_SHARDED,
     HEIGHT_SHARDED,

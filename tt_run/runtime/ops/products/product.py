@@ -6,12 +6,12 @@ Source: reference library 0.81.1.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.activations import Activation, Function

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from mgd.lean import dataclass
 from tt_run.runtime.cores import CoreCoord, CoreRangeSet, core_of
 from tt_run.runtime.enums import BufferType, DataType, ShardOrientation, TensorMemoryLayout, cpp
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec

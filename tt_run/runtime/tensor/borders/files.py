@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice
 
 _EXTENSION = ".tensorbin"
-_log = logging.getLogger(__name__)
 
 
 @public
@@ -141,7 +139,9 @@ def as_tensor(
     try:
         return load_tensor(path, device=device)
     except RuntimeError as error:
-        _log.warning("%s  Making it again.", error)
+        import logging
+
+        logging.getLogger(__name__).warning("%s  Making it again.", error)
         return _filled_cache(path, converted(None), device, cache_dump_mode)
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from mgd.lean import dataclass
 
 _WIDEST = 8
 _LONGEST = 1 << 24  # entries of one vector; a header of a tensor file is far from it

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType, cpp
 from tt_run.runtime.errors import fatal, incompatible, read_to_host
 from tt_run.runtime.mesh.geometry.shape import MeshShape

@@ -9,10 +9,10 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from mgd.lean import dataclass, field, replace
 from tt_run.runtime.cores import CoreCoord as CoreCoord
 from tt_run.runtime.cores import CoreGrid as CoreGrid
 from tt_run.runtime.cores import CoreRange as CoreRange
@@ -29,7 +29,7 @@ from tt_run.runtime.tuning.choices import ShardDistributionStrategy
 
 
 @bound("ttnn._ttnn.tensor.ShardSpec")
-@dataclass(init=False)
+@dataclass()
 class ShardSpec(Checked, metaclass=Native):
     """Which cores hold the pieces of one device's buffer, and the (height, width) of a piece in elements."""
 
@@ -78,7 +78,7 @@ def _corners(grid: CoreRangeSet) -> list[str]:
 
 
 @bound("ttnn._ttnn.tensor.NdShardSpec")
-@dataclass
+@dataclass()
 class NdShardSpec(Checked, metaclass=Native):
     """Pieces of any rank: their shape and the cores that hold them."""
 

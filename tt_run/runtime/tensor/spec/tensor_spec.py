@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import count
 from typing import Any
 
+from mgd.lean import dataclass, replace
 from tt_run.runtime.cores import CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal, throw
@@ -113,7 +113,7 @@ def _program(dims: tuple[int, ...], dtype: DataType, layout: Layout, memory_conf
 
 
 @bound("ttnn._ttnn.tensor.TensorSpec", "height_sharded", "width_sharded", "block_sharded")
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class TensorSpec(metaclass=Native):
     """Shape, dtype, layout, memory and tile of each shard: what two tensors must share to use one buffer.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+
+from mgd.lean import dataclass, field
 
 BackwardRule = Callable[[], None]
 

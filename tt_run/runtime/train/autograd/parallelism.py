@@ -8,7 +8,7 @@ axis 1 has the 32 devices, so that one is reported.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from mgd.lean import dataclass
 
 _MISMATCH = "The number of parallelization axes must be equal to the number of mesh shape dimensions"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mgd.lean import dataclass, field, replace
 from tt_run.runtime.train.autograd.tensor import Tensor
 
 LAZY_PARAMETER_ACCESS_MSG = (

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from mgd.lean import dataclass
 from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.optimizers.base import OptimizerBase, observed, settings

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mgd.lean import dataclass
 from tt_run.runtime.ccl.collectives import all_reduce
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.axis_placement import is_replicated
