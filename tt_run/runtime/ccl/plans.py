@@ -123,11 +123,15 @@ def planned(
     captured = is_captured(device)
     index = tensor.shards.index
     partial = index if -1 in index else None
-    key = (
-        collective, cluster_axis, asked, kinds, id(spec), id(topology), partial, tuning, name, strict, captured
-    )  # fmt: skip
+    rest = collective, cluster_axis, asked, kinds, id(spec), partial, tuning, name, strict, captured
+    key = *rest, id(topology)
     plan: Plan
     found = device.known.get(key)
+    if found is None and partly(topology) is None:
+        # A program tells the same placement anew with each batch.
+        topology = device.known.setdefault(("operand", topology), topology)
+        key = *rest, id(topology)
+        found = device.known.get(key)
     if found is not None and found[0] is fabric.current():
         plan = found[1]
         return plan

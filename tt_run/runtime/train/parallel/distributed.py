@@ -175,6 +175,5 @@ def _average(parameter: Tensor, axis: int | None) -> None:
     count = members(gradient, axis)
     # What is the same along the axis is its mean already.
     if count > 1 and not is_replicated(gradient, axis):
-        share = np.float32(1.0 / count)
         total = collectives.all_reduce(gradient, cluster_axis=axis)
-        parameter.set_grad(stacks.compute(lambda stack: stack * share, total))
+        parameter.set_grad(stacks.scaled_in_place(total, 1.0 / count))
