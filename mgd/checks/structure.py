@@ -23,7 +23,10 @@ def check_structure(report: Report) -> None:
             "MGD001", "the file describes no mesh", report.at(descriptor),
             help='add mesh_descriptors { name: "M0" … }, or let `mgd new` write a file',
         )  # fmt: skip
-    if descriptor.top_level_instance is None:
+    is_empty = not (
+        descriptor.mesh_descriptors or descriptor.switch_descriptors or descriptor.graph_descriptors
+    )
+    if descriptor.top_level_instance is None and not is_empty:
         name = descriptor.mesh_descriptors[0].name if descriptor.mesh_descriptors else "M0"
         report.add(
             "MGD002", "nothing is instantiated: top_level_instance is missing", report.at(descriptor),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mgd.diagnostics import Diagnostic
 from mgd.text import problems as codes
 from mgd.text.frames import Frame
 from mgd.text.grammar import MESSAGE, UNKNOWN, Grammar, Slot
@@ -21,6 +22,8 @@ class CompleteReader(ScalarReader):
     def __init__(self, source: Source, problems: Problems) -> None:
         super().__init__(source, problems)
         self.stack: list[Frame] = []
+        # Fields of a block around the one that holds them: that, place, name, warning.
+        self._misplaced: list[tuple[Frame, int, str, Diagnostic]] = []
 
     def read(self, position: int) -> int:
         """Read one field or block end at `position`; returns where the next item begins, -1 when the text is read."""
@@ -46,12 +49,15 @@ class CompleteReader(ScalarReader):
 
     def _text_end(self) -> None:
         if self.stack and not self._lost:
-            self.problems.error(
-                codes.NOT_CLOSED,
-                max(self.frame.at, 0),
-                "a block is never closed",
-                help=f"add {self.frame.closer}",
-            )
+            # What belongs outside of the block tells where it should have been closed, and is no mistake of its own.
+            behind = [each for each in self._misplaced if each[0] is self.frame]
+            for *_, warning in behind:
+                self.problems.warnings.remove(warning)
+            help = f"add {self.frame.closer}"
+            if behind:
+                _, at, name, _ = behind[0]
+                help += f" before {shown(name)} in line {self.source.position(at).line}"
+            self.problems.error(codes.NOT_CLOSED, max(self.frame.at, 0), "a block is never closed", help=help)
 
     def _eof(self, wanted: str) -> None:
         if self.stack:
@@ -166,7 +172,9 @@ class CompleteReader(ScalarReader):
             return self._open(slot.message, slot, at)
         if self.kind in ("name", "number", "string"):
             return self._wrong(slot)
-        return self._unexpected(f'"{{" after {slot.name}')
+        return self._unexpected(
+            f'"{{" after {slot.name}', f"write {slot.name} {{ … }}" if self.word == "-" else ""
+        )
 
     def _list(self, slot: Slot | None, depth: int, after_item: bool = False) -> None:
         """Read list items (current token: behind the bracket, or behind an item); returns early when one opens a block."""
@@ -220,13 +228,13 @@ class CompleteReader(ScalarReader):
         return self._unknown(name, at)
 
     def _unknown(self, name: str, at: int) -> None:
+        colon = self._accept(":")
+        if not colon and self.kind != "open":
+            return self._unexpected(f'":" or "{{" after {shown(name)}', self._with_colon(name))
         if self.frame.grammar is not UNKNOWN:
             self._warn_unknown(name, at)
-        colon = self._accept(":")
         if self.kind == "open":
             return self._open(UNKNOWN, None, at)
-        if not colon:
-            return self._unexpected(f'":" or "{{" after {shown(name)}', self._with_colon(name))
         if self.word == "[" and self.kind == "mark":
             self._next()
             return self._list(None, 1)
@@ -248,3 +256,5 @@ class CompleteReader(ScalarReader):
         else:
             help = f"did you mean {near}?" if near else f"its fields are {', '.join(grammar.slots)}"
         self.problems.warning(codes.UNKNOWN_FIELD, at, told, help=help)
+        if outer is not None:
+            self._misplaced.append((self.frame, at, name, self.problems.warnings[-1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from mgd.text import problems as codes
@@ -111,6 +112,8 @@ class ScalarReader(TokenReader):
             help = f"write {self.word[1:-1]} without quotes"
         elif slot.kind == STRING and self.kind == "name":
             help = f'write "{shown(self.word)}" in quotes'
+        elif slot.kind == INT and slot.repeated and re.fullmatch(r"[0-9]{1,6}(x[0-9]{1,6})+", self.word):
+            help = f"write [{', '.join(self.word.split('x'))}]"
         self.problems.error(
             codes.WRONG_TYPE,
             self.start if start is None else start,

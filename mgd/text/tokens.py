@@ -71,6 +71,8 @@ class TokenReader:
         """What to do about a current token that has no place where it stands."""
         if self.word == "/":
             return "comments begin with #"
+        if self.word == "{" and self.text[self.end : self.end + 80].lstrip().startswith('"'):
+            return 'write mesh_descriptors { name: "M0" … }: this is the text format of protobuf, not JSON'
         if self.word in (",", ";"):
             return "remove it; one separator behind a field is enough"
         if self.kind == "bad":
@@ -81,7 +83,10 @@ class TokenReader:
 
     def _eof(self, wanted: str) -> None:
         self.problems.error(
-            codes.UNEXPECTED, max(len(self.text) - 1, 0), f"expected {wanted}, found the end of the file"
+            codes.UNEXPECTED,
+            max(len(self.text) - 1, 0),
+            f"expected {wanted}, found the end of the file",
+            help="complete what was begun, or remove it",
         )
 
     def _resume(self) -> None:

@@ -195,10 +195,11 @@ def test_a_file_that_the_runtime_does_not_open(file: str, help: str) -> None:
     assert (found.code, found.help) == ("MGD056", help)
 
 
-def test_nothing_described_is_not_instantiated_either() -> None:
-    assert [each.help for each in check(loads("")) if each.code == "MGD002"] == [
-        'add top_level_instance { mesh { mesh_descriptor: "M0" mesh_id: 0 } }'
-    ]
+def test_nothing_described_is_one_mistake() -> None:
+    assert [each.code for each in check(loads(""))] == ["MGD001"]
+    assert [
+        each.help for each in check(loads('graph_descriptors { name: "g" }')) if each.code == "MGD002"
+    ] == ['add top_level_instance { mesh { mesh_descriptor: "M0" mesh_id: 0 } }']
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,17 @@ def test_places(text: str, wanted: list[tuple[str, int, int]]) -> None:
         ("mesh_descriptors { device_topology { dims [ 2 ] } }", "write dims: ["),
         ("foo 1", "write foo: 1"),
         ("mesh_descriptors { device_topology { dims: [ 2, ] } }", "remove the comma before it"),
+        ("mesh_descriptors { device_topology { dims: 2x4 } }", "write [2, 4]"),
+        (
+            '{\n  "mesh_descriptors": [] }',
+            'write mesh_descriptors { name: "M0" … }: this is the text format of protobuf, not JSON',
+        ),
+        ("mesh_descriptors:\n  - name: M0", "write mesh_descriptors { … }"),
+        ("mesh", "complete what was begun, or remove it"),
+        (
+            "mesh_descriptors {\n  name: 'x'\ntop_level_instance { mesh {} }\n",
+            "add } before top_level_instance in line 3",
+        ),
         ("mesh_descriptors { device_topology { dims: [ 2 4 ] } }", 'write "," between the items of a list'),
         ("mesh_descriptors { name: 'x',; }", "remove it; one separator behind a field is enough"),
         ("\u00a0mesh_descriptors { }", "remove it"),
