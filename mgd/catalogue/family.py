@@ -28,10 +28,11 @@ class Family:
         return {rule.code: rule for rule in sorted(self.load(), key=lambda each: each.code)}
 
     def find(self, word: str) -> Rule | None:
-        """The rule of a code (any case), of its number alone (`12` for MGD012) or of a name; None when there is none."""
+        """The rule of a code (any case, `mgd12` too), of its number alone (`12` for MGD012) or of a name; None when there is none."""
         key = word.strip()
-        number = key.isascii() and key.isdigit() and len(key) < 4
-        code = f"{self.prefix}{int(key):03d}" if number else key.upper()
+        bare = key.upper().removeprefix(self.prefix)
+        number = bare.isascii() and bare.isdigit() and len(bare) < 4
+        code = f"{self.prefix}{int(bare):03d}" if number else key.upper()
         rules = self.rules()
         return rules.get(code) or next((rule for rule in rules.values() if rule.name == key.lower()), None)
 

@@ -98,6 +98,19 @@ def read(source: str | bytes, *, file: str = "", deepest: int = DEEPEST, largest
     return Document(file, text, _Composer(text, file, deepest).compose())
 
 
+_BEGUN = {
+    ("while scanning a quoted scalar", "found unexpected end of stream"): (
+        "a quoted text is never closed",
+        "close it with the quote that it begins with",
+    ),
+    ("while scanning a simple key", "could not find expected ':'"): (
+        "a key without a colon",
+        "write key: value, with a colon and a blank",
+    ),
+}
+"""What libyaml says of text that was begun, in words about that text, and what to do."""
+
+
 class _Composer:
     """Builds nodes from events; an own stack in place of recursion."""
 
@@ -120,6 +133,9 @@ class _Composer:
             if error.problem == _LIBRARY_BOUND:
                 raise self._broken("bound", self._too_deep(), mark) from None
             reason = " ".join(part for part in (error.context, error.problem) if part)
+            begun = _BEGUN.get((error.context or "", error.problem or ""))
+            if begun is not None:  # where it began tells more than where the reader noticed
+                raise self._broken("syntax", begun[0], error.context_mark or mark, begun[1]) from None
             raise self._broken("syntax", reason, mark) from None
         except yaml.YAMLError as error:
             raise _error("syntax", " ".join(str(error).split()), self.text, 0, self.file) from None

@@ -19,6 +19,7 @@ from tt_run.cli.reading.slips import (
     isolated_python,
     late_options,
     lost_script,
+    refuse_late_choice,
     refuse_lost_script,
     refuse_misspelt_command,
     refuse_python_alone,
@@ -61,6 +62,7 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
     refuse_second_launcher(given, around.site)
     refuse_python_alone(given)
     refuse_swallowed_program(given, around.site)
+    refuse_late_choice(given)
     asked = launch_request(given)
     request = _with_discovered_ranks(asked, given, around)
     if request is None:

@@ -90,7 +90,10 @@ def _dispatch(words: Sequence[str]) -> int:
     elif given.explain:
         from tt_run.cli.views import explain
 
-        return explain(given.explain)
+        for number, code in enumerate((given.explain, *given.program)):
+            if number:
+                print()
+            explain(code)
     elif given.doctor:
         from tt_run.cli.doctor.machine import doctor
 

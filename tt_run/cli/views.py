@@ -125,6 +125,11 @@ def explain(code: str) -> int:
     from tt_run.rules import FAMILIES
 
     rule = find(code, FAMILIES)
+    found = [family.find(code) for family in FAMILIES] if code.isdecimal() else []
+    alike = [each.code for each in found if each is not None]
+    if len(alike) > 1:
+        hint = f"write {' or '.join(f'tt-run explain {each}' for each in alike)}"
+        raise UsageError(Diagnostic("TTR037", f"{code} is the number of {' and of '.join(alike)}", help=hint))
     if rule is None:
         near = nearest(code, FAMILIES, 1)
         meant = f"did you mean {near[0]}? " if near else ""

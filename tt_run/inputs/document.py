@@ -73,11 +73,21 @@ class Document:
         message = f"{what} has no {key!r}"
         slip = self._slip_of(node, key)
         if slip is None:
+            self.set_aside_unknown(node)
             self.fatal("TTR105", message, node, text, help=f"add {key}: {example}")
             return
         self.findings.judged.remove(slip)  # one mistake: the unknown key is the one that is missing
         place = Label(slip.labels[0].position, f"the key is called {key!r}")
         self.findings.fatal("TTR105", message, place, help=slip.help)
+
+    def set_aside_unknown(self, node: Node | None) -> None:
+        """Takes back what was found of the keys of a file where all are unknown: one mistake, since the key that it needs is missing."""
+        is_whole = isinstance(node, Mapping) and node is self.root
+        keys = [self.at(each) for each, _ in node.pairs] if is_whole else []  # type: ignore[union-attr]
+        unknown = [each for each in self.findings.judged if each.code == "TTR106" and each.position in keys]
+        if len(unknown) == len(keys):
+            for each in unknown:
+                self.findings.judged.remove(each)
 
     def _slip_of(self, node: Node | None, key: str) -> Diagnostic | None:
         """What was found of an unknown key of a mapping that is nearest to `key`."""
@@ -226,6 +236,8 @@ class Document:
             help = (
                 "write its keys, each as a line key: value; tt-run init DIR writes a project with such files"
             )
+        if node is self.root and isinstance(node, Sequence) and wanted == "a mapping":
+            help = "write a key and a colon in a line above the list, which is its value"
         found = "an empty file" if node is None else kind(node)
         if isinstance(node, Scalar) and node.text:
             found += f": {node.text[:40]}"

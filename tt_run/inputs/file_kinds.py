@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from mgd.diagnostics import Label, Position
+from tt_run.inputs.findings import Findings
 from tt_run.inputs.site import Site, is_file
 
 _KINDS = (
@@ -39,6 +41,18 @@ _KINDS = (
     (r"(?m)^[\"']?ethernet_connections[\"']?\s*:", "a cluster descriptor", "--mock-cluster-rank-binding"),
 )
 MOST_BYTES = 1 << 20
+
+
+def is_of_another_kind(path: Path, site: Site, findings: Findings, wanted: str, option: str) -> bool:
+    """Whether a file of lines that cannot be read is an input of another kind, which is told in place of its lines."""
+    found = kind_of(path, site)
+    if found is None or found[0] == wanted:
+        return False
+    what, taken = found
+    file = site.shown(path)
+    help = f"write {taken} {file} in place of {option}" if taken else f"write {option} FILE"
+    findings.fatal("TTR028", f"{option} {file}: the file holds {what}", Label(Position(file)), help=help)
+    return True
 
 
 def kind_of(path: Path, site: Site) -> tuple[str, str] | None:

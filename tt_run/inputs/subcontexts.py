@@ -72,6 +72,7 @@ def _overlay_files(document: Document, search: PathSearch) -> list[Path]:
     field = top.get(_KEY)
     if field is None:
         if not document.findings.broken:
+            document.set_aside_unknown(document.root)
             document.fatal(
                 "TTR105",
                 f"the rank-bindings mapping must contain {_KEY!r}",

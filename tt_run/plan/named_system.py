@@ -67,9 +67,14 @@ def _find(name: str) -> systems.System:
                 )
             ) from None
         is_file = name.endswith(".textproto") or "/" in name
+        several = [each for each in name.split(",") if each] if "," in name else []
         help = (
             f"for a descriptor of your own: tt-run --emulate -m {shlex.quote(name)}"
             if is_file
+            else f"for rank bindings: tt-run --emulate --rank-binding {shlex.quote(name)}"
+            if name.endswith((".yaml", ".yml"))
+            else f"a launch has one system; several side by side: tt-run what-if --systems {name} -- python train.py"
+            if several
             else f"write --system {error.nearest[0]}; mgd systems lists all"
             if error.nearest
             else "mgd systems"

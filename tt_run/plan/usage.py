@@ -113,11 +113,9 @@ def _emulation_problems(request: LaunchRequest) -> list[Diagnostic]:
                     )
                 )
     if request.split is not None and not re.match(_SPLIT, request.split):
-        problems.append(
-            Diagnostic(
-                "TTR008", f"--split {request.split}: not of the form ROWSxCOLUMNS", help="write --split 1x2"
-            )
-        )
+        is_empty = re.fullmatch(r"0*x[0-9]+|[0-9]+x0+|0+x[0-9]+", request.split)
+        wrong = "each side has at least one host" if is_empty else "not of the form ROWSxCOLUMNS"
+        problems.append(Diagnostic("TTR008", f"--split {request.split}: {wrong}", help="write --split 1x2"))
     if request.meshes is not None and request.meshes < 1:
         problems.append(
             Diagnostic("TTR008", f"--meshes {request.meshes}: at least one mesh", help="write --meshes 2")
@@ -135,7 +133,7 @@ def _emulation_problems(request: LaunchRequest) -> list[Diagnostic]:
 
 def _hosts_problems(request: LaunchRequest) -> list[Diagnostic]:
     try:
-        parse_hosts(request.hosts or "localhost")
+        parse_hosts("localhost" if request.hosts is None else request.hosts)
     except UsageError as error:
         return list(error.diagnostics)
     return []

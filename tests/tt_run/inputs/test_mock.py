@@ -48,6 +48,7 @@ def test_a_file_without_the_key_is_the_descriptor_of_rank_0(sandbox: Sandbox) ->
         ("rank_to_cluster_mock_cluster_desc: {0: [d0.yaml]}\n", "TTR104"),
         ("rank_to_cluster_mock_cluster_desc: {0: absent.yaml}\n", "TTR101"),
         ("rank_to_cluster_mock_cluster_desc: {}\n", "TTR109"),
+        ("rank_to_cluster_mock_desc: {0: d0.yaml}\n", "TTR105"),
         ("rank_to_cluster_mock_cluster_desc: d0.yaml\n", "TTR104"),
         ("- {rank: 0}\n", "TTR105"),
         ("[]\n", "TTR109"),

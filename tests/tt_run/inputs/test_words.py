@@ -89,6 +89,7 @@ MAPPINGS = (
     f"{KEY}: {{}}\n",
     f"{KEY}: a.yaml\nmore: 1\n",
     "{}\n",
+    "a: b.yaml\nb: c.yaml\n",
 )
 MOCKS = (
     "rank_to_cluster_mock_cluster_desc: {0: a.yaml, 1: b.yaml}\n",

@@ -34,10 +34,6 @@ def command(words: Sequence[str]) -> int:
     if given.help:
         print(command_help(Init))
         return Exit.OK
-    if len(given.rest) > 1:
-        raise UsageError(
-            Diagnostic("TTR021", "tt-run init: one folder at most", help=f"write tt-run init {given.rest[0]}")
-        )
     folder = Path(*given.rest)
     # An installer compiles what looks like a module, so there may be a __pycache__ beside the files.
     sources = sorted(path for path in (configs_root() / "starter").iterdir() if path.is_file())

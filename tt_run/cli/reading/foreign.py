@@ -26,6 +26,9 @@ HINTS: dict[str, str] = {
             "--ntasks",
             "--world-size",
             "--world_size",
+            "--ranks",
+            "--num-ranks",
+            "--num_ranks",
         ),
         _COUNTS,
     ),
@@ -96,6 +99,10 @@ HINTS: dict[str, str] = {
             "--report-bindings",
         ),
         _MPIRUN,
+    ),
+    **dict.fromkeys(
+        ("--env", "--environment", "--setenv", "--export"),
+        "variables of a rank are its env_overrides in the bindings; of all ranks global_env there, or those of this shell",
     ),
     **dict.fromkeys(("--resume", "--restart", "--restarts", "--retries", "--max_restarts"), _RESTARTS),
 }

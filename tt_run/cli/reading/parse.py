@@ -48,7 +48,22 @@ def read(words: Sequence[str], kind: type[A]) -> A:
         value = _given_value(option, word, attached, rest)
         before = given.pop(option.key, ())  # so that they stand in the order of writing
         given[option.key] = (*before, value) if option.repeated else value
+    if kind.anywhere and kind.usage:
+        _refuse_spare(kind, (*others, *rest))
     return kind(given, (*others, *rest))
+
+
+def _refuse_spare(kind: type[Arguments], rest: Sequence[str]) -> None:
+    """Refuses words that a command does not take, as its usage says: a name behind `tt-run clean` would be taken for the run to remove."""
+    command, takes = kind.usage.split()[:2], [word for word in kind.usage.split()[2:] if word != "[OPTIONS]"]
+    if any("..." in word or word == "|" for word in takes) or len(rest) <= len(takes):
+        return
+    line = " ".join((*command, *rest[: len(takes)]))
+    raise _wrong(
+        "TTR021",
+        f"{' '.join(command)}: unexpected {rest[len(takes)]}",
+        f"write {line}; {' '.join(command)} --help lists its options",
+    )
 
 
 def words_without(words: Sequence[str], *keys: str) -> tuple[str, ...]:

@@ -122,6 +122,35 @@ def late_options(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:
     )
 
 
+_CHOICES = (
+    "--rank-binding",
+    "--rank-bindings-mapping",
+    "--mesh-graph-descriptor",
+    "--mesh-graph-descriptor-mapping",
+    "--system",
+    "--emulate",
+)
+"""What says which ranks to start."""
+
+
+def refuse_late_choice(given: CommandLine) -> None:
+    """Raises UsageError where what says which ranks to start stands after the program alone."""
+    if (
+        any(given.given.get(name.strip("-").replace("-", "_")) for name in _CHOICES)
+        or given.mock_cluster_rank_binding
+    ):
+        return
+    found = list(_options_among(given))
+    if not any(option.names[-1] in _CHOICES for option, _ in found):
+        return
+    late = " ".join(shown for _, shown in found)
+    kept = list(given.program)
+    for word in late.split():
+        kept.remove(word)
+    message = f"nothing says which ranks to start: {late} {'stand' if len(found) > 1 else 'stands'} after the program"
+    raise UsageError(Diagnostic("TTR002", message, help=f"write tt-run {late} {shlex.join(kept)}"))
+
+
 def _options_among(given: CommandLine) -> Iterator[tuple[Option, str]]:
     """Options of tt-run among the program's words, as they are written there; not those that every program may have."""
     names = {

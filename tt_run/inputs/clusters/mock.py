@@ -9,7 +9,7 @@ from mgd import documents
 from mgd.diagnostics import Position
 from mgd.lean import dataclass
 from tt_run.inputs.document import Document, read_document
-from tt_run.inputs.findings import Findings
+from tt_run.inputs.findings import Findings, nearest
 from tt_run.inputs.paths import PathSearch
 
 _KEY = "rank_to_cluster_mock_cluster_desc"
@@ -43,6 +43,17 @@ def read_mock_cluster(path: Path, search: PathSearch, findings: Findings) -> Moc
     for name in (_KEY, _OLD_KEY):
         if name in keys:
             return _read_value(document, keys[name], name, search)
+    meant = next((name for name in keys if nearest(name, (_KEY, _OLD_KEY))), None)
+    if meant is not None and isinstance(keys[meant], (documents.Mapping, documents.Sequence)):
+        place = document.root.fields[meant][0]
+        document.fatal(
+            "TTR105",
+            f"the mock cluster file has no {_KEY!r}",
+            place,
+            f"the key is called {_KEY!r}",
+            help=f"write {_KEY!r}",
+        )
+        return None
     return MockCluster(document.file, {0: path}, {0: Position(document.file)})
 
 

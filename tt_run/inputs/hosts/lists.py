@@ -10,6 +10,7 @@ from mgd.diagnostics import Diagnostic, Label, Position
 from mgd.lean import dataclass
 from tt_run.errors import UsageError
 from tt_run.inputs.document import read_text
+from tt_run.inputs.file_kinds import is_of_another_kind
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.hosts.names import host_name_problem
 from tt_run.inputs.hosts.nodelist import expand_counts, expand_nodes
@@ -63,9 +64,9 @@ def parse_hosts(text: str, option: str = "--hosts") -> HostList:
         host, colon, count = part.rpartition(":") if ":" in part else (part, "", "")
         problem = _host_problem(part, host, colon, count)
         if problem:
-            problems.append(
-                Diagnostic("TTR015", f"{option}: {problem}", help=f"write {option} host1:2,host2:2")
-            )
+            meant = re.fullmatch(r"([\w.-]+)=([1-9][0-9]{0,5})", part)
+            listed = f"{meant[1]}:{meant[2]}" if meant else "host1:2,host2:2"
+            problems.append(Diagnostic("TTR015", f"{option}: {problem}", help=f"write {option} {listed}"))
             continue
         counted = counted or bool(colon)
         for name in expand_nodes(host) or (host,):
@@ -110,6 +111,8 @@ def _host_problem(part: str, host: str, colon: str, count: str) -> str:
 def read_hostfile(path: Path, site: Site, findings: Findings) -> HostList | None:
     """The hosts of an Open MPI hostfile: `NAME [slots=N] [max_slots=M]` or `NAME:N` for each line; None with a finding when
     unreadable. A repeated name adds a slot, as mpirun counts it."""
+    if is_of_another_kind(path, site, findings, "a hostfile", "--hostfile"):
+        return None
     text = read_text(path, site, findings)
     if text is None:
         return None

@@ -11,4 +11,6 @@ def host_name_problem(name: str) -> str:
         return f"{name!r} holds a blank or a control character"
     if "/" in name or "\\" in name or not name.strip("."):
         return f"{name!r} is a path, not a host"
+    if "=" in name:
+        return f"{name!r} holds '=', which no host's name does"
     return ""

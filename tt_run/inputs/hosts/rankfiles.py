@@ -8,6 +8,7 @@ from pathlib import Path
 from mgd.diagnostics import Label, Position
 from mgd.lean import dataclass
 from tt_run.inputs.document import read_text
+from tt_run.inputs.file_kinds import is_of_another_kind
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.hosts.names import host_name_problem
 from tt_run.inputs.site import Site
@@ -102,5 +103,7 @@ def parse_rankfile(text: str, file: str, findings: Findings, path: Path | None =
 
 def read_rankfile(path: Path, site: Site, findings: Findings) -> Rankfile | None:
     """The rankfile at `path`, or None with a finding when it cannot be read."""
+    if is_of_another_kind(path, site, findings, "a rankfile", "--rankfile"):
+        return None
     text = read_text(path, site, findings)
     return None if text is None else parse_rankfile(text, site.shown(path), findings, path)

@@ -139,6 +139,7 @@ def descriptors_of(request: LaunchRequest, search: PathSearch, findings: Finding
         return []
     field = document.mapping(document.root, "the mesh graph descriptor mapping", (_KEY,)).get(_KEY)
     if field is None:
+        document.set_aside_unknown(document.root)
         document.fatal(
             "TTR105",
             f"the mapping must contain {_KEY!r}",

@@ -74,10 +74,13 @@ def _unfit_file(named: str, wrong: HardwareError) -> Diagnostic:
 
     places = tuple(Label(replace(position, file=named), text) for position, text in wrong.found[:MOST])
     more = len(wrong.found) - len(places)
+    numbers = shlex.quote(str(configs_root() / "hardware" / "wormhole.yaml"))
+    help = f"begin with a copy of the shipped numbers: cp {numbers} mine.yaml"
     return Diagnostic(
         "TTR126",
         "--hardware: the file cannot be used",
         places or (Label(Position(named), str(wrong)),),
+        help if any("unknown key" in label.text for label in places) else "",
         notes=(f"and {more} more places",) if more > 0 else (),
     )
 
