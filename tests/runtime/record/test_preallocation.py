@@ -48,6 +48,26 @@ def test_it_keeps_to_the_limit(tmp_path: Path) -> None:
     assert path.stat().st_blocks * 512 < 1_000_000 + 16_384
 
 
+def test_what_is_long_written_is_not_kept_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a size on, the oldest part is begun and then let go, up to a distance behind the end; the bytes are all there."""
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr(preallocation, "_KEPT", 1_000_000)
+    monkeypatch.setattr(preallocation, "_AT_ONCE", 500_000)
+    monkeypatch.setattr(
+        preallocation.os, "posix_fadvise", lambda _, at, length, __: asked.append((at, at + length))
+    )
+    path = tmp_path / "a.record"
+    made = FrameWriter(path, 1 << 30)
+    for _ in range(20):
+        made.write(frames.INPUT, b"", [BODY])
+    assert bodies(path) == 20 * [BODY]
+    begun = list(asked[1::2])
+    assert begun[0][0] == 0 and [end for _, end in begun[:-1]] == [start for start, _ in begun[1:]]
+    assert all(500_000 <= end - start <= 800_000 for start, end in begun)
+    assert made.size - 1_000_000 - 800_000 < begun[-1][1] <= made.size - 1_000_000
+    assert all(end <= place[0] for (_, end), place in zip(asked[::2], begun, strict=True))
+
+
 @pytest.mark.parametrize("call", [None, lambda *_: -1])
 def test_a_file_system_without_it(tmp_path: Path, call: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preallocation, "_system_call", lambda: call)

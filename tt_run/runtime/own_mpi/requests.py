@@ -116,13 +116,17 @@ def _await_requests(requests: Sequence[Any], enough: Callable[[Iterable[bool]], 
     named = sorted({what for what, _, _ in told if what})
     everybody = tuple(rank for rank in range(world().size) if rank != world().rank)
 
+    is_over = (
+        sys.modules["mpi4py.MPI"]._tt_run_raw["Request"].Get_status
+    )  # no book writes down what is asked here
+
     def peers() -> tuple[int, ...]:
-        open_ = [of for (_, of, _), each in zip(told, requests, strict=True) if not each.Get_status()]
+        open_ = [of for (_, of, _), each in zip(told, requests, strict=True) if not is_over(each)]
         return tuple(sorted({rank for of in open_ for rank in of or everybody}))
 
     def done() -> bool:
         _compare(requests)
-        return enough([bool(request.Get_status()) for request in requests])
+        return enough([bool(is_over(request)) for request in requests])
 
     try:
         await_done(done, f"MPI {name} of {', '.join(named) or 'requests'}", peers)

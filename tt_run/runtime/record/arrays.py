@@ -31,7 +31,8 @@ _RAW, _PACKED, _HALVES, _SAME = 0, 1, 2, 4  # bits of how an array is written; _
 _SAMPLE, _WORTH = 16384, 0.6  # bytes that are tried first, and the ratio below which compressing pays
 _UNTRIED = 31  # arrays of a kind that are not tried after one that did not pay, each time twice as many,
 _LONGEST_UNTRIED = 255  # to this: a trial of 2 KiB costs as much as recording six such calls
-_SMALL = 256  # bytes below which nothing is tried
+_NAMED = 256  # bytes from which an array that comes again is named
+_SMALL = 4096  # and up to which it is written as it is: what it could save costs more
 _FREE, _SHARE = (
     0.1,
     0.05,
@@ -166,8 +167,8 @@ def array_forms(form: Any) -> dict[int, tuple[str, tuple[int, ...]]]:
     return found
 
 
-Known = tuple[bytes, np.dtype[Any], tuple[int, ...]]
-"""An array that was written: its digest, element type and shape."""
+Known = tuple[bytes, int]
+"""An array that was written: its digest and bytes."""
 
 
 class Packer:
@@ -185,22 +186,26 @@ class Packer:
     def pack(self, arrays: list[Array], digests: list[bytes]) -> list[Any]:
         """The parts of a frame's body. Call `written` with the place of the body."""
         parts: list[Any] = []
+        data: bytes | memoryview
         length = 0
         self._used = 0
         for array, found in zip(arrays, digests, strict=True):
             size = array.nbytes
-            if size < _SMALL:
+            if size < _NAMED:
                 parts += (_PART.pack(_RAW, size), array.tobytes())
                 length += _PART.size + size
                 continue
-            key = (found, array.dtype, array.shape)
+            key = (found, size)
             place = self._places.get(key)
             if place is not None:
                 parts.append(_AGAIN.pack(_SAME, 8, place))
                 length += _AGAIN.size
                 continue
             self._fresh.append((key, length))
-            how, data = self._packed(*self._halved(array), (array.dtype, size))
+            if size <= _SMALL:
+                how, data = _RAW, array.tobytes()
+            else:
+                how, data = self._packed(*self._halved(array), (array.dtype, size))
             parts += (_PART.pack(how, len(data)), data)
             length += _PART.size + len(data)
         return parts
@@ -291,7 +296,7 @@ def _decoded(how: int, data: memoryview, kind: str, shape: tuple[int, ...]) -> A
     if how & _HALVES:
         words = np.zeros(2 * math.prod(shape), np.uint16)
         words[1::2] = np.frombuffer(raw, np.uint16)
-        return words.view(np.float32).reshape(shape)
+        return words.view(dtype_of(kind)).reshape(shape)
     return np.frombuffer(raw, np.uint8).copy().view(dtype_of(kind)).reshape(shape)
 
 

@@ -125,6 +125,8 @@ class FrameWriter:
         else:
             done = os.writev(self._descriptor, parts)
         self.size += done
+        if self.size > self._room.full:
+            self._room.forget(self.size)
         if done == length:
             return
         left = memoryview(b"".join(parts))[done:]

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime import guard
@@ -50,7 +51,7 @@ class Recording:
         """Facts by their id, with their number: they are long, and most calls come with the same ones."""
         self._forms: dict[Any, Form] = {}
         self._pieces: dict[Any, Form] = {}
-        """The forms of what nearly every collective gives: one piece."""
+        """The forms of what nearly every call gives: a piece, an array, a number or nothing."""
         self._packer = Packer()
         self._lock = threading.RLock()
         """Of this file; what a value's own pickling reads comes in between."""
@@ -158,13 +159,22 @@ class Recording:
 
     def _taken_apart(self, value: Any) -> tuple[Form, list[Array]]:
         """The form of a value, which is written down the first time, and its arrays."""
-        key = None
+        key: Any = None
+        held: list[Array] = []
         if type(value) is list and len(value) == 1 and type(value[0]) is Piece:
             data, rows = value[0]
             key = data.dtype, data.shape, rows
-            known = self._pieces.get(key)
-            if known is not None:
-                return known, [data]
+            held = [data]
+        elif (
+            type(value) is tuple
+            and len(value) == 3
+            and value[1] is None
+            and type(value[2]) is list
+            and not value[2]
+        ):
+            key, held = _of_mpi(value[0])  # no status, and no memory that is open to others
+        if key is not None and (known := self._pieces.get(key)) is not None:
+            return known, held
         flat = Flat(value)
         form = self._forms.get(flat.form)
         if form is None:
@@ -177,6 +187,23 @@ class Recording:
     def _raised(self, number: int, error: BaseException) -> None:
         with self._lock:
             self.file.write(frames.RAISED, call_text(number, 0) + as_text(error))
+
+
+def _of_mpi(result: Any) -> tuple[Any, list[Array]]:
+    """What tells the form of a plain result, and its arrays; None for what is looked at more closely."""
+    if result is None:
+        return "nothing", []
+    if type(result) is np.ndarray:
+        return (result.dtype, result.shape), [result]
+    if (
+        type(result) is tuple
+        and len(result) == 2
+        and type(result[0]) is str
+        and type(result[1]) is np.ndarray
+    ):
+        word, data = result
+        return (word, data.dtype, data.shape), [data]
+    return None, []
 
 
 def _counted(facts: Facts) -> int:

@@ -151,9 +151,15 @@ def _stand_in() -> None:
 
 def _book() -> Any:
     """The book of this process: of this module's own, so that it need not be known before the program begins."""
-    from tt_run.runtime.comm.world import world
+    global _found
+    if _found is None:
+        from tt_run.runtime.comm.world import world
 
-    return world().book  # type: ignore[attr-defined]
+        _found = world().book  # type: ignore[attr-defined]
+    return _found
+
+
+_found: Any = None
 
 
 def connect(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from tt_run.runtime.record.facts import Facts, site
+from tt_run.runtime.record.facts import Facts, Place, place, site, site_at
 
 Words = tuple[str, ...]
 
@@ -103,14 +103,25 @@ class NotRecordedMember(NotRecorded, AttributeError):
 def facts_of(name: str, words: Words = (), given: dict[str, Any] | None = None, size: int = 1) -> Facts:
     """What a call is called in the record."""
     found = given or {}
-    said = [
-        f"{word}={int(found[word])}" for word in words if word in _SAID and isinstance(found.get(word), int)
-    ]
-    if (
-        "op" in found and (operation := _operation(found["op"])) != "SUM"
-    ):  # which is meant where none is given
-        said.append(f"op={operation}")
-    return Facts("mpi", name, f"MPI {name}({', '.join(said)})", site(), tuple(range(size)))
+    said = tuple(
+        (word, int(found[word])) for word in words if word in _SAID and isinstance(found.get(word), int)
+    )
+    operation = _operation(found["op"]) if "op" in found else "SUM"  # which is meant where none is given
+    at = place()
+    key = name, said, operation, at, size
+    facts = _known.get(key)
+    if facts is None:
+        if len(_known) >= _REMEMBERED:
+            _known.clear()
+        told = [f"{word}={number}" for word, number in said]
+        told += [f"op={operation}"] if operation != "SUM" else []
+        facts = Facts("mpi", name, f"MPI {name}({', '.join(told)})", site_at(at), tuple(range(size)))
+        _known[key] = facts
+    return facts
+
+
+_known: dict[tuple[str, tuple[tuple[str, int], ...], str, Place, int], Facts] = {}
+_REMEMBERED = 4096
 
 
 def _operation(op: Any) -> str:
