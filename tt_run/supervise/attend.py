@@ -12,9 +12,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tt_run import contract
 from tt_run.launch.backend import Job
 from tt_run.plan.model import LaunchPlan
 from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.looking.stopped_ranks import MARGIN_SECONDS, StoppedRanks
 from tt_run.supervise.options import RunOptions
 from tt_run.supervise.output.console import Console
 from tt_run.supervise.output.progress import Progress
@@ -71,11 +73,28 @@ def attend(
     if plan.placement.is_multi_host:
         watch.is_elsewhere = True
         watch.ask_stopped = partial(_ask_stopped, plan, board)
+    watch.stops = StoppedRanks(board, os.uname().nodename, say, _patience(plan), watch.ask_stopped)
     try:
         return board, watch.run()
     finally:
         if console.order is not None:
             console.order.close()
+
+
+def _patience(plan: LaunchPlan) -> float | None:
+    """How long a rank that a signal has stopped is waited for: a little longer than the ranks themselves do; None: for ever, as on hardware."""
+
+    def said(name: str) -> str:
+        set_ = plan.ranks[0].env.get(name)
+        return (set_.value if set_ is not None else os.environ.get(name, "")).strip()
+
+    if not plan.emulate or said(contract.GUARD).lower() in contract.OFF:
+        return None
+    text = said(contract.GUARD_TIMEOUT)
+    try:
+        return float(text or contract.GUARD_SECONDS) + MARGIN_SECONDS
+    except ValueError:  # the ranks refuse it
+        return None
 
 
 def _opened(path: Path) -> BinaryIO | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from mgd.lean import dataclass, field
 from tt_run.launch.backend import Job
-from tt_run.supervise.looking.stacks import RankStack
+from tt_run.supervise.looking.stacks import RankStack, rank_list
 from tt_run.supervise.options import RunOptions
 from tt_run.supervise.output.console import Console
 from tt_run.supervise.output.progress import Progress
@@ -29,6 +29,7 @@ from tt_run.supervise.vitals import Vitals, memory_kills
 
 if TYPE_CHECKING:
     from tt_run.supervise.looking.long_waits import Standstill
+    from tt_run.supervise.looking.stopped_ranks import StoppedRanks
     from tt_run.supervise.timed_faults import TimedFaults
 
 TICK = 0.02
@@ -36,6 +37,9 @@ SLOW_TICK = 0.1
 ORDERLY_SECONDS = 1.5  # what mpirun gets to end by itself once a rank has failed or all have reported
 ARRIVAL_SECONDS = 2.0  # what ranks that are being started get before they are stopped
 SETTLE_SECONDS = 2.0  # what a record gets to appear after mpirun has ended with 0
+QUIET_FOR_A_WAIT = (
+    5.0  # of ranks that do not say how long they wait, so many seconds without a word count as one
+)
 TERM_SECONDS = 2.0  # what it gets after SIGTERM, before SIGKILL
 
 
@@ -69,9 +73,7 @@ class Observation:
     outlived: tuple[
         int, ...
     ] = ()  # ranks of this machine that were there after another's failure was on record
-    stopped: tuple[
-        int, ...
-    ] = ()  # ranks of this machine that a signal had stopped when the run was about to end
+    stopped: tuple[int, ...] = ()  # ranks that a signal had stopped when the run was about to end
     launcher_pid: int = 0
     memory: str = ""  # what the kernel counted of its memory killer during the run
     last_shown: int | None = None  # the rank whose words are the last on the console
@@ -94,6 +96,7 @@ class Watch:
     meanwhile: Callable[[], None] | None = None  # called once, when every rank has started and there is time
     faults: TimedFaults | None = None
     standstill: Standstill | None = None
+    stops: StoppedRanks | None = None
     ask_stopped: Callable[[], tuple[int, ...]] | None = None  # which ranks of other hosts are stopped
     is_elsewhere: bool = False  # whether ranks run on other hosts too
     helpers: Sequence[int] = ()  # processes that stand still when the ranks do
@@ -151,7 +154,7 @@ class Watch:
             tuple(sorted(swept)),
             self._vitals.gone,
             self._vitals.outlived or (),
-            self._vitals.stopped,
+            (*self._vitals.stopped, *(self.stops.elsewhere if self.stops is not None else ())),
             self.job.pid,
             self._memory_told(),
             self.console.last_shown,
@@ -217,6 +220,8 @@ class Watch:
             self.standstill.look(now)
         self._check_ends()
         self._check_deadlines(now - self._started - self._stood)
+        if self._deadline is None and self.torn_down_at is None:
+            self._check_stops(now)
         if self.torn_down_at is None:
             finding = self.hang.look(self.board, self.job, changed or printed or stopped)
             if finding is not None:
@@ -224,6 +229,17 @@ class Watch:
                 if self.ask_stopped is not None:
                     self._vitals.stopped += self.ask_stopped()
                 self._tear_down(EndedBy.HANG)
+
+    def _check_stops(self, now: float) -> None:
+        """Ends what waits for a rank that a signal has stopped and nobody continues."""
+        if self.stops is None or self.options.debugged:
+            return
+        waited = self.standstill.longest if self.standstill is not None else 0.0
+        late = self.stops.look(now, self._vitals.stopped, max(waited, self.hang.quiet / QUIET_FOR_A_WAIT))
+        if late:
+            self._stacks = self.hang.describe(self.board, self.job).stacks
+            self._stuck = f"{rank_list(late)} stopped by a signal"
+            self._tear_down(EndedBy.HANG)
 
     def _stands_still(self, now: float) -> bool:
         """Whether a rank is stopped in a debugger: that time counts for no deadline."""

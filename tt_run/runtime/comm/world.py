@@ -30,7 +30,7 @@ _SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")
 # Above this module, hence by name: the world of a rank that is recorded or replayed.
 _RECORD = "tt_run.runtime.record.process"
 # Seconds a rank waits for its peers.
-DEFAULT_WAIT = 60.0
+DEFAULT_WAIT = contract.GUARD_SECONDS
 # At least so long for those of its host to start: importing takes its time on a busy machine.
 _START_WAIT = 20.0
 # Until MPI start-up is given up: a rank of another host that never comes, or is out of reach, would block it. At least so long, and

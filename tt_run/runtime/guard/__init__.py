@@ -207,7 +207,7 @@ def until_unmet(done: Callable[[], bool], what: str, peers: Callable[[], tuple[i
 
 
 def _is_off() -> bool:
-    return os.environ.get(contract.GUARD, "").strip().lower() in ("off", "0", "no", "false")
+    return os.environ.get(contract.GUARD, "").strip().lower() in contract.OFF
 
 
 def watches() -> bool:

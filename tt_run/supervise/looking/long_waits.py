@@ -70,6 +70,7 @@ class Standstill:
     folder: Path
     say: Callable[[str], None]
     stacks: Callable[[], Sequence[RankStack]]
+    longest: float = 0.0  # seconds that the rank has waited which waits longest, as of the last look
     went_on: float = 0.0  # when all of it was last continued after a stop, in seconds since 1970
     _next: float = 0.0
     _told: set[tuple[int, int]] = field(default_factory=set)
@@ -80,6 +81,7 @@ class Standstill:
             return
         self._next = now + _EVERY_SECONDS
         waits = read_waits(self.folder)
+        self.longest = max((wait.seconds for wait in waits.values()), default=0.0)
         earliest = time.time() - EARLY_SECONDS
         late = {rank: wait for rank, wait in waits.items() if max(wait.since, self.went_on) <= earliest}
         if not late or any((wait.rank, wait.number) in self._told for wait in late.values()):

@@ -47,6 +47,11 @@ class HangWatch:
     def __post_init__(self) -> None:
         self._quiet_since = self.clock()
 
+    @property
+    def quiet(self) -> float:
+        """Seconds since any rank has shown life."""
+        return self.clock() - self._quiet_since
+
     def look(self, board: StatusBoard, job: Job, progress: bool) -> HangFinding | None:
         """Called again and again; `progress` says whether any rank has shown life since the last call."""
         now = self.clock()

@@ -56,11 +56,21 @@ def stopped(case: Case) -> Verdict | None:
     followers, victims = others_than(culprit, case)
     sentence = (
         f"{_who(held)} stopped by a signal (SIGSTOP, SIGTSTP, or a debugger) and the others waited for {'them' if held[1:] else 'it'}; "
-        f"kill -CONT {' '.join(str(status.pid) for status in held)} would have let {'them' if held[1:] else 'it'} go on"
+        f"{_continuing(held, case.multi_host)} would have let {'them' if held[1:] else 'it'} go on"
     )
     code = Exit.HANG if hung else Exit.FAILED
     ended = [status for status in (*victims, *case.unrecorded) if status not in held]
     return Verdict(code, sentence, culprit, followers, tuple(ended))
+
+
+def _continuing(held: Sequence[RankStatus], multi_host: bool) -> str:
+    """What lets them go on, host by host where there are several."""
+    hosts: dict[str | None, list[str]] = {}
+    for status in held:
+        hosts.setdefault(status.host if multi_host else None, []).append(str(status.pid))
+    return " and ".join(
+        f"kill -CONT {' '.join(pids)}" + (f" on {host}" if host else "") for host, pids in hosts.items()
+    )
 
 
 def _who(held: Sequence[RankStatus]) -> str:

@@ -1,0 +1,78 @@
+"""Ranks that a signal has stopped, while the run goes on: said soon, and under emulation waited for no longer than for any rank.
+
+Those of this machine are seen at once. Other hosts are asked while ranks wait, ever more seldom, and never in the way of the run.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection
+
+from mgd.lean import dataclass, field
+from tt_run.supervise.status import RankStatus, StatusBoard
+
+TOLD_SECONDS = 10.0
+"""For how long a rank is stopped before it is said."""
+MARGIN_SECONDS = 10.0
+"""What the ranks' own guard gets to name it, beyond its deadline."""
+_FIRST_SECONDS, _FURTHER = 2.0, 1.5
+
+
+def continuing(status: RankStatus, here: str) -> str:
+    """The words that let a rank go on."""
+    where = f" on {status.host}" if status.host and status.host != here else ""
+    return f"kill -CONT {status.pid}{where}"
+
+
+@dataclass()
+class StoppedRanks:
+    """`look` is called again and again. `patience`: seconds after which a rank is no longer waited for; None: for ever.
+
+    `ask` asks other hosts which of their ranks are stopped; None where there are none.
+    """
+
+    board: StatusBoard
+    host: str
+    say: Callable[[str], None]
+    patience: float | None = None
+    ask: Callable[[], tuple[int, ...]] | None = None
+    elsewhere: tuple[int, ...] = ()
+    _since: dict[int, float] = field(default_factory=dict)
+    _told: set[int] = field(default_factory=set)
+    _asking: threading.Thread | None = None
+    _next: float = _FIRST_SECONDS
+
+    def look(self, now: float, here: Collection[int], waited: float) -> tuple[int, ...]:
+        """The ranks that have been stopped for too long. `here` are those of this machine, `waited` says how long any rank has waited."""
+        self._ask_others(waited)
+        stopped = {*here, *self.elsewhere}
+        self._since = {rank: self._since.get(rank, now) for rank in sorted(stopped)}
+        self._told &= stopped
+        for rank, since in self._since.items():
+            if now - since >= TOLD_SECONDS and rank not in self._told:
+                self._told.add(rank)
+                self.say(self._line(self.board.of(rank), now - since))
+        late = (rank for rank, since in self._since.items() if self._is_late(now - since))
+        return tuple(late)
+
+    def _is_late(self, seconds: float) -> bool:
+        return self.patience is not None and seconds > self.patience
+
+    def _line(self, status: RankStatus, seconds: float) -> str:
+        name = f"rank {status.rank}" + f" on {status.host}" * bool(status.host)
+        left = "" if self.patience is None else f", or the run ends in {self.patience - seconds:.0f} s"
+        told = f"{name} has been stopped for {seconds:.0f} s (SIGSTOP or SIGTSTP, process {status.pid})"
+        return f"{told}: {continuing(status, self.host)} lets it go on{left}"
+
+    def _ask_others(self, waited: float) -> None:
+        if self.ask is None or (self._asking is not None and self._asking.is_alive()):
+            return
+        if waited < _FIRST_SECONDS:  # a new wait
+            self._next, self.elsewhere = _FIRST_SECONDS, ()
+        elif waited >= self._next:
+            self._next = waited * _FURTHER
+            self._asking = threading.Thread(target=self._answer, args=(self.ask,), daemon=True)
+            self._asking.start()
+
+    def _answer(self, ask: Callable[[], tuple[int, ...]]) -> None:
+        self.elsewhere = ask()
