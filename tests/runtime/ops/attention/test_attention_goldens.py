@@ -52,6 +52,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("chunked_flash_mla_prefill", (QUERIES, LATENT_BLOCKS, 32, PAGES, 32), {}),
     ("flash_mla_prefill", (QUERIES, draw(3, 1, 32, 64), 32), {}),
     ("flash_mla_prefill", (QUERIES, draw(3, 1, 32, 64), 32), {"is_causal": False}),
+    ("flash_mla_prefill", (QUERIES, draw(3, 1, 32, 64), draw(3, 4, 32, 32)), {}),
     ("flash_multi_latent_attention_decode", (ONE, draw(3, 1, 96, 64)), {"head_dim_v": 32, "cur_pos": [1, 2, 90]}),
     ("paged_flash_multi_latent_attention_decode", (ONE, LATENT_BLOCKS), {"head_dim_v": 32, "page_table_tensor": PAGES, "cur_pos_tensor": AT}),
     ("joint_scaled_dot_product_attention", (SIDE, SIDE * 2, SIDE * 3, REST, REST * 2, REST * 3), {"joint_strategy": "rear"}),

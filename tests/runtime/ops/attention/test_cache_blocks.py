@@ -110,8 +110,11 @@ def test_blocks_are_seen_by_tiles(one: MeshDevice):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"cache_position_modulo": 48}, "48 must be a multiple of the block size 32 and at most 64"),
-        ({"cache_position_modulo": 96}, "96 must be a multiple of the block size 32 and at most 64"),
+        ({"cache_position_modulo": 48}, r"\(48\) must be a positive multiple of effective block_size \(32\)"),
+        (
+            {"cache_position_modulo": 96},
+            r"\(96\) must fit in max_num_blocks_per_seq \(2\) \* block_size \(32\)",
+        ),
         (
             {"cache_position_modulo": 32, "page_table": None},
             "cache_position_modulo is only supported in paged mode",

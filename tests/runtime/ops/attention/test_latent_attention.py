@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.ops.attention.test_attention import causal, reference, sample
-from tests.runtime.ops.tensors import F32, I32, ROW, held, near, put
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, held, near, put
 from tt_run.runtime import catalog
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.values import shapes
@@ -69,6 +69,61 @@ def test_latent_values_are_columns_of_the_keys(one: MeshDevice) -> None:
     near(chunk, wanted[:, :, 64:], steps=64)
     free = reference(q, k, k[..., :32], 0.0).astype(np.float32)
     near(call("transformer.flash_mla_prefill", put(one, q), put(one, k), 32, is_causal=False), free, steps=64)
+
+
+@pytest.mark.parametrize(
+    ("values", "words", "message"),
+    [
+        ((2, 3, 32, 32), {}, "K and V must have the same shape"),
+        (
+            (2, 4, 32, 96),
+            {},
+            "Head dimension of V must be less than or equal to head dim of Q, got 96 and 64",
+        ),
+        ((2, 1, 32, 32), {"attn_mask": (1, 1, 32, 32)}, "is_causal and attn_mask cannot both be present"),
+    ],
+)
+def test_latent_values_that_do_not_fit(
+    one: MeshDevice, values: tuple[int, ...], words: dict[str, Any], message: str
+) -> None:
+    q, k = put(one, sample(F32, 2, 4, 32, 64)), put(one, sample(F32, 2, 1, 32, 64))
+    given = {word: put(one, np.zeros(shape)) for word, shape in words.items()}
+    with pytest.raises(RuntimeError, match=message):
+        call("transformer.flash_mla_prefill", q, k, put(one, np.zeros(values)), **given)
+
+
+def test_candidates_are_users_of_the_same_blocks(one: MeshDevice) -> None:
+    decode = "transformer.paged_scaled_dot_product_attention_decode"
+    q, blocks = sample(BF16, 1, 4, 32, 32), put(one, sample(BF16, 6, 1, 32, 32, seed=1), BF16)
+    at = {"cur_pos_tensor": put(one, [5, 6, 40, 41], I32, ROW)}
+    wanted = held(
+        call(decode, put(one, q, BF16), blocks, blocks, put(one, PAGES.repeat(2, 0), I32, ROW), **at)
+    )
+    found = call(
+        decode, put(one, q.reshape(1, 2, 64, 32), BF16), blocks, blocks, put(one, PAGES, I32, ROW), spec_multi_pos_tiles=2, **at
+    )  # fmt: skip
+    assert np.array_equal(held(found), wanted.reshape(1, 2, 64, 32))
+
+
+@pytest.mark.parametrize(
+    ("rows", "words", "message"),
+    [
+        (64, {"is_causal": False}, "requires is_causal"),
+        (64, {"sliding_window_size": 32}, "not supported with sliding_window_size"),
+        (96, {}, "Q must have 64 padded rows per batch"),
+        (64, {"cur_pos_tensor": None}, "requires a cur_pos tensor"),
+        (64, {"cur_pos_tensor": [5, 6, 7]}, "cur_pos must have 4 entries"),
+    ],
+)
+def test_candidates_that_do_not_fit(one: MeshDevice, rows: int, words: dict[str, Any], message: str) -> None:
+    positions = words.get("cur_pos_tensor", [5, 6, 40, 41])
+    at = {"cur_pos_tensor": None if positions is None else put(one, positions, I32, ROW)}
+    cache = put(one, np.zeros((6, 1, 32, 32)))
+    with pytest.raises(RuntimeError, match=message):
+        call(
+            "transformer.paged_scaled_dot_product_attention_decode", put(one, np.zeros((1, 2, rows, 32)), BF16), cache, cache,
+            put(one, PAGES, I32, ROW), spec_multi_pos_tiles=2, **words | at,
+        )  # fmt: skip
 
 
 def test_latent_decoding(one: MeshDevice) -> None:

@@ -73,9 +73,15 @@ def check_ring(modulo: int | None, pages: Tensor | None, size: int) -> None:
             "cache_position_modulo is only supported in paged mode (when page_table is provided)",
             hint="give page_table=…, or leave cache_position_modulo out",
         )
-    if modulo <= 0 or modulo % size or modulo > pages.shape[-1] * size:
+    if modulo <= 0 or modulo % size:
         raise fatal(
-            f"cache_position_modulo {modulo} must be a multiple of the block size {size} and at most "
-            f"{pages.shape[-1] * size}, the positions of the page table",
+            f"cache_position_modulo ({modulo}) must be a positive multiple of effective block_size ({size}); otherwise a wrapped position "
+            "would split across blocks and the kernel can't address it.",
+            "cache_position_modulo > 0 && cache_position_modulo % effective_block_size == 0",
+            hint=f"cache_position_modulo={max(modulo // size, 1) * size}",
+        )
+    if modulo > pages.shape[-1] * size:
+        raise fatal(
+            f"cache_position_modulo ({modulo}) must fit in max_num_blocks_per_seq ({pages.shape[-1]}) * block_size ({size})",
             hint=f"cache_position_modulo={pages.shape[-1] * size} is the whole page table",
         )

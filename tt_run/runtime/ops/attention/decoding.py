@@ -16,7 +16,7 @@ from mgd.lean import dataclass
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.attention.cache_blocks import blocks_of, check_ring
-from tt_run.runtime.ops.attention.operand_shapes import check_decode, check_decode_program
+from tt_run.runtime.ops.attention.operand_shapes import check_candidates, check_decode, check_decode_program
 from tt_run.runtime.ops.attention.prefill import attend, causal_mask, check_heads, sink_of
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
@@ -41,6 +41,7 @@ class Decode:
     positions: tuple[int, ...] | None
     geometry: PagedCacheGeometryOverride | None = None
     modulo: int | None = None
+    candidates: int = 1
 
 
 def decode(
@@ -78,17 +79,19 @@ def decode(
         out = np.zeros((*qs.shape[:-1], wide), np.float32)
         for device in range(len(qs)):
             rest = dict(zip(given, (o[device] for o in others), strict=True))
-            for user in range(users):
+            for row in range(users * settings.candidates):
+                user, which = divmod(row, settings.candidates)
                 keys, values = (cache_of(cache[device], user, rest.get("pages")) for cache in (ks, vs))
-                last = _last(settings, rest.get("positions"), user, keys.shape[1])
+                last = _last(settings, rest.get("positions"), row, keys.shape[1])
                 if last < 0:
                     continue
                 if settings.modulo is not None:
                     keys, values, last = _unrolled(keys, values, last, settings.modulo)
-                sink = sink_of(rest["sink"], heads, user) if "sink" in rest else None
+                own = _own(heads, which, settings.candidates)
+                sink = sink_of(rest["sink"], heads, user)[own] if "sink" in rest else None
                 mask = _decode_mask(settings, rest.get("mask"), user, keys.shape[1], last)
-                out[device, 0, user] = attend(
-                    qs[device, 0, user][:, None], keys, values[..., :wide], factor, mask, sink
+                out[device, 0, user, own] = attend(
+                    qs[device, 0, user, own][:, None], keys, values[..., :wide], factor, mask, sink
                 )[:, 0]
         return finish(out, q.dtype)
 
@@ -104,6 +107,12 @@ def cache_of(cache: Array, user: int, pages: Array | None) -> Array:
     return np.ascontiguousarray(blocks.transpose(1, 0, 2, 3)).reshape(cache.shape[1], -1, cache.shape[3])
 
 
+def _own(heads: int, which: int, candidates: int) -> slice:
+    """The heads of a candidate for the next token: of those of all candidates, one after the other."""
+    share = heads // candidates
+    return slice(which * share, (which + 1) * share)
+
+
 def _unrolled(keys: Array, values: Array, last: int, ring: int) -> tuple[Array, Array, int]:
     """Keys and values out of a ring of positions in the order of time, and where the last one is then."""
     order = np.arange(ring)
@@ -112,12 +121,17 @@ def _unrolled(keys: Array, values: Array, last: int, ring: int) -> tuple[Array, 
     return np.ascontiguousarray(keys[:, order]), np.ascontiguousarray(values[:, order]), last
 
 
-def _last(settings: Decode, positions: Array | None, user: int, keys: int) -> int:
-    """The last position that a user's query sees, -1 for a user that is not there."""
+def _last(settings: Decode, positions: Array | None, row: int, keys: int) -> int:
+    """The last position that a user's query or a candidate of it sees, -1 for a user that is not there.
+
+    Keys of candidates are read up to the position of the last of them.
+    """
     if settings.positions:
-        return settings.positions[user]
+        return settings.positions[row]
     if positions is not None:
-        return int(positions.reshape(-1)[user].astype(np.int32))
+        end = row - row % settings.candidates + settings.candidates - 1
+        own, most = positions.reshape(-1)[[row, end]].astype(np.int32)
+        return int(min(own, most))
     return keys - 1
 
 
@@ -190,21 +204,24 @@ def paged_scaled_dot_product_attention_decode(
 ) -> Tensor:
     """As `scaled_dot_product_attention_decode`, caches in blocks [blocks, Hkv, block size, D] that page_table [B, blocks per user] orders.
 
-    The blocks may be seen with other heads and sizes, and as a ring, which holds the last `cache_position_modulo` positions. Raises
-    RuntimeError when those do not fit, and for speculative positions, which no document gives values to.
+    The blocks may be seen with other heads and sizes, and as a ring, which holds the last `cache_position_modulo` positions. With
+    spec_multi_pos_tiles=T a user has T candidates for its next tokens, each a tile of rows of q [1, B, T*32, D] with a position of its own,
+    cur_pos_tensor [B*T]. Raises RuntimeError when those do not fit.
     """
     if spec_multi_pos_tiles:
-        raise fatal(
-            "paged attention: speculative positions are not emulated", hint="leave spec_multi_pos_tiles out"
-        )
+        check_candidates(
+            (input_tensor_q, input_tensor_k, page_table_tensor, cur_pos_tensor), spec_multi_pos_tiles, is_causal,
+            (attn_mask, sliding_window_size),
+        )  # fmt: skip
     if cache_position_modulo is not None and attn_mask is not None:
         raise fatal(
             "paged attention: cache_position_modulo goes with causal attention, not with a mask",
             hint="leave attn_mask out and is_causal=True",
         )
     settings = Decode(
-        is_causal, scale, sliding_window_size, None, paged_cache_geometry, cache_position_modulo
-    )
+        is_causal, scale, sliding_window_size, None, paged_cache_geometry, cache_position_modulo,
+        spec_multi_pos_tiles or 1,
+    )  # fmt: skip
     named = {
         "mask": attn_mask,
         "positions": cur_pos_tensor,

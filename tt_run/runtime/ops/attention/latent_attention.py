@@ -155,8 +155,8 @@ def flash_mla_prefill(
 ) -> Tensor:
     """Attention whose values are the first head_dim_v columns of the keys, or a tensor of their own in its place.
 
-    q [B, H, Sq, D], k [B, Hkv, Sk, D] -> [B, H, Sq, head_dim_v]. A mask is added to the scores; without one queries see keys up to
-    their own position unless is_causal is false.
+    q [B, H, Sq, D], k [B, Hkv, Sk, D] -> [B, H, Sq, head_dim_v]; values of their own may have other heads. A mask is added to the scores
+    and excludes is_causal; with that queries see keys up to their own position.
     """
     v = head_dim_v if isinstance(head_dim_v, Tensor) else input_tensor_v
     if v is None and not isinstance(head_dim_v, int):
@@ -165,8 +165,21 @@ def flash_mla_prefill(
             hint="head_dim_v=…, the first columns of the keys that are values",
         )
     check_width(input_tensor_q, input_tensor_k, *(() if v is None else (v,)))
+    wide, most = v.shape[-1] if v is not None else int(head_dim_v or 0), input_tensor_q.shape[-1]  # type: ignore[arg-type]
+    if wide > most:
+        raise fatal(
+            f"Head dimension of V must be less than or equal to head dim of Q, got {wide} and {most}",
+            "attrs.head_dim_v.value() <= q_shape[3]",
+            hint=f"head_dim_v={most} or less",
+        )
+    if is_causal and attn_mask is not None:
+        raise fatal(
+            "is_causal and attn_mask cannot both be present. Got is_causal: true, attn_mask: true",
+            "!(attrs.is_causal && tensors.attn_mask.has_value())",
+            hint="is_causal=False, or leave attn_mask out",
+        )
     queries, keys = input_tensor_q.shape[2], input_tensor_k.shape[2]
-    triangle = causal_mask(queries, keys) if is_causal and attn_mask is None else None
+    triangle = causal_mask(queries, keys) if is_causal else None
 
     def mask_of(rest: dict[str, Array], user: int) -> Array | None:
         return rest["mask"][user % len(rest["mask"])] if "mask" in rest else triangle
@@ -174,7 +187,7 @@ def flash_mla_prefill(
     width = None if v is not None else head_dim_v
     return prefill(
         (input_tensor_q, input_tensor_k, input_tensor_k if v is None else v), {"mask": attn_mask}, mask_of, scale, memory_config,
-        width=width,  # type: ignore[arg-type]
+        value_heads=v is not None, width=width,  # type: ignore[arg-type]
     )  # fmt: skip
 
 

@@ -101,3 +101,51 @@ def check_decode_program(users: int, program_config: object, length: int | None)
             f"Cores available ({cores}) must be >= batch size ({users})",
             hint="compute_with_storage_grid_size=device.compute_with_storage_grid_size()",
         )
+
+
+def check_candidates(
+    tensors: tuple[Tensor, Tensor, Tensor, Tensor | None],
+    candidates: int,
+    is_causal: bool,
+    others: tuple[Tensor | None, int | None],
+) -> None:
+    """Raises RuntimeError unless queries, keys, pages and positions are those of `candidates` per user. `others`: a mask and a window."""
+    q, k, pages, positions = tensors
+    mask, window = others
+    word, users, rows = "spec_multi_pos_tiles", q.shape[1], candidates * TILE_SIZE
+    given = 0 if positions is None else positions.shape[-1]
+    wrong = [
+        (not is_causal, f"{word} requires is_causal", "leave is_causal out"),
+        (mask is not None, f"{word} is not supported with an explicit attn_mask", "leave attn_mask out"),
+        (bool(window), f"{word} is not supported with sliding_window_size", "leave sliding_window_size out"),
+        (
+            q.dtype is not DataType.BFLOAT16,
+            f"{word} requires a BFLOAT16 Q tensor, got {cpp(q.dtype)}",
+            "ttnn.typecast(q, ttnn.bfloat16)",
+        ),
+        (
+            q.layout is not Layout.TILE,
+            f"{word} requires a TILE layout Q tensor, got {cpp(q.layout)}",
+            "ttnn.to_layout(q, ttnn.TILE_LAYOUT)",
+        ),
+        (k.shape[1] != 1, f"{word} requires num_kv_heads == 1, got {k.shape[1]}", "a cache of one head"),
+        (
+            q.shape[2] != rows,
+            f"{word}={candidates}: Q must have {rows} padded rows per batch (one 32-row tile per candidate), got {q.shape[2]}",
+            f"q of shape [1, {users}, {rows}, {q.shape[-1]}], or {word}={q.shape[2] // TILE_SIZE}",
+        ),
+        (
+            pages.shape[0] != users,
+            f"{word}: page_table must have one row per Q batch group, got {pages.shape[0]} rows for Q batch {users}",
+            f"a page table of {users} rows",
+        ),
+        (positions is None, f"{word} requires a cur_pos tensor", f"cur_pos_tensor=… of {users * candidates}"),
+        (
+            given != users * candidates,
+            f"{word}={candidates}: cur_pos must have {users * candidates} entries (B={users} groups of {candidates}), got {given}",
+            "a position for each candidate of each user",
+        ),
+    ]  # fmt: skip
+    for found, message, hint in wrong:
+        if found:
+            raise fatal(message, hint=hint)

@@ -41,26 +41,19 @@ _MINUS_INFINITY = np.float32(-np.inf)
 def attend(q: Array, k: Array, v: Array, scale: float, mask: Array | None, sink: Array | None) -> Array:
     """softmax(scale q k^T + mask) v of one user: q (heads, Sq, D), k and v (kv heads, Sk, D) -> (heads, Sq, D).
 
-    Query heads share key heads in order. `mask` (1 or heads, Sq, Sk) is added; `sink` (heads), times scale, takes weight and
+    Query heads share key heads in order, and value heads, of which there may be others. `mask` (1 or heads, Sq, Sk) is added; `sink` (heads), times scale, takes weight and
     gives nothing.
     """
     heads = len(q)
     if heads * q.shape[-2] * k.shape[-2] > _SCORES and heads > 1:
-        share = heads // len(k)
         parts = [
             attend(
-                q[h : h + 1],
-                k[h // share : h // share + 1],
-                v[h // share : h // share + 1],
-                scale,
-                _of(mask, h),
-                _of(sink, h),
+                q[h : h + 1], _shared(k, h, heads), _shared(v, h, heads), scale, _of(mask, h), _of(sink, h)
             )
             for h in range(heads)
         ]
         return np.concatenate(parts)
-    if len(k) != heads:
-        k, v = np.repeat(k, heads // len(k), axis=0), np.repeat(v, heads // len(v), axis=0)
+    k, v = (held if len(held) == heads else np.repeat(held, heads // len(held), axis=0) for held in (k, v))
     scores = gemm.matmul(q, k.swapaxes(-1, -2))
     extra = [] if mask is None else [mask]
     if sink is not None:
@@ -68,6 +61,12 @@ def attend(q: Array, k: Array, v: Array, scale: float, mask: Array | None, sink:
     function = partial(_weights, np.float32(scale), mask is not None, sink is not None)
     weights = along_last(function, DataType.FLOAT32, scores, *extra)
     return gemm.matmul(weights, np.ascontiguousarray(v))
+
+
+def _shared(held: Array, head: int, heads: int) -> Array:
+    """The keys or values that a query head has, of as many as there are."""
+    first = head * len(held) // heads
+    return held[first : first + 1]
 
 
 def _of(values: Array | None, head: int) -> Array | None:
@@ -122,12 +121,15 @@ def window_mask(queries: int, keys: int, bounds: Array, first: int = 0) -> Array
     return np.where(of_query[:, None] == of_key[None], np.float32(0), _MINUS_INFINITY)[None]
 
 
-def check_heads(q: int, k: Tensor, v: Tensor, heads: int | None = None) -> None:
+def check_heads(q: int, k: Tensor, v: Tensor, heads: int | None = None, *, apart: bool = False) -> None:
     """Raises RuntimeError unless keys and values have one shape, but for their width, and their heads divide the query's.
 
-    `heads`: theirs, where a call sees others than the tensors have.
+    `heads`: theirs, where a call sees others than the tensors have. `apart`: values may have heads of their own.
     """
-    if tuple(k.shape)[:-1] != tuple(v.shape)[:-1]:
+    of_values = list(v.shape)[:-1]
+    if apart and of_values[1] and q % of_values[1] == 0:
+        of_values[1] = k.shape[1]
+    if list(k.shape)[:-1] != of_values:
         raise fatal(
             f"K and V must have the same shape, got {k.shape} and {v.shape}",
             hint="give both the same heads, length and width",
@@ -258,17 +260,18 @@ def prefill(
     width: int | None = None,
     of_user: Callable[[Array, dict[str, Array], int], Array] = lambda held, rest, user: held[user],
     key_heads: int | None = None,
+    value_heads: bool = False,
 ) -> Tensor:
     """Attention of every user's queries; `mask_of` gives the mask of a user from a device's shards of `named`.
 
     `width`: of the values, where they are the first columns of a wider tensor. `of_user`: a user's keys or values (heads, S, D) of
-    what a device holds, of `key_heads` heads where they are not the tensor's.
+    what a device holds, of `key_heads` heads where they are not the tensor's. `value_heads`: values may have heads of their own.
     """
     q, k, v = tensors
     given = {name: tensor for name, tensor in named.items() if tensor is not None}
     on_device(q, k, v, *given.values(), kind="scaled dot product attention")
     batch, heads, queries, depth = q.shape
-    check_heads(heads, k, v, key_heads)
+    check_heads(heads, k, v, key_heads, apart=value_heads)
     factor = scale if scale is not None else 1 / math.sqrt(depth)
     wide = width or v.shape[-1]
 

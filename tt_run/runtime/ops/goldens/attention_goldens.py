@@ -15,9 +15,8 @@ from tt_run.runtime.ops.goldens.common import widened
 
 
 def attend(q: Any, k: Any, v: Any, mask: Any, scale: float | None, sink: Any = None) -> Any:
-    """q (H, Sq, D) against k, v (Hkv, Sk, D), heads of keys repeated; computed in float32. `sink` (H, 1, 1) is a score without a value."""
-    times = q.shape[0] // k.shape[0]
-    k, v = (t.float().repeat_interleave(times, 0) for t in (k, v))
+    """q (H, Sq, D) against k, v (Hkv, Sk, D), heads repeated, of q's type; computed in float32. `sink` (H, 1, 1) is a score without a value."""
+    k, v = (t.to(q.dtype).float().repeat_interleave(len(q) // len(t), 0) for t in (k, v))
     mask = mask.float() if mask is not None and mask.is_floating_point() else mask
     if sink is None:
         found = named("nn.functional.scaled_dot_product_attention")(
@@ -242,12 +241,18 @@ def decode(
     attention_sink: Any = None,
     paged_cache_geometry: Any = None,
     cache_position_modulo: int | None = None,
+    spec_multi_pos_tiles: int = 0,
     **_: Any,
 ) -> Any:
     """One query of each user, q (1, B, H, D), against its cache up to its position; a position of -1 gives zeros.
 
-    A ring of blocks holds the last `cache_position_modulo` positions.
+    A ring of blocks holds the last `cache_position_modulo` positions. Each user may have `spec_multi_pos_tiles` candidates, which are
+    computed as users of the same blocks.
     """
+    if spec_multi_pos_tiles:
+        given = input_tensor_q
+        input_tensor_q = given.reshape(1, -1, given.shape[2] // spec_multi_pos_tiles, given.shape[3])
+        page_table_tensor = page_table_tensor.repeat_interleave(spec_multi_pos_tiles, 0)
     v = input_tensor_k[..., :head_dim_v] if input_tensor_v is None else input_tensor_v
     if page_table_tensor is not None:
         width = input_tensor_q.shape[-1]
@@ -274,7 +279,8 @@ def decode(
         sink = sink_of(attention_sink, len(query), user)
         there = attend(query, keys, values, mask, scale, sink)[:, 0]
         out.append(there if last >= 0 else library().zeros_like(there))
-    return library().stack(out)[None]
+    found = library().stack(out)[None]
+    return found.reshape(*given.shape[:3], -1) if spec_multi_pos_tiles else found
 
 
 def paged_decode(
