@@ -8,7 +8,7 @@ import pytest
 
 from tests.runtime.ops.attention.test_attention import sample
 from tests.runtime.ops.attention.test_latent_attention import call
-from tests.runtime.ops.tensors import BF16, F32, ROW, held, near, put, rounded
+from tests.runtime.ops.tensors import BF16, F32, ROW, U32, held, near, put, rounded
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tuning.choices import RoutedExpertActivation
@@ -112,6 +112,22 @@ def test_gate_of_groups(one: MeshDevice, function: str) -> None:
     near(weights, (wanted / wanted.sum(-1, keepdim=True) * 2.5).numpy(), steps=2)
     with pytest.raises(RuntimeError, match="sigmoid, sqrtsoftplus, not 'relu'"):
         call(PREFILL + "moe_grouped_topk", put(one, scores), put(one, bias), score_func="relu")
+    seen = put(one, np.zeros_like(scores))
+    for side, real in enumerate(([0, 1, 2], [2, 3, 4])):
+        _, padded = call(
+            PREFILL + "moe_grouped_topk", put(one, scores), put(one, bias), score_func=function, biased_scores=seen,
+            padding_config=put(one, [[3, side]], U32, ROW),
+        )  # fmt: skip
+        left = np.full_like(indices.to_numpy(), 256)
+        left[0, 0, real] = chosen[0, 0, real]
+        assert np.array_equal(padded.to_numpy(), left)
+    near(seen, biased.reshape(1, 1, 5, 256).numpy(), steps=2)
+    for words, message in (
+        ({"padding_config": put(one, [[3.0, 0.0]])}, "ROW_MAJOR UINT32 tensor"),
+        ({"biased_scores": put(one, scores, BF16)}, "must be FLOAT32"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            call(PREFILL + "moe_grouped_topk", put(one, scores), put(one, bias), **words)
 
 
 def test_experts_on_their_rows(one: MeshDevice) -> None:

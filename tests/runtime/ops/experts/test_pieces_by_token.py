@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -56,19 +57,19 @@ def test_tokens_to_fp8_and_back(one: MeshDevice, power: bool):
 def test_a_gate_that_looks_experts_up(one: MeshDevice, kind: str):
     logits, ids = RNG.normal(size=(32, 8)).astype(np.float32), RNG.integers(0, 5, (1, 32))
     table = np.stack([RNG.permutation(8)[:4] for _ in range(5)])
-    weights, chosen = op("deepseek_prefill.moe_hash_gate")(
-        put(one, logits),
-        put(one, ids, U32, ROW),
-        put(one, table, U16, ROW),
-        n_activated_experts=3,
-        route_scale=2.5,
-        score_func=kind,
-    )
+    gate = partial(
+        op("deepseek_prefill.moe_hash_gate"), put(one, logits), put(one, ids, U32, ROW), put(one, table, U16, ROW),
+        n_activated_experts=3, route_scale=2.5, score_func=kind,
+    )  # fmt: skip
+    weights, chosen = gate()
     np.testing.assert_array_equal(held(chosen), table[ids[0], :3])
     scores = 1 / (1 + np.exp(-logits)) if kind == "sigmoid" else np.sqrt(np.logaddexp(0, logits))
     taken = np.take_along_axis(scores, table[ids[0], :3], -1)
     near(weights, 2.5 * taken / taken.sum(-1, keepdims=True), steps=1)
     assert (weights.dtype, chosen.dtype) == (BF16, U16)
+    _, padded = gate(padding_config=put(one, [[30, 1]], U32, ROW))
+    np.testing.assert_array_equal(held(padded)[:2], np.full((2, 3), 8))
+    np.testing.assert_array_equal(held(padded)[2:], held(chosen)[2:])
 
 
 def test_a_weighted_sum_for_each_set_of_weights(one: MeshDevice):

@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.declaration import families
@@ -32,6 +32,31 @@ SCORES: dict[str, Callable[[Array], Array]] = {
     "sqrtsoftplus": lambda x: np.sqrt(np.logaddexp(0, x)),
 }
 """What gates make of logits before they choose."""
+
+
+def _check_padding(padding_config: Tensor | None) -> None:
+    """Raises RuntimeError for a padding config that is not rows of [real tokens, side] of uint32."""
+    if padding_config is None:
+        return
+    found = padding_config
+    if found.dtype is not DataType.UINT32 or found.layout is not Layout.ROW_MAJOR or found.shape[-1] < 2:
+        raise fatal(
+            f"padding_config must be a ROW_MAJOR UINT32 tensor of [real tokens, pad_side], got {found.shape} {cpp(found.dtype)} "
+            f"{cpp(found.layout)}",
+            "padding_config->logical_shape()[-1] >= 2",
+            hint="ttnn.from_torch(torch.tensor([[tokens, 0]]), dtype=ttnn.uint32, layout=ttnn.ROW_MAJOR_LAYOUT, device=device)",
+        )
+
+
+def _without_padding(chosen: Array, config: Array | None, experts: int) -> Array:
+    """Rows of chosen experts, those of padding being the first number that is no expert."""
+    if config is None:
+        return chosen
+    rows = chosen.reshape(-1, chosen.shape[-1])
+    real, side = (int(n) for n in config.reshape(-1)[:2])
+    at = np.arange(len(rows))
+    rows[at < len(rows) - real if side else at >= real] = experts
+    return rows.reshape(chosen.shape)
 
 
 def _cut(values: Array) -> Array:
@@ -137,14 +162,12 @@ def moe_hash_gate(
 ) -> tuple[Tensor, Tensor]:
     """The experts that a table tid2eid names for each token's id, and their shares of the scores: bfloat16 weights, uint16 indices.
 
-    scores [..., experts], one id for each of its rows. Raises RuntimeError for `padding_config` and an unknown score function.
+    scores [..., experts], one id for each of its rows. Rows of padding, on the side that padding_config [real tokens, side] names, have the
+    number of experts for an index. Raises RuntimeError for an unknown score function and a config of another kind.
     """
-    on_device(scores, input_ids, tid2eid, kind="gate")
-    if padding_config is not None:
-        raise fatal(
-            "moe_hash_gate: padding_config is not emulated; give it real tokens only",
-            hint="leave padding_config out, and ttnn.slice the tokens to the real ones",
-        )
+    others = () if padding_config is None else (padding_config,)
+    on_device(scores, input_ids, tid2eid, *others, kind="gate")
+    _check_padding(padding_config)
     if score_func not in SCORES:
         raise fatal(
             f"score_func must be one of {', '.join(SCORES)}, not {score_func!r}",
@@ -152,7 +175,7 @@ def moe_hash_gate(
         )
     shape = (*tuple(scores.shape)[:-1], n_activated_experts)
 
-    def gate(x: Array, ids: Array, table: Array) -> tuple[Array, Array]:
+    def gate(x: Array, ids: Array, table: Array, config: Array | None = None) -> tuple[Array, Array]:
         rows = SCORES[score_func](x.astype(np.float32)).reshape(-1, x.shape[-1])
         experts = table.reshape(-1, table.shape[-1])[ids.reshape(-1)[: len(rows)].astype(np.int64)]
         chosen = experts[:, :n_activated_experts].astype(np.int64)
@@ -160,9 +183,10 @@ def moe_hash_gate(
         weights = (
             weights / (weights.sum(axis=-1, keepdims=True) + np.float32(epsilon)) * np.float32(route_scale)
         )
-        return finish(weights.reshape(shape), DataType.BFLOAT16), chosen.reshape(shape).astype(np.uint16)
+        indices = _without_padding(chosen, config, x.shape[-1]).reshape(shape).astype(np.uint16)
+        return finish(weights.reshape(shape), DataType.BFLOAT16), indices
 
-    weights, indices = on_each_device(gate, scores, input_ids, tid2eid)
+    weights, indices = on_each_device(gate, scores, input_ids, tid2eid, *others)
     return (
         settle((scores,), weights, DataType.BFLOAT16, memory_config=memory_config),
         settle((scores,), indices, DataType.UINT16, memory_config=memory_config),
@@ -248,14 +272,16 @@ def moe_grouped_topk(
 ) -> list[Tensor]:
     """The experts of each token, chosen from its best groups, and their weights: bfloat16 weights and uint16 indices.
 
-    As `deepseek_grouped_gate`, computed in float32. Raises RuntimeError for `padding_config`, `biased_scores`, and a score function
-    other than sigmoid or sqrtsoftplus.
+    As `deepseek_grouped_gate`, computed in float32. Rows of padding, on the side that padding_config [real tokens, side] names, have the
+    number of experts for an index; what the experts are chosen by is written into `biased_scores`. Raises RuntimeError for a score function
+    other than sigmoid or sqrtsoftplus, and for those tensors where they do not fit.
     """
-    on_device(scores, bias, kind="gate")
-    if padding_config is not None or biased_scores is not None:
+    others = () if padding_config is None else (padding_config,)
+    on_device(scores, bias, *others, kind="gate")
+    _check_padding(padding_config)
+    if biased_scores is not None and biased_scores.dtype is not DataType.FLOAT32:
         raise fatal(
-            "moe_grouped_topk: padding_config and biased_scores are not emulated; give it real tokens only",
-            hint="leave padding_config and biased_scores out, and ttnn.slice the tokens to the real ones",
+            "biased_scores tensor must be FLOAT32", hint="ttnn.zeros_like(scores, dtype=ttnn.float32)"
         )
     if score_func not in SCORES:
         raise fatal(
@@ -263,7 +289,7 @@ def moe_grouped_topk(
             hint=f"score_func={next(iter(SCORES))!r}",
         )
 
-    def gate(x: Array, b: Array) -> list[Array]:
+    def gate(x: Array, b: Array, config: Array | None = None) -> list[Array]:
         plain = SCORES[score_func](x.astype(np.float32))
         biased = (plain + b).reshape(*x.shape[:-1], n_groups, -1)
         ranks = np.sort(biased, -1)[..., -summed_experts_per_group:].sum(-1)
@@ -273,9 +299,12 @@ def moe_grouped_topk(
         chosen = np.argsort(-allowed.reshape(x.shape), -1, kind="stable")[..., :n_activated_experts]
         weight = np.take_along_axis(plain, chosen, -1)
         weight = weight / (weight.sum(-1, keepdims=True) + epsilon) * route_scale
-        return [weight, chosen.astype(np.float32)]
+        indices = _without_padding(chosen, config, x.shape[-1])
+        return [weight, indices.astype(np.float32), biased.reshape(x.shape).astype(np.float32)]
 
-    weights, indices = on_each_device(gate, scores, bias)
+    weights, indices, biased = on_each_device(gate, scores, bias, *others)
+    if biased_scores is not None:
+        settle((scores, bias), biased, DataType.FLOAT32, output_tensor=biased_scores)
     return [
         settle(
             (scores, bias),
