@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from tt_run.runtime.comm import bell as module
 from tt_run.runtime.comm.bell import BYTES, Bell, bell_at
 
 
@@ -40,6 +41,23 @@ def test_who_has_not_heard_the_last_ring_does_not_sleep(bell: Bell) -> None:
     begun = time.monotonic()
     bell.sleep(heard, 30)
     assert time.monotonic() - begun < 20
+
+
+@pytest.mark.parametrize(
+    ("machine", "system", "is_known"),
+    [
+        ("x86_64", "linux", True),
+        ("AMD64", "linux", True),
+        ("x86_64", "darwin", False),
+        ("sparc", "linux", False),
+    ],
+)
+def test_there_is_a_bell_where_the_call_is_known(
+    monkeypatch: pytest.MonkeyPatch, machine: str, system: str, is_known: bool
+) -> None:
+    monkeypatch.setattr(module.platform, "machine", lambda: machine)
+    monkeypatch.setattr(module.sys, "platform", system)
+    assert (bell_at(mmap.mmap(-1, 64), 0) is not None) == is_known
 
 
 def test_nobody_sleeps_for_ever(bell: Bell) -> None:

@@ -88,3 +88,16 @@ def test_shutting_down_has_its_time_on_a_busy_machine(
     fake = SimpleNamespace(getloadavg=lambda: (load, 0, 0), sched_getaffinity=lambda pid: range(cores))
     monkeypatch.setattr(lifecycle, "os", fake)
     assert lifecycle.shutdown_seconds(ranks) == seconds
+
+
+def test_a_pause_in_a_debugger_moves_the_beginning_of_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    clock.now = 1000.0
+    subject = Patience(clock)
+    wait(clock, subject, 5)
+    monkeypatch.setattr(deadlines.debugger_pause, "is_now", lambda: True)
+    wait(clock, subject, 100 * MOST)
+    monkeypatch.undo()
+    wait(clock, subject, 4)
+    assert not subject.over(10)
+    assert subject.over(8)
