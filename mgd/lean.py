@@ -120,7 +120,7 @@ def _methods(
     methods: dict[str, Any] = {
         "__lean_fields__": fields,
         "__match_args__": () if kw_only else tuple([name for name, each in fields.items() if each.init]),
-        "__dataclass_fields__": _StandardFields(),
+        "__dataclass_fields__": _StandardFields(kw_only),
         "__signature__": _Signature(),
         "__replace__": replace,
     }
@@ -147,41 +147,51 @@ def _first_call(
     """
     names = [name for name, each in fields.items() if each.init]
     calls = 0
+    compiled: Callable[..., None] | None = None
 
     def __init__(self: Any, *args: Any, **named: Any) -> None:
         nonlocal calls
         calls += 1
-        if calls <= INTERPRETED and len(args) <= (0 if kw_only else len(names)):
-            values = dict(zip(names, args, strict=False))
-            left = len(named)
-            for name, each in fields.items():
-                if name in values:
-                    continue
-                if each.init and name in named:
-                    values[name] = named[name]
-                    left -= 1
-                elif each.default_factory is not _MISSING:
-                    values[name] = each.default_factory()
-                elif each.default is not _MISSING:
-                    values[name] = each.default
-                elif each.init:
-                    break
-            else:
-                if not left:
-                    put = object.__setattr__ if frozen else setattr
-                    for name, value in values.items():
-                        put(self, name, value)
-                    if hasattr(cls, "__post_init__"):
-                        self.__post_init__()
-                    return
-        compile_it()
-        cls.__init__(self, *args, **named)
+        if compiled is None and calls <= INTERPRETED and len(args) <= (0 if kw_only else len(names)):
+            values = _values(fields, dict(zip(names, args, strict=False)), named)
+            if values is not None:
+                put = object.__setattr__ if frozen else setattr
+                for name, value in values.items():
+                    put(self, name, value)
+                if hasattr(cls, "__post_init__"):
+                    self.__post_init__()
+                return
+        compile_it()(self, *args, **named)
 
-    def compile_it() -> None:
-        cls.__init__ = _constructor(cls, fields, frozen, slots, kw_only)
+    def compile_it() -> Callable[..., None]:
+        nonlocal compiled
+        if compiled is None:
+            compiled = _constructor(cls, fields, frozen, slots, kw_only)
+            __init__.__wrapped__ = compiled  # type: ignore[attr-defined]
+            if vars(cls).get("__init__") is __init__:  # nobody has put a constructor of his own around it
+                cls.__init__ = compiled
+        return compiled
 
     vars(__init__)[_COMPILE] = compile_it
     return __init__
+
+
+def _values(fields: dict[str, Field], values: dict[str, Any], named: dict[str, Any]) -> dict[str, Any] | None:
+    """The values of all fields, of which those given by place are there already; None where the arguments do not fit."""
+    left = len(named)
+    for name, each in fields.items():
+        if name in values:
+            continue
+        if each.init and name in named:
+            values[name] = named[name]
+            left -= 1
+        elif each.default_factory is not _MISSING:
+            values[name] = each.default_factory()
+        elif each.default is not _MISSING:
+            values[name] = each.default
+        elif each.init:
+            return None
+    return None if left else values
 
 
 def _constructor(
@@ -241,6 +251,11 @@ class _Signature:
 class _StandardFields:
     """What the functions of `dataclasses` look for, made when they do."""
 
+    __slots__ = ("_kw_only",)
+
+    def __init__(self, kw_only: bool) -> None:
+        self._kw_only = kw_only
+
     def __get__(self, value: object, cls: Any) -> dict[str, Any]:
         import dataclasses
 
@@ -253,7 +268,9 @@ class _StandardFields:
                     known[default] = getattr(each, default)
             made[name] = (types[name], dataclasses.field(**known))
         listed = [(name, kind, each) for name, (kind, each) in made.items()]
-        standard: Any = dataclasses.make_dataclass(cls.__name__, listed, eq=False, repr=False)
+        standard: Any = dataclasses.make_dataclass(
+            cls.__name__, listed, eq=False, repr=False, kw_only=self._kw_only
+        )
         fields: dict[str, Any] = standard.__dataclass_fields__
         cls.__dataclass_fields__ = fields
         return fields

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
+import inspect
 import pickle
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -103,6 +105,7 @@ ACTS: dict[str, Callable[[type[Any]], Any]] = {
     "replace": lambda c: dataclasses.replace(c(1, "b"), number=7).name,
     "fields": lambda c: [(f.name, f.init, f.repr, f.compare, f.default) for f in dataclasses.fields(c)],
     "asdict": lambda c: dataclasses.asdict(c(1, env={"x": 1})),
+    "signature": lambda c: str(inspect.signature(c)),
     "dictionary": lambda c: hasattr(c(1), "__dict__"),
     "doc": lambda c: c.__doc__,
 }
@@ -122,6 +125,53 @@ def test_the_same_text(both: tuple[type[Any], type[Any]]) -> None:
         assert ours.__repr__ is object.__repr__
     else:
         assert repr(ours(number=1, host="b")) == repr(theirs(number=1, host="b"))
+
+
+def test_what_is_put_around_a_constructor_stays() -> None:
+    @lean.dataclass(frozen=True)
+    class Seen:
+        number: int
+
+    made, inner = [], Seen.__init__
+
+    @functools.wraps(inner)
+    def counted(self: Seen, *args: int, **named: int) -> None:
+        inner(self, *args, **named)
+        made.append(self.number)
+
+    Seen.__init__ = counted  # type: ignore[method-assign]
+    for number in range(lean.INTERPRETED + 2):
+        Seen(number)
+    assert made == list(range(lean.INTERPRETED + 2))
+    assert str(inspect.signature(Seen)) == "(number: 'int') -> None"
+
+
+def test_names_without_order() -> None:
+    """Fields with and without a default in any order, where all go by name."""
+
+    @lean.dataclass(kw_only=True)
+    class Given:
+        first: int = 1
+        second: int
+
+    made = Given(second=2)
+    assert (made.first, [f.kw_only for f in dataclasses.fields(made)]) == (1, [True, True])
+
+
+def test_a_class_that_looks_at_what_is_set_sees_the_first_values() -> None:
+    @lean.dataclass()
+    class Even:
+        number: int
+
+        def __setattr__(self, name: str, value: int) -> None:
+            if value % 2:
+                raise ValueError(f"{name} is odd")
+            object.__setattr__(self, name, value)
+
+    for _ in range(lean.INTERPRETED + 2):
+        assert Even(2).number == 2
+        with pytest.raises(ValueError, match="number is odd"):
+            Even(3)
 
 
 def test_replace_of_its_own() -> None:

@@ -66,6 +66,7 @@ MISSES = """
 import pickle, sys
 import ttnn
 import ttnn.transformer
+import tt_run.runtime.ops
 before = set(sys.modules)
 assert not hasattr(ttnn, "INT") and not hasattr(ttnn.transformer, "add")
 assert {"add", "conv2d"} <= set(dir(ttnn)) and "INT" not in dir(ttnn)

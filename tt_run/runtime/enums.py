@@ -114,6 +114,24 @@ class ShardOrientation(NamedEnum):
     COL_MAJOR = 1
 
 
+@native("ttnn._ttnn.tensor.ShardShapeAlignment")
+class ShardShapeAlignment(NamedEnum):
+    """Whether a shard's shape is rounded up to the page."""
+
+    NONE = 0
+    REQUIRED = 1
+    RECOMMENDED = 2
+
+
+@native("ttnn._ttnn.tensor.ShardDistributionStrategy")
+class ShardDistributionStrategy(NamedEnum):
+    """In which order shards of more than two dimensions go to cores."""
+
+    ROUND_ROBIN_1D = 0
+    GRID_2D = 1
+    CONTIGUOUS_1D = 2
+
+
 @native("ttnn.types.ShardStrategy")
 class ShardStrategy(NamedEnum):
     """Argument of `create_sharded_memory_config`: which tensor dimensions are cut over cores."""

@@ -7,7 +7,14 @@ import pytest
 
 from tests.runtime.ops.tensors import BF16, ROW, put
 from tt_run.runtime.cores import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
-from tt_run.runtime.enums import DataType, Layout, ShardOrientation, StorageType, TensorMemoryLayout
+from tt_run.runtime.enums import (
+    DataType,
+    Layout,
+    ShardDistributionStrategy,
+    ShardOrientation,
+    StorageType,
+    TensorMemoryLayout,
+)
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor import questions
 from tt_run.runtime.tensor.borders.arrays import from_torch
@@ -26,7 +33,6 @@ from tt_run.runtime.tensor.model_parameters.group_norm import (
 )
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.spec.norm_blocking import create_layernorm_program_config
-from tt_run.runtime.tuning.choices import ShardDistributionStrategy
 
 IN_TURN, MATRIX = ShardDistributionStrategy.ROUND_ROBIN_1D, ShardDistributionStrategy.GRID_2D
 BY_ROW, BY_COLUMN = ShardOrientation.ROW_MAJOR, ShardOrientation.COL_MAJOR

@@ -10,10 +10,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from types import FrameType
 from typing import NoReturn, Protocol
 
+from mgd.lean import replace
 from tt_run.runtime import events
 from tt_run.runtime.comm.deadlines import Patience
 from tt_run.runtime.guard import diagnosis

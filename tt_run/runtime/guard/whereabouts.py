@@ -6,9 +6,9 @@ import errno
 import os
 import socket
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
+from mgd.lean import replace
 from tt_run.runtime.comm.world import Group, World
 from tt_run.runtime.guard import board, states
 from tt_run.runtime.guard.blocked_interpreter import seized_place

@@ -13,12 +13,17 @@ from typing import Any
 import numpy as np
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, corerange_to_cores
-from tt_run.runtime.enums import BufferType, DataType, ShardOrientation, StorageType
+from tt_run.runtime.enums import (
+    BufferType,
+    DataType,
+    ShardDistributionStrategy,
+    ShardOrientation,
+    StorageType,
+)
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tuning.choices import ShardDistributionStrategy
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, element_size
 
 

@@ -17,6 +17,7 @@ _TABLE = {
     "tt_run.runtime.enums": """
         DataType Layout StorageType BufferType TensorMemoryLayout ShardOrientation ShardStrategy Topology
         FabricConfig FabricReliabilityMode FabricTensixConfig ReduceType MathFidelity DumpTensorMode
+        ShardShapeAlignment ShardDistributionStrategy
         bfloat16=DataType.BFLOAT16 float32=DataType.FLOAT32 uint32=DataType.UINT32
         bfloat8_b=DataType.BFLOAT8_B bfloat4_b=DataType.BFLOAT4_B uint8=DataType.UINT8
         uint16=DataType.UINT16 int32=DataType.INT32 fp8_e4m3=DataType.FP8_E4M3 int8=DataType.INT8
@@ -102,7 +103,7 @@ _TABLE = {
     "tt_run.runtime.tuning.choices": """
         BinaryOpType LayerNormType DistributedLayerNormStage
         DispatchAlgorithm WorkerMode MMSignalAggregatorMode CoreType FabricUDMMode FabricManagerMode
-        ShardShapeAlignment ShardDistributionStrategy FabricType TransferMode TileReshapeMapMode SparseKVFormat ChunkGdnWyInverse
+        FabricType TransferMode TileReshapeMapMode SparseKVFormat ChunkGdnWyInverse
         NOC RoutedExpertActivation RGBRange YUVColorSpace YUVFormat YUVRange
     """,
     "tt_run.runtime.tuning.compute": """

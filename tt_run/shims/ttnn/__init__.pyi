@@ -198,9 +198,9 @@ from tt_run.runtime.descriptors.arguments import RuntimeArgs as RuntimeArgs
 from tt_run.runtime.tuning.blocks import SDPAProgramConfig as SDPAProgramConfig
 from tt_run.runtime.descriptors.kernels import SemaphoreDescriptor as SemaphoreDescriptor
 from tt_run.runtime.tensor.spec.tensor_spec import Shape as Shape
-from tt_run.runtime.tuning.choices import ShardDistributionStrategy as ShardDistributionStrategy
+from tt_run.runtime.enums import ShardDistributionStrategy as ShardDistributionStrategy
 from tt_run.runtime.enums import ShardOrientation as ShardOrientation
-from tt_run.runtime.tuning.choices import ShardShapeAlignment as ShardShapeAlignment
+from tt_run.runtime.enums import ShardShapeAlignment as ShardShapeAlignment
 from tt_run.runtime.tensor.spec.memory_config import ShardSpec as ShardSpec
 from tt_run.runtime.enums import ShardStrategy as ShardStrategy
 from tt_run.runtime.tensor.distribution.mappers import ShardTensor2dMesh as ShardTensor2dMesh

@@ -7,6 +7,7 @@ _TABLE = {
     "tt_run.runtime.enums": """
         DataType Layout StorageType BufferType TensorMemoryLayout ShardOrientation ShardStrategy Topology
         FabricConfig FabricReliabilityMode FabricTensixConfig ReduceType MathFidelity DumpTensorMode
+        ShardShapeAlignment ShardDistributionStrategy
         bfloat16=DataType.BFLOAT16 float32=DataType.FLOAT32 uint32=DataType.UINT32
         bfloat8_b=DataType.BFLOAT8_B bfloat4_b=DataType.BFLOAT4_B uint8=DataType.UINT8
         uint16=DataType.UINT16 int32=DataType.INT32 fp8_e4m3=DataType.FP8_E4M3 int8=DataType.INT8
@@ -22,7 +23,7 @@ _TABLE = {
     "tt_run.runtime.mesh.view": "QueueId",
     "tt_run.runtime.cores": "corerange_to_cores",
     "tt_run.runtime.tuning.choices": """
-        BinaryOpType NOC CoreType ShardShapeAlignment ShardDistributionStrategy TransferMode
+        BinaryOpType NOC CoreType TransferMode
     """,
     "tt_run.runtime.tuning.multicast": """
         McastConfig McastCoreOrder McastDataReady McastExplicitFixedSenderConfig McastFixedSenderConfig

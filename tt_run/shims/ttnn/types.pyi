@@ -60,9 +60,9 @@ from tt_run.runtime.enums import ReduceType as ReduceType
 from tt_run.runtime.descriptors.arguments import RuntimeArgs as RuntimeArgs
 from tt_run.runtime.descriptors.kernels import SemaphoreDescriptor as SemaphoreDescriptor
 from tt_run.runtime.tensor.spec.tensor_spec import Shape as Shape
-from tt_run.runtime.tuning.choices import ShardDistributionStrategy as ShardDistributionStrategy
+from tt_run.runtime.enums import ShardDistributionStrategy as ShardDistributionStrategy
 from tt_run.runtime.enums import ShardOrientation as ShardOrientation
-from tt_run.runtime.tuning.choices import ShardShapeAlignment as ShardShapeAlignment
+from tt_run.runtime.enums import ShardShapeAlignment as ShardShapeAlignment
 from tt_run.runtime.tensor.spec.memory_config import ShardSpec as ShardSpec
 from tt_run.runtime.enums import ShardStrategy as ShardStrategy
 from tt_run.runtime.enums import StorageType as StorageType

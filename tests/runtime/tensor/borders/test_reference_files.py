@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.enums import (
+    BufferType,
+    DataType,
+    Layout,
+    ShardDistributionStrategy,
+    ShardOrientation,
+    TensorMemoryLayout,
+)
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.borders import tensorbin
@@ -35,7 +42,6 @@ from tt_run.runtime.tensor.spec.memory_config import (
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tuning.choices import ShardDistributionStrategy
 from tt_run.runtime.values import shapes
 
 FILES = Path(__file__).with_name("reference_files")

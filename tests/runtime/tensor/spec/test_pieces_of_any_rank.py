@@ -10,7 +10,14 @@ import pytest
 from tests.runtime.ops.tensors import BF16, TILE, put
 from tt_run.runtime import catalog
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
-from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.enums import (
+    BufferType,
+    DataType,
+    Layout,
+    ShardDistributionStrategy,
+    ShardOrientation,
+    TensorMemoryLayout,
+)
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.data_movement.conversions import interleaved_to_sharded
 from tt_run.runtime.tensor.borders.arrays import from_torch
@@ -18,7 +25,6 @@ from tt_run.runtime.tensor.conversion.layouts import to_memory_config
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec, ShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tuning.choices import ShardDistributionStrategy
 
 
 def cores(*corners: tuple[int, int, int, int]) -> CoreRangeSet:

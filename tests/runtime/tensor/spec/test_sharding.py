@@ -5,10 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
-from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.enums import (
+    BufferType,
+    DataType,
+    Layout,
+    ShardOrientation,
+    ShardShapeAlignment,
+    TensorMemoryLayout,
+)
 from tt_run.runtime.tensor.spec.memory_config import NdShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
-from tt_run.runtime.tuning.choices import ShardShapeAlignment
 
 RECTANGLE = CoreRange(CoreCoord(0, 0), CoreCoord(3, 1))
 GRID = CoreRangeSet([RECTANGLE])

@@ -15,7 +15,14 @@ from typing import BinaryIO
 import numpy as np
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
-from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.enums import (
+    BufferType,
+    DataType,
+    Layout,
+    ShardDistributionStrategy,
+    ShardOrientation,
+    TensorMemoryLayout,
+)
 from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.borders.flatbuffer import Fields, Number, Numbers, Struct, Table, Tables, written
@@ -24,7 +31,6 @@ from tt_run.runtime.tensor.borders.stored import StoredTensor, memory_of, rest_o
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec, ShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, TensorSpec, Tile
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard, TensorTopology
-from tt_run.runtime.tuning.choices import ShardDistributionStrategy
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS
 from tt_run.runtime.values.shards import Shards

@@ -18,14 +18,20 @@ from tt_run.runtime.cores import CoreGrid as CoreGrid
 from tt_run.runtime.cores import CoreRange as CoreRange
 from tt_run.runtime.cores import CoreRangeSet as CoreRangeSet
 from tt_run.runtime.cores import json_data, json_text, range_of, set_data
-from tt_run.runtime.enums import BufferType, ShardOrientation, ShardStrategy, TensorMemoryLayout, cpp
+from tt_run.runtime.enums import (
+    BufferType,
+    ShardDistributionStrategy,
+    ShardOrientation,
+    ShardStrategy,
+    TensorMemoryLayout,
+    cpp,
+)
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.native.classes import Native
 from tt_run.runtime.native.fields import Checked
 from tt_run.runtime.native.refusals import bound
 from tt_run.runtime.tensor.spec.shape import Shape
 from tt_run.runtime.tile import TILE_SIZE
-from tt_run.runtime.tuning.choices import ShardDistributionStrategy
 
 
 @bound("ttnn._ttnn.tensor.ShardSpec")

@@ -11,10 +11,16 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
-from tt_run.runtime.enums import BufferType, Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.enums import (
+    BufferType,
+    Layout,
+    ShardDistributionStrategy,
+    ShardOrientation,
+    ShardShapeAlignment,
+    TensorMemoryLayout,
+)
 from tt_run.runtime.errors import fatal, in_range, throw
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec, ShardSpec
-from tt_run.runtime.tuning.choices import ShardDistributionStrategy, ShardShapeAlignment
 
 
 def _up(value: int, step: int) -> int:

@@ -10,7 +10,16 @@ from typing import Any
 
 from mgd.lean import dataclass, replace
 from tt_run.runtime.cores import CoreRange, CoreRangeSet
-from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout, cpp
+from tt_run.runtime.enums import (
+    BufferType,
+    DataType,
+    Layout,
+    ShardDistributionStrategy,
+    ShardOrientation,
+    ShardShapeAlignment,
+    TensorMemoryLayout,
+    cpp,
+)
 from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.native.arguments import also_named
 from tt_run.runtime.native.classes import Native
@@ -24,7 +33,6 @@ from tt_run.runtime.tensor.spec.memory_config import (
 )
 from tt_run.runtime.tensor.spec.shape import Shape as Shape
 from tt_run.runtime.tile import TILE_SIZE
-from tt_run.runtime.tuning.choices import ShardDistributionStrategy, ShardShapeAlignment
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, element_size, tile_bytes
 
 

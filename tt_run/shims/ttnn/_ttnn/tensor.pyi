@@ -17,9 +17,9 @@ from tt_run.runtime.tensor.spec.memory_config import MemoryConfig as MemoryConfi
 from tt_run.runtime.tensor.spec.memory_config import NdShardSpec as NdShardSpec
 from tt_run.runtime.descriptors.overlapped import OverlappedTensor as OverlappedTensor
 from tt_run.runtime.tensor.spec.tensor_spec import Shape as Shape
-from tt_run.runtime.tuning.choices import ShardDistributionStrategy as ShardDistributionStrategy
+from tt_run.runtime.enums import ShardDistributionStrategy as ShardDistributionStrategy
 from tt_run.runtime.enums import ShardOrientation as ShardOrientation
-from tt_run.runtime.tuning.choices import ShardShapeAlignment as ShardShapeAlignment
+from tt_run.runtime.enums import ShardShapeAlignment as ShardShapeAlignment
 from tt_run.runtime.tensor.spec.memory_config import ShardSpec as ShardSpec
 from tt_run.runtime.enums import StorageType as StorageType
 from tt_run.runtime.tensor.tensor import Tensor as Tensor
