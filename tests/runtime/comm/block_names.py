@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,12 +12,12 @@ from tt_run.runtime.comm import shared_memory
 def recorded(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """A list that each new block's path is added to."""
     names: list[Path] = []
-    make = shared_memory.tempfile.mkstemp
+    make = shared_memory._new_file
 
-    def noted(*args: Any, **kwargs: Any) -> tuple[int, str]:
-        descriptor, path = make(*args, **kwargs)
+    def noted(folder: str) -> tuple[int, str]:
+        descriptor, path = make(folder)
         names.append(Path(path))
         return descriptor, path
 
-    monkeypatch.setattr(shared_memory.tempfile, "mkstemp", noted)
+    monkeypatch.setattr(shared_memory, "_new_file", noted)
     return names

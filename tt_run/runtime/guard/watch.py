@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from functools import partial
 from types import FrameType
 from typing import NoReturn
 
+from mgd.lean import dataclass, field, replace
 from tt_run.runtime import events
 from tt_run.runtime.comm.bell import Bell
 from tt_run.runtime.comm.deadlines import MOST, Patience

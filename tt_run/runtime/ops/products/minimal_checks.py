@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from mgd.lean import dataclass
 from tt_run.runtime.cores import CoreCoord, core_of
 from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import as_type, fatal, in_tiles
