@@ -26,7 +26,11 @@ MOST_MESHES = 4096
 
 
 class CannotDraft(MgdError):
-    """The wishes do not make a system; the text lists every reason."""
+    """The wishes do not make a system; the text lists every reason, of the form `what is wrong: what would do`."""
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        super().__init__("\n       ".join(reasons))
+        self.reasons = tuple(reasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ def drafted(wishes: Wishes) -> Blueprint:
     """The blueprint. Raises CannotDraft with every reason why there is none."""
     problems = list(_problems(wishes))
     if problems:
-        raise CannotDraft("\n       ".join(problems))
+        raise CannotDraft(problems)
     kinds: dict[tuple[Dims, Dims], str] = {}
     for mesh_id in range(wishes.count):
         kinds.setdefault((wishes.shape(mesh_id), wishes.host_dims(mesh_id)), f"M{len(kinds)}")
@@ -152,7 +156,7 @@ def _place_problems(what: str, mesh: int, device: str | None, wishes: Wishes) ->
     elif device is not None:
         rows, columns = wishes.shape(mesh)
         if int(device) >= rows * columns:
-            yield f"{what} names device {device} of mesh {mesh}, which has {rows * columns} (0 to {rows * columns - 1})"
+            yield f"{what} names device {device} of mesh {mesh}: there are {rows * columns} (0 to {rows * columns - 1})"
 
 
 def _template(wishes: Wishes, name: str, dims: Dims, hosts: Dims) -> MeshTemplate:

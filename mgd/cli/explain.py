@@ -35,5 +35,7 @@ def command(code: str | None) -> None:
     if rule is None:
         near = nearest(code, [FAMILY])
         hint = f"did you mean {' or '.join(near)}?" if near else "`mgd explain` lists them all"
+        if code[:3].upper() in ("TTR", "TTG", "TTP"):
+            hint = f"a code of the launcher or of its ranks: tt-run explain {code.upper()}"
         raise Misused(f"there is no rule '{code}'", hint)
     say(page(rule, colour=wants_colour(sys.stdout), width=page_width(sys.stdout, 0)))

@@ -71,7 +71,9 @@ def _drop_output() -> None:
 def _environment(error: OSError) -> int:
     where = f" {error.filename}" if error.filename else ""
     help = "make room, or name another file" if error.errno == errno.ENOSPC else "name another file or folder"
-    sys.stderr.write(f"error: cannot use{where}: {(error.strerror or str(error)).lower()}\n  help: {help}\n")
+    sys.stderr.write(
+        f"error[MGD300]: cannot use{where}: {(error.strerror or str(error)).lower()}\n  help: {help}   more: mgd explain MGD300\n"
+    )
     return 2
 
 

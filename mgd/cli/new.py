@@ -11,14 +11,17 @@ import click
 from click.core import ParameterSource
 
 from mgd.authoring.blueprint import Dims
-from mgd.authoring.draft import ARCHES, FIGURES, WRAPS, Wishes, drafted, parse_shape
+from mgd.authoring.draft import ARCHES, FIGURES, WRAPS, CannotDraft, Wishes, drafted, parse_shape
 from mgd.cli.findings import teller
 from mgd.cli.output import say
 from mgd.cli.usage import Misused
 from mgd.cli.words import NameWord, system_names
 from mgd.descriptor import Descriptor
+from mgd.diagnostics import Diagnostic
+from mgd.errors import MgdError
 from mgd.files import write_file
 from mgd.systems import UnknownSystem, find, text_of
+from mgd.text.problems import USAGE
 
 
 class Shape(click.ParamType):  # type: ignore[type-arg]
@@ -44,7 +47,8 @@ class Count(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         text = str(value)
         if not (text.isascii() and text.isdigit() and len(text) < 12 and 1 <= int(text) <= self.most):
-            self.fail(f"{text!r} is not a number from 1 to {self.most}", param, ctx)
+            option = f": write {param.opts[-1]} 1" if param is not None else ""
+            self.fail(f"{text!r} is not a number from 1 to {self.most}{option}", param, ctx)
         return int(text)
 
 
@@ -164,7 +168,16 @@ def _drafted(words: dict[str, Any]) -> str:
         raise Misused(
             "mgd new: neither --shape nor --system", "mgd new --shape 2x4, or mgd new --system t3000"
         )
-    return drafted(Wishes(**words)).text()
+    try:
+        return drafted(Wishes(**words)).text()
+    except CannotDraft as error:
+        raise MgdError(map(_told, error.reasons)) from None
+
+
+def _told(reason: str) -> Diagnostic:
+    """A reason as a finding: behind its colon stands what to write."""
+    message, _, help = reason.partition(": ")
+    return Diagnostic(USAGE, f"mgd new: {message}", (), help)
 
 
 def _derived(ctx: click.Context, name: str) -> str:

@@ -52,7 +52,13 @@ def _parts(error: Exception) -> tuple[str, str]:
             option = error.param.opts[-1] if isinstance(error.param, click.Option) else verb
             return f"{verb} {name}: {wrong.rstrip('.')}", f"write {option} {nearest[0]}"
         return f"{verb} {name}: {wrong.rstrip('.')}", wanted or f"{verb} --help lists what it takes"
+    kind = error.param.type if isinstance(error, click.MissingParameter) and error.param else None
+    if isinstance(kind, click.Choice):
+        choices = [str(choice) for choice in kind.choices]
+        return f"{verb}: name one of {', '.join(choices)}", f"write {verb} {choices[0]}"
     if context is not None and context.parent is not None:
+        if verb == "mgd new" and "extra argument" in first:
+            return first, "a shape is an option: write mgd new --shape 2x4"
         pieces = [word for word in context.command.collect_usage_pieces(context) if word != "[OPTIONS]"]
         return first, f"write {' '.join((verb, *pieces))}"
     return first, f"{verb} --help lists what there is"

@@ -92,10 +92,10 @@ def test_meshes_of_different_shapes_and_links_between_devices() -> None:
             "2 rows cannot be cut over 3 hosts: 1, 2 would do, as in --hosts 2x1",
         ),
         (Wishes(meshes=2, links=("0-2",)), "names mesh 2: there are 2 (0 to 1)"),
-        (Wishes(meshes=2, links=("0.1-1.0",)), "names device 1 of mesh 0, which has 1 (0 to 0)"),
+        (Wishes(meshes=2, links=("0.1-1.0",)), "names device 1 of mesh 0: there are 1 (0 to 0)"),
         (
             Wishes(shapes=((2, 4),), meshes=2, links=("0.7-1.8",)),
-            "names device 8 of mesh 1, which has 8 (0 to 7)",
+            "names device 8 of mesh 1: there are 8 (0 to 7)",
         ),
         (Wishes(meshes=2, links=("0.0-1",)), "names a device on one side only"),
         (Wishes(meshes=2, links=("1-1",)), "begins and ends at mesh 1"),

@@ -337,5 +337,5 @@ def test_how_a_command_ends(
     if isinstance(error, OSError):
         assert (
             capsys.readouterr().err
-            == "error: cannot use: no space left\n  help: make room, or name another file\n"
+            == "error[MGD300]: cannot use: no space left\n  help: make room, or name another file   more: mgd explain MGD300\n"
         )
