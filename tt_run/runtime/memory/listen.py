@@ -15,7 +15,7 @@ from tt_run.runtime.comm.world import world
 from tt_run.runtime.joint_file import PartedFile
 from tt_run.runtime.memory.account import Account
 from tt_run.runtime.memory.enforce import refuse_buffers_that_do_not_fit, refuse_what_does_not_fit
-from tt_run.runtime.memory.report import summary, svg, text
+from tt_run.runtime.memory.report import COLUMNS, summary, svg, text
 
 REPORT_ONLY = "-"
 _account: Account | None = None
@@ -52,7 +52,8 @@ def running_account() -> Account | None:
 
 
 def _join(parts: list[dict[str, Any]]) -> dict[str, str]:
-    print(text(parts), file=sys.stderr)
+    said = os.environ.get("COLUMNS", "")
+    print(text(parts, min(int(said), COLUMNS) if said.isdecimal() else COLUMNS), file=sys.stderr)
     return {"": json.dumps(parts, indent=1) + "\n", ".svg": svg(parts)}
 
 

@@ -13,7 +13,7 @@ from tt_run.runtime.memory.account import KINDS, Account, Devices, Held
 _SITES = 8
 _POINTS = 240
 _COLUMNS, _ROWS = 64, 8
-_TERMINAL = 80 - len("[0] ")
+COLUMNS = 80 - len("[0] ")  # where nobody says how many
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
@@ -79,16 +79,16 @@ def _thinned(curve: list[tuple[int, int]], moments: int) -> list[tuple[int, int]
     return list(most.items())
 
 
-def text(parts: list[dict[str, Any]]) -> str:
-    """The report of all ranks."""
+def text(parts: list[dict[str, Any]], columns: int = COLUMNS) -> str:
+    """The report of all ranks in lines of so many columns."""
     lines: list[str] = []
     for part in parts:
         for found in part["sets"]:
-            lines += [*_lines(part["rank"], found), ""]
+            lines += [*_lines(part["rank"], found, columns), ""]
     return "\n".join(lines).rstrip() if lines else "memory: no tensor was on a device"
 
 
-def _lines(rank: int, found: dict[str, Any]) -> list[str]:
+def _lines(rank: int, found: dict[str, Any], columns: int) -> list[str]:
     devices = found["devices"]
     many = (
         f"{len(devices)} devices ({devices[0]}..{devices[-1]})"
@@ -103,8 +103,8 @@ def _lines(rank: int, found: dict[str, Any]) -> list[str]:
         *_holes(found),
         *_buffers(found),
     ]
-    lines = [part for line in told for part in wrap(line, _TERMINAL, subsequent_indent="    ")]
-    lines += _plot(found["curve"])
+    lines = [part for line in told for part in wrap(line, columns, subsequent_indent="    ")]
+    lines += _plot(found["curve"], min(_COLUMNS, columns - 2))
     for word, title in (("sites", "at the peak, by line"), ("late", "unused at the peak, given back later")):
         if found[word]:
             lines.append(f"  {title}:")
@@ -137,11 +137,11 @@ def _buffers(found: dict[str, Any]) -> list[str]:
     ]
 
 
-def _plot(curve: list[tuple[int, int]]) -> list[str]:
+def _plot(curve: list[tuple[int, int]], widest: int) -> list[str]:
     values = [value for _, value in curve]
     if len(values) < 2 or not max(values):
         return []
-    columns = min(_COLUMNS, len(values))
+    columns = min(widest, len(values))
     cut = [values[i * len(values) // columns : (i + 1) * len(values) // columns] for i in range(columns)]
     heights = [max(each) / max(values) * _ROWS for each in cut]
     rows = []

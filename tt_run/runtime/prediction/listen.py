@@ -29,7 +29,7 @@ from tt_run.runtime.prediction.clocks import Clocks, part_of, stalled
 from tt_run.runtime.prediction.device_rows import SUFFIX, DeviceRows, table
 from tt_run.runtime.prediction.forecast import Forecast, forecast
 from tt_run.runtime.prediction.overlap import COPIES, Stream
-from tt_run.runtime.prediction.report import TERMINAL, report
+from tt_run.runtime.prediction.report import COLUMNS, report
 from tt_run.runtime.queues import issued_to
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.trace import capturing
@@ -311,7 +311,7 @@ def attach() -> None:
     def finish(parts: list[dict[str, Any]]) -> dict[str, str]:
         found: Forecast = forecast(parts, hardware, fabric.dims)
         said = os.environ.get("COLUMNS", "")
-        print(report(found, int(said) if said.isdecimal() else TERMINAL), file=sys.stderr)
+        print(report(found, int(said) if said.isdecimal() else COLUMNS), file=sys.stderr)
         whole = json.dumps(found.to_json(), indent=1) + "\n"
         return {"": whole} if rows is None else {"": table(parts), ".json": whole}
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import PurePath
+from typing import NamedTuple
 
+from mgd.folding import fold
 from tt_run.runtime.model.validation.errors import errors
 from tt_run.runtime.prediction.account import AWAITED
 from tt_run.runtime.prediction.forecast import Forecast, Region, Share
@@ -14,16 +16,35 @@ CELL = len("   0 ##")  # of its drawing
 LEVELS = "·-=#"
 
 
-WIDE = 34  # of names, where there is room
-REST = 49  # columns beside them
-PREFIX = len("[0] ")  # what the launcher writes before each line of a rank
-TERMINAL = 80  # columns where nobody says how many
+WIDE, NARROW = 34, 13  # of names, where there is room and where there is little
+COLUMNS = 80 - len(
+    "[0] "
+)  # behind what the launcher writes before each line of a rank, where nobody says how many
 
 
-def report(found: Forecast, terminal: int = TERMINAL) -> str:
-    """The whole report for a terminal of so many columns, names cut to what has room; it says first that it is a prediction."""
-    columns = terminal - PREFIX
-    wide = max(min(columns - REST, WIDE), 16)
+class Table(NamedTuple):
+    """The widths of a table's columns."""
+
+    name: int
+    calls: int
+    time: int
+    share: int
+
+    @classmethod
+    def within(cls, columns: int) -> Table:
+        """What fits into so many columns: names first give way, then the gaps."""
+        rest = 8 + 12 + 7 + _ENDS
+        if columns - rest >= NARROW + 3:
+            return cls(min(columns - rest, WIDE), 8, 12, 7)
+        return cls(max(columns - (6 + 9 + 6 + _ENDS), NARROW), 6, 9, 6)
+
+
+_ENDS = 2 + 2 + 9 + 1 + 8  # the indent, the gap before what bounds a class, that, another gap, the error
+
+
+def report(found: Forecast, columns: int = COLUMNS) -> str:
+    """The whole report in lines of so many columns, names cut to what has room; it says first that it is a prediction."""
+    wide = Table.within(columns)
     hw = found.hardware
     if found.total_us <= 0:
         return f"Nothing to predict: no operation ran on the devices of {hw.architecture} {hw.system}"
@@ -43,20 +64,25 @@ def report(found: Forecast, terminal: int = TERMINAL) -> str:
             lines.append(f"  {change.saved_us / max(found.total_us, 1e-9):5.0%}  {change.text}")
     lines += [
         "",
-        "error: median and 90th percentile of that class of operation on published",
-        "measurements that numbers were not fitted to; blank where there are none",
+        fold(
+            "error: median and 90th percentile of that class of operation on published measurements that numbers were not "
+            "fitted to; blank where there are none",
+            min(columns, COLUMNS),
+        ),
     ]
-    return "\n".join(line.rstrip() for line in lines)
+    return "\n".join(fold(line.rstrip(), columns, "    ") for line in lines)
 
 
-def _region(region: Region, wide: int, columns: int) -> list[str]:
+def _region(region: Region, wide: Table, columns: int) -> list[str]:
     passes = f", {region.passes} passes" if region.passes > 1 else ""
     whole = sum(region.bounds.values())
     parts = sorted(region.bounds.items(), key=lambda b: -b[1])
     bounds = ", ".join(f"{name} {us / whole:.0%}" for name, us in parts if us >= 0.005 * whole)
     head, bound = f"{_named(region.name)}: {_time(region.us)}{passes}", f"bound by {bounds}"
     lines = [f"{head}   {bound}"] if len(head) + 3 + len(bound) <= columns else [head, f"  {bound}"]
-    lines.append(f"  {'class':<{wide}}{'calls':>8}{'time':>12}{'share':>7}  {'bound by':<9} {'error':>8}")
+    lines.append(
+        f"  {'class':<{wide.name}}{'calls':>{wide.calls}}{'time':>{wide.time}}{'share':>{wide.share}}  {'bound by':<9} {'error':>8}"
+    )
     for name, share in _by_time(region.classes):
         lines.append(_row(name, share, region.us, wide))
     if region.beside_us > 0:
@@ -64,7 +90,7 @@ def _region(region: Region, wide: int, columns: int) -> list[str]:
         lines.append(f"  {told}")
     lines.append("  call site")
     for name, share in _by_time(region.sites)[:SITES]:
-        lines.append(_row(_short(name, wide), share, region.us, wide))
+        lines.append(_row(_short(name, wide.name), share, region.us, wide))
     if len(region.sites) > SITES:
         lines.append(f"  … and {len(region.sites) - SITES} more call sites")
     return lines
@@ -80,10 +106,11 @@ def _named(region: str) -> str:
     return region if site == region else f"{AWAITED}{PurePath(site).name}"
 
 
-def _row(name: str, share: Share, whole: float, wide: int) -> str:
+def _row(name: str, share: Share, whole: float, wide: Table) -> str:
     error = errors().get(share.group)
     known = "" if error is None else f"{error.median:.0%}..{error.p90:.0%}"
-    return f"  {name[:wide]:<{wide}}{share.calls:>8g}{_time(share.us):>12}{share.us / whole:>7.0%}  {share.bound:<9} {known:>8}"
+    numbers = f"{share.calls:>{wide.calls}g}{_time(share.us):>{wide.time}}{share.us / whole:>{wide.share}.0%}"
+    return f"  {name[: wide.name]:<{wide.name}}{numbers}  {share.bound:<9} {known:>8}"
 
 
 def _short(site: str, wide: int) -> str:
