@@ -74,6 +74,16 @@ def _rank_of(pid: int) -> int:
     return int(values[0]) if values and values[0].isdigit() else -1
 
 
+def _is_mpiruns(pid: int) -> bool:
+    """Whether a process is a remote shell by which mpirun has started a daemon: on a busy machine it ends a little after mpirun."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as stream:
+            found = stream.read()
+        return b"prted" in found or b"orted" in found
+    except OSError:
+        return False
+
+
 def end_descendants(at_once: bool = False) -> dict[int, int]:
     """Ends every descendant of this process, SIGTERM first unless `at_once`; who was left, with their ranks. Reaps all children."""
     ended: dict[int, int] = {}
@@ -88,7 +98,7 @@ def end_descendants(at_once: bool = False) -> dict[int, int]:
         told: set[int] = set()
         while not reap_all():
             living = descendants(os.getpid())
-            ended.update(living)
+            ended.update({pid: rank for pid, rank in living.items() if rank >= 0 or not _is_mpiruns(pid)})
             for pid in living:
                 # A killed process may have started another one meanwhile: look until there is none.
                 if number == signal.SIGKILL or pid not in told:

@@ -251,6 +251,22 @@ PROGRAMS: dict[str, Divergence] = {
         says="MPI_ERR_TRUNCATE",
         symmetric=False,
     ),
+    "a part of a gather of MPI that is too long": Divergence(
+        MPI
+        + "mine = np.zeros(6 if odd else 4)\ntaken = [np.zeros(4 * size), [4] * size] if rank == 0 else None\n"
+        + "if odd:\n    comm.Gatherv(mine, taken)  # here\nelse:\n    comm.Gatherv(mine, taken)  # there\n"
+        + "ttnn.all_reduce(x, cluster_axis=1)\n",
+        says="sends 48 bytes, of which rank 0 takes 32",
+        symmetric=False,
+    ),
+    "parts of an exchange of MPI that are too long": Divergence(
+        MPI
+        + "sent = [2 if odd else 1] * size\nparts = [np.zeros(sum(sent)), sent]\ntaken = [np.zeros(size), [1] * size]\n"
+        + "if odd:\n    comm.Alltoallv(parts, taken)  # here\nelse:\n    comm.Alltoallv(parts, taken)  # there\n"
+        + "ttnn.all_reduce(x, cluster_axis=1)\n",
+        says="sends 16 bytes, of which rank",
+        symmetric=False,
+    ),
     "a part of MPI that is split otherwise": Divergence(
         MPI + "part = comm.Split(0 if odd else 1, rank)\nif odd:\n    part.Barrier()\nttnn.all_reduce(x, cluster_axis=0 if odd else 1)  # here\n",
         says="cluster_axis",

@@ -47,3 +47,8 @@ def test_what_stays_is_ended_and_named_by_its_rank(rank: str, known: int) -> Non
 def test_an_orphan_in_a_session_of_its_own_is_found(tmp_path: object) -> None:
     ready = f"{tmp_path}/ready"
     assert left(f"setsid sh -c 'touch {ready}; exec sleep 600' &", ready) == "[5]\n"
+
+
+@pytest.mark.parametrize("daemon", ["/opt/ompi/bin/prted", "/usr/bin/orted"])
+def test_a_remote_shell_of_mpirun_is_ended_and_not_told(daemon: str) -> None:
+    assert left(f"exec {sys.executable} -c 'import time; time.sleep(600)' h2 {daemon}", rank="") == "[]\n"

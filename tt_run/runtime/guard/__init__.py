@@ -47,6 +47,7 @@ __all__ = [
     "message",
     "own_traffic",
     "precede",
+    "refuse_sent",
     "start",
     "until",
     "until_in_thread",
@@ -95,6 +96,13 @@ def collective(group: Group, signature: Signature, depth: int = 1) -> bool:
 def wait_event(operation: str, start: float, end: float, code: CodeType | None, at: int) -> events.Event:
     """The event of the time until all ranks had come to a collective."""
     return events.Event("wait", operation, start, end, events.site_of(code, at))
+
+
+def refuse_sent(group: Group, operation: str, taken: dict[int, int], place: int) -> None:
+    """Raise GuardError with the ranks that gave more bytes to this rank, the `place`-th, in the last call of a group than it takes from each; return where none is known."""
+    from tt_run.runtime.guard.sent_too_much import refuse
+
+    refuse(_guard, group, operation, taken, place)
 
 
 def message(operation: str, detail: str = "") -> None:

@@ -10,6 +10,8 @@ OWN_MPI = "MPI "
 """How operations begin that a program makes with mpi4py itself."""
 COMPOSED = "composed "
 """How the part of a detail begins that says what becomes of shards: a rank may help to read them and make nothing of them."""
+SENT = "sends "
+"""How the part of a detail begins that says what this rank alone gives, in bytes: of no concern to whether ranks agree."""
 LEFT_OPEN = ("bytes ", "element ", "counts ", "split_type ", COMPOSED)
 """How parts of details begin that a rank may leave out: also a size that cannot be told, the kind of a split in which it takes no part."""
 
@@ -27,10 +29,18 @@ class Signature(NamedTuple):
     detail: str = ""
 
     @property
+    def alike(self) -> Signature:
+        """What all ranks must say, without what this one alone gives."""
+        if SENT not in self.detail:
+            return self
+        items = self.detail.split(", ")
+        return self._replace(detail=", ".join(item for item in items if not item.startswith(SENT)))
+
+    @property
     def firm(self) -> int:
         """The code of what no rank may leave open."""
         open_ = LEFT_OPEN if self.operation.startswith(OWN_MPI) else (COMPOSED,)
-        items = self.detail.split(", ")
+        items = self.alike.detail.split(", ")
         return code_of(self._replace(detail=", ".join(i for i in items if not i.startswith(open_))))
 
     def __str__(self) -> str:
@@ -45,7 +55,7 @@ class Signature(NamedTuple):
 
 def code_of(signature: Signature) -> int:
     """32 bits that are equal on all ranks for equal signatures, and never 0."""
-    return zlib.crc32(repr(tuple(signature)).encode()) or 1
+    return zlib.crc32(repr(tuple(signature.alike)).encode()) or 1
 
 
 class Call(NamedTuple):

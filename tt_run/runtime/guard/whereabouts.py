@@ -61,7 +61,9 @@ class Whereabouts:
 
     def publish(self, state: int, wait: Wait | None, call: Call | None = None, **extra: object) -> None:
         """Say where this rank is, with all that a report may need."""
-        fields = [] if call is None or wait is None else [*map(str, call.signature), str(list(wait.group))]
+        fields = (
+            [] if call is None or wait is None else [*map(str, call.signature.alike), str(list(wait.group))]
+        )
         record = {
             "wait": None if wait is None else states.wait_to_json(wait),
             "fields": fields,

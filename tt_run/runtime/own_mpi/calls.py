@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tt_run.runtime.guard.diagnosis import ONE_BYTE
+from tt_run.runtime.guard.signature import SENT
 
 _MODULE = "mpi4py.MPI"
 
@@ -63,6 +64,9 @@ NEIGHBOURS = {
     )
 }  # fmt: skip
 SHAPES = {**OBJECTS, **BUFFERS, **NEIGHBOURS}
+PARTED = ("Gatherv", "Scatterv", "Alltoallv")
+"""Calls in which each rank may give, and take, as much as it likes, as long as both mean the same."""
+_MOST_PARTS = 16
 _BUFFERS = (("sendbuf", "buf"), ("recvbuf",))
 _MOST_DETAILS = 4096
 _BARE = Shape()
@@ -80,7 +84,7 @@ def detail_of(comm: Any, name: str, words: Sequence[Any], named: dict[str, Any])
     mpi: Any = sys.modules[_MODULE]
     if name == "Allgatherv":
         return _gathered(mpi, word(words, named, 1, ("recvbuf",), None))
-    if shape == _BARE:
+    if shape == _BARE and name not in PARTED:
         return ""
     root = None if shape.root is None else word(words, named, shape.root, ("root",), 0)
     op = None if shape.op is None else word(words, named, shape.op, ("op",), mpi.SUM)
@@ -101,9 +105,37 @@ def detail_of(comm: Any, name: str, words: Sequence[Any], named: dict[str, Any])
         found = ", ".join(parts)
         if key is not None and len(_details) < _MOST_DETAILS:
             _details[key] = found
+    if name in PARTED and (sent := _sent(mpi, name, word(words, named, 0, _BUFFERS[0], None))):
+        found = f"{found}, {sent}" if found else sent
     if name == "Reduce_scatter":
         found += f", {_parts(word(words, named, 2, ('recvcounts',), None))}"
     return found
+
+
+def _sent(mpi: Any, name: str, spec: Any) -> str:
+    """The bytes that this rank gives, to each rank where these differ; nothing where that cannot be told."""
+    try:
+        if spec is None or _is_in_place(mpi, spec):
+            return ""
+        if name == "Gatherv":
+            return f"{SENT}{_extent(mpi, spec)[0]}"
+    except Exception:  # which the library refuses in its own words, or knows better
+        return ""
+    parts = _gathered(mpi, spec).removeprefix("counts ")
+    return f"{SENT}{parts}" if 0 < parts.count("+") < _MOST_PARTS else ""
+
+
+def taken(comm: Any, name: str, words: Sequence[Any], named: dict[str, Any]) -> dict[int, int]:
+    """The bytes that this rank takes from each rank of a call in which parts differ; empty where that cannot be told."""
+    mpi: Any = sys.modules[_MODULE]
+    spec = word(words, named, 1, ("recvbuf",), None)
+    if name == "Scatterv":
+        try:
+            return {word(words, named, 2, ("root",), 0): _extent(mpi, spec)[0]}
+        except Exception:  # which the library knows better
+            return {}
+    counts = _gathered(mpi, spec).removeprefix("counts ")
+    return dict(enumerate(map(int, counts.split("+")))) if counts else {}
 
 
 def _parts(counts: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tt_run.runtime import guard
 from tt_run.runtime.comm.world import world
-from tt_run.runtime.own_mpi.calls import SHAPES, detail_of, word
+from tt_run.runtime.own_mpi.calls import PARTED, SHAPES, detail_of, taken, word
 from tt_run.runtime.own_mpi.members import (
     Members,
     forget,
@@ -162,10 +162,25 @@ def _collective(name: str, library: Any) -> Any:
         if have_met(self):
             meet(members_of(self), operation, _detail(self, name, words, named), self)
         guard.own_traffic.used = True
-        return library(self, *words, **named)
+        try:
+            return library(self, *words, **named)
+        except sys.modules["mpi4py.MPI"].Exception as error:
+            if name in PARTED and error.Get_error_class() == sys.modules["mpi4py.MPI"].ERR_TRUNCATE:
+                _blame_senders(self, operation, taken(self, name, words, named))
+            raise
 
     call.__name__ = name
     return call if library is not None else None
+
+
+def _blame_senders(comm: Any, operation: str, of_each: dict[int, int]) -> None:
+    """Raise GuardError with the ranks that gave more to this one than it takes; return where none is known."""
+    if of_each and have_met(comm) and is_main_thread() and guard.watches():
+        members = members_of(comm)
+        by_rank = {
+            members.order[place]: size for place, size in of_each.items() if place < len(members.order)
+        }
+        guard.refuse_sent(world().group(members.ranks), operation, by_rank, comm.Get_rank())
 
 
 def _prepared(name: str, library: Any) -> Any:

@@ -53,6 +53,8 @@ def failure_report(
         teller = int(record.get("rank", verdict.culprit.rank)) if record else 0
         guard_stands_above = is_shown(teller) and teller not in observation.unsaid
         lines += _culprit_lines(verdict.culprit, record, folder, is_shown, stand_above, guard_stands_above)
+        if verdict.culprit.rank in observation.stopped:  # what would help it has been said
+            lines = [line for line in lines if not line.startswith("  help: ")]
         if record is not None and not record.get("guard"):
             lines += _waiting_lines(attempt, verdict.culprit.rank)
     elif verdict.lost and observation.ended_by is EndedBy.ITSELF:
