@@ -169,6 +169,18 @@ def test_a_changed_program_reads_what_it_wrote(tmp_path: Path) -> None:
     assert content(replayed(read, unchanged=False), path) is None
 
 
+def test_facts_of_what_it_wrote_are_those_of_the_run(tmp_path: Path) -> None:
+    """Another rank had gone on writing there; a changed program gets what is there now."""
+    path, read = tmp_path / "a", Read()
+    path.write_text("by this rank and another")
+    before = read.stat(path)
+    path.write_text("by this rank")
+    reopened._written.add(str(path))
+    again = replayed(read).stat(path)
+    assert (again.st_size, again.st_mtime) == (before.st_size, before.st_mtime)
+    assert replayed(read, unchanged=False).stat(path).st_size == len("by this rank")
+
+
 def test_what_is_no_file_of_the_programs(tmp_path: Path) -> None:
     read = Read()
     (tmp_path / "a.py").touch()

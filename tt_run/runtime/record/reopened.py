@@ -63,7 +63,7 @@ class Reopened:
 
     def stat(self, path: Any) -> os.stat_result:
         """What a file was like in the run."""
-        name, found = self._next(path, SEEN)
+        _, found = self._next(path, SEEN)
         if found is None:
             return STAT(path)
         told = found[0]
@@ -74,7 +74,7 @@ class Reopened:
         except OSError:
             now = None
         size, changed = told["size"], told["changed"]
-        if now is not None and (name in _written or (now.st_size, now.st_mtime_ns) == (size, changed)):
+        if now is not None and (now.st_size, now.st_mtime_ns) == (size, changed):
             return now
         return _as_it_was(now, told["mode"], size, changed)
 
