@@ -26,6 +26,7 @@ _MODULES = (
     "tt_run.runtime.ccl.reduce_to_root",
     "tt_run.runtime.ccl.all_to_all",
     "tt_run.runtime.ccl.gather_forms",
+    "tt_run.runtime.ccl.part_gathers",
     "tt_run.runtime.ccl.scatter_forms",
     "tt_run.runtime.ccl.users_heads",
     "tt_run.runtime.ccl.fused.fused_products",

@@ -69,6 +69,16 @@ def check(label, tensors, wanted=None):
             )
 
 
+def number(value):
+    """A number that every device holds."""
+    return ttnn.from_torch(
+        np.array([value], np.uint32),
+        dtype=ttnn.uint32,
+        device=mesh,
+        mesh_mapper=ttnn.ReplicateTensorToMesh(mesh),
+    )
+
+
 def enumerate_shards(tensor):
     """The places of this rank's devices with what they hold."""
     return zip(mesh.local_positions, tensor.shards.each(), strict=True)
@@ -117,11 +127,33 @@ def gathers():
         check(f"rms {axis}", fused, dict(enumerate_shards(plain)).get)
     one = ttnn.zeros((1, 2, 32, 256), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh)
     y, parts = put(random(3, 2, 32, 256), (None, 3))
-    check(
-        "high_bw slot",
-        E.high_bw_all_gather(y, 3, one, cluster_axis=1, input_batch_index=2),
-        lambda p: np.concatenate([s[2:3] for s in along(parts, 1, p)[0]], 3),
-    )
+    start = number(2)
+    for label, words in (
+        ("slot", {"input_batch_index": 2}),
+        (
+            "user",
+            {"input_batch_index_tensor": number(0), "batch_slot_num_layers": 3, "batch_slot_layer_idx": 2},
+        ),
+    ):
+        check(
+            f"high_bw {label}",
+            E.high_bw_all_gather(y, 3, one, cluster_axis=1, **words),
+            lambda p: np.concatenate([s[2:3] for s in along(parts, 1, p)[0]], 3),
+        )
+    z, parts = put(random(1, 2, 32, 256), (None, 3))
+    for label, words in (
+        ("size", {"gathered_dim_size": 128}),
+        ("prefix", {"gathered_prefix_tensor": start, "gathered_slab_global": 64}),
+    ):
+        held = ttnn.ones((1, 2, 32, 256), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh)
+
+        def active(p, n=32):
+            shards_ = [s.copy() for s in along(parts, 1, p)[0]]
+            for shard in shards_:
+                shard[..., n:] = 1
+            return np.concatenate(shards_, 3)
+
+        check(f"high_bw {label}", E.high_bw_all_gather(z, 3, held, cluster_axis=1, **words), active)
     heads, parts = put(random(1, 32, 32, 64), (None, 1))
     joined = E.all_gather_concat(heads, heads, 1, 1, mesh, semaphores[0], 4, ttnn.DRAM_MEMORY_CONFIG)
     check(
@@ -270,6 +302,17 @@ def halos():
         check(f"pad {mode}", one, lambda p, n=name: padded(p, 2, 1, 0, 0, n))
         two = E.neighbor_pad_async(x, [2, 3], [1, 2], [1, 0], mode, [0, 1], semaphores[:2], semaphores[:1])
         check(f"pad both {mode}", two, lambda p, n=name: padded(p, 1, 1, 2, 0, n))
+        led = E.neighbor_pad_async(
+            x, [2], [1], [1], mode, [0], semaphores[:1], semaphores[:1], logical_h=6, t_front_pad=1
+        )
+
+        def hidden(p, n=name):
+            whole = np.pad(values[:, :, :6], ((0, 0), (1, 0), (0, 2), (0, 0), (0, 0)))
+            row, column = divmod(p, 4)
+            whole = np.pad(whole, ((0, 0), (0, 0), (1, 1), (0, 0), (0, 0)), mode=n)
+            return whole[:, :, 4 * row : 4 * row + 6, 4 * column : 4 * column + 4]
+
+        check(f"pad hidden rows {mode}", led, hidden)
         buffer = ttnn.zeros(
             (2 * (2 * 4 + 2 * 6), 4), dtype=ttnn.bfloat16, layout=ttnn.ROW_MAJOR_LAYOUT, device=mesh
         )

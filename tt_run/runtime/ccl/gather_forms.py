@@ -24,7 +24,6 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.values.shards import Shards
 
 REVERSED = Collective(
     "all_gather_reversed",
@@ -164,50 +163,6 @@ def ring_attention_all_gather_async(
         gather_as(name, tensor, dim, cluster_axis, tuning, output, mesh_device)
         for tensor, output in zip(input_tensor, persistent_output_buffer, strict=True)
     ]
-
-
-@operation("ttnn.experimental.high_bw_all_gather", family=families.COLLECTIVE)
-def high_bw_all_gather(
-    input_tensor: Tensor,
-    dim: int,
-    output_tensor: Tensor,
-    *,
-    cluster_axis: int | None,
-    subdevice_id: Any = None,
-    sub_core_grids: Any = None,
-    num_links: int | None = None,
-    input_batch_index: int | None = None,
-    gathered_dim_size: int | None = None,
-    input_batch_index_tensor: Tensor | None = None,
-    batch_slot_num_layers: int = 1,
-    batch_slot_layer_idx: int = 0,
-    gathered_prefix_tensor: Tensor | None = None,
-    gathered_slab_global: int = 0,
-    ready_semaphore: Any = None,
-    data_valid_semaphore: Any = None,
-) -> Tensor:
-    """`all_gather` into `output_tensor`; with `input_batch_index` only that entry of the first dimension is gathered.
-
-    Raises RuntimeError for the forms that read their sizes from device tensors or gather a part of the dimension.
-    """
-    given = (input_batch_index_tensor, gathered_prefix_tensor, gathered_dim_size)
-    if any(part is not None for part in given) or batch_slot_num_layers != 1 or gathered_slab_global:
-        raise fatal(
-            "high_bw_all_gather: index and prefix tensors, slabs and gathered_dim_size are not emulated; "
-            "slice the tensor before the gather",
-            hint="leave them out, and ttnn.slice(tensor, …) before the gather",
-        )
-    tensor = input_tensor
-    if input_batch_index is not None:
-        if not 0 <= input_batch_index < tensor.shape[0]:
-            raise fatal(
-                f"input_batch_index {input_batch_index} is outside of {tensor.shape}",
-                hint=f"input_batch_index=0 to {tensor.shape[0] - 1}",
-            )
-        rows, at = tensor.shards, int(input_batch_index)
-        tensor = tensor.derive(Shards(rows.data[:, at : at + 1].copy(), rows.index))
-    tuning = None, num_links, None
-    return gather_as("high_bw_all_gather", tensor, dim, cluster_axis, tuning, output_tensor)
 
 
 @operation("ttnn.experimental.all_gather_concat", family=families.COLLECTIVE)

@@ -22,6 +22,8 @@ from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.enums import Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
+from tt_run.runtime.ops.attention.padded_caches import on_each_place
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -52,14 +54,10 @@ def neighbor_pad_async(
 ) -> Tensor:
     """Each shard with the last rows of the device before and the first rows of the one after; one or two dimensions, one after the other.
 
-    At the ends of the axis there are zeros, or the outermost row again with `padding_mode="replicate"`. Raises RuntimeError for a padding
-    longer than a shard, and for `logical_h` and `t_front_pad`.
+    At the ends of the axis there are zeros, or the outermost row again with `padding_mode="replicate"`. Rows of the first dimension from
+    `logical_h` on, counted over the devices, are zeros, and `t_front_pad` frames of zeros come before the dimension in front of it. Raises
+    RuntimeError for a padding longer than a shard, and for frames of more than one batch.
     """
-    if logical_h or t_front_pad:
-        raise fatal(
-            "neighbor_pad_async: logical_h and t_front_pad are not emulated; mask or pad with ttnn.pad",
-            hint="leave logical_h and t_front_pad out, and ttnn.pad before the call",
-        )
     lists = (dim, padding_left, padding_right, cluster_axis)
     if any(not isinstance(each, Sequence) or len(each) != len(dim) for each in lists) or len(dim) not in (
         1,
@@ -68,13 +66,50 @@ def neighbor_pad_async(
         raise ArgumentMismatch(
             "dim, padding_left, padding_right and cluster_axis must be lists of one or two numbers"
         )
-    padded = input_tensor
+    padded = _masked(input_tensor, dim[0], cluster_axis[0], logical_h) if logical_h else input_tensor
     links = num_links or [None] * len(dim)  # type: ignore[list-item]
     for at, before, after, axis, count in zip(
         dim, padding_left, padding_right, cluster_axis, links, strict=True
     ):
         padded = _padded(padded, (at, before, after, padding_mode), axis, (topology, count, None))
+    if t_front_pad:
+        padded = _with_frames(padded, dim[0], t_front_pad)
     return result(padded, padded.shards, padded.tensor_topology(), memory_config, persistent_output_buffer)
+
+
+def _masked(tensor: Tensor, dim: int, axis: int, rows: int) -> Tensor:
+    """Zeros for the rows of a cut dimension from `rows` on, counted over the devices of an axis."""
+    length = tensor.shape[dim]
+
+    def masked(device: int, at: MeshCoordinate, shard: Array) -> Array:
+        left = min(max(rows - at[axis] * length, 0), length)
+        if left == length:
+            return shard
+        out = shard.copy()
+        np.moveaxis(out, dim, 0)[left:] = 0
+        return out
+
+    return tensor.derive(on_each_place(tensor, (), masked))
+
+
+def _with_frames(tensor: Tensor, dim: int, frames: int) -> Tensor:
+    """That many frames of zeros before what the dimension in front of `dim` holds."""
+    dim %= len(tensor.shape)
+    if dim < 1:
+        raise fatal(
+            f"t_front_pad requires dim >= 1 (T dim is dim-1), got dim={dim}", hint="leave t_front_pad out"
+        )
+    if math.prod(tuple(tensor.shape)[: dim - 1]) != 1:
+        raise fatal(
+            f"t_front_pad only supports B=1 tensors, got B={math.prod(tuple(tensor.shape)[: dim - 1])}",
+            hint="one batch at a time",
+        )
+
+    def led(stack: Array) -> Array:
+        front = np.zeros((*stack.shape[:dim], frames, *stack.shape[dim + 1 :]), stack.dtype)
+        return np.concatenate([front, stack], dim)
+
+    return tensor.derive(combine(led, tensor.shards))
 
 
 def _padded(tensor: Tensor, asked: tuple[int, int, int, str], axis: int, tuning: Tuning) -> Tensor:

@@ -121,6 +121,28 @@ def test_windows_by_their_bounds(one: MeshDevice):
     near(late, reference(q[:, :, 4:], k, v, mask[4:]), steps=16)
 
 
+def test_blocks_of_a_mask_that_hide_all(one: MeshDevice):
+    q, k, v = (sample(F32, 2, 4, 64, 32, seed=s) for s in range(3))
+    blocks = np.array([[1, 0], [0, 1]])
+    mask = np.where(np.kron(blocks, np.ones((32, 32))), 0.0, -np.inf)
+    words = {"is_causal": False, "program_config": SDPAProgramConfig(compute_with_storage_grid_size=CoreCoord(8, 8), q_chunk_size=32, k_chunk_size=32)}  # fmt: skip
+    sdpa = op("transformer.scaled_dot_product_attention")
+    tensors = [put(one, t) for t in (q, k, v)]
+    seen, all_ = put(one, blocks[None, None], I32, ROW), put(one, np.zeros((1, 1, 64, 64)))
+    # The map alone hides, as its blocks are not computed.
+    found = sdpa(*tensors, attn_mask=all_, attn_mask_block_map=seen, **words)
+    near(found, reference(q, k, v, mask), steps=16)
+    for change, message in (
+        ({"attn_mask": None}, "needs attn_mask"),
+        ({"program_config": None}, "needs a program_config with the chunk sizes"),
+        ({"sliding_window_size": 4}, "cannot be combined with"),
+        ({"attn_mask_block_map": put(one, blocks[None], I32, ROW)}, r"must be \[1, 1, 2, 2\]"),
+        ({"attn_mask_block_map": put(one, blocks[None, None])}, "ROW_MAJOR int32 or uint32"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            sdpa(*tensors, **{"attn_mask": all_, "attn_mask_block_map": seen} | words | change)
+
+
 def test_long_sequences_go_head_by_head(one: MeshDevice, monkeypatch: pytest.MonkeyPatch):
     q, k, v = sample(F32, 1, 4, 20, 32), sample(F32, 1, 2, 20, 32, seed=1), sample(F32, 1, 2, 20, 32, seed=2)
     tensors = [put(one, t) for t in (q, k, v)]
@@ -188,8 +210,6 @@ def test_attention_refusals(one: MeshDevice):
         sdpa(q, put(one, np.ones((1, 4, 9, 32))), put(one, np.ones((1, 4, 9, 32))))
     with pytest.raises(RuntimeError, match="must not be provided when is_causal"):
         sdpa(q, q, q, attn_mask=put(one, np.zeros((1, 1, 8, 8))))
-    with pytest.raises(RuntimeError, match="not emulated"):
-        sdpa(q, q, q, attn_mask_block_map=q)
     two, narrow = put(one, np.ones((2, 4, 8, 32))), put(one, np.ones((1, 4, 8, 16)))
     with pytest.raises(RuntimeError, match="K and V batch must match"):
         sdpa(q, two, two)

@@ -149,3 +149,34 @@ def check_candidates(
     for found, message, hint in wrong:
         if found:
             raise fatal(message, hint=hint)
+
+
+def check_block_map(
+    blocks: Tensor, mask: Tensor | None, lengths: tuple[int, int], program_config: object, windows: bool
+) -> tuple[int, int]:
+    """The chunks of queries and keys that a map of a mask's blocks counts. Raises RuntimeError for one that does not fit."""
+    word = "attn_mask_block_map"
+    if windows:
+        raise fatal(
+            f"{word} cannot be combined with cu_window_seqlens, sliding_window_size or chunked prefill",
+            hint=f"leave {word} out",
+        )
+    if mask is None:
+        raise fatal(f"{word} needs attn_mask", hint=f"attn_mask=…, or leave {word} out")
+    chunks = tuple(int(getattr(program_config, name, 0) or 0) for name in ("q_chunk_size", "k_chunk_size"))
+    if not all(chunks):
+        raise fatal(
+            f"{word} needs a program_config with the chunk sizes",
+            hint="program_config=ttnn.SDPAProgramConfig(…, q_chunk_size=…, k_chunk_size=…)",
+        )
+    if blocks.layout is not Layout.ROW_MAJOR or blocks.dtype not in (DataType.INT32, DataType.UINT32):
+        raise fatal(
+            f"{word} must be a ROW_MAJOR int32 or uint32 tensor",
+            hint="ttnn.from_torch(blocks, dtype=ttnn.int32, device=device)",
+        )
+    wanted = [*tuple(mask.shape)[:2], *(-(-n // size) for n, size in zip(lengths, chunks, strict=True))]
+    if list(blocks.shape) != wanted:
+        raise fatal(
+            f"{word} must be {wanted}, got {blocks.shape}", hint="one number for each chunk of the mask"
+        )
+    return chunks[0], chunks[1]

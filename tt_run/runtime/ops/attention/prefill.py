@@ -19,7 +19,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.rowwise import along_last
-from tt_run.runtime.ops.attention.operand_shapes import check_prefill
+from tt_run.runtime.ops.attention.operand_shapes import check_block_map, check_prefill
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
@@ -121,6 +121,13 @@ def window_mask(queries: int, keys: int, bounds: Array, first: int = 0) -> Array
     return np.where(of_query[:, None] == of_key[None], np.float32(0), _MINUS_INFINITY)[None]
 
 
+def hidden_blocks(blocks: Array, chunks: tuple[int, int], queries: int, keys: int) -> Array:
+    """-inf where a block of a mask is said to hide every key, 0 elsewhere; a row of such blocks alone is left to the mask."""
+    seen = (blocks != 0) | ~(blocks != 0).any(-1, keepdims=True)
+    spread = np.repeat(np.repeat(seen, chunks[0], -2), chunks[1], -1)[..., :queries, :keys]
+    return np.where(spread, np.float32(0), _MINUS_INFINITY)
+
+
 def check_heads(q: int, k: Tensor, v: Tensor, heads: int | None = None, *, apart: bool = False) -> None:
     """Raises RuntimeError unless keys and values have one shape, but for their width, and their heads divide the query's.
 
@@ -206,13 +213,8 @@ def scaled_dot_product_attention(
 
     The mask [B or 1, H or 1, Sq, Sk] is added to the scores and excludes is_causal. cu_window_seqlens [windows + 1] holds the bounds of
     windows that see themselves only, counted from 0; it replaces is_causal. Without is_causal a query sees half a sliding window on either
-    side. scale: 1/sqrt(D) unless given; the sink's scores are times scale too.
+    side. scale: 1/sqrt(D) unless given; the sink's scores are times scale too. attn_mask_block_map is 0 for chunks of the mask that hide all.
     """
-    if attn_mask_block_map is not None:
-        raise fatal(
-            "scaled_dot_product_attention: block maps of masks are not emulated; leave it out",
-            hint="leave attn_mask_block_map out",
-        )
     check_chunks(program_config)
     check_grid(input_tensor_q, program_config)
     check_prefill(input_tensor_q, input_tensor_k, input_tensor_v, attn_mask, attention_sink)
@@ -223,6 +225,15 @@ def scaled_dot_product_attention(
             hint="is_causal=False, or leave attn_mask out",
         )
     queries, keys = input_tensor_q.shape[2], input_tensor_k.shape[2]
+    chunks = None
+    if attn_mask_block_map is not None:
+        chunks = check_block_map(
+            attn_mask_block_map,
+            attn_mask,
+            (queries, keys),
+            program_config,
+            windows or bool(sliding_window_size),
+        )
     triangle = None
     if is_causal and not windows:
         if queries != keys:
@@ -241,10 +252,13 @@ def scaled_dot_product_attention(
         if "mask" not in rest:
             return triangle
         mask: Array = rest["mask"][user % len(rest["mask"])]
+        if chunks is not None:
+            blocks = rest["blocks"][user % len(rest["blocks"])]
+            return mask[..., :queries, :keys] + hidden_blocks(blocks, chunks, queries, keys)
         return mask if triangle is None else mask[..., :queries, :keys] + triangle
 
     named = {"mask": attn_mask, "sink": attention_sink, "windows": cu_window_seqlens}
-    named["offset"] = windowed_q_token_offset_tensor
+    named |= {"offset": windowed_q_token_offset_tensor, "blocks": attn_mask_block_map}
     tensors = (input_tensor_q, input_tensor_k, input_tensor_v)
     return prefill(tensors, named, mask_of, scale, memory_config, concat_heads=output_concat_heads)
 
