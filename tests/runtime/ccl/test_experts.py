@@ -9,7 +9,9 @@ from tt_run.runtime.ccl.experts import all_to_all_combine, all_to_all_dispatch
 from tt_run.runtime.ccl.fused.expert_groups import check_ring
 from tt_run.runtime.enums import DataType, Layout, Topology
 from tt_run.runtime.mesh import MeshCoordinate, MeshShape, open_mesh_device
+from tt_run.runtime.mesh.hardware import Arch
 from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.conversion.layouts import to_layout
 from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG
 
@@ -169,13 +171,34 @@ def test_tokens_of_a_submesh_name_its_own_devices(device):
     assert notes.shards.of(0)[0, 0, 32:34, 1].tolist() == [0, 1]  # what does not fit is dropped
 
 
+def test_a_blackhole_sends_rows_in_fp8(device, monkeypatch):
+    """The values are small whole numbers, which FP8 holds."""
+    submesh = device.create_submesh(MeshShape(1, 4), MeshCoordinate(0, 0))
+    _, (plain, notes) = prefilled(submesh)
+    monkeypatch.setattr(type(submesh), "arch", lambda self: Arch.BLACKHOLE)
+    _, (buffer, _) = prefilled(submesh, fp8_output=True)
+    counts, regions = (on(submesh, np.tile(n, (4, 4)).astype(np.int32), DataType.INT32) for n in ((8, 8), (0, 32)))  # fmt: skip
+    back = {
+        "dispatch_group_size": 4, "experts_per_chip": 2, "num_experts_per_tok": 2, "seq_len_per_chip": 8, "cluster_axis": 1,
+    }  # fmt: skip
+    wanted = call("combine", plain, notes, counts, regions, **back)
+    tiled = to_layout(plain, Layout.TILE)
+    found = call("combine", tiled, notes, counts, regions, use_fp8_combine=True, **back)
+    assert (buffer.dtype, found.dtype) == (DataType.FP8_E4M3, DataType.FP8_E4M3)
+    for p in range(4):
+        assert np.array_equal(buffer.shards.of(p), plain.shards.of(p))
+        assert wanted.shards.of(p).any() and np.array_equal(found.shards.of(p), wanted.shards.of(p))
+    with pytest.raises(RuntimeError, match="requires TILE-layout dispatched buffer"):
+        call("combine", plain, notes, counts, regions, use_fp8_combine=True, **back)
+
+
 def test_prefill_refuses_what_does_not_fit(device):
     submesh = device.create_submesh(MeshShape(1, 4), MeshCoordinate(0, 0))
     for words, text in (
         ({"dispatch_group_size": 2}, "dispatch_group_size 2 is not that of the axis, 4"),
         ({"num_experts_per_tok": 3}, "do not have num_experts_per_tok=3 columns"),
         ({"metadata_len": 5}, "metadata_len must be 3 here, got 5"),
-        ({"fp8_output": True}, "is not emulated"),
+        ({"fp8_output": True}, "FP8 dispatch is not supported on Wormhole_B0"),
         ({"fp8_scaled_input": True}, "go together"),
     ):
         with pytest.raises(RuntimeError, match=text):
@@ -183,7 +206,7 @@ def test_prefill_refuses_what_does_not_fit(device):
     _, (buffer, notes) = prefilled(submesh)
     counts = on(submesh, np.full((4, 8), 8, np.int32), DataType.INT32)
     back = {"experts_per_chip": 2, "num_experts_per_tok": 2, "seq_len_per_chip": 8, "cluster_axis": 1}
-    with pytest.raises(RuntimeError, match="use_fp8_combine is not emulated"):
+    with pytest.raises(RuntimeError, match="requires Blackhole hardware"):
         call("combine", buffer, notes, counts, counts, dispatch_group_size=4, use_fp8_combine=True, **back)
     with pytest.raises(RuntimeError, match="must have 3 words for each row"):
         call("combine", buffer, counts, counts, counts, dispatch_group_size=4, **back)

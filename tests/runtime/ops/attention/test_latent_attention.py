@@ -165,6 +165,17 @@ def test_queries_of_a_ring_fall_to_devices_in_two_chunks(mesh: MeshDevice) -> No
         wanted = np.concatenate([whole[coord[1]], whole[7 - coord[1]]], axis=2)
         np.testing.assert_allclose(held(found, device), wanted, rtol=1e-4, atol=1e-5)
     near(call(ring, *tensors, 4, 3), np.concatenate([whole[3], whole[4]], axis=2), steps=64)
+    blocks = np.array([[2, 0, 3, 1]], np.int32)
+    # 128 keys in four blocks, of which the queries are those from 64 on.
+    longer = [np.concatenate([t[:, :, ::-1], t], axis=2) for t in (k, v)]
+    inside = [np.split(t, 4, axis=2) for t in longer]
+    order = [int(np.flatnonzero(blocks[0] == n)[0]) for n in range(4)]
+    paged_ = [put(mesh, np.concatenate([part[n] for n in order])) for part in inside]
+    late = np.split(reference(q, *longer, causal(128, 128)[64:]).astype(np.float32), 8, axis=2)
+    words = {"page_table": put(mesh, blocks, I32, ROW), "chunk_start_idx": 64}
+    near(call(ring, tensors[0], *paged_, 4, 1, **words), np.concatenate([late[1], late[6]], axis=2), steps=64)
+    with pytest.raises(RuntimeError, match="128 keys for queries 96 to 160"):
+        call(ring, tensors[0], *paged_, 4, 1, **words | {"chunk_start_idx": 96})
     with pytest.raises(RuntimeError, match="no single axis of the mesh"):
         call(ring, *tensors, 8)
     with pytest.raises(RuntimeError, match=r"divisible by 2 \* ring_size = 10"):

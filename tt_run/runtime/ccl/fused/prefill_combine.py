@@ -24,9 +24,10 @@ from tt_run.runtime.ccl.fused.expert_groups import (
 )
 from tt_run.runtime.ccl.plans import Plan, on_subdevice, planned
 from tt_run.runtime.ccl.record import Collective, Intent
-from tt_run.runtime.enums import DataType, Layout, Topology
+from tt_run.runtime.enums import DataType, Layout, Topology, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.hardware import Arch
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
@@ -34,6 +35,7 @@ from tt_run.runtime.ops.experts.expert_networks import every_expert
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.choices import RoutedExpertActivation
+from tt_run.runtime.values.dtypes import convert
 
 Array = npt.NDArray[Any]
 
@@ -61,15 +63,33 @@ def combine(
     """The rows of a dispatched buffer back to their tokens: bfloat16 (1, 1, S, K, H) in rows, slot k from a token's k-th expert.
 
     Counts and region offsets (…, experts) say which rows of the buffer hold an expert's tokens; metadata says where each came from. Slots of
-    experts of other groups are zero. Raises RuntimeError for shapes that do not fit and for `use_fp8_combine`.
+    experts of other groups are zero. With `use_fp8_combine` it is FP8, of a tiled buffer on Blackhole. Raises RuntimeError for shapes that do
+    not fit.
     """
     if use_fp8_combine:
-        raise fatal("combine: use_fp8_combine is not emulated", hint="leave it out: the result is bfloat16")
+        _check_fp8(dispatched_buffer)
     tuning = topology, num_links, memory_config, on_subdevice(subdevice_id)
     asked = (seq_len_per_chip, num_experts_per_tok, dispatch_group_size)
     plan = planned(COMBINE, dispatched_buffer, cluster_axis or 0, asked, tuning)
     given = (dispatched_buffer, dispatched_metadata, expert_token_counts, expert_region_offsets)
-    return _combined(plan, given, experts_per_chip, memory_config)
+    dtype = DataType.FP8_E4M3 if use_fp8_combine else DataType.BFLOAT16
+    return _combined(plan, given, experts_per_chip, memory_config, dtype)
+
+
+def _check_fp8(buffer: Tensor) -> None:
+    device = on_device(buffer, kind="combine")
+    if device.arch() is not Arch.BLACKHOLE:
+        raise fatal(
+            f"use_fp8_combine=true requires Blackhole hardware (got arch {device.arch().name})",
+            "arch == tt::ARCH::BLACKHOLE",
+            hint="leave it out: the result is bfloat16",
+        )
+    if buffer.layout is not Layout.TILE:
+        raise fatal(
+            "use_fp8_combine=true requires TILE-layout dispatched buffer; only the TILE path retargets the untilize CB to Fp8_e4m3 (got layout "
+            f"{cpp(buffer.layout)})",
+            hint="ttnn.to_layout(buffer, ttnn.TILE_LAYOUT)",
+        )
 
 
 @operation("ttnn.experimental.deepseek_prefill.combine_fabric2d", family=families.COLLECTIVE)
@@ -135,6 +155,7 @@ def _combined(
     given: tuple[Tensor, Tensor, Tensor, Tensor],
     per_chip: int,
     memory_config: MemoryConfig | None,
+    dtype: DataType = DataType.BFLOAT16,
 ) -> Tensor:
     buffer, metadata, counts, _ = given
     on_device(*given, kind="combine")
@@ -160,12 +181,14 @@ def _combined(
                 notes = notes_of[source].reshape(-1, notes_of[source].shape[-1])[rows]
                 mine = notes[:, 0] == position
                 out[notes[mine, 1], notes[mine, 2]] = rows_of[source].reshape(-1, width)[rows[mine]]
-            found[position] = out[None, None]
+            found[position] = (
+                convert(out[None, None], dtype) if dtype is DataType.FP8_E4M3 else out[None, None]
+            )
     like = np.empty((0, 1, 1, length, slots, width), buffer.shards.data.dtype)
     return settle(
         (buffer,),
         shards_found(found, lanes.positions, like),
-        DataType.BFLOAT16,
+        dtype,
         layout=Layout.ROW_MAJOR,
         memory_config=memory_config,
     )

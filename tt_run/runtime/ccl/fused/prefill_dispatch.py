@@ -27,11 +27,13 @@ from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.enums import DataType, Layout, Topology, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.hardware import Arch
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import convert
 
 Array = npt.NDArray[Any]
 
@@ -90,10 +92,12 @@ def dispatch(
             f"dispatch: metadata_len must be {METADATA_WORDS + scaled} here, got {metadata_len}",
             hint=f"metadata_len={METADATA_WORDS + scaled}",
         )
+    if fp8_output and input_tensor.dtype is not DataType.FP8_E4M3:
+        input_tensor = _in_fp8(input_tensor)
     if fp8_output is not (input_tensor.dtype is DataType.FP8_E4M3):
         raise fatal(
             f"dispatch: fp8_output={fp8_output} of {cpp(input_tensor.dtype)} is not emulated",
-            hint="ttnn.experimental.deepseek_prefill.per_token_cast_to_fp8(tensor) before",
+            hint="fp8_output=True for rows in FP8",
         )
     asked = _Asked(
         num_routed_experts, experts_per_chip, tuple(indices_tensor.shape), max_dispatch_buffer_token_size,
@@ -109,6 +113,17 @@ def dispatch(
         memory_config,
         False,
     )
+
+
+def _in_fp8(rows: Tensor) -> Tensor:
+    """Rows as a Blackhole sends them in FP8. Raises RuntimeError on another device."""
+    if on_device(rows, kind="dispatch").arch() is not Arch.BLACKHOLE:
+        raise fatal(
+            "FP8 dispatch is not supported on Wormhole_B0; use Blackhole or set fp8_output=False",
+            hint="ttnn.experimental.deepseek_prefill.per_token_cast_to_fp8(tensor) before, or fp8_output=False",
+        )
+    fp8 = DataType.FP8_E4M3
+    return rows.derive(rows.shards.map(lambda stack: convert(stack, fp8)), dtype=fp8, layout=Layout.ROW_MAJOR)
 
 
 @operation("ttnn.experimental.deepseek_prefill.dispatch_fabric2d", family=families.COLLECTIVE)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.attention.decoding import cache_of
 from tt_run.runtime.ops.attention.operand_shapes import check_width
 from tt_run.runtime.ops.attention.prefill import check_chunks, prefill
 from tt_run.runtime.ops.data_movement.conversions import typecast
@@ -115,19 +116,23 @@ def ring_distributed_scaled_dot_product_attention(
 ) -> Tensor:
     """Causal attention of a device's share of the queries: q [B, H, S, D] -> [B, H, S/ring_size, D], chunk i and chunk 2 ring_size - 1 - i.
 
-    i is `ring_id`, or the device's place along the axis of the mesh that has ring_size devices. Raises RuntimeError when S is not cut evenly
-    into 2 ring_size chunks, and for paged keys.
+    i is `ring_id`, or the device's place along the axis of the mesh that has ring_size devices. The queries begin at position
+    chunk_start_idx; page_table [B, pages] orders keys that are in blocks. Raises RuntimeError when S is not cut evenly into 2 ring_size
+    chunks, and for keys that end before the queries.
     """
-    q, length = input_tensor_q, input_tensor_q.shape[2]
-    if page_table is not None or chunk_start_idx is not None:
+    q, length, start = input_tensor_q, input_tensor_q.shape[2], chunk_start_idx or 0
+    behind = input_tensor_k.shape[2] * (1 if page_table is None else page_table.shape[-1])
+    paged = page_table is not None or chunk_start_idx is not None
+    if length % (2 * ring_size) or (not paged and behind != length):
         raise fatal(
-            "ring_distributed_scaled_dot_product_attention: paged keys are not emulated",
-            hint="leave page_table and chunk_start_idx out, and give the keys as [B, H, S, D]",
+            f"{length} queries and {behind} keys: the sequence must be one and divisible by 2 * ring_size = {2 * ring_size}",
+            hint=f"ttnn.pad both to {-(-max(length, behind) // (2 * ring_size)) * 2 * ring_size} positions",
         )
-    if length % (2 * ring_size) or input_tensor_k.shape[2] != length:
+    if start < 0 or behind < start + length:
         raise fatal(
-            f"{length} queries and {input_tensor_k.shape[2]} keys: the sequence must be one and divisible by 2 * ring_size = {2 * ring_size}",
-            hint=f"ttnn.pad both to {-(-max(length, input_tensor_k.shape[2]) // (2 * ring_size)) * 2 * ring_size} positions",
+            f"{behind} keys for queries {start} to {start + length}",
+            "kv_length >= q_shape[2] + attrs.chunk_start_idx.value()",
+            hint=f"chunk_start_idx is at most {max(behind - length, 0)}, or more pages",
         )
     on_device(q, input_tensor_k, input_tensor_v, kind="ring attention")
     part = length // (2 * ring_size)
@@ -149,10 +154,15 @@ def ring_distributed_scaled_dot_product_attention(
         return np.stack([queries[:, :, rows] for queries, rows in zip(stack, at, strict=True)])
 
     mine = q.derive(combine(pick, q.shards, positions.shards))
-    keys = np.arange(length)
+    keys = np.arange(behind) - start
 
     def mask_of(rest: dict[str, Array], user: int) -> Array:
         return np.where(keys[None] <= rest["at"].ravel()[:, None], np.float32(0), np.float32(-np.inf))[None]
 
-    tensors = (mine, input_tensor_k, input_tensor_v)
-    return prefill(tensors, {"at": positions}, mask_of, scale, memory_config)
+    def of_user(held: Array, rest: dict[str, Array], user: int) -> Array:
+        return cache_of(held, user, rest["pages"])
+
+    tensors, named = (mine, input_tensor_k, input_tensor_v), {"at": positions, "pages": page_table}
+    if page_table is None:
+        return prefill(tensors, named, mask_of, scale, memory_config)
+    return prefill(tensors, named, mask_of, scale, memory_config, of_user=of_user)
