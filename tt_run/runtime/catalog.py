@@ -33,6 +33,7 @@ _MODULES = (
     "tt_run.runtime.ccl.fused.fused_norms",
     "tt_run.runtime.ccl.fused.diffusion_norms",
     "tt_run.runtime.ccl.fused.compressor",
+    "tt_run.runtime.ccl.fused.delta_carries",
     "tt_run.runtime.ccl.fused.ring_indexer",
     "tt_run.runtime.ccl.fused.residual_attention",
     "tt_run.runtime.ccl.fused.ring_attention",

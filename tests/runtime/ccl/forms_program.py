@@ -809,6 +809,113 @@ def windows():
     )
 
 
+def delta():
+    """Delta attention over 512 tokens that lie in ranks of 128 and begin inside of one, against its recurrence token by token."""
+    kda, rows, groups, wide = E.kda, 128, 2, 32
+    widths = (wide, wide, wide)
+    x, gates = (rng.normal(0, 0.5, (512, n)).astype(np.float32) for n in (3 * wide, wide))
+    logits, taps = (
+        rng.normal(size=(512, wide)).astype(np.float32),
+        rng.normal(0, 0.5, (4, 3 * wide)).astype(np.float32),
+    )
+    before, first = (
+        rng.normal(size=(3, 3 * wide)).astype(np.float32),
+        rng.normal(0, 0.1, (1, wide, wide)).astype(np.float32),
+    )
+    x, gates, logits, taps, before = (halved(v) for v in (x, -np.abs(gates) / 8, logits, taps, before))
+    config = ttnn.QkvCausalConv1dSiluProgramConfig(channel_chunk_size=32)
+    one = lambda n: put(np.array([n]), (None,) * 2, ttnn.uint32, ttnn.ROW_MAJOR_LAYOUT)[0]  # noqa: E731
+    whole = lambda v, *kind: put(v, (None, None), *kind)[0]  # noqa: E731
+    mixed = by_taps(np.concatenate([before, x]), taps)
+    for start, tokens in ((288, 512), (320, 481), (288, 70), (256, 130), (320, 1)):
+        places = [(position, *where(start, position % 4, rows)) for position in range(8)]
+        laid = lambda v: put(placed(v, start, rows)[None], (None, 1))[0]  # noqa: E731, B023
+        bounds = {"actual_start": one(start), "sequence_parallel_axis": 1}
+        if tokens < 512:
+            bounds["actual_end"] = one(start + tokens)
+        history = whole(before[None], ttnn.bfloat16, ttnn.ROW_MAJOR_LAYOUT)
+        room = whole(np.zeros((1, 12, 3 * wide)), ttnn.bfloat16, ttnn.ROW_MAJOR_LAYOUT)
+        *parts, behind = kda.qkv_causal_conv1d_silu_with_carry(
+            laid(x), history, *(whole(tap[None]) for tap in taps), *widths, program_config=config, exchange_buffer=room,
+            exchange_semaphores=semaphores, **bounds,
+        )  # fmt: skip
+        label = f"delta {start} {tokens}"
+        check(f"{label} carry", behind, lambda p: np.concatenate([before, x[:tokens]])[None, -3:])  # noqa: B023
+        for position, part in enumerate_shards(parts[0]):
+            for mine, logical, _ in places[position][1]:
+                assert np.allclose(part[0, mine], mixed[logical, :wide], atol=2**-6)
+        terms = kda.prepare_chunk_recurrence(*parts, laid(gates), laid(logits), 1, **bounds)
+        terms = [ttnn.reshape(t, (groups, 2, *tuple(t.shape)[2:])) for t in terms]
+        summary = kda.summarize_chunk_recurrence(*terms, groups_per_head=groups, **bounds)
+        local = {"local_rows": rows, **bounds}
+        composed = kda.reduce_affine_transforms(*summary[:2], groups, **local)
+        packed = ttnn.typecast(ttnn.unsqueeze(ttnn.concat(composed, 2), 0), ttnn.bfloat16)
+        chain = {k: v for k, v in local.items() if k != "actual_end"}
+        state = whole(first, ttnn.float32)
+        entry, prefix = kda.chain_affine_transforms(
+            ttnn.all_gather(packed, 0, cluster_axis=1), state, **chain
+        )
+        tails = {"tail_a": summary[2], "tail_b": summary[3], "tail_entry_states": prefix}
+        entries = kda.affine_exclusive_scan(*summary[:2], entry, groups, **tails, **local)
+        out, last = kda.recurrent_chunk_scan(
+            *terms, entries, tail_entry_states=prefix, groups_per_head=groups, **bounds
+        )
+        final = kda.select_final_carry(ttnn.reshape(last, (1, groups, wide, wide)), prefix, **local)
+        wanted, left = by_token(mixed, gates, logits[:, 0], first[0], tokens)
+        check(label, [out, final])
+        for position, shard in enumerate_shards(out):
+            for mine, logical, _ in places[position][1]:
+                seen = logical[logical < tokens]
+                assert np.allclose(
+                    shard.reshape(rows, wide)[mine][: len(seen)],
+                    wanted[seen],
+                    atol=0.02 * np.abs(wanted).max(),
+                ), label
+        for _, shard in enumerate_shards(final):
+            assert np.allclose(shard[0], left, atol=0.02 * np.abs(left).max()), label
+
+
+def halved(values):
+    """Values as bfloat16 has them."""
+    return (values.astype(np.float32).view(np.uint32) + 0x8000 & 0xFFFF0000).view(np.float32)
+
+
+def where(start, rank, rows):
+    """The tokens of a rank: pairs of its rows and their places in the sequence."""
+    first, head, step = start // rows % 4, rows - start % rows, (rank - start // rows) % 4
+    if step:
+        return ([(np.arange(rows), head + (step - 1) * rows + np.arange(rows), rank)],)
+    tail = np.arange(head, rows)
+    return ([(np.arange(head), np.arange(head), first), (tail, tail + 3 * rows, first)],)
+
+
+def placed(values, start, rows):
+    """A sequence in the order in which the ranks hold it."""
+    held = np.zeros_like(values)
+    for rank in range(4):
+        for mine, logical, _ in where(start, rank, rows)[0]:
+            held[rank * rows + mine] = values[logical]
+    return held
+
+
+def by_taps(longer, taps):
+    total = sum(taps[i].astype(np.float64) * longer[i : len(longer) - 3 + i] for i in range(4))
+    return total / (1 + np.exp(-total))
+
+
+def by_token(mixed, gates, logits, state, tokens):
+    """S = exp(g) S + beta k (v - k . exp(g) S), y = q . S."""
+    q, k, v = np.split(mixed, 3, 1)
+    q = q / np.sqrt((q * q).sum(1, keepdims=True) + 1e-6) / np.sqrt(32)
+    k = k / np.sqrt((k * k).sum(1, keepdims=True) + 1e-6)
+    state, out = state.astype(np.float64), np.zeros((512, 32))
+    for t in range(tokens):
+        state = state * np.exp(np.float64(gates[t]))[:, None]
+        state = state + np.outer(k[t], v[t] - k[t] @ state) / (1 + np.exp(-np.float64(logits[t])))
+        out[t] = q[t] @ state
+    return out, state
+
+
 def indexer():
     """The scores of keys that lie on a row of the mesh are those of keys that were gathered before."""
     keys, queries, gates = random(2, 1, 256, 16), random(1, 2, 128, 16), random(1, 1, 128, 2)
@@ -946,6 +1053,7 @@ PARTS = (
     windows,
     indexer,
     residual,
+    delta,
 )
 for part in PARTS:
     part()

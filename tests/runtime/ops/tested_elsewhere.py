@@ -14,7 +14,7 @@ ELSEWHERE: dict[str, str] = {
     experimental.dit_fused_distributed_groupnorm experimental.dit_fused_distributed_groupnorm_create_stats_buffer
     experimental.dit_fused_distributed_layernorm experimental.dit_fused_distributed_layernorm_create_stats_buffer
     experimental.dit_fused_distributed_rmsnorm experimental.dit_fused_distributed_rmsnorm_create_stats_buffer
-    experimental.ring_indexer_score_dsa
+    experimental.kda.qkv_causal_conv1d_silu_with_carry experimental.kda.select_final_carry experimental.ring_indexer_score_dsa
     experimental.halo_scatter experimental.high_bw_all_gather experimental.llama_all_gather_matmul_async
     experimental.llama_reduce_scatter experimental.llama_rs_create_heads experimental.llama_rs_matmul
     experimental.matmul_reduce_scatter_async experimental.minimal_matmul_strided_reduce_scatter_async
@@ -75,7 +75,7 @@ ELSEWHERE: dict[str, str] = {
     """,
     "ops/attention/test_delta_transitions.py": """
     experimental.kda.affine_exclusive_scan experimental.kda.chain_affine_transforms experimental.kda.qkv_causal_conv1d_silu
-    experimental.kda.reduce_affine_transforms
+    experimental.kda.reduce_affine_transforms experimental.kda.summarize_chunk_recurrence
     """,
     "ops/attention/test_delta_attention.py": """
     experimental.kda.prepare_chunk_recurrence experimental.kda.recurrent_chunk_scan experimental.kda.sigmoid_gated_rms_norm

@@ -73,13 +73,20 @@ def test_groups_begin_with_their_own_states(one: MeshDevice) -> None:
     terms = call("prepare_chunk_recurrence", *(put(one, p, BF16) for p in parts), HEADS)
     grouped = [put(one, held(t).reshape(HEADS * 3, 1, *held(t).shape[2:]), F32) for t in terms]
     first = put(one, RNG.normal(size=(HEADS * 3, K, V)).astype(np.float32), F32)
-    words = {"actual_start": number(one, 0), "tail_entry_states": first}
+    words: dict[str, Any] = {"actual_start": number(one, 0)}
+    tails = [put(one, np.zeros((n, K, V), np.float32), F32) for n in (HEADS, 1)]
     out, last = call(
-        "recurrent_chunk_scan", *grouped, first, groups_per_head=3, actual_end=number(one, 64), **words
+        "recurrent_chunk_scan",
+        *grouped,
+        first,
+        groups_per_head=3,
+        actual_end=number(one, 64),
+        tail_entry_states=tails[0],
+        **words,
     )
     for group in (0, 1, 3, 4):
         alone = [put(one, held(t)[group : group + 1], F32) for t in (*grouped, first)]
-        wanted, state = call("recurrent_chunk_scan", *alone, **words)
+        wanted, state = call("recurrent_chunk_scan", *alone, tail_entry_states=tails[1], **words)
         assert np.array_equal(held(out)[group], held(wanted)[0])
         assert np.array_equal(held(last)[group], held(state)[0])
     assert np.array_equal(held(last)[[2, 5]], held(last)[[1, 4]])
@@ -101,21 +108,18 @@ def test_heads_are_normed_and_gated(one: MeshDevice) -> None:
     near(found, flat / (1 + np.exp(-gate[..., 64:].astype(np.float64))), steps=8)
 
 
-def test_what_is_refused(one: MeshDevice, row: MeshDevice) -> None:
+def test_what_is_refused(one: MeshDevice) -> None:
     q, k, v, g, beta = (put(one, p, BF16) for p in sequence())
     with pytest.raises(RuntimeError, match="flat widths must be divisible by num_heads"):
         call("prepare_chunk_recurrence", q, k, v, g, beta, 3)
     with pytest.raises(RuntimeError, match="unsupported KDA prep BF16 mask 0x8"):
         call("prepare_chunk_recurrence", q, k, v, g, beta, HEADS, output_bf16_mask=8)
-    with pytest.raises(RuntimeError, match="chronology of a sequence"):
-        call("select_final_carry", q, k)
-    parts = [put(row, p, BF16) for p in sequence()]
-    with pytest.raises(RuntimeError, match="lie whole on each device"):
-        call("prepare_chunk_recurrence", *parts, HEADS, actual_start=number(row, 0), sequence_parallel_axis=1)
-
-
-@pytest.mark.listening  # what is refused follows from values: there is nothing to compare with a run in shapes
-def test_a_chunk_that_begins_inside_is_refused(one: MeshDevice) -> None:
-    parts = [put(one, p, BF16) for p in sequence()]
-    with pytest.raises(RuntimeError, match="begin at a multiple of their 96 rows, not at 32"):
-        call("prepare_chunk_recurrence", *parts, HEADS, actual_start=number(one, 32))
+    for start, words in (
+        (put(one, [0], BF16, ROW), "actual_start must be UINT32, got DataType::BFLOAT16"),
+        (put(one, [0], U32), "actual_start must use ROW_MAJOR layout"),
+        (put(one, [0, 0], U32, ROW), "actual_start must be a scalar"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            call("prepare_chunk_recurrence", q, k, v, g, beta, HEADS, actual_start=start)
+    with pytest.raises(RuntimeError, match="invalid sequence_parallel_axis"):
+        call("prepare_chunk_recurrence", q, k, v, g, beta, HEADS, sequence_parallel_axis=2)

@@ -1,7 +1,7 @@
-"""Delta attention with a decay for each key (KDA), in chunks of 32 tokens: `ttnn.experimental.kda` for sequences that lie whole on each device.
+"""Delta attention with a decay for each key (KDA), in chunks of 32 tokens: `ttnn.experimental.kda`.
 
-Chunks are prepared at once, a scan then carries the state from one to the next. Computed in float64 and rounded once. A sequence that is
-cut over devices begins anywhere in a rank and wraps around; what follows its chronology is refused. Source: reference library 0.81.1 and its tests.
+Chunks are prepared at once, a scan then carries the state from one to the next. Computed in float64 and rounded once. A sequence may be
+cut over devices; `chronology.py` says how it lies there. Source: reference library 0.81.1 and its tests.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.attention import delta_checks as checks
+from tt_run.runtime.ops.attention.chronology import Chronology, on_each_rank
 from tt_run.runtime.ops.declaration import families
-from tt_run.runtime.ops.declaration.dispatch import REFUSED, Operation, operation
+from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.each_device import on_each_device
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -26,27 +27,6 @@ Array = npt.NDArray[Any]
 _CHUNK = 32
 _HALVES = (0, 1, 2, 4, 5)
 """Prepared terms that may be bfloat16, by their bits in a mask."""
-
-
-def whole(name: str, tensor: Tensor, axis: int) -> None:
-    """Raises RuntimeError where the mesh cuts a sequence along the axis."""
-    extents = tuple(on_device(tensor, kind="kda").shape)
-    if not 0 <= axis < len(extents) or extents[axis] > 1:
-        raise fatal(
-            f"{name} is emulated for sequences that lie whole on each device: axis {axis} of the mesh has {extents[axis : axis + 1]}",
-            hint="sequence_parallel_axis=… of an axis with one device",
-        )
-
-
-def bounds(name: str, numbers: tuple[Array, ...], rows: int) -> int:
-    """How many of the rows are tokens, from [start] or [start, end]."""
-    start = int(numbers[0].reshape(-1)[0]) if numbers else 0
-    if rows and start % rows:
-        raise fatal(
-            f"{name} is emulated for chunks that begin at a multiple of their {rows} rows, not at {start}",
-            hint=f"actual_start={start // rows * rows}, or {start // rows * rows + rows}",
-        )
-    return min(rows, int(numbers[1].reshape(-1)[0]) - start) if len(numbers) > 1 else rows
 
 
 def _given(start: Tensor | None, end: Tensor | None) -> tuple[Tensor, ...]:
@@ -76,7 +56,7 @@ def prepare_chunk_recurrence(
     """The terms of `recurrent_chunk_scan` from q, k, g [1, T, H K], v [1, T, H V] and logits beta [1, T, …]: seven tensors [H, T/32, …].
 
     q and k are scaled to length one, g sums up inside of a chunk. Rows behind actual_end change nothing. output_bf16_mask chooses results in
-    bfloat16, the others are float32. Raises RuntimeError for shapes that do not fit and sequences that are cut over devices.
+    bfloat16, the others are float32. Raises RuntimeError for shapes that do not fit.
     """
     named = _given(actual_start, actual_end)
     given = (q, k, v, g, beta, *named)
@@ -86,12 +66,10 @@ def prepare_chunk_recurrence(
         (q, k, v, g, beta), num_heads, output_bf16_mask, sum(1 << bit for bit in _HALVES), gate_scale, offset
     )
     rows = q.shape[-2]
-    if named:
-        whole("prepare_chunk_recurrence", q, sequence_parallel_axis)
     kinds = [DataType.BFLOAT16 if output_bf16_mask >> i & 1 else DataType.FLOAT32 for i in range(7)]
 
-    def prepare(*shards: Array) -> list[Array]:
-        real = bounds("prepare_chunk_recurrence", shards[5:], rows)
+    def prepare(at: Chronology, *shards: Array) -> list[Array]:
+        real = at.valid
         queries, keys, values, gates = (
             _by_head(a, num_heads, None if i == 0 else real) for i, a in enumerate(shards[:4])
         )
@@ -101,9 +79,12 @@ def prepare_chunk_recurrence(
             finish(np.ascontiguousarray(t, np.float32), kind) for t, kind in zip(terms, kinds, strict=True)
         ]
 
+    prepared = on_each_rank(
+        "prepare_chunk_recurrence", sequence_parallel_axis, rows, named, prepare, *given[:5]
+    )
     return [
         settle(given, shards, kind, layout=Layout.TILE, memory_config=memory_config)
-        for shards, kind in zip(on_each_device(prepare, *given), kinds, strict=True)
+        for shards, kind in zip(prepared, kinds, strict=True)
     ]
 
 
@@ -155,13 +136,12 @@ def recurrent_chunk_scan(
 ) -> tuple[Tensor, Tensor]:
     """Chunk after chunk: u = t_inv (v - kd S), y = q S + intra u, S = decay S + k u; bfloat16 y [B*H*G, N, 32, V] and the last S [B*H*G, K, V].
 
-    Groups of chunks begin with their own states. With actual_end the last group that has tokens tells its state in the head's last place too.
-    Raises RuntimeError for shapes that do not fit and sequences that are cut over devices.
+    Groups of chunks begin with their own states, a tail inside of a group with tail_entry_states [B*H, K, V]. With actual_end the last group
+    that has tokens tells its state in the head's last place too. Raises RuntimeError for shapes that do not fit.
     """
     terms = (v_beta, kd, q_decay, intra, k_dec_t, final_decay, t_inv, group_entry_states)
     named = _given(actual_start, actual_end)
-    on_device(*terms, *named, kind="kda")
-    whole("recurrent_chunk_scan", v_beta, sequence_parallel_axis)
+    on_device(*terms, *named, tail_entry_states, kind="kda")
     groups, chunks = tuple(v_beta.shape)[:2]
     state = (groups, kd.shape[-1], v_beta.shape[-1])
     if (
@@ -174,23 +154,32 @@ def recurrent_chunk_scan(
             hint=f"the first two dimensions of all are {[groups, chunks]}, and the states {list(state)}",
         )
     rows = groups_per_head * chunks * _CHUNK
+    if tuple(tail_entry_states.shape) != (groups // groups_per_head, *state[1:]):
+        raise fatal(
+            f"recurrent_chunk_scan: tail_entry_states {tail_entry_states.shape} must be {[groups // groups_per_head, *state[1:]]}",
+            hint="the state [K, V] of each head",
+        )
 
-    def scan(*shards: Array) -> list[Array]:
-        real = bounds("recurrent_chunk_scan", shards[8:], rows)
-        v, k, q, mixed, turned, decay, inverse, held = (a.astype(np.float64) for a in shards[:8])
+    def scan(at: Chronology, *shards: Array) -> list[Array]:
+        v, k, q, mixed, turned, decay, inverse, held, seed = (a.astype(np.float64) for a in shards)
         out = np.empty(v.shape)
+        group, place = divmod(at.head // _CHUNK, chunks) if at.tail else (-1, 0)
         for n in range(chunks):
+            if place and n == place:
+                held[group::groups_per_head] = seed
             u = inverse[:, n] @ (v[:, n] - k[:, n] @ held)
             out[:, n] = q[:, n] @ held + mixed[:, n] @ u
             held = decay[:, n] * held + turned[:, n] @ u
-        used = -(-real // (chunks * _CHUNK)) if chunks else 0
+        used = -(-at.valid // (chunks * _CHUNK))
         if 0 < used < groups_per_head:
             by_head = held.reshape(-1, groups_per_head, *held.shape[1:])
             by_head[:, -1] = by_head[:, used - 1]
             held = by_head.reshape(held.shape)
         return [finish(out.astype(np.float32), DataType.BFLOAT16), held.astype(np.float32)]
 
-    tokens, last = on_each_device(scan, *terms, *named)
+    tokens, last = on_each_rank(
+        "recurrent_chunk_scan", sequence_parallel_axis, rows, named, scan, *terms, tail_entry_states
+    )
     words: dict[str, Any] = {"layout": Layout.TILE, "memory_config": memory_config}
     return (
         settle(terms, tokens, DataType.BFLOAT16, **words),
@@ -231,25 +220,3 @@ def sigmoid_gated_rms_norm(
 
     (shards,) = on_each_device(gated, *given)
     return settle(given, shards, output_dtype, layout=Layout.TILE, memory_config=memory_config)
-
-
-_CHRONOLOGY = "it follows the chronology of a sequence that is cut over devices; the scan of a sequence that lies whole on each device is emulated"
-_NAMES = {
-    "select_final_carry": _CHRONOLOGY,
-    "summarize_chunk_recurrence": _CHRONOLOGY,
-    "qkv_causal_conv1d_silu_with_carry": "it exchanges what the devices of a cut sequence hold; qkv_causal_conv1d_silu is emulated",
-}
-
-
-def _refused(name: str, why: str) -> Operation:
-    def compute(*args: Any, **kwargs: Any) -> None:
-        raise fatal(
-            f"ttnn.experimental.kda.{name} is not emulated: {why}",
-            hint="run this part of the program on hardware",
-        )
-
-    compute.__doc__ = f"Refused: {why}."
-    return operation(f"ttnn.experimental.kda.{name}", family=families.ATTENTION, state=REFUSED)(compute)
-
-
-REFUSALS = {name: _refused(name, why) for name, why in _NAMES.items()}

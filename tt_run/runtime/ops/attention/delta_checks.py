@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.enums import DataType, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
+
+HISTORY = 3
+"""Tokens before one that its convolution looks at."""
 
 
 def _first(name: str, rules: Iterable[tuple[bool, str]], given: str, hint: str) -> None:
@@ -154,3 +157,49 @@ def check_state(name: str, state: Tensor, b: Tensor, groups: int) -> None:
             f"{name}: initial_state shape must be [batch_heads, K, V]: {list(wanted)}, got {state.shape}",
             hint=f"ttnn.reshape(initial_state, {list(wanted)})",
         )
+
+
+def check_summary(name: str, terms: tuple[Tensor, ...], groups: int, packed: bool) -> None:
+    """The prepared terms of whole heads of groups, with keys as wide as values."""
+    v, kd = terms[:2]
+    given = ", ".join(str(t.shape) for t in terms) + f", {groups} groups a head"
+    hint = "what prepare_chunk_recurrence gives, reshaped to [B*H*G, N, …]"
+    _first(name, ((all(len(t.shape) == 4 for t in terms), "inputs must be rank 4"),), given, hint)
+    _first(
+        name,
+        (
+            (len({tuple(t.shape)[:2] for t in terms}) == 1, "inputs must have matching leading dimensions"),
+            (v.shape[-1] == kd.shape[-1], "summary requires K == V"),
+            (groups > 0, "groups_per_head must be positive"),
+            (terms[3].dtype is DataType.FLOAT32, f"intra must be FLOAT32, got {cpp(terms[3].dtype)}"),
+            (terms[6].dtype is DataType.FLOAT32, f"t_inv must be FLOAT32, got {cpp(terms[6].dtype)}"),
+        ),
+        given,
+        hint,
+    )
+    if v.shape[0] % groups or (packed and groups != 1):
+        what = (
+            "packed_head requires groups_per_head == 1"
+            if packed and groups != 1
+            else "leading dimension must be divisible by groups_per_head"
+        )
+        raise fatal(f"{name}: {what} ({given})", hint="groups_per_head=1")
+
+
+def check_convolution(
+    name: str, x: Tensor, before: tuple[Tensor, ...], taps: tuple[Tensor, ...], channels: int, offset: int
+) -> None:
+    """An input [1, T, W] with the channels of three tokens before it and of four taps."""
+    stop = offset + channels
+    rows = x.shape[1] if len(x.shape) == 3 else 0
+    if not rows or x.shape[0] != 1 or not 0 <= offset <= stop <= x.shape[2]:
+        raise fatal(
+            f"{name}: input {x.shape} must be [1, T, W] with {channels} channels from {offset} on",
+            hint=f"input_column_offset=0 and at least {channels} columns: ttnn.pad(input, …) adds some",
+        )
+    for tensor in before:
+        if tuple(tensor.shape) != (1, HISTORY, channels) or any(t.logical_volume() != channels for t in taps):
+            raise fatal(
+                f"{name}: history {tensor.shape} must be [1, {HISTORY}, {channels}], and each tap have {channels} elements",
+                hint=f"ttnn.reshape(history, [1, {HISTORY}, {channels}])",
+            )
