@@ -20,8 +20,9 @@ from tt_run.runtime.ops.placement.convolved_shards import folded, in_l1, of_conv
 from tt_run.runtime.ops.placement.window_room import Types, Windows
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
-from tt_run.runtime.tuning.conv import Conv2dConfig, Op2DSliceConfig, PaddingMode
+from tt_run.runtime.tuning.conv import Conv2dConfig, Op2DSliceConfig, PaddingMode, SliceTypeEnum
 from tt_run.runtime.values.dtypes import is_float
 from tt_run.runtime.values.shards import Shards, combine_all
 
@@ -57,6 +58,8 @@ def convolved(
     whole = not windows.product and in_l1(images, slicing)
     if not windows.product:
         _check_layout(config.output_layout, types.result)
+        if slicing is not None and not whole and not turned:
+            _check_slices(images, slicing, windows.out, config.output_layout)
     layout = config.output_layout if whole else Layout.TILE
     place = asked if whole or windows.product else None
     if place is None:
@@ -74,6 +77,23 @@ def _check_layout(layout: Layout, dtype: DataType) -> None:
         raise fatal(
             "Conv output can't be in Row Major if output dtype is BFloat8_B.",
             hint="output_layout=ttnn.TILE_LAYOUT, or dtype=ttnn.bfloat16",
+        )
+
+
+def _check_slices(images: Tensor, slicing: Op2DSliceConfig, out: Pair, layout: Layout) -> None:
+    """Raises RuntimeError for images that are not in DRAM, and for more slices than the result has rows, or columns in whole tiles."""
+    if lies_in_l1(images):
+        raise fatal(
+            "Conv DRAM expects the input tensor to be in DRAM.",
+            hint="ttnn.to_memory_config(images, ttnn.DRAM_MEMORY_CONFIG), or slice_config=ttnn.Conv2dL1FullSliceConfig",
+        )
+    by_width = slicing.slice_type is SliceTypeEnum.DRAMSliceWidth
+    step = TILE_SIZE if by_width and layout is Layout.TILE else 1
+    most = -(-out[by_width] // step)
+    if slicing.num_slices > most:
+        raise fatal(
+            f"Number of slices ({slicing.num_slices}) exceeds the maximum allowed ({most}) for the given output dimension and alignment.",
+            hint=f"num_slices={most}, or 0 for as many as it takes",
         )
 
 

@@ -60,9 +60,9 @@ class Spread(NamedTuple):
 
 
 def in_l1(tensor: Tensor, slicing: Op2DSliceConfig | None) -> bool:
-    """Whether the images slide as a whole, not slice by slice out of DRAM."""
+    """Whether the images slide as a whole, not slice by slice out of DRAM: those on the host go where they say that they lie."""
     if slicing is None:
-        return _memory_of(tensor).buffer_type is BufferType.L1
+        return tensor.memory_config().buffer_type is BufferType.L1
     return slicing.slice_type is SliceTypeEnum.L1Full
 
 
