@@ -36,6 +36,8 @@ def images(device: MeshDevice, *shape: int, **words: Any) -> Any:
         ((1, 1, 64, 64), {"inplace": True}, "Tile layout requires non-inplace tensors. (inplace=true)"),
         ((1, 1, 64, 64), {"num_out_blocks": 1}, "num_out_blocks cannot be specified when core_grid is auto-selected"),
         ((1, 1, 64, 64), {"core_grid": CoreGrid(x=1, y=1), "num_out_blocks": -2}, "num_out_blocks (-2) is invalid"),
+        ((1, 1, 64, 64), {"core_grid": CoreGrid(x=1, y=1), "num_out_blocks": 3}, "num_out_blocks (3) must be in [1, block_h (2)]"),
+        ((1, 1, 64, 64), {"core_grid": CoreGrid(x=1, y=1), "num_out_blocks": 2}, ""),
         ((1, 1, 64, 64), {"core_grid": CoreGrid(x=1, y=3)}, "Requested core_grid (x=1, y=3) is invalid for the input dimensions"),
         ((3, 1, 64, 64), {"core_grid": CoreGrid(x=1, y=3)}, ""),
         ((3, 1, 128, 64), {"core_grid": CoreGrid(x=1, y=4)}, "The largest valid grid that fits is (x=1, y=3)."),

@@ -139,3 +139,29 @@ def test_what_is_sliced_out_of_dram_comes_there_in_tiles(one: MeshDevice) -> Non
         assert found.layout is Layout.TILE
     asked = convolve(one, sizes, {"shard_layout": H}, slice_config=L1_FULL, memory_config=L1_MEMORY_CONFIG)
     assert asked.memory_config() == L1_MEMORY_CONFIG
+
+
+def test_images_on_the_host_go_where_they_say_that_they_lie(one: MeshDevice) -> None:
+    sizes: Sizes = (1, 16, 32, 64, 3, 1, 1, 1)
+    x = np.ones((1, 1, 256, 32), np.float32)
+    for memory, there in ((L1_MEMORY_CONFIG, ([32, 64], "{[0-0 - 7-0]}")), (DRAM_MEMORY_CONFIG, None)):
+        found = convolve(one, sizes, {"shard_layout": H}, from_torch(x, dtype=BF16, memory_config=memory))
+        assert found.memory_config() == DRAM_MEMORY_CONFIG if there is None else place(found) == there
+
+
+def test_slices_that_no_result_has_are_refused(one: MeshDevice) -> None:
+    sizes: Sizes = (1, 16, 32, 64, 3, 2, 1, 1)
+    by_rows, by_columns = SliceTypeEnum.DRAMSliceHeight, SliceTypeEnum.DRAMSliceWidth
+    for kind, layout, count, most in (
+        (by_rows, TILE, 9, 8),
+        (by_columns, TILE, 2, 1),
+        (by_columns, ROW, 9, 8),
+    ):
+        sliced = Op2DSliceConfig(slice_type=kind, num_slices=count)
+        with pytest.raises(
+            RuntimeError, match=rf"Number of slices \({count}\) exceeds the maximum allowed \({most}\)"
+        ):
+            convolve(one, sizes, {"output_layout": layout}, slice_config=sliced)
+    in_l1 = ops.to_memory_config(put(one, np.ones((1, 1, 256, 32), np.float32), BF16, ROW), L1_MEMORY_CONFIG)
+    with pytest.raises(RuntimeError, match=r"Conv DRAM expects the input tensor to be in DRAM"):
+        convolve(one, sizes, {}, in_l1, slice_config=Op2DSliceConfig(slice_type=by_rows, num_slices=2))

@@ -68,6 +68,11 @@ def check_grid(given: Tensor, groups: int, grid: CoreGrid | None, blocks: int | 
         )
     sets = virtual_rows(grid, groups, channels)
     if shares_evenly(sets, tiles, images):
+        if blocks not in (None, -1, *range(1, tiles // sets + 1)):
+            raise fatal(
+                f"num_out_blocks ({blocks}) must be in [1, block_h ({tiles // sets})]. Reduce num_out_blocks or increase input spatial dimensions.",
+                hint="num_out_blocks=-1",
+            )
         return
     fitting = dram_group_norm_grid(grid, channels, groups, tiles * TILE_SIZE, images)
     asked = f"(x={grid.x}, y={grid.y})"
