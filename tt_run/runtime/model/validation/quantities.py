@@ -92,4 +92,4 @@ def first_token(text: str) -> Figure | None:
 def first_word(unit: str) -> str:
     """`us` of `us kernel (op-to-op 759 ns)`, `ns` of `ns/hop`; rates keep what they are per."""
     word = unit.split()[0] if unit.split() else ""
-    return word if word in RATES else word.split("/")[0]
+    return word if word in RATES or word.endswith("FLOP/s") else word.split("/")[0]

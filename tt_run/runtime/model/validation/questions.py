@@ -42,6 +42,7 @@ class Question:
 # The first pattern that a row's architecture and devices match, in this order; case does not count, architectures are WH and BH.
 SYSTEMS = (
     (r"p150x4", "p150x4"),
+    (r"p150x8", "p150x8"),
     # A decoder's rows and columns, as reports on the older one call them.
     (r"WH 4U|^WH \d+ in (row|column)", "galaxy_4u"),
     # The report on data-parallel replicas is older than the 6U.
@@ -175,7 +176,8 @@ def _matmul(point: Point) -> tuple[Predict, str]:
     if ring:
         name = {"do": "DO_MM", "ff13": "FF1_MM", "ff2": "FF2_MM", "qkv": "QKV_MM"}[ring[1]]
         work = galaxy.decoder(models()["llama-3.1-70b"], ring=True)[name][0]
-        return lambda hw: cost(hw, work).us, "matmul small"
+        assert isinstance(work, Matmul)
+        return _in_unit(point, work), "matmul small"
     shape = notation.product(point.shape)
     if not shape:
         raise NotCovered(f"no m x k x n in {point.shape!r}")
@@ -189,12 +191,17 @@ def _matmul(point: Point) -> tuple[Predict, str]:
         program = "dram_sharded"
     work = Matmul(m, k, n, batch=batch, grid=grid, traced=traced(point), program=program, **_operands(point))
     group = "matmul large" if min(m, k, n) >= 1024 else "matmul small"
+    return _in_unit(point, work), group
+
+
+def _in_unit(point: Point, work: Matmul) -> Predict:
+    """A product's time, or the rate or part of the peak that a row asks for."""
     if point.unit.startswith("%"):
-        return lambda hw: 100 * ideal(hw, work) / cost(hw, work).us, group
+        return lambda hw: 100 * ideal(hw, work) / cost(hw, work).us
     if first_word(point.unit) in OPERATIONS:
-        worth = OPERATIONS[first_word(point.unit)]
-        return lambda hw: 2 * m * k * n * batch / cost(hw, work).us / worth, group
-    return lambda hw: cost(hw, work).us, group
+        done = 2 * work.m * work.k * work.n * work.batch / OPERATIONS[first_word(point.unit)]
+        return lambda hw: done / cost(hw, work).us
+    return lambda hw: cost(hw, work).us
 
 
 def _operands(point: Point) -> dict[str, str]:
