@@ -224,7 +224,7 @@ def hc_sum_reduce(input: _Tensor, *, memory_config: _MemoryConfig | None = None,
     """The sums of each 32 elements of the last dimension."""
     ...
 def high_bw_all_gather(input_tensor: _Tensor, dim: int, output_tensor: _Tensor, *, cluster_axis: int | None, subdevice_id: _Any = None, sub_core_grids: _Any = None, num_links: int | None = None, input_batch_index: int | None = None, gathered_dim_size: int | None = None, input_batch_index_tensor: _Tensor | None = None, batch_slot_num_layers: int = 1, batch_slot_layer_idx: int = 0, gathered_prefix_tensor: _Tensor | None = None, gathered_slab_global: int = 0, ready_semaphore: _Any = None, data_valid_semaphore: _Any = None) -> _Tensor:
-    """`all_gather` into `output_tensor`; with `input_batch_index` only that entry of the first dimension is gathered."""
+    """`all_gather` into `output_tensor`, of one entry of the first dimension or of the active part of `dim` if so asked."""
     ...
 def ifft(spectrum_real: _Tensor, spectrum_imag: _Tensor, precision: str = 'precise') -> tuple[_Tensor, _Tensor]:
     """The inverse of `fft`: the signal's real and imaginary part, divided by the length."""
