@@ -70,7 +70,13 @@ def report(found: Forecast, columns: int = COLUMNS) -> str:
             min(columns, COLUMNS),
         ),
     ]
-    return "\n".join(fold(line.rstrip(), columns, "    ") for line in lines)
+    return "\n".join(_folded(line.rstrip(), columns) for line in lines)
+
+
+def _folded(line: str, columns: int) -> str:
+    text = line.lstrip(" ")
+    lead = len(line) - len(text)
+    return " " * lead + fold(text, columns, " " * (lead + 4), lead)
 
 
 def _region(region: Region, wide: Table, columns: int) -> list[str]:
