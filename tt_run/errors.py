@@ -21,6 +21,7 @@ class TtRunError(Exception):
     """Something the user must act on: all findings at once, and the exit code that follows from their class."""
 
     exit_code: Exit = Exit.FAILED
+    is_told = False  # on the terminal, in the form that was asked for
 
     def __init__(self, diagnostics: Sequence[Diagnostic] | Diagnostic) -> None:
         self.diagnostics: tuple[Diagnostic, ...] = (

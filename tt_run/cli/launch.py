@@ -45,7 +45,7 @@ def launch(given: CommandLine, words: Sequence[str]) -> int:
         return _launch(given, words)
     except TtRunError as error:
         error.diagnostics = located(error.diagnostics, given)
-        publish(error.diagnostics, given)
+        error.is_told = publish(error.diagnostics, given)
         raise
 
 

@@ -108,6 +108,8 @@ def _dispatch(words: Sequence[str]) -> int:
 def _failed(error: Exception, words: Sequence[str]) -> int:
     from tt_run.errors import TtRunError
 
+    if isinstance(error, TtRunError) and error.is_told:
+        return error.exit_code
     if isinstance(error, TtRunError):
         return report_error(error.diagnostics, error.exit_code, tells_of_ranks=_starts_ranks(words))
     if isinstance(error, OSError) and error.filename is None and error.errno == errno.ENOSPC:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from mgd.diagnostics import Diagnostic, Severity
@@ -11,8 +12,9 @@ from tt_run.inputs.github import workflow_command
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
-def publish(findings: Sequence[Diagnostic], given: CommandLine, ranks: int | None = None) -> None:
-    """Writes the findings in the forms that were asked for; `ranks` is how many a sound plan has, None where there is no plan.
+def publish(findings: Sequence[Diagnostic], given: CommandLine, ranks: int | None = None) -> bool:
+    """Writes the findings in the forms that were asked for; `ranks` is how many a sound plan has, None where there is no plan. True where a person
+    at a terminal has read them by that.
 
     `--annotations github`: a workflow command for each, which marks its first position in the pull request. `--format json` of a look: one
     object on standard output with every position, in place of the plan where there is none.
@@ -27,6 +29,8 @@ def publish(findings: Sequence[Diagnostic], given: CommandLine, ranks: int | Non
 
         view = {"ranks": ranks, "findings": [diagnostic_json(finding) for finding in findings]}
         print(json.dumps(view, ensure_ascii=False))
+        return sys.stdout.isatty() and sys.stderr.isatty()
+    return False
 
 
 def annotation(finding: Diagnostic) -> str:

@@ -91,3 +91,12 @@ def test_nothing_is_wider_than_the_terminal(columns: int, line: str) -> None:
     # A word that is longer than what is left of a line, such as a path, cannot be folded.
     wide = [each for each in lines if len(each) > columns and " " in each.strip()]
     assert len(lines) > 2 and not wide
+
+
+def test_findings_as_json_are_not_told_again_at_a_terminal() -> None:
+    [line] = shown(
+        80,
+        "tt_run",
+        *"--rank-binding examples/broken/unknown_mesh.yaml --dry-run --format json true".split(),
+    )
+    assert line.startswith('{"ranks": null, "findings": [{"code": "TTR204"')
