@@ -97,6 +97,6 @@ def test_findings_as_json_are_not_told_again_at_a_terminal() -> None:
     [line] = shown(
         80,
         "tt_run",
-        *"--rank-binding examples/broken/unknown_mesh.yaml --dry-run --format json true".split(),
+        *["--rank-binding", "examples/broken/unknown_mesh.yaml", "--dry-run", "--format", "json", "true"],
     )
     assert line.startswith('{"ranks": null, "findings": [{"code": "TTR204"')
