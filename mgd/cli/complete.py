@@ -26,4 +26,6 @@ def command(shell: str) -> None:
     found = get_completion_class(shell)
     if found is None:
         raise Misused(f"click cannot complete for {shell}", "mgd completion bash")
-    say(found(cli, {}, "mgd", "_MGD_COMPLETE").source())
+    script = found(cli, {}, "mgd", "_MGD_COMPLETE").source()
+    # click's script for fish ends a description at its first comma.
+    say(script.replace('string split "," ', 'string split -m 1 "," '))

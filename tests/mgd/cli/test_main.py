@@ -82,6 +82,7 @@ def test_a_misspelt_verb(mgd: Mgd) -> None:
 def test_completion_scripts(mgd: Mgd, shell: str) -> None:
     result = mgd("completion", shell)
     assert result.code == 0 and "_MGD_COMPLETE" in result.out
+    assert 'string split ","' not in result.out  # it would end a description at its first comma
 
 
 def test_completion_knows_verbs_and_systems() -> None:
