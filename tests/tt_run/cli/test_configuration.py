@@ -107,6 +107,7 @@ def test_without_files_nothing_changes(tmp_path: Path) -> None:
         ("[tool.tt-run]\ndry-run = true\n", UsageError, "no option", 2),
         ("[tool.tt-run]\ntimeout =\n", InputError, "correct it", 2),
         ("[tool.tt-run]\nsystem = t3000\n", InputError, 'write system = "t3000"', 2),
+        ("[tool.tt-run]\nemulate = True\n", InputError, "write emulate = true", 2),
         ("[tool.ttrun]\nsystem = 't3000'\n", UsageError, "write [tool.tt-run]", 1),
         ('[project]\n\n [ tool."tt_run" ]\n', UsageError, "[tool.tt_run] sets nothing", 3),
         ("[tool.tt-rn]\n", UsageError, "[tool.tt-rn] sets nothing", 1),

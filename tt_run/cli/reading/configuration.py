@@ -223,13 +223,22 @@ def _table(source: Source) -> Mapping[str, Any]:
         bare = re.fullmatch(
             r"\s*([\w-]+)\s*=\s*([\w./][^\"'#]*?)\s*", source.text.splitlines()[line - 1 : line][0]
         )
-        help = f'write {bare[1]} = "{bare[2]}"' if bare else "correct it, or --no-config"
+        help = f"write {bare[1]} = {_meant(bare[2])}" if bare else "correct it, or --no-config"
         raise InputError(
             Diagnostic("TTR029", "not well-formed TOML", (Label(place, str(error)),), help)
         ) from None
     for part in filter(None, source.section.split(".")):
         table = table.get(part, {}) if isinstance(table, dict) else {}
     return table if isinstance(table, dict) else {}
+
+
+def _meant(word: str) -> str:
+    """A bare word as TOML writes it: Python's and YAML's booleans, slips of true and false, else text."""
+    from difflib import get_close_matches
+
+    same = {"yes": "true", "on": "true", "no": "false", "off": "false"}
+    near = get_close_matches(word.lower(), ("true", "false"), 1, 0.75)
+    return same.get(word.lower()) or (near[0] if near else f'"{word}"')
 
 
 def _value(source: Source, key: str, option: Option, value: Any) -> Any:
