@@ -324,6 +324,13 @@ class TestWithoutRecords:
         assert "mpirun was sent a signal" in found.sentence
         nobody_wrote = judge((ranks[0], rank(1, end=None)), seen, {})
         assert (nobody_wrote.exit_code, nobody_wrote.sentence) == (143, found.sentence)
+        raised = {
+            number: {"rank": number, "exception": "ValueError", "message": "no", "time": 9.0}
+            for number in (0, 1)
+        }
+        own = judge((ranks[0], rank(1, end=None)), seen, raised)
+        assert (own.exit_code, own.culprit and own.culprit.rank) == (1, 0)
+        assert own.sentence.startswith("rank 0 on vm exited with 1")
         killed = judge(ranks, dataclasses.replace(seen, launcher_code=137), {}, noticed=(0,))
         assert (killed.exit_code, killed.culprit and killed.culprit.rank) == (137, 0)
 

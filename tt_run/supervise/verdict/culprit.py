@@ -44,11 +44,13 @@ def find_culprit(failed: Sequence[RankStatus], failures: Failures) -> RankStatus
 def by_their_own_exceptions(statuses: Sequence[RankStatus], failures: Failures) -> list[RankStatus]:
     """The statuses, where a rank that mpirun ended after it had raised counts as ended by its exception.
 
-    Several ranks that make one mistake raise together: the first to leave makes mpirun end the others while they write their tracebacks.
+    Several ranks that make one mistake raise together: the first to leave makes mpirun end the others while they write their tracebacks. On a
+    busy machine it kills their wrappers, too, before one of them has written how its rank ended.
     """
     return [
         replace(status, signal=None, code=code_of(failures[status.rank]))
-        if status.signal in ENDED_BY_MPIRUN and _raised(status, failures)
+        if (status.signal in ENDED_BY_MPIRUN or (status.started and not status.ended))
+        and _raised(status, failures)
         else status
         for status in statuses
     ]
