@@ -112,6 +112,8 @@ class _Absent:
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
         package = name.partition(".")[0]
+        if package in ("ttnn", "ttml") and name != package:
+            _refuse_name(name)
         if package not in ("ttnn", "tracy") or name == package:
             return
         from tt_run.runtime.native import names as reference
@@ -122,6 +124,22 @@ class _Absent:
             else f"the emulation of {package} has no module {name!r}"
         )
         raise ModuleNotFoundError(text, name=name)
+
+
+def _refuse_name(name: str) -> None:
+    """Raises ImportError with the nearest names for `from ttnn import all_gater`, whose last word Python then looks for as a module."""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        if frame.f_code.co_name == "_handle_fromlist":
+            break
+        frame = frame.f_back  # type: ignore[assignment]
+    else:
+        return
+    parent, _, word = name.rpartition(".")
+    try:
+        getattr(sys.modules[parent], word)
+    except AttributeError as error:
+        raise ImportError(f"cannot import name {word!r} from {parent!r}: {error}", name=parent) from None
 
 
 def tell_absent_modules() -> None:

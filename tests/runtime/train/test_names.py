@@ -289,6 +289,11 @@ def test_members_exist(owner: str) -> None:
 def test_an_unknown_name_is_told_its_neighbours() -> None:
     with pytest.raises(AttributeError, match="create_nanogpt"):
         _ = importlib.import_module("ttml.models.nanogpt").create_nanogtp
+    for line in ("from ttml.modules import LinearLayr", "from ttnn import all_gater"):
+        with pytest.raises(ImportError, match="the nearest names it has: (LinearLayer|all_gather)"):
+            exec(line)
+    with pytest.raises(ModuleNotFoundError, match=r"has no module 'ttnn\.all_gater'"):
+        importlib.import_module("ttnn.all_gater")
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="notes came with Python 3.11")
