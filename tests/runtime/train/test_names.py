@@ -290,7 +290,7 @@ def test_an_unknown_name_is_told_its_neighbours() -> None:
     with pytest.raises(AttributeError, match="create_nanogpt"):
         _ = importlib.import_module("ttml.models.nanogpt").create_nanogtp
     for line in ("from ttml.modules import LinearLayr", "from ttnn import all_gater"):
-        with pytest.raises(ImportError, match="the nearest names it has: (LinearLayer|all_gather)"):
+        with pytest.raises(ImportError, match=r"the nearest names it has: (LinearLayer|all_gather)"):
             exec(line)
     with pytest.raises(ModuleNotFoundError, match=r"has no module 'ttnn\.all_gater'"):
         importlib.import_module("ttnn.all_gater")
