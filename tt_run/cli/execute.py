@@ -77,7 +77,12 @@ def execute(
     for line in exit_handler_lines(attempt.folder.path):
         say(f"warning: {line}")
     _tell_faults(given, attempt)
-    _tell_written(given, around, attempt.observation.started_at)
+    _tell_written(
+        given,
+        around,
+        attempt.observation.started_at,
+        is_whole=verdict.succeeded and not plan.placement.is_multi_host,
+    )
     if given.record:
         from tt_run.cli.recorded import recorded
 
@@ -121,17 +126,21 @@ def _tell_faults(given: CommandLine, attempt: Attempt) -> None:
         say(f"--inject: {none}{idle_sentence(folder, idle)}")
 
 
-def _tell_written(given: CommandLine, around: Surroundings, started: float) -> None:
-    """Names the files that were asked for and that the run has written."""
+def _tell_written(given: CommandLine, around: Surroundings, started: float, is_whole: bool) -> None:
+    """Names the files that were asked for and that the run has written, and of a whole run those that it has not."""
     from tt_run.cli.outputs import asked_outputs
 
     for option, text in asked_outputs(given):
         if option.is_folder:
             continue
         path = around.site.cwd / around.site.expand_user(text)
+        is_written = False
         with suppress(OSError):
-            if path.stat().st_mtime >= started - 1:  # some file systems keep whole seconds
-                say(f"{option.name}: {path}")
+            is_written = path.stat().st_mtime >= started - 1  # some file systems keep whole seconds
+        if is_written:
+            say(f"{option.name}: {path}")
+        elif is_whole and option.variable and (path.is_file() or not path.exists()):
+            say(f"{option.name}: no rank has used ttnn, so {text} was not written")
 
 
 def _where(plan: LaunchPlan) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
+import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +15,7 @@ from tt_run.cli import execute
 from tt_run.cli.execute import run_options, say
 from tt_run.cli.reading.parse import parse
 from tt_run.errors import UsageError
+from tt_run.inputs.site import Site
 from tt_run.plan.model import Placement
 
 
@@ -64,3 +68,14 @@ def test_faults_are_the_ranks_where_they_are_emulated() -> None:
 def test_each_line_of_a_message_says_who_speaks(capsys: pytest.CaptureFixture[str]) -> None:
     say("one\ntwo")
     assert capsys.readouterr().err == "tt-run: one\ntt-run: two\n"
+
+
+def test_what_no_rank_has_written_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = parse(["--emulate", "--ledger", "ledger.json", "--timeline", "/dev/null", "true"])
+    around: Any = SimpleNamespace(site=dataclasses.replace(Site.current(), cwd=tmp_path))
+    for is_whole, told in (
+        (False, ""),
+        (True, "tt-run: --ledger: no rank has used ttnn, so ledger.json was not written\n"),
+    ):
+        execute._tell_written(given, around, time.time(), is_whole)
+        assert capsys.readouterr().err == told
