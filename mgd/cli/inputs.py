@@ -39,6 +39,8 @@ def expand_words(words: Iterable[str], *, systems: bool = True) -> Iterator[str]
             yield word
         elif _is_dir(path):
             found = sorted(str(each) for each in _below(path))
+            if not found and not os.access(path, os.R_OK | os.X_OK):
+                raise WrongUsage(f"the folder {word} may not be read", f"ls -ld {word} says who may")
             if not found:
                 raise WrongUsage(
                     f"there is no descriptor (*.textproto) in the folder {word}",

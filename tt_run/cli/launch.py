@@ -19,6 +19,7 @@ from tt_run.cli.reading.slips import (
     isolated_python,
     late_options,
     lost_script,
+    refuse_detached_value,
     refuse_late_choice,
     refuse_lost_script,
     refuse_misspelt_command,
@@ -62,6 +63,7 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
     refuse_second_launcher(given, around.site)
     refuse_python_alone(given)
     refuse_swallowed_program(given, around.site)
+    refuse_detached_value(given, around.site)
     refuse_late_choice(given)
     asked = launch_request(given)
     request = _with_discovered_ranks(asked, given, around)

@@ -27,7 +27,7 @@ def derive_from_system(request: LaunchRequest, site: Site, findings: Findings) -
 
     Raises UsageError for an unknown system and for a cut or a number of copies that it does not allow.
     """
-    system = _find(request.system or "")
+    system = find_system(request.system or "")
     split, meshes = split_of(request), request.meshes
     text = site.read_text(system.path)
     try:
@@ -47,7 +47,7 @@ def derive_from_system(request: LaunchRequest, site: Site, findings: Findings) -
     return Derived(bindings_of(graph, path), {path: graph}, (GeneratedFile(path, text),) if is_cut else ())
 
 
-def _find(name: str) -> systems.System:
+def find_system(name: str) -> systems.System:
     try:
         return systems.find(name)
     except systems.UnknownSystem as error:

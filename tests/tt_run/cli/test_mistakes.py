@@ -53,6 +53,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("line", "code", "says", "help"),
     [
         ("-np 2 python x.py", "TTR020", "no option -np", "--split 1x2"),
+        ("doctor --system t300", "TTR012", "no system is called 't300'", "write --system t3000"),
+        ("--emulate --guard of python x.py", "TTR021", "--guard of: not one of on, off", "write --guard off"),
+        (
+            "--emulate --predict p.json python x.py",
+            "TTR021",
+            "a value of this option is joined to it",
+            "write --predict=p.json python x.py",
+        ),
         ("--ranks 2 python x.py", "TTR020", "no option --ranks", "--split 1x2"),
         ("--env A=1 python x.py", "TTR020", "no option --env", "env_overrides"),
         (

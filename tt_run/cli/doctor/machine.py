@@ -31,11 +31,14 @@ _ORIGIN = (
 def doctor(given: CommandLine) -> int:
     """Prints every check of this machine, or of the hosts that the options name; exit code 0 unless a launch would fail.
 
-    Raises UsageError and InputError for hosts that cannot be read.
+    Raises UsageError and InputError for hosts that cannot be read, and for a system that does not exist.
     """
     from tt_run.cli.doctor.hosts import hosts_to_check, remote_checks
     from tt_run.inputs.site import Site
+    from tt_run.plan.named_system import find_system
 
+    if given.system is not None:
+        find_system(given.system)
     site = Site.current()
     hosts, args = hosts_to_check(given, site)
     if hosts is None:

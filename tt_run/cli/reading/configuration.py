@@ -20,7 +20,7 @@ from tt_run.cli.reading.idle import CONDITIONS
 from tt_run.cli.reading.options import Option
 from tt_run.cli.reading.parse import read_value
 from tt_run.errors import InputError, UsageError
-from tt_run.inputs.site import from_here
+from tt_run.inputs.site import from_here, is_file
 
 SECTION = "tool.tt-run"
 ASKED = frozenset(
@@ -121,7 +121,7 @@ def configuration_files(cwd: Path, environ: Mapping[str, str]) -> Iterator[Sourc
     """The files that say something, the first one first."""
     for folder in (cwd, *cwd.parents):
         path = folder / "pyproject.toml"
-        if not path.is_file():
+        if not is_file(path):
             continue
         source = Source(path, _read(path), SECTION)
         _refuse_misspelt(source)
@@ -130,7 +130,7 @@ def configuration_files(cwd: Path, environ: Mapping[str, str]) -> Iterator[Sourc
             break
     home = environ.get("XDG_CONFIG_HOME") or (f"{environ['HOME']}/.config" if environ.get("HOME") else "")
     own = Path(home, "tt-run", "config.toml")
-    if home and own.is_file():
+    if home and is_file(own):  # not where its folder is closed, as under the HOME of another user
         yield Source(own, _read(own), "")
 
 

@@ -177,10 +177,11 @@ def read_value(option: Option, text: str) -> Any:
     if isinstance(option.kind, tuple):
         if text in option.kind:
             return text
+        import difflib
+
         choices = ", ".join(option.kind)
-        raise _wrong(
-            "TTR021", f"{option.name} {text}: not one of {choices}", _example(option, option.kind[0])
-        )
+        meant = [*difflib.get_close_matches(text, option.kind, 1), option.kind[0]][0]
+        raise _wrong("TTR021", f"{option.name} {text}: not one of {choices}", _example(option, meant))
     if option.kind not in _KINDS:
         return text
     try:
@@ -206,7 +207,7 @@ def _seconds_of(text: str) -> str:
 
 
 def _example(option: Option, value: str) -> str:
-    return f"write {option.name} {value}"
+    return f"write {option.name}{'=' if option.metavar.startswith('[=') else ' '}{value}"
 
 
 def _wrong(code: str, message: str, hint: str) -> Exception:

@@ -34,6 +34,20 @@ def refuse_swallowed_program(given: CommandLine, site: Site) -> None:
         raise swallowed(option, word, given.program)
 
 
+def refuse_detached_value(given: CommandLine, site: Site) -> None:
+    """Raises UsageError where the value of an option that may have none stands apart, `--predict p.json python x.py`, and would be the program."""
+    last = next((key for key in reversed(list(given.given)) if key not in given.configured), None)
+    option = next((each for each in given.options() if each.key == last), None)
+    if option is None or not option.metavar.startswith("[=") or len(given.program) < 2:
+        return
+    word, command, *_ = given.program
+    if site.which(word) is not None or site.which(command) is None or "." not in word:
+        return
+    message = f"{option.name} {word}: a value of this option is joined to it"
+    line = shlex.join(given.program[1:3])
+    raise UsageError(Diagnostic("TTR021", message, help=f"write {option.name}={word} {line}"))
+
+
 def _module(word: str, given: CommandLine, site: Site) -> str | None:
     """How to run a module, where -m stands for Python's: `-m pytest tests`, `-m program`."""
     from tt_run.inputs.shipped import find_shipped
