@@ -41,6 +41,25 @@ def test_internal_frames_do_not_show_in_the_report() -> None:
     assert "watch.py" not in result.ranks[0].stderr
 
 
+def test_a_message_that_nobody_received_is_told() -> None:
+    """One that left at once, and one that waits for its receiver; what was received is none, and the ranks have ended well."""
+    program = (
+        "import numpy as np\nimport ttnn\nfrom mpi4py import MPI\nttnn.init_distributed_context()\n"
+        "comm = MPI.COMM_WORLD\n"
+        "if comm.rank == 0:\n    comm.send('seen', 1, 2)\n    comm.send('lost', 1, 3)\n"
+        "if comm.rank == 1:\n    comm.recv(source=0, tag=2)\n    request = comm.Isend(np.zeros(1 << 18), 2)\n"
+        "comm.Barrier()\nprint('fine')\n"
+    )
+    result = run_ranks(3, program).check()
+    assert result.stdout.split() == ["fine"] * 3
+    assert "rank 1 ended without receiving a message from rank 0 (19 bytes, tag 3)" in result.ranks[1].stderr
+    assert (
+        "rank 2 ended without receiving a message from rank 1 (2097152 bytes, tag 0)"
+        in result.ranks[2].stderr
+    )
+    assert not result.ranks[0].stderr
+
+
 def test_the_line_of_sys_exit_is_told() -> None:
     result = run_ranks(2, COMMON + "if w.rank == 1:\n    sys.exit(0)\nmeet()\n")
     assert "program.py:11 after 1 call" in result.ranks[0].stderr

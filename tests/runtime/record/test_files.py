@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -205,3 +207,19 @@ def test_the_process_of_the_run_in_proc(tmp_path: Path) -> None:
     with os.fdopen(instead("/proc/4000000/stat")) as stream:
         assert int(stream.read().split()[0]) == os.getpid()
     assert found.opens("/proc/40/stat") is None
+
+
+def test_what_a_replay_asks_of_others_is_named(tmp_path: Path) -> None:
+    """Processes and connections answer as they like; what libraries ask by themselves is none of the program's."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, socket, subprocess\nfrom tt_run.runtime.record import reopened\nreopened.watch()\n"
+        "print(repr(reopened.asked_outside()))\n"
+        "subprocess.run(['/bin/true', 'x'])\nos.system('true')\n"
+        "try:\n    socket.create_connection(('127.0.0.1', 1))\nexcept OSError:\n    pass\n"
+        "print(reopened.asked_outside())\n"
+    )
+    ran = subprocess.run([sys.executable, program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    nothing, said, *_ = ran.stdout.splitlines()
+    assert nothing == "''"
+    assert said.endswith("true (program.py:5), true (program.py:6), a connection (program.py:8)")

@@ -175,6 +175,12 @@ class Lifecycle:
             self._world.abort(status)
         if status:  # mpirun ends the others when it sees the code
             self._wait_for_what_they_do(time.monotonic() + _GRACE)
+        elif own_traffic.used and guard.others_ended():
+            from tt_run.runtime.guard.unreceived import unreceived
+
+            if told := unreceived(self._world.rank, self._world.size):
+                with suppress(OSError, ValueError):
+                    print(told, file=sys.stderr, flush=True)
 
     def _how_it_ends(self, guard: Guard) -> tuple[int, str, str]:
         """Exit code, text and line of an exit that nobody caught: from the launcher's hook, which sees them all, or as sys.exit noted."""

@@ -22,7 +22,7 @@ from tt_run.runtime.record.folder import finding_of
 from tt_run.runtime.record.frames import FrameWriter
 from tt_run.runtime.record.ranks import BookedWorld
 from tt_run.runtime.record.recording import Recording, as_text
-from tt_run.runtime.record.reopened import changed_files
+from tt_run.runtime.record.reopened import asked_outside, changed_files
 from tt_run.runtime.record.replaying import Replaying, Story
 
 FORMAT = 1
@@ -157,7 +157,10 @@ def _summary(replaying: Replaying) -> str:
 
     missed = unreached()
     more = f"\ntt-run replay: it never came to {missed}" if missed else ""
-    changed = changed_files().rstrip("\n")
+    changed = changed_files()
+    if replaying.made < len(replaying.story.begun) and not replaying.differs:
+        changed += asked_outside()
+    changed = changed.rstrip("\n")
     return _ending(replaying) + more + (changed and f"\n{changed}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import sysconfig
 import threading
 import zlib
 from collections import defaultdict, deque
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NoReturn
 
+from tt_run.runtime import events
 from tt_run.runtime.record import file_system_calls
 from tt_run.runtime.record.file_system_calls import OPEN, STAT
 from tt_run.runtime.record.files import (
@@ -27,8 +29,10 @@ from tt_run.runtime.record.files import (
 )
 
 _TOLD = 4
+_STANDARD = sysconfig.get_path("stdlib") + os.sep
 _changed: dict[str, None] = {}
 _written: set[str] = set()
+_asked: dict[str, None] = {}
 
 
 class Reopened:
@@ -123,8 +127,41 @@ def watch() -> None:
                 _written.add(os.path.abspath(args[0]))  # noqa: PTH100
         elif event == "os.rename" and isinstance(args[1], str):
             _written.add(os.path.abspath(args[1]))  # noqa: PTH100
+        elif event in _OUTSIDE and len(_asked) < _TOLD and (site := _users_site()):
+            _asked[f"{_OUTSIDE[event](args)} ({site})"] = None
 
     sys.addaudithook(heard)
+
+
+def _users_site() -> str:
+    """`file:line` of the program; empty for what a library asks by itself."""
+    frame = events.user_frame(2)
+    while frame is not None and frame.f_code.co_filename.startswith(("<frozen", _STANDARD)):
+        frame = frame.f_back
+    if frame is None or events.is_library(frame.f_code.co_filename):
+        return ""
+    return f"{os.path.relpath(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+def _name_of_process(args: tuple[Any, ...]) -> str:
+    words = args[1]
+    first = args[0] or (words if isinstance(words, (str, bytes, os.PathLike)) else next(iter(words), ""))
+    return os.path.basename(os.fsdecode(first))  # noqa: PTH119
+
+
+_OUTSIDE: dict[str, Callable[[tuple[Any, ...]], str]] = {
+    "subprocess.Popen": _name_of_process,
+    "os.system": lambda args: os.fsdecode(args[0]).split()[0] if args[0] else "a shell",
+    "socket.connect": lambda args: "a connection",
+}
+"""What a program asks that is in no record, by the interpreter's names, and what to call it."""
+
+
+def asked_outside() -> str:
+    """A line that names what the program has asked of processes and connections, which say now what they like; empty where nothing."""
+    if not _asked:
+        return ""
+    return f"  what processes and connections say is not in the record, and the program has asked {', '.join(_asked)}\n"
 
 
 def changed_files() -> str:

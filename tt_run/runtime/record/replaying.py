@@ -25,7 +25,7 @@ from tt_run.runtime.record.arrays import DIGEST_BYTES, Flat, digest, digests_of,
 from tt_run.runtime.record.facts import Facts, facts_from_json, of_thread
 from tt_run.runtime.record.frames import Frame
 from tt_run.runtime.record.recording import Inside
-from tt_run.runtime.record.reopened import changed_files
+from tt_run.runtime.record.reopened import asked_outside, changed_files
 from tt_run.runtime.record.soundness import Damaged, check_form, reading
 
 Array = npt.NDArray[Any]
@@ -283,7 +283,7 @@ class Replaying:
         first, self.differs = not self.differs, self.differs or number
         text = (
             f"error[{Divergence.code}]: the replay differs from the record at {self.story.name_of(number)}\n  call {number}: {what}\n"
-            f"{changed_files()}"
+            f"{changed_files()}{asked_outside()}"
             "  help: replay the program as it was recorded; --allow-changes goes on where only values differ"
         )
         if self.strict or fatal:

@@ -1,0 +1,28 @@
+"""Messages of a program's own MPI that nobody has received when all ranks are over: MPI forgets them without a word."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from tt_run.rules import guard_rule
+
+UNRECEIVED = "TTG010"
+_MOST = 3
+
+
+def unreceived(rank: int, size: int) -> str:
+    """What this rank was sent, on the communicator of all ranks, and has not received, as a warning; empty where there is nothing. All ranks are over."""
+    mpi: Any = sys.modules["mpi4py.MPI"]
+    everyone = getattr(mpi, "_tt_run_raw", {}).get("COMM_WORLD", mpi.COMM_WORLD)
+    status, found = mpi.Status(), []
+    for source in range(size):
+        if everyone.Iprobe(source, mpi.ANY_TAG, status):  # it also moves on what is still on its way
+            found.append(f"from rank {source} ({status.Get_count(mpi.BYTE)} bytes, tag {status.Get_tag()})")
+    if not found:
+        return ""
+    told = ", ".join(found[:_MOST]) + f" and {len(found) - _MOST} ranks more" * (len(found) > _MOST)
+    return (
+        f"warning[{UNRECEIVED}]: rank {rank} ended without receiving a message {told}\n"
+        f"  help: {guard_rule(UNRECEIVED).help}"
+    )
