@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from tt_run.rules import GUARD
 from tt_run.runtime.comm import arrival
-from tt_run.runtime.guard import diagnosis
+from tt_run.runtime.guard import diagnosis, unreceived
 from tt_run.runtime.guard.board import ENDED, RAISED, WAITING
 from tt_run.runtime.guard.diagnosis import absence, blockers, deadlock, divergence, overdue
 from tt_run.runtime.guard.report import render, where
+from tt_run.runtime.guard.sent_too_much import too_much
 from tt_run.runtime.guard.states import RankState, Wait
 from tt_run.runtime.listeners import replicas
 from tt_run.runtime.own_mpi import spawned
@@ -197,6 +198,22 @@ def test_a_rank_that_came_to_the_call_and_then_ended_is_not_absent() -> None:
         assert (absence(known(waiting(0, 1, number=3), ended), 0) is not None) == absent
 
 
+def test_who_of_several_should_have_sent_cannot_be_told() -> None:
+    """A receive of anybody's message, beside a wait for messages of all of them, each of which one rank alone can send."""
+    others = [waiting(rank, 0) for rank in (1, 2, 3)]
+    for call, culprits in (
+        ("MPI recv(source any, tag 3)", (0, 1, 2, 3)),
+        ("MPI Waitall of MPI irecv", (0, 1)),
+    ):
+        first = waiting(0, 1, 2, 3, kind="message")
+        assert first.wait is not None
+        states = known(replace(first, wait=replace(first.wait, call=call)), *others)
+        found = deadlock(states, 0, at_last=True)
+        assert found is not None and found.culprits == culprits
+        whom = "any of ranks 1, 2 and 3" if len(culprits) > 2 else "rank 1"
+        assert found.explanation[0] == f"rank 0 waits for {whom} in {call} at prog.py:0"
+
+
 def test_what_other_hosts_told_counts_when_it_is_late() -> None:
     states = known(waiting(0, 1), waiting(1, 0, remote=True))
     assert deadlock(states, 0) is None
@@ -338,6 +355,25 @@ def test_every_finding_has_its_page() -> None:
     codes = {
         value for name, value in vars(diagnosis).items() if name.isupper() and str(value).startswith("TTG")
     }
-    elsewhere = {replicas.DIFFERENT, arrival.NotStarted.code, spawned.NOT_STARTED}
+    elsewhere = {replicas.DIFFERENT, arrival.NotStarted.code, spawned.NOT_STARTED, unreceived.UNRECEIVED}
     assert codes | elsewhere == set(GUARD.rules())
     assert all(rule.title and rule.why and rule.help for rule in GUARD.rules().values())
+
+
+def test_senders_of_too_much_are_known_by_what_they_said_of_the_call() -> None:
+    """One stays in the call, one has gone on, one gives each rank another part, and of one nothing is known."""
+    states = known(
+        RankState(0, last="MPI Alltoallv(sends 8) at p.py:1"),
+        RankState(
+            1, histories={"0,1,2,3": {4: ("MPI Alltoallv(sends 8+16+8+8)", "p.py:1")}}, last="MPI Barrier()"
+        ),
+        RankState(2, last="MPI Alltoallv(sends 24+24+24+24) at p.py:2"),
+        RankState(3),
+    )
+    ranks, name = (0, 1, 2, 3), "MPI Alltoallv"
+    assert too_much(states, ranks, 4, name, dict.fromkeys(ranks, 24), 1, 1) is None
+    found = too_much(states, ranks, 4, name, dict.fromkeys(ranks, 16), 1, 1)
+    assert found is not None and (found.culprits, found.victims) == ((2,), (0, 1, 3))
+    assert found.title == "rank 2 sends 24 bytes, of which rank 1 takes 16, in call 4 MPI Alltoallv"
+    both = too_much(states, ranks, 4, name, dict.fromkeys(ranks, 8), 1, 1)
+    assert both is not None and both.culprits == (1, 2)

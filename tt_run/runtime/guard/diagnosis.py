@@ -74,15 +74,31 @@ def deadlock(states: Mapping[int, RankState], me: int, at_last: bool = False) ->
     for rank, following in zip(circle, (*circle[1:], circle[0]), strict=True):
         wait = states[rank].wait
         if wait is not None:
-            lines.append(f"rank {rank} waits for rank {following} in {wait.call} at {wait.site}")
+            whom = f"any of {_ranks(wait.missing)}" if _takes_any(wait) else f"rank {following}"
+            lines.append(f"rank {rank} waits for {whom} in {wait.call} at {wait.site}")
     calls = {wait.call for rank in circle if (wait := states[rank].wait) is not None}
     kind = "point-to-point calls" if len(calls) == 1 else "calls"
-    culprits = tuple(sorted(circle))
+    # Who should have sent what any of several may send cannot be told.
+    any_of = {
+        peer
+        for rank in circle
+        if (w := states[rank].wait) is not None and _takes_any(w)
+        for peer in w.missing
+    }
+    culprits = tuple(sorted({*circle, *any_of}))
     group = max((w.group for r in circle if (w := states[r].wait) is not None), key=len, default=())
     whom = "wait for each other" if len(culprits) > 1 else "waits for itself"
     title = f"{_ranks(culprits)} {whom} in {kind} that cannot complete"
     pairs = _PAIRS if all(call.startswith("MeshSocket(") for call in calls) else ()
     return Finding(DEADLOCK, culprits, culprits, title, (*lines, *pairs, *_site_differences(states, group)))
+
+
+def _takes_any(wait: Wait) -> bool:
+    """Whether one message of any of several ranks would end a wait."""
+    return wait.kind == "message" and len(wait.missing) > 1 and _FROM_ANY in wait.call
+
+
+_FROM_ANY = "source any"
 
 
 def overdue(states: Mapping[int, RankState], me: int, seconds: float) -> Finding:
