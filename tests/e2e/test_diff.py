@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.launch import Ran, tt_run
+from tt_run.runtime.record.frames import PEERS, read_frames
 
 PROGRAM = """\
 import sys
@@ -62,6 +65,23 @@ def test_other_values_are_found_to_the_element(pair: tuple[str, str], folder: Pa
     assert told["difference"]["element"] == [0, 0, 7, 9]
     a, b = map(float, told["difference"]["values"])
     assert abs(b - a) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_rank_without_a_record_and_one_that_came_to_no_collective(folder: Path) -> None:
+    """The runs are split alike all the same: what both have is compared call by call."""
+    lone = folder / "lone"
+    shutil.copytree(folder / "one", lone)
+    record = next(lone.rglob("rank-0001.record"))
+    meeting = next(frame.at for frame in read_frames(record) if frame.kind == PEERS)
+    os.truncate(record, meeting)
+    ran = diff(folder, "lone", "one")
+    assert ran.code == 1 and "First difference: A ends where B goes on with rank 1" in ran.out, (
+        ran.out + ran.err
+    )
+    record.unlink()
+    ran = diff(folder, "lone", "one").check()
+    assert "A has no record of rank 1, which is not compared" in ran.out and "on 4 devices" in ran.out
+    assert "split otherwise" not in ran.out
 
 
 @pytest.mark.wide

@@ -214,6 +214,29 @@ def test_who_of_several_should_have_sent_cannot_be_told() -> None:
         assert found.explanation[0] == f"rank 0 waits for {whom} in {call} at prog.py:0"
 
 
+def test_one_that_is_in_another_call_than_all_others() -> None:
+    """Nothing but what all of them do together tells who is wrong: not a message, and not a call of some of them."""
+
+    def found(others: str, last: RankState, kind: str = "collective") -> tuple[tuple[int, ...], str]:
+        states = {rank: waiting(rank, 3, kind=kind) for rank in (0, 1, 2)}
+        for rank, state in states.items():
+            assert state.wait is not None
+            states[rank] = replace(state, wait=replace(state.wait, call=others))
+        finding = deadlock({**states, 3: last}, 0, at_last=True)
+        assert finding is not None
+        return finding.culprits, finding.title
+
+    title = "rank 3 and ranks 0, 1 and 2 wait for each other: rank 3 is in another call than all others"
+    assert found("MPI Barrier()", waiting(3, 0, 1, 2)) == ((3,), title)
+    assert found("MPI Wait of MPI Ibarrier", waiting(3, 0, 1, 2), "message") == ((3,), title)
+    for others, last, kind in (
+        ("MPI Barrier()", waiting(3, 0), "collective"),
+        ("MPI Barrier()", waiting(3, 0, 1, 2, kind="message"), "collective"),
+        ("MPI Wait of MPI Irecv", waiting(3, 0, 1, 2), "message"),
+    ):
+        assert found(others, last, kind)[0] == (0, 3), others
+
+
 def test_what_other_hosts_told_counts_when_it_is_late() -> None:
     states = known(waiting(0, 1), waiting(1, 0, remote=True))
     assert deadlock(states, 0) is None

@@ -51,6 +51,11 @@ class Beside:
         started.forget(ranks, self._key, self._number)
         return True
 
+    def missing(self) -> tuple[int, ...]:
+        """The ranks that have not come to it."""
+        present = self._present()
+        return tuple(rank for rank in self._group.ranks if rank not in present)
+
     def meet(self) -> None:
         """Return when all ranks are in it, in whichever thread. Raises GuardError when they mean different things, or when nothing moves any more."""
         agreed = self.agrees()
@@ -63,7 +68,7 @@ class Beside:
         self._guard.threads.until(done, self._wait)
 
     def _wait(self) -> Wait:
-        missing = tuple(rank for rank in self._group.ranks if rank not in self._present())
+        missing = self.missing()
         # Under its own number: other calls of these ranks are counted elsewhere.
         return Wait("collective", str(self._signature), self._site, (-1, self._key), self._number, missing)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
@@ -87,10 +88,47 @@ def deadlock(states: Mapping[int, RankState], me: int, at_last: bool = False) ->
     }
     culprits = tuple(sorted({*circle, *any_of}))
     group = max((w.group for r in circle if (w := states[r].wait) is not None), key=len, default=())
+    few, many = _sides(states, edges, circle)
+    if few:
+        others = f"{_ranks(few)} {'are' if few[1:] else 'is'} in another call than all others"
+        title = f"{_ranks(few)} and {_ranks(many)} wait for each other: {others}"
+        return Finding(DEADLOCK, few, many, title, (*lines, *_site_differences(states, group)))
     whom = "wait for each other" if len(culprits) > 1 else "waits for itself"
     title = f"{_ranks(culprits)} {whom} in {kind} that cannot complete"
     pairs = _PAIRS if all(call.startswith("MeshSocket(") for call in calls) else ()
     return Finding(DEADLOCK, culprits, culprits, title, (*lines, *pairs, *_site_differences(states, group)))
+
+
+def _sides(
+    states: Mapping[int, RankState], edges: Mapping[int, tuple[int, ...]], circle: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Of two ranks that wait for each other in what several do together: those that are with the one, and with the other, the fewer first.
+
+    Empty where they are as many, or where a message is waited for: who does not send it may be right.
+    """
+    waits = [states[rank].wait for rank in circle]
+    if len(circle) != 2 or not all(wait is not None and _is_done_together(wait) for wait in waits):
+        return (), ()
+    sides = [
+        tuple(sorted(rank for rank, state in states.items() if _is_with(state, wait) and whom in edges[rank]))
+        for wait, whom in zip(waits, reversed(circle), strict=True)
+    ]
+    members = {frozenset((*side, *wait.missing)) for side, wait in zip(sides, waits, strict=True) if wait}
+    if len(members) > 1:  # of a smaller group those may be right that are fewer
+        return (), ()
+    few, many = sorted(sides, key=len)
+    return (few, many) if len(few) < len(many) else ((), ())
+
+
+def _is_with(state: RankState, wait: Wait | None) -> bool:
+    return state.waiting and state.wait is not None and wait is not None and state.wait.call == wait.call
+
+
+def _is_done_together(wait: Wait) -> bool:
+    return wait.kind == "collective" or bool(_STARTED.search(wait.call))
+
+
+_STARTED = re.compile(r"^MPI \w+ of MPI I(?!\w*(?:send|recv))\w+$")
 
 
 def _takes_any(wait: Wait) -> bool:

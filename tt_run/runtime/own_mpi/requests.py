@@ -121,7 +121,11 @@ def _await_requests(requests: Sequence[Any], enough: Callable[[Iterable[bool]], 
     )  # no book writes down what is asked here
 
     def peers() -> tuple[int, ...]:
-        open_ = [of for (_, of, _), each in zip(told, requests, strict=True) if not is_over(each)]
+        open_ = [
+            (beside.missing() if beside is not None else ()) or of
+            for (_, of, beside), each in zip(told, requests, strict=True)
+            if not is_over(each)
+        ]
         return tuple(sorted({rank for of in open_ for rank in of or everybody}))
 
     def done() -> bool:

@@ -91,8 +91,16 @@ class Comparison:
 
 def compare(a: Side, b: Side) -> Comparison:
     """Compare two runs."""
-    alike = a.stories.keys() == b.stories.keys() and a.size == b.size and a.split() == b.split()
+    alike = _are_split_alike(a, b)
     found = Comparison((a, b), alike)
+    if alike:
+        for name, ranks in (
+            ("A", b.stories.keys() - a.stories.keys()),
+            ("B", a.stories.keys() - b.stories.keys()),
+        ):
+            found.notes += (
+                [f"{name} has no record of {rank_list(ranks)}, which is not compared"] if ranks else []
+            )
     for pairs in _by_call(found) if alike else _by_device(found):
         unlike = [
             Difference((one, other), what, on)
@@ -106,6 +114,23 @@ def compare(a: Side, b: Side) -> Comparison:
     return found
 
 
+def _are_split_alike(a: Side, b: Side) -> bool:
+    """Whether the same ranks had the same devices, as far as their records came."""
+    if a.size != b.size or not a.stories.keys() & b.stories.keys():
+        return False
+    mine, others = a.split(), b.split()
+    return all(
+        not mine[rank] or not others[rank] or mine[rank] == others[rank]
+        for rank in mine.keys() & others.keys()
+    )
+
+
+def rank_list(ranks: Iterable[int]) -> str:
+    """`rank 1`, `ranks 1, 3`."""
+    found = sorted(ranks)
+    return f"rank{'s' * (len(found) > 1)} {', '.join(map(str, found))}"
+
+
 RESULTS = "other values"
 Pair = tuple[Call | None, Call | None, Device | None]
 
@@ -113,9 +138,11 @@ Pair = tuple[Call | None, Call | None, Device | None]
 def _by_call(found: Comparison) -> Iterator[list[Pair]]:
     """The calls of the same ranks, the first of all ranks first."""
     a, b = (side.stories for side in found.sides)
-    found.calls = sum(len(story.begun) for story in a.values())
-    found.devices = len(set().union(*found.sides[0].split().values())) if a else 0
-    columns = [zip_longest(calls_of(a[rank]), calls_of(b[rank])) for rank in sorted(a)]
+    ranks = sorted(a.keys() & b.keys())
+    found.calls = sum(len(a[rank].begun) for rank in ranks)
+    split = found.sides[0].split()
+    found.devices = len(set().union(*(split[rank] for rank in ranks)))
+    columns = [zip_longest(calls_of(a[rank]), calls_of(b[rank])) for rank in ranks]
     for row in zip_longest(*columns, fillvalue=None):
         yield [each for pair in row if pair is not None for each in _devices_of(*pair)]
 
@@ -237,8 +264,9 @@ def text_of(found: Comparison) -> str:
     lines += found.notes
     if found.difference is None:
         unit = "call" if found.alike else "collective"
+        on = f" {where}" * bool(found.devices or not found.alike)
         lines.append(
-            f"No difference: {found.calls} {unit}{'s' * (found.calls != 1)} {where} with the same values."
+            f"No difference: {found.calls} {unit}{'s' * (found.calls != 1)}{on} with the same values."
         )
         return "\n".join(lines)
     return "\n".join([*lines, *_told(found.difference, found.sides)])
