@@ -13,6 +13,7 @@ NAMESPACES = {
     "ttnn.experimental": "`ttnn.experimental`",
     "ttnn.kv_cache": "`ttnn.kv_cache`",
     "ttnn.experimental.deepseek_prefill": "`ttnn.experimental.deepseek_prefill`",
+    "ttnn.experimental.deepseek.mla": "`ttnn.experimental.deepseek.mla`",
     "ttnn.experimental.deepseek.moe": "`ttnn.experimental.deepseek.moe`",
     "ttnn.experimental.kda": "`ttnn.experimental.kda`",
 }

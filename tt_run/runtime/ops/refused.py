@@ -27,6 +27,7 @@ _PACKED = (
     "its operands are packed for a ring of cores of one chip in a layout of its own; ttnn.experimental.moe_compute is emulated "
     "(activation_type=SWIGLU and has_bias for GPT-OSS)"
 )
+_RING = "its weight is packed for a ring of cores of one chip in a layout of its own; ttnn.linear gives the product"
 
 _NAMES: dict[str, tuple[Family, str]] = {
     "generic_op": (families.KERNEL, _KERNEL),
@@ -51,10 +52,7 @@ _NAMES: dict[str, tuple[Family, str]] = {
     ),
     "experimental.moe_gpt": (families.EXPERTS, _PACKED),
     "experimental.deepseek.moe.moe_gate_mm": (families.EXPERTS, _PACKED),
-    "experimental.deepseek_prefill.hybrid_routed_expert_moe_forwarding_buffer": (
-        families.EXPERTS,
-        "it is scratch of a kernel, and without forwarding_buffer hybrid_routed_expert_moe gives the same values",
-    ),
+    "experimental.deepseek.mla.matmul_wo": (families.MATMUL, _RING),
     "test_hang_device_operation": (families.KERNEL, "it hangs the device, and nothing hangs here"),
 }
 

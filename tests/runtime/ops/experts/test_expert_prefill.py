@@ -237,6 +237,27 @@ def test_rows_of_bytes_are_those_that_sparse_attention_reads(one: MeshDevice) ->
 
 
 def test_what_is_packed_for_rings_of_cores_refuses(one: MeshDevice) -> None:
-    for name in ("experimental.deepseek.moe.moe_gate_mm", "experimental.moe_gpt"):
-        with pytest.raises(RuntimeError, match=r"is not emulated: .* emulated"):
-            call(name, put(one, sample(F32, 32, 32)))
+    for name in ("deepseek.moe.moe_gate_mm", "deepseek.mla.matmul_wo", "moe_gpt"):
+        with pytest.raises(RuntimeError, match=r"is not emulated: .* packed for a ring of cores"):
+            call(f"experimental.{name}", put(one, sample(F32, 32, 32)))
+
+
+def test_room_for_what_is_handed_on(mesh: MeshDevice) -> None:
+    """As large as the reference's."""
+    room = PREFILL + "hybrid_routed_expert_moe_forwarding_buffer"
+    sizes = {"emb_dim": 64, "experts_per_chip": 2, "num_experts_per_tok": 2, "seq_len_per_chip": 64}
+    for words, shape in (
+        ({}, (136, 48)),
+        ({"combine_num_links": 3}, (138, 48)),
+        ({"num_experts_per_tok": 3, "seq_len_per_chip": 50}, (156, 48)),
+        (
+            {"emb_dim": 96, "experts_per_chip": 1, "num_experts_per_tok": 8, "seq_len_per_chip": 4096},
+            (32772, 64),
+        ),
+    ):
+        found = call(room, mesh, combine_axis=1, **{**sizes, **words})
+        assert tuple(found.shape) == shape and found.dtype is DataType.UINT32
+    with pytest.raises(RuntimeError, match="forwarding page 264 B must be 64-byte aligned"):
+        call(room, mesh, combine_axis=1, **{**sizes, "emb_dim": 100})
+    with pytest.raises(RuntimeError, match="2 devices along axis 0 hand nothing on"):
+        call(room, mesh, **sizes)

@@ -25,19 +25,22 @@ from tt_run.runtime.ccl.fused.expert_groups import (
 from tt_run.runtime.ccl.plans import Plan, on_subdevice, planned
 from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.enums import DataType, Layout, Topology, cpp
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, in_range
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.hardware import Arch
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.experts.expert_networks import every_expert
+from tt_run.runtime.tensor.creation.from_shape import empty
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.choices import RoutedExpertActivation
 from tt_run.runtime.values.dtypes import convert
 
 Array = npt.NDArray[Any]
+_NOTE = 64
+"""Bytes of what goes with a token that is handed on."""
 
 
 @operation("ttnn.experimental.deepseek_prefill.combine", family=families.COLLECTIVE)
@@ -245,3 +248,48 @@ def hybrid_routed_expert_moe(
         num_experts_per_tok, seq_len_per_chip, combine_axis, combine_num_links, Topology.Ring, DRAM_MEMORY_CONFIG,
     )  # fmt: skip
     return back
+
+
+@operation(
+    "ttnn.experimental.deepseek_prefill.hybrid_routed_expert_moe_forwarding_buffer",
+    family=families.EXPERTS,
+    direct=True,
+)
+def hybrid_routed_expert_moe_forwarding_buffer(
+    mesh_device: MeshDevice,
+    *,
+    emb_dim: int,
+    experts_per_chip: int,
+    num_experts_per_tok: int,
+    seq_len_per_chip: int,
+    combine_axis: int = 0,
+    combine_num_links: int = 2,
+) -> Tensor:
+    """Room in DRAM as large as what devices hand on to those behind their neighbours, in rows of a token and its note; nothing reads it here.
+
+    Raises RuntimeError for tokens whose rows are not aligned, and where no device has anything to hand on.
+    """
+    extents = tuple(mesh_device.shape)
+    if not 0 <= combine_axis < len(extents):
+        raise fatal(
+            f"combine_axis {combine_axis} is no axis of {extents}",
+            hint=in_range("combine_axis", len(extents)),
+        )
+    members = extents[combine_axis]
+    page = 2 * emb_dim + _NOTE
+    if page % _NOTE:
+        raise fatal(
+            f"combine_fabric2d: forwarding page {page} B must be {_NOTE}-byte aligned for DRAM",
+            hint=f"emb_dim={-(-emb_dim // 32) * 32}",
+        )
+    if members < 4 or min(experts_per_chip, num_experts_per_tok, seq_len_per_chip, combine_num_links) < 1:
+        raise fatal(
+            f"hybrid_routed_expert_moe_forwarding_buffer: {members} devices along axis {combine_axis} hand nothing on",
+            hint="an axis of 4 devices or more, or leave forwarding_buffer out",
+        )
+    half = members // 2
+    tokens = num_experts_per_tok * seq_len_per_chip // combine_num_links
+    rows = (members - 3) * tokens // 2 + experts_per_chip * (half * (half - 1) // 2)
+    return empty(
+        (2 * combine_num_links * rows, page // 4), DataType.UINT32, Layout.ROW_MAJOR, device=mesh_device
+    )

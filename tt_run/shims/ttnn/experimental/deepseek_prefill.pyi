@@ -5,6 +5,7 @@ from collections.abc import Sequence as _Sequence
 from tt_run.runtime.enums import DataType as _DataType
 from tt_run.runtime.enums import Layout as _Layout
 from tt_run.runtime.enums import Topology as _Topology
+from tt_run.runtime.mesh.device import MeshDevice as _MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig as _MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor as _Tensor
 from tt_run.runtime.tuning.choices import RoutedExpertActivation as _RoutedExpertActivation
@@ -41,8 +42,8 @@ def extract(global_tensor: _Tensor, start: _Tensor, counts: _Tensor, global_expe
 def hybrid_routed_expert_moe(dispatched_buffer: _Tensor, expert_region_offsets: _Tensor, expert_token_counts: _Tensor, global_expert_idx_table: _Tensor, gate_projs: _Sequence[_Tensor], up_projs: _Sequence[_Tensor], down_projs: _Sequence[_Tensor], max_dispatched_tokens_per_expert: int, *, hybrid_token_threshold: int = 0, compute_kernel_config: object = None, activation: _RoutedExpertActivation = _RoutedExpertActivation.Silu, gate_biases: _Sequence[_Tensor] | None = None, up_biases: _Sequence[_Tensor] | None = None, down_biases: _Sequence[_Tensor] | None = None, dispatched_metadata: _Tensor | None = None, expert_offsets: _Tensor | None = None, replicated_global_expert_idx_table: _Tensor | None = None, combine_axis: int = 0, combine_num_links: int = 2, num_experts_per_tok: int = 0, seq_len_per_chip: int = 0, fwd_arrived_semaphore: _Any = None, final_arrived_semaphore: _Any = None, expert_go_semaphore: _Any = None, forwarding_buffer: _Tensor | None = None) -> _Tensor:
     """`unified_routed_expert_moe`, whichever kernel an expert's number of tokens chooses; with dispatched_metadata `combine_fabric2d` of it."""
     ...
-def hybrid_routed_expert_moe_forwarding_buffer(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: it is scratch of a kernel, and without forwarding_buffer hybrid_routed_expert_moe gives the same values."""
+def hybrid_routed_expert_moe_forwarding_buffer(mesh_device: _MeshDevice, *, emb_dim: int, experts_per_chip: int, num_experts_per_tok: int, seq_len_per_chip: int, combine_axis: int = 0, combine_num_links: int = 2) -> _Tensor:
+    """Room in DRAM as large as what devices hand on to those behind their neighbours, in rows of a token and its note; nothing reads it here."""
     ...
 def inbound_socket_service_sync(service: _Any, *, metadata_size_bytes: int = 0, overhang_size_bytes: int = 0) -> list[_Tensor]:
     """The next transfer of a service in new tensors: what it carries, the last bytes of each row by themselves if asked for, its metadata."""

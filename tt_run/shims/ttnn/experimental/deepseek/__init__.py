@@ -4,6 +4,6 @@ from tt_run.runtime.exports import publish as _publish
 
 _TABLE: dict[str, str] = {}
 
-_SUBMODULES = ("moe",)
+_SUBMODULES = ("mla", "moe")
 
 __getattr__, __dir__ = _publish(globals(), _TABLE, _SUBMODULES)
