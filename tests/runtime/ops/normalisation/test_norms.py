@@ -12,6 +12,7 @@ from tests.runtime.ops.tensors import BF16, BFP8, F32, ROW, TILE, U32, held, nea
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.data_movement.lookup import EmbeddingsType
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,
@@ -352,6 +353,19 @@ def test_embedding(one: MeshDevice):
         ops.embedding(put(one, ids.reshape(1, 2, 4), U32, ROW), four)
     with pytest.raises(RuntimeError, match="id 40 is outside of the table of 32 rows"):
         ops.embedding(put(one, [[40]], U32, ROW), four)
+
+
+def test_kinds_of_tables(one: MeshDevice):
+    """A padded table names its padding, a binary one has two rows; rows that are cut over cores are cut by rows."""
+    ids, table = put(one, np.zeros((1, 32)), U32, ROW), put(one, np.zeros((64, 64)), BF16, ROW)
+    place = MemoryConfig(TensorMemoryLayout.WIDTH_SHARDED, BufferType.L1)
+    for words, message in (
+        ({"embeddings_type": EmbeddingsType.PADDED}, "Pad token must be specified"),
+        ({"embeddings_type": EmbeddingsType.BINARY}, "must have 2 embeddings"),
+        ({"memory_config": place}, "only supports height sharded Row Major outputs"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            ops.embedding(ids, table, **words)
 
 
 def test_embedding_of_sharded_ids_and_tables(mesh: MeshDevice):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout, NamedEnum
+from tt_run.runtime.enums import DataType, Layout, NamedEnum, TensorMemoryLayout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.native.classes import native
 from tt_run.runtime.ops.declaration import families
@@ -77,6 +77,17 @@ def embedding(
             f"First two dimensions for the weights must be 1 but got {' and '.join(map(str, outer))}",
             hint="one table serves all ids",
         )
+    _check_kind(embeddings_type, padding_idx, rows)
+    if (
+        memory_config is not None
+        and (layout or weight.layout) is not Layout.TILE
+        and memory_config.memory_layout
+        in (TensorMemoryLayout.WIDTH_SHARDED, TensorMemoryLayout.BLOCK_SHARDED)
+    ):
+        raise fatal(
+            "Embedding only supports height sharded Row Major outputs",
+            hint="layout=ttnn.TILE_LAYOUT, or ttnn.to_memory_config of the result",
+        )
     shape = tuple(input_tensor.shape)
     if len(shape) > 2:
         if volume(shape[1:-1]) != 1:
@@ -107,3 +118,16 @@ def embedding(
         output_tensor=output_tensor,
         layout=layout or weight.layout,
     )
+
+
+def _check_kind(kind: EmbeddingsType, padding: int | None, rows: int) -> None:
+    """Raises RuntimeError for a padded table without its row of padding, and a binary one of other than two rows."""
+    if kind is EmbeddingsType.PADDED and padding is None:
+        raise fatal(
+            "Pad token must be specified when PADDED Embeddings Type is specified", hint="padding_idx=0"
+        )
+    if kind is EmbeddingsType.BINARY and rows != 2:
+        raise fatal(
+            "Weight tensor must have 2 embeddings for BINARY Embeddings Type",
+            hint="embeddings_type=ttnn.EmbeddingsType.GENERIC",
+        )

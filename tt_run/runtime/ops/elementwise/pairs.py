@@ -20,6 +20,7 @@ from tt_run.runtime.ops.declaration.element_types import check_pair, check_unary
 from tt_run.runtime.ops.declaration.operands import axis_of, on_device
 from tt_run.runtime.ops.declaration.rows import PLACED, WRITTEN, Row, declare, elements, stacks
 from tt_run.runtime.ops.elementwise.ternary import ternary
+from tt_run.runtime.ops.elementwise.triple_checks import summed_type
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import fitted_shards
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -161,11 +162,16 @@ PAIRS = declare(
     engine=elements,
 )  # fmt: skip
 
+
+def _summed(arguments: Mapping[str, Any]) -> DataType:
+    return summed_type(*(arguments[f"input_tensor_{letter}"] for letter in "abc"))
+
+
 TRIPLES = declare(
     families.TERNARY,
     Row("mac", f"(input_tensor_a: Tensor, input_tensor_b: Tensor | float, input_tensor_c: Tensor | float, *, {WRITTEN}, "
         "sub_core_grids: CoreRangeSet | None = None)", lambda a, b, c: a * b + c, "a b + c.",
-        golden=lambda a, b, c, **_: a * b + c),
+        type_of=_summed, golden=lambda a, b, c, **_: a * b + c),
     Row("snake_beta", f"(input_tensor: Tensor, alpha: Tensor, beta: Tensor, *, {WRITTEN})",
         lambda x, alpha, beta: x + np.square(np.sin(alpha * x)) / beta, "x + sin(alpha x)² / beta.",
         integers=False, check=_check_snake, golden=lambda x, alpha, beta, **_: x + (alpha * x).sin() ** 2 / beta),

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout, cpp
-from tt_run.runtime.errors import as_type, fatal, throw
+from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Applied
 from tt_run.runtime.kernels.elementwise import evaluate
@@ -22,6 +22,7 @@ from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.operands import on_device, room_type, settle
 from tt_run.runtime.ops.declaration.places import like_operand
+from tt_run.runtime.ops.elementwise import triple_checks as checks
 from tt_run.runtime.ops.elementwise import unary
 from tt_run.runtime.ops.elementwise.binary import Operand
 from tt_run.runtime.ops.goldens import common as goldens
@@ -94,12 +95,7 @@ def addcmul(
 ) -> Tensor:
     """a + value * b * c."""
     on_device(input_a, input_b, input_c, kind="eltwise ternary")
-    types = [t.dtype for t in (input_a, input_b, input_c)]
-    if len(set(types)) > 1 and not all(map(is_float, types)):
-        raise fatal(
-            f"Addcmul TTT requires all input tensors to have the same dtype. Got {', '.join(map(cpp, types))}",
-            hint="ttnn.typecast the integers",
-        )
+    checks.check_addcmul([t.dtype for t in (input_a, input_b, input_c)])
     factor = stored_dtype(input_a.dtype).type(value)
     return ternary(
         lambda a, b, c: a + factor * b * c,
@@ -122,16 +118,12 @@ def addcdiv(
 ) -> Tensor:
     """a + value * b / c."""
     on_device(input_a, input_b, input_c, kind="eltwise ternary")
-    if input_a.dtype is DataType.INT32 and input_b.dtype is input_c.dtype is DataType.INT32:
-        raise fatal(
-            "addcdiv does not support INT32 inputs",
-            hint=as_type("tensor", "float32", "bfloat16"),
-        )
+    dtype = checks.quotient_type([t.dtype for t in (input_a, input_b, input_c)])
     factor = np.float32(value)
     return ternary(
         lambda a, b, c: a + factor * b / c,
         (input_a, input_b, input_c),
-        input_a.dtype,
+        dtype,
         memory_config,
         output_tensor,
         real=True,
@@ -153,6 +145,8 @@ def where(
     numbers = [v for v in (true_value, false_value) if not isinstance(v, Tensor)]
     typed = next((v for v in (true_value, false_value) if isinstance(v, Tensor)), predicate)
     dtype = typed.dtype
+    if len(numbers) == 1:
+        checks.check_choice(predicate.dtype, dtype, typed is true_value)
     if numbers and not is_float(dtype):
         dtype = _chosen_type(dtype, numbers)
     return ternary(
@@ -205,6 +199,7 @@ def lerp(
 ) -> Tensor:
     """input + weight * (end - input)."""
     on_device(input, end, kind="eltwise ternary")
+    checks.check_between(input, end, weight)
     mixed = isinstance(weight, Tensor) and not input.dtype is end.dtype is weight.dtype
     return ternary(_between_ends, (input, end, weight), input.dtype, memory_config, output_tensor, real=mixed)
 
