@@ -1751,7 +1751,7 @@ def squeeze(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None) -> _
     """The tensor without its dimensions of length 1, all of them or those named."""
     ...
 def stack(input_tensors: _Sequence[_Tensor], dim: int) -> _Tensor:
-    """Tensors of one shape along a new dimension at `dim`."""
+    """Tensors of one shape along a new dimension at `dim`: each gets it, and then they are joined."""
     ...
 def std(input_tensor: _Tensor, dim: int | _Sequence[int] | None = None, keepdim: bool = False, *, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None, scalar: float = 1.0, correction: bool = True, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The standard deviation, with Bessel's correction unless `correction` is False, over `dim` (None: all dimensions), of the elements times `scalar`."""

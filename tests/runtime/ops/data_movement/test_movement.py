@@ -371,3 +371,25 @@ def test_gather_takes_numbers_below_the_length(
         return
     with pytest.raises(RuntimeError, match=f"index {refused} is out of range for dimension 3 of length 4"):
         gather(values, -1, index)
+
+
+def test_blocks_leave_their_tiles_or_do_not(one: MeshDevice):
+    """As recorded from the reference: eight bits become bfloat16 where tiles are cut, four have no way out of them."""
+    eight, four = (put(one, np.ones((64, 64)), kind) for kind in (BFP8, DataType.BFLOAT4_B))
+    assert ops.roll(eight, 1, 0).dtype is BF16 and ops.roll(eight, 32, 0).dtype is BFP8
+    assert ops.stack([eight, eight], -1).dtype is BF16 and ops.stack([eight, eight], 0).dtype is BFP8
+    assert ops.roll(four, 32, -1).dtype is DataType.BFLOAT4_B
+    for call, words in (
+        (lambda: ops.roll(eight, 1, -1), "All Tensors should have same dtypes"),
+        (lambda: ops.roll(four, 1, 0), "Only TILE layout is supported"),
+        (lambda: ops.untilize(four), "Only TILE layout is supported"),
+        (lambda: ops.to_layout(four, ROW), "Only TILE layout is supported"),
+        (lambda: ops.stack([four, four], 1), "Only TILE layout is supported"),
+        (
+            lambda: ops.repeat(put(one, np.ones((33, 64)), four.dtype), [2, 1]),
+            "Only TILE layout is supported",
+        ),
+        (lambda: ops.pad(four, [(0, 32), (0, 0)], 0.0), "Cannot pad tilized tensor"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            call()

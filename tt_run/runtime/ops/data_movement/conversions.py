@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tt_run.runtime.cores import core_of
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout, cpp
-from tt_run.runtime.errors import fatal, in_rows, in_tiles
+from tt_run.runtime.errors import as_type, fatal, in_rows, in_tiles
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Operation, no_tensor, operation
 from tt_run.runtime.ops.declaration.operands import into, ints, on_device, replaced, settle
@@ -219,6 +219,8 @@ def in_layout(
 ) -> Tensor:
     """The same elements in a layout, and in an element type if `dtype` is given."""
     on_device(tensor, kind="data movement")
+    if tensor.dtype is DataType.BFLOAT4_B and layout is Layout.ROW_MAJOR:
+        raise fatal("Only TILE layout is supported for BFLOAT8_B dtype!", hint=as_type("tensor", "bfloat16"))
     dtype = dtype or tensor.dtype
     check_layout(dtype, layout)
     shards = tensor.shards.map(lambda stack: convert(stack, dtype))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout
 from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.kernels import torch_cpu
-from tt_run.runtime.ops.data_movement.movement import moved, settled, unmoved
+from tt_run.runtime.ops.data_movement.movement import moved, settled, unmoved, unsqueeze
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, settle
@@ -118,7 +118,7 @@ def _check_cuts(parts: Sequence[Tensor], in_rows: Sequence[bool], asked: MemoryC
     golden=lambda tensors, dim, **_: torch_cpu.library().stack(list(tensors), dim),
 )
 def stack(input_tensors: Sequence[Tensor], dim: int) -> Tensor:
-    """Tensors of one shape along a new dimension at `dim`."""
+    """Tensors of one shape along a new dimension at `dim`: each gets it, and then they are joined."""
     parts = _same_kind(input_tensors, "stack")
     axis = axis_of(dim, len(parts[0].shape) + 1)
     if any(t.shape != parts[0].shape for t in parts):
@@ -126,9 +126,8 @@ def stack(input_tensors: Sequence[Tensor], dim: int) -> Tensor:
             f"stack expects tensors of one shape, got {[list(t.shape) for t in parts]}",
             hint="ttnn.reshape or ttnn.pad them to one shape; ttnn.concat joins tensors that differ along its dimension",
         )
-    dtype = parts[0].dtype
-    shards = combine(lambda *s: settled(np.stack(s, axis=axis + 1), dtype), *(t.shards for t in parts))
-    return settle(parts, shards, dtype, memory_config=fitted_shards.in_dram_if_sharded(parts[0]))
+    joined: Tensor = concat.compute([unsqueeze.compute(t, axis) for t in parts], axis)
+    return joined
 
 
 def _same_kind(tensors: Sequence[Tensor], name: str) -> list[Tensor]:

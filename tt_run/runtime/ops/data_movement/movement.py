@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.errors import fatal, in_range
+from tt_run.runtime.errors import as_type, fatal, in_range
 from tt_run.runtime.kernels.ordering import in_order
 from tt_run.runtime.ops.data_movement import reinterpreting
 from tt_run.runtime.ops.declaration import families
@@ -25,6 +25,7 @@ from tt_run.runtime.tensor.conversion import framing
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec.shape import Shape
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, quantize, stored_dtype
 
 Array = npt.NDArray[Any]
@@ -299,29 +300,6 @@ def unsqueeze_to_4D(tensor: Tensor) -> Tensor:
     return moved(tensor, lambda s: s.reshape(len(s), *(1,) * missing, *s.shape[1:]), view=True)
 
 
-@operation("ttnn.roll", family=families.MOVEMENT, golden=goldens.roll)
-def roll(
-    input_tensor: Tensor,
-    shifts: int | Sequence[int],
-    dim: int | Sequence[int] | None = None,
-    *,
-    memory_config: MemoryConfig | None = None,
-) -> Tensor:
-    """Elements moved by `shifts` along `dim`, coming in again at the other end; the flattened tensor without a dim."""
-    on_device(input_tensor, kind="data movement")
-    rank = len(input_tensor.shape)
-    if dim is None:
-        size = volume(tuple(input_tensor.shape))
-        return moved(
-            input_tensor,
-            lambda s: np.roll(s.reshape(len(s), size), shifts, axis=1).reshape(s.shape),
-            memory_config=memory_config,
-        )
-    axes = [axis_of(d, rank) + 1 for d in ([dim] if isinstance(dim, int) else dim)]
-    amounts = [shifts] if isinstance(shifts, int) else list(shifts)
-    return moved(input_tensor, lambda s: np.roll(s, amounts, axis=axes), memory_config=memory_config)
-
-
 @operation("ttnn.pad", family=families.MOVEMENT, golden=goldens.pad)
 def pad(
     input_tensor: Tensor,
@@ -366,6 +344,12 @@ def pad(
         )
     if not any(map(any, widths)):
         return input_tensor.alias()  # wherever a call wants it
+    grown = any(map(any, widths[:-2])) or any(
+        whole_tiles(length) != whole_tiles(length + sum(around))
+        for length, around in list(zip(shape, widths, strict=True))[-2:]
+    )
+    if grown and input_tensor.dtype is DataType.BFLOAT4_B and input_tensor.device() is not None:
+        raise fatal("Cannot pad tilized tensor with specified format", hint=as_type("tensor", "bfloat16"))
     if memory_config is None:
         padded = [length + sum(around) for length, around in zip(shape, widths, strict=True)]
         memory_config = larger_shards.of_padding(input_tensor, padded)

@@ -1,4 +1,4 @@
-"""Dimensions that get longer by repetition: expand, repeat, repeat_interleave. Source: reference library 0.81.1."""
+"""Dimensions that get longer by repetition, and round trips along one: expand, repeat, repeat_interleave, roll. Source: reference library 0.81.1."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tt_run.runtime.enums import Layout
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.ops.data_movement.movement import moved, unmoved
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
-from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device
+from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, settle, volume
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import fitted_shards, larger_shards
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS
 
 
 @operation("ttnn.expand", family=families.MOVEMENT, golden=lambda x, shape, **_: x.expand(*shape))
@@ -56,6 +58,8 @@ def repeat(
     same = set(times) <= {1} and rank == len(input_tensor.shape) and optional_output_tensor is None
     if same and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
+    if any(n > 1 and length % TILE_SIZE for n, length in list(zip(times, shape, strict=True))[-2:]):
+        _check_leaves(input_tensor)
     if optional_output_tensor is None:
         repeated = [length * count for length, count in zip(shape, times, strict=True)]
         memory_config = larger_shards.of_repetition(input_tensor, times, repeated, memory_config)
@@ -85,3 +89,56 @@ def repeat_interleave(
     elif place is None and repeats > 1:
         place = fitted_shards.in_dram_if_sharded(input_tensor)
     return moved(input_tensor, lambda s: np.repeat(s, repeats, axis=axis), place)
+
+
+@operation("ttnn.roll", family=families.MOVEMENT, golden=goldens.roll)
+def roll(
+    input_tensor: Tensor,
+    shifts: int | Sequence[int],
+    dim: int | Sequence[int] | None = None,
+    *,
+    memory_config: MemoryConfig | None = None,
+) -> Tensor:
+    """Elements moved by `shifts` along `dim`, coming in again at the other end; the flattened tensor without a dim."""
+    on_device(input_tensor, kind="data movement")
+    rank = len(input_tensor.shape)
+    if dim is None:
+        size = volume(tuple(input_tensor.shape))
+        return moved(
+            input_tensor,
+            lambda s: np.roll(s.reshape(len(s), size), shifts, axis=1).reshape(s.shape),
+            memory_config=memory_config,
+        )
+    axes = [axis_of(d, rank) + 1 for d in ([dim] if isinstance(dim, int) else dim)]
+    amounts = [shifts] if isinstance(shifts, int) else list(shifts)
+    dtype = _rolled_type(input_tensor, [axis - 1 for axis in axes], amounts)
+    if dtype is input_tensor.dtype:
+        return moved(input_tensor, lambda s: np.roll(s, amounts, axis=axes), memory_config=memory_config)
+    shards = input_tensor.shards.map(lambda s: np.roll(s, amounts, axis=axes))
+    return settle((input_tensor,), shards, dtype, memory_config=memory_config)
+
+
+def _rolled_type(tensor: Tensor, dims: Sequence[int], amounts: Sequence[int]) -> DataType:
+    """The type of what is cut in two along each dimension and joined the other way round: blocks that do not come out whole become bfloat16.
+
+    Raises RuntimeError where one part alone does, and for blocks that have no such way.
+    """
+    dtype = tensor.dtype
+    for dim, amount in zip(dims, amounts, strict=False):
+        length = tensor.shape[dim]
+        seam = -amount % max(length, 1)
+        if tensor.dtype not in BLOCK_FLOATS or dim < len(tensor.shape) - 2 or not seam:
+            continue
+        if not (seam % TILE_SIZE or length % TILE_SIZE):
+            continue
+        _check_leaves(tensor)
+        if dim == len(tensor.shape) - 1 and seam % TILE_SIZE:
+            raise fatal("All Tensors should have same dtypes.", hint=as_type("tensor", "bfloat16"))
+        dtype = DataType.BFLOAT16
+    return dtype
+
+
+def _check_leaves(tensor: Tensor) -> None:
+    """Raises RuntimeError for blocks that do not leave their tiles."""
+    if tensor.dtype is DataType.BFLOAT4_B:
+        raise fatal("Only TILE layout is supported for BFLOAT8_B dtype!", hint=as_type("tensor", "bfloat16"))

@@ -183,10 +183,15 @@ def _check_places(given: Tensor, values: Tensor, indices: Tensor) -> None:
 def nonzero(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> list[Tensor]:
     """How many elements of the shard are not zero, and their places: [1, 1, 1, 8] with the count first, [1, 1, 1, 4 * volume].
 
-    UINT32, ROW_MAJOR. A place is its four coordinates one after the other; a shard of fewer dimensions counts as one of four. The places
+    UINT32, ROW_MAJOR. A place is its four coordinates one after the other. The places
     fill the front of the second tensor; behind them are zeros. Source: golden function of the reference library 0.81.1.
     """
     on_device(input_tensor, kind="nonzero")
+    if len(input_tensor.shape) != 4:
+        raise fatal(
+            f"non_zero_indices: input must be rank-4, got rank {len(input_tensor.shape)}",
+            hint="ttnn.unsqueeze_to_4D(tensor)",
+        )
     size = volume(tuple(input_tensor.shape))
 
     def count(stack: Array) -> Array:
@@ -196,9 +201,8 @@ def nonzero(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) 
 
     def places(stack: Array) -> Array:
         found = np.zeros((len(stack), 1, 1, 1, 4 * size), np.uint32)
-        shape = (1,) * (5 - stack.ndim) + stack.shape[1:]
         for row, values in zip(found, stack, strict=True):
-            at = np.argwhere(values.reshape(shape)).reshape(-1)
+            at = np.argwhere(values).reshape(-1)
             row[0, 0, 0, : len(at)] = at
         return found
 

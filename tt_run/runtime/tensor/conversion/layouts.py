@@ -44,6 +44,11 @@ def to_layout(
     if layout is not Layout.TILE and wanted in BLOCK_FLOATS:
         if dtype is not None:
             check_layout(wanted, layout)
+        if tensor.dtype is DataType.BFLOAT4_B:
+            raise fatal(
+                "Only TILE layout is supported for BFLOAT8_B dtype!",
+                hint="ttnn.typecast(tensor, ttnn.bfloat16)",
+            )
         wanted = DataType.BFLOAT16
     return _converted(tensor, wanted, layout, memory_config, pad_value)
 
