@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tests.runtime.ops.golden import compare
 from tests.runtime.ops.images.test_convolutions import call, host, images, sample, wide
 from tests.runtime.ops.tensors import BF16, F32, ROW, TILE, held, put
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.mesh import MeshDevice, MeshShape, close_mesh_device, open_mesh_device
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
 from tt_run.runtime.tensor.conversion.devices import to_device
 
@@ -278,3 +279,18 @@ def test_only_whole_factors_are_interpolated(one: MeshDevice) -> None:
     with pytest.raises(RuntimeError, match=r"bilinear mode requires integer scale factors, got \(2.5, 2.5\)"):
         call("upsample", x, 2.5, mode="bilinear")
     assert call("upsample", x, 2.5).shape == (1, 10, 10, 32)
+
+
+def test_a_mesh_without_room_for_tables_is_told_once() -> None:
+    x = np.ones((1, 1, 16, 32), np.float32)
+    for room, told in ((0, 1), (1024, 0)):
+        mesh = open_mesh_device(MeshShape(1, 1), l1_small_size=room)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            for in_dram in (True, False, False):
+                images = put(mesh, x, BF16, ROW)
+                ops.max_pool2d(
+                    images, 1, 4, 4, 32, [2, 2], [2, 2], [0, 0], [1, 1], config_tensor_in_dram=in_dram
+                )
+        assert [str(each.message).count("l1_small_size=24576") for each in found] == [1] * told
+        close_mesh_device(mesh)

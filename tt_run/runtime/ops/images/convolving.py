@@ -15,7 +15,7 @@ from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.declaration.operands import settle
 from tt_run.runtime.ops.images.prepared_filters import on_mesh
 from tt_run.runtime.ops.images.window_limits import check_cuts
-from tt_run.runtime.ops.images.windows import Borders, Pair, lies_in_l1
+from tt_run.runtime.ops.images.windows import Borders, Pair, lies_in_l1, need_l1_small
 from tt_run.runtime.ops.placement.convolved_shards import folded, in_l1, of_convolution
 from tt_run.runtime.ops.placement.window_room import Types, Windows
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -57,6 +57,10 @@ def convolved(
     types = Types(images.dtype, weights.dtype, dtype or images.dtype, bias is not None, compute)
     whole = not windows.product and in_l1(images, slicing)
     if not windows.product:
+        if not config.config_tensors_in_dram:
+            need_l1_small(
+                device, "a convolution", "conv_config=ttnn.Conv2dConfig(config_tensors_in_dram=True, …)"
+            )
         _check_layout(config.output_layout, types.result)
         if slicing is not None and not whole and not turned:
             _check_slices(images, slicing, windows.out, config.output_layout)

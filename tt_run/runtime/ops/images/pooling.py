@@ -23,6 +23,7 @@ from tt_run.runtime.ops.images.windows import (
     borders,
     each_of,
     lies_in_l1,
+    need_l1_small,
     one_of,
     pair,
     real,
@@ -48,9 +49,13 @@ def _rows(
     memory_config: MemoryConfig | None,
     scheme: TensorMemoryLayout | None,
     pooling: Pooling,
+    tables_in_dram: bool,
 ) -> tuple[Tensor, list[Shards]]:
     """A pool's first result, rows of pixels on the cores that they are pooled on, and its others."""
     check_pooled(image, dtype, layout, scheme, memory_config)
+    device = image.device()
+    if device is not None and not tables_in_dram:
+        need_l1_small(device, "a pool", "config_tensor_in_dram=True")
     pooling = pooling._replace(size=4 if image.dtype in (DataType.INT32, DataType.UINT32) else 2)
     first, *others = each_of(function, image)
     rows, channels = first.shape[-2:]
@@ -111,7 +116,7 @@ def max_pool2d(
 
     pooled, (places,) = _rows(
         forward, input_tensor, dtype, output_layout, memory_config, applied_shard_scheme,
-        Pooling(kernel[0] * kernel[1], indices=return_indices),
+        Pooling(kernel[0] * kernel[1], indices=return_indices), config_tensor_in_dram,
     )  # fmt: skip
     if deallocate_input and lies_in_l1(input_tensor):
         input_tensor.deallocate()
@@ -181,7 +186,7 @@ def avg_pool2d(
     else:
         pooled, _ = _rows(
             forward, input_tensor, dtype, output_layout, memory_config, applied_shard_scheme,
-            Pooling(kernel[0] * kernel[1], mean=True),
+            Pooling(kernel[0] * kernel[1], mean=True), config_tensor_in_dram,
         )  # fmt: skip
     if deallocate_input and lies_in_l1(input_tensor):
         input_tensor.deallocate()
@@ -224,7 +229,7 @@ def _adaptive(
         parts = [n - (o - 1) * (n // o) for n, o in zip(sizes[1:3], size, strict=True)]
         pooling = Pooling(parts[0] * parts[1], mean)
         pooled, _ = _rows(
-            forward, input_tensor, DataType.BFLOAT16, Layout.ROW_MAJOR, memory_config, scheme, pooling
+            forward, input_tensor, DataType.BFLOAT16, Layout.ROW_MAJOR, memory_config, scheme, pooling, False
         )
     if deallocate_input and lies_in_l1(input_tensor):
         input_tensor.deallocate()

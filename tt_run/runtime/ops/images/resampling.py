@@ -16,7 +16,7 @@ from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.goldens import pool_goldens
 from tt_run.runtime.ops.images import sample_places
 from tt_run.runtime.ops.images.window_limits import check_enlargement
-from tt_run.runtime.ops.images.windows import one_of, real
+from tt_run.runtime.ops.images.windows import need_l1_small, one_of, real
 from tt_run.runtime.ops.placement.pooled_shards import of_enlargement, of_reading
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -61,6 +61,9 @@ def upsample(
         )
 
     check_enlargement(input_tensor, factors, mode == "bilinear", memory_config)
+    device = input_tensor.device()
+    if mode == "bilinear" and device is not None:
+        need_l1_small(device, "a smooth enlargement", "mode='nearest'")
 
     def forward(x: Any) -> Any:
         planes = real(x).permute(0, 3, 1, 2)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
+from tt_run.runtime import events
 from tt_run.runtime.enums import BufferType, DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -78,6 +82,23 @@ def to_rows(planes: Any) -> Any:
     """`(N, C, H, W)` as `(1, 1, N*H*W, C)`."""
     batch, channels, height, width = planes.shape
     return planes.permute(0, 2, 3, 1).reshape(1, 1, batch * height * width, channels)
+
+
+_told: WeakSet[MeshDevice] = WeakSet()
+
+
+def need_l1_small(device: MeshDevice, what: str, in_dram: str) -> None:
+    """Warns, once a mesh and at the program's line, where the reference has no room for the tables that say which pixels a core reads."""
+    if device.regions.l1_small or device in _told:
+        return
+    _told.add(device)
+    frame = events.user_frame()
+    warnings.warn_explicit(
+        f"{what} on a mesh that was opened with l1_small_size=0: it is computed here, a device has no room for its tables and raises "
+        f"'Out of Memory: Not enough space to allocate … L1_SMALL buffer'\nhelp: ttnn.open_mesh_device(…, l1_small_size=24576), or {in_dram}",
+        RuntimeWarning,
+        *(("?", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)),
+    )
 
 
 def lies_in_l1(tensor: Tensor) -> bool:
