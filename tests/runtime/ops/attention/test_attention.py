@@ -168,9 +168,10 @@ def test_decode(one: MeshDevice):
     near(decode(tq, tk, tv, cur_pos_tensor=put(one, positions, I32, ROW)), wanted, steps=16)
     absent = held(decode(tq, tk, tv, cur_pos=[-1, 5, 31, 17]))
     assert not absent[0, 0].any()
-    mask = np.random.default_rng(5).standard_normal((users, 1, heads, length)).astype(np.float32)
+    mask = sample(BF16, users, 1, heads, length, seed=5)
     free = reference(q[0][:, :, None], k, v, mask.transpose(0, 2, 1, 3))[:, :, 0][None]
-    near(decode(tq, tk, tv, is_causal=False, attn_mask=put(one, mask)), free, steps=16)
+    for given in (mask, mask.transpose(1, 0, 2, 3)):
+        near(decode(tq, tk, tv, is_causal=False, attn_mask=put(one, given, BF16)), free, steps=16)
 
 
 def test_paged_decode_equals_decode(one: MeshDevice):
@@ -246,6 +247,27 @@ def test_decoding_refusals(
     q, cache = put(one, np.ones((1, 1, 4, 32)), BF16, layout), put(one, np.ones((1, heads, length, 32)), BF16)
     with pytest.raises(RuntimeError, match=message):
         op("transformer.scaled_dot_product_attention_decode")(q, cache, cache, **words)
+
+
+@pytest.mark.parametrize(
+    ("shape", "layout", "words", "message"),
+    [
+        ((1, 1, 3, 32), TILE, {}, "Expect same number of heads in mask as in Q, got 3 and 4"),
+        ((1, 4, 32), TILE, {}, "Expect same number of padded heads in mask as in Q"),
+        ((1, 1, 4, 32), ROW, {}, "Expect same number of padded heads in mask as in Q, got 4 and 32"),
+        ((1, 1, 4, 64), TILE, {}, "Expect same sequence length in mask as in K, got 64 and 32"),
+        ((1, 1, 4, 32), TILE, {"is_causal": True, "cur_pos": [3]}, "Pass is_causal=False"),
+    ],
+)
+def test_masks_that_decoding_does_not_take(
+    one: MeshDevice, shape: tuple[int, ...], layout: Any, words: dict[str, Any], message: str
+):
+    q, cache = put(one, np.ones((1, 1, 4, 32)), BF16), put(one, np.ones((1, 1, 32, 32)), BF16)
+    mask = put(one, np.zeros(shape), BF16, layout)
+    with pytest.raises(RuntimeError, match=message):
+        op("transformer.scaled_dot_product_attention_decode")(
+            q, cache, cache, **{"is_causal": False, "attn_mask": mask} | words
+        )
 
 
 @pytest.mark.parametrize("dtype", [F32, BF16])

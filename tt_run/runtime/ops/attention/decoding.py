@@ -16,7 +16,12 @@ from mgd.lean import dataclass
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.attention.cache_blocks import blocks_of, check_ring
-from tt_run.runtime.ops.attention.operand_shapes import check_candidates, check_decode, check_decode_program
+from tt_run.runtime.ops.attention.operand_shapes import (
+    check_candidates,
+    check_decode,
+    check_decode_mask,
+    check_decode_program,
+)
 from tt_run.runtime.ops.attention.prefill import attend, causal_mask, check_heads, sink_of
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
@@ -65,10 +70,17 @@ def decode(
     blocks = blocks_of(k, depth, geometry.num_kv_heads, geometry.block_size)
     check_ring(settings.modulo, named.get("pages"), blocks.size)
     check_heads(heads, k, v, blocks.heads)
+    if settings.is_causal and "mask" in given:
+        raise fatal(
+            "attn_mask must not be provided when is_causal=True. Pass is_causal=False to use an explicit mask.",
+            hint="is_causal=False",
+        )
     placed = settings.positions is not None or "positions" in given or not settings.is_causal
     cut = memory_config is not None and memory_config.is_sharded()
     check_decode(q, k, placed, cut, "pages" in given, blocks.heads)
     check_decode_program(users, program_config, None if "pages" in given else k.shape[2])
+    if "mask" in given:
+        check_decode_mask(q, k, given["mask"], "pages" in given, program_config)
     factor = settings.scale if settings.scale is not None else 1 / math.sqrt(depth)
 
     wide = width or (depth if geometry.active else v.shape[-1])
@@ -138,8 +150,11 @@ def _last(settings: Decode, positions: Array | None, row: int, keys: int) -> int
 def _decode_mask(settings: Decode, mask: Array | None, user: int, keys: int, last: int) -> Array | None:
     if settings.is_causal:
         return causal_mask(1, keys, settings.window, last)
-    # A mask is [B, 1, H, S]: one row of scores per head.
-    return None if mask is None else mask[user % len(mask)].transpose(1, 0, 2)
+    if mask is None:
+        return None
+    # A mask is [1, B, H, S], or [B, 1, H, S]: one row of scores per head.
+    users = mask.reshape(-1, *mask.shape[-2:])
+    return users[user % len(users)][:, None]
 
 
 @operation(

@@ -80,6 +80,30 @@ def check_decode(q: Tensor, k: Tensor, positions: bool, cut: bool, paged: bool, 
         raise fatal("Sharded output not supported for GQA", hint="memory_config=ttnn.DRAM_MEMORY_CONFIG")
 
 
+def check_decode_mask(q: Tensor, k: Tensor, mask: Tensor, paged: bool, program_config: object) -> None:
+    """Raises RuntimeError for a mask [1, B, H, S] that does not go with queries [1, B, H, D] and a cache of S positions."""
+    rows, wanted = mask.padded_shape[min(2, len(mask.shape) - 1)], q.padded_shape[2]
+    if q.layout is Layout.TILE and (len(mask.shape) != 4 or rows != wanted):
+        raise fatal(
+            f"Expect same number of padded heads in mask as in Q, got {rows} and {wanted}",
+            hint="attn_mask of shape [1, B, H, S] in ttnn.TILE_LAYOUT",
+        )
+    if mask.shape[-2] != q.shape[2]:
+        raise fatal(
+            f"Expect same number of heads in mask as in Q, got {mask.shape[-2]} and {q.shape[2]}",
+            hint=f"a mask of {q.shape[2]} rows: one per head",
+        )
+    if not paged and mask.padded_shape[-1] != k.padded_shape[2]:
+        raise fatal(
+            f"Expect same sequence length in mask as in K, got {mask.padded_shape[-1]} and {k.padded_shape[2]}",
+            hint=f"a mask of {k.shape[2]} columns: the whole cache",
+        )
+    if paged and getattr(program_config, "k_chunk_size", None) == 0:
+        raise fatal(
+            "Must provide k_chunk_size if using attention mask!", hint="SDPAProgramConfig(k_chunk_size=32, …)"
+        )
+
+
 def check_decode_program(users: int, program_config: object, length: int | None) -> None:
     """Raises RuntimeError for a program configuration whose chunks or cores decoding does not take; `length`: of a cache without pages."""
     size = getattr(program_config, "k_chunk_size", None)

@@ -229,6 +229,14 @@ _enter(
     "transformer.scaled_dot_product_attention: attn_mask",
 )
 _enter(
+    "Unsupported data type for mask tensor: {given}.",
+    (_BF16, _BFP8, _BFP4),
+    """
+    transformer.scaled_dot_product_attention_decode transformer.paged_scaled_dot_product_attention_decode: attn_mask
+    transformer.flash_multi_latent_attention_decode transformer.paged_flash_multi_latent_attention_decode: attn_mask
+    """,
+)
+_enter(
     "All input tensors must have dtype = bfloat16",
     (_BF16,),
     "experimental.rotary_embedding_llama: input_tensor cos_cache sin_cache trans_mat",

@@ -274,8 +274,11 @@ def decode(
             mask = None
         elif is_causal:
             mask = sees(1, keys.shape[1], last, sliding_window_size)
-        else:  # (B, 1, H, S): a row of scores for each head
-            mask = None if attn_mask is None else attn_mask[user % len(attn_mask)].permute(1, 0, 2)
+        elif attn_mask is None:
+            mask = None
+        else:  # (1, B, H, S) or (B, 1, H, S): a row of scores for each head
+            rows = attn_mask.reshape(-1, *attn_mask.shape[-2:])
+            mask = rows[user % len(rows)][:, None]
         sink = sink_of(attention_sink, len(query), user)
         there = attend(query, keys, values, mask, scale, sink)[:, 0]
         out.append(there if last >= 0 else library().zeros_like(there))
