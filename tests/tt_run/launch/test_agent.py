@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tt_run.launch import process, wrapper
+from tt_run.launch import agent, process, wrapper
 from tt_run.launch.agent import RemoteAgent, answer
 
 
@@ -23,6 +23,9 @@ def test_ssh_is_the_default_and_never_asks_for_a_password() -> None:
         ({"OMPI_MCA_plm_rsh_agent": "ssh : rsh"}, (), ("ssh",)),
         ({"PRTE_MCA_plm_ssh_agent": "/a"}, ("--mca", "plm_rsh_agent", "/b -x"), ("/b", "-x")),
         ({"PRTE_MCA_plm_ssh_args": "-p 2222"}, (), ("ssh", "-p", "2222")),
+        ({}, ("--gmca", "plm_ssh_args", "-v", "--prtemca", "plm_ssh_agent", "/c : rsh"), ("/c", "-v")),
+        ({"PMIX_MCA_plm_ssh_agent": "/a"}, ("--mca", "btl", "self", "--mca", "plm_ssh_agent"), ("/a",)),
+        ({}, ("-x", "plm_ssh_agent", "/d"), ("ssh",)),
     ],
 )
 def test_what_mpirun_would_use(
@@ -33,6 +36,22 @@ def test_what_mpirun_would_use(
 
 def test_an_answer_that_does_not_come_is_not_waited_for() -> None:
     assert answer(("sh", "-c", "sleep 60"), 0.2).code is None
+
+
+@pytest.mark.parametrize(("seconds", "patience"), [(5.5, 4), (0.5, 1), (2, 1)])
+def test_all_hosts_are_asked_and_ssh_gives_up_before(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, patience: int
+) -> None:
+    monkeypatch.setattr(
+        agent, "answer", lambda words, seconds: agent.Answer(0, f"{seconds} {' '.join(words)}")
+    )
+    said = RemoteAgent(("/bin/ssh", "-v")).ask(["h2", "h1"], "true", seconds)
+    limits = f"{seconds} /bin/ssh -v -o BatchMode=yes -o ConnectTimeout={patience}"
+    assert [(host, found.out) for host, found in said.items()] == [
+        (host, f"{limits} {host} true") for host in ("h2", "h1")
+    ]
+    assert RemoteAgent(("/opt/agent",)).command("h1", "true") == ("/opt/agent", "h1", "true")
+    assert RemoteAgent(("/opt/agent",)).ask([], "true", seconds) == {}
 
 
 def test_a_remote_shell_that_is_missing() -> None:
