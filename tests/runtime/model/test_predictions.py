@@ -33,7 +33,7 @@ from tt_run.runtime.model.validation.endtoend import (
     training_step,
 )
 from tt_run.runtime.model.validation.errors import errors, measured
-from tt_run.runtime.model.validation.points import read, with_first_tokens
+from tt_run.runtime.model.validation.points import NotCovered, read, with_first_tokens
 from tt_run.runtime.model.validation.scores import by_class, score
 from tt_run.runtime.model.work import Collective, Cost, Kernel, Matmul, Ping, Stream, Together, Work
 
@@ -147,6 +147,8 @@ def operations() -> Iterator[Work | None]:
         q, k = Operand((2, 4, queries, 70)), Operand((2, 1, keys, 70))
         yield work_of("sdpa", "attention", [q, k, k], [q], causal=causal)
     yield work_of("sdpa", "attention", [vector, vector], [vector], traced=True)
+    yield work_of("sdpa", "attention", [vector], [vector])
+    yield work_of("conv2d", "convolution", [sharded], [sharded])
     images, filters = Operand((1, 64, 56, 56)), Operand((128, 64, 3, 3))
     yield work_of("conv2d", "convolution", [images, filters], [Operand((1, 128, 54, 54))])
     yield work_of("conv2d", "convolution", [images, filters], [], traced=True)
@@ -192,6 +194,11 @@ def fabrics() -> Iterator[str]:
         boxes, ("LinearUnicast", "RingUnicast", "MeshUnicast"), (16, 4096), (1, 3)
     ):
         yield f"{hw.system} {pattern}, {payload} B, {many} hops: {shown(ping(hw, Ping(pattern, WRITE, payload, many)))}"
+    for hw, pattern in product(boxes, ("Linear", "RingFooBar", "FooBarBazExchange", "Foo")):
+        try:
+            yield f"{hw.system} {pattern} as {nearest(hw, pattern, WRITE)}"
+        except NotCovered as reason:
+            yield f"{hw.system} {pattern}: {reason}"
 
 
 def whole_steps() -> Iterator[str]:
