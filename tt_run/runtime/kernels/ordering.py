@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.values.recycled_arrays import empty
+
 Array = npt.NDArray[Any]
 
 _WORTH = 1 << 16
@@ -33,7 +35,7 @@ def in_order(values: Array) -> Array:
     last = long[-1]
     if near == last or min(values.shape[near], values.shape[last]) < _SHORT:
         return np.ascontiguousarray(values)
-    found = np.empty(values.shape, values.dtype)
+    found: Array = empty(values.shape, values.dtype)
     if values.strides[last] % _PITCH:
         limits = {near: _SIDE, last: _SIDE}
         for place in _places(values.shape, limits, values.size):

@@ -23,6 +23,7 @@ BFLOAT16: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
 
 _SPLIT = np.float32(65537)
 _LOWER = np.uint32(0xFFFF)
+_FROM_TWO = np.uint32(0x40000000)  # of the exponent: set in all numbers from 2 on, infinity and NaN
 # Up to here a cast there and back takes less than the calls of the split.
 _SMALL = 8192
 
@@ -75,10 +76,14 @@ def split(values: Float32, rest: Float32, out: Float32, *, whole_units: bool = F
     np.multiply(values, _SPLIT, product)
     np.subtract(product, values, rest)
     np.subtract(product, rest, out)
+    if not whole_units:
+        seen = np.bitwise_or.reduce(out.view(np.uint32))
+        if seen & _LOWER:
+            return False
+        if not seen & _FROM_TWO:
+            return True  # nothing reaches 2, so nothing is infinite or NaN
     largest = np.maximum.reduce(out)
-    if largest != largest:
-        return False
-    return whole_units or not np.bitwise_or.reduce(out.view(np.uint32)) & _LOWER
+    return bool(largest == largest)
 
 
 def to_wire(values: Float32) -> npt.NDArray[np.uint16]:

@@ -7,15 +7,21 @@ bits, the leading one included (reference library 0.81.1). Faces tile the last d
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
+
+from tt_run.runtime.values.recycled_arrays import empty
 
 Float32 = npt.NDArray[np.float32]
 Bits = npt.NDArray[np.uint32]
 
 BLOCK = 16
 _PIECE = 32768  # elements that are worked through together
-_EXPONENT = np.uint32(0x7F800000)
+_MANTISSA = np.uint32(23)  # bits of a float32 below its exponent
+_WHOLE = np.uint32(127 + 127 + 23)  # less an exponent, that of what makes its numbers whole
+_HALVES = (np.uint64, np.uint32, np.uint16, np.uint8)
 _LOWEST = np.uint32(25)  # blocks below have no power of two to multiply with
 _HIDDEN_BIT = np.uint32(1 << 23)
 
@@ -35,7 +41,7 @@ def round_blocks(values: Float32, magnitude_bits: int, padding: float = 0.0) -> 
         widths = [(0, 0)] * (len(shape) - 1) + [(0, extra)]
         padded = np.pad(values.reshape(shape), widths, constant_values=np.float32(padding))
     source = np.ascontiguousarray(padded).reshape(-1)
-    rounded = np.empty_like(source)
+    rounded: Float32 = empty(source.shape, np.float32)
     with np.errstate(all="ignore"):
         for start in range(0, source.size, _PIECE):
             _round_piece(source[start : start + _PIECE], magnitude_bits, rounded[start : start + _PIECE])
@@ -47,21 +53,21 @@ def _round_piece(values: Float32, magnitude_bits: int, out: Float32) -> None:
 
     Blocks of ordinary numbers; those that hold infinity or NaN, or whose scale is near the smallest numbers, go bit by bit.
     """
-    exponent = _largest(values.view(np.uint32) & _EXPONENT) >> np.uint32(23)
+    exponent = shared_exponents(values)
     odd = (exponent < _LOWEST) | (exponent == np.uint32(0xFF))
     exponent[odd] = 127
     # To whole numbers below 2**24, cut; then to numbers of so many bits, rounded to even; then back to their scale.
-    np.multiply(
-        values, np.repeat(((np.uint32(277) - exponent) << np.uint32(23)).view(np.float32), BLOCK), out=out
-    )
+    scale = np.repeat((_WHOLE - exponent) << _MANTISSA, BLOCK)
+    np.multiply(values, scale.view(np.float32), out=out)
     np.trunc(out, out=out)
     out *= np.float32(2.0 ** (magnitude_bits - 24))
     np.rint(out, out=out)
-    limit = np.full_like(out, (1 << magnitude_bits) - 1)
-    np.minimum(out, limit, out=out)
-    np.maximum(out, np.negative(limit, out=limit), out=out)
-    unit = (exponent + np.uint32(1) - np.uint32(magnitude_bits)) << np.uint32(23)
-    out *= np.repeat(unit.view(np.float32), BLOCK)
+    low, high = _limits(magnitude_bits)
+    np.minimum(out, high[: out.size], out=out)
+    np.maximum(out, low[: out.size], out=out)
+    # The unit of a block is 2**(24 - bits) over its scale; exponents of powers of two are subtracted.
+    np.subtract((_WHOLE - np.uint32(magnitude_bits - 1)) << _MANTISSA, scale, out=scale)
+    out *= scale.view(np.float32)
     out += np.float32(0)  # a zero loses its sign
     if odd.any():
         rows = np.flatnonzero(odd)
@@ -69,16 +75,25 @@ def _round_piece(values: Float32, magnitude_bits: int, out: Float32) -> None:
         out.reshape(-1, BLOCK)[rows] = decode(*encode(bits, magnitude_bits), magnitude_bits)
 
 
-def _largest(bits: Bits) -> Bits:
-    """The largest of every 16: by halves, which NumPy does ten times as fast as many short rows."""
-    for _ in range(4):
-        bits = np.maximum(bits[0::2], bits[1::2])
-    return bits
+@lru_cache(maxsize=2)
+def _limits(magnitude_bits: int) -> tuple[Float32, Float32]:
+    """The smallest and the largest number of units, as often as a piece has elements: NumPy is slower with one number."""
+    high = np.full(_PIECE, (1 << magnitude_bits) - 1, np.float32)
+    return -high, high
 
 
-def shared_exponents(rows: Float32) -> Bits:
-    """The largest exponent of each of many rows of 16."""
-    return _largest(rows.reshape(-1).view(np.uint32) & _EXPONENT) >> np.uint32(23)
+def shared_exponents(values: Float32) -> Bits:
+    """The largest exponent of every 16 contiguous values.
+
+    As bytes, of which a processor compares 64 at once; halves of blocks are parted as whole words.
+    """
+    # The sign falls off.
+    found = np.right_shift(values.reshape(-1).view(np.uint32), _MANTISSA).astype(np.uint8)
+    for half in _HALVES:
+        words = found.view(half)
+        first, second = (np.ascontiguousarray(words[side::2]).view(np.uint8) for side in (0, 1))
+        found = np.maximum(first, second, out=first)
+    return found.astype(np.uint32)
 
 
 def encode(bits: Bits, magnitude_bits: int) -> tuple[Bits, Bits, Bits]:
