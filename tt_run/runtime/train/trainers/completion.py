@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
-from tt_run.runtime.train.common.data import build_causal_mask
 from tt_run.runtime.train.common.generate import Sampling, next_token
 from tt_run.runtime.train.common.trainer import Placing
 from tt_run.runtime.train.common.utils import no_grad, round_up_to_tile
 from tt_run.runtime.train.ops import shapes
 from tt_run.runtime.train.ops.loss import ReduceType, cross_entropy_loss
-from tt_run.runtime.train.parallel.sharded_parameters import whole
+from tt_run.runtime.train.trainers.continuation import Continuation, causal, padded
 
 Tokens = list[int]
 
@@ -93,12 +92,13 @@ class ModelCompleter(GRPOCompleter):
         starts = [len(text) for text in texts]
         ended = [False] * len(texts)
         generator = AutoContext.get_instance().generator
+        behind = Continuation(self._model, self.placing, texts, self.limit)
         self._model.eval()
         with no_grad():
             for _ in range(self.limit):
                 if all(ended):
                     break
-                logits = last_logits(self._model, self.placing, texts)[:, : self._known()]
+                logits = behind.logits(texts)[:, : self._known()]
                 for row, text in enumerate(texts):
                     if not ended[row]:
                         text.append(next_token(logits[row], self.sampling, text, generator))
@@ -114,20 +114,11 @@ class ModelCompleter(GRPOCompleter):
         """Minus the log-probability of each next token, and ones where it is the completion's; [B, T] with T a multiple of 32."""
         rows = [[*prompt, *completion] for prompt, completion in zip(prompts, completions, strict=True)]
         weights, length = completion_mask(prompts, completions)
-        ids, targets = _padded([row[:-1] for row in rows], length), _padded([row[1:] for row in rows], length)
-        logits = self._model(self.placing.ids(ids, (len(rows), 1, 1, length)), _mask(length))
+        ids, targets = padded([row[:-1] for row in rows], length), padded([row[1:] for row in rows], length)
+        logits = self._model(self.placing.ids(ids, (len(rows), 1, 1, length)), causal(0, length))
         each = cross_entropy_loss(logits, self.placing.ids(targets, (len(rows), length)), ReduceType.NONE)
         own = each.shape()[0]
         return shapes.reshape(each, (own, length)), rows_of(weights, self.placing)
-
-
-def last_logits(model: Any, placing: Placing, texts: Sequence[Tokens]) -> np.ndarray:
-    """Logits of the token after each text, [texts, vocabulary with its padding]. Every rank of the mesh must call it."""
-    length = round_up_to_tile(max(len(text) for text in texts))
-    ids = _padded(texts, length)
-    logits = model(placing.ids(ids, (len(texts), 1, 1, length)), _mask(length))
-    every = whole(logits.get_value())[:, 0]
-    return np.stack([every[row, len(text) - 1] for row, text in enumerate(texts)])
 
 
 def completion_mask(prompts: Sequence[Tokens], completions: Sequence[Tokens]) -> tuple[np.ndarray, int]:
@@ -155,16 +146,3 @@ def shares_of(mask: Tensor) -> Tensor:
         mask.get_value(),
     )
     return Tensor(value, requires_grad=False)
-
-
-def _padded(rows: Sequence[Tokens], length: int) -> np.ndarray:
-    out = np.zeros((len(rows), length), np.uint32)
-    for number, row in enumerate(rows):
-        out[number, : len(row)] = row
-    return out
-
-
-def _mask(length: int) -> Tensor:
-    mask = Tensor.from_numpy(build_causal_mask(length), Layout.TILE, DataType.BFLOAT16)
-    mask.set_requires_grad(False)
-    return mask

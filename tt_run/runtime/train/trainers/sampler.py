@@ -22,7 +22,8 @@ from tt_run.runtime.train.models.decoders.qwen3 import Qwen3
 from tt_run.runtime.train.models.llama import Llama
 from tt_run.runtime.train.modules.base import RunMode
 from tt_run.runtime.train.trainers import model_source
-from tt_run.runtime.train.trainers.completion import ModelCompleter, Tokens, last_logits
+from tt_run.runtime.train.trainers.completion import ModelCompleter, Tokens
+from tt_run.runtime.train.trainers.continuation import last_logits
 from tt_run.runtime.train.trainers.received_weights import take_hf_weights
 from tt_run.runtime.train.trainers.rollouts import RolloutBatch, RolloutSampler, check_new_weight_version
 

@@ -20,7 +20,8 @@ from tt_run.runtime.train.common.utils import no_grad
 from tt_run.runtime.train.parallel.sharded_parameters import restore_parameter
 from tt_run.runtime.train.trainers import model_source as source
 from tt_run.runtime.train.trainers.batch_source import pad_logprobs
-from tt_run.runtime.train.trainers.completion import Tokens, last_logits
+from tt_run.runtime.train.trainers.completion import Tokens
+from tt_run.runtime.train.trainers.continuation import Continuation
 from tt_run.runtime.train.trainers.received_weights import take_hf_weights
 from tt_run.runtime.train.trainers.rollouts import RolloutBatch, RolloutSampler, check_new_weight_version
 from tt_run.runtime.train.trainers.sampler import log_probability
@@ -183,10 +184,11 @@ class TTTRolloutSampler(RolloutSampler):
         """What comes behind each row on one device, and the log-probability of each token."""
         texts, ended = [list(row) for row in rows], [False] * len(rows)
         logprobs: list[list[float]] = [[] for _ in rows]
+        behind = Continuation(model, Placing(), texts, tokens)
         for _ in range(tokens):
             if all(ended):
                 break
-            logits = last_logits(model, Placing(), texts)
+            logits = behind.logits(texts)
             for row, text in enumerate(texts):
                 if ended[row]:
                     continue
