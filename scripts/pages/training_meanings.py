@@ -67,6 +67,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "enable_pp": "Pipeline parallel: each rank has some of the blocks; needs `pipeline_parallel_config`.",
         "enable_fsdp": "Fully sharded: each device keeps its share of weights and optimizer state.",
         "fsdp_replicate_params": "Names of parameters that every device keeps whole.",
+        "fsdp_keep_gathered_gib": "With room in GiB, the last block stays whole until the next step, and those before it that fit; `.inf`: all.",
         "lazy_parameter_init": "Make parameters when they are cut already, so that no device ever holds a whole one.",
         "enable_cp": "Context parallel: positions are cut over an axis, and attention goes around it.",
         "enable_sp": "Sequence parallel: between the cut layers of a Llama the positions are cut; needs `enable_tp`.",

@@ -496,7 +496,7 @@ def test_a_named_mesh_says_what_its_axes_carry(opened_mesh: Any) -> None:
     x = Tensor.from_numpy(np.arange(4, dtype=np.float32).reshape(4, 1), mapper=mesh.axis_mapper("tp", 0))
     assert x.shape() == [2, 1]
     with pytest.raises(RuntimeError, match="axis names: dp, tp"):
-        mesh.axis_index("fsdp")
+        mesh.axis_pos("fsdp")
 
 
 @pytest.mark.parametrize("lookahead", [1, 2, 3])

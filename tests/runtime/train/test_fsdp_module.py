@@ -10,11 +10,12 @@ import pytest
 from tests.runtime.train.test_building import bits, opened_mesh  # noqa: F401 - the fixture
 from tt_run.runtime import events
 from tt_run.runtime.train.autograd.tensor import Tensor
+from tt_run.runtime.train.common.utils import no_grad
 from tt_run.runtime.train.modules.containers import ModuleList
 from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.ops.loss import mse_loss
 from tt_run.runtime.train.optimizers import registry
-from tt_run.runtime.train.parallel import fsdp, fsdp_module
+from tt_run.runtime.train.parallel import fsdp, fsdp_memory, fsdp_module
 from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.parallel.fsdp_module import FSDPModule, fully_shard, setup_prefetching
 from tt_run.runtime.train.parallel.named_mesh import sync_gradients
@@ -174,3 +175,62 @@ def test_functions_around_a_forward_pass(opened: Any) -> None:
     assert not layer.has_pre_forward_hooks()
     layer(x)
     assert len(seen) == 4
+
+
+def test_blocks_that_have_room_stay_whole(opened_mesh: Any) -> None:  # noqa: F811
+    opened_mesh((1, 2), ("dp", "fsdp"))
+    layers: Any = chain()
+    # Every other layer has a bias, and each product 32 x 32 numbers of two bytes.
+    small, large = 2 * WIDTH * WIDTH, 2 * (WIDTH * WIDTH + WIDTH)
+    assert fsdp_memory.parameter_bytes(layers) == 2 * (small + large)
+    gib = 2.0**30
+    for room, kept in (
+        (0.0, {3}),
+        (large / gib, {2, 3}),
+        ((large + small - 1) / gib, {2, 3}),
+        (np.inf, {0, 1, 2, 3}),
+    ):
+        assert fsdp_memory.blocks_to_keep_gathered(list(layers), room) == kept
+    assert fsdp_memory.blocks_to_keep_gathered([]) == set()
+    for layer in layers:
+        fsdp.fully_shard(layer)
+    assert fsdp_memory.parameter_bytes(layers) == 2 * (small + large)
+    assert [unit.get_name() for unit in fsdp_memory.fsdp_units(layers)] == ["LinearLayer"] * LAYERS
+    # Devices hold whole tiles of float32 here: a bias of 16 numbers of each is a tile.
+    assert fsdp_memory.unsharded_bytes(layers) == 2 * 4 * 32 * 32 * (LAYERS + 2)
+
+
+def test_text_is_made_with_parameters_that_stay_whole(opened_mesh: Any) -> None:  # noqa: F811
+    context = opened_mesh((1, 2), ("dp", "fsdp"))
+    layers: Any = chain()
+    for layer in layers:
+        fsdp.fully_shard(layer)
+    x, gathers = Tensor.from_numpy(np.ones((1, 1, 4, WIDTH), np.float32)), list[str]()
+
+    def out() -> np.ndarray:
+        y = x
+        for layer in layers:
+            y = layer(y)
+        context.reset_graph()
+        return y.to_numpy()
+
+    expected, cut = out(), bits(layers)
+    stop = events.subscribe(lambda event: gathers.append(event.name) if event.name == "all_gather" else None)
+    try:
+        with no_grad(), fsdp_memory.unshard_for_inference(layers) as kept:
+            assert kept
+            np.testing.assert_array_equal(out(), expected)
+            assert len(gathers) == 6
+            np.testing.assert_array_equal(out(), expected)
+            assert len(gathers) == 6
+        assert bits(layers) == cut
+        with (
+            pytest.warns(UserWarning, match="each forward pass gathers them"),
+            no_grad(),
+            fsdp_memory.unshard_for_inference(layers, 1e-12) as kept,
+        ):
+            assert not kept
+            np.testing.assert_array_equal(out(), expected)
+        assert len(gathers) == 12
+    finally:
+        stop()

@@ -66,6 +66,26 @@ def number(low: float = -math.inf, *, below: float = math.inf, high: float = mat
     return _Number(low, below, high, False)
 
 
+class _NumberOrInfinity(_Number):
+    """A number, or `.inf` for one without a limit."""
+
+    @property
+    def told(self) -> str:
+        return f"{super().told}, or .inf"
+
+    def read(self, value: Any, report: Report) -> float | int | None:
+        is_infinite = isinstance(value, (str, float)) and str(value).lstrip("+.").lower() in (
+            "inf",
+            "infinity",
+        )
+        return math.inf if is_infinite else super().read(value, report)
+
+
+def number_or_infinity(low: float) -> Kind:
+    """A number of at least `low`, or infinity."""
+    return _NumberOrInfinity(low, math.inf, math.inf, False)
+
+
 def whole(low: float = -math.inf, *, high: float = math.inf) -> Kind:
     """A whole number of at least `low` and at most `high`."""
     return _Number(low, math.inf, high, True)

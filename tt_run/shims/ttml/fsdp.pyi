@@ -6,9 +6,14 @@ from tt_run.runtime.train.parallel.fsdp import matching_patterns as _matching_pa
 from tt_run.runtime.train.parallel.fsdp import pick_shard_dim as _pick_shard_dim
 from tt_run.runtime.train.parallel.fsdp import FSDPState as FSDPState
 from tt_run.runtime.train.parallel.gather_slots import SlotSchedule as SlotSchedule
+from tt_run.runtime.train.parallel.fsdp_memory import blocks_to_keep_gathered as blocks_to_keep_gathered
 from tt_run.runtime.train.parallel.fsdp import fsdp_axis_of as fsdp_axis_of
+from tt_run.runtime.train.parallel.fsdp_memory import fsdp_units as fsdp_units
 from tt_run.runtime.train.parallel.fsdp import fully_shard as fully_shard
 from tt_run.runtime.train.parallel.fsdp import is_fsdp_managed as is_fsdp_managed
+from tt_run.runtime.train.parallel.fsdp_memory import parameter_bytes as parameter_bytes
+from tt_run.runtime.train.parallel.fsdp_memory import unshard_for_inference as unshard_for_inference
+from tt_run.runtime.train.parallel.fsdp_memory import unsharded_bytes as unsharded_bytes
 
 _is_tile_aligned_shard = _is_tile_aligned
 _matching_replicate_patterns = _matching_patterns

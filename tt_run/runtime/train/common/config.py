@@ -20,6 +20,7 @@ from tt_run.runtime.train.kinds import (
     flag,
     nested,
     number,
+    number_or_infinity,
     patterns,
     several,
     shape,
@@ -98,6 +99,7 @@ class DeviceConfig(FileSection):
     enable_pp = Setting(flag, False, GUIDE)
     enable_fsdp = Setting(flag, False, UPSTREAM)
     fsdp_replicate_params: Setting[list[str]] = Setting(patterns, [], UPSTREAM)
+    fsdp_keep_gathered_gib = Setting(number_or_infinity(0.0), 0.0, UPSTREAM)
     lazy_parameter_init = Setting(flag, False, UPSTREAM)
     enable_cp = Setting(flag, False, UPSTREAM)
     enable_sp = Setting(flag, False, UPSTREAM)

@@ -26,6 +26,7 @@ from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
 from tt_run.runtime.train.modules.containers import ModuleList
 from tt_run.runtime.train.modules.lazy import lazy_init, materialize_module
 from tt_run.runtime.train.parallel.fsdp import fully_shard
+from tt_run.runtime.train.parallel.fsdp_memory import blocks_to_keep_gathered
 from tt_run.runtime.train.settings import ConfigError
 
 _MODELS = ("gpt2", "llama", "qwen3", "deepseek")
@@ -94,13 +95,14 @@ class TransformerModelFactory:
     def _shard(self, model: ModuleBase) -> None:
         whole = self.device_config.fsdp_replicate_params
         assert isinstance(model, AbstractModuleBase)
-        if isinstance(model, Qwen3):
-            for layer in model.blocks:
-                fully_shard(layer, replicate_params=whole)  # type: ignore[arg-type]
+        blocks: list[Any] = list(model.blocks) if isinstance(model, Qwen3) else []
         for name, child in model.named_children():
             if "block" in name:
-                for block in child if isinstance(child, ModuleList) else (child,):
-                    fully_shard(block, replicate_params=whole)  # type: ignore[arg-type]
+                blocks += child if isinstance(child, ModuleList) else (child,)
+        room = self.device_config.fsdp_keep_gathered_gib
+        keep = blocks_to_keep_gathered(blocks, room) if room else set()
+        for number, block in enumerate(blocks):
+            fully_shard(block, reshard_after_forward=number not in keep, replicate_params=whole)
         fully_shard(model, replicate_params=whole)
 
     def _whole_model(self) -> ModuleBase:

@@ -62,11 +62,16 @@ class FSDPState:
     """What parameters held before `unshard`, by their ids."""
     last: dict[int, Gathered] = field(default_factory=dict)
     """What the last forward pass gathered."""
+    stays_whole: bool = False
+    """Whether passes without gradients leave the whole parameters in place for the next one."""
     waits: bool = False
     """Whether `kept` was gathered ahead of a forward pass that has not begun."""
 
     def gathered(self) -> dict[int, Gathered]:
-        """The whole parameters by the ids of the cut ones."""
+        """The whole parameters by the ids of the cut ones; none where they are in the place of those."""
+        if self.stays_whole and not AutoContext.get_instance().records:
+            self.unshard()
+            return {}
         self.gather_ahead()
         found, self.last, self.waits = self.kept, self.kept, False
         if self.reshard_after_forward:

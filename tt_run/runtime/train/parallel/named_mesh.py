@@ -61,6 +61,8 @@ class Mesh:
             )
         return self.axis(name)
 
+    axis_pos = axis_index  # Programs of before it had that name.
+
     def axis_size(self, name: str) -> int:
         """Devices along a named axis. Raises RuntimeError listing the names."""
         return self.shape[self.axis_index(name)]
