@@ -70,6 +70,28 @@ def test_the_verdict_names_the_rank_that_was_hit(
         assert found["verdict"]["culprit"] == int(fault.split("rank:")[1][0])
 
 
+@pytest.mark.parametrize(
+    ("fault", "code", "says"),
+    sweep(
+        [
+            ("exit=rank:1,op=MPI Barrier,nth=4,code=9", 9, "exit of rank 1 in MPI Barrier at"),
+            ("kill=rank:0,after=0.3s", 137, "kill of rank 0"),
+            ("stop=rank:1,op=*,nth=5", 1, "stop of rank 1 in MPI Barrier at"),
+        ],
+        quick=["exit=rank:1,op=MPI Barrier,nth=4,code=9"],
+    ),
+)
+def test_a_program_of_mpi4py_alone(tmp_path: Path, fault: str, code: int, says: str) -> None:
+    (tmp_path / "prog.py").write_text(
+        "import time\nfrom mpi4py import MPI\nfor _ in range(60):\n    MPI.COMM_WORLD.Barrier()\n    time.sleep(0.02)\n"
+    )
+    words = (*TWO, "--inject", fault, "python", "prog.py")
+    ran = tt_run(*words, cwd=tmp_path, env={"TT_RUN_GUARD_TIMEOUT": "3"})
+    assert ran.code == code, ran.err
+    assert f"injected: {says}" in ran.err, ran.err
+    assert "the verdict names the rank that was hit" in ran.err
+
+
 def test_a_dropped_message_is_told_before_the_guards_deadline(tmp_path: Path, program: list[str]) -> None:
     fault = "drop=rank:1,call=4"
     ran = tt_run(*TWO, "--hang-timeout", "2", "--inject", fault, *program, cwd=tmp_path)

@@ -138,6 +138,17 @@ def _begin_record() -> None:
     start.begin()
 
 
+def _watch_for_faults() -> None:
+    """Lets faults on purpose come to an emulated rank whose program imports mpi4py alone: they stand in the calls of ranks."""
+    from importlib import import_module
+
+    try:
+        own_mpi = import_module("tt_run.runtime.own_mpi")
+    except ImportError:  # another Python, without tt-run: it has no emulation either
+        return
+    own_mpi.await_own_mpi()
+
+
 def _await_faults() -> None:
     """Faults on purpose that come at a time, for the first Python process of a rank: the launcher has written which."""
     path = f"{Rank.folder}/launch/rank-{int(Rank.number):04d}.faults"
@@ -162,4 +173,6 @@ if Rank.folder and Rank.number.isdigit() and os.path.isdir(Rank.folder):  # noqa
     _await_faults()
 if os.environ.get("TT_RUN_RECORD") or os.environ.get("TT_RUN_REPLAY"):
     _begin_record()
+elif os.environ.get("TT_RUN_INJECT"):
+    _watch_for_faults()
 _chain_to_users_own()

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from tt_run import contract
-from tt_run.runtime import launched
+from tt_run.runtime import events, launched
 from tt_run.runtime.events import is_library
 from tt_run.runtime.imports import Finder
 
@@ -92,6 +92,8 @@ def _watch(module: ModuleType) -> None:
     mpi.COMM_WORLD, mpi.COMM_SELF = mpi.Intracomm(raw["COMM_WORLD"]), mpi.Intracomm(raw["COMM_SELF"])
     if not is_alone:
         _watch_pickles()
+        if "ttnn" not in sys.modules:  # nobody else does, for a program of mpi4py alone
+            events.attach_listeners(is_mesh_known=False)
     for other in [each for each in sys.modules.values() if isinstance(each, ModuleType) and _is_users(each)]:
         for whole in ("COMM_WORLD", "COMM_SELF"):
             for name in [name for name, value in vars(other).items() if value is raw[whole]]:
