@@ -213,6 +213,8 @@ def _accused(case: Case) -> Verdict | None:
     followers, victims = others_than(culprit, case)
     killed = culprit.was_killed and not _killed_afterwards(culprit, what, case.failures)
     own = [s for s in case.failed if s.signal not in ENDED_BY_MPIRUN]
+    # Over what the guard tells the library may crash as well, in a rank that is right.
+    own.sort(key=lambda status: not case.failures.get(status.rank, {}).get("guard"))
     own = [culprit] if killed or culprit in own else own
     exit_code = (own[0].exit_code if own else None) or Exit.FAILED
     # Others saw no more than that its process had gone; its record knows how.
