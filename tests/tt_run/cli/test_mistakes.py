@@ -185,6 +185,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--emulate python y.py", "TTR013", "the script y.py is not in", "did you mean x.py?"),
         ("--split 1x2 python x.py", "TTR002", "nothing says which ranks", "--emulate --system t3000"),
         (
+            "true --emulate --split --system n300",
+            "TTR002",
+            "--emulate --split --system n300 stand after the program",
+            "--system n300 true",
+        ),
+        (
+            "true --emulate --system='a b'",
+            "TTR002",
+            "--emulate '--system=a b' stand",
+            "write tt-run --emulate '--system=a b' true",
+        ),
+        (
             "--emulate --rank-binding ranks.yaml --split 1x2 python x.py",
             "TTR008",
             "rank bindings say themselves",

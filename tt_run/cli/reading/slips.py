@@ -116,7 +116,7 @@ def refuse_misspelt_command(given: CommandLine, site: Site) -> None:
 
 def late_options(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:
     """A warning for each option of tt-run among the program's words of which the program's sources know nothing."""
-    found = dict(_options_among(given))
+    found = {option: " ".join(words) for option, words in _options_among(given)}
     if not found:
         return ()
     from tt_run.inputs.program_sources import texts
@@ -157,15 +157,15 @@ def refuse_late_choice(given: CommandLine) -> None:
     found = list(_options_among(given))
     if not any(option.names[-1] in _CHOICES for option, _ in found):
         return
-    late = " ".join(shown for _, shown in found)
+    late = shlex.join(word for _, words in found for word in words)
     kept = list(given.program)
-    for word in late.split():
+    for word in (word for _, words in found for word in words):
         kept.remove(word)
     message = f"nothing says which ranks to start: {late} {'stand' if len(found) > 1 else 'stands'} after the program"
     raise UsageError(Diagnostic("TTR002", message, help=f"write tt-run {late} {shlex.join(kept)}"))
 
 
-def _options_among(given: CommandLine) -> Iterator[tuple[Option, str]]:
+def _options_among(given: CommandLine) -> Iterator[tuple[Option, tuple[str, ...]]]:
     """Options of tt-run among the program's words, as they are written there; not those that every program may have."""
     names = {
         name: option
@@ -178,7 +178,7 @@ def _options_among(given: CommandLine) -> Iterator[tuple[Option, str]]:
         option = names.get(word.partition("=")[0])
         if option is not None:
             value = words[at + 1 : at + 2] if option.needs_value and "=" not in word else ()
-            yield option, " ".join((word, *value))
+            yield option, (word, *(each for each in value if each.partition("=")[0] not in names))
 
 
 def lost_script(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:
