@@ -30,7 +30,11 @@ def test_points_in_predictions_out(
         ([], Exit.USAGE, "give --points FILE or --calibrate FILE"),
         (["--points", "a", "--calibrate", "b"], Exit.USAGE, "give --points FILE or --calibrate FILE"),
         (["--points", "a", "b"], Exit.USAGE, "unexpected b"),
-        (["--points", "absent.tsv"], Exit.UNREADABLE, "absent.tsv: No such file"),
+        (
+            ["--points", "absent.tsv"],
+            Exit.UNREADABLE,
+            "error[TTR101]: table of measured times not found: absent.tsv\n  --> absent.tsv   no such file",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from mgd.diagnostics import Diagnostic
+from mgd.diagnostics import Diagnostic, Label, Position
 from tt_run.cli.reading.options import Arguments, option
 from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
-from tt_run.errors import UsageError
+from tt_run.errors import InputError, UsageError
+from tt_run.inputs.site import is_dir, is_file
 
 # The working directory must not decide which modules are found: `python -m` would put it first.
 _START = (
@@ -102,6 +104,16 @@ def command(words: Sequence[str]) -> int:
     from tt_run.cli.outputs import refuse_lost_outputs
 
     refuse_lost_outputs(given)
+    text = given.points or given.calibrate
+    if not is_file(Path(text)):
+        raise InputError(
+            Diagnostic(
+                "TTR101",
+                f"table of measured times not found: {text}",
+                (Label(Position(text), "is a directory" if is_dir(Path(text)) else "no such file"),),
+                "its columns: kind op shape dtype arch devices topology value unit nature source note",
+            )
+        )
     names = (
         "points",
         "calibrate",
