@@ -104,7 +104,7 @@ def command(words: Sequence[str]) -> int:
     from tt_run.cli.outputs import refuse_lost_outputs
 
     refuse_lost_outputs(given)
-    text = given.points or given.calibrate
+    text = given.points or given.calibrate or ""
     if not is_file(Path(text)):
         raise InputError(
             Diagnostic(
