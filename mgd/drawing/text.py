@@ -17,6 +17,7 @@ from mgd.drawing.canvas import Canvas, paint
 from mgd.drawing.marks import Marks
 from mgd.drawing.panel import MOST_ROWS, TALL_ROWS, draw_mesh
 from mgd.drawing.relations import Relation, relations
+from mgd.folding import fold
 from mgd.graph import Mesh, MeshGraph
 
 WIDTH = 100
@@ -51,7 +52,8 @@ def _panels(graph: MeshGraph, width: int, colour: bool, marks: Marks, every: boo
     for index, (alike, start) in enumerate(groups):
         if index:
             yield ""
-        yield paint(_heading(alike), "title", colour)
+        for line in fold(_heading(alike), width, "  ").split("\n"):
+            yield paint(line, "title", colour)
         canvases = [
             _titled(mesh, draw_mesh(mesh, width, marks, first_ranks[start + offset]), len(alike) > 1)
             for offset, mesh in enumerate(alike if every else alike[:MOST_DRAWN])

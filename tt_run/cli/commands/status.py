@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mgd.folding import fold
 from mgd.lean import dataclass
 from tt_run.cli.commands.looking import age, columns, fitting, one_run
 from tt_run.cli.reading.options import Arguments, option
@@ -53,7 +54,7 @@ def command(words: Sequence[str]) -> int:
 
         print(json.dumps([rank.as_json() for rank in ranks], indent=1))
         return Exit.OK
-    print(f"{run.name}: {run.sentence}, started {age(run.began)} ago")
+    print(fold(f"{run.name}: {run.sentence}, started {age(run.began)} ago", columns() or 0, "  "))
     for line in _lines(ranks, given.all or len(ranks) <= ONE_BY_ONE):
         print(line)
     for line in _waiting(ranks):
