@@ -83,6 +83,7 @@ def shown(columns: int, module: str, *words: str) -> list[str]:
         "mgd explain",
         "mgd new --help",
         "mgd systems",
+        "mgd show t3000-two-hosts",
         "mgd check nothing.textproto examples/broken",
     ],
 )
