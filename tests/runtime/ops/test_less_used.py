@@ -239,14 +239,17 @@ def test_a_view_takes_its_sizes_by_name(one: MeshDevice):
 
 @pytest.mark.torch
 @pytest.mark.parametrize("kind", [TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED])
-def test_padding_is_filled_on_the_way_out_of_shards(one: MeshDevice, kind: TensorMemoryLayout):
+def test_padding_is_filled_where_the_tensor_lies(one: MeshDevice, kind: TensorMemoryLayout):
     grid = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(1, 0))])
     shape = [32, 64] if kind is TensorMemoryLayout.HEIGHT_SHARDED else [64, 32]
     spec = ShardSpec(grid, shape, ShardOrientation.ROW_MAJOR)
     x = to_memory_config(put(one, np.ones((40, 50)), BF16), MemoryConfig(kind, BufferType.L1, spec))
     filled = call("fill_implicit_tile_padding", x, 3.0, memory_config=DRAM_MEMORY_CONFIG)
-    assert filled.memory_config() == DRAM_MEMORY_CONFIG
-    assert x.is_sharded()
+    assert filled.memory_config() == x.memory_config()
+    batches = put(one, np.ones((2, 20, 50)), BF16)
+    if kind is TensorMemoryLayout.HEIGHT_SHARDED:
+        with pytest.raises(RuntimeError, match=r"N_slices > 1 not yet supported \(got 2\)"):
+            call("fill_implicit_tile_padding", to_memory_config(batches, x.memory_config()), 3.0)
     padded = filled.cpu().to_torch_with_padded_shape().float().numpy()
     assert (padded[:40, :50] == 1).all()
     assert (padded[40:] == 3).all() and (padded[:, 50:] == 3).all()

@@ -5,6 +5,7 @@ Padding is never stored (it cannot leak into a result), so what only fills it gi
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -139,16 +140,25 @@ def untilize_with_unpadding(
 def fill_implicit_tile_padding(
     input_tensor: Tensor, fill_value: float, *, memory_config: MemoryConfig | None = None
 ) -> Tensor:
-    """The same tensor, the padding of its tiles being `fill_value`: no operation reads it, `to_torch_with_padded_shape` shows it."""
+    """The same tensor, the padding of its tiles being `fill_value`: no operation reads it, `to_torch_with_padded_shape` shows it.
+
+    It stays where it lies, whatever `memory_config` says. Raises RuntimeError for several matrices that are cut over cores.
+    """
     on_device(input_tensor, kind="data movement")
-    copy: Tensor = conversions.clone.compute(input_tensor)
-    result: Tensor = conversions.to_memory_config.compute(copy, memory_config) if memory_config else copy
+    result: Tensor = conversions.clone.compute(input_tensor)
     edges = input_tensor.tile.tile_shape
-    if result.layout is not Layout.TILE and any(map(operator.mod, tuple(result.shape)[-2:], edges)):
+    *batch, high, wide = (1, 1, *result.shape)
+    padded = bool(high % edges[0] or wide % edges[1])
+    if result.layout is not Layout.TILE and padded:
         raise fatal(
             "FillPad should only be used for tile layout",
             "input_tensor.layout() == TILE_LAYOUT",
             hint=in_tiles("tensor"),
+        )
+    if padded and result.is_sharded() and math.prod(batch) > 1:
+        raise fatal(
+            f"FillPadL1ShardedProgramFactory: N_slices > 1 not yet supported (got {math.prod(batch)})",
+            hint="ttnn.sharded_to_interleaved(tensor) before",
         )
     return framing.filled(result, fill_value) if result.layout is Layout.TILE else result
 
