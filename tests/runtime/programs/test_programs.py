@@ -19,6 +19,7 @@ PROGRAMS = [
     "galaxy_decode.py",
     "image_encoder.py",
     "image_pipeline.py",
+    "joint_block.py",
     "latent_experts.py",
 ]
 
