@@ -233,7 +233,6 @@ _enter(
     (_BF16, _BFP8, _BFP4),
     """
     transformer.scaled_dot_product_attention_decode transformer.paged_scaled_dot_product_attention_decode: attn_mask
-    transformer.flash_multi_latent_attention_decode transformer.paged_flash_multi_latent_attention_decode: attn_mask
     """,
 )
 _enter(
