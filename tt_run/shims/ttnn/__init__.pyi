@@ -1478,7 +1478,7 @@ def prod(input_tensor: _Tensor, dim: int | _Tensor | None = None, keepdim: bool 
     """The product over `dim` (None: all dimensions). Also `prod(x, output_tensor, dims=…)`, which keeps the dimensions."""
     ...
 def prod_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, dim: int | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
-    """The gradient of `prod`'s operand."""
+    """The gradient of `prod`'s operand; where all is multiplied, of the gradient's first element."""
     ...
 def quantize(input_tensor: _Tensor, scale: _Tensor | float, zero_point: _Tensor | float, *, axis: int | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """round(x / scale + zero_point), ties to even; int32 unless `dtype`, saturating."""

@@ -191,7 +191,6 @@ def test_integers_have_no_gradient(one: MeshDevice) -> None:
         ("tanh_bw", [(1, 6), (4, 6)], r"TANH_BW operation requires grad_output and input to have the same logical shape"),
         ("hypot_bw", [(4, 6), (4, 6), (4, 5)], r"hypot_bw: the shapes Shape\(\[4, 6\]\), Shape\(\[4, 6\]\), Shape\(\[4, 5\]\) do not broadcast"),
         ("concat_bw", [(4, 6), (4, 6), (4, 5)], r"concat_bw: the shapes Shape\(\[4, 6\]\), Shape\(\[4, 6\]\), Shape\(\[4, 5\]\) do not fit"),
-        ("prod_bw", [(4, 6), (4, 6)], r"prod_bw: the shapes Shape\(\[4, 6\]\), Shape\(\[4, 6\]\) do not broadcast"),
         ("exp_bw", [(4, 5), (4, 6)], r"exp_bw: the shapes Shape\(\[4, 5\]\), Shape\(\[4, 6\]\) do not broadcast"),
     ],
 )  # fmt: skip
@@ -256,3 +255,12 @@ def test_goldens_of_complex_operands_have_parts_side_by_side(
     gradient = torch.ones(1, 1) if name == "abs_bw" else torch.tensor([[1 + 1j]])
     found = operation.golden_function(gradient, *operands, *factors)
     assert all(torch.allclose(z[0], torch.tensor(w).float()) for z, w in zip(found, wanted, strict=True))
+
+
+def test_product_of_everything_reads_the_first_of_its_gradient(one: MeshDevice):
+    """The gradient may have the operand's shape; only its first element counts, as on a device."""
+    given = np.full((1, 1, 2, 3), 9.0)
+    given[0, 0, 0, 0] = 2.0
+    values = np.arange(1.0, 7.0).reshape(1, 1, 2, 3)
+    (found,) = catalog.find("ttnn.prod_bw")(put(one, given), put(one, values))
+    assert np.allclose(held(found), 2 * 720 / values)

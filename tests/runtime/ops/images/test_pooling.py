@@ -12,10 +12,12 @@ import tt_run.runtime.ops as ops
 from tests.runtime.ops.golden import compare
 from tests.runtime.ops.images.test_convolutions import call, host, images, sample, wide
 from tests.runtime.ops.tensors import BF16, F32, ROW, TILE, held, put
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import BufferType, DataType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice, MeshShape, close_mesh_device, open_mesh_device
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
 from tt_run.runtime.tensor.conversion.devices import to_device
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -294,3 +296,32 @@ def test_a_mesh_without_room_for_tables_is_told_once() -> None:
                 )
         assert [str(each.message).count("l1_small_size=24576") for each in found] == [1] * told
         close_mesh_device(mesh)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
+def test_places_of_turned_images_are_not_rounded_to_their_type(one: MeshDevice, mode: str) -> None:
+    x = np.round(np.random.default_rng(3).normal(size=(1, 32, 32, 16)) * 8) / 8
+    whole, short = (
+        held(call("rotate", put(one, x, dtype, ROW), 10.0, interpolation_mode=mode)) for dtype in (F32, BF16)
+    )
+    assert np.abs(whole - short).max() < 0.02
+
+
+@pytest.mark.parametrize(("cut", "factor", "message"), [
+    ("HEIGHT", 2.5, None), ("WIDTH", 2, None), ("HEIGHT", 2, "must have Shard Spec"),
+])  # fmt: skip
+def test_pieces_are_enlarged_off_their_cores(
+    one: MeshDevice, cut: str, factor: float, message: str | None
+) -> None:
+    rows = 16 if cut == "HEIGHT" else 64
+    cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(0, 64 // rows - 1))])
+    spec = ShardSpec(cores, (rows, 32), ShardOrientation.ROW_MAJOR)
+    place = MemoryConfig(TensorMemoryLayout[f"{cut}_SHARDED"], BufferType.L1, spec)
+    x = ops.to_memory_config(put(one, np.ones((1, 8, 8, 32)), BF16, ROW), place)
+    if message:
+        with pytest.raises(RuntimeError, match=message):
+            call("upsample", x, factor, memory_config=DRAM_MEMORY_CONFIG)
+    else:
+        found = call("upsample", x, factor, memory_config=DRAM_MEMORY_CONFIG)
+        assert found.shape[1] == int(8 * factor)
+        assert not found.memory_config().is_sharded()

@@ -143,6 +143,12 @@ def _product(x: Any, dim: int | None = None) -> Any:
     return x.prod().reshape((1,) * x.ndim) if dim is None else x.prod(dim, keepdim=True)
 
 
+def _product_slope(gradient: Any, x: Any, dim: int | None = None) -> Any:
+    if dim is None:  # the product of everything is one number, so a device reads one of its gradient
+        gradient = gradient.flatten()[:1].reshape((1,) * x.ndim)
+    return gradients(_product)(gradient, x, dim)
+
+
 def _repeated(x: Any, shape: Any) -> Any:
     return x.repeat(tuple(shape))
 
@@ -204,7 +210,8 @@ UNARY = declare(
     _unary("polygamma", lambda x, n: named("polygamma")(n, x), "n: int"),
     Row("div_no_nan_bw", f"({_ONE}, scalar: float, {_TAIL})", _divided_or_nothing,
         "The gradient of `div_no_nan`'s operand; zeros where the divisor is zero, and in the place of NaN.", integers=False),
-    _unary("prod", _product, tail="dim: int | None = None"),
+    Row("prod_bw", f"({_ONE}, *, dim: int | None = None, {PLACED})", _product_slope,
+        "The gradient of `prod`'s operand; where all is multiplied, of the gradient's first element.", integers=False),
     _unary("repeat", _repeated, "shape: Sequence[int]"),
     Row("pow_bw", f"({_ONE}, exponent: float, {_INTO})", _power,
         "The gradient of a power's base; infinite where the base is negative, as on a device.", integers=False),

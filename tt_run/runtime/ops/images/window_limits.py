@@ -123,6 +123,7 @@ def check_enlargement(
     """Raises RuntimeError for factors, layouts and cuts that images are not enlarged by."""
     memory, whole = images.memory_config(), all(factor.is_integer() for factor in factors)
     cut = memory.shard_spec is not None
+    by_pixels = memory.memory_layout is not TensorMemoryLayout.WIDTH_SHARDED
     if smooth and images.dtype is not DataType.BFLOAT16:
         raise fatal("Bilinear upsample requires BFLOAT16 input", hint="ttnn.typecast(images, ttnn.bfloat16)")
     if smooth and images.shape[-1] % TILE_SIZE:
@@ -141,9 +142,23 @@ def check_enlargement(
             f"  Layout: {images.layout.name}\n  Memory: {memory.memory_layout.name}",
             hint="ttnn.to_layout(x, ttnn.ROW_MAJOR_LAYOUT), or ttnn.sharded_to_interleaved(x)",
         )
-    if cut and memory_config is not None and memory_config.shard_spec is None:
+    if memory.shard_spec is not None and memory_config is not None and memory_config.shard_spec is None:
+        _check_uncut(images, memory.shard_spec.shape[1], whole and by_pixels)
+
+
+def _check_uncut(images: Tensor, width: int, by_pixels: bool) -> None:
+    """Raises RuntimeError where an image cut over cores is not enlarged into one that is not."""
+    if by_pixels:
         raise fatal(
             "MemoryConfig must have Shard Spec specified for sharded memory layout",
+            hint="memory_config=None leaves the result on the cores of the image; ttnn.to_memory_config moves it",
+        )
+    channels = images.shape[-1]
+    if width != channels:
+        pages = [n * images.element_size() for n in (width, channels)]
+        raise fatal(
+            "Input and output page sizes must match for nearest upsample, "
+            f"got input_page_size={pages[0]} output_page_size={pages[1]}",
             hint="memory_config=None leaves the result on the cores of the image; ttnn.to_memory_config moves it",
         )
 

@@ -171,6 +171,7 @@ def golden_rotate(
             f"Input tensor must be 4D (N, H, W, C), got rank {x.dim()}", hint="ttnn.unsqueeze_to_4D(tensor)"
         )
     torch = torch_cpu.library()
+    dtype, x = x.dtype, x.float()  # places among the pixels are float32 whatever the images are
     height, width = x.shape[1], x.shape[2]
     middle = (width / 2, height / 2) if center is None else center
     turn = math.radians(angle)
@@ -192,7 +193,7 @@ def golden_rotate(
         turned = images.where(inside >= 0.5, images.new_full((), fill))
     else:
         turned = images * inside + (1 - inside) * fill
-    return turned.permute(0, 2, 3, 1)
+    return turned.permute(0, 2, 3, 1).to(dtype)
 
 
 TURNED = declare(
