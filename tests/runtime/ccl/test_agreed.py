@@ -86,6 +86,20 @@ experimental.reduce_scatter_minimal_direct(x, 3, cluster_axis=1)
 experimental.strided_all_gather_async(x, 3, cluster_axis=1)
 all_gather(part, 3)
 all_gather(part, 3, cluster_axis=1)
+all_gather(x, 3, num_links=0)
+all_reduce(x, memory_config=L1)
+all_reduce(l1, subdevice_id=SubDeviceId(0))
+all_reduce(part)
+all_reduce(part, cluster_axis=1)
+reduce_scatter(part, 3)
+reduce_scatter(part, 2, cluster_axis=1)
+all_broadcast(part)
+mesh_partition(part, 3)
+all_gather(five, 0)
+all_reduce(five)
+point_to_point(five, MeshCoordinate(0, 0), MeshCoordinate(0, 1))
+point_to_point(five, MeshCoordinate(0, 0), MeshCoordinate(1, 2))
+broadcast(five, MeshCoordinate(0, 0))
 """
 
 
@@ -153,6 +167,7 @@ def names() -> Iterator[dict[str, Any]]:
         "rows": put((16, 50), 0, layout=Layout.ROW_MAJOR, dtype=DataType.FLOAT32),
         "small": put((1, 1, 8, 1, 33)[1:], 1),
         "whole": put((8, 64), 0, layout=Layout.ROW_MAJOR, dtype=DataType.INT32),
+        "five": put((5, 64), 0, layout=Layout.ROW_MAJOR),
         "vector": put((64,), 0, layout=Layout.ROW_MAJOR),
         "line": put((2, 64), 0, part, layout=Layout.ROW_MAJOR),
         "part": put((1, 1, 32, 128), 3, part),
@@ -190,15 +205,19 @@ def test_what_ranks_agree_on_is_as_it_was_read(
     fabric.set_fabric_config(FabricConfig.FABRIC_1D)
     try:
         device = open_mesh_device(MeshShape(2, 4))
-        x = from_torch(np.ones((1, 1, 32, 256), np.float32), layout=Layout.TILE, device=device)
+        x, y = (
+            from_torch(np.ones(shape, np.float32), layout=Layout.TILE, device=device)
+            for shape in ((1, 1, 32, 256), (1, 8, 32, 32))
+        )
         for call in (
             "all_gather(x, 3, cluster_axis=1)",
             "all_gather(x, 3)",
             "reduce_scatter(x, 3)",
+            "reduce_scatter(y, 1)",
             "all_reduce(x)",
         ):
             lines.append(
-                f"{call} over {fabric.get_fabric_config().name}\n  {told(call, {**names, 'x': x}, agreed)}"
+                f"{call} over {fabric.get_fabric_config().name}\n  {told(call, {**names, 'x': x, 'y': y}, agreed)}"
             )
         device.close()
     finally:
