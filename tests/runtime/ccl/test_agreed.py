@@ -24,7 +24,7 @@ from tt_run.runtime.enums import DataType, FabricConfig, Layout, Topology
 from tt_run.runtime.mesh import MeshCoordinate, MeshShape, open_mesh_device
 from tt_run.runtime.mesh.view import SubDeviceId
 from tt_run.runtime.tensor.borders.arrays import from_torch
-from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh
+from tt_run.runtime.tensor.distribution.mappers import ShardTensor2dMesh, ShardTensorToMesh
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG
 
 CALLS = """\
@@ -100,6 +100,15 @@ all_reduce(five)
 point_to_point(five, MeshCoordinate(0, 0), MeshCoordinate(0, 1))
 point_to_point(five, MeshCoordinate(0, 0), MeshCoordinate(1, 2))
 broadcast(five, MeshCoordinate(0, 0))
+all_gather(one, 1)
+all_gather(one, 1, cluster_axis=1)
+all_gather(column, 1, cluster_axis=1)
+all_gather(column, 1, cluster_axis=0)
+all_gather(cut, 3, cluster_axis=1)
+mesh_partition(cut, 2, cluster_axis=0)
+mesh_partition(cut, 3, cluster_axis=1)
+mesh_partition(cut, 1, cluster_axis=0)
+reduce_scatter(cut, 2, cluster_axis=0)
 """
 
 
@@ -122,6 +131,10 @@ def told(call: str, names: dict[str, Any], agreed: list[plans.Plan]) -> str:
         )
         text = text.replace("\n", "\n  ")
         return re.sub(r"\.py:\d+", ".py", f"{type(error).__name__}: {text}")
+    planned = len(agreed)
+    again = eval(call, names)
+    assert len(agreed) == planned, "a call that is made again has its plan"
+    assert spec_of(again) == spec_of(found)
     lines = [
         f"{plan.signature}; firm {plan.detail!r}, {plan.nbytes} B of each, links {plan.links}, line {plan.line}, whole {plan.whole}"
         for plan in agreed
@@ -130,9 +143,13 @@ def told(call: str, names: dict[str, Any], agreed: list[plans.Plan]) -> str:
         topology = re.sub(r"mesh_coords=.*", "…", str(each.tensor_topology()))
         lines.append(
             f"-> {each.shape} of {each.padded_shape}, {each.dtype.name} {each.layout.name},"
-            f" {each.memory_config().buffer_type.name}, {topology}"
+            f" {each.memory_config().buffer_type.name}, shards {each.shards.index}, {topology}"
         )
     return "\n  ".join(dict.fromkeys(lines))
+
+
+def spec_of(found: Any) -> list[Any]:
+    return [each.spec for each in (found if isinstance(found, (list, tuple)) else [found])]
 
 
 class Forms:
@@ -167,6 +184,12 @@ def names() -> Iterator[dict[str, Any]]:
         "rows": put((16, 50), 0, layout=Layout.ROW_MAJOR, dtype=DataType.FLOAT32),
         "small": put((1, 1, 8, 1, 33)[1:], 1),
         "whole": put((8, 64), 0, layout=Layout.ROW_MAJOR, dtype=DataType.INT32),
+        "one": put((1, 64), 0, device.create_submesh(MeshShape(1, 1)), layout=Layout.ROW_MAJOR),
+        "column": put((2, 64), 0, device.create_submesh(MeshShape(2, 1)), layout=Layout.ROW_MAJOR),
+        "cut": from_torch(
+            np.ones((1, 2, 128, 512), np.float32), layout=Layout.TILE, device=device,
+            mesh_mapper=ShardTensor2dMesh(device, (2, 4), (2, 3)),
+        ),
         "five": put((5, 64), 0, layout=Layout.ROW_MAJOR),
         "vector": put((64,), 0, layout=Layout.ROW_MAJOR),
         "line": put((2, 64), 0, part, layout=Layout.ROW_MAJOR),
