@@ -7,7 +7,6 @@ and looks for those of the others until a deadline.
 from __future__ import annotations
 
 import os
-import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 
@@ -43,6 +42,8 @@ class Arrival:
     def __init__(self, job: str, local_rank: int, local_size: int) -> None:
         self._job = job
         self._others = [rank for rank in range(local_size) if rank != local_rank]
+        import socket  # of a job alone: a program by itself meets nobody
+
         self._sign = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._sign.bind(self._name(local_rank))
@@ -79,6 +80,8 @@ class Arrival:
         self._sign.close()
 
     def _has_come(self, rank: int) -> bool:
+        import socket
+
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
             return probe.connect_ex(self._name(rank)) == 0
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import faulthandler
 import os
-import socket
 import sys
 from collections.abc import Sequence
 from functools import cached_property
@@ -112,7 +111,7 @@ class World:
         if self._peers is not None:
             return
         mine = (
-            socket.gethostname(),
+            os.uname().nodename,
             os.getpid(),
             _optional(contract.MESH_ID),
             _optional(contract.MESH_HOST_RANK),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-import socket
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mgd.lean import replace
 from tt_run.runtime.comm.world import Group, World
@@ -19,6 +18,9 @@ from tt_run.runtime.guard.long_wait import LongWait
 from tt_run.runtime.guard.signature import Call
 from tt_run.runtime.guard.started_calls import Started
 from tt_run.runtime.guard.states import RankState, Wait, group_key
+
+if TYPE_CHECKING:
+    import socket
 
 Verdict = dict[str, Any]
 
@@ -91,6 +93,8 @@ class Whereabouts:
         names are forbidden everybody has the claim.
         """
         if self._claim is None:
+            import socket
+
             claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
             try:
                 claim.bind(f"\0{self._block.path}")
