@@ -59,7 +59,13 @@ AGAINST = {
 """What is held against something of `ttml` that is compared, and the test that does it."""
 NO_NUMBERS = {
     *("get_sp_linear_impl", "set_sp_linear_impl", "validate_rope_input_and_params"),
-    *("get_sp_linear_backward_impl", "set_sp_linear_backward_impl", "get_sp_overlap", "set_sp_overlap", "sp_overlap_stats"),
+    *(
+        "get_sp_linear_backward_impl",
+        "set_sp_linear_backward_impl",
+        "get_sp_overlap",
+        "set_sp_overlap",
+        "sp_overlap_stats",
+    ),
     *("NoOp", "RemoteOptimizer", "BaseTransformer"),
     *("rand", "rand_", "randn", "sample_op"),
     *("moe_group", "moe_ungroup"),  # what `moe_group_op` and `moe_ungroup_op` call
