@@ -58,4 +58,7 @@ def test_two_ranks_give_the_bits_of_one(program: str) -> None:
     result = run_ranks(
         2, FOLDER / program, env={"TT_MESH_GRAPH_DESC_PATH": descriptor}, timeout=90, torch=True
     ).check()
-    assert {outcome(rank.stdout) for rank in result.ranks} == {alone(program)}
+    found = [outcome(rank.stdout) for rank in result.ranks]
+    # PyTorch's own product, which the correlation is with, may take another number of threads.
+    assert {bits for _, bits in found} == {alone(program)[1]}
+    assert min(worst for worst, _ in found) > 0.999
