@@ -162,12 +162,10 @@ def _added(tensor: Tensor, ternary: tuple[Tensor, Tensor, float], dtype: DataTyp
 def added_to_sums(
     sums: Tensor, base: Tensor | None, factor: Tensor | None, scale: float | None, output: Tensor | None
 ) -> Tensor:
-    """base + scale * sums * factor, of the sums that each device has; the sums themselves without base and factor.
+    """base + scale * sums * factor, of the sums that each device has.
 
     Raises RuntimeError where one of the three is missing, and for shapes that are not those of the sums.
     """
-    if base is None and factor is None:
-        return sums
     if base is None or factor is None:
         raise fatal(
             "Both addcmul_input_tensor1 and addcmul_input_tensor2 must be provided together.",
