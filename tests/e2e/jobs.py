@@ -29,6 +29,20 @@ def until(condition: Callable[[], object], seconds: float = DEADLINE, what: str 
         time.sleep(0.01)
 
 
+def shut(process: subprocess.Popen[bytes]) -> None:
+    """Ends tt-run, first as a user would, and closes what was read from it."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    process.wait()
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+
+
 @dataclass
 class Job:
     """A running `tt-run` with its run folder. Whatever happens, `close` leaves nothing of it."""
@@ -84,16 +98,7 @@ class Job:
         until(lambda: not living(groups), GONE_WITHIN, "the end of every process of the ranks")
 
     def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            try:
-                self.process.communicate(timeout=10)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-        self.process.wait()
-        for stream in (self.process.stdout, self.process.stderr):
-            if stream is not None:
-                stream.close()
+        shut(self.process)
 
 
 class Jobs:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 import time
@@ -10,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.e2e.jobs import GONE_WITHIN, until
+from tests.e2e.jobs import GONE_WITHIN, shut, until
 from tests.e2e.launch import Ran
 from tests.multihost.conftest import Cluster
 from tt_run.supervise.folder import RunFolder
@@ -91,16 +90,7 @@ class HostJob:
             raise AssertionError(f"left after {GONE_WITHIN} s: {left}") from None
 
     def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            try:
-                self.process.communicate(timeout=10)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-        self.process.wait()
-        for stream in (self.process.stdout, self.process.stderr):
-            if stream is not None:
-                stream.close()
+        shut(self.process)
 
 
 def leftovers(cluster: Cluster, hosts: tuple[str, ...]) -> list[str]:

@@ -12,16 +12,24 @@ from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 
 
-def check_split(width: int, kv_width: int | None, heads: int, kv_heads: int) -> None:
-    """What `transformer.split_query_key_value_and_split_heads` refuses; `kv_width` where keys and values are a tensor of their own."""
+def _check_heads(name: str, heads: int) -> None:
     if heads < 1:
-        raise fatal("num_heads must be greater than 0", "num_heads > 0", hint="num_heads=1 or more")
-    if kv_heads < 1:
+        raise fatal(f"{name} must be greater than 0", f"{name} > 0", hint=f"{name}=1 or more")
+
+
+def _check_kv_heads(heads: int, when: str = "") -> None:
+    if heads < 1:
         raise fatal(
-            "num_kv_heads must be greater than 0",
+            f"num_kv_heads must be greater than 0{when}",
             "num_kv_heads > 0",
             hint="num_kv_heads=1 or more, or leave it out for as many as query heads",
         )
+
+
+def check_split(width: int, kv_width: int | None, heads: int, kv_heads: int) -> None:
+    """What `transformer.split_query_key_value_and_split_heads` refuses; `kv_width` where keys and values are a tensor of their own."""
+    _check_heads("num_heads", heads)
+    _check_kv_heads(kv_heads)
     if kv_width is not None and 2 * kv_heads > kv_width:
         raise fatal(
             f"2 * num_kv_heads ({kv_heads}) exceeds the KV hidden dimension ({kv_width})",
@@ -45,8 +53,7 @@ def check_split(width: int, kv_width: int | None, heads: int, kv_heads: int) -> 
 
 def check_create(width: int, kv_width: int | None, heads: int, kv_heads: int) -> None:
     """What `experimental.nlp_create_qkv_heads` and its forms refuse; without a tensor of keys and values there may be none of their heads."""
-    if heads < 1:
-        raise fatal("num_q_heads must be greater than 0", "num_q_heads > 0", hint="num_q_heads=1 or more")
+    _check_heads("num_q_heads", heads)
     if kv_width is None:
         if heads + 2 * kv_heads > width:
             raise fatal(
@@ -54,12 +61,7 @@ def check_create(width: int, kv_width: int | None, heads: int, kv_heads: int) ->
                 hint="fewer heads, or a wider tensor",
             )
         return
-    if kv_heads < 1:
-        raise fatal(
-            "num_kv_heads must be greater than 0 when a KV tensor is given",
-            "num_kv_heads > 0",
-            hint="num_kv_heads=1 or more, or leave it out for as many as query heads",
-        )
+    _check_kv_heads(kv_heads, " when a KV tensor is given")
     if 2 * kv_heads > kv_width:
         raise fatal(
             f"2 * num_kv_heads ({kv_heads}) exceeds the KV width ({kv_width})",
@@ -69,14 +71,8 @@ def check_create(width: int, kv_width: int | None, heads: int, kv_heads: int) ->
 
 def check_grouped(width: int, kv_width: int | None, heads: int, kv_heads: int) -> None:
     """What `experimental.create_qkv_heads` and its form with separate tensors refuse."""
-    if heads < 1:
-        raise fatal("num_q_heads must be greater than 0", "num_q_heads > 0", hint="num_q_heads=1 or more")
-    if kv_heads < 1:
-        raise fatal(
-            "num_kv_heads must be greater than 0",
-            "num_kv_heads > 0",
-            hint="num_kv_heads=1 or more, or leave it out for as many as query heads",
-        )
+    _check_heads("num_q_heads", heads)
+    _check_kv_heads(kv_heads)
     if kv_width is not None and 2 * kv_heads > kv_width:
         raise fatal(
             f"2 * num_kv_heads ({kv_heads}) exceeds the KV hidden dimension ({kv_width})",
