@@ -71,7 +71,7 @@ OUTPUTS: dict[str, Callable[[Path], str]] = {
     "doctor": tool("tt-run", "--doctor", "--format", "json"),
     "ls": tool("tt-run", "ls", "--json"),
     "status": tool("tt-run", "status", "--json"),
-    "chaos": tool("tt-run", "chaos", "--runs", "1", "--format", "json", "--", *EMULATED, "python", PROGRAM),
+    "chaos": tool("tt-run", "chaos", "--runs", "1", "--format", "json", "--", "tt-run", *EMULATED, "python", PROGRAM),
     "what-if": tool("tt-run", "what-if", "--systems", "t3000,n300", "--format", "json", "--", "python", PROGRAM),
     "validate-model": tool("tt-run", "validate-model", "--points", "points.tsv", "--format", "json"),
     "report": file("report.json"),

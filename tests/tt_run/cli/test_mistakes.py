@@ -70,6 +70,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "write tt-run --emulate --system t3000 python x.py",
         ),
         (
+            "tt-run --emulate --system t3000 python x.py",
+            "TTR002",
+            "the program is tt-run itself",
+            "write it once: tt-run --emulate --system t3000 python x.py",
+        ),
+        (
             "--emulate --system t3000 --split 0x1 python x.py",
             "TTR008",
             "each side has at least one host",

@@ -70,7 +70,8 @@ def command(words: Sequence[str]) -> int:
         return Exit.OK
     if not given.rest:
         raise _usage("there is no program", "write tt-run chaos -- --emulate … python x.py")
-    runs = Runs(tuple(given.rest), given.timeout)
+    words = tuple(given.rest)
+    runs = Runs(words[1:] if words[0] == "tt-run" else words, given.timeout)
     kinds = _kinds(given.faults, runs.emulates)
     found = runs.undisturbed()
     if isinstance(found, tuple):

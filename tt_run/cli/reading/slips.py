@@ -157,6 +157,11 @@ def refuse_late_choice(given: CommandLine) -> None:
     found = list(_options_among(given))
     if not any(option.names[-1] in _CHOICES for option, _ in found):
         return
+    if Path(given.program[0]).name == "tt-run":
+        message = "the program is tt-run itself, and nothing says which ranks to start"
+        raise UsageError(
+            Diagnostic("TTR002", message, help=f"write it once: tt-run {shlex.join(given.program[1:])}")
+        )
     late = shlex.join(word for _, words in found for word in words)
     kept = list(given.program)
     for word in (word for _, words in found for word in words):
