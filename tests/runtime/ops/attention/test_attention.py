@@ -135,7 +135,7 @@ def test_blocks_of_a_mask_that_hide_all(one: MeshDevice):
     for change, message in (
         ({"attn_mask": None}, "needs attn_mask"),
         ({"program_config": None}, "needs a program_config with the chunk sizes"),
-        ({"sliding_window_size": 4}, "cannot be combined with"),
+        ({"sliding_window_size": 4}, "sliding_window_size and attn_mask cannot both be present"),
         ({"attn_mask_block_map": put(one, blocks[None], I32, ROW)}, r"must be \[1, 1, 2, 2\]"),
         ({"attn_mask_block_map": put(one, blocks[None, None])}, "ROW_MAJOR int32 or uint32"),
     ):
@@ -205,11 +205,11 @@ def test_paged_decode_equals_decode(one: MeshDevice):
 def test_attention_refusals(one: MeshDevice):
     q, k = put(one, np.ones((1, 4, 8, 32))), put(one, np.ones((1, 3, 8, 32)))
     sdpa = op("transformer.scaled_dot_product_attention")
-    with pytest.raises(RuntimeError, match="num_heads must be divisible"):
+    with pytest.raises(RuntimeError, match="num_heads must be >= K num_heads and divisible"):
         sdpa(q, k, k)
     with pytest.raises(RuntimeError, match="same sequence length"):
         sdpa(q, put(one, np.ones((1, 4, 9, 32))), put(one, np.ones((1, 4, 9, 32))))
-    with pytest.raises(RuntimeError, match="must not be provided when is_causal"):
+    with pytest.raises(RuntimeError, match="is_causal and attn_mask cannot both be present"):
         sdpa(q, q, q, attn_mask=put(one, np.zeros((1, 1, 8, 8))))
     two, narrow = put(one, np.ones((2, 4, 8, 32))), put(one, np.ones((1, 4, 8, 16)))
     with pytest.raises(RuntimeError, match="K and V batch must match"):

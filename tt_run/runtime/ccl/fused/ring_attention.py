@@ -19,7 +19,9 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.ops.attention.operand_shapes import refuse
 from tt_run.runtime.ops.attention.prefill import prefill, sink_of
+from tt_run.runtime.ops.attention.prefill_checks import same_heads, shared_heads
 from tt_run.runtime.ops.data_movement.joining import concat
 from tt_run.runtime.ops.data_movement.joining import slice as cut
 from tt_run.runtime.ops.declaration import families
@@ -121,6 +123,7 @@ def _ring_joint(
     if not sight.plain:
         named["start"] = starts(first[0], cluster_axis)
     on_device(q, keys, values, kind=name)
+    refuse(same_heads(keys, values), shared_heads(q, keys.shape[1]))
     whole = prefill((q, keys, values), named, sight.mask, factor, None)
     sums = _log_sum_exp(q, keys, named, sight.mask, factor)
     batch, heads, both, depth = whole.shape
@@ -358,5 +361,6 @@ def ring_mla(
     )
     factor = scale if scale is not None else 1 / math.sqrt(input_tensor_q.shape[-1])
     named: dict[str, Tensor | None] = {"start": starts(input_tensor_q, cluster_axis)}
+    refuse(shared_heads(input_tensor_q, keys.shape[1]))
     whole = prefill((input_tensor_q, keys, keys), named, sight.mask, factor, None, width=head_dim_v)
     return whole, _log_sum_exp(input_tensor_q, keys, named, sight.mask, factor)

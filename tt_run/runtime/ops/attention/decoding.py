@@ -16,13 +16,9 @@ from mgd.lean import dataclass
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.attention.cache_blocks import blocks_of, check_ring
-from tt_run.runtime.ops.attention.operand_shapes import (
-    check_candidates,
-    check_decode,
-    check_decode_mask,
-    check_decode_program,
-)
-from tt_run.runtime.ops.attention.prefill import attend, causal_mask, check_heads, sink_of
+from tt_run.runtime.ops.attention.decode_checks import Step, check_step
+from tt_run.runtime.ops.attention.operand_shapes import check_candidates, refuse, without_four_dims
+from tt_run.runtime.ops.attention.prefill import attend, causal_mask, sink_of
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import ints, on_device, settle
@@ -47,6 +43,7 @@ class Decode:
     geometry: PagedCacheGeometryOverride | None = None
     modulo: int | None = None
     candidates: int = 1
+    share_cache: bool = False
 
 
 def decode(
@@ -58,32 +55,28 @@ def decode(
     memory_config: MemoryConfig | None,
     width: int | None = None,
     program_config: object = None,
+    latent: bool = False,
 ) -> Tensor:
     """One query per user against its cache: q [1, B, H, D] -> [1, B, H, D]. `named`: mask, positions, sink, pages.
 
-    `width`: of the values, where they are the first columns of a wider tensor.
+    `width`: of the values, where they are the first columns of a wider tensor; `latent`: whether they may be narrower than the queries.
     """
     given = {name: tensor for name, tensor in named.items() if tensor is not None}
     on_device(q, k, v, *given.values(), kind="scaled dot product attention")
+    refuse(without_four_dims(q, k, v))
     _, users, heads, depth = q.shape
     geometry = settings.geometry or PagedCacheGeometryOverride()
     blocks = blocks_of(k, depth, geometry.num_kv_heads, geometry.block_size)
     check_ring(settings.modulo, named.get("pages"), blocks.size)
-    check_heads(heads, k, v, blocks.heads)
-    if settings.is_causal and "mask" in given:
-        raise fatal(
-            "attn_mask must not be provided when is_causal=True. Pass is_causal=False to use an explicit mask.",
-            hint="is_causal=False",
-        )
-    placed = settings.positions is not None or "positions" in given or not settings.is_causal
-    cut = memory_config is not None and memory_config.is_sharded()
-    check_decode(q, k, placed, cut, "pages" in given, blocks.heads)
-    check_decode_program(users, program_config, None if "pages" in given else k.shape[2])
-    if "mask" in given:
-        check_decode_mask(q, k, given["mask"], "pages" in given, program_config)
+    step = Step(
+        q, k, v, blocks.heads, program_config, given.get("mask"), given.get("sink"), given.get("pages"),
+        settings.positions or given.get("positions"), settings.is_causal, memory_config, latent, width, settings.share_cache,
+        settings.candidates, geometry.active,
+    )  # fmt: skip
+    check_step(step)
     factor = settings.scale if settings.scale is not None else 1 / math.sqrt(depth)
 
-    wide = width or (depth if geometry.active else v.shape[-1])
+    wide = width if width is not None else depth if geometry.active else v.shape[-1]
 
     def compute(qs: Array, ks: Array, vs: Array, *others: Array) -> Array:
         if geometry.active:
@@ -180,7 +173,9 @@ def scaled_dot_product_attention_decode(
     share_cache: bool | None = None,
 ) -> Tensor:
     """q [1, B, H, D] against caches [B, Hkv, S, D], keys up to each user's cur_pos -> [1, B, H, D]; a position of -1 gives zeros."""
-    settings = Decode(is_causal, scale, sliding_window_size, ints(cur_pos) or None)
+    settings = Decode(
+        is_causal, scale, sliding_window_size, ints(cur_pos) or None, share_cache=bool(share_cache)
+    )
     named = {"mask": attn_mask, "positions": cur_pos_tensor, "sink": attention_sink}
     return decode(
         input_tensor_q,

@@ -10,11 +10,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.enums import BufferType, DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.attention.decoding import cache_of
-from tt_run.runtime.ops.attention.operand_shapes import check_width
-from tt_run.runtime.ops.attention.prefill import check_chunks, prefill
+from tt_run.runtime.ops.attention.operand_shapes import Wrong, refuse, without_four_dims
+from tt_run.runtime.ops.attention.prefill import prefill
+from tt_run.runtime.ops.attention.prefill_checks import (
+    device_cores,
+    enough_keys,
+    same_heads,
+    shared_heads,
+    whole_chunks,
+    whole_tiles,
+)
 from tt_run.runtime.ops.data_movement.conversions import typecast
 from tt_run.runtime.ops.data_movement.joining import concat
 from tt_run.runtime.ops.data_movement.joining import slice as cut
@@ -51,20 +59,15 @@ def joint_scaled_dot_product_attention(
 
     Raises RuntimeError for a strategy other than `rear`.
     """
-    if joint_strategy != "rear":
-        raise fatal(
-            f"joint_strategy must be rear, got {joint_strategy}",
-            'joint_strategy == "rear"',
-            hint="joint_strategy='rear'",
-        )
-    if (heads := input_tensor_q.shape[1]) != input_tensor_k.shape[1] or heads == 0:
-        raise fatal(
-            f"Q num_heads must be equal to K num_heads, and greater than 0. Got Q: {heads}, K: {input_tensor_k.shape[1]}",
-            "nkv > 0 && nqh == nkv",
-            hint=f"ttnn.repeat_interleave(k, n, dim=1) to {heads} heads, and v too",
-        )
-    check_width(input_tensor_q, input_tensor_k, input_tensor_v)
-    check_chunks(program_config)
+    first, joined = (
+        (input_tensor_q, input_tensor_k, input_tensor_v),
+        (joint_tensor_q, joint_tensor_k, joint_tensor_v),
+    )
+    both_sets = (*first, *joined)
+    refuse(
+        _alike(both_sets, joint_strategy), without_four_dims(*both_sets), _fitting(first, joined), whole_chunks(program_config),
+        whole_tiles(*both_sets), device_cores(input_tensor_q, program_config),
+    )  # fmt: skip
     length, both = input_tensor_q.shape[2], input_tensor_q.shape[2] + joint_tensor_q.shape[2]
     pairs = (
         (input_tensor_q, joint_tensor_q),
@@ -81,6 +84,62 @@ def joint_scaled_dot_product_attention(
     # Where sequences meet inside of a tile, block floats are joined and cut in bfloat16.
     dtype = input_tensor_q.dtype
     return tuple(part if part.dtype is dtype else typecast.compute(part, dtype) for part in parts)
+
+
+def _alike(tensors: tuple[Tensor, ...], strategy: str) -> Wrong:
+    if strategy != "rear":
+        yield f"Joint strategy must be 'rear'. Got: {strategy}", "joint_strategy='rear'"
+    dtype = tensors[0].dtype
+    for tensor in tensors:
+        if tensor.dtype is not dtype:
+            yield (
+                f"All tensors must have the same dtype. Expected {cpp(dtype)}, got {cpp(tensor.dtype)}",
+                f"ttnn.typecast(tensor, ttnn.{dtype.name.lower()})",
+            )
+    for tensor in tensors:
+        if tensor.memory_config().buffer_type is not BufferType.DRAM:
+            yield (
+                "Operands to Joint SDPA need to be in DRAM",
+                "ttnn.to_memory_config(tensor, ttnn.DRAM_MEMORY_CONFIG)",
+            )
+
+
+def _fitting(first: tuple[Tensor, ...], joined: tuple[Tensor, ...]) -> Wrong:
+    """Both sequences have the users, the heads and the width of the first one's queries."""
+    for place, what in ((0, "batch sizes"), (3, "head dimensions")):
+        for kind, tensors in (("", first), ("Joint ", joined)):
+            q, k, v = (tensor.shape[place] for tensor in tensors)
+            if not q == k == v:
+                yield (
+                    f"{f'{kind}{what}'.capitalize()} must match. Got Q: {q}, K: {k}, V: {v}",
+                    "queries, keys and values of one shape",
+                )
+        one, other = first[0].shape[place], joined[0].shape[place]
+        if one != other:
+            what_one = {0: "batch size", 3: "head dimension"}[place]
+            yield (
+                f"Q and joint Q must have same {what_one}. Got Q: {one}, joint Q: {other}",
+                "a joined sequence with the users and the width of the first",
+            )
+    for kind, tensors in (("", first), ("Joint ", joined)):
+        q, k = (tensor.shape[1] for tensor in tensors[:2])
+        if q != k or q == 0:
+            yield (
+                f"{kind}Q num_heads must be equal to {kind}K num_heads, and greater than 0. Got Q: {q}, K: {k}",
+                f"ttnn.repeat_interleave(k, n, dim=1) to {q} heads, and v too",
+            )
+    if joined[1].shape[1] != first[1].shape[1]:
+        yield (
+            f"Joint K num_heads must be equal to K num_heads. Got Joint K: {joined[1].shape[1]}, K: {first[1].shape[1]}",
+            f"a joined sequence of {first[1].shape[1]} heads",
+        )
+    for tensors in (first, joined):
+        yield from same_heads(*tensors[1:])
+        if tensors[1].shape[2] != tensors[2].shape[2]:
+            yield (
+                f"K and V sequence length must match. Got K: {tensors[1].shape[2]}, V: {tensors[2].shape[2]}",
+                "a value for each key",
+            )
 
 
 def _ring_axis(q: Tensor, ring_size: int) -> int:
@@ -128,12 +187,13 @@ def ring_distributed_scaled_dot_product_attention(
             f"{length} queries and {behind} keys: the sequence must be one and divisible by 2 * ring_size = {2 * ring_size}",
             hint=f"ttnn.pad both to {-(-max(length, behind) // (2 * ring_size)) * 2 * ring_size} positions",
         )
-    if start < 0 or behind < start + length:
+    if start < 0:
         raise fatal(
-            f"{behind} keys for queries {start} to {start + length}",
-            "kv_length >= q_shape[2] + attrs.chunk_start_idx.value()",
-            hint=f"chunk_start_idx is at most {max(behind - length, 0)}, or more pages",
+            f"chunk_start_idx must be non-negative. Got chunk_start_idx: {start}", hint="chunk_start_idx=0"
         )
+    refuse(
+        enough_keys(behind, length, start), same_heads(input_tensor_k, input_tensor_v), shared_heads(q, input_tensor_k.shape[1]),
+    )  # fmt: skip
     on_device(q, input_tensor_k, input_tensor_v, kind="ring attention")
     part = length // (2 * ring_size)
     if ring_id is None:

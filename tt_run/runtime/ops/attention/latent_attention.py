@@ -13,8 +13,9 @@ import numpy.typing as npt
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.attention.cache_blocks import blocks_of
 from tt_run.runtime.ops.attention.decoding import Decode, cache_of, decode
-from tt_run.runtime.ops.attention.operand_shapes import check_width
+from tt_run.runtime.ops.attention.operand_shapes import refuse, without_four_dims
 from tt_run.runtime.ops.attention.prefill import attention_softmax, causal_mask, prefill
+from tt_run.runtime.ops.attention.prefill_checks import Call, check_chunk, check_whole, enough_keys
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import ints
@@ -39,6 +40,7 @@ def _chunk(
     window: int | None = None,
     sink: Tensor | None = None,
     geometry: PagedCacheGeometryOverride | None = None,
+    program_config: object = None,
 ) -> Tensor:
     """Causal attention of queries that begin at position `start` against the blocks that the page table orders, seen as `geometry` says."""
     if start is None:
@@ -46,39 +48,29 @@ def _chunk(
             "chunked attention needs chunk_start_idx or chunk_start_idx_tensor",
             hint="chunk_start_idx=0 for the first chunk",
         )
+    refuse(without_four_dims(q, k, v))
     named = {"pages": pages, "sink": sink, "start": start if isinstance(start, Tensor) else None}
     seen = geometry or PagedCacheGeometryOverride()
     blocks = blocks_of(k, q.shape[-1], seen.num_kv_heads, seen.block_size)
+    latent = width is not None
+    call = Call(q, k, v, program_config, sink=sink, width=width, latent=latent)
+    check_chunk(call, pages, start, blocks.heads, blocks.size, seen.active)
     if seen.active:
         width = q.shape[-1]
     length = pages.shape[-1] * blocks.size
 
-    def within(first: int) -> int:
-        if first < 0:
-            raise fatal(
-                f"chunk_start_idx must be non-negative. Got chunk_start_idx: {first}",
-                hint="chunk_start_idx=0 for the first chunk",
-            )
-        if first + q.shape[2] > length:
-            raise fatal(
-                f"queries {first} to {first + q.shape[2]} are outside of the {length} positions of the page table",
-                hint=f"chunk_start_idx is at most {length - q.shape[2]}, or the page table needs more columns",
-            )
-        return first
-
-    # A number is known without values, those of a tensor only where there are some.
-    known = None if isinstance(start, Tensor) else within(int(start))
-
     def mask_of(rest: dict[str, Array], user: int) -> Array:
-        first = within(int(rest["start"].ravel()[0])) if known is None else known
+        if isinstance(start, Tensor):  # its position is known only where there are values
+            first = int(rest["start"].ravel()[0])
+            refuse(enough_keys(length, q.shape[2], first))
+        else:
+            first = start
         return causal_mask(q.shape[2], length, window, first)
 
     def of_user(held: Array, rest: dict[str, Array], user: int) -> Array:
         return cache_of(blocks.seen(held) if seen.active else held, user, rest["pages"])
 
-    return prefill(
-        (q, k, v), named, mask_of, scale, memory_config, width=width, of_user=of_user, key_heads=blocks.heads
-    )
+    return prefill((q, k, v), named, mask_of, scale, memory_config, width=width, of_user=of_user)
 
 
 @operation(
@@ -107,11 +99,10 @@ def chunked_scaled_dot_product_attention(
     page_table [B, blocks per user] orders the blocks, which may be seen with other heads and sizes. Raises RuntimeError for positions that
     it does not have, and for blocks that do not fit.
     """
-    check_width(input_tensor_q, input_tensor_k, input_tensor_v)
     start = chunk_start_idx_tensor if chunk_start_idx_tensor is not None else chunk_start_idx
     return _chunk(
         input_tensor_q, input_tensor_k, input_tensor_v, page_table_tensor, start, scale, memory_config,
-        window=sliding_window_size, sink=attention_sink, geometry=paged_cache_geometry,
+        window=sliding_window_size, sink=attention_sink, geometry=paged_cache_geometry, program_config=program_config,
     )  # fmt: skip
 
 
@@ -135,7 +126,7 @@ def chunked_flash_mla_prefill(
     """As `chunked_scaled_dot_product_attention`, the values being the first head_dim_v columns of the keys."""
     return _chunk(
         input_tensor_q, input_tensor_k, input_tensor_k, page_table_tensor, chunk_start_idx, scale, memory_config,
-        width=head_dim_v,
+        width=head_dim_v, program_config=program_config,
     )  # fmt: skip
 
 
@@ -164,31 +155,16 @@ def flash_mla_prefill(
             "flash_mla_prefill needs head_dim_v or a tensor of values",
             hint="head_dim_v=…, the first columns of the keys that are values",
         )
-    check_width(input_tensor_q, input_tensor_k, *(() if v is None else (v,)))
-    wide, most = v.shape[-1] if v is not None else int(head_dim_v or 0), input_tensor_q.shape[-1]  # type: ignore[arg-type]
-    if wide > most:
-        raise fatal(
-            f"Head dimension of V must be less than or equal to head dim of Q, got {wide} and {most}",
-            "attrs.head_dim_v.value() <= q_shape[3]",
-            hint=f"head_dim_v={most} or less",
-        )
-    if is_causal and attn_mask is not None:
-        raise fatal(
-            "is_causal and attn_mask cannot both be present. Got is_causal: true, attn_mask: true",
-            "!(attrs.is_causal && tensors.attn_mask.has_value())",
-            hint="is_causal=False, or leave attn_mask out",
-        )
+    width = None if v is not None else int(head_dim_v)  # type: ignore[arg-type]
+    tensors = (input_tensor_q, input_tensor_k, input_tensor_k if v is None else v)
+    check_whole(Call(*tensors, program_config, attn_mask, None, is_causal, width=width, latent=True))
     queries, keys = input_tensor_q.shape[2], input_tensor_k.shape[2]
     triangle = causal_mask(queries, keys) if is_causal else None
 
     def mask_of(rest: dict[str, Array], user: int) -> Array | None:
         return rest["mask"][user % len(rest["mask"])] if "mask" in rest else triangle
 
-    width = None if v is not None else head_dim_v
-    return prefill(
-        (input_tensor_q, input_tensor_k, input_tensor_k if v is None else v), {"mask": attn_mask}, mask_of, scale, memory_config,
-        value_heads=v is not None, width=width,  # type: ignore[arg-type]
-    )  # fmt: skip
+    return prefill(tensors, {"mask": attn_mask}, mask_of, scale, memory_config, width=width)
 
 
 @operation(
@@ -279,11 +255,6 @@ def _latent(
     q: Tensor, k: Tensor, v: Tensor | None, width: int | None, settings: Decode,
     named: dict[str, Tensor | None], memory_config: MemoryConfig | None, program_config: object,
 ) -> Tensor:  # fmt: skip
-    if not settings.is_causal:
-        raise fatal(
-            "Multi-latent attention decode only tested for causal!",
-            hint="is_causal=True, and cur_pos of the last position",
-        )
     if v is None and width is None:
         raise fatal(
             "latent attention needs head_dim_v or a tensor of values",
@@ -296,8 +267,9 @@ def _latent(
         settings,
         named,
         memory_config,
-        width if v is None else None,
+        width,
         program_config,
+        latent=True,
     )
 
 

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.rowwise import along_last
-from tt_run.runtime.ops.attention.operand_shapes import check_block_map, check_prefill
+from tt_run.runtime.ops.attention.operand_shapes import check_block_map
+from tt_run.runtime.ops.attention.prefill_checks import Call, check_whole, check_windows
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
@@ -28,7 +27,6 @@ from tt_run.runtime.ops.normalisation.softmaxes import check_users, mask_of_rows
 from tt_run.runtime.ops.placement.sharded_results import in_dram
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
@@ -128,63 +126,6 @@ def hidden_blocks(blocks: Array, chunks: tuple[int, int], queries: int, keys: in
     return np.where(spread, np.float32(0), _MINUS_INFINITY)
 
 
-def check_heads(q: int, k: Tensor, v: Tensor, heads: int | None = None, *, apart: bool = False) -> None:
-    """Raises RuntimeError unless keys and values have one shape, but for their width, and their heads divide the query's.
-
-    `heads`: theirs, where a call sees others than the tensors have. `apart`: values may have heads of their own.
-    """
-    of_values = list(v.shape)[:-1]
-    if apart and of_values[1] and q % of_values[1] == 0:
-        of_values[1] = k.shape[1]
-    if list(k.shape)[:-1] != of_values:
-        raise fatal(
-            f"K and V must have the same shape, got {k.shape} and {v.shape}",
-            hint="give both the same heads, length and width",
-        )
-    own = heads or k.shape[1]
-    if own == 0 or q < own:
-        raise fatal(
-            "Q num_heads must be >= K num_heads and divisible by K num_heads, and K num_heads must be greater than 0. "
-            f"Got Q: {q}, K: {own}",
-            "nkv > 0 && nqh >= nkv && nqh % nkv == 0",
-            hint="a number of key heads that divides the query heads",
-        )
-    if q % own:
-        raise fatal(
-            f"Q num_heads must be divisible by K num_heads. Q: {q}, K: {own}",
-            hint="a number of key heads that divides the query heads",
-        )
-
-
-def check_grid(q: Tensor, program_config: object) -> None:
-    """Raises RuntimeError for a program configuration of more cores than the device has."""
-    grid, device = getattr(program_config, "compute_with_storage_grid_size", None), q.device()
-    if grid is None or device is None:
-        return
-    asked, most = (
-        CoreCoord(*grid) if isinstance(grid, tuple) else grid,
-        device.compute_with_storage_grid_size(),
-    )
-    if asked.x * asked.y > most.x * most.y:
-        raise fatal(
-            f"Provided grid must not contain more cores than the device. Got {asked.x * asked.y} cores, expected at most {most.x * most.y} "
-            "cores.",
-            hint=f"compute_with_storage_grid_size=({most.x}, {most.y})",
-        )
-
-
-def check_chunks(program_config: object) -> None:
-    """Raises RuntimeError for chunks of a program configuration that are not whole tiles."""
-    for word in ("q_chunk_size", "k_chunk_size"):
-        size = getattr(program_config, word, None)
-        if size is not None and (size <= 0 or size % TILE_SIZE):
-            raise fatal(
-                f"{word} must be a positive multiple of TILE_SIZE. Got {word}: {size}, TILE_SIZE: {TILE_SIZE}",
-                f"{word} > 0 && {word} % tt::constants::TILE_WIDTH == 0",
-                hint=f"{word}={TILE_SIZE} or a multiple of it",
-            )
-
-
 @operation(
     "ttnn.transformer.scaled_dot_product_attention",
     family=families.ATTENTION,
@@ -215,15 +156,15 @@ def scaled_dot_product_attention(
     windows that see themselves only, counted from 0; it replaces is_causal. Without is_causal a query sees half a sliding window on either
     side. scale: 1/sqrt(D) unless given; the sink's scores are times scale too. attn_mask_block_map is 0 for chunks of the mask that hide all.
     """
-    check_chunks(program_config)
-    check_grid(input_tensor_q, program_config)
-    check_prefill(input_tensor_q, input_tensor_k, input_tensor_v, attn_mask, attention_sink)
     windows = cu_window_seqlens is not None
-    if is_causal and attn_mask is not None:
-        raise fatal(
-            "attn_mask must not be provided when is_causal is true",
-            hint="is_causal=False, or leave attn_mask out",
-        )
+    tensors = (input_tensor_q, input_tensor_k, input_tensor_v)
+    call = Call(
+        *tensors, program_config, attn_mask, attention_sink, is_causal and not windows, sliding_window_size
+    )
+    if cu_window_seqlens is not None:
+        check_windows(call, cu_window_seqlens, windowed_q_token_offset)
+    else:
+        check_whole(call)
     queries, keys = input_tensor_q.shape[2], input_tensor_k.shape[2]
     chunks = None
     if attn_mask_block_map is not None:
@@ -236,11 +177,6 @@ def scaled_dot_product_attention(
         )
     triangle = None
     if is_causal and not windows:
-        if queries != keys:
-            raise fatal(
-                f"Causal SDPA requires Q and K to have the same sequence length. Got Q: {queries}, K: {keys}",
-                hint="is_causal=False with a mask, or ttnn.transformer.chunked_scaled_dot_product_attention for a later part of a sequence",
-            )
         triangle = causal_mask(queries, keys, sliding_window_size)
     elif sliding_window_size and not windows:
         triangle = band_mask(queries, keys, sliding_window_size)
@@ -255,11 +191,10 @@ def scaled_dot_product_attention(
         if chunks is not None:
             blocks = rest["blocks"][user % len(rest["blocks"])]
             return mask[..., :queries, :keys] + hidden_blocks(blocks, chunks, queries, keys)
-        return mask if triangle is None else mask[..., :queries, :keys] + triangle
+        return mask
 
     named = {"mask": attn_mask, "sink": attention_sink, "windows": cu_window_seqlens}
     named |= {"offset": windowed_q_token_offset_tensor, "blocks": attn_mask_block_map}
-    tensors = (input_tensor_q, input_tensor_k, input_tensor_v)
     return prefill(tensors, named, mask_of, scale, memory_config, concat_heads=output_concat_heads)
 
 
@@ -273,21 +208,18 @@ def prefill(
     concat_heads: bool = False,
     width: int | None = None,
     of_user: Callable[[Array, dict[str, Array], int], Array] = lambda held, rest, user: held[user],
-    key_heads: int | None = None,
-    value_heads: bool = False,
 ) -> Tensor:
     """Attention of every user's queries; `mask_of` gives the mask of a user from a device's shards of `named`.
 
     `width`: of the values, where they are the first columns of a wider tensor. `of_user`: a user's keys or values (heads, S, D) of
-    what a device holds, of `key_heads` heads where they are not the tensor's. `value_heads`: values may have heads of their own.
+    what a device holds.
     """
     q, k, v = tensors
     given = {name: tensor for name, tensor in named.items() if tensor is not None}
     on_device(q, k, v, *given.values(), kind="scaled dot product attention")
     batch, heads, queries, depth = q.shape
-    check_heads(heads, k, v, key_heads, apart=value_heads)
     factor = scale if scale is not None else 1 / math.sqrt(depth)
-    wide = width or v.shape[-1]
+    wide = v.shape[-1] if width is None else width
 
     def compute(qs: Array, ks: Array, vs: Array, *others: Array) -> Array:
         out = np.empty((*qs.shape[:-1], wide), np.float32)

@@ -112,9 +112,14 @@ LAYOUTS["floor_div"] = [Wanted(("input_tensor_a",), Layout.TILE, _TERNARY, False
 _enter(
     "Inputs to SDPA must be tilized",
     """
-    transformer.scaled_dot_product_attention: input_tensor_q input_tensor_k input_tensor_v attn_mask
+    transformer.scaled_dot_product_attention: input_tensor_q input_tensor_k input_tensor_v
     transformer.chunked_scaled_dot_product_attention: input_tensor_q input_tensor_k input_tensor_v
     transformer.flash_mla_prefill transformer.chunked_flash_mla_prefill: input_tensor_q input_tensor_k
+    """,
+)
+_enter(
+    "Inputs to Joint SDPA must be tilized",
+    """
     transformer.joint_scaled_dot_product_attention: input_tensor_q input_tensor_k input_tensor_v
     transformer.joint_scaled_dot_product_attention: joint_tensor_q joint_tensor_k joint_tensor_v
     """,
@@ -124,8 +129,8 @@ _enter(
     """
     transformer.scaled_dot_product_attention_decode: input_tensor_k input_tensor_v
     transformer.paged_scaled_dot_product_attention_decode: input_tensor_k input_tensor_v
-    transformer.flash_multi_latent_attention_decode: input_tensor_k
-    transformer.paged_flash_multi_latent_attention_decode: input_tensor_k
+    transformer.flash_multi_latent_attention_decode: input_tensor_k input_tensor_v
+    transformer.paged_flash_multi_latent_attention_decode: input_tensor_k input_tensor_v
     """,
 )
 _enter(
@@ -217,10 +222,9 @@ _enter(
     index_fill index_fill_new moreh_fold: input
     moe_routing_remap: routing_weights_tensor
     sparse_matmul: sparsity
-    transformer.chunked_scaled_dot_product_attention: page_table_tensor
+    transformer.chunked_scaled_dot_product_attention transformer.chunked_flash_mla_prefill: page_table_tensor
     transformer.paged_flash_multi_latent_attention_decode: page_table_tensor cur_pos_tensor
     transformer.paged_scaled_dot_product_attention_decode: page_table_tensor cur_pos_tensor
-    transformer.scaled_dot_product_attention_decode: cur_pos_tensor
     """,
     Layout.ROW_MAJOR,
 )

@@ -124,8 +124,8 @@ _enter(
     """
     transformer.scaled_dot_product_attention_decode: input_tensor_q input_tensor_k input_tensor_v
     transformer.paged_scaled_dot_product_attention_decode: input_tensor_q input_tensor_k input_tensor_v
-    transformer.flash_multi_latent_attention_decode: input_tensor_q input_tensor_k
-    transformer.paged_flash_multi_latent_attention_decode: input_tensor_q input_tensor_k
+    transformer.flash_multi_latent_attention_decode: input_tensor_q input_tensor_k input_tensor_v
+    transformer.paged_flash_multi_latent_attention_decode: input_tensor_q input_tensor_k input_tensor_v
     """,
 )
 _enter(
@@ -146,17 +146,27 @@ _enter(
     (_BF16, _BFP8, _BFP4),
     "transformer.chunked_scaled_dot_product_attention transformer.scaled_dot_product_attention: attention_sink",
 )
+_enter("{operand} must be int32, got {given}", (_I32,), "experimental.paged_fill_cache: page_table")
 _enter(
-    "{operand} must be int32, got {given}",
+    "Page table must be int32, got {given}",
     (_I32,),
+    "transformer.chunked_scaled_dot_product_attention transformer.chunked_flash_mla_prefill: page_table_tensor",
+)
+_enter(
+    "Expect cur_pos to be INT32, got {given}",
+    (_I32,),
+    "transformer.paged_flash_multi_latent_attention_decode transformer.paged_scaled_dot_product_attention_decode: cur_pos_tensor",
+)
+_enter(
+    "Attention sink must by a BF16 tensor, but got {given}",
+    (_BF16,),
     """
-    transformer.chunked_scaled_dot_product_attention transformer.chunked_flash_mla_prefill: page_table_tensor
-    transformer.paged_flash_multi_latent_attention_decode transformer.paged_scaled_dot_product_attention_decode: cur_pos_tensor
-    experimental.paged_fill_cache: page_table
+    transformer.scaled_dot_product_attention_decode transformer.paged_scaled_dot_product_attention_decode: attention_sink
+    transformer.flash_multi_latent_attention_decode transformer.paged_flash_multi_latent_attention_decode: attention_sink
     """,
 )
 _enter(
-    "{operand} must be int32, or uint16 in shards, got {given}",
+    "Error: SDPA currently only supports INT32 datatype, or UINT16 in shards, got {given}",
     (_I32,),
     "transformer.paged_flash_multi_latent_attention_decode transformer.paged_scaled_dot_product_attention_decode: page_table_tensor",
     in_pieces=(_U16,),
@@ -226,7 +236,7 @@ _enter(
 _enter(
     "When mask is provided to SDPA, it must be in BF16, BFP8, or BFP4 dataformat",
     (_BF16, _BFP8, _BFP4),
-    "transformer.scaled_dot_product_attention: attn_mask",
+    "transformer.scaled_dot_product_attention transformer.flash_mla_prefill: attn_mask",
 )
 _enter(
     "Unsupported data type for mask tensor: {given}.",

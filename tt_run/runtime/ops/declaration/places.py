@@ -205,9 +205,15 @@ _enter(
     ),
 )
 _enter(
-    "transformer.attention_softmax transformer.chunked_flash_mla_prefill transformer.flash_mla_prefill transformer.chunked_scaled_dot_product_attention transformer.paged_scaled_dot_product_attention_decode "
-    "transformer.scaled_dot_product_attention_decode",
+    """
+    transformer.attention_softmax transformer.chunked_flash_mla_prefill transformer.chunked_scaled_dot_product_attention
+    transformer.flash_mla_prefill transformer.flash_multi_latent_attention_decode transformer.paged_flash_multi_latent_attention_decode
+    """,
     Place(named=True, layout=_TILES),
+)
+_enter(
+    "transformer.paged_scaled_dot_product_attention_decode transformer.scaled_dot_product_attention_decode",
+    Place(named=True),
 )
 _enter("experimental.rotate_half", Place("RotateHalf does not currently support sharding", operand_cut=False))
 _enter(
@@ -225,20 +231,6 @@ _enter(
     Place("Input tensor memory layout must be HEIGHT_SHARDED but got {own}", cuts=(_H,)),
     Place("Shard spec shape[0] ({piece}) must match input tensor padded shape[-2] ({rows})", all_rows=True),
 )
-_enter(
-    "transformer.paged_scaled_dot_product_attention_decode transformer.scaled_dot_product_attention_decode",
-    Place("Q tensor memory layout must be HEIGHT_SHARDED when sharded but got {own}", cuts=(_H,)),
-    *(
-        Place(
-            f"Input tensor {number} buffer type must be DRAM but got {{banks}}",
-            operand=name,
-            banks=BufferType.DRAM,
-        )
-        for number, name in enumerate(("input_tensor_k", "input_tensor_v"), 1)
-    ),
-)
-
-
 _enter(
     "experimental.paged_update_cache",
     Place("Expect input_tensor to be sharded", operand="input_tensor", operand_cut=True),
