@@ -6,6 +6,7 @@ trace records them like calls.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -43,6 +44,17 @@ def _on_device(operation: Operation, tensor: Tensor, argument: Any) -> Tensor:
     if tensor.device() is None:
         return cast("Tensor", operation.compute(tensor, argument))
     return cast("Tensor", view(operation, tensor, argument))
+
+
+def _lengths(tensor: Tensor, dims: Any) -> tuple[int, ...]:
+    """The lengths of a shape as a program gives them. Raises TypeError for what is no whole number."""
+    try:
+        return tuple(int(operator.index(length)) for length in dims)
+    except TypeError:
+        why = f"a shape is a sequence of ints, got {dims!r}"
+        raise refusal("ttnn._ttnn.tensor.Tensor.reshape", "reshape", (tensor, dims), {}, why) or TypeError(
+            why
+        ) from None
 
 
 class TensorMethods:
@@ -112,7 +124,7 @@ class TensorMethods:
             ) or TypeError(why)
         if isinstance(dims, Shape) and dims.volume() != self.shape.volume():
             return cast("Tensor", movement.reshape(self, dims))
-        return _on_device(_RESHAPE, self, tuple(dims))
+        return _on_device(_RESHAPE, self, _lengths(self, dims))
 
     def pad(self: Any, shape: Sequence[int], starts: Sequence[int], value: float) -> Tensor:
         """A host tensor in a larger array filled with `value`, its first element at `starts`; `shape` stays, `padded_shape` grows."""

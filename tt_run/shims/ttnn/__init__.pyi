@@ -619,7 +619,7 @@ def celu_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, alpha: float = 1.0, 
 def chunk(input_tensor: _Tensor, chunks: int, dim: int) -> list[_Tensor]:
     """At most `chunks` pieces of equal size along `dim`; the last one may be shorter."""
     ...
-def clamp(input_tensor: _Tensor, min: _Tensor | float | int | None = None, max: _Tensor | float | int | None = None, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
+def clamp(input_tensor: _Tensor, min: _Tensor | float | None = None, max: _Tensor | float | None = None, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """Elements limited to [min, max], numbers or tensors; one of them may be left out."""
     ...
 def clamp_bw(grad_tensor: _Tensor, input_tensor: _Tensor, min: _Tensor | float | None = None, max: _Tensor | float | None = None, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
@@ -628,7 +628,7 @@ def clamp_bw(grad_tensor: _Tensor, input_tensor: _Tensor, min: _Tensor | float |
 def clamped_silu_glu(gate: _Tensor, up: _Tensor, limit: float, *, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """silu of the gate, at most `limit`, times up limited to [-limit, limit]."""
     ...
-def clip(input_tensor: _Tensor, min: _Tensor | float | int | None = None, max: _Tensor | float | int | None = None, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+def clip(input_tensor: _Tensor, min: _Tensor | float | None = None, max: _Tensor | float | None = None, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Elements limited to [min, max], numbers or tensors; one of them may be left out."""
     ...
 def clip_bw(grad_tensor: _Tensor, input_tensor: _Tensor, min: _Tensor | float | None = None, max: _Tensor | float | None = None, *, memory_config: _MemoryConfig | None = None) -> _Tensor:

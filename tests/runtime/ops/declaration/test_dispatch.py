@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import re
 from typing import Any
 
@@ -10,12 +11,13 @@ import numpy as np
 import pytest
 
 import tt_run.runtime.ops as ops
-from tests.runtime.ops.tensors import BF16, F32, TILE, held, message, put
+from tests.runtime.ops.tensors import BF16, F32, I32, TILE, held, message, put
 from tt_run.runtime import catalog, events
 from tt_run.runtime.mesh import MeshDevice, MeshShape
 from tt_run.runtime.ops.declaration.argument_kinds import kinds_of
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.creation.from_shape import arange, full
 
 
 def test_a_wrong_keyword_lists_the_signatures(one: MeshDevice):
@@ -126,7 +128,59 @@ def test_what_has_an_index_is_a_whole_number_and_what_has_a_value_a_real_one(one
     assert ops.reshape(t, t.shape).shape == [3, 3]
 
 
-KNOWN_LATER = "Operand|Activation|Level|Dims|Any|object|Set\\[|Callable|Path|Mapper|MeshToTensor|TensorSpec|DumpTensorMode|TensorToMesh"
+class Scalar:
+    """As a tensor of one element of another library: a value, and an index where it is whole."""
+
+    def __init__(self, value: float):
+        self.value = value
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __index__(self) -> int:
+        if isinstance(self.value, float):
+            raise TypeError("only whole numbers have an index")
+        return self.value
+
+
+@pytest.mark.parametrize("number", [Scalar(2), np.int64(2), np.array([2.0]), True])
+def test_numbers_of_other_libraries_are_operands_and_dimensions(one: MeshDevice, number: Any):
+    """As its wheel takes them: whole ones stay whole beside tensors, limits become fractions."""
+    t, whole = put(one, np.full((2, 3, 2), 4)), put(one, np.full((2, 2), 4), I32)
+    plain = number.item() if isinstance(number, np.ndarray) else operator.index(number)
+    for function in (ops.add, ops.multiply, ops.pow, ops.subtract_, ops.gt, ops.rsub, ops.maximum):
+        assert np.array_equal(held(function(ops.clone(t), number)), held(function(ops.clone(t), plain)))
+    if not isinstance(number, np.ndarray):
+        assert np.array_equal(held(number - t), held(plain - t))
+        assert ops.multiply(whole, number).dtype is I32
+        assert ops.sum(t, dim=number).shape == ops.sum(t, dim=plain).shape
+        assert ops.sum(t, dim=[number, 0]).shape == ops.sum(t, dim=[plain, 0]).shape
+        assert t.reshape([number, -1]).shape == t.reshape([plain, -1]).shape
+    assert ops.clamp(whole, max=number).dtype is F32
+
+
+def test_a_tensor_is_filled_with_the_value_of_any_number(one: MeshDevice):
+    for number in (Scalar(2.5), np.float32(2.5), np.array([2.5]), 2.5):
+        assert np.array_equal(held(full([2], number, BF16, TILE, one)), [2.5, 2.5])
+        assert np.array_equal(held(ops.full_like(put(one, np.ones(2)), number)), [2.5, 2.5])
+
+
+def test_no_number_and_more_than_one_are_refused(one: MeshDevice):
+    t = put(one, np.ones((2, 2)))
+    for call in (
+        lambda: ops.clamp(t, max="2"),
+        lambda: ops.where(t, "2", 0.0),
+        lambda: ops.leaky_relu(t, np.ones(2)),
+        lambda: t.reshape([2.5, -1]),
+        lambda: t[np.int64(1)],
+        lambda: arange(0, 2.5, device=one),
+        lambda: full([2], "2.5", device=one),
+    ):
+        with pytest.raises(TypeError):
+            call()
+
+
+KNOWN_LATER = "Activation|Level|Dims|Any|object|Set\\[|Callable|Path|Mapper|MeshToTensor|TensorSpec|DumpTensorMode|TensorToMesh"
 
 
 def test_every_parameter_has_a_kind_or_an_annotation_that_tells_none():

@@ -1,7 +1,7 @@
 """Of what kinds the arguments of an operation are, from the annotations of its function: as strict as the reference's own binding.
 
 True and False alone are bool; int takes what has an index, float also what has a value, and neither takes text; a sequence is no text, set
-or iterator; None is taken where the annotation names it. What an annotation does not tell (`object`, `Any`, names of unions) is not looked
+or iterator; None is taken where the annotation names it. Numbers of NumPy and PyTorch, and True, come to an operation as Python's own. What an annotation does not tell (`object`, `Any`, names of unions) is not looked
 at here, unless the parameter's name tells it. Source: reference library 0.81.1.
 """
 
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tt_run.runtime import tuning
 from tt_run.runtime.enums import NamedEnum
-from tt_run.runtime.errors import type_name
+from tt_run.runtime.errors import ArgumentMismatch, type_name
 from tt_run.runtime.native.classes import Native
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -25,10 +25,22 @@ class Kind(NamedTuple):
     exact: frozenset[type]
     fits: Callable[[Any], bool]
     text: str
+    plain: Callable[[Any], Any] | None = None
+    """Makes Python's own numbers of others."""
 
     def takes(self, value: Any) -> bool:
         """Whether a value is one of them."""
         return type(value) in self.exact or self.fits(value)
+
+    def taken(self, name: str, value: Any) -> Any:
+        """The value of parameter `name` as the operation gets it. Raises ArgumentMismatch for one that is none of these."""
+        if not self.fits(value):
+            raise ArgumentMismatch(self.fault(name, value))
+        try:
+            return value if self.plain is None else self.plain(value)
+        except (TypeError, ValueError, RuntimeError):
+            # More than one element has no value as a number.
+            raise ArgumentMismatch(self.fault(name, value)) from None
 
     def fault(self, name: str, value: Any) -> str:
         """What to say of a value that is none of them."""
@@ -47,6 +59,25 @@ class Kinds(NamedTuple):
     places: tuple[Kind | None, ...]
     names: tuple[str, ...]
 
+    def taken(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments as an operation gets them: numbers of NumPy and PyTorch as Python's own.
+
+        Raises ArgumentMismatch for one of a kind that no signature takes: most would be ignored, or fail far inside.
+        """
+        for place, (name, kind, value) in enumerate(zip(self.names, self.places, args, strict=False)):
+            if kind is not None and type(value) not in kind.exact:
+                plain = kind.taken(name, value)
+                if plain is not value:
+                    args = (*args[:place], plain, *args[place + 1 :])
+        changed: dict[str, Any] = {}
+        for word, value in kwargs.items():
+            kind = self.words.get(word)
+            if kind is not None and type(value) not in kind.exact:
+                plain = kind.taken(word, value)
+                if plain is not value:
+                    changed[word] = plain
+        return args, {**kwargs, **changed} if changed else kwargs
+
 
 def kinds_of(function: Callable[..., Any]) -> Kinds:
     """The kinds that a function's annotations tell, or else the names of its parameters."""
@@ -58,9 +89,13 @@ def kinds_of(function: Callable[..., Any]) -> Kinds:
         positional = []
     return Kinds(
         {name: kind for name, kind in found.items() if kind is not None},
-        tuple(None if "Tensor" in str(p.annotation) else found[p.name] for p in positional),
+        tuple(_at_place(found[p.name]) for p in positional),
         tuple(p.name for p in positional),
     )
+
+
+def _at_place(kind: Kind | None) -> Kind | None:
+    return None if kind is None or ("Tensor" in kind.text and kind.plain is None) else kind
 
 
 def _kind(annotation: Any, space: Mapping[str, Any]) -> Kind | None:
@@ -68,6 +103,9 @@ def _kind(annotation: Any, space: Mapping[str, Any]) -> Kind | None:
     if not isinstance(annotation, str):
         return None
     words = [word.strip() for word in _parts(annotation)]
+    known_as = next((_ALIASES[word] for word in words if word in _ALIASES), None)
+    if known_as is not None:
+        return known_as
     parts = [_part(word, space) for word in words]
     if not all(parts):
         return None
@@ -75,7 +113,24 @@ def _kind(annotation: Any, space: Mapping[str, Any]) -> Kind | None:
     exact: frozenset[type] = frozenset().union(*(part.exact for part in known))
     tests = tuple(part.fits for part in known)
     text = " | ".join(word for word in words if word != "None")
-    return Kind(exact, lambda value: any(test(value) for test in tests), text)
+    return Kind(exact, lambda value: any(test(value) for test in tests), text, _first(known))
+
+
+def _first(parts: Sequence[Kind]) -> Callable[[Any], Any] | None:
+    """What makes plain numbers for a union: the first of its members that takes a number; beside tensors whole numbers stay whole."""
+    able = [part for part in parts if part.plain is not None]
+    if any(Tensor in part.exact for part in parts) and any(float in part.exact for part in parts):
+        return _plain_number
+    if len(able) < 2:
+        return able[0].plain if able else None
+
+    def plain(value: Any) -> Any:
+        for part in able:
+            if part.fits(value):
+                return part.plain(value)  # type: ignore[misc]
+        return value
+
+    return plain
 
 
 def _parts(annotation: str) -> list[str]:
@@ -88,6 +143,9 @@ def _parts(annotation: str) -> list[str]:
         else:
             found[-1] += letter
     return found
+
+
+_ONLY_INT = frozenset({int})
 
 
 def _never(value: Any) -> bool:
@@ -115,14 +173,55 @@ def _sequence(value: Any) -> bool:
 
 
 def _wholes(value: Any) -> bool:
-    return _sequence(value) and all(map(_whole, value))
+    return _sequence(value) and (_ints(value) or all(map(_whole, value)))
 
+
+def _ints(value: Any) -> bool:
+    return _ONLY_INT.issuperset(map(type, value))
+
+
+def _plain_whole(value: Any) -> Any:
+    return int(operator.index(value)) if _whole(value) else value
+
+
+def _plain_real(value: Any) -> Any:
+    if not _real(value):
+        return value
+    # An array of one element has a value in every release of NumPy by this way alone.
+    return float(value.item() if hasattr(value, "item") else value)
+
+
+def _plain_number(value: Any) -> Any:
+    if _whole(value):
+        return _plain_whole(value)
+    try:
+        return _plain_real(value)
+    except (TypeError, ValueError, RuntimeError):
+        return value
+
+
+def _plain_wholes(value: Any) -> Any:
+    if _ints(value) or not _wholes(value):
+        return value
+    return [int(operator.index(each)) for each in value]
+
+
+_OPERANDS = frozenset({Tensor, int, float, type(None)})
+_ALIASES = {
+    # Of anything else than a tensor or a number an operation says more itself.
+    "Operand": Kind(
+        _OPERANDS, lambda value: not isinstance(value, (str, bytes)), "Tensor | int | float", _plain_number
+    ),
+    # A number that is no int of Python is a float there.
+    "Limit": Kind(_OPERANDS, _real, "Tensor | float", _plain_real),
+}
+"""Names of unions in annotations."""
 
 _PLAIN = {
     "None": Kind(frozenset({type(None)}), _never, "None"),
     "bool": Kind(frozenset({bool}), _never, "bool"),
-    "int": Kind(frozenset({int}), _whole, "int"),
-    "float": Kind(frozenset({float, int}), _real, "float"),
+    "int": Kind(frozenset({int}), _whole, "int", _plain_whole),
+    "float": Kind(frozenset({float, int}), _real, "float", _plain_real),
     "str": Kind(frozenset({str}), _never, "str"),
     "Tensor": Kind(frozenset({Tensor}), lambda value: isinstance(value, Tensor), "Tensor"),
 }
@@ -132,7 +231,7 @@ def _part(word: str, space: Mapping[str, Any]) -> Kind | None:
     if word in _PLAIN:
         return _PLAIN[word]
     if word == "Sequence[int]":
-        return Kind(frozenset(), _wholes, word)
+        return Kind(frozenset(), _wholes, word, _plain_wholes)
     if word.startswith(("Sequence[", "list[", "tuple[")):
         return Kind(frozenset(), _sequence, word)
     named = space.get(word)
@@ -183,7 +282,7 @@ def _fused(value: Any) -> bool:
     return by_type(value[0] if pair else value) or _is_a("UnaryWithParam")(value)
 
 
-_COUNT = Kind(frozenset({type(None), int}), _whole, "int")
+_COUNT = Kind(frozenset({type(None), int}), _whole, "int", _plain_whole)
 _BY_NAME = {
     "subdevice_id": _named("SubDeviceId"),
     "sub_device_id": _named("SubDeviceId"),

@@ -195,7 +195,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
                 kwargs = usual(self.spellings, kwargs)
         try:
             if kwargs or len(args) > 1:
-                _check_kinds(self.kinds or self._learned(), args, kwargs)
+                args, kwargs = (self.kinds or self._learned()).taken(args, kwargs)
             if self.ruled:
                 self._check_rules(args, kwargs)
             result = perform(self, args, kwargs)
@@ -386,17 +386,6 @@ def _device_of(values: Iterable[Any]) -> MeshDevice | None:
         if device is not None:
             return device
     return None
-
-
-def _check_kinds(kinds: Kinds, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Raise ArgumentMismatch for an argument of a kind that no signature takes: most would be ignored, or fail far inside."""
-    for name, kind, value in zip(kinds.names, kinds.places, args, strict=False):
-        if kind is not None and not kind.takes(value):
-            raise ArgumentMismatch(kind.fault(name, value))
-    for word, value in kwargs.items():
-        kind = kinds.words.get(word)
-        if kind is not None and not kind.takes(value):
-            raise ArgumentMismatch(kind.fault(word, value))
 
 
 def _call_text(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:

@@ -33,6 +33,7 @@ from tt_run.runtime.values.dtypes import is_float, stored_dtype
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
+Limit = Tensor | float
 
 
 def ternary(
@@ -213,8 +214,8 @@ def _between_ends(a: Any, b: Any, weight: Any) -> Array:
 @operation("ttnn.clamp", family=families.TERNARY, golden=goldens.clamp)
 def clamp(
     input_tensor: Tensor,
-    min: Operand | None = None,
-    max: Operand | None = None,
+    min: Limit | None = None,
+    max: Limit | None = None,
     *,
     memory_config: MemoryConfig | None = None,
     output_tensor: Tensor | None = None,
@@ -256,8 +257,8 @@ def clamp(
 @operation("ttnn.clip", family=families.TERNARY, golden=goldens.clamp)
 def clip(
     input_tensor: Tensor,
-    min: Operand | None = None,
-    max: Operand | None = None,
+    min: Limit | None = None,
+    max: Limit | None = None,
     *,
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.errors import fatal
@@ -94,7 +93,7 @@ def _complete(keys: tuple[Any, ...], rank: int) -> tuple[Any, ...]:
 def _check_key(key: Any, dim: int, size: int) -> int | slice:
     if isinstance(key, slice):
         return key
-    if isinstance(key, bool) or not isinstance(key, (int, np.integer)):
+    if not isinstance(key, int):
         raise TypeError(f"Invalid slice type: {key}")
     index = int(key) + size if key < 0 else int(key)
     if not 0 <= index < size:

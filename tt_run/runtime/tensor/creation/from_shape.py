@@ -115,6 +115,7 @@ def arange(
     first, last = (0, start) if end is None else (start or 0, end)
     if last is None:
         raise ArgumentMismatch("ttnn.arange: an end is required: arange(end) or arange(start, end, step)")
+    first, last, step = operator.index(first), operator.index(last), operator.index(step)
     if step == 0:
         raise fatal("Step must be nonzero", hint="step=1 counts up, step=-1 down")
     if (last - first) * step < 0:
@@ -339,6 +340,16 @@ def empty_like(
     return full_like(tensor, 0.0, dtype, layout, device, memory_config)
 
 
+def _one(value: Any) -> npt.NDArray[Any]:
+    """A number, of NumPy or PyTorch too, as an array: whole ones stay whole."""
+    try:
+        return np.full((1,), operator.index(value), np.int64)
+    except TypeError:
+        if isinstance(value, (str, bytes)):
+            raise
+        return np.full((1,), float(value.item() if hasattr(value, "item") else value), np.float32)
+
+
 def _filled(
     dims: tuple[int, ...],
     value: float,
@@ -353,7 +364,7 @@ def _filled(
         device.require_open("a tensor made from its shape")
         if memory_config is not None and memory_config.nameless:
             raise _nameless(laid)
-    scalar = convert(np.full((1,), value, np.float32 if isinstance(value, float) else np.int64), dtype)[0]
+    scalar = convert(_one(value), dtype)[0]
     data = np.full((shapes.rows(), *dims), scalar, stored_dtype(dtype))
     count = 1 if device is None else len(device.local_positions)
     return Tensor.of(
