@@ -71,7 +71,7 @@ PUBLISHED = {
     "ttml.distributed.training": "distribute_module parallelize_module _match_policy",
     "ttml.trainers.rollout": "TTMLRolloutSampler RolloutBatch RolloutSampler",
     "ttml.models.qwen3.weights": "load_weights_from_hf",
-    "ttml.fsdp": "fully_shard is_fsdp_managed fsdp_axis_of",
+    "ttml.fsdp": "fully_shard is_fsdp_managed fsdp_axis_of enable_overlap",
     "ttml.checkpointing": "save_checkpoint load_checkpoint read_header CheckpointShapeError",
     "ttml.models.bert": "Bert BertConfig create",
     "ttml.models.deepseek.torch_baseline": "ModelArgs MoE Transformer",

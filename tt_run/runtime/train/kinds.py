@@ -257,3 +257,32 @@ class _CountByRank:
 
 count_by_rank: Kind = _CountByRank()
 """How many blocks each rank has; ranks may be written as text."""
+
+
+class _OneOf:
+    """A map with one of a few names, and a whole number of at least 1."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+
+    @property
+    def told(self) -> str:
+        """What it takes, in words."""
+        return " or ".join(f"{{{name}: N}}" for name in self.names)
+
+    def read(self, value: Any, report: Report) -> dict[str, int] | None:
+        given = value if isinstance(value, Mapping) else {}
+        if len(given) != 1 or not set(given) <= set(self.names):
+            report.wrong(
+                f" takes exactly one of {' and '.join(self.names)}, not {shown(value)}",
+                f"{{{self.names[0]}: 1}}",
+            )
+            return None
+        name, found = next(iter(given.items()))
+        count = whole(1).read(found, report.below(str(name)))
+        return None if count is None else {name: int(count)}
+
+
+def one_of(*names: str) -> Kind:
+    """A map of one of some names to how many of them."""
+    return _OneOf(names)

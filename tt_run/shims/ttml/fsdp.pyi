@@ -7,6 +7,7 @@ from tt_run.runtime.train.parallel.fsdp import pick_shard_dim as _pick_shard_dim
 from tt_run.runtime.train.parallel.fsdp import FSDPState as FSDPState
 from tt_run.runtime.train.parallel.gather_slots import SlotSchedule as SlotSchedule
 from tt_run.runtime.train.parallel.fsdp_memory import blocks_to_keep_gathered as blocks_to_keep_gathered
+from tt_run.runtime.train.parallel.fsdp_overlap import enable_overlap as enable_overlap
 from tt_run.runtime.train.parallel.fsdp import fsdp_axis_of as fsdp_axis_of
 from tt_run.runtime.train.parallel.fsdp_memory import fsdp_units as fsdp_units
 from tt_run.runtime.train.parallel.fsdp import fully_shard as fully_shard

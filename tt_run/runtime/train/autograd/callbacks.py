@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.operation import result
 from tt_run.runtime.train.autograd.tensor import Tensor
 
@@ -19,4 +20,4 @@ def callback(tensor: Tensor, fn: Callable[[], object]) -> Tensor:
         fn()
         tensor.add_grad(gradient)
 
-    return result(tensor.get_value(), (tensor,), rule)
+    return result(tensor.get_value(PreferredPrecision.NATIVE), (tensor,), rule)

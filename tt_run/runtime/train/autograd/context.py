@@ -193,6 +193,10 @@ class AutoContext:
         """All nodes since the last reset."""
         return self.graph
 
+    def is_backward_in_progress(self) -> bool:
+        """Whether a backward pass is under way, as it is for what is computed again within it."""
+        return self.graph.outermost().is_running
+
     def reset_graph(self) -> None:
         """Forget the graph after a backward pass; gradients of parameters stay."""
         self.graph.reset()

@@ -58,6 +58,19 @@ class Graph:
 
     generation: int = 0
     nodes: list[GraphNode] = field(default_factory=list)
+    within: Graph | None = None
+    """The graph whose backward pass runs this one, of a part that is computed again."""
+    is_running: bool = False
+    """Whether a backward pass is under way."""
+    _afterwards: list[BackwardRule] = field(default_factory=list)
+
+    def outermost(self) -> Graph:
+        """The graph whose backward pass the program called."""
+        return self if self.within is None else self.within.outermost()
+
+    def after_backward(self, call: BackwardRule) -> None:
+        """Call once when the backward pass that is under way is through."""
+        self._afterwards.append(call)
 
     def add_node(self, grad_function: BackwardRule, links: Iterable[NodeId]) -> NodeId:
         """A new node behind the nodes `links`; ids of an earlier graph are leaves here."""
@@ -84,7 +97,17 @@ class Graph:
                 if link not in reached:
                     reached.add(link)
                     pending.append(link)
-        for number in sorted(reached, reverse=True):
+        self.is_running = True
+        try:
+            self._run(sorted(reached, reverse=True), retain)
+        finally:
+            self.is_running = False
+            calls, self._afterwards = self._afterwards, []
+        for call in calls:
+            call()
+
+    def _run(self, numbers: Iterable[int], retain: bool) -> None:
+        for number in numbers:
             node = self.nodes[number]
             node.grad_function()
             if not retain:

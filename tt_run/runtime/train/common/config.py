@@ -21,6 +21,7 @@ from tt_run.runtime.train.kinds import (
     nested,
     number,
     number_or_infinity,
+    one_of,
     patterns,
     several,
     shape,
@@ -100,6 +101,9 @@ class DeviceConfig(FileSection):
     enable_fsdp = Setting(flag, False, UPSTREAM)
     fsdp_replicate_params: Setting[list[str]] = Setting(patterns, [], UPSTREAM)
     fsdp_keep_gathered_gib = Setting(number_or_infinity(0.0), 0.0, UPSTREAM)
+    fsdp_overlap_collectives = Setting(flag, False, UPSTREAM)
+    fsdp_ccl_subdevice: Setting[dict[str, int]] = Setting(one_of("columns", "rows"), {"columns": 1}, UPSTREAM)
+    fsdp_overlap_lookahead = Setting(whole(1), 2, UPSTREAM)
     lazy_parameter_init = Setting(flag, False, UPSTREAM)
     enable_cp = Setting(flag, False, UPSTREAM)
     enable_sp = Setting(flag, False, UPSTREAM)
@@ -120,11 +124,20 @@ class DeviceConfig(FileSection):
         super().update_config(source)
         if self.enable_sp and not self.enable_tp:
             raise ConfigError("device_config.enable_sp requires enable_tp; help: enable_tp: true")
+        if self.fsdp_overlap_collectives and not self.enable_fsdp:
+            raise ConfigError(
+                "device_config.fsdp_overlap_collectives requires enable_fsdp; help: enable_fsdp: true"
+            )
         if self.sp_overlap != "off" and (self.sp_ccl_rows > 0) == (self.sp_ccl_columns > 0):
             raise ConfigError(
                 "device_config: sp_overlap takes exactly one of sp_ccl_rows and sp_ccl_columns, got "
                 f"{self.sp_ccl_rows} and {self.sp_ccl_columns}; help: sp_ccl_rows: 1, sp_ccl_columns: 0"
             )
+
+    @property
+    def command_queues(self) -> int:
+        """Command queues that the mesh is opened with: two where collectives overlap with what is computed."""
+        return 2 if self.fsdp_overlap_collectives or self.sp_overlap != "off" else 1
 
     def total_devices(self) -> int:
         """Devices of the mesh."""

@@ -27,6 +27,7 @@ from tt_run.runtime.train.modules.containers import ModuleList
 from tt_run.runtime.train.modules.lazy import lazy_init, materialize_module
 from tt_run.runtime.train.parallel.fsdp import fully_shard
 from tt_run.runtime.train.parallel.fsdp_memory import blocks_to_keep_gathered
+from tt_run.runtime.train.parallel.fsdp_overlap import current_overlap, enable_overlap
 from tt_run.runtime.train.settings import ConfigError
 
 _MODELS = ("gpt2", "llama", "qwen3", "deepseek")
@@ -94,6 +95,9 @@ class TransformerModelFactory:
 
     def _shard(self, model: ModuleBase) -> None:
         whole = self.device_config.fsdp_replicate_params
+        if self.device_config.fsdp_overlap_collectives and current_overlap() is None:
+            cores = self.device_config.fsdp_ccl_subdevice
+            enable_overlap(**cores, lookahead=self.device_config.fsdp_overlap_lookahead)
         assert isinstance(model, AbstractModuleBase)
         blocks: list[Any] = list(model.blocks) if isinstance(model, Qwen3) else []
         for name, child in model.named_children():

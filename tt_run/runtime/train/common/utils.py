@@ -52,7 +52,7 @@ def initialize_device(cfg: Mapping[str, Any]) -> None:
     device, context = DeviceConfig(cfg), AutoContext.get_instance()
     if device.total_devices() > 1:
         enable_fabric(device.total_devices())
-    context.open_device(device.mesh_shape, device.device_ids or None)
+    context.open_device(device.mesh_shape, device.device_ids or None, device.command_queues)
     shape = context.get_device().shape
     wanted = DistributedConfig(device.enable_ddp, device.enable_tp, device.enable_cp, device.enable_fsdp)
     # A shape that does not fit the strategies is refused where the program asks for them.

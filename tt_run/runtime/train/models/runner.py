@@ -81,7 +81,7 @@ def _recomputed(block: Block, tensor: Tensor, context: AutoContext) -> Tensor:
     def rule(gradient: Value) -> None:
         after = context.generator.bit_generator.state
         outer = context.graph
-        context.graph = Graph(outer.generation - 1)
+        context.graph = Graph(outer.generation - 1, within=outer)
         context.generator.bit_generator.state = before
         try:
             inside = Tensor(tensor.get_value(), tensor.get_requires_grad())

@@ -16,32 +16,26 @@ from __future__ import annotations
 import functools
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
-from tt_run.runtime.ccl import collectives, single_shards
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.ccl import single_shards
 from tt_run.runtime.tensor.spec.topology import PlacementShard
 from tt_run.runtime.tile import TILE_SIZE
-from tt_run.runtime.train.autograd import stacks
-from tt_run.runtime.train.autograd.axis_placement import is_replicated
+from tt_run.runtime.train.autograd.callbacks import callback
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
-from tt_run.runtime.train.autograd.operation import recorded, result
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.base import AbstractModuleBase
 from tt_run.runtime.train.modules.parameter import Parameter
 from tt_run.runtime.train.modules.substitution import standing, substitution
+from tt_run.runtime.train.parallel.fsdp_overlap import Row, current_overlap
+from tt_run.runtime.train.parallel.gathered import Gathered, whole_value
 from tt_run.runtime.train.parallel.named_mesh import maybe_mesh, mesh
 
 if TYPE_CHECKING:
-    from tt_run.runtime.mesh.residents import Move
     from tt_run.runtime.tensor.tensor import Tensor as Value
-    from tt_run.runtime.values.shards import Shards
-    from tt_run.runtime.values.storage import Storage
 
 STATE = "_fsdp_state"
 
@@ -66,13 +60,18 @@ class FSDPState:
     """Whether passes without gradients leave the whole parameters in place for the next one."""
     waits: bool = False
     """Whether `kept` was gathered ahead of a forward pass that has not begun."""
+    row: Row | None = None
+    """The modules around this one, where a second command queue gathers them."""
 
     def gathered(self) -> dict[int, Gathered]:
         """The whole parameters by the ids of the cut ones; none where they are in the place of those."""
         if self.stays_whole and not AutoContext.get_instance().records:
             self.unshard()
             return {}
-        self.gather_ahead()
+        if self.row is None:
+            self.gather_ahead()
+        else:
+            self.row.forward(self)
         found, self.last, self.waits = self.kept, self.kept, False
         if self.reshard_after_forward:
             self.kept = {}
@@ -88,6 +87,12 @@ class FSDPState:
             self.kept = {id(parameter): Gathered.of(parameter) for parameter in self.managed}
         self.waits = True
 
+    def forget_ahead(self) -> None:
+        """Give up what was gathered ahead of a forward pass that did not come."""
+        self.waits = False
+        if self.reshard_after_forward:
+            self.kept = {}
+
     def gather_again(self) -> None:
         """Gather anew what the last forward pass gave back, before the backward pass reads it."""
         for gathered in self.last.values():
@@ -100,7 +105,7 @@ class FSDPState:
         for parameter in self.managed:
             value = parameter.get_value(PreferredPrecision.FULL)
             self.shards[id(parameter)] = value
-            parameter.set_value(_whole(parameter))
+            parameter.set_value(whole_value(parameter))
 
     def reshard(self) -> None:
         """Put the cut parameters back; nothing happens where they are in place."""
@@ -108,117 +113,6 @@ class FSDPState:
             if id(parameter) in self.shards:
                 parameter.set_value(self.shards[id(parameter)])
         self.shards.clear()
-
-
-class _Returning:
-    """The storage of a gathered value that was given back: reading it gathers the parameter again and keeps it until the next `free`."""
-
-    def __init__(self, make: Callable[[], Value]) -> None:
-        self._make = make
-        self._held: Storage | None = None
-
-    @property
-    def shards(self) -> Shards:
-        """The content."""
-        return self.come().shards
-
-    def come(self) -> Storage:
-        """What is held, gathered if need be."""
-        if self._held is None:
-            self._held = self._make().storage
-        return self._held
-
-    @property
-    def allocated(self) -> bool:
-        """It can always be read."""
-        return True
-
-    def write(self, shards: Shards) -> None:
-        """Refused: a copy would part from the parameter that it was gathered from."""
-        raise RuntimeError("a parameter that fully_shard gathered cannot be written; write the cut parameter")
-
-    def free(self) -> None:
-        """Give the memory back until the next reading."""
-        self._held = None
-
-    def follow(self, move: Move) -> None:
-        """Count the devices anew after a reshape of the mesh."""
-        if self._held is not None:
-            self._held.follow(move)
-
-
-@dataclass
-class Gathered:
-    """A whole parameter of one forward pass, whose memory can be given back and comes again when somebody reads it."""
-
-    tensor: Tensor
-    parameter: Tensor
-
-    @classmethod
-    def of(cls, parameter: Tensor) -> Gathered:
-        """Gather a parameter, as an operation of the graph: the one that the backward pass comes to after all that read it."""
-        return cls(gather_parameter(parameter), parameter)
-
-    def give_back(self) -> None:
-        """Give the memory back, also that of the copy in half precision."""
-        again = functools.partial(_whole, self.parameter)
-        for held, make in self._held(again):
-            held._storage = _Returning(make)
-
-    def come_again(self) -> None:
-        """Gather what was given back."""
-        storage = self.tensor.get_value(PreferredPrecision.FULL).storage
-        if isinstance(storage, _Returning):
-            storage.come()
-
-    def _held(self, again: Callable[[], Value]) -> list[tuple[Value, Callable[[], Value]]]:
-        """The values that operations of the forward pass may have kept, and how each comes again."""
-        value, read = self.tensor.get_value(PreferredPrecision.FULL), self.tensor.get_value()
-        halved = [] if read is value else [(read, functools.partial(_halved, again))]
-        return [(value, again), *halved]
-
-
-def _whole(parameter: Tensor) -> Value:
-    axis, dim = parameter.fsdp_axis, parameter.fsdp_dim
-    assert axis is not None and dim is not None
-    return collectives.all_gather(parameter.get_value(PreferredPrecision.FULL), dim, cluster_axis=axis)
-
-
-def _halved(make: Callable[[], Value]) -> Value:
-    return stacks.as_dtype(make(), DataType.BFLOAT16)
-
-
-@recorded
-def gather_parameter(parameter: Tensor) -> Tensor:
-    """The whole of a cut parameter, on every device of the axis; its gradient is the axis's mean, cut as the parameter is."""
-    axis, dim = parameter.fsdp_axis, parameter.fsdp_dim
-    assert axis is not None and dim is not None
-    whole = _whole(parameter)
-
-    def rule(gradient: Value) -> None:
-        _free(out)
-        if is_replicated(gradient, axis):
-            parameter.add_grad(single_shards.mesh_partition(gradient, dim, axis))
-            return
-        device = gradient.device()
-        assert device is not None
-        share = np.float32(1.0 / device.shape[axis])
-        total = collectives.reduce_scatter(gradient, dim, cluster_axis=axis)
-        parameter.add_grad(stacks.compute(lambda stack: stack * share, total))
-
-    out = result(whole, (parameter,), rule)
-    context = AutoContext.get_instance()
-    if context.records and out.get_node() is None:
-        # A frozen parameter: nobody waits for its gradient, but the backward pass of what it was used in reads it.
-        out.set_node(context.graph.add_node(functools.partial(_free, out), ()))
-    return out
-
-
-def _free(out: Tensor) -> None:
-    """Give back what the backward pass gathered again; nothing happens to what was never given back."""
-    for value in (out.get_value(PreferredPrecision.FULL), out.get_value()):
-        if isinstance(value.storage, _Returning):
-            value.storage.free()
 
 
 def fully_shard(
@@ -260,6 +154,14 @@ def shard_over(
     """Cut the own parameters of a module over the axis of a state, and have them gathered while it runs."""
     whole = [re.compile(p) for p in replicate_params]
     module.__dict__[STATE] = state
+    overlap = current_overlap()
+    if overlap is not None:
+        below = [
+            unit.__dict__[STATE] for unit in module.modules() if STATE in unit.__dict__ and unit is not module
+        ]
+        state.row = overlap.row(state, below)
+        for unit in below:
+            unit.row = state.row
     seen: set[int] = set()
     for name, held in _own_parameters(module):
         if id(held) in seen or matching_patterns(name, whole):
@@ -357,13 +259,20 @@ def _wrap(module: AbstractModuleBase, state: FSDPState) -> None:
         found = state.gathered()
         try:
             with standing(substitution(module, {key: gathered.tensor for key, gathered in found.items()})):
-                return forward(*args, **kwargs)
+                out = forward(*args, **kwargs)
         finally:
             if state.reshard_after_forward:
                 for gathered in found.values():
                     gathered.give_back()
+        return out if state.row is None else _followed(out, state, state.row)
 
     module.__dict__.update(forward=gathered_forward, unshard=state.unshard, reshard=state.reshard)
+
+
+def _followed(out: Any, state: FSDPState, row: Row) -> Any:
+    """The result of a forward pass, whose backward pass gathers the parameters before it needs them."""
+    row.done(state)
+    return callback(out, functools.partial(row.backward, state)) if isinstance(out, Tensor) else out
 
 
 def is_fsdp_managed(tensor: Any) -> bool:
