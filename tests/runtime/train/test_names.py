@@ -84,6 +84,16 @@ PUBLISHED = {
     "ttml.ops.swiglu": "swiglu",
     "ttml.ops.conv": "conv3d prepare_conv3d_weight PreparedConv3dWeight",
     "ttml.ops.gated_rmsnorm": "gated_rmsnorm",
+    "ttml.models.wan2_2": """
+        WanConfig WanConditioning WanTransformer3D WanTransformerBlock build_rope_params build_tables conv3d_weight_to_linear grid_size
+        load_expert_from_safetensors patch_features patchify patchify_output_order timestep_features to_ttml_name unpatchify
+    """,
+    "ttml.models.wan2_2.attention": "SplitHeads WanAttention _RMSNorm",
+    "ttml.models.wan2_2.conditioning": "WanConditioning timestep_features",
+    "ttml.models.wan2_2.patch_embed": "conv3d_weight_to_linear patchify",
+    "ttml.models.wan2_2.rope": "apply axis_split build_rope_params build_tables",
+    "ttml.models.wan2_2.transformer": "GeluTanh WanFeedForward WanLayerNorm WanTransformerBlock",
+    "ttml.models.wan2_2.weights": "load_expert_from_safetensors to_ttml_array to_ttml_name",
     "ttml.models.qwen38": """
         Qwen38Config Qwen38GatedAttention Qwen38GatedDeltaNet Qwen38Block Qwen38MLP Qwen38RMSNorm Qwen38Transformer chunk_gated_delta_rule wy_inverse
     """,

@@ -39,6 +39,7 @@ WITHIN = {
     "Qwen3DecoderLayer": "Qwen3",
     "Qwen3RMSNorm": "Qwen3",
     **dict.fromkeys(("Qwen38Block", "Qwen38GatedAttention", "Qwen38GatedDeltaNet", "Qwen38MLP", "Qwen38RMSNorm"), "Qwen38Transformer"),
+    **dict.fromkeys(("WanAttention", "WanConditioning", "WanFeedForward", "WanLayerNorm", "WanRMSNorm", "WanTransformerBlock", "ProjectionMLP"), "WanTransformer3D"),
     "LlamaBlock": "Llama",
     "MultiLayerPerceptron": "create_mlp_model",
     "gen_freqs": "build_rope_params",

@@ -20,6 +20,7 @@ _SUBMODULES = (
     "qwen3",
     "qwen38",
     "deepseek",
+    "wan2_2",
     "distributed",
 )
 

@@ -22,4 +22,5 @@ from . import mlp as mlp
 from . import nanogpt as nanogpt
 from . import qwen3 as qwen3
 from . import qwen38 as qwen38
+from . import wan2_2 as wan2_2
 
