@@ -16,7 +16,7 @@ SHIMS = ROOT / "tt_run" / "shims"
 PUBLISHED = {
     "ttml": """
         autograd ops modules models optimizers core common init schedulers fsdp _mesh _ttml Layout DataType argmax Mesh mesh maybe_mesh
-        open_device_mesh close_device_mesh checkpointing Sharding sync_gradients sync_sequence_parallel_gradients manual_seed lazy_init is_lazy_init_enabled materialize_module NamedParameters
+        current_mesh current_mesh_or_raise open_device_mesh close_device_mesh checkpointing Sharding sync_gradients sync_sequence_parallel_gradients manual_seed lazy_init is_lazy_init_enabled materialize_module NamedParameters
     """,
     "ttml.datasets": "Batch TTMLDataloader InMemoryDataloader sft_collate_fn causal_lm_collate_fn",
     "ttml.datasets.dataloader": "Batch TTMLDataloader",
@@ -31,6 +31,8 @@ PUBLISHED = {
     """,
     "ttml.trainers.grpo_trainer.grpo_trainer": "GRPOTrainer RolloutBatch dispatch_reward",
     "ttml.trainers.grpo_trainer.grpo_ttml_model": "setup_ttml_model open_device load_checkpoint load_hf_state_dict weights_ref_hf_dict load_from_safetensors",
+    "ttml.trainers.grpo_trainer.distributed": "init_distributed_training is_rollout_rank",
+    "ttml.trainers.rollout.device_utils": "deallocate_tensors async_read_to_host",
     "ttml.trainers.grpo_trainer.llama_composite_kv": "LlamaCompositeKV",
     "ttml.trainers.grpo_trainer.rollout_batch_source": "tokenize_prompts score_rollout RolloutBatchSource",
     "ttml.trainers.grpo_trainer.remote_rollout.mpi_rollout": "MPIRolloutServer MPIRolloutClient",

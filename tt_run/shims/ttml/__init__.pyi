@@ -4,6 +4,8 @@
 from tt_run.runtime.cores import CoreRangeSet as _CoreRangeSet
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig as _MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor as _Tensor
+from tt_run.runtime.train.parallel.named_mesh import maybe_mesh as _maybe_mesh
+from tt_run.runtime.train.parallel.named_mesh import mesh as _mesh
 from tt_run.runtime.enums import DataType as DataType
 from tt_run.runtime.enums import Layout as Layout
 from tt_run.runtime.train.parallel.named_mesh import Mesh as Mesh
@@ -43,3 +45,5 @@ from . import trainers as trainers
 def argmax(input_tensor: _Tensor, dim: int | None = None, keepdim: bool = False, *, sub_core_grids: _CoreRangeSet | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, enable_secondary_dm: bool | None = None) -> _Tensor:
     """Position of the largest element along `dim`, the first of equals; in the flattened shard without a dim. UINT32, ROW_MAJOR."""
     ...
+current_mesh = _maybe_mesh
+current_mesh_or_raise = _mesh

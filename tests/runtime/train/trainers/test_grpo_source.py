@@ -12,7 +12,9 @@ import pytest
 from tests.runtime.train.pytorch import torch_or_skip, transformers_or_skip
 from tests.runtime.train.trainers.source import source
 from tt_run import contract
+from tt_run.runtime import queues
 from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.config import DeviceConfig
 from tt_run.runtime.train.common.data import CharTokenizer
 from tt_run.runtime.train.common.model_config import TransformerConfig
@@ -21,7 +23,7 @@ from tt_run.runtime.train.models.llama import Llama, LlamaConfig
 from tt_run.runtime.train.modules.base import RunMode
 from tt_run.runtime.train.parallel import named_mesh
 from tt_run.runtime.train.parallel.sharded_parameters import whole, whole_parameter
-from tt_run.runtime.train.trainers import model_source
+from tt_run.runtime.train.trainers import job, model_source
 from tt_run.runtime.train.trainers.batch_source import (
     score_rollout,
     validate_rollout_batch,
@@ -257,6 +259,19 @@ def test_what_the_form_needs(process: Any, changes: dict[str, Any], said: str) -
     with pytest.raises((TypeError, ValueError), match=said):
         GRPOTrainer(**given)
     assert context.live_device is None
+
+
+def test_what_a_sampler_reads_and_gives_back(process: Any) -> None:
+    process().open_device((1, 1))
+    tensor = Tensor.from_numpy(np.ones((1, 1, 1, 2), np.float32))
+    (read,), event = job.async_read_to_host([tensor.get_value()], tensor.get_value().device())
+    queues.event_synchronize(event)
+    np.testing.assert_array_equal(read.to_numpy(), 1.0)
+    assert not job.is_rollout_rank(config())
+    job.init_distributed_training(config())
+    job.deallocate_tensors([tensor, None])
+    with pytest.raises(RuntimeError, match="Tensor is not allocated"):
+        tensor.to_numpy()
 
 
 def drawing(process: Any, **changes: Any) -> TTMLRolloutSampler:

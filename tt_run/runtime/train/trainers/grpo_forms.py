@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tt_run.runtime.errors import type_name
-from tt_run.runtime.mesh import distributed
 from tt_run.runtime.train.trainers import model_source as source
 from tt_run.runtime.train.trainers.callback import check_callbacks
 from tt_run.runtime.train.trainers.completion import GRPOCompleter, ModelCompleter
 from tt_run.runtime.train.trainers.grpo_config import GRPOConfig
+from tt_run.runtime.train.trainers.job import init_distributed_training, is_rollout_rank
 from tt_run.runtime.train.trainers.rollout_rank import RolloutRank
 from tt_run.runtime.train.trainers.rollouts import Reward
 from tt_run.runtime.train.trainers.sampler import (
@@ -20,7 +20,6 @@ from tt_run.runtime.train.trainers.sampler import (
     TTMLRolloutSampler,
     build_rollout_sampler,
 )
-from tt_run.runtime.train.trainers.weight_bridge import TTT_RANK
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def of_source(
     if not isinstance(config, GRPOConfig):
         raise TypeError(f"GRPOTrainer: config must be a GRPOConfig, got {type_name(config)}")
     settings, functions = _settled(config, optimizer_dict, reward_func, reward_funcs)
-    if config.rollout_mode == "remote_sync" and int(distributed.distributed_context_get_rank()) == TTT_RANK:
+    if is_rollout_rank(config):
         serves = RolloutRank(config, model_source)
         return Asked(
             serves, None, None, config, reward_func, functions, settings, list(callbacks or ()), model_source, serves
@@ -145,18 +144,6 @@ def _settled(
         raise ValueError(
             "GRPOTrainer: pass exactly one of reward_func (a function) and reward_funcs (functions, at least one)"
         )
-    if config.rollout_mode == "remote_sync":
-        _require_another_rank()
+    init_distributed_training(config)
     functions = [reward_func] if callable(reward_func) else list(reward_funcs or reward_func or ())
     return optimizer_dict, functions
-
-
-def _require_another_rank() -> None:
-    """Meet the other ranks. Raises ValueError when there are none."""
-    if not distributed.distributed_context_is_initialized():
-        distributed.init_distributed_context()
-    if int(distributed.distributed_context_get_size()) < 2:
-        raise ValueError(
-            "GRPOTrainer: rollout_mode 'remote_sync' has another rank make the completions, and this job is of 1 rank; "
-            "help: tt-run --emulate --meshes 2, or rollout_mode: in_process"
-        )

@@ -21,6 +21,7 @@ _TABLE = {
     "tt_run.runtime.train.trainers.completion": "GRPOCompleter ModelCompleter",
 }
 _SUBMODULES = (
+    "distributed",
     "grpo_trainer",
     "grpo_ttml_model",
     "llama_composite_kv",

@@ -22,6 +22,7 @@ from tt_run.runtime.train.trainers.sampler import build_rollout_sampler as build
 from tt_run.runtime.train.trainers.rollouts import check_new_weight_version as check_new_weight_version
 from tt_run.runtime.train.trainers.rollouts import compute_advantages_ttnn as compute_advantages_ttnn
 from tt_run.runtime.train.trainers.rollouts import dispatch_reward as dispatch_reward
+from . import distributed as distributed
 from tt_run.runtime.train.trainers.grpo_config import get_grpo_config as get_grpo_config
 from . import grpo_trainer as grpo_trainer
 from tt_run.runtime.train.trainers.rollouts import iter_batched_completions as iter_batched_completions
