@@ -10,6 +10,7 @@ from mgd.errors import ParseError
 from mgd.files import as_source, read_bytes
 from mgd.lean import replace
 from mgd.text.parser import parse
+from mgd.text.problems import BAD_UTF8
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +22,8 @@ MANY_ERRORS = 4
 ROOT_FIELDS = (
     r"(?m)^\s*(mesh_descriptors|graph_descriptors|switch_descriptors|top_level_instance|pinnings)\s*[:{]"
 )
+
+PROGRAM = r"(?m)^(?:import|from)\s+\w+"
 
 
 def load(path: str | Path) -> Descriptor:
@@ -43,17 +46,36 @@ def loads(text: str | bytes, *, file: str = "") -> Descriptor:
     source, warnings = as_source(text, file)
     descriptor, problems = parse(source)
     if descriptor is None:
-        if len(problems.errors) > MANY_ERRORS and not re.search(ROOT_FIELDS, source.text):
+        is_many = len(problems.errors) > MANY_ERRORS or re.search(PROGRAM, source.text)
+        if is_many and not re.search(ROOT_FIELDS, source.text):
             raise ParseError(_of_no_descriptor(problems.errors[0], source.text))
-        raise ParseError((*problems.errors, *warnings, *problems.warnings))
+        raise ParseError(_once_for_each_place(problems.errors, (*warnings, *problems.warnings)))
     if warnings:
         return replace(descriptor, notices=(*warnings, *descriptor.notices))
     return descriptor
 
 
+def _once_for_each_place(
+    errors: list[Diagnostic], warnings: tuple[Diagnostic, ...]
+) -> tuple[Diagnostic, ...]:
+    """Errors and warnings; an error at a byte that is no text has the advice of the warning about that."""
+    why = {warning.position: warning for warning in warnings if warning.code == BAD_UTF8}
+    told = [
+        replace(error, help=why[error.position].help, notes=(*error.notes, why[error.position].message))
+        if error.position in why
+        else error
+        for error in errors
+    ]
+    wrong = {error.position for error in errors} & set(why)
+    return (
+        *told,
+        *(warning for warning in warnings if warning.position not in wrong or warning.code != BAD_UTF8),
+    )
+
+
 def _of_no_descriptor(first: Diagnostic, text: str) -> tuple[Diagnostic, ...]:
     """One finding for a file that is of another kind altogether, in place of one for each of its lines."""
-    is_program = re.search(r"(?m)^(?:import|from)\s+\w+", text)
+    is_program = re.search(PROGRAM, text)
     what = "holds a Python program, not" if is_program else "has no field of"
     help = "name a descriptor: it begins with mesh_descriptors { … }; mgd new writes one"
     return (replace(first, message=f"the file {what} a mesh graph descriptor", help=help),)

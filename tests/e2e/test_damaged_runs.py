@@ -155,6 +155,6 @@ def test_points(tmp_path: Path, capsys: pytest.CaptureFixture[str], times: int) 
             code = validate(request)
         said = capsys.readouterr()
         assert code in (Exit.OK, Exit.UNREADABLE), (data, said.err)
-        assert (code == Exit.UNREADABLE) == said.err.startswith("tt-run validate-model: "), (data, said.err)
+        assert (code == Exit.UNREADABLE) == said.err.startswith("error[TTR127]: "), (data, said.err)
         if request.calibrate and code == Exit.OK:
             load(fitted)

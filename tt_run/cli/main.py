@@ -112,6 +112,10 @@ def _failed(error: Exception, words: Sequence[str]) -> int:
         return error.exit_code
     if isinstance(error, TtRunError):
         return report_error(error.diagnostics, error.exit_code, tells_of_ranks=_starts_ranks(words))
+    if isinstance(error, FileNotFoundError) and not _has_directory():
+        from tt_run.inputs.site import gone_directory
+
+        return report_error([gone_directory()], Exit.UNREADABLE, tells_of_ranks=_starts_ranks(words))
     if isinstance(error, OSError) and error.filename is None and error.errno == errno.ENOSPC:
         return _unwritable(error)
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
@@ -175,6 +179,15 @@ def _unwritable(error: OSError) -> int:
     return Exit.FAILED
 
 
+def _has_directory() -> bool:
+    """Whether the working directory is still there."""
+    try:
+        os.getcwd()  # noqa: PTH109 - pathlib may not be loaded
+    except OSError:
+        return False
+    return True
+
+
 def _too_long(error: OSError) -> int:
     """A name that no file system has."""
     from mgd.diagnostics import Diagnostic
@@ -199,6 +212,8 @@ def _unwritten(error: OSError) -> int:
             "make room or allow it, or name other folders: --log-dir DIR for logs, TMPDIR=DIR for temporary files, "
             "XDG_CACHE_HOME=DIR for derived ones"
         )
+        if where and not os.path.isabs(error.filename):  # noqa: PTH117 - a file of the working directory
+            help = "ls -ld . says who may write here, df . whether there is room; or work in another folder"
     else:
         verb, help = "use", "name another file or folder"
     print_findings([Diagnostic("TTR039", f"cannot {verb}{where}: {error.strerror}", help=help)])

@@ -42,12 +42,53 @@ def _lost(given: Arguments, place: Callable[[str], Path]) -> list[Diagnostic]:
     for option, text in asked_outputs(given):
         path = place(text)
         first = option if _is_device(path) else named.setdefault(_resolved(path), option)
+        if other := _other_form(option, path):
+            found.append(
+                Diagnostic("TTR036", f"{option.name} {text}: {other}", help=_as_its_own(option, text))
+            )
+            continue
         wrong = f"{first.name} writes it too" if first is not option else _obstacle_beside(option, path)
         if wrong:
             metavar = option.metavar.strip("[=]")
             help = f"write {option.name}{_joint(option.metavar)}{metavar} with another name"
             found.append(Diagnostic("TTR036", f"{option.name} {text}: {wrong}", help=help))
     return found
+
+
+_FORMS = (
+    ".csv",
+    ".htm",
+    ".html",
+    ".json",
+    ".md",
+    ".pdf",
+    ".png",
+    ".svg",
+    ".tsv",
+    ".xlsx",
+    ".xml",
+    ".yaml",
+    ".yml",
+)
+"""Endings that say what is in a file."""
+
+
+def _other_form(option: Option, path: Path) -> str:
+    """What is wrong with a name that says another form than the file will have; empty for one that says none."""
+    ending = path.suffix.lower()
+    if not option.endings or ending not in _FORMS or ending in option.endings:
+        return ""
+    return f"it writes {' or '.join(_shown(option.endings))}, not {ending}"
+
+
+def _shown(endings: tuple[str, ...]) -> list[str]:
+    return [ending for ending in endings if ending not in (".htm", ".yml")]
+
+
+def _as_its_own(option: Option, text: str) -> str:
+    stem = text[: -len(Path(text).suffix)]
+    names = " or ".join(f"{stem}{ending}" for ending in _shown(option.endings))
+    return f"write {option.name}{_joint(option.metavar)}{names}"
 
 
 def _joint(metavar: str) -> str:

@@ -80,14 +80,15 @@ def counted(number: int, noun: str) -> str:
 
 
 def folded(found: Iterable[Diagnostic], most: int = 20) -> tuple[Diagnostic, ...]:
-    """The findings, of each code the first `most`; the last of these tells how many more there are.
+    """The findings, of each code the first `most`; the last of these tells how many more there are. That a value was taken for another is
+    a note of the error about that value.
 
     One slip in a file of thousands of ranks must not bury everything else.
     """
     kept: list[Diagnostic] = []
     counts: dict[str, int] = {}
     last: dict[str, int] = {}
-    for finding in found:
+    for finding in _with_conversions(list(found)):
         counts[finding.code] = counts.get(finding.code, 0) + 1
         if counts[finding.code] <= most:
             last[finding.code] = len(kept)
@@ -99,6 +100,18 @@ def folded(found: Iterable[Diagnostic], most: int = 20) -> tuple[Diagnostic, ...
                 final, notes=(*final.notes, f"and {count - most:,} more findings {code}")
             )
     return tuple(kept)
+
+
+def _with_conversions(found: list[Diagnostic]) -> list[Diagnostic]:
+    converted = {finding.position: finding.labels[0].text for finding in found if finding.code == "TTR108"}
+    wrong = {finding.position for finding in found if finding.is_error and finding.position in converted}
+    return [
+        replace(finding, notes=(*finding.notes, converted[finding.position]))
+        if finding.is_error and finding.position in wrong
+        else finding
+        for finding in found
+        if finding.is_error or finding.code != "TTR108" or finding.position not in wrong
+    ]
 
 
 def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:

@@ -45,11 +45,7 @@ class Site:
         try:
             cwd = Path.cwd().resolve()
         except FileNotFoundError:
-            where = os.environ.get("PWD", "the launch directory")
-            gone = Diagnostic(
-                "TTR017", f"{where} does not exist any more", help="change to another directory"
-            )
-            raise InputError(gone) from None
+            raise InputError(gone_directory()) from None
         return cls(
             environ=dict(os.environ),
             cwd=cwd,
@@ -105,6 +101,12 @@ class Site:
             return str(path.relative_to(self.cwd))
         except ValueError:
             return str(path)
+
+
+def gone_directory() -> Diagnostic:
+    """The finding for a working directory that has been removed."""
+    where = os.environ.get("PWD", "the launch directory")
+    return Diagnostic("TTR017", f"{where} does not exist any more", help="change to another directory")
 
 
 def from_here(path: Path) -> str:

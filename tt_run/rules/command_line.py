@@ -123,7 +123,7 @@ COMMAND_LINE = (
     Rule(
         "TTR019",
         "a file that hides a package",
-        why="Python looks for modules beside the script first, so a file ttnn.py or torch.py there is what `import ttnn` finds.",
+        why="Python looks for modules beside the script first, so a file ttnn.py or torch.py there is what `import ttnn` finds, and random.py or types.py what Python's own modules do.",
         severity=Severity.WARNING,
         help="Give the file another name.",
         bad="tt-run --emulate --system t3000 python ttnn.py",

@@ -185,4 +185,11 @@ FILES = (
         help="Correct the places shown; configs/hardware/wormhole.yaml shows a whole file.",
         bad="numbers: {chip: {clock: {value: -1, unit: GHz, source: sheet}}}",
     ),
+    Rule(
+        "TTR127",
+        "table of measured times that cannot be read",
+        why="tt-run validate-model compares the model with each row, and fits it to them; a row that is cut or misread would be taken for a measurement.",
+        help="Begin the table with the line: kind op shape dtype arch devices topology value unit nature source note, separated by tabs or commas.",
+        bad="time,us",
+    ),
 )

@@ -92,6 +92,8 @@ def test_things_that_are_no_descriptors(mgd: Mgd, tmp_path: Path, verb: tuple[st
             '"""A program."""\n\nimport ttnn\n' + "a = ttnn.ones((1, 1))\n" * 9,
             "the file holds a Python program, not a mesh",
         ),
+        ("import ttnn\nprint(1)\n", "the file holds a Python program, not a mesh"),
+        ("\udcff", "note: the byte 0xff is not UTF-8\n  help: save the file as UTF-8"),
         (
             "# Title\n\n" + "Words of a page, `code` and more.\n" * 9,
             "the file has no field of a mesh graph descriptor",
@@ -101,7 +103,7 @@ def test_things_that_are_no_descriptors(mgd: Mgd, tmp_path: Path, verb: tuple[st
 )
 def test_a_file_of_another_kind_is_one_mistake(mgd: Mgd, tmp_path: Path, text: str, told: str) -> None:
     """And not one for each of its lines, as long as nothing in it is a field of a descriptor."""
-    (tmp_path / "a.textproto").write_text(text)
+    (tmp_path / "a.textproto").write_text(text, errors="surrogateescape")
     result = mgd("check", str(tmp_path / "a.textproto"))
     assert result.code == 1
     assert told in result.out

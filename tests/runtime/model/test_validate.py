@@ -213,9 +213,12 @@ def test_calibration_says_why_it_writes_nothing(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", ":1: missing columns kind, op"),
-        ("\t".join(COLUMNS) + "\nmatmul\n" + "x\t" * 14, ":3: 15 cells"),
-        (",".join(COLUMNS) + '\nmatmul,"open', "unexpected end"),
+        ("", "missing columns kind, op, value\n  --> PATH:1:1"),
+        (
+            "\t".join(COLUMNS) + "\nmatmul\n" + "x\t" * 14,
+            "15 cells, where the first line names 12 columns\n  --> PATH:3:1",
+        ),
+        (",".join(COLUMNS) + '\nmatmul,"open', "unexpected end of data\n  --> PATH\n"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_told_with_its_line(
@@ -224,7 +227,7 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line(
     path = tmp_path / "points.tsv"
     path.write_text(text)
     assert run(Request(points=path)) == 66
-    assert said in capsys.readouterr().err
+    assert f"error[TTR127]: {said.replace('PATH', str(path))}" in capsys.readouterr().err
 
 
 def test_a_short_row_and_odd_characters_are_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -332,8 +335,8 @@ def test_calibration_follows_the_points_and_moves_fitted_numbers_only(
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        (b"matmul|\xff|-", ":13: not UTF-8 text: byte 0xff; save the table as UTF-8"),
-        (b"fabric_bw|x|" + b"1" * 5000, ":13: 5000 characters in column shape, of 1000 at most"),
+        (b"matmul|\xff|-", "not UTF-8 text: byte 0xff"),
+        (b"fabric_bw|x|" + b"1" * 5000, "5000 characters in column shape, of 1000 at most"),
     ],
 )
 def test_what_no_table_holds_is_refused_with_its_line(
@@ -342,4 +345,4 @@ def test_what_no_table_holds_is_refused_with_its_line(
     path = table(tmp_path, ROWS)
     path.write_bytes(path.read_bytes() + row.replace(b"|", b"\t") + b"\n")
     assert run(Request(points=path)) == 66
-    assert f"{path}{said}" in capsys.readouterr().err
+    assert f"error[TTR127]: {said}\n  --> {path}:13:1" in capsys.readouterr().err

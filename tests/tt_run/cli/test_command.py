@@ -311,6 +311,18 @@ def test_a_launch_directory_that_is_gone(tmp_path: Path) -> None:
     assert (ran.returncode, "error[TTR017]" in ran.stderr) == (Exit.UNREADABLE, True), ran.stderr
 
 
+@pytest.mark.parametrize("words", [["ls"], ["init"], ["examples", "sharding"], ["report"], ["clean"]])
+def test_a_command_in_a_folder_that_is_gone(
+    tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert run(words) == Exit.UNREADABLE
+    err = capsys.readouterr().err
+    assert "error[TTR017]" in err and "TTR900" not in err
+
+
 def test_descriptor_and_guard_codes_are_explained_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--explain", "MGD071"]) == Exit.OK
     assert "MGD071" in capsys.readouterr().out

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tt_run.cli.commands.looking import _going_on, one_run
+from tt_run.cli.main import run
+from tt_run.contract import Exit
 from tt_run.errors import UsageError
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.looking.runs import Run
@@ -57,6 +59,18 @@ def test_a_word_that_names_none_or_several(logs: Path, word: str, told: str) -> 
     with pytest.raises(UsageError) as error:
         one_run((word,), None)
     assert told in error.value.diagnostics[0].message
+
+
+@pytest.mark.parametrize("words", [["ls"], ["status"], ["clean"], ["ls", "--json"]])
+def test_a_folder_of_runs_that_is_none(
+    logs: Path, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (logs.parent / "x.py").write_text("")
+    assert run([*words, "--log-dir", "x.py"]) == Exit.USAGE
+    assert "error[TTR042]: there are no runs in x.py: it is a file" in capsys.readouterr().err
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert run([*words, "--log-dir", "tt-run-logs"]) == Exit.USAGE
+    assert "it may not be entered" in capsys.readouterr().err
 
 
 def test_without_any_run_the_folder_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -183,6 +183,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("-m own ranks.yaml", "TTR021", "no descriptor is called so", "tt-run … python -m own ranks.yaml"),
         ("run python x.py", "TTR020", "no command run", "write tt-run python x.py"),
         (
+            "--emulate --system n300 tt-run --emulate python x.py",
+            "TTR018",
+            "would start tt-run again",
+            "write tt-run … python x.py",
+        ),
+        (
             "--emulate mpirun -np 2 python x.py",
             "TTR018",
             "would start mpirun again",
@@ -305,6 +311,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "write --predict=FILE",
         ),
         (
+            "--emulate --system n300 --report r.pdf python x.py",
+            "TTR036",
+            "--report r.pdf: it writes .json or .html, not .pdf",
+            "write --report r.json or r.html",
+        ),
+        (
+            "--emulate --system n300 --predict=p.HTML python x.py",
+            "TTR036",
+            "it writes .json or .csv, not .html",
+            "write --predict=p.json or p.csv",
+        ),
+        (
             "validate-model --calibrate x.py --output /proc/x",
             "TTR036",
             "nothing may be written in /proc",
@@ -326,10 +344,23 @@ def test_one_mistake_is_one_message(
     assert err.endswith("1 error. Nothing was launched.\n") is not looks_only
 
 
-@pytest.mark.parametrize("line", ["init x.py", "init x.py/new", "examples ring_all_gather --to x.py"])
-def test_a_folder_that_cannot_be_made(folder: Path, line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(shlex.split(line)) == Exit.FAILED
-    assert "error[TTR039]: cannot use x.py" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("init x.py", Exit.USAGE, "TTR043]: x.py is a file, and a folder is to be written"),
+        ("init x.py/new", Exit.FAILED, "TTR039]: cannot use x.py"),
+        (
+            "examples ring_all_gather --to x.py",
+            Exit.USAGE,
+            "TTR036]: --to x.py: it is a file, and a folder is",
+        ),
+    ],
+)
+def test_a_folder_that_cannot_be_made(
+    folder: Path, line: str, code: Exit, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(shlex.split(line)) == code
+    assert f"error[{said}" in capsys.readouterr().err
 
 
 def test_a_lost_file_of_our_own_is_a_bug(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -601,7 +632,9 @@ def test_a_script_that_is_not_here_may_be_on_other_hosts(folder: Path) -> None:
     assert error.value.diagnostics[0].is_error
 
 
-@pytest.mark.parametrize(("script", "is_told"), [("ttnn.py", True), ("./torch.py", True), ("x.py", False)])
+@pytest.mark.parametrize(
+    ("script", "is_told"), [("ttnn.py", True), ("./torch.py", True), ("types.py", True), ("x.py", False)]
+)
 def test_a_file_that_hides_a_package(
     folder: Path, script: str, is_told: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,6 +29,11 @@ def test_points_in_predictions_out(
     [
         ([], Exit.USAGE, "give --points FILE or --calibrate FILE"),
         (["--points", "a", "--calibrate", "b"], Exit.USAGE, "give --points FILE or --calibrate FILE"),
+        (
+            ["--points", "empty.tsv"],
+            Exit.UNREADABLE,
+            "error[TTR127]: missing columns kind, op, value\n  --> empty.tsv:1:1",
+        ),
         (["--points", "a", "b"], Exit.USAGE, "unexpected b"),
         (
             ["--points", "absent.tsv"],
@@ -46,5 +51,6 @@ def test_what_is_wrong_is_said(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.tsv").write_text("")
     assert run(["validate-model", *words]) == code
     assert said in capfd.readouterr().err

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mgd.diagnostics import Diagnostic, Position
+from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from tests.tt_run.sandbox import Sandbox, codes, only, places
 from tt_run.inputs.clusters.descriptor import parse_cluster
 from tt_run.inputs.document import read_document, read_text
@@ -45,6 +45,16 @@ def test_of_one_code_so_many_are_told(count: int, kept: int, notes: tuple[str, .
     found = folded([Diagnostic("TTR107", "x"), *[Diagnostic("TTR106", str(i)) for i in range(count)]], 3)
     assert [each.message for each in found] == ["x", *map(str, range(kept))]
     assert found[-1].notes == notes and not any(each.notes for each in found[:-1])
+
+
+def test_a_converted_value_that_is_wrong_is_one_finding() -> None:
+    here, there = (
+        Label(Position("a", 3, 14), "'true' is read as 1"),
+        Label(Position("a", 4, 1), "'no' is read as 0"),
+    )
+    doubts = [Diagnostic("TTR108", "x", (at,), severity=Severity.WARNING) for at in (here, there)]
+    wrong, left = folded([doubts[0], Diagnostic("TTR204", "y", (Label(here.position),)), doubts[1]])
+    assert (wrong.code, wrong.notes, left) == ("TTR204", ("'true' is read as 1",), doubts[1])
 
 
 @pytest.mark.parametrize(

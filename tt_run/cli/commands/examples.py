@@ -12,6 +12,7 @@ from pathlib import Path
 from mgd.diagnostics import Diagnostic
 from mgd.files import write_file
 from tt_run.cli.help import command_help, terminal_width
+from tt_run.cli.outputs import refuse_lost_outputs
 from tt_run.cli.reading.options import Arguments, option
 from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
@@ -45,6 +46,7 @@ def command(words: Sequence[str]) -> int:
             print(f"{name:<{width}}  " + f"\n{'':<{width}}  ".join(about))
         print("\ntt-run examples NAME copies one; --all all of them")
         return Exit.OK
+    refuse_lost_outputs(given)
     chosen = dict(known) if given.all else {name: _find(name, known) for name in given.rest}
     for line in copy([*chosen.values()], root, Path(given.to)):
         print(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -15,6 +16,7 @@ from tt_run.cli.reading.options import Arguments, option
 from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
 from tt_run.errors import UsageError
+from tt_run.inputs.site import is_dir
 
 
 class Init(Arguments):
@@ -35,6 +37,9 @@ def command(words: Sequence[str]) -> int:
         print(command_help(Init))
         return Exit.OK
     folder = Path(*given.rest)
+    if os.path.lexists(folder) and not is_dir(folder):
+        message = f"{folder} is a file, and a folder is to be written"
+        raise UsageError(Diagnostic("TTR043", message, help="write tt-run init ANOTHER_FOLDER"))
     # An installer compiles what looks like a module, so there may be a __pycache__ beside the files.
     sources = sorted(path for path in (configs_root() / "starter").iterdir() if path.is_file())
     taken = [source.name for source in sources if (folder / source.name).exists()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -13,8 +14,20 @@ from tt_run.supervise.looking.runs import RUNNING, Run, find_going_on, find_runs
 
 
 def runs_here(log_dir: str | None) -> list[Run]:
-    """The runs below `--log-dir` or the working directory, the newest first."""
-    return find_runs(parent_of_runs(log_dir, Path.cwd()))
+    """The runs below `--log-dir` or the working directory, the newest first. Raises UsageError where that can be no folder of runs."""
+    parent = parent_of_runs(log_dir, Path.cwd())
+    wrong = _unlistable(parent)
+    if wrong:
+        message = f"there are no runs in {log_dir or parent}: {wrong}"
+        raise UsageError(Diagnostic("TTR042", message, help="name their folder with --log-dir DIR"))
+    return find_runs(parent)
+
+
+def _unlistable(folder: Path) -> str:
+    """Why nothing can be in a folder; empty for one that can be listed, and for one that nobody has made yet."""
+    if is_dir(folder):
+        return "" if os.access(folder, os.R_OK | os.X_OK) else "it may not be entered"
+    return "it is a file" if os.path.lexists(folder) else ""
 
 
 def runs_elsewhere(log_dir: str | None) -> list[Run]:
@@ -71,8 +84,6 @@ def _going_on(runs: list[Run], elsewhere: list[Run]) -> Run:
 
 def columns() -> int | None:
     """Columns as COLUMNS says or the terminal has; None for a pipe or a file, which take any."""
-    import os
-
     said = os.environ.get("COLUMNS", "")
     if said.isdecimal() and int(said) > 0:
         return int(said)

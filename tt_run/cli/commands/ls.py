@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from tt_run.cli.commands.looking import age, amount, fitting, place_of, runs_elsewhere, runs_here
 from tt_run.cli.reading.options import Arguments, option
 from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
+from tt_run.inputs.site import is_dir
 
 
 class Ls(Arguments):
@@ -44,8 +46,11 @@ def command(words: Sequence[str]) -> int:
         print(json.dumps(rows, indent=1))
         return Exit.OK
     if not runs:
-        elsewhere_too = "" if given.log_dir else "; --log-dir DIR looks in another folder"
-        print(f"no runs here, in {given.log_dir or './tt-run-logs'}{elsewhere_too}")
+        if given.log_dir and not is_dir(Path(given.log_dir)):
+            print(f"no runs here: there is no folder {given.log_dir}")
+        else:
+            elsewhere_too = "" if given.log_dir else "; --log-dir DIR looks in another folder"
+            print(f"no runs here, in {given.log_dir or './tt-run-logs'}{elsewhere_too}")
     wide = max(map(len, names), default=0)
     for name, run in zip(names, runs, strict=True):
         facts = f"{len(run.ranks):3} rank{' ' if len(run.ranks) == 1 else 's'}  {age(run.began):>7}  {amount(run.size):>9}"

@@ -28,6 +28,7 @@ class Report(Arguments):
         "FILE",
         "The page, - for standard output [report.html in the run folder].",
         "output",
+        endings=".html .htm",
     )
     log_dir: str | None = option(
         "Options", "--log-dir", "DIR", "Where the runs are [./tt-run-logs].", "folder"

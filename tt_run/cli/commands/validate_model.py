@@ -65,7 +65,12 @@ class ValidateModel(Arguments):
         "Numbers", "--calibrate", "FILE", "Fit the numbers to these points.", "file"
     )
     output: str | None = option(
-        "Numbers", "--output", "FILE", "Where --calibrate writes; without it, standard output.", "output"
+        "Numbers",
+        "--output",
+        "FILE",
+        "Where --calibrate writes; without it, standard output.",
+        "output",
+        endings=".yaml .yml",
     )
     architecture: str = option(
         "Numbers",

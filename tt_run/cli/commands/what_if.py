@@ -87,7 +87,7 @@ class WhatIf(Arguments):
         default="table",
     )
     plot: str | None = option(
-        "Look", "--plot", "FILE", "Also draw throughput over devices, as SVG.", kind="output"
+        "Look", "--plot", "FILE", "Also draw throughput over devices, as SVG.", kind="output", endings=".svg"
     )
     help: bool = option("Look", "-h --help", "", "This text.")
 

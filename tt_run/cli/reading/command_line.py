@@ -169,6 +169,7 @@ class CommandLine(Arguments):
         "FILE",
         "Write plan, outcomes and verdict as JSON; FILE.html: as a page to send.",
         "output",
+        endings=".json .html .htm",
     )
     annotations: str = option(
         WATCH,
@@ -197,10 +198,17 @@ class CommandLine(Arguments):
         "FILE",
         "Bytes per link, collective and axis.",
         "output",
+        endings=".json",
         variable=contract.LEDGER,
     )
     timeline: str | None = option(
-        EMULATION, "--timeline", "FILE", "Trace events for Perfetto.", "output", variable=contract.TIMELINE
+        EMULATION,
+        "--timeline",
+        "FILE",
+        "Trace events for Perfetto.",
+        "output",
+        endings=".json",
+        variable=contract.TIMELINE,
     )
     record: str | None = option(
         EMULATION,
@@ -225,6 +233,7 @@ class CommandLine(Arguments):
         "[=FILE]",
         "Predicted time on the hardware; FILE gets JSON, FILE.csv a row per operation.",
         "output",
+        endings=".json .csv",
         bare="-",
         variable=contract.PREDICT,
     )
@@ -258,6 +267,7 @@ class CommandLine(Arguments):
         "[=FILE]",
         "Peak per device and by line; FILE gets JSON, and FILE.svg a plot.",
         "output",
+        endings=".json",
         bare="-",
         variable=contract.MEMORY,
         beside=".svg",

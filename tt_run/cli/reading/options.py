@@ -23,7 +23,7 @@ class Option:
     value is read: a tuple of words to choose from, "text", "seconds" (more than 0), "count" (0 or more), "number" (1 or more), a "file" or
     "folder" that is read, or an "output" or "output folder" that is written. Of a `repeated` option every value counts, not only the last one.
 
-    `beside` is what an "output" adds to its name for a second file.
+    `beside` is what an "output" adds to its name for a second file, `endings` are those of names that it can be written under.
 
     `variable` makes it an option of emulated ranks: they find its value there ("1" for a flag; the values of a repeated option one on each line).
     `needs` names the condition of `tt_run.cli.reading.idle` without which it has no effect. `key` is the attribute.
@@ -33,6 +33,7 @@ class Option:
         "bare",
         "beside",
         "default",
+        "endings",
         "group",
         "help",
         "key",
@@ -57,6 +58,7 @@ class Option:
         variable: str = "",
         needs: str = "",
         beside: str = "",
+        endings: str = "",
     ) -> None:
         self.group = group
         self.names = tuple(names.split())
@@ -68,6 +70,7 @@ class Option:
         self.default = () if repeated else default if metavar else False
         self.variable = variable
         self.beside = beside
+        self.endings = tuple(endings.split())
         self.needs = needs or ("emulate" if variable else "")
         self.key = ""
 
@@ -121,9 +124,12 @@ def option(
     variable: str = "",
     needs: str = "",
     beside: str = "",
+    endings: str = "",
 ) -> Any:
     """An attribute that is an option; its annotation is the type of the value. See `Option`."""
-    return Option(group, names, metavar, help, kind, default, bare, repeated, variable, needs, beside)
+    return Option(
+        group, names, metavar, help, kind, default, bare, repeated, variable, needs, beside, endings
+    )
 
 
 class Arguments:

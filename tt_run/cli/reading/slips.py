@@ -15,7 +15,7 @@ from tt_run.cli.reading.command_line import CommandLine
 from tt_run.cli.reading.options import Option
 from tt_run.cli.reading.parse import swallowed
 from tt_run.errors import InputError, UsageError
-from tt_run.inputs.site import Site, is_dir, is_file
+from tt_run.inputs.site import Site, is_dir
 
 
 def refuse_swallowed_program(given: CommandLine, site: Site) -> None:
@@ -65,7 +65,7 @@ def _module(word: str, given: CommandLine, site: Site) -> str | None:
     )
 
 
-LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "srun")
+LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "srun", "tt-run")
 
 
 def refuse_second_launcher(given: CommandLine, site: Site) -> None:
@@ -276,8 +276,17 @@ def refuse_python_alone(given: CommandLine) -> None:
         )
 
 
-HIDDEN = ("ttnn", "ttml", "torch", "numpy", "mpi4py", "ml_dtypes")
+HIDDEN = ("ttnn", "ttml", "torch", "numpy", "mpi4py", "ml_dtypes", "tt_run")
 """What programs import, and a file of that name beside the program would be found first."""
+HIDDEN_OF_PYTHON = (
+    "array", "ast", "base64", "bisect", "calendar", "collections", "contextlib", "copy", "csv", "ctypes", "dataclasses", "datetime",
+    "difflib", "email", "enum", "functools", "glob", "gzip", "hashlib", "heapq", "hmac", "http", "importlib", "inspect", "ipaddress",
+    "json", "keyword", "linecache", "locale", "logging", "math", "multiprocessing", "numbers", "opcode", "operator", "pathlib",
+    "pickle", "platform", "pprint", "queue", "random", "re", "reprlib", "secrets", "select", "selectors", "shutil", "signal",
+    "socket", "ssl", "string", "struct", "subprocess", "tempfile", "textwrap", "threading", "timeit", "token", "tokenize",
+    "traceback", "types", "typing", "unittest", "uuid", "warnings", "weakref", "zipfile",
+)  # fmt: skip
+"""Python's own modules that ranks and what they import cannot do without."""
 
 
 def hidden_packages(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:
@@ -286,15 +295,17 @@ def hidden_packages(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:
     if script is None:
         return ()
     folder = Path(script).parent
+    beside = frozenset(_programs_in(site.cwd / folder))
     return tuple(
         Diagnostic(
             "TTR019",
-            f"{folder / name}.py is what the program gets for `import {name}`",
+            f"{folder / name}.py is what the program gets for `import {name}`"
+            + (", and so does Python itself" if name in HIDDEN_OF_PYTHON else ""),
             help=f"give it another name: mv {folder / name}.py {folder / name}_program.py",
             severity=Severity.WARNING,
         )
-        for name in HIDDEN
-        if is_file(site.cwd / folder / f"{name}.py")
+        for name in (*HIDDEN, *HIDDEN_OF_PYTHON)
+        if f"{name}.py" in beside
     )
 
 

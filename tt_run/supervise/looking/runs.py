@@ -118,7 +118,9 @@ def find_going_on(cwd: Path) -> list[Run]:
 
 def _is_run(path: Path) -> bool:
     return os.path.isdir(path) and any(  # noqa: PTH112 - Path.is_dir raises for a name too long
-        True for name in ("launch", contract.PLAN_FILE, "launcher.log") if (path / name).exists()
+        True
+        for name in ("launch", contract.PLAN_FILE, "launcher.log")
+        if os.path.exists(path / name)  # noqa: PTH110 - Path.exists raises in a folder that is closed to us
     )
 
 

@@ -10,6 +10,7 @@ import copy
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tt_run.hardware.files import HardwareFile
@@ -175,7 +176,7 @@ class Bench:
 _LEAST = 1e-12  # of a measured number, and one over the largest: beyond them nothing can be fitted
 
 
-def ask(points: Sequence[Point]) -> list[Asked]:
+def ask(points: Sequence[Point], source: Path) -> list[Asked]:
     """The points that the model has an answer to. Raises PointsError for a number that nothing can take or reach."""
     asked = []
     for point in with_first_tokens(points):
@@ -184,9 +185,8 @@ def ask(points: Sequence[Point]) -> list[Asked]:
         except NotCovered:
             continue
         if measured and not _LEAST < measured < 1 / _LEAST:
-            raise PointsError(
-                f"line {point.line}: {point.value} {point.unit} is no measurement of {point.op}"
-            )
+            wrong = f"{point.value} {point.unit} is no measurement of {point.op}"
+            raise PointsError(wrong, source, point.line, "look at value and unit")
         if measured:
             asked.append(Asked(point, found, measured))
     return asked

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from tt_run.hardware.files import HardwareFile
 from tt_run.runtime.model.validation import scores
@@ -20,10 +21,10 @@ ROWS_OUT = 0.3
 
 
 def leave_out(
-    files: Mapping[str, HardwareFile], points: Sequence[Point], way: str, folds: int, seed: int
+    files: Mapping[str, HardwareFile], points: Sequence[Point], source: Path, way: str, folds: int, seed: int
 ) -> list[scores.Score]:
     """Each row as predicted by a fit to others, left out in the `way` of WAYS; the files' fitted numbers count for nothing."""
-    asked = ask(points)
+    asked = ask(points, source)
     found = []
     for out in _folds(points, way, folds, seed):
         left = with_first_tokens([point for point in points if point.line in out])

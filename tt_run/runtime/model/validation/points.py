@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mgd.diagnostics import Diagnostic, Label, Position
 from tt_run.runtime.model.validation.quantities import Figure, figure, first_token, number
 
 COLUMNS = (
@@ -38,7 +39,14 @@ WHOLE_MODELS = ("e2e", "training")
 
 
 class PointsError(ValueError):
-    """A file of points that cannot be read: the message names the file and what is missing."""
+    """A file of points that cannot be read: what is wrong, and where."""
+
+    def __init__(self, wrong: str, file: Path, line: int = 0, help: str = "") -> None:
+        place = Position(str(file), line, min(line, 1))
+        super().__init__(f"{file}:{line}: {wrong}" if line else f"{file}: {wrong}")
+        self.finding = Diagnostic(
+            "TTR127", wrong, (Label(place),), help or "tt-run validate-model --help names the columns"
+        )
 
 
 class NotCovered(Exception):
@@ -105,12 +113,11 @@ def read(path: Path) -> list[Point]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise PointsError(f"{path}: {error.strerror}") from None
+        raise PointsError(str(error.strerror), path) from None
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        raise PointsError(
-            f"{path}:{line}: not UTF-8 text: byte 0x{error.object[error.start]:02x}; save the table as UTF-8"
-        ) from None
+        wrong = f"not UTF-8 text: byte 0x{error.object[error.start]:02x}"
+        raise PointsError(wrong, path, line, "save the table as UTF-8") from None
     # Not splitlines(): it would break a row at characters such as U+2028, and lines would be counted wrong.
     lines = text.replace("\r\n", "\n").split("\n")
     top = next((n for n, line in enumerate(lines) if line.strip() and not line.startswith("#")), 0)
@@ -118,26 +125,22 @@ def read(path: Path) -> list[Point]:
     names = [name.strip().lower() for name in next(_cells(lines[top : top + 1], separator), (0, []))[1]]
     missing = [name for name in NEEDED if name not in names]
     if missing:
-        raise PointsError(
-            f"{path}:{top + 1}: missing column{'s' if len(missing) > 1 else ''} {', '.join(missing)}; the first line"
-            f" names the columns: {' '.join(COLUMNS)}"
-        )
+        wrong = f"missing column{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
+        raise PointsError(wrong, path, top + 1, f"the first line names the columns: {' '.join(COLUMNS)}")
     points = []
     try:
         for line, cells in _cells(lines[top + 1 :], separator, top + 2):
             if len(cells) > len(names):
-                raise PointsError(
-                    f"{path}:{line}: {len(cells)} cells, where the first line names {len(names)} columns"
-                )
+                wrong = f"{len(cells)} cells, where the first line names {len(names)} columns"
+                raise PointsError(wrong, path, line, 'quote a cell that holds the separator: "(8, 8)"')
             row = dict(zip(names, cells, strict=False))
             for name, cell in row.items():
                 if len(cell) > _MOST_CHARACTERS and name not in ("source", "note"):
-                    raise PointsError(
-                        f"{path}:{line}: {len(cell)} characters in column {name}, of {_MOST_CHARACTERS} at most"
-                    )
+                    wrong = f"{len(cell)} characters in column {name}, of {_MOST_CHARACTERS} at most"
+                    raise PointsError(wrong, path, line, "look for a quote that is not closed")
             points.append(_point(row, line))
-    except csv.Error as wrong:
-        raise PointsError(f"{path}: {wrong}") from None
+    except csv.Error as error:
+        raise PointsError(str(error), path) from None
     return points
 
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mgd.cli.findings import teller
+from mgd.diagnostics import Diagnostic, Label
 from mgd.resources import configs_root
 from tt_run import contract
 from tt_run.hardware.files import HardwareFile, load, shipped, write
@@ -65,12 +67,22 @@ def run(request: Request) -> int:
         if request.cross_validate or request.leave_out:
             return _cross_validate(bench, points, replace(request, leave_out=request.leave_out or "shapes"))
         _show(bench, points, request)
-    except (PointsError, HardwareError) as error:
-        print(f"tt-run validate-model: {error}", file=sys.stderr)
-        return int(contract.Exit.UNREADABLE)
+    except PointsError as error:
+        return _refused(error.finding)
+    except HardwareError as error:
+        found = tuple(Label(position, wrong) for position, wrong in error.found)
+        message = "these numbers cannot be used" if found else str(error)
+        return _refused(
+            Diagnostic("TTR126", message, found, "configs/hardware/wormhole.yaml shows a whole file")
+        )
     except BrokenPipeError:
         sys.stderr.close()
     return 0
+
+
+def _refused(finding: Diagnostic) -> int:
+    print(teller(sys.stderr, "tt-run --explain")(finding), file=sys.stderr)
+    return int(contract.Exit.UNREADABLE)
 
 
 def _show(bench: Bench, points: Sequence[Point], request: Request) -> None:
@@ -151,14 +163,10 @@ def row(found: scores.Score) -> dict[str, Any]:
 def _calibrate(bench: Bench, options: Request, source: Path) -> int:
     points = read(source)
     used = [p for p in points if options.all_rows or not p.held_out]
-    try:
-        asked = ask(used)
-    except PointsError as wrong:
-        raise PointsError(f"{source}: {wrong}") from None
+    asked = ask(used, source)
     if not asked:
-        raise PointsError(
-            f"{source}: no row to fit to ({len(points)} in all, one in five is held out unless --all-rows)"
-        )
+        wrong = f"no row to fit to ({len(points)} in all, one in five is held out unless --all-rows)"
+        raise PointsError(wrong, source, help="add rows, or --all-rows")
     before = scores.score(bench, points)
     fit(bench, asked)
     after = scores.score(bench, points)
@@ -174,7 +182,8 @@ def _calibrate(bench: Bench, options: Request, source: Path) -> int:
         options.output.parent.mkdir(parents=True, exist_ok=True)
         options.output.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise PointsError(f"{options.output}: {error.strerror}; nothing was written") from None
+        wrong = f"{error.strerror}; nothing was written"
+        raise PointsError(wrong, options.output, help="name another file: --output FILE") from None
     shown = "the rest" if len(used) < len(points) else "these"
     print(f"{options.output}: fitted to {len(used)} of {len(points)} rows; {shown}, before and after:")
     rest = {p.line for p in points if p not in used} or {p.line for p in points}
@@ -196,7 +205,8 @@ def _today() -> str:
 def _cross_validate(bench: Bench, points: Sequence[Point], request: Request) -> int:
     from tt_run.runtime.model.validation.leave_out import leave_out
 
-    found = leave_out(bench.files, points, request.leave_out, request.cross_validate or FOLDS, request.seed)
+    folds, source = request.cross_validate or FOLDS, request.points or Path()
+    found = leave_out(bench.files, points, source, request.leave_out, folds, request.seed)
     if request.format == "json":
         for one in found:
             print(json.dumps({**row(one), **({"part": "left out"} if one.error is not None else {})}))
