@@ -33,13 +33,9 @@ class Verbs(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in VERBS and not args[0].startswith("-"):
-            from difflib import get_close_matches
+            from mgd.cli.usage import Misused, instead_of
 
-            from mgd.cli.usage import Misused
-
-            near = get_close_matches(args[0], VERBS, n=1)
-            help = f"did you mean `mgd {near[0]}`?" if near else "mgd --help lists what there is"
-            raise Misused(f"there is no command '{args[0]}'", help)
+            raise Misused(f"there is no command '{args[0]}'", instead_of(args[0], VERBS))
         return super().resolve_command(ctx, args)
 
 
@@ -78,7 +74,7 @@ def run(words: Sequence[str]) -> int:
     except click.ClickException as error:
         from mgd.cli.usage import tell
 
-        return tell(error)
+        return tell(error, words)
     except click.Abort:
         return 130
     return code if isinstance(code, int) else 0

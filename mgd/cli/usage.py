@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
 import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 
 import click
@@ -21,8 +26,34 @@ class Misused(click.UsageError, WrongUsage):
         self.help = help
 
 
-def tell(error: Exception) -> int:
-    """Prints the finding on standard error; the exit code for wrong usage."""
+def instead_of(word: str, verbs: Iterable[str]) -> str:
+    """What to write in place of a word that is no verb."""
+    from mgd.systems import UnknownSystem, find
+
+    near = get_close_matches(word, verbs, n=1)
+    if near:
+        return f"did you mean `mgd {near[0]}`?"
+    if word == "version":
+        return "write mgd --version"
+    is_file = os.path.lexists(word)
+    with suppress(UnknownSystem):
+        is_file = is_file or bool(find(word))
+    return f"write mgd show {shlex.quote(word)}" if is_file else "mgd --help lists what there is"
+
+
+def tell(error: Exception, words: Sequence[str] = ()) -> int:
+    """Prints the finding on standard error; the exit code for wrong usage. `words` are the command line."""
+    if isinstance(error, click.NoSuchOption) and len(error.option_name) == 2:
+        # click reads -help as -h, -e, …
+        long = next(
+            (word for word in words if re.fullmatch(r"-[a-z]{3,}", word) and error.option_name[1] in word),
+            None,
+        )
+        if long and error.ctx:
+            known = [name for each in error.ctx.command.get_params(error.ctx) for name in each.opts]
+            error = click.NoSuchOption(
+                long, possibilities=[f"-{long}"] if f"-{long}" in known else None, ctx=error.ctx
+            )
     message, help = _parts(error)
     finding = Diagnostic(USAGE, message, (), help)
     sys.stderr.write(teller(sys.stderr)(finding) + "\n")

@@ -213,7 +213,10 @@ def _unwritten(error: OSError) -> int:
             "XDG_CACHE_HOME=DIR for derived ones"
         )
         if where and not os.path.isabs(error.filename):  # noqa: PTH117 - a file of the working directory
-            help = "ls -ld . says who may write here, df . whether there is room; or work in another folder"
+            place = os.path.dirname(error.filename) or "."  # noqa: PTH120
+            help = (
+                f"ls -ld {place} says who may write, df {place} whether there is room; or name another folder"
+            )
     else:
         verb, help = "use", "name another file or folder"
     print_findings([Diagnostic("TTR039", f"cannot {verb}{where}: {error.strerror}", help=help)])

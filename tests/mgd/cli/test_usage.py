@@ -16,6 +16,10 @@ from tests.mgd.cli.run import Mgd
     ("line", "says", "help"),
     [
         ("chek x", "there is no command 'chek'", "did you mean `mgd check`?"),
+        ("version", "there is no command 'version'", "write mgd --version"),
+        ("t3000", "there is no command 't3000'", "write mgd show t3000"),
+        ("-help", "mgd has no option -help", "did you mean --help?"),
+        ("show -svg x t3000", "mgd show has no option -svg", "did you mean --svg?"),
         ("check", "mgd check: missing argument 'FILE...'", "write mgd check FILE..."),
         ("show --widht 3 x", "mgd show has no option --widht", "--width"),
         ("show --width 3 t3000", "mgd show --width: 3 is not in the range 20<=x<=1000", "mgd show --help"),

@@ -162,10 +162,11 @@ def test_a_dry_run_shows_where_options_come_from(project: Path, capsys: pytest.C
             b'[tool.tt-run]\nsystem = "t3000"\nemulate = true\nsplit = "x"\n',
             "pyproject.toml:4:1   configured here",
         ),
+        (b"[tool.tt-run]\nemulate = true\nsystem = 5\n", "pyproject.toml:3:1   configured here"),
         (b"[tool.tt-run]\nsplit = [\n", "pyproject.toml:2:"),
         (b'[tool.tt-run]\nsplit = "\xff"\n', "pyproject.toml:2:10"),
     ],
-    ids=["a value of no use", "no end", "no text"],
+    ids=["a value of no use", "a system that is none", "no end", "no text"],
 )
 def test_every_refusal_says_where(
     project: Path, text: bytes, place: str, capsys: pytest.CaptureFixture[str]

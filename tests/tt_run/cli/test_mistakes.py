@@ -41,6 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "x.py").write_text("import argparse\nparser = argparse.ArgumentParser()\n")
     (tmp_path / "own.py").write_text("parser.add_argument('--timeout')\n")
     (tmp_path / "m.json.svg").mkdir()
+    (tmp_path / "book.ipynb").write_text("{}")
     (tmp_path / "wide.yaml").write_text("rank_bindings: []\n", encoding="utf-16")
     (tmp_path / "bytes.yaml").write_bytes(b"\xa4\0\x96")
     (tmp_path / "latin.yaml").write_bytes("# Gerät\n".encode("latin1"))
@@ -213,6 +214,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "TTR008",
             "rank bindings say themselves",
             "leave --split out",
+        ),
+        (
+            "--emulate --system n300 python ranks.yaml",
+            "TTR013",
+            "ranks.yaml is a YAML file",
+            "--rank-binding ranks.yaml",
+        ),
+        (
+            "--emulate --system n300 python -u book.ipynb",
+            "TTR013",
+            "book.ipynb is a notebook",
+            "nbconvert --to script book",
         ),
         ("--emulate python", "TTR003", "python has no program", "tt-run … python script.py"),
         ("--emulate python -c", "TTR003", "python -c says not what", "python -c 'import ttnn'"),

@@ -136,7 +136,7 @@ def _checked(given: WhatIf) -> list[tuple[str, list[str]]]:
     if not _listed(given.systems):
         raise _usage(f"--systems {given.systems}: names no system", "write --systems t3000,galaxy")
     for name in _listed(given.systems):
-        _check_system(name)
+        _check_system(name, _listed(given.systems))
     for text in given.set:
         _check_change(text)
     shapes = [f"mesh={given.mesh_shapes}"] if given.mesh_shapes is not None else []
@@ -196,8 +196,8 @@ def _check_change(text: str) -> None:
         ) from None
 
 
-def _check_system(name: str) -> None:
-    """Raises UsageError for a system that no candidate could run on, before the others have run."""
+def _check_system(name: str, names: Sequence[str]) -> None:
+    """Raises UsageError for a system that no candidate could run on, before the others have run; `names` are all that were given."""
     from pathlib import Path
 
     from mgd import systems
@@ -209,8 +209,9 @@ def _check_system(name: str) -> None:
     try:
         systems.find(name)
     except systems.UnknownSystem as error:
-        near = f"--systems {', '.join(error.nearest[:3])}; " if error.nearest else ""
-        raise _usage(f"--systems: {error}", f"{near}mgd systems lists all") from None
+        meant = [error.nearest[0] if each == name and error.nearest else each for each in names]
+        help = f"write --systems {','.join(meant)}; " if error.nearest else ""
+        raise _usage(f"--systems: no system is called '{name}'", f"{help}mgd systems lists all") from None
 
 
 def _listed(text: str) -> list[str]:
@@ -220,7 +221,10 @@ def _listed(text: str) -> list[str]:
 def _varied(text: str) -> tuple[str, list[str]]:
     name, _, values = text.partition("=")
     if not name.isidentifier() or not _listed(values):
-        raise _usage(f"--vary {text}", "write --vary mesh=1x8,2x4 and {mesh} in the program's words")
+        raise _usage(
+            f"--vary {text}: not a name with its values",
+            "write --vary mesh=1x8,2x4 and {mesh} in the program's words",
+        )
     return name, _listed(values)
 
 

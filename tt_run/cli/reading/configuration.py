@@ -105,10 +105,13 @@ def with_configuration(given: CommandLine) -> CommandLine:
 
 def located(diagnostics: Iterable[Diagnostic], given: CommandLine) -> tuple[Diagnostic, ...]:
     """The same, with the place of an option that a file has set and that one of them speaks of first."""
+    about = {"TTR012": "--system"}  # what speaks of the value alone
     places = {option.name: given.configured.get(option.key, "") for option in given.options()}
     found = []
     for each in diagnostics:
-        place = re.fullmatch(r"(.+):(\d+):(\d+)", places.get(each.message.partition(" ")[0], ""))
+        place = re.fullmatch(
+            r"(.+):(\d+):(\d+)", places.get(about.get(each.code) or each.message.partition(" ")[0], "")
+        )
         if place is not None and not each.labels:
             at = Position(place[1], int(place[2]), int(place[3]))
             found.append(replace(each, labels=(Label(at, "configured here"),)))

@@ -197,6 +197,8 @@ def lost_script(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:
     script = _script(given.program)
     if barred := _barred(path):
         return _lost(f"the script {runs} may not be read", f"ls -ld {shlex.quote(barred)} says who may")
+    if kind := _no_python(path):
+        return _lost(f"{runs} is {kind[0]}, no program", kind[1].format(shlex.quote(runs)))
     if script is None or os.path.lexists(path):
         return ()
     from tt_run.inputs.findings import nearest
@@ -208,6 +210,18 @@ def lost_script(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:
         else "check the name, and the folder that you launch from"
     )
     return _lost(f"the script {script} is not in {site.cwd}", help)
+
+
+_NO_PYTHON = {
+    ".ipynb": ("a notebook", "jupyter nbconvert --to script {} writes the program"),
+    ".yaml": ("a YAML file", "name the program; files of a launch have options: --rank-binding {}"),
+    ".textproto": ("a mesh graph descriptor", "name the program; a descriptor has an option: -m {}"),
+}
+"""By ending: what a file is that Python cannot run, and what to do."""
+
+
+def _no_python(path: Path) -> tuple[str, str] | None:
+    return _NO_PYTHON.get(path.suffix.replace(".yml", ".yaml")) if os.path.lexists(path) else None
 
 
 def _lost(message: str, help: str) -> tuple[Diagnostic, ...]:

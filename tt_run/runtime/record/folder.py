@@ -58,10 +58,15 @@ def find_run(path: Path) -> RunRecord:
         return RunRecord(path.parent, {int(header_of(path)["rank"]): path})
     if not is_folder:
         raise NoRecord(f"there is no folder {path}")
+    try:
+        children = list(path.iterdir())
+    except OSError as error:
+        who = f"ls -ld {path} says who may read it"
+        raise NoRecord(f"{path} cannot be read: {error.strerror}\n  help: {who}") from error
     here = _ranks_in(path)
     if here:
         return RunRecord(path, here)
-    runs = [(child, found) for child in path.iterdir() if child.is_dir() and (found := _ranks_in(child))]
+    runs = [(child, found) for child in children if child.is_dir() and (found := _ranks_in(child))]
     if not runs:
         raise NoRecord(f"{path} holds no record of a rank")
     try:
@@ -77,11 +82,12 @@ def rank_of(run: RunRecord, rank: int) -> Path:
         there = ", ".join(map(str, sorted(run.ranks)))
         size = header_of(next(iter(run.ranks.values())))["size"]
         beyond = (
-            f"the run had ranks 0 to {size - 1}"
+            f"the run had {'ranks 0 to ' if size > 1 else 'rank '}{size - 1}{'' if size > 1 else ' alone'}"
             if rank >= size
             else f"here are those of rank {there}; each is on the host on which its rank ran"
         )
-        raise NoRecord(f"{run.path} has no record of rank {rank}: {beyond}")
+        help = f"write tt-run replay {run.path} --rank {min(run.ranks)}"
+        raise NoRecord(f"{run.path} has no record of rank {rank}: {beyond}\n  help: {help}")
     return run.ranks[rank]
 
 
