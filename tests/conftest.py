@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -53,6 +54,17 @@ def pytest_configure() -> None:
     for number, handler in usual.items():
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, handler)
+
+
+def pytest_collection() -> None:
+    """Some hundred thousand objects that stay: to look through them again and again is a quarter of collecting."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Nor is what was collected looked through whenever a test collects garbage."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionstart() -> None:

@@ -69,7 +69,11 @@ def test_every_divergence_is_told(tmp_path: Path, name: str, ranks: int) -> None
     check(tmp_path, EVERY[name], ranks)
 
 
-@pytest.mark.parametrize("programs", [RIGHT_BY_MPI, RIGHT_BESIDE], ids=["in order", "beside it"])
+@pytest.mark.parametrize(
+    "programs",
+    [RIGHT_BY_MPI, pytest.param(RIGHT_BESIDE, marks=pytest.mark.wide)],
+    ids=["in order", "beside it"],
+)
 def test_right_calls_of_mpi_are_not_blamed(
     tmp_path: Path, programs: dict[str, tuple[str, tuple[str, ...]]]
 ) -> None:

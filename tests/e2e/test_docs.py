@@ -74,7 +74,7 @@ def programs(page: str) -> list[str]:
     ("page", "start"),
     [
         ("tutorial.md", "tt-run --emulate --system t3000 --split 1x2 python"),
-        ("testing.md", "pytest -q -p tt_run.pytest"),
+        pytest.param("testing.md", "pytest -q -p tt_run.pytest", marks=pytest.mark.wide),
     ],
 )
 def test_programs_on_a_page_run(page: str, start: str, tmp_path: Path) -> None:

@@ -30,16 +30,24 @@ def named(err: str) -> str:
 
 @pytest.mark.parametrize(
     ("fault", "code", "says"),
-    [
-        ("os._exit(3)", 3, "exited with 3"),
-        ("os.kill(os.getpid(), signal.SIGKILL)", 137, "was killed by SIGKILL"),
-        ("os.kill(os.getpid(), signal.SIGSEGV)", 139, "was killed by SIGSEGV"),
-        ("os.abort()", 134, "was killed by SIGABRT"),
-        ("raise RuntimeError('boom')", 1, "exited with 1"),
-        ("sys.exit(5)", 5, "exited with 5"),
-        ("comm.Abort(9)", 9, "exited with 9"),
-        ("os._exit(0)", 1, "ended with 0 but without MPI_Finalize"),
-    ],
+    sweep(
+        [
+            ("os._exit(3)", 3, "exited with 3"),
+            ("os.kill(os.getpid(), signal.SIGKILL)", 137, "was killed by SIGKILL"),
+            ("os.kill(os.getpid(), signal.SIGSEGV)", 139, "was killed by SIGSEGV"),
+            ("os.abort()", 134, "was killed by SIGABRT"),
+            ("raise RuntimeError('boom')", 1, "exited with 1"),
+            ("sys.exit(5)", 5, "exited with 5"),
+            ("comm.Abort(9)", 9, "exited with 9"),
+            ("os._exit(0)", 1, "ended with 0 but without MPI_Finalize"),
+        ],
+        quick=[
+            "os.kill(os.getpid(), signal.SIGSEGV)",
+            "raise RuntimeError('boom')",
+            "comm.Abort(9)",
+            "os._exit(0)",
+        ],
+    ),
 )
 def test_a_rank_that_ends_in_the_middle_of_mpi(jobs: Jobs, fault: str, code: int, says: str) -> None:
     program = jobs.python(f"{IN_MPI}if rank == 1:\n    {fault}\ncomm.Barrier()\ntime.sleep(600)\n")
@@ -51,7 +59,9 @@ def test_a_rank_that_ends_in_the_middle_of_mpi(jobs: Jobs, fault: str, code: int
 
 
 @pytest.mark.parametrize("fault", ["os.killpg(os.getpgid(0), 9)", "os.kill(os.getppid(), 9)"])
-@pytest.mark.parametrize("start", [IN_MPI, ""], ids=["in MPI", "without MPI"])
+@pytest.mark.parametrize(
+    "start", [IN_MPI, pytest.param("", marks=pytest.mark.wide)], ids=["in MPI", "without MPI"]
+)
 def test_a_rank_that_is_killed_with_its_wrapper(jobs: Jobs, fault: str, start: str) -> None:
     """As the memory killer of a control group does: nobody is left to record the end."""
     program = jobs.python(f"{start}if rank == 1:\n    {fault}\ntime.sleep(600)\n")
@@ -144,8 +154,17 @@ ENDINGS = {
 }
 
 
-@pytest.mark.parametrize("emulated", [False, True], ids=["in MPI", "emulated"])
-@pytest.mark.parametrize("ending", sweep(ENDINGS, quick=["raise SystemExit('out of data')", "exit(6)"]))
+@pytest.mark.parametrize(
+    ("ending", "emulated"),
+    sweep(
+        [
+            pytest.param(ending, emulated, id=f"{ending}-{'emulated' if emulated else 'in MPI'}")
+            for ending in ENDINGS
+            for emulated in (False, True)
+        ],
+        quick=["raise SystemExit('out of data')-emulated", "exit(6)-in MPI"],
+    ),
+)
 def test_every_way_to_leave_is_told_with_code_text_and_line(jobs: Jobs, ending: str, emulated: bool) -> None:
     code, says, line = ENDINGS[ending]
     start = IN_MPI
@@ -190,7 +209,7 @@ KEEPERS = {
 }
 
 
-@pytest.mark.parametrize("keeper", KEEPERS)
+@pytest.mark.parametrize("keeper", sweep(KEEPERS, quick=["child"]))
 def test_an_exception_of_a_rank_that_something_keeps_from_ending(jobs: Jobs, keeper: str) -> None:
     """The others wait for it; the run used to wait for ever."""
     program = jobs.python(
@@ -201,7 +220,7 @@ def test_an_exception_of_a_rank_that_something_keeps_from_ending(jobs: Jobs, kee
     assert named(ran.err).startswith("rank 1 on ") and "ValueError: boom" in ran.err
 
 
-@pytest.mark.parametrize("keeper", KEEPERS)
+@pytest.mark.parametrize("keeper", sweep(KEEPERS, quick=["exit handler"]))
 def test_a_hang_after_an_exception_is_told_as_the_exception(jobs: Jobs, keeper: str) -> None:
     program = jobs.python(
         f"{IN_MPI}if rank == 1:\n    {KEEPERS[keeper]}\n    raise ValueError('boom')\ncomm.Barrier()\n"
@@ -232,7 +251,11 @@ def test_an_out_of_memory_kill_is_called_so(jobs: Jobs, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "code"), [("exit 3", 3), ("kill -KILL $$", 137), ("kill -SEGV $$", 139), ("kill -TERM $$", 143)]
+    ("fault", "code"),
+    sweep(
+        [("exit 3", 3), ("kill -KILL $$", 137), ("kill -SEGV $$", 139), ("kill -TERM $$", 143)],
+        quick=["exit 3", "kill -TERM $$"],
+    ),
 )
 def test_a_program_without_mpi(jobs: Jobs, fault: str, code: int) -> None:
     script = f"ulimit -c 0; [ $OMPI_COMM_WORLD_RANK = 1 ] || exec sleep 600; {fault}"
@@ -337,14 +360,14 @@ class TestHangs:
 
     def test_a_rank_that_never_enters_the_barrier(self, jobs: Jobs) -> None:
         program = jobs.python(f"{IN_MPI}if rank == 1:\n    time.sleep(600)\ncomm.Barrier()\n")
-        ran = jobs.run(*program, options=("--hang-timeout", "2"))
+        ran = jobs.run(*program, options=("--hang-timeout", "1"))
         assert ran.code == Exit.HANG
         assert f"rank 0: {program[1]}:8" in ran.err
         assert f"rank 1: {program[1]}:7" in ran.err
 
     def test_the_odd_one_out_comes_first(self, jobs: Jobs) -> None:
         program = jobs.python(f"{IN_MPI}if rank == 2:\n    time.sleep(600)\ncomm.Barrier()\n")
-        ran = jobs.run(*program, options=("--hang-timeout", "2"), ranks=4)
+        ran = jobs.run(*program, options=("--hang-timeout", "1"), ranks=4)
         places = ran.err[ran.err.index("where the ranks were") :].splitlines()[1:3]
         assert places[0].lstrip().startswith("rank 2: ") and places[0].endswith("<- the odd one out")
         assert places[1].lstrip().startswith("ranks 0-1, 3: ")

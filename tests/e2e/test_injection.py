@@ -49,7 +49,6 @@ def program(tmp_path: Path) -> list[str]:
         ],
         quick=[
             "kill=rank:1,call=5",
-            "raise=rank:0,op=add,nth=2,text=boom",
             "hang=rank:1,op=all_gather,nth=3",
         ],
     ),
@@ -283,13 +282,20 @@ while True:
 
 @pytest.mark.parametrize(
     ("fault", "code", "says"),
-    [
-        ("kill=rank:1,after=0.1s", 137, "rank 1 on "),
-        ("exit=rank:1,mtbf=0.05s,seed=3,code=9", 9, "rank 1 on "),
-        ("raise=rank:1,after=0.1s,text=boom", 1, "InjectedFault: boom (--inject raise=rank:1"),
-        ("full=rank:1,after=0.1s", 1, "OSError: [Errno 28] No space left on device"),
-        ("oom=rank:1,after=0.1s", 1, "OutOfMemory: Out of Memory: injected"),
-    ],
+    sweep(
+        [
+            ("kill=rank:1,after=0.1s", 137, "rank 1 on "),
+            ("exit=rank:1,mtbf=0.05s,seed=3,code=9", 9, "rank 1 on "),
+            ("raise=rank:1,after=0.1s,text=boom", 1, "InjectedFault: boom (--inject raise=rank:1"),
+            ("full=rank:1,after=0.1s", 1, "OSError: [Errno 28] No space left on device"),
+            ("oom=rank:1,after=0.1s", 1, "OutOfMemory: Out of Memory: injected"),
+        ],
+        quick=[
+            "exit=rank:1,mtbf=0.05s,seed=3,code=9",
+            "raise=rank:1,after=0.1s,text=boom",
+            "full=rank:1,after=0.1s",
+        ],
+    ),
 )
 def test_ranks_without_emulation(tmp_path: Path, fault: str, code: int, says: str) -> None:
     (tmp_path / "plain.py").write_text(PLAIN)

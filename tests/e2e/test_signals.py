@@ -14,6 +14,7 @@ import pytest
 
 from tests.e2e.jobs import GONE_WITHIN, Job, Jobs, until
 from tests.e2e.launch import environment
+from tests.sweep import sweep
 from tt_run import contract
 from tt_run.contract import Exit
 
@@ -34,7 +35,7 @@ def test_a_signal_to_the_launcher_alone_ends_every_rank(jobs: Jobs, number: sign
     assert number.name in ran.err
 
 
-@pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
+@pytest.mark.parametrize("number", sweep(CODES, quick=[signal.SIGTERM]), ids=lambda number: number.name)
 def test_ranks_that_ignore_signals_end_too(jobs: Jobs, number: signal.Signals) -> None:
     ran = jobs.start(*STUBBORN).wait_for_line("up").send(number).end(GONE_WITHIN)
     assert ran.code == CODES[number]
@@ -91,7 +92,11 @@ def test_what_mpirun_would_pass_on_reaches_every_rank(jobs: Jobs, number: signal
     assert f"{number.name}: passed on to every rank" in ran.err
 
 
-@pytest.mark.parametrize("number", [*CODES, signal.SIGUSR2], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number",
+    sweep([*CODES, signal.SIGUSR2], quick=[signal.SIGTERM, signal.SIGUSR2]),
+    ids=lambda number: number.name,
+)
 def test_a_signal_to_the_keeper_alone_means_tt_run(jobs: Jobs, number: signal.Signals) -> None:
     """One that would not end tt-run ends nothing."""
     job = jobs.start("sh", "-c", "echo up; until [ -e go ]; do sleep 0.05; done").wait_for_line("up")
@@ -151,8 +156,17 @@ def test_a_stopped_keeper_goes_on_when_it_is_needed(jobs: Jobs, killed: bool) ->
     until(lambda: not marked(job), GONE_WITHIN, "the end of the keeper")
 
 
-@pytest.mark.parametrize("way", ["setsid", "setsid -f env -i"])
-@pytest.mark.parametrize("number", [*CODES, signal.SIGKILL], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    ("number", "way"),
+    sweep(
+        [
+            pytest.param(number, way, id=f"{number.name}-{way}")
+            for number in (*CODES, signal.SIGKILL)
+            for way in ("setsid", "setsid -f env -i")
+        ],
+        quick=["SIGINT-setsid", "SIGKILL-setsid", "SIGKILL-setsid -f env -i"],
+    ),
+)
 def test_children_in_sessions_of_their_own_end_too(
     jobs: Jobs, tmp_path: Path, number: signal.Signals, way: str
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 from tests.e2e.jobs import GONE_WITHIN, Jobs, until
 from tests.e2e.test_faults import named
 from tests.e2e.test_signals import children
+from tests.sweep import sweep
 
 WARM = ("--warm", "json,numpy")
 FACTS = """
@@ -57,15 +58,18 @@ def test_ranks_share_what_was_imported(jobs: Jobs) -> None:
 
 @pytest.mark.parametrize(
     ("end", "code", "says"),
-    [
-        ("raise ValueError('boom')", 1, "exited with 1"),
-        ("sys.exit(5)", 5, "exited with 5"),
-        ("os._exit(3)", 3, "exited with 3"),
-        ("os.kill(os.getpid(), 9)", 137, "was killed by SIGKILL"),
-        ("os.kill(os.getpid(), 15)", 143, "was killed by SIGTERM"),
-        ("os.kill(os.getppid(), 9)", 137, "was killed by SIGKILL"),
-        ("os.killpg(0, 9)", 137, "was killed by SIGKILL, its wrapper with it"),
-    ],
+    sweep(
+        [
+            ("raise ValueError('boom')", 1, "exited with 1"),
+            ("sys.exit(5)", 5, "exited with 5"),
+            ("os._exit(3)", 3, "exited with 3"),
+            ("os.kill(os.getpid(), 9)", 137, "was killed by SIGKILL"),
+            ("os.kill(os.getpid(), 15)", 143, "was killed by SIGTERM"),
+            ("os.kill(os.getppid(), 9)", 137, "was killed by SIGKILL"),
+            ("os.killpg(0, 9)", 137, "was killed by SIGKILL, its wrapper with it"),
+        ],
+        quick=["raise ValueError('boom')", "os.kill(os.getpid(), 15)", "os.killpg(0, 9)"],
+    ),
 )
 def test_ends(jobs: Jobs, end: str, code: int, says: str) -> None:
     program = jobs.python(
@@ -87,7 +91,9 @@ def test_multiprocessing(jobs: Jobs) -> None:
     jobs.run(*program, options=WARM).check()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number", sweep([signal.SIGTERM, signal.SIGKILL], quick=[signal.SIGKILL]), ids=lambda number: number.name
+)
 def test_nothing_outlives_the_launcher(jobs: Jobs, number: signal.Signals) -> None:
     program = jobs.python(
         "import signal\nsignal.signal(15, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(600)\n"
@@ -111,11 +117,16 @@ def test_a_rank_dies_with_its_stand_in(jobs: Jobs) -> None:
     assert ran.code == 137 and named(ran.err).startswith("rank 1 on ")
 
 
-@pytest.mark.parametrize("receiver", ["stand-in", "minder"])
 @pytest.mark.parametrize(
-    "number",
-    [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2],
-    ids=lambda n: n.name,
+    ("number", "receiver"),
+    sweep(
+        [
+            pytest.param(number, receiver, id=f"{number.name}-{receiver}")
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2)
+            for receiver in ("stand-in", "minder")
+        ],
+        quick=["SIGTERM-minder", "SIGUSR2-stand-in"],
+    ),
 )
 def test_a_signal_to_a_process_beside_a_rank_is_the_ranks(
     jobs: Jobs, number: signal.Signals, receiver: str
@@ -151,12 +162,15 @@ def test_stacks_on_demand(jobs: Jobs) -> None:
 
 @pytest.mark.parametrize(
     "unfit",
-    [
-        "import threading, time; threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
-        "raise SystemExit(4)",
-        "raise ImportError('not here')",
-        "from mpi4py import MPI",
-    ],
+    sweep(
+        [
+            "import threading, time; threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+            "raise SystemExit(4)",
+            "raise ImportError('not here')",
+            "from mpi4py import MPI",
+        ],
+        quick=["raise SystemExit(4)", "from mpi4py import MPI"],
+    ),
 )
 def test_where_it_cannot_be_right_every_rank_is_started_by_itself(jobs: Jobs, unfit: str) -> None:
     (jobs.root / "unfit.py").write_text(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.runtime.mpi import ROOT, Result, run_ranks
-from tests.sweep import sweep
 
 PROGRAM = """
 import numpy as np, ttnn
@@ -32,8 +31,16 @@ def run(
     return run_ranks(ranks, program, env=env, timeout=25)
 
 
-@pytest.mark.parametrize("mapper", [REPLICATE, ROWS])
-@pytest.mark.parametrize("ranks", sweep([1, 2, 4], quick=[2]))
+@pytest.mark.parametrize(
+    ("ranks", "mapper"),
+    [
+        (2, ROWS),
+        *(
+            pytest.param(ranks, mapper, marks=pytest.mark.wide)
+            for ranks, mapper in ((2, REPLICATE), (1, REPLICATE), (1, ROWS), (4, REPLICATE), (4, ROWS))
+        ),
+    ],
+)
 def test_true_replicas_and_shards_pass(ranks: int, mapper: str) -> None:
     result = run(
         ranks,

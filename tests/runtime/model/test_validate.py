@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sweep import sweep
 from tt_run.hardware.files import load, shipped
 from tt_run.runtime.model.validation.leave_out import WAYS
 from tt_run.runtime.model.validation.points import COLUMNS, Point, read
@@ -281,7 +282,7 @@ PATTERN = "fabric_bw|LinearMulticast/CHIP_MULTICAST/NOC_UNICAST_WRITE|packet {} 
 SIZES = (512, 1024, 1500, 2048, 3000, 4096)
 
 
-@pytest.mark.parametrize("way", sorted(WAYS))
+@pytest.mark.parametrize("way", sweep(sorted(WAYS), quick=["ops", "sizes"]))
 def test_what_is_left_out_is_predicted_from_the_rest_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], way: str
 ) -> None:

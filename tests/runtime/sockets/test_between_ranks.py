@@ -25,7 +25,9 @@ def run(program, *args):
     )
 
 
-@pytest.mark.parametrize("words", [["ids"], ["ranks"], ["ids", "apart"]])
+@pytest.mark.parametrize(
+    "words", [["ids"], pytest.param(["ranks"], marks=pytest.mark.wide), ["ids", "apart"]], ids=" ".join
+)
 def test_tensors_there_and_back(words):
     result = run(PROGRAM, *words).check()
     assert [rank.stdout.split() for rank in result.ranks] == [["rank", "0", "done"], ["rank", "1", "done"]]

@@ -51,10 +51,10 @@ def assert_same_training(folder: Path, words: tuple[str, ...], form: str, optimi
     [
         pytest.param(("--system", "n300"), "ddp", id="ddp2", marks=pytest.mark.slow),
         pytest.param(("--system", "n300-x2"), "ddp", id="ddp4", marks=pytest.mark.slow),
-        pytest.param(("--system", "loudbox"), "ddp", id="ddp8"),
+        pytest.param(("--system", "loudbox"), "ddp", id="ddp8", marks=pytest.mark.wide),
         pytest.param(("--system", "n300"), "tp", id="tp2", marks=pytest.mark.slow),
         pytest.param(("--system", "n300-x2"), "tp", id="tp4", marks=pytest.mark.slow),
-        pytest.param(("--system", "loudbox"), "tp", id="tp8"),
+        pytest.param(("--system", "loudbox"), "tp", id="tp8", marks=pytest.mark.wide),
         pytest.param(("--system", "t3000"), "ddp_tp", id="ddp2-tp4"),
         pytest.param(("--system", "n150", "--meshes", "2"), "pp", id="pp2", marks=pytest.mark.slow),
         pytest.param(("--system", "n150", "--meshes", "4"), "pp", id="pp4", marks=pytest.mark.wide),
