@@ -11,7 +11,6 @@ import sys
 import pytest
 
 from tests.e2e.launch import ROOT, tt_run
-from tests.sweep import sweep
 
 T3000 = ("--system", "t3000", "--split")
 N300 = ("--system", "n300", "--split")
@@ -36,7 +35,8 @@ LAUNCHES = {
 WITH_TORCH = ("sharding", "data_parallel_mlp")
 
 
-@pytest.mark.parametrize("example", sweep(LAUNCHES, quick=["ring_all_gather"]))
+@pytest.mark.wide
+@pytest.mark.parametrize("example", LAUNCHES)
 def test_example_gives_the_same_bits_on_1_2_and_4_ranks(example: str) -> None:
     found = []
     for words in LAUNCHES[example]:

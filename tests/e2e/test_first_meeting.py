@@ -69,7 +69,7 @@ def launch(folder: Path, program: str, **environment: str) -> tuple[str, str, in
 
 
 @pytest.mark.parametrize("guard", sweep(["on", "off"], quick=["on"]))
-@pytest.mark.parametrize("name", sweep(PROGRAMS, quick=["an executor", "of a part of the ranks"]))
+@pytest.mark.parametrize("name", sweep(PROGRAMS, quick=["of a part of the ranks"]))
 def test_ranks_meet_in_whichever_thread(tmp_path: Path, name: str, guard: str) -> None:
     out, err, code = launch(tmp_path, PROGRAMS[name], TT_RUN_GUARD=guard)
     assert code == 0 and out.count("ended") == 4, err

@@ -58,6 +58,7 @@ def test_what_a_program_does_with_the_library_is_repeated(programs: dict[str, st
     check(tmp_path, "".join(parts), (0, 3))
 
 
+@pytest.mark.wide
 def test_a_program_that_starts_the_library_itself_is_repeated(tmp_path: Path) -> None:
     check(tmp_path, LATE, (1,))
 

@@ -35,7 +35,7 @@ def losses(ran: Ran) -> list[float]:
 @pytest.mark.parametrize(
     ("launch", "config"),
     [
-        pytest.param(N150, "tiny.yaml", id="one device"),
+        pytest.param(N150, "tiny.yaml", id="one device", marks=pytest.mark.wide),
         pytest.param(("--system", "loudbox"), "tiny_ddp.yaml", id="data parallel", marks=pytest.mark.wide),
         pytest.param(
             ("--system", "loudbox", "--split", "1x2"), "tiny_tp.yaml", id="tensor parallel over two ranks"
@@ -97,13 +97,21 @@ def test_options_reach_the_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("launch", "words", "text"),
     [
-        (N150, ("-c", "absent.yaml"), "configuration file absent.yaml not found"),
-        (
+        pytest.param(
+            N150,
+            ("-c", "absent.yaml"),
+            "configuration file absent.yaml not found",
+            marks=pytest.mark.wide,
+        ),
+        pytest.param(
             N150,
             ("-c", "tiny.yaml", "--resume", "--model_save_path", "nowhere/x"),
             "--resume: there is no checkpoint",
+            marks=pytest.mark.wide,
         ),
-        (N150, ("-c", "tiny.yaml", "--resume", "--fresh"), "exclude each other"),
+        pytest.param(
+            N150, ("-c", "tiny.yaml", "--resume", "--fresh"), "exclude each other", marks=pytest.mark.wide
+        ),
         (
             ("--system", "loudbox"),
             ("-c", "tiny_ddp.yaml", "--batch_size", "12"),

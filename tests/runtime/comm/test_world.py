@@ -59,7 +59,7 @@ print("done")
 """
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("ranks", [1, pytest.param(2, marks=pytest.mark.wide), 4])
 def test_groups_move_bytes(ranks: int) -> None:
     result = run_ranks(ranks, GROUPS).check()
     assert result.stdout.split() == ["done"] * ranks

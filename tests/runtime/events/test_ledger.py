@@ -42,7 +42,7 @@ def record(ranks: int, folder: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("ranks", [1, 2, pytest.param(4, marks=pytest.mark.wide)])
 def test_a_ring_all_reduce_and_gathers_along_rows(ranks: int, tmp_path: Path) -> None:
     found = record(ranks, tmp_path)
     assert found["ranks"] == list(range(ranks))

@@ -34,7 +34,10 @@ def look(ranks: int, descriptor: str) -> list[dict[str, Any]]:
     return [json.loads(output.stdout) for output in result.ranks]
 
 
-@pytest.mark.parametrize(("ranks", "descriptor"), [(2, "t3k_2x4_two_hosts"), (4, "t3k_2x4_four_hosts")])
+@pytest.mark.parametrize(
+    ("ranks", "descriptor"),
+    [(2, "t3k_2x4_two_hosts"), pytest.param(4, "t3k_2x4_four_hosts", marks=pytest.mark.wide)],
+)
 def test_a_big_mesh(ranks: int, descriptor: str) -> None:
     seen = look(ranks, descriptor)
     for name in ("shape", "text", "count", "numbers", "group", "owners"):
@@ -142,7 +145,7 @@ print("done")
 """
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.wide), 4])
 def test_the_distributed_context(ranks: int) -> None:
     assert run_ranks(ranks, CONTEXT).check().stdout.split() == ["done"] * ranks
 

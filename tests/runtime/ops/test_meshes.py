@@ -252,11 +252,12 @@ ttnn.close_mesh_device(mesh)
 
 
 @pytest.mark.skipif(mpirun() is None, reason="no mpirun")
-def test_the_same_bits_on_any_number_of_ranks(tmp_path: Any):
+@pytest.mark.parametrize("several", [[(2, "1, 2")], pytest.param([(4, "2, 2")], marks=pytest.mark.wide)])
+def test_the_same_bits_on_any_number_of_ranks(tmp_path: Any, several: list[tuple[int, str]]):
     from mgd.resources import configs_root
 
     found = set()
-    for ranks, hosts in ((1, None), (2, "1, 2"), (4, "2, 2")):
+    for ranks, hosts in ((1, None), *several):
         env = {}
         if hosts:
             path = tmp_path / f"{ranks}.textproto"

@@ -85,7 +85,7 @@ def alone() -> dict[str, Any]:
     return answers(1, TOUR)[0]
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.wide)])
 def test_every_rank_reads_what_one_rank_would(ranks: int) -> None:
     assert answers(ranks, TOUR) == [alone()] * ranks
 
