@@ -9,6 +9,7 @@ import pytest
 
 from tests.runtime.guard.programs import PROGRAMS, line_of_mistake, source
 from tests.runtime.mpi import ROOT, Result, run_ranks
+from tests.sweep import sweep
 
 DESCRIPTORS = {2: "t3k_2x4_two_hosts", 4: "t3k_2x4_four_hosts"}
 CODES = {
@@ -20,6 +21,16 @@ CODES = {
 
 
 # Where two other ranks are right, wait for each other, or are not asked at all.
+# The others differ from one of these in the word that is wrong; which words are, `test_diagnosis.py` shows.
+QUICK = (
+    "skipped-call",
+    "wrong-axis",
+    "wrong-links",
+    "exception",
+    "early-exit",
+    "endless-loop",
+    "point-to-point-cycle",
+)
 ON_FOUR = ("skipped-call", "wrong-axis", "exception", "early-exit", "endless-loop", "point-to-point-cycle")
 
 
@@ -38,7 +49,7 @@ def run(name: str, ranks: int) -> Result:
 @pytest.mark.parametrize(
     ("name", "ranks"),
     [
-        *((name, 2) for name in PROGRAMS if name != "wrong-submesh"),
+        *sweep(((name, 2) for name in PROGRAMS if name != "wrong-submesh"), quick=QUICK),
         *(pytest.param(name, 4, marks=pytest.mark.wide) for name in ON_FOUR),
     ],
 )
@@ -53,7 +64,9 @@ def test_the_report_names_the_culprit_and_its_line(name: str, ranks: int) -> Non
     assert f"program.py:{line_of_mistake(name)}" in culprit
 
 
-@pytest.mark.parametrize("name", ["wrong-axis", "exception", "point-to-point-cycle"])
+@pytest.mark.parametrize(
+    "name", sweep(["wrong-axis", "exception", "point-to-point-cycle"], quick=["wrong-axis"])
+)
 def test_every_waiting_rank_shows_the_same_report(name: str) -> None:
     result = run(name, 4)
     waiting = [rank for rank in range(4) if not (name == "exception" and rank == 1)]
@@ -90,7 +103,7 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", sweep(NAMED, quick=["wrong-links"]))
 def test_what_only_hardware_minds_is_named_too(name: str) -> None:
     report = run(name, 2).ranks[0].stderr
     assert f"error[TTG001]: ranks 0 and 1 disagree on call 3: {NAMED[name]}\n" in report
@@ -109,7 +122,9 @@ ttnn.distributed_context_barrier()
 """
 
 
-@pytest.mark.parametrize(("sent", "received"), [(16, 32), (32, 16), (0, 8), (8, 0), (1 << 20, 8)])
+@pytest.mark.parametrize(
+    ("sent", "received"), sweep([(16, 32), (32, 16), (0, 8), (8, 0), (1 << 20, 8)], quick=[16, 8])
+)
 def test_a_message_of_another_size_names_both_lines(sent: int, received: int) -> None:
     result = run_ranks(2, MESSAGES.replace("SIZES", f"[(5, 5), ({sent}, {received})]"), timeout=25)
     assert result.returncode == 1

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.train.test_building import opened_mesh  # noqa: F401 - the fixture
+from tests.sweep import sweep
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import create_mesh_mapper
@@ -223,7 +224,11 @@ def test_a_form_trains_as_one_device(opened_mesh: Any, form: str, runner: Runner
 
 @pytest.mark.filterwarnings("ignore:fully_shard")
 @pytest.mark.parametrize(
-    "form", ["dp", "tp", "sp", "fsdp", "cp", "dp x tp", "dp x fsdp", "fsdp x tp", "fsdp x sp", "cp x tp"]
+    "form",
+    sweep(
+        ["dp", "tp", "sp", "fsdp", "cp", "dp x tp", "dp x fsdp", "fsdp x tp", "fsdp x sp", "cp x tp"],
+        quick=["tp", "cp", "dp x fsdp"],
+    ),
 )
 def test_a_form_resumes(opened_mesh: Any, form: str, tmp_path: Path) -> None:  # noqa: F811
     """With the bits of an unbroken run on its own mesh; on another, with that run's numbers."""
@@ -248,7 +253,10 @@ def test_a_form_resumes(opened_mesh: Any, form: str, tmp_path: Path) -> None:  #
 @pytest.mark.filterwarnings("ignore:fully_shard")
 @pytest.mark.parametrize(
     ("shape", "kinds"),
-    [((1, 4), ["fsdp"]), ((4, 1), ["fsdp"]), ((2, 2), ["ddp", "fsdp"]), ((2, 2), ["fsdp", "tp"])],
+    sweep(
+        [((1, 4), ["fsdp"]), ((4, 1), ["fsdp"]), ((2, 2), ["ddp", "fsdp"]), ((2, 2), ["fsdp", "tp"])],
+        quick=[(2, 2)],
+    ),
 )
 @pytest.mark.parametrize("model", ["gpt2", "llama"])
 def test_a_configuration_cuts_parameters(

@@ -124,8 +124,9 @@ def test_severities_are_those_that_are_told() -> None:
     """A code that the sources tell with one severity alone has that one in its rule."""
     told: dict[str, set[str]] = {}
     for path in SOURCES.rglob("*.py"):
-        for call in ast.walk(ast.parse(path.read_text())):
-            if "rules" in path.parts or not isinstance(call, ast.Call) or not call.args:
+        text = path.read_text()
+        for call in ast.walk(ast.parse(text)) if '"TTR' in text and "rules" not in path.parts else ():
+            if not isinstance(call, ast.Call) or not call.args:
                 continue
             code = getattr(call.args[0], "value", None)
             if not isinstance(code, str) or not re.fullmatch(r"TTR\d{3}", code):
