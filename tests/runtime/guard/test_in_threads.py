@@ -178,7 +178,9 @@ def test_one_that_does_not_come_is_asked_where_it_is(hosts: str) -> None:
     if hosts == "aa":
         assert found[1] and "rank 1: running at loop.py:9 in step after 1 call" in str(told)
     else:
-        assert "rank 1: on another host, from which nothing was heard" in str(told)
+        # On a busy machine it waited in the first call long enough to tell of it.
+        silent = "on another host, from which nothing was heard"
+        assert f"rank 1: {silent}" in str(told) or "rank 1: running in no call after 1 call; " in str(told)
 
 
 def transfer(guard: Guard, kind: str, peer: int, channel: str = "0/0,1") -> Transfer:
