@@ -127,6 +127,10 @@ def test_squeeze_and_unsqueeze_to_4d(one: MeshDevice):
     assert ops.squeeze(t, 1).shape == (1, 3, 1, 4)
     assert ops.squeeze(t, [0, -2]).shape == (3, 4)
     assert ops.unsqueeze_to_4D(ops.squeeze(t)).shape == (1, 1, 3, 4)
+    scalar = ops.squeeze(put(one, np.ones((1, 1))))
+    assert scalar.shape == () and ops.squeeze(scalar, 0).shape == () and ops.squeeze(scalar, [-1]).shape == ()
+    with pytest.raises(RuntimeError, match=r"range of \[-1,0\], but got 1"):
+        ops.squeeze(scalar, 1)
     with pytest.raises(RuntimeError, match="rank is greater than 4"):
         ops.unsqueeze_to_4D(ops.unsqueeze(t, 0))
 

@@ -275,7 +275,7 @@ def squeeze(input_tensor: Tensor, dim: int | Sequence[int] | None = None) -> Ten
     placed(input_tensor)
     shape = tuple(input_tensor.shape)
     listed = range(len(shape)) if dim is None else [dim] if isinstance(dim, int) else dim
-    drop = {_within(d, len(shape)) for d in listed}
+    drop = {_within(d, max(len(shape), 1)) for d in listed}  # a scalar may be asked for its dimension 0
     wanted = [length for d, length in enumerate(shape) if not (d in drop and length == 1)]
     return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), view=stays(input_tensor, wanted))
 
