@@ -16,6 +16,7 @@ from tt_run import contract
 from tt_run.launch.backend import Job
 from tt_run.plan.model import LaunchPlan
 from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.looking.stopped_launcher import StoppedLauncher
 from tt_run.supervise.looking.stopped_ranks import MARGIN_SECONDS, StoppedRanks
 from tt_run.supervise.options import RunOptions
 from tt_run.supervise.output.console import Console
@@ -73,7 +74,9 @@ def attend(
     if plan.placement.is_multi_host:
         watch.is_elsewhere = True
         watch.ask_stopped = partial(_ask_stopped, plan, board)
-    watch.stops = StoppedRanks(board, os.uname().nodename, say, _patience(plan), watch.ask_stopped)
+    host, patience = os.uname().nodename, _patience(plan)
+    watch.stops = StoppedRanks(board, host, say, patience, watch.ask_stopped)
+    watch.launcher_stops = StoppedLauncher(job.pid, board, host, say, patience)
     try:
         return board, watch.run()
     finally:

@@ -67,6 +67,15 @@ def state_of(pid: int) -> str:
         return ""
 
 
+def parent_of(pid: int) -> int:
+    """The number of a process's parent; 0 when there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stream:
+            return int(stream.read().rpartition(b")")[2].split()[1])
+    except OSError:
+        return 0
+
+
 def memory_kills() -> int:
     """How many processes the kernel's memory killer has ended on this machine since it was started; 0 where it does not say."""
     try:

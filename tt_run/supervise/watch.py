@@ -29,6 +29,7 @@ from tt_run.supervise.vitals import Vitals, memory_kills
 
 if TYPE_CHECKING:
     from tt_run.supervise.looking.long_waits import Standstill
+    from tt_run.supervise.looking.stopped_launcher import StoppedLauncher
     from tt_run.supervise.looking.stopped_ranks import StoppedRanks
     from tt_run.supervise.timed_faults import TimedFaults
 
@@ -97,6 +98,7 @@ class Watch:
     faults: TimedFaults | None = None
     standstill: Standstill | None = None
     stops: StoppedRanks | None = None
+    launcher_stops: StoppedLauncher | None = None
     ask_stopped: Callable[[], tuple[int, ...]] | None = None  # which ranks of other hosts are stopped
     is_elsewhere: bool = False  # whether ranks run on other hosts too
     helpers: Sequence[int] = ()  # processes that stand still when the ranks do
@@ -239,6 +241,9 @@ class Watch:
         if late:
             self._stacks = self.hang.describe(self.board, self.job).stacks
             self._stuck = f"{rank_list(late)} stopped by a signal"
+            self._tear_down(EndedBy.HANG)
+        elif self.launcher_stops is not None and (stuck := self.launcher_stops.look(now)):
+            self._stuck = stuck
             self._tear_down(EndedBy.HANG)
 
     def _stands_still(self, now: float) -> bool:
