@@ -15,6 +15,7 @@ from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
 from tt_run.runtime.tuning.matmul import (
     MatmulMultiCoreReuseMultiCast1DProgramConfig,
     MatmulMultiCoreReuseMultiCastProgramConfig,
+    MatmulMultiCoreReuseProgramConfig,
     MinimalMatmulConfig,
 )
 
@@ -202,6 +203,12 @@ def test_vectors(one: MeshDevice):
     near(ops.matmul(put(one, v), put(one, m[:1])), v.astype(float) @ m[:1], steps=16)
     near(ops.matmul(put(one, m), put(one, w)), m.astype(float) @ w, steps=16)
     near(ops.matmul(put(one, v), put(one, v)), v.astype(float) @ v, steps=16)
+    turned = m.swapaxes(-1, -2).copy()
+    near(ops.matmul(put(one, v), put(one, turned[:1]), transpose_b=True), v.astype(float) @ m[:1], steps=16)
+    near(ops.matmul(put(one, turned), put(one, w), transpose_a=True), m.astype(float) @ w, steps=16)
+    for words in ({"transpose_a": True}, {"transpose_b": True}):
+        with pytest.raises(RuntimeError, match="width of the first tensor must be equal"):
+            ops.matmul(put(one, v), put(one, v), **words)
     near(ops.linear(put(one, v), put(one, m[0]), bias=put(one, w)), v.astype(float) @ m[0] + w, steps=16)
     rows = np.arange(14, dtype=np.float32).reshape(1, 2, 7)
     near(
@@ -209,12 +216,28 @@ def test_vectors(one: MeshDevice):
     )
 
 
-def test_a_bias_in_a_tile_of_its_own(one: MeshDevice):
+@pytest.mark.parametrize(
+    ("shape", "whole", "message"),
+    [
+        ((5, 96), False, "Broadcast error: Invalid dimension"),
+        ((1, 1, 32, 96), False, "Broadcast error: Invalid dimension"),
+        ((1, 1, 32, 96), True, r"expected bias height, 64 \(tile height 32 x 2 bias"),
+        ((33, 96), False, "Invalid subtile broadcast type"),
+    ],
+)
+def test_a_bias_of_other_rows(one: MeshDevice, shape: tuple[int, ...], whole: bool, message: str):
+    x, w = put(one, np.ones((1, 1, 43, 64))), put(one, np.ones((64, 96)))
+    program = MatmulMultiCoreReuseProgramConfig(
+        compute_with_storage_grid_size=(1, 1), in0_block_w=1, out_subblock_h=1, out_subblock_w=1, per_core_M=2, per_core_N=3,
+    )  # fmt: skip
+    with pytest.raises(RuntimeError, match=message):
+        ops.linear(x, w, bias=put(one, np.ones(shape)), program_config=program if whole else None)
+
+
+def test_a_bias_of_more_rows_than_a_row_has_makes_rows(one: MeshDevice):
     rng = np.random.default_rng(0)
-    x, w, b = (rng.uniform(-1, 1, s).astype(np.float32) for s in ((1, 1, 43, 64), (64, 96), (1, 1, 32, 96)))
-    near(ops.linear(put(one, x), put(one, w), bias=put(one, b)), x.astype(float) @ w + b[:, :, :1], steps=16)
-    with pytest.raises(RuntimeError, match=r"bias of shape \[5, 96\] does not fit a product of 43 rows"):
-        ops.linear(put(one, x), put(one, w), bias=put(one, b[0, 0, :5]))
+    x, w, b = (rng.uniform(-1, 1, s).astype(np.float32) for s in ((1, 64), (64, 96), (40, 96)))
+    near(ops.linear(put(one, x), put(one, w), bias=put(one, b)), x.astype(float) @ w + b, steps=16)
 
 
 def test_a_program_config_fuses_the_first_row_of_a_bias(one: MeshDevice):
@@ -229,6 +252,11 @@ def test_a_program_config_fuses_the_first_row_of_a_bias(one: MeshDevice):
     )
     near(plain, x.astype(float) @ w + b, steps=16)
     near(fused, x.astype(float) @ w + b[:, :, :1], steps=16)
+    # What is higher than a tile is added after the product.
+    x, b = (rng.uniform(-1, 1, (1, 1, 64, n)).astype(np.float32) for n in (64, 96))
+    program.per_core_M = program.out_block_h = 2
+    high = ops.linear(put(one, x), put(one, w), bias=put(one, b), program_config=program)
+    near(high, x.astype(float) @ w + b, steps=16)
 
 
 def test_what_addmm_refuses(one: MeshDevice):

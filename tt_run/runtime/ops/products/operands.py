@@ -10,6 +10,7 @@ import math
 from tt_run.runtime.enums import Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.activations import Activation
+from tt_run.runtime.ops.declaration.broadcast import check_broadcast
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
@@ -23,8 +24,9 @@ def check(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> None:
             f"matmul needs tensors of rank 1 or more, got shapes {list(ours)} and {list(theirs)}",
             hint="ttnn.multiply takes a single number",
         )
-    width = ours[-2] if transpose_a and len(ours) > 1 else ours[-1]
-    height = theirs[-1] if transpose_b or len(theirs) == 1 else theirs[-2]
+    # A vector in front is a row, one behind a column: turned round each has a single element to multiply.
+    width = (ours[-2] if len(ours) > 1 else 1) if transpose_a else ours[-1]
+    height = (theirs[-1] if len(theirs) > 1 else 1) if transpose_b else theirs[-2 if len(theirs) > 1 else -1]
     if width != height:
         raise fatal(
             "The width of the first tensor must be equal to the height of the second tensor. "
@@ -106,11 +108,25 @@ def _native(activation: Activation) -> str:
     return str(getattr(kind, "name", kind)).upper()
 
 
-def check_bias(bias: Tensor, rows: int, width: int) -> None:
-    shape = tuple(bias.shape)
-    height = shape[-2] if len(shape) > 1 else 1
-    if shape[-1] not in (1, width) or height not in (1, rows, TILE_SIZE):
+def check_bias(bias: Tensor, product: tuple[int, ...], alone: bool, fused: bool, whole: bool) -> bool:
+    """Whether of a bias the first row alone counts: that of its tile, which a program other than one of `whole` blocks adds to each row.
+
+    `product`: its shape; `alone`: one second operand for all batches; `fused`: whether a program is given. Raises RuntimeError for a
+    bias that does not broadcast against the product.
+    """
+    rows, height = product[-2], bias.shape[-2] if len(bias.shape) > 1 else 1
+    one_tile = alone and height <= TILE_SIZE and len(bias.shape) > 1
+    if one_tile and 1 not in (rows, height) and height != rows:
+        words = "Broadcast error: Invalid dimension"
+        if whole:
+            tiles = -(-rows // TILE_SIZE)
+            words = (
+                f"Unsupported bias shape: padded second last dimension of bias, {TILE_SIZE}, not equal to expected bias height, "
+                f"{tiles * TILE_SIZE} (tile height {TILE_SIZE} x {tiles} bias tile-row(s))"
+            )
         raise fatal(
-            f"bias of shape {list(shape)} does not fit a product of {rows} rows and {width} columns",
-            hint=f"a bias has shape [{width}], [1, {width}] or [{TILE_SIZE}, {width}], whose first row counts",
+            words,
+            hint=f"a bias of 1 or {rows} rows: this one is {list(bias.shape)}, the product {list(product)}",
         )
+    check_broadcast(product, bias.shape)
+    return fused and one_tile and not whole and rows > 1

@@ -27,6 +27,7 @@ from tt_run.runtime.ops.products.program_checks import check_program
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseProgramConfig
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
@@ -75,14 +76,12 @@ def product(
     memory_config = memory_config or in_dram(a)
     row, column = len(a.shape) == 1, len(b.shape) == 1
     if row or column:
-        return _by_vector(a, b, bias, row, column, dtype, function, memory_config, output_tensor)
+        turned = transpose_a and not row, transpose_b and not column
+        return _by_vector(a, b, bias, row, column, turned, dtype, function, memory_config, output_tensor)
     rank = max(len(a.shape), len(b.shape))
-    rows = a.shape[-1] if transpose_a else a.shape[-2]
-    fused = (
-        program_config is not None
-    )  # the kernel adds the first row of a bias's tile, however high the product is
+    first_row = False
     if bias is not None:
-        check_bias(bias, rows, b.shape[-2] if transpose_b else b.shape[-1])
+        first_row = _check_bias(a, b, bias, transpose_a, transpose_b, program_config)
 
     def compute(x: Array, y: Array, z: Array | None = None) -> Array:
         x, y = align(x, rank), align(y, rank)
@@ -90,8 +89,8 @@ def product(
             np.swapaxes(x, -1, -2) if transpose_a else x, np.swapaxes(y, -1, -2) if transpose_b else y
         )
         if z is not None:
-            if z.ndim > 2 and (fused or z.shape[-2] not in (1, rows)):
-                z = z[..., :1, :]  # a row in a tile of its own: the rest of the tile does not count
+            if first_row:
+                z = z[..., :1, :]
             over = max(rank, z.ndim - 1)  # a bias of more dimensions adds them to the result
             plus = (lambda v, w: function(v + w)) if function else np.add
             return evaluate(plus, dtype, align(values, over), align(z, over))
@@ -125,6 +124,7 @@ def _by_vector(
     bias: Tensor | None,
     row: bool,
     column: bool,
+    turned: tuple[bool, bool],
     dtype: DataType,
     function: Function | None,
     memory_config: MemoryConfig | None,
@@ -135,6 +135,7 @@ def _by_vector(
     dims = max(len(a.shape), len(b.shape), 2)
 
     def compute(x: Array, y: Array, z: Array | None = None) -> Array:
+        x, y = (np.swapaxes(s, -1, -2) if turn else s for s, turn in zip((x, y), turned, strict=True))
         values: Array = gemm.matmul(*(align(s, dims) for s in (x, y[..., None] if column else y)))
         values = values[..., 0, :] if row else values
         values = np.ascontiguousarray(values[..., 0] if column else values)
@@ -148,6 +149,21 @@ def _by_vector(
     if memory_config is not None and memory_config.is_sharded():
         memory_config = of_product(a, memory_config, None, None, 1, 1, shards.data.shape[-1])
     return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
+
+
+def _check_bias(
+    a: Tensor, b: Tensor, bias: Tensor, transpose_a: bool, transpose_b: bool, program_config: object
+) -> bool:
+    """Whether the first row of a bias counts alone. Raises RuntimeError for one that does not go with a product of matrices."""
+    front, behind = a.shape.dims, b.shape.dims
+    rank = max(len(front), len(behind))
+    batches = (
+        max(pair)
+        for pair in zip(*((*(1,) * (rank - len(dims)), *dims[:-2]) for dims in (front, behind)), strict=True)
+    )
+    shape = (*batches, front[-1 if transpose_a else -2], behind[-2 if transpose_b else -1])
+    whole = isinstance(program_config, MatmulMultiCoreReuseProgramConfig)
+    return check_bias(bias, shape, math.prod(behind[:-2]) == 1, program_config is not None, whole)
 
 
 def fused_activation(activation: Activation | None, program_config: object) -> Function | None:
