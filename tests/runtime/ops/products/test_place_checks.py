@@ -46,6 +46,10 @@ GRID = CoreGrid(x=2, y=2)
         ((TWO, None), (TWO, None), {"memory_config": cut(BLOCK, (0, 1), 64, 64)}, "BLOCK_SHARDED output on a 1D grid (single row or column of cores) is not supported when both input tensors are batched"),
         ((TWO, None), (TWO, None), {"memory_config": LB, "core_grid": GRID}, "Number of shards along height 2 must not exceed number of columns 1 for column major orientation!"),
         ((TWO, None), (ONE, None), {"transpose_a": True, "core_grid": GRID}, "transpose_a with fuse_batch is not supported when batch dimensions exist and M_per_batch > 1 (batch_size=2, M_per_batch=2"),
+        ((ONE, None), (ONE, None), {"core_grid": GRID, "memory_config": LW}, "Output memory layout must be BLOCK_SHARDED"),
+        (((768, 64), None), ((64, 32), cut(WIDTH, (0, 0), 64, 32)), {"core_grid": GRID}, "input B must be INTERLEAVED"),
+        ((ONE, None), (ONE, COLUMNS), {"memory_config": LB}, "per_core_N (2) must equal input tensor B shard shape[1] / in1_tile.get_width() (1)"),
+        ((ONE, None), ((64,), None), {"core_grid": GRID}, "The k dimension does not match between tensors"),
         (((64,), None), (TWO, None), {}, "When in1 rank greater than in0 rank front dimensions need to be 1"),
     ],
 )  # fmt: skip
@@ -53,6 +57,32 @@ def test_places_that_are_refused(one: MeshDevice, a: Any, b: Any, others: dict[s
     with pytest.raises(RuntimeError) as caught:
         ops.matmul(zeros(one, *a), zeros(one, *b), **others)
     assert words in str(caught.value)
+
+
+ALL, PART = CoreGrid(x=8, y=8), CoreGrid(x=4, y=4)
+CHOSEN = [
+    ((128, 96), cut(BLOCK, (2, 1), 64, 32), 128, LB, (BLOCK, "0-0 1-1", [64, 64]), (None, ALL, PART)),
+    ((96, 128), cut(BLOCK, (3, 0), 96, 32), 192, LB, (BLOCK, "0-0 5-0", [96, 32]), (None, ALL)),
+    ((96, 128), cut(BLOCK, (3, 2), 32, 32), 192, LB, (BLOCK, "0-0 2-2", [32, 64]), (None, ALL, PART)),
+    ((128, 96), cut(WIDTH, (2, 0), 128, 32), 128, LW, (WIDTH, "0-0 1-0", [128, 64]), (None, ALL, PART)),
+    ((128, 96), cut(HEIGHT, (1, 0), 64, 96), 128, LH, (HEIGHT, "0-0 1-0", [64, 128]), (None, ALL, PART)),
+    ((256, 256), None, 256, LB, (BLOCK, "0-0 3-3", [64, 64]), (PART,)),
+    ((768, 64), None, 32, LH, (HEIGHT, "0-0 3-2", [64, 32]), (PART,)),
+]
+
+
+@pytest.mark.parametrize(("shape", "memory", "wide", "asked", "wanted", "grids"), CHOSEN)
+def test_cores_that_a_device_chooses(
+    one: MeshDevice, shape: tuple[int, ...], memory: MemoryConfig | None, wide: int, asked: MemoryConfig, wanted: Any, grids: Any
+):  # fmt: skip
+    """Those that hold the first operand say it where there are some, else those that the call names."""
+    a, b = zeros(one, shape, memory), zeros(one, (shape[1], wide))
+    for grid in grids:
+        found = ops.matmul(a, b, memory_config=asked, core_grid=grid).memory_config()
+        spec = found.shard_spec
+        assert spec is not None
+        ranges = ", ".join(f"{r.start.x}-{r.start.y} {r.end.x}-{r.end.y}" for r in spec.grid.ranges())
+        assert (found.memory_layout, ranges, list(spec.shape)) == wanted
 
 
 @pytest.mark.parametrize(

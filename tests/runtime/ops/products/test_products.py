@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -53,8 +55,15 @@ def test_matmul(one: MeshDevice, a: tuple[int, ...], b: tuple[int, ...], dtype: 
 
 def test_the_tile_of_the_output(one: MeshDevice):
     x, y = put(one, sample((1, 32), BF16, 1), BF16), put(one, sample((32, 7), BF16, 2), BF16)
-    assert ops.matmul(x, y, output_tile=Tile((1, 32))).padded_shape == [1, 32]
+    flat = ops.tilize(put(one, sample((1, 32), BF16, 1), BF16, ROW), tile=Tile((1, 32)))
+    assert ops.matmul(flat, y, output_tile=Tile((1, 32))).padded_shape == [1, 32]
     assert ops.linear(x, y).padded_shape == [32, 32]
+    for tile, words in (
+        (Tile((1, 32)), "height (1) must equal"),
+        (Tile((32, 16)), "width (16) must be a multiple of in1 tile width (32)"),
+    ):
+        with pytest.raises(RuntimeError, match=re.escape(words)):
+            ops.matmul(x, y, output_tile=tile)
 
 
 def test_transposes(one: MeshDevice):

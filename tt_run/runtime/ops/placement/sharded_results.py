@@ -59,6 +59,7 @@ def of_product(
     layout = memory_config.memory_layout
     held = first.memory_config()
     if program_config is not None:
+        high = high if getattr(program_config, "fuse_batch", True) else one
         specs = (t.memory_config().shard_spec for t in (first, second) if t is not None)
         turned = next((s.orientation for s in specs if s is not None), None)
         cores = device.compute_with_storage_grid_size()

@@ -18,6 +18,12 @@ from tt_run.runtime.ops.products.program_call import (
 def work(call: Call) -> Wrong:
     """Blocks in equal numbers on the cores of a first operand in shards, or else of a second one."""
     p = call.program
+    front, behind = len(call.a.shape), len(call.b.shape)
+    if front != behind:
+        yield (
+            f"Batched (non-bcast) matmul requires inputs of the same rank, got a_shape rank: {front} vs b_shape rank: {behind}",
+            "ttnn.reshape one of them to the other's rank, or another program_config",
+        )
     held = next((shard_of(t) for t in (call.a, call.b) if in_l1(t)), None)
     if held is not None:
         blocks = call.high(fused=True) // p.per_core_M * (call.wide // p.per_core_N)

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import math
 
-from tt_run.runtime.enums import Layout, cpp
+from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.activations import Activation
 from tt_run.runtime.ops.declaration.broadcast import check_broadcast
+from tt_run.runtime.ops.declaration.element_types import check_pair
+from tt_run.runtime.ops.products.program_call import Call
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid
+from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.dtypes import is_float
@@ -86,6 +89,23 @@ def _check_batches(ours: tuple[int, ...], theirs: tuple[int, ...]) -> None:
             )
 
 
+def check_tile(tile: Tile | None, call: Call) -> None:
+    """Raises RuntimeError for tiles of a result that those of its operands do not make."""
+    if tile is None:
+        return
+    high, wide = tile.tile_shape
+    if high != call.tile_a[0]:
+        raise fatal(
+            f"the override output tile height ({high}) must equal to the in0 tile height ({call.tile_a[0]})",
+            hint=f"output_tile=ttnn.Tile([{call.tile_a[0]}, {wide}])",
+        )
+    if wide % call.tile_b[1]:
+        raise fatal(
+            f"the override output tile width ({wide}) must be a multiple of in1 tile width ({call.tile_b[1]})",
+            hint=f"output_tile=ttnn.Tile([{high}, {call.tile_b[1]}])",
+        )
+
+
 def check_activation(
     activation: Activation, a: Tensor, b: Tensor, core_grid: CoreGrid | None, program: object
 ) -> None:
@@ -108,11 +128,19 @@ def _native(activation: Activation) -> str:
     return str(getattr(kind, "name", kind)).upper()
 
 
-def check_bias(bias: Tensor, product: tuple[int, ...], alone: bool, fused: bool, whole: bool) -> bool:
+def check_bias(
+    bias: Tensor,
+    product: tuple[int, ...],
+    dtype: DataType,
+    alone: bool,
+    fused: bool,
+    whole: bool,
+    after: bool,
+) -> bool:
     """Whether of a bias the first row alone counts: that of its tile, which a program other than one of `whole` blocks adds to each row.
 
-    `product`: its shape; `alone`: one second operand for all batches; `fused`: whether a program is given. Raises RuntimeError for a
-    bias that does not broadcast against the product.
+    `product`: its shape; `alone`: one second operand for all batches; `fused`: whether a program is given; `after`: whether a bias is
+    added as a sum of two tensors. Raises RuntimeError for a bias that does not broadcast against the product.
     """
     rows, height = product[-2], bias.shape[-2] if len(bias.shape) > 1 else 1
     one_tile = alone and height <= TILE_SIZE and len(bias.shape) > 1
@@ -129,4 +157,6 @@ def check_bias(bias: Tensor, product: tuple[int, ...], alone: bool, fused: bool,
             hint=f"a bias of 1 or {rows} rows: this one is {list(bias.shape)}, the product {list(product)}",
         )
     check_broadcast(product, bias.shape)
+    if after or not (alone and height <= TILE_SIZE):
+        check_pair("add", dtype, bias.dtype)
     return fused and one_tile and not whole and rows > 1

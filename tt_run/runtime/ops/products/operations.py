@@ -8,6 +8,7 @@ Source: reference library 0.81.1.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,9 @@ from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement.sharded_results import in_dram
 from tt_run.runtime.ops.products.operands import check
-from tt_run.runtime.ops.products.place_checks import check_places
-from tt_run.runtime.ops.products.product import Rules, fused_activation, product
+from tt_run.runtime.ops.products.product import Rules, fused_activation, product, program_of
 from tt_run.runtime.ops.products.program_call import Call
+from tt_run.runtime.ops.products.program_checks import check_program
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
@@ -256,7 +257,9 @@ def addmm(
         )
     memory_config = memory_config or in_dram(mat1_tensor)
     if program_config is None:
-        check_places(Call(mat1_tensor, mat2_tensor, None, asked=memory_config, dtype=dtype), core_grid)
+        call = Call(mat1_tensor, mat2_tensor, None, asked=memory_config, dtype=dtype)
+        if (program := program_of(call, core_grid)) is not None:
+            check_program(replace(call, program=program))
     one, other = np.float32(alpha), np.float32(beta)
 
     def compute(a: Array, b: Array, x: Array) -> Array:

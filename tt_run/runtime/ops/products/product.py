@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mgd.lean import dataclass
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.enums import BufferType, DataType, Layout
+from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.activations import Activation, Function
 from tt_run.runtime.kernels.activations import activation as function_of
@@ -20,9 +21,10 @@ from tt_run.runtime.kernels.elementwise import evaluate, finish
 from tt_run.runtime.ops.declaration.broadcast import align
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.placement.sharded_results import in_dram, of_product
-from tt_run.runtime.ops.products.operands import check, check_activation, check_bias
+from tt_run.runtime.ops.products.chosen import chosen
+from tt_run.runtime.ops.products.operands import check, check_activation, check_bias, check_tile
 from tt_run.runtime.ops.products.place_checks import check_places
-from tt_run.runtime.ops.products.program_call import Call
+from tt_run.runtime.ops.products.program_call import Call, in_l1
 from tt_run.runtime.ops.products.program_checks import check_program
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
@@ -66,13 +68,13 @@ def product(
     on_device(*tensors, kind="matmul")
     check(a, b, transpose_a, transpose_b)
     dtype = dtype or (output_tensor.dtype if isinstance(output_tensor, Tensor) else a.dtype)
+    if rules is not None and rules.activation is not None:
+        check_activation(rules.activation, a, b, core_grid, program_config)
+    asked, program = memory_config, program_config
     if rules is not None:
-        if rules.activation is not None:
-            check_activation(rules.activation, a, b, core_grid, program_config)
-        asks = core_grid is not None or (memory_config is not None and memory_config.is_sharded())
-        if program_config is None and (asks or a.is_sharded() or b.is_sharded()):
-            check_places(Call(a, b, None, transpose_a, transpose_b, memory_config, dtype), core_grid)
-    asked = memory_config
+        call = Call(a, b, None, transpose_a, transpose_b, asked, dtype, rules.compute)
+        check_tile(tile, call)
+        program = program_of(call, core_grid) if program is None else program
     memory_config = memory_config or in_dram(a)
     row, column = len(a.shape) == 1, len(b.shape) == 1
     if row or column:
@@ -81,7 +83,8 @@ def product(
     rank = max(len(a.shape), len(b.shape))
     first_row = False
     if bias is not None:
-        first_row = _check_bias(a, b, bias, transpose_a, transpose_b, program_config)
+        call = Call(a, b, program_config, transpose_a, transpose_b, asked, dtype)
+        first_row = _check_bias(call, bias, core_grid)
 
     def compute(x: Array, y: Array, z: Array | None = None) -> Array:
         x, y = align(x, rank), align(y, rank)
@@ -102,11 +105,9 @@ def product(
         if getattr(program_config, "untilize_out", False):
             layout = Layout.ROW_MAJOR
         *batch, high, wide = shards.data.shape[1:]
-        memory_config = of_product(
-            a, memory_config, core_grid, program_config, math.prod(batch), high, wide, b
-        )
-    if rules is not None and program_config is not None:
-        check_program(Call(a, b, program_config, transpose_a, transpose_b, asked, dtype, rules.compute))
+        memory_config = of_product(a, memory_config, core_grid, program, math.prod(batch), high, wide, b)
+    if rules is not None and program is not None:
+        check_program(Call(a, b, program, transpose_a, transpose_b, asked, dtype, rules.compute))
     return settle(
         tensors,
         shards,
@@ -116,6 +117,18 @@ def product(
         layout=layout,
         tile=tile,
     )
+
+
+def program_of(call: Call, core_grid: CoreGrid | None) -> object:
+    """The program that the device chooses for a call without one, where operands, result or grid make it. Raises RuntimeError for places
+    that go with none."""
+    cut = call.output.is_sharded() or call.a.is_sharded() or call.b.is_sharded()
+    if core_grid is None and not cut:
+        return None
+    program: object = chosen(call, core_grid)
+    if program is None:
+        check_places(call)
+    return program
 
 
 def _by_vector(
@@ -151,19 +164,29 @@ def _by_vector(
     return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
 
 
-def _check_bias(
-    a: Tensor, b: Tensor, bias: Tensor, transpose_a: bool, transpose_b: bool, program_config: object
-) -> bool:
+def _check_bias(call: Call, bias: Tensor, core_grid: CoreGrid | None) -> bool:
     """Whether the first row of a bias counts alone. Raises RuntimeError for one that does not go with a product of matrices."""
-    front, behind = a.shape.dims, b.shape.dims
+    front, behind = call.a.shape.dims, call.b.shape.dims
     rank = max(len(front), len(behind))
     batches = (
         max(pair)
         for pair in zip(*((*(1,) * (rank - len(dims)), *dims[:-2]) for dims in (front, behind)), strict=True)
     )
-    shape = (*batches, front[-1 if transpose_a else -2], behind[-2 if transpose_b else -1])
-    whole = isinstance(program_config, MatmulMultiCoreReuseProgramConfig)
-    return check_bias(bias, shape, math.prod(behind[:-2]) == 1, program_config is not None, whole)
+    shape = (*batches, front[-1 if call.transpose_a else -2], behind[-2 if call.transpose_b else -1])
+    assert call.dtype is not None
+    fused, whole = call.program is not None, isinstance(call.program, MatmulMultiCoreReuseProgramConfig)
+    places = (call.output, call.a.memory_config(), call.b.memory_config())
+    near = places[0].buffer_type is not BufferType.DRAM
+    spread = not call.a.is_sharded() and any(
+        place.is_sharded() or place.buffer_type is not BufferType.DRAM for place in places
+    )
+    after = not fused and core_grid is None and (near or spread)
+    if getattr(call.program, "mcast_in0", False) and in_l1(call.b) and not bias.is_sharded():
+        raise fatal(
+            "bad optional access",
+            hint="a bias in shards beside a second operand in shards, or ttnn.to_memory_config(b, ttnn.DRAM_MEMORY_CONFIG)",
+        )
+    return check_bias(bias, shape, call.dtype, call.batches[1] == 1, fused, whole, after)
 
 
 def fused_activation(activation: Activation | None, program_config: object) -> Function | None:

@@ -136,4 +136,12 @@ def result(call: Call) -> Wrong:
             f"Output memory layout must be BLOCK_SHARDED, got: {cpp(call.output.memory_layout)}",
             "ask for ttnn.L1_BLOCK_SHARDED_MEMORY_CONFIG, or give MatmulMultiCoreReuseMultiCast1DProgramConfig",
         )
+    batches, size = call.batches[0], call.program.per_core_M * call.program.per_core_N
+    if batches > 1 and not call.program.fuse_batch:
+        yield (
+            f"Block-sharded output is incompatible with batch > 1 (B={batches}). The output CB is backed by the shard buffer which only holds "
+            f"per_core_M * per_core_N = {size} tiles, but the kernel would produce B * per_core_M * per_core_N = {batches * size} tiles "
+            "without draining. Use fuse_batch=True.",
+            "fuse_batch=True, or memory_config=ttnn.L1_MEMORY_CONFIG",
+        )
     yield from whole_rows(call)
