@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tt_run.runtime.cores import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import DataType, MathFidelity, ShardOrientation
 from tt_run.runtime.tensor.spec.memory_config import NdShardSpec, ShardSpec
 from tt_run.runtime.tensor.spec.shape import Shape
+from tt_run.runtime.tensor.spec.tensor_spec import Tile
+from tt_run.runtime.tensor.spec.topology import PlacementShard
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
 from tt_run.runtime.tuning.blocks import SDPAProgramConfig
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
@@ -18,6 +21,8 @@ from tt_run.runtime.tuning.delta_rule import ChunkGdnFusedProgramConfig
 from tt_run.runtime.tuning.multicast import McastConfig
 
 GRID = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(3, 0))])
+
+SPEC = ShardSpec(GRID, [32, 64], ShardOrientation.ROW_MAJOR)
 
 
 def attention(**changes: Any) -> SDPAProgramConfig:
@@ -31,8 +36,12 @@ def attention(**changes: Any) -> SDPAProgramConfig:
         (attention(), "compute_with_storage_grid_size", (4, 2), CoreCoord(4, 2)),
         (attention(), "exp_approx_mode", None, None),
         (Conv2dConfig(), "weights_dtype", 0, DataType.BFLOAT16),
-        (ShardSpec(GRID, [32, 64], ShardOrientation.ROW_MAJOR), "shape", (64, 64), [64, 64]),
-        (NdShardSpec([1, 32, 32], GRID), "shard_shape", [2, 32, 32], Shape([2, 32, 32])),
+        (SPEC, "shape", (64, 64), [64, 64]),
+        (SPEC, "shape", np.array([64, 64]), [64, 64]),
+        (SPEC, "shape", Shape([64, 64]), [64, 64]),
+        (SPEC, "shape", [np.int64(64), True], [64, 1]),
+        (Conv2dConfig(), "act_block_h_override", np.int32(64), 64),
+        (NdShardSpec([1, 32, 32], GRID), "shard_shape", [2, np.int64(32), 32], Shape([2, 32, 32])),
         (ChunkGdnFusedProgramConfig(), "pool_extra_share", 1, 1.0),
     ],
 )
@@ -40,6 +49,14 @@ def test_an_attribute_becomes_what_is_set(owner: Any, name: str, value: Any, bec
     setattr(owner, name, value)
     found = getattr(owner, name)
     assert found == becomes and type(found) is type(becomes)
+    if isinstance(found, list):
+        assert {type(each) for each in found} == {int}
+
+
+def test_whole_numbers_of_numpy_make_tiles_and_placements() -> None:
+    tile = Tile([np.int64(16), 32])
+    assert tile.tile_shape == [16, 32] and repr(tile) == "Tile with shape: [16, 32]"
+    assert repr(PlacementShard(np.int64(-1))) == "PlacementShard(-1)"
 
 
 def test_a_function_becomes_an_activation() -> None:

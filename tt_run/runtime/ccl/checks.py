@@ -88,7 +88,7 @@ def in_whole_tiles(tensor: Tensor, dim: int, pieces: int) -> bool:
     rank, dim = tensor.shape.rank, _whole(dim, "dim")
     if tensor.layout is not Layout.TILE or not -rank <= dim < rank:
         return False
-    step = tensor.tile.tile_shape[dim % rank - rank + 2] if dim % rank >= rank - 2 else 1
+    step = tensor.tile.edges[dim % rank - rank + 2] if dim % rank >= rank - 2 else 1
     return tensor.padded_shape[dim] % (pieces * step) == 0
 
 

@@ -157,7 +157,7 @@ def _plan(
     words = [f"dim {intent.dim}"] if intent.dim is not None else []
     words += [
         f"layout {spec.layout.name}",
-        *([f"tile {'x'.join(map(str, spec.tile.tile_shape))}"] if spec.tile.tile_shape != _TILE else []),
+        *([f"tile {'x'.join(map(str, spec.tile.edges))}"] if spec.tile.edges != _TILE else []),
         *([intent.detail] if intent.detail else []),
         *_tuning(spec, tuning),
         *(["capture of a trace"] if is_captured(device) else []),

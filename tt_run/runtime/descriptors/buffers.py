@@ -34,7 +34,7 @@ class TileDescriptor(metaclass=Native):
         self, height: int | Tile | TileDescriptor = 32, width: int = 32, transpose: bool = False
     ) -> None:
         if isinstance(height, Tile):
-            rows, columns = height.tile_shape
+            rows, columns = height.edges
         elif isinstance(height, TileDescriptor):
             rows, columns, transpose = height.height, height.width, height.transpose
         else:
@@ -133,7 +133,7 @@ def cb_descriptor_from_sharded_tensor(
         )
     page = _page_bytes(tensor, spec.shape[-1])
     pages = math.prod(spec.shape) * _bytes(tensor) // page if tensor.layout is Layout.ROW_MAJOR else 0
-    tile = tensor.tile.tile_shape
+    tile = tensor.tile.edges
     pages = pages or math.ceil(spec.shape[0] / tile[0]) * math.ceil(spec.shape[1] / tile[1])
     shape = TileDescriptor(tensor.tile) if tensor.layout is Layout.TILE else None
     made = CBDescriptor(

@@ -147,7 +147,7 @@ def _matrix(spec: TensorSpec, rank: int) -> tuple[int, ...]:
 def _tiled(spec: TensorSpec, piece: list[int]) -> tuple[int, ...]:
     if spec.layout is not Layout.TILE:
         return tuple(piece)
-    height, width = spec.tile.tile_shape
+    height, width = spec.tile.edges
     rows = [_up(piece[-2], height)] if len(piece) > 1 else []
     return (*piece[:-2], *rows, _up(piece[-1], width))
 
@@ -157,7 +157,7 @@ def _volume(spec: TensorSpec) -> int:
 
 
 def _page_elements(spec: TensorSpec, width: int) -> int:
-    return math.prod(spec.tile.tile_shape) if spec.layout is Layout.TILE else max(width, 1)
+    return math.prod(spec.tile.edges) if spec.layout is Layout.TILE else max(width, 1)
 
 
 def _page(spec: TensorSpec, width: int) -> int:

@@ -10,7 +10,7 @@ import enum
 import numbers
 import operator
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -96,8 +96,7 @@ def _as(value: Any, kind: str) -> Any:
     if kind in ("str", "os.PathLike"):
         return value if isinstance(value, (str, os.PathLike)) else _NOTHING
     if kind == "collections.abc.Sequence[int]":
-        numbered = isinstance(value, Sequence) and all(_count(each) is not _NOTHING for each in value)
-        return list(value) if numbered and not isinstance(value, str) else _NOTHING
+        return _counts(value)
     wanted = native_class(kind)
     return value if wanted is None else _instance(value, wanted)
 
@@ -106,7 +105,24 @@ def _count(value: Any) -> Any:
     """A whole number from 0 on; members of enumerations are none."""
     if isinstance(value, enum.Enum) or not hasattr(value, "__index__"):
         return _NOTHING
-    return value if 0 <= operator.index(value) < 1 << _WORD else _NOTHING
+    try:
+        number = int(operator.index(value))
+    except TypeError:
+        # An array has an index where it is one whole number.
+        return _NOTHING
+    return number if 0 <= number < 1 << _WORD else _NOTHING
+
+
+def _counts(value: Any) -> Any:
+    """A list of whole numbers from 0 on, of whatever can be asked for its length and its parts in order."""
+    if (
+        isinstance(value, (str, bytes, Mapping))
+        or not hasattr(value, "__len__")
+        or not hasattr(value, "__getitem__")
+    ):
+        return _NOTHING
+    found = [_count(each) for each in value]
+    return _NOTHING if _NOTHING in found else found
 
 
 def _instance(value: Any, wanted: type) -> Any:

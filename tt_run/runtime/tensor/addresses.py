@@ -60,9 +60,7 @@ def _per_bank(spec: TensorSpec, banks: int) -> int:
     """Bytes that a buffer takes of the fullest bank, at least one step: no two buffers share an address."""
     shard = spec.memory_config.shard_spec or spec.memory_config.nd_shard_spec
     if shard is None:
-        page = (
-            math.prod(spec.tile.tile_shape) if spec.layout is Layout.TILE else max(spec.padded_shape[-1], 1)
-        )
+        page = math.prod(spec.tile.edges) if spec.layout is Layout.TILE else max(spec.padded_shape[-1], 1)
         size = -(-spec.padded_shape.volume() // page // banks) * tile_bytes(page, spec.dtype)
     else:
         piece = math.prod(shard.shape if isinstance(shard, ShardSpec) else shard.shard_shape)

@@ -32,7 +32,7 @@ def page_count(tensor: Tensor) -> int:
 
 def _elements(tensor: Tensor) -> int:
     if tensor.layout is Layout.TILE:
-        return math.prod(tensor.tile.tile_shape)
+        return math.prod(tensor.tile.edges)
     spec = tensor.memory_config().shard_spec
     return max(spec.shape[-1] if spec is not None else tensor.padded_shape[-1], 1)
 

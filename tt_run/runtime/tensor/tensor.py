@@ -156,7 +156,7 @@ class Tensor(TensorMethods, metaclass=Native):
         elif memory_config.nameless and self._device is not None:
             padded, steps = (
                 padded_shape(dims, layout, tile),
-                tile.tile_shape if layout is Layout.TILE else (1, 1),
+                tile.edges if layout is Layout.TILE else (1, 1),
             )
             cores = self._device.compute_with_storage_grid_size()
             memory_config = sharding.completed(memory_config, old.memory_config, padded.dims, steps, cores)

@@ -248,8 +248,8 @@ def tilize(
         )
     shape = (1, 1, *input_tensor.shape.dims)[-2:]
     for what, place in (("width", 1), ("height", 0)):
-        if shape[place] % tile.tile_shape[place]:
-            raise _not_whole(what, shape[place], tile.tile_shape[place])
+        if shape[place] % tile.edges[place]:
+            raise _not_whole(what, shape[place], tile.edges[place])
     if not use_multicore and input_tensor.is_sharded():
         raise fatal("Multicore must be enabled for sharded input", hint="use_multicore=True")
     return in_layout(input_tensor, Layout.TILE, dtype, memory_config, tile)

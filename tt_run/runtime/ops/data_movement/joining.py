@@ -214,7 +214,7 @@ def slice(
 
 def _by_rows(tensor: Tensor, starts: Sequence[int], step: Sequence[int]) -> bool:
     """Whether a part of a tensor of tiles is cut out row by row: it does not begin with a tile, or leaves some out."""
-    inside = any(start % edge for start, edge in zip(starts[-2:], tensor.tile.tile_shape, strict=False))
+    inside = any(start % edge for start, edge in zip(starts[-2:], tensor.tile.edges, strict=False))
     return tensor.layout is Layout.TILE and (inside or any(length != 1 for length in step))
 
 
@@ -226,7 +226,7 @@ def _of_rows(tensor: Tensor, starts: Sequence[int], step: Sequence[int]) -> Tens
     dtype = tensor.dtype
     if dtype not in BLOCK_FLOATS:
         return tensor
-    inside = any(start % edge for start, edge in zip(starts[-2:], tensor.tile.tile_shape, strict=False))
+    inside = any(start % edge for start, edge in zip(starts[-2:], tensor.tile.edges, strict=False))
     stepped = any(length != 1 for length in step)
     if dtype is DataType.BFLOAT4_B and (inside or stepped):
         raise fatal("Only TILE layout is supported for BFLOAT8_B dtype!", hint=_AS_BFLOAT16)

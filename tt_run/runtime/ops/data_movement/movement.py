@@ -73,7 +73,7 @@ def stays(tensor: Tensor, shape: Sequence[int], memory_config: MemoryConfig | No
     )
     if not shape or old[-1] != new[-1]:
         return False
-    rows = tensor.get_tile().tile_shape[0]
+    rows = tensor.get_tile().edges[0]
     return tensor.layout is Layout.ROW_MAJOR or old[0] == new[0] or not (old[0] % rows or new[0] % rows)
 
 

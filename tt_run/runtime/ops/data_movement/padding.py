@@ -146,7 +146,7 @@ def fill_implicit_tile_padding(
     """
     on_device(input_tensor, kind="data movement")
     result: Tensor = conversions.clone.compute(input_tensor)
-    edges = input_tensor.tile.tile_shape
+    edges = input_tensor.tile.edges
     *batch, high, wide = (1, 1, *result.shape)
     padded = bool(high % edges[0] or wide % edges[1])
     if result.layout is not Layout.TILE and padded:

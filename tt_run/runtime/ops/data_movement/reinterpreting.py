@@ -63,7 +63,7 @@ def under(tensor: Tensor, shape: Dims) -> Callable[[Array], Array]:
     On a device rows stay rows. Raises RuntimeError for other rows there, of sharded tensors, and where the buffer is too small.
     """
     held, wanted = tuple(tensor.padded_shape), padded_shape(shape, tensor.layout, tensor.tile).dims
-    high, wide = tensor.tile.tile_shape if tensor.layout is Layout.TILE else (1, 1)
+    high, wide = tensor.tile.edges if tensor.layout is Layout.TILE else (1, 1)
     old, new = (1, *tensor.shape)[-2:], (1, *shape)[-2:]
     rows = old[-1] == new[-1] and (old[0] == new[0] or new[0] % high == 0)
     if tensor.device() is not None and (not rows or tensor.memory_config().is_sharded()):

@@ -282,7 +282,7 @@ def _check_through_tiles(tensor: Tensor) -> None:
     if tensor.layout is Layout.TILE or memory.shard_spec is None or tensor.device() is None:
         return
     padded = padded_shape(tuple(tensor.shape), Layout.TILE, tensor.tile).dims
-    sharding.settled(memory, padded, Layout.TILE, tensor.tile.tile_shape)
+    sharding.settled(memory, padded, Layout.TILE, tensor.tile.edges)
 
 
 _IN_PAGES = TensorMemoryLayout.INTERLEAVED

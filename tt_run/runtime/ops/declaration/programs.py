@@ -116,7 +116,7 @@ def _by_blocks(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tup
             key.append((value.memory_layout, value.buffer_type))
         elif isinstance(value, Enum):
             key.append(value)
-    key.append(min(-(-tensors[1].shape[-1] // tensors[1].tile.tile_shape[1]), _TILES_AT_ONCE))
+    key.append(min(-(-tensors[1].shape[-1] // tensors[1].tile.edges[1]), _TILES_AT_ONCE))
     return tuple(key)
 
 

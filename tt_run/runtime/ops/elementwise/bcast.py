@@ -97,7 +97,7 @@ def _place(tensor: Tensor, dim: BcastOpDim, asked: MemoryConfig | None) -> Memor
         pieces = own.shard_spec or ShardSpec(CoreRangeSet([]), [0, 0], ShardOrientation.ROW_MAJOR)
         asked = MemoryConfig(asked.memory_layout, asked.buffer_type, pieces)
         padded = padded_shape(tuple(tensor.shape), Layout.TILE, tensor.tile).dims
-        sharding.settled(asked, padded, Layout.TILE, tensor.tile.tile_shape)
+        sharding.settled(asked, padded, Layout.TILE, tensor.tile.edges)
     if not own.is_sharded():
         return asked
     taken, sentence = _TAKEN[dim]

@@ -77,8 +77,8 @@ def _check_tiles(x: Tensor, residual: Tensor | None, gamma: Tensor | None, beta:
     if x.layout is not Layout.TILE:
         return
     own = "32x32"
-    if tuple(x.tile.tile_shape) != (TILE_SIZE, TILE_SIZE):
-        own = "x".join(map(str, x.tile.tile_shape))
+    if tuple(x.tile.edges) != (TILE_SIZE, TILE_SIZE):
+        own = "x".join(map(str, x.tile.edges))
         raise fatal(
             f"LayerNorm TILE input requires tile shape 32x32, got: {own}",
             "tile_height == tt::constants::TILE_HEIGHT && tile_width == tt::constants::TILE_WIDTH",
@@ -86,7 +86,7 @@ def _check_tiles(x: Tensor, residual: Tensor | None, gamma: Tensor | None, beta:
         )
     for word, other in (("residual", residual), ("gamma", gamma), ("beta", beta)):
         if other is not None and other.layout is Layout.TILE and other.tile != x.tile:
-            found = "x".join(map(str, other.tile.tile_shape))
+            found = "x".join(map(str, other.tile.edges))
             raise fatal(
                 f"Input and {word} tile shapes must match, got input: {own} vs {word}: {found}",
                 f"{word}_tile == a.tensor_spec().tile()",

@@ -40,7 +40,7 @@ def refitted(
         return asked
     try:
         sharding.settled(
-            asked, padded_shape(tuple(shape), layout, tensor.tile).dims, layout, tensor.tile.tile_shape
+            asked, padded_shape(tuple(shape), layout, tensor.tile).dims, layout, tensor.tile.edges
         )
     except RuntimeError:
         return asked

@@ -35,7 +35,7 @@ def _sharded(tensor: Tensor) -> MemoryConfig | None:
 
 
 def _steps(tensor: Tensor, layout: Layout | None = None) -> tuple[int, int]:
-    return tensor.tile.tile_shape if (layout or tensor.layout) is Layout.TILE else (1, 1)
+    return tensor.tile.edges if (layout or tensor.layout) is Layout.TILE else (1, 1)
 
 
 def _even(
@@ -92,14 +92,14 @@ def of_rows(tensor: Tensor, shape: Sequence[int]) -> None:
     by_row = memory.recast(shard_spec=ShardSpec(spec.grid, spec.shape, ShardOrientation.ROW_MAJOR))
     cut = _even(tensor, by_row, shape, layout=Layout.ROW_MAJOR).shard_spec
     if cut is not None:
-        sharding.check_alignment(cut, Layout.TILE, tensor.tile.tile_shape)
+        sharding.check_alignment(cut, Layout.TILE, tensor.tile.edges)
 
 
 def of_half(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
     """As `of_part` for halves that go through tiles: raises RuntimeError for pieces of rows that are no whole ones."""
     place = of_part(tensor, shape)
     if place is not None and place.shard_spec is not None:
-        sharding.check_alignment(place.shard_spec, Layout.TILE, tensor.tile.tile_shape)
+        sharding.check_alignment(place.shard_spec, Layout.TILE, tensor.tile.edges)
     return place
 
 

@@ -32,7 +32,7 @@ def of_padding(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
         rows = -(-math.prod(padded[:-1]) // spec.grid.num_cores()) if wider else spec.shape[0]
         spec = ShardSpec(spec.grid, [rows, padded[-1]], spec.orientation)
     grown = MemoryConfig(memory.memory_layout, memory.buffer_type, spec)
-    return sharding.settled(grown, padded, tensor.layout, tensor.tile.tile_shape)
+    return sharding.settled(grown, padded, tensor.layout, tensor.tile.edges)
 
 
 def of_broadcast(

@@ -46,7 +46,7 @@ def scaled(
     """The same cores with pieces larger or smaller by as much as the tensor is; None where they would be no whole tiles or rows."""
     spec = memory.shard_spec
     assert spec is not None
-    steps = tensor.tile.tile_shape if tensor.layout is Layout.TILE else (1, 1)
+    steps = tensor.tile.edges if tensor.layout is Layout.TILE else (1, 1)
     piece = []
     for length, old, new, step in zip(spec.shape, before, after, steps, strict=True):
         if not old or not new or length * new % (old * step):
@@ -68,7 +68,7 @@ def spread(tensor: Tensor, asked: MemoryConfig, shape: Sequence[int]) -> MemoryC
     """A result cut as `asked` over as much of the device as it has tiles for, or rows, or as many columns as L1's alignment."""
     whole = matrix(tensor, shape)
     if tensor.layout is Layout.TILE:
-        return _spread(tensor, asked, whole, tensor.tile.tile_shape)
+        return _spread(tensor, asked, whole, tensor.tile.edges)
     columns = max(1, ALIGNMENT // element_size(tensor.dtype))
     if asked.memory_layout is TensorMemoryLayout.BLOCK_SHARDED:
         device = tensor.device()

@@ -25,7 +25,7 @@ def _padded(tensor: Tensor, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def _fits(tensor: Tensor, memory: MemoryConfig, shape: Sequence[int]) -> None:
-    sharding.settled(memory, _padded(tensor, shape), tensor.layout, tensor.tile.tile_shape)
+    sharding.settled(memory, _padded(tensor, shape), tensor.layout, tensor.tile.edges)
 
 
 def of_view(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:

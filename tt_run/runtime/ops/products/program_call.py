@@ -38,12 +38,12 @@ class Call:
     @property
     def tile_a(self) -> tuple[int, int]:
         """Height and width of a tile of the first operand, as it is multiplied."""
-        high, wide = self.a.tile.tile_shape
+        high, wide = self.a.tile.edges
         return (wide, high) if self.transpose_a else (high, wide)
 
     @property
     def tile_b(self) -> tuple[int, int]:
-        high, wide = self.b.tile.tile_shape
+        high, wide = self.b.tile.edges
         return (wide, high) if self.transpose_b else (high, wide)
 
     @property

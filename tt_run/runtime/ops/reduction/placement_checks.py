@@ -115,7 +115,7 @@ def check_turned(tensor: Tensor, axes: Collection[int], memory_config: MemoryCon
             turned = _exchanged(shape, axis, rows)
             held = _turned_pieces(place, tensor, axis, rows)
             padded = padded_shape(tuple(turned), Layout.TILE, tensor.tile).dims
-            sharding.settled(held, padded, Layout.TILE, tensor.tile.tile_shape)
+            sharding.settled(held, padded, Layout.TILE, tensor.tile.edges)
         shape[axis] = 1
 
 

@@ -234,7 +234,7 @@ def _check_in_front(tensor: Tensor) -> None:
     """Raises RuntimeError where a sharded tensor's pieces do not fit it with its last dimension in front, where the product is taken."""
     shape = (1,) * (4 - len(tensor.shape)) + tuple(tensor.shape)
     padded = padded_shape((shape[-1], *shape[:-1]), tensor.layout, tensor.tile).dims
-    sharding.settled(tensor.memory_config(), padded, tensor.layout, tensor.tile.tile_shape)
+    sharding.settled(tensor.memory_config(), padded, tensor.layout, tensor.tile.edges)
 
 
 def _prod_dtype(dtype: DataType) -> None:

@@ -106,7 +106,7 @@ def _check_matrices(name: str, given: Sequence[Tensor], arguments: Mapping[str, 
         return
     padded = padded_shape(tuple(tensor.shape), Layout.TILE, tensor.tile).dims
     placed = like_operand(tensor, asked) or asked
-    sharding.settled(placed, padded, Layout.TILE, tensor.tile.tile_shape)
+    sharding.settled(placed, padded, Layout.TILE, tensor.tile.edges)
 
 
 def _of_matrices(given: Sequence[Tensor]) -> MemoryConfig | None:

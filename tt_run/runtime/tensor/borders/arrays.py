@@ -115,7 +115,7 @@ def from_array(
     if padded:
         shards = shards.map(lambda stack: quantize_padded(stack.astype(np.float32), wanted, padded))
     if memory.is_sharded() and not memory.nameless:
-        sharding.settled(memory, padded_shape(shards.shape, laid, tile).dims, laid, tile.tile_shape)
+        sharding.settled(memory, padded_shape(shards.shape, laid, tile).dims, laid, tile.edges)
     host = Tensor.of(shards, **common)
     return host if device is None else moved_to(host, device, memory_config)
 

@@ -30,7 +30,7 @@ _BITS = {DataType.BFLOAT8_B: 7, DataType.BFLOAT4_B: 3}
 def alignment_of(spec: TensorSpec) -> tuple[int, ...]:
     """To what the last dimensions of a shard are rounded up: its tile, or the width of its pieces on the cores."""
     if spec.layout is Layout.TILE:
-        return spec.tile.tile_shape
+        return spec.tile.edges
     memory = spec.memory_config
     if memory.shard_spec is not None:
         return (memory.shard_spec.shape[-1],)
@@ -59,7 +59,7 @@ def packed_size(spec: TensorSpec, alignment: Sequence[int]) -> int:
     elements = form.outer * form.rows * form.columns
     if spec.dtype not in _BITS:
         return elements * (2 if spec.dtype is DataType.BFLOAT16 else stored_dtype(spec.dtype).itemsize)
-    tile = math.prod(spec.tile.tile_shape)
+    tile = math.prod(spec.tile.edges)
     return elements // tile * (_exponents(spec.tile) + tile * (_BITS[spec.dtype] + 1) // 8)
 
 
@@ -94,7 +94,7 @@ class _Form:
         tiled = spec.layout is Layout.TILE
         if not alignment or min(alignment) < 1 or any(n > 1 for n in alignment[:-2]):
             raise ValueError(f"an alignment of {list(alignment)} is not read")
-        if tiled and any(n % to for n, to in zip(alignment[-2:], spec.tile.tile_shape, strict=True)):
+        if tiled and any(n % to for n, to in zip(alignment[-2:], spec.tile.edges, strict=True)):
             raise ValueError(f"an alignment of {list(alignment)} cuts {spec.tile}")
         return cls(tuple(spec.shape), alignment)
 
@@ -102,7 +102,7 @@ class _Form:
 def _in_faces(matrix: Array, tile: Tile, unit: int = 1) -> Array:
     """Matrices `(n, rows, columns)` as `(n, rows of faces)` in the order of a tile; `unit` columns of the tensor are one here."""
     count, rows, columns = matrix.shape
-    (height, width), (face_height, face_width) = tile.tile_shape, tile.face_shape
+    (height, width), (face_height, face_width) = tile.edges, tile.face_shape
     split = matrix.reshape(
         count, rows // height, height // face_height, face_height,
         columns * unit // width, width // face_width, face_width // unit,
@@ -115,7 +115,7 @@ def _in_faces(matrix: Array, tile: Tile, unit: int = 1) -> Array:
 def _from_faces(ordered: Array, shape: tuple[int, int, int], tile: Tile, unit: int = 1) -> Array:
     """Undo `_in_faces`."""
     count, rows, columns = shape
-    (height, width), (face_height, face_width) = tile.tile_shape, tile.face_shape
+    (height, width), (face_height, face_width) = tile.edges, tile.face_shape
     faces = height // face_height, width // face_width
     grid = count, rows // height, columns * unit // width
     if tile.transpose_tile:
@@ -128,13 +128,13 @@ def _from_faces(ordered: Array, shape: tuple[int, int, int], tile: Tile, unit: i
 
 
 def _exponents(tile: Tile) -> int:
-    rows = math.prod(tile.tile_shape) // BLOCK
+    rows = math.prod(tile.edges) // BLOCK
     return -(-rows // BLOCK) * BLOCK
 
 
 def _blocks(matrix: Array, spec: TensorSpec, bits: int) -> Bytes:
     """Matrices in tiles of block floats, whose blocks are rows of a matrix: a tile that is transposed has none of these."""
-    count, per_tile = len(matrix), math.prod(spec.tile.tile_shape) // BLOCK
+    count, per_tile = len(matrix), math.prod(spec.tile.edges) // BLOCK
     shared, elements = packed_blocks(np.ascontiguousarray(matrix, np.float32).reshape(-1, BLOCK), bits)
     shared = _in_faces(shared.reshape(*matrix.shape[:2], -1), spec.tile, BLOCK).reshape(-1, per_tile)
     exponents = np.zeros((len(shared), _exponents(spec.tile)), np.uint8)
@@ -147,7 +147,7 @@ def _blocks(matrix: Array, spec: TensorSpec, bits: int) -> Bytes:
 
 def _values(raw: Bytes, shape: tuple[int, int, int], tile: Tile, bits: int) -> Array:
     """Undo `_blocks`; in a transposed tile the blocks are columns."""
-    elements_of_tile, ahead = math.prod(tile.tile_shape), _exponents(tile)
+    elements_of_tile, ahead = math.prod(tile.edges), _exponents(tile)
     tiles = raw.reshape(-1, ahead + elements_of_tile * (bits + 1) // 8)
     shared, elements = tiles[:, : elements_of_tile // BLOCK], tiles[:, ahead:]
     if bits == 3:

@@ -100,7 +100,7 @@ def _dims(values: Sequence[int]) -> Fields:
 
 def _spec(spec: TensorSpec) -> Fields:
     tiled = spec.layout is Layout.TILE
-    height, width = spec.tile.tile_shape
+    height, width = spec.tile.edges
     tile = Fields([Number("I", height), Number("I", width), Number("B", spec.tile.transpose_tile)])
     layout = Fields([
         Number("B", _DTYPES.index(spec.dtype)), Number("B", _TILED if tiled else _ROW_MAJOR), Fields([tile] if tiled else []),

@@ -94,7 +94,7 @@ def _header(record: StoredTensor) -> dict[str, Any]:
         "shape": list(spec.shape),
         "dtype": spec.dtype.name,
         "layout": spec.layout.name,
-        "tile": list(spec.tile.tile_shape),
+        "tile": list(spec.tile.edges),
         "transpose_tile": spec.tile.transpose_tile,
         "memory_layout": spec.memory_config.memory_layout.name,
         "buffer_type": spec.memory_config.buffer_type.name,

@@ -61,7 +61,7 @@ def moved_to(
     transfer_rules.check(device, "write")
     memory = memory_config or tensor.memory_config()
     if memory.is_sharded():
-        memory = sharding.on_cores(memory, tensor.padded_shape.dims, tensor.layout, tensor.tile.tile_shape)
+        memory = sharding.on_cores(memory, tensor.padded_shape.dims, tensor.layout, tensor.tile.edges)
         pieces = memory.shard_spec or memory.nd_shard_spec
         if pieces is not None:
             device.check_cores(pieces.grid, memory.buffer_type is BufferType.DRAM)

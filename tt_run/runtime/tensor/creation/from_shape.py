@@ -312,7 +312,7 @@ def _on_cores(asked: MemoryConfig, like: Tensor, layout: Layout, device: MeshDev
         padded_shape(tuple(like.shape), layout, like.tile).dims,
         device.compute_with_storage_grid_size(),
     )
-    return sharding.completed(asked, held, padded, like.tile.tile_shape, grid)
+    return sharding.completed(asked, held, padded, like.tile.edges, grid)
 
 
 def _nameless(layout: Layout) -> RuntimeError:

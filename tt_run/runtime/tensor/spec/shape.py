@@ -29,7 +29,10 @@ class Shape(Unordered, metaclass=Native):
 
     @classmethod
     def _implicit(cls, given: object) -> Shape | None:
-        numbers = isinstance(given, (list, tuple)) and all(isinstance(n, int) and n >= 0 for n in given)
+        try:
+            numbers = isinstance(given, (list, tuple)) and all(operator.index(n) >= 0 for n in given)
+        except TypeError:
+            return None
         return cls(given) if numbers else None  # type: ignore[arg-type]
 
     @property

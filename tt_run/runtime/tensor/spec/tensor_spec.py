@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from itertools import count
@@ -41,39 +42,46 @@ from tt_run.runtime.values.dtypes import BLOCK_FLOATS, element_size, tile_bytes
 class Tile(metaclass=Native):
     """Height and width of the block that TILE layout stores contiguously."""
 
-    tile_shape: tuple[int, int]
-    transpose_tile: bool = False
+    edges: tuple[int, int]
+    transpose_tile: bool
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.tile_shape, (list, tuple)) or len(self.tile_shape) != 2:
-            raise TypeError(f"Tile(): a height and a width, not {self.tile_shape!r}")
-        height, width = self.tile_shape
+    def __init__(self, tile_shape: Sequence[int], transpose_tile: bool = False) -> None:
+        """Raises TypeError for what is not two whole numbers, RuntimeError for a size that there is not."""
+        if not isinstance(tile_shape, (list, tuple)) or len(tile_shape) != 2:
+            raise TypeError(f"Tile(): a height and a width, not {tile_shape!r}")
+        height, width = map(operator.index, tile_shape)
         if (height, width) not in _TILE_SHAPES:
             raise throw(
                 "Tile size is not valid for our hardware",
                 hint="ttnn.Tile((32, 32)); heights are 32, 16, 8, 4, 2 or 1, widths 32 or 16",
             )
-        object.__setattr__(self, "tile_shape", (height, width))
+        object.__setattr__(self, "edges", (height, width))
+        object.__setattr__(self, "transpose_tile", transpose_tile)
+
+    @property
+    def tile_shape(self) -> list[int]:
+        """Height and width, as a list of the program's own."""
+        return list(self.edges)
 
     @property
     def face_shape(self) -> list[int]:
         """Height and width of the quarters that the matrix engine works on."""
-        return [min(self.tile_shape[0], _FACE), min(self.tile_shape[1], _FACE)]
+        return [min(self.edges[0], _FACE), min(self.edges[1], _FACE)]
 
     @property
     def num_faces(self) -> int:
         """How many faces a tile has."""
-        return self.tile_shape[0] * self.tile_shape[1] // math.prod(self.face_shape)
+        return self.edges[0] * self.edges[1] // math.prod(self.face_shape)
 
     @property
     def partial_face(self) -> int:
         """1 when a tile is lower than 32 rows."""
-        return int(self.tile_shape[0] < TILE_SIZE)
+        return int(self.edges[0] < TILE_SIZE)
 
     @property
     def narrow_tile(self) -> int:
         """1 when a tile is narrower than 32 columns."""
-        return int(self.tile_shape[1] < TILE_SIZE)
+        return int(self.edges[1] < TILE_SIZE)
 
     @property
     def transpose_of_faces(self) -> bool:
@@ -87,10 +95,10 @@ class Tile(metaclass=Native):
 
     def get_tile_size(self, dtype: DataType) -> int:
         """Bytes of a tile: block floats add one byte of exponent for each 16 elements."""
-        return tile_bytes(self.tile_shape[0] * self.tile_shape[1], dtype)
+        return tile_bytes(self.edges[0] * self.edges[1], dtype)
 
     def __repr__(self) -> str:
-        return f"Tile with shape: {list(self.tile_shape)}"
+        return f"Tile with shape: {list(self.edges)}"
 
 
 _FACE = 16
@@ -105,7 +113,7 @@ def padded_shape(dims: tuple[int, ...], layout: Layout, tile: Tile = DEFAULT_TIL
     """The physical shape: TILE rounds the last two dimensions up to the tile; rank 0 becomes `[1]`, tiled rank 1 gets a row of tiles."""
     if layout is not Layout.TILE:
         return Shape(dims or (1,))
-    height, width = tile.tile_shape
+    height, width = tile.edges
     if not dims:
         return Shape((height, width))
     rows, columns = (dims[-2] if len(dims) > 1 else 1), dims[-1]
@@ -179,7 +187,7 @@ class TensorSpec(metaclass=Native):
         write(self, "layout", layout)
         write(self, "tile", parts[Tile] or DEFAULT_TILE)
         memory, padded = _memory(parts), padded_shape(tuple(self.shape), layout, self.tile).dims
-        write(self, "memory_config", sharding.settled(memory, padded, layout, self.tile.tile_shape))
+        write(self, "memory_config", sharding.settled(memory, padded, layout, self.tile.edges))
 
     @classmethod
     def _unchecked(
@@ -251,7 +259,7 @@ class TensorSpec(metaclass=Native):
         memory = sharding.cut(self.layout, self._steps, self._buffer, spec, shard_alignment, self._row_step)
         made = self._unchecked(self.shape, self.dtype, self.layout, memory, self.tile)
         if made.memory_config.shard_spec is not None:
-            sharding.check_alignment(made.memory_config.shard_spec, self.layout, self.tile.tile_shape)
+            sharding.check_alignment(made.memory_config.shard_spec, self.layout, self.tile.edges)
         return made
 
     def sharded_across_dims(
@@ -289,7 +297,7 @@ class TensorSpec(metaclass=Native):
 
     @property
     def _steps(self) -> tuple[int, int]:
-        return self.tile.tile_shape if self.layout is Layout.TILE else (1, 1)
+        return self.tile.edges if self.layout is Layout.TILE else (1, 1)
 
     @property
     def _row_step(self) -> int:
@@ -302,7 +310,7 @@ class TensorSpec(metaclass=Native):
 
     def text(self) -> str:
         """All of it in words: an object of the reference prints its address only, in captured graphs and refusals this stands."""
-        height, width = self.tile.tile_shape
+        height, width = self.tile.edges
         face = f"{{{min(height, 16)}, 16}}"
         faces = height * width // (min(height, 16) * 16)
         tile = f"Tile(tile_shape={{{height}, {width}}},face_shape={face},num_faces={faces})"
@@ -350,7 +358,7 @@ def spec_of(
         if len(_specs) >= 4096:
             _specs.clear()
         if fits:
-            sharding.on_cores(memory_config, padded_shape(dims, layout, tile).dims, layout, tile.tile_shape)
+            sharding.on_cores(memory_config, padded_shape(dims, layout, tile).dims, layout, tile.edges)
         # A key has the configuration by its identity: the entry keeps that one alive.
         made = TensorSpec._unchecked(Shape(dims), dtype, layout, memory_config, tile)
         known = _specs[key] = made, memory_config

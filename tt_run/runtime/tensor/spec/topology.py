@@ -5,6 +5,7 @@ Source: reference library 0.81.1.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -54,9 +55,9 @@ class PlacementShard(metaclass=Native):
     _bound_name = "ttnn._ttnn.multi_device.PlacementShard"
 
     def __init__(self, *args: int, **kwargs: object) -> None:
-        if kwargs or len(args) != 1 or isinstance(args[0], bool) or not isinstance(args[0], int):
+        if kwargs or len(args) != 1 or isinstance(args[0], bool) or not hasattr(args[0], "__index__"):
             raise incompatible("__init__", ("__init__(self, arg: int, /) -> None",), (self, *args), kwargs)
-        self._dim = args[0]
+        self._dim = int(operator.index(args[0]))
 
     @property
     def dim(self) -> int:
