@@ -16,21 +16,24 @@ from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.checkpointing import load_checkpoint, save_checkpoint
 from tt_run.runtime.train.common import checkpoints
 from tt_run.runtime.train.common.config import TrainingConfig, load_config
-from tt_run.runtime.train.common.data import BytePairTokenizer, prepare_data
-from tt_run.runtime.train.datasets.collation import sft_collate_fn
+from tt_run.runtime.train.common.data import BytePairTokenizer, CharTokenizer, prepare_data
+from tt_run.runtime.train.datasets.collation import causal_lm_collate_fn, sft_collate_fn
 from tt_run.runtime.train.datasets.dataloader import InMemoryDataloader
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.gpt import NanoGPTConfig, create_nanogpt
+from tt_run.runtime.train.models.linear_regression import create_linear_regression_model
 from tt_run.runtime.train.models.llama import LlamaConfig as DocumentsLlama
 from tt_run.runtime.train.models.llama import create_llama_model
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.containers import ModuleList
+from tt_run.runtime.train.modules.layers import Embedding
 from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.modules.lora import LoraModel
 from tt_run.runtime.train.ops import attention
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers import adamw, registry, schedulers, sgd
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
+from tt_run.runtime.train.parallel.fsdp import fully_shard
 from tt_run.runtime.train.parallel.named_mesh import Mesh
 from tt_run.runtime.train.settings import ConfigError
 from tt_run.runtime.train.trainers.grpo_config import GRPOConfig
@@ -104,13 +107,27 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "no training set": (lambda: tuner(train_dataloader=None).train(), TypeError, "train_dataloader must be a loader of batches, not NoneType"),
     "examples in the place of batches": (lambda: tuner(train_dataloader=[{}]).train(), TypeError, "a batch has input_ids, labels and loss_mask, the loader gave dict"),
     "a schedule that is a rate": (lambda: tuner(lr_schedule=0.1), TypeError, "lr_schedule must be a function, not 0.1"),
-    "a loss that is None": (lambda: tuner(compute_loss_func=lambda logits, batch: None, attention_mask=1).compute_loss(SimpleNamespace(input_ids=Tensor.from_numpy(np.ones((1, 1, 1, 2), np.float32)))), TypeError, "must return the loss, not None"),
+    "a loss that is None": (lambda: tuner(compute_loss_func=lambda logits, batch: None, attention_mask=1).compute_loss(SimpleNamespace(input_ids=Tensor.from_numpy(np.ones((1, 1, 1, 2), np.float32)))), TypeError, "must return the loss, a ttml.autograd.Tensor, not NoneType"),
     "an optimizer that is a number": (lambda: tuner(optimizer=3), TypeError, "optimizer must be one, or its configuration, not int"),
     "one callback without a list": (lambda: tuner(callbacks=LossHistory()), TypeError, "callbacks must be a list, not .*LossHistory"),
     "the class of a callback": (lambda: tuner(callbacks=[LossHistory]), TypeError, r"LossHistory is a class; help: LossHistory\(\)"),
     "a callback without hooks": (lambda: tuner(callbacks=[3]), TypeError, "callbacks must be TrainerCallbacks, not int"),
     "a reward of a column that is missing": (lambda: dispatch_reward(lambda completions, answer: [0.0], ["a"], ["b"], {}), TypeError, "takes 'answer', there are completions, prompts; help: a column 'answer'"),
     "a program in the place of a checkpoint": (lambda: tuner().resume(__file__), ValueError, "test_mistakes.py is not a checkpoint of this program: it is no .npz file"),
+    "a vocabulary of none": (lambda: LlamaConfig(vocab_size=0), ValueError, "LlamaConfig: vocab_size must be at least 1, not 0; help: vocab_size=256"),
+    "blocks below zero": (lambda: LlamaConfig(num_hidden_layers=-1), ValueError, "num_hidden_layers must be at least 0, not -1"),
+    "a share beyond one": (lambda: create_nanogpt(NanoGPTConfig(dropout=1.5)), ValueError, r"NanoGPTConfig: dropout must be in \[0, 1\], not 1.5"),
+    "a runner by its name": (lambda: LlamaConfig(runner_type="memory_efficient"), TypeError, "must be RunnerType, got str; help: runner_type=RunnerType.MemoryEfficient"),  # type: ignore[arg-type]
+    "tying by its name": (lambda: create_nanogpt(NanoGPTConfig(weight_tying="enabled")), TypeError, "help: weight_tying=WeightTyingType.Enabled"),  # type: ignore[arg-type]
+    "a table without rows": (lambda: Embedding(0, 4), ValueError, "Embedding: num_embeddings must be at least 1, not 0"),
+    "a regression on nothing": (lambda: create_linear_regression_model(0), ValueError, "in_features must be at least 1, not 0"),
+    "a regression on text": (lambda: create_linear_regression_model("a"), TypeError, "in_features must be int, got str"),  # type: ignore[arg-type]
+    "a batch that is text": (lambda: InMemoryDataloader([1], list, "4"), TypeError, "batch_size must be int, got str; help: batch_size=1"),  # type: ignore[arg-type]
+    "a window of text": (lambda: causal_lm_collate_fn([{"input_ids": ["a"], "labels": [1]}], 1), ValueError, "input_ids are whole numbers"),
+    "a rate that is text": (lambda: tuner(lr_schedule=lambda step: "x").train(), ValueError, r"lr_schedule\(0\) must be a finite number, not 'x'"),
+    "a list of parameters to clip": (lambda: clip_grad_norm([], 1.0), TypeError, "takes model.parameters"),  # type: ignore[arg-type]
+    "a number to cut": (lambda: fully_shard(7), TypeError, "fully_shard: a module of ttml is cut, not int"),  # type: ignore[arg-type]
+    "characters of a number": (lambda: CharTokenizer(7), TypeError, "a vocabulary is made of a text, not int"),  # type: ignore[arg-type]
     "one name for both axes": (lambda: Mesh((1, 1), ("a", "a")), ValueError, "an assigned name of its own"),
 }  # fmt: skip
 
@@ -146,6 +163,7 @@ def test_files_that_are_not_there_or_not_what_they_should_be(opened: Any, tmp_pa
         (lambda: checkpoints.load(tmp_path / "no.npz"), FileNotFoundError, "checkpoint .*no.npz: no such file"),
         (lambda: checkpoints.load(tmp_path / "torn.npz"), ValueError, "torn.npz is not a checkpoint of this program"),
         (lambda: checkpoints.load(tmp_path / "empty"), ValueError, "empty is not a checkpoint of this program"),
+        (lambda: checkpoints.save(tmp_path / "text" / "step_1", step=1, model=LinearLayer(2, 2), optimizer=adam(), facts={}), FileExistsError, "/text is a file, name a folder"),
         (lambda: prepared("texx"), FileNotFoundError, "data_path .*texx: no such file .*did you mean .*/text"),
         (lambda: prepared("text"), ValueError, "text:3: byte 8 is no UTF-8 text"),
         (lambda: prepared("empty"), ValueError, "empty: the file is empty"),

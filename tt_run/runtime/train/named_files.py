@@ -20,7 +20,10 @@ def named(what: str, path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _help(path: Path, problem: OSError) -> str:
-    """A name that was meant perhaps, the folder that there is not, or nothing."""
+    """A name that was meant perhaps, the folder that there is not, the file where a folder should be, or nothing."""
+    if isinstance(problem, (FileExistsError, NotADirectoryError)):
+        file = next((parent for parent in path.parents if parent.is_file()), None)
+        return f"; help: {file} is a file, name a folder" if file else ""
     if not isinstance(problem, FileNotFoundError):
         return ""
     folder = path.parent

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tt_run import contract
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.config import TrainingConfig
@@ -27,6 +28,8 @@ class CharTokenizer:
     """One id per character: 0 is padding, then the characters in order, then the two marks of beginning and end."""
 
     def __init__(self, text: str, add_padding_token: bool = True, add_begin_end_tokens: bool = True) -> None:
+        if not isinstance(text, str):
+            raise TypeError(f"CharTokenizer: a vocabulary is made of a text, not {type_name(text)}")
         symbols = ["<PAD>"] if add_padding_token else []
         symbols += sorted(set(text))
         symbols += ["<BEG>", "<END>"] if add_begin_end_tokens else []

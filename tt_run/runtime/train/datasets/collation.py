@@ -15,9 +15,10 @@ from tt_run.runtime.train.datasets.dataloader import Batch
 def causal_lm_collate_fn(examples: Sequence[Mapping[str, Any]], seq_len: int, mapper: Any = None) -> Batch:
     """A batch of windows of a text, `{"input_ids": [...], "labels": [...]}` of `seq_len` each, of which every position is trained.
 
-    `mapper` lays it over the mesh. Raises ValueError for a window of another length.
+    `mapper` lays it over the mesh. Raises ValueError for a window of another length, and as `sft_collate_fn` for what is no window.
     """
     for row, example in enumerate(examples):
+        _check(row, example)
         for name in ("input_ids", "labels"):
             if len(example[name]) != seq_len:
                 raise ValueError(f"example {row} has {len(example[name])} {name}, the batch is of {seq_len}")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.autograd.tensor import Tensor
 
 Collate = Callable[[list[Any]], Any]
@@ -30,6 +31,10 @@ class TTMLDataloader(ABC):
     """Goes through a data set in batches: derive and define `__iter__` and `__len__`."""
 
     def __init__(self, dataset: Any, collate_fn: Collate, batch_size: int) -> None:
+        if not isinstance(batch_size, int):
+            raise TypeError(
+                f"batch_size must be int, got {type_name(batch_size)}; help: batch_size=1 or more"
+            )
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, not {batch_size}; help: batch_size=1 or more")
         if not hasattr(dataset, "__len__") or not callable(collate_fn):

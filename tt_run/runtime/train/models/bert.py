@@ -12,6 +12,7 @@ from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.loading import Filling
 from tt_run.runtime.train.models.runner import RunnerType, run
 from tt_run.runtime.train.models.safetensors import Weights
+from tt_run.runtime.train.models.sizes import check_sizes
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase
 from tt_run.runtime.train.modules.layers import DropoutLayer, Embedding
@@ -126,6 +127,7 @@ class Bert(AbstractModuleBase):
 
     def __init__(self, config: BertConfig) -> None:
         require_whole_positions("BERT")
+        check_sizes(config)
         super().__init__()
         self.create_name("bert")
         self.config = config

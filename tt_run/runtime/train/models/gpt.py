@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 
-from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, run
+from tt_run.runtime.train.models.sizes import check_sizes
 from tt_run.runtime.train.models.transformer import (
     BaseTransformer,
     GPTBlock,
@@ -146,7 +146,7 @@ class NanoGPT(GPT):
     """Linear layers start from U(-k, k), embeddings from N(0, 0.02); the head is tied only where the configuration says so."""
 
     def __init__(self, config: NanoGPTConfig, parallel: bool = False) -> None:
-        check_fields(config)
+        check_sizes(config)
         super().__init__(
             vocab_size=config.vocab_size,
             length=config.block_size,
@@ -169,6 +169,7 @@ class GPT2(GPT):
     """Weights start from N(0, 0.02), biases from zero."""
 
     def __init__(self, config: GPT2TransformerConfig, parallel: bool = False) -> None:
+        check_sizes(config)
         super().__init__(
             vocab_size=config.vocab_size,
             length=config.max_sequence_length,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.linear import LinearLayer
 
@@ -38,4 +39,10 @@ def _one_of(name: str, value: int | None, other: str, alias: int | None, otherwi
     chosen = next((size for size in (value, alias, otherwise) if size is not None), None)
     if chosen is None:
         raise TypeError(f"create_linear_regression_model() misses {name}")
+    if not isinstance(chosen, int):
+        raise TypeError(f"create_linear_regression_model(): {name} must be int, got {type_name(chosen)}")
+    if chosen < 1:
+        raise ValueError(
+            f"create_linear_regression_model(): {name} must be at least 1, not {chosen}; help: {name}=1"
+        )
     return chosen

@@ -13,6 +13,7 @@ from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.cache import KvCache
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, run
+from tt_run.runtime.train.models.sizes import check_sizes
 from tt_run.runtime.train.models.transformer import (
     BaseTransformer,
     as_logits,
@@ -69,6 +70,7 @@ class LlamaConfig:
             raise RuntimeError(
                 f"{self.embedding_dim} features, {self.num_heads} heads and {self.num_groups} groups do not divide into each other"
             )
+        check_sizes(self)
 
     @property
     def hidden(self) -> int:

@@ -19,6 +19,9 @@ class Embedding(AbstractModuleBase):
         self, num_embeddings: int, embedding_dim: int, weight_init: initial.Initializer | None = None
     ) -> None:
         super().__init__()
+        for name, size in (("num_embeddings", num_embeddings), ("embedding_dim", embedding_dim)):
+            if size < 1:
+                raise ValueError(f"Embedding: {name} must be at least 1, not {size}; help: {name}=32")
         self.weight = Parameter(
             (weight_init or initial.normal(0.0, 0.02))((1, 1, num_embeddings, embedding_dim))
         )

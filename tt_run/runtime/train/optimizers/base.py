@@ -187,7 +187,8 @@ class OptimizerBase(ABC):
         ]
         if missing:
             raise KeyError(
-                f"{self.get_name()}: the saved state has no {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}"
+                f"{self.get_name()}: the saved state has no {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}; "
+                "help: take what get_state_dict() of the same class gave"
             )
         settings = {
             name: state[label]

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.ccl.collectives import all_gather, all_reduce
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.axis_placement import is_replicated
 from tt_run.runtime.train.autograd.context import AutoContext
@@ -44,6 +45,10 @@ def clip_grad_norm(
         raise ValueError(f"clip_grad_norm: max_norm is at least 0, not {max_norm}; help: max_norm=1.0")
     if not _real("p_norm_type", p_norm_type) > 0:
         raise ValueError(f"clip_grad_norm: p_norm_type is above 0, not {p_norm_type}; help: p_norm_type=2.0")
+    if not isinstance(parameters, Mapping):
+        raise TypeError(
+            f"clip_grad_norm takes model.parameters(), a dict of names and tensors, not {type_name(parameters)}"
+        )
     given = [tensor for _, tensor in sorted(parameters.items()) if tensor.is_grad_initialized()]
     if not given:
         raise RuntimeError("clip_grad_norm: no parameter has a gradient; call backward() first")

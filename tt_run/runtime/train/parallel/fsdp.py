@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from tt_run.runtime.ccl import single_shards
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.tensor.spec.topology import PlacementShard
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train.autograd.callbacks import callback
@@ -131,6 +132,8 @@ def fully_shard(
     and those that cannot be cut, with a warning: `sync_gradients(parameters, ("dp", "fsdp"))` averages their gradients. Raises RuntimeError for a module that is wrapped already, for an axis that the mesh has not or along which a
     parameter is cut already, and for sizes that do not divide.
     """
+    if not isinstance(module, AbstractModuleBase):
+        raise TypeError(f"fully_shard: a module of ttml is cut, not {type_name(module)}")
     if STATE in module.__dict__:
         raise RuntimeError(
             f"Module {module.get_name()!r} already wrapped with fully_shard. help: call fully_shard once for each module"

@@ -5,6 +5,8 @@ A run that resumes from a checkpoint goes on with the same bits as one that was 
 
 from __future__ import annotations
 
+import math
+import numbers
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -154,6 +156,8 @@ class SFTTrainer:
 
     def _next_step(self) -> None:
         rate = self.lr_schedule(self.step)
+        if not isinstance(rate, numbers.Real) or not math.isfinite(rate):
+            raise ValueError(f"SFTTrainer: lr_schedule({self.step}) must be a finite number, not {rate!r}")
         self.optimizer.set_lr(rate)
         loss = self._one_step()
         self.step += 1
@@ -192,8 +196,10 @@ class SFTTrainer:
         logits = self.model(batch.input_ids, self._mask(batch.input_ids.shape()[-1]))
         if self.compute_loss_func is not None:
             loss = self.compute_loss_func(logits, batch)
-            if loss is None:
-                raise TypeError("SFTTrainer: compute_loss_func(logits, batch) must return the loss, not None")
+            if not isinstance(loss, Tensor):
+                raise TypeError(
+                    f"SFTTrainer: compute_loss_func(logits, batch) must return the loss, a ttml.autograd.Tensor, not {type_name(loss)}"
+                )
             return loss
         each = self._each(logits, batch.labels)
         return unary.mean(each if batch.loss_mask is None else binary.mul(each, batch.loss_mask))

@@ -8,6 +8,7 @@ from typing import Any
 from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
+from tt_run.runtime.train.models.sizes import check_sizes
 from tt_run.runtime.train.models.transformer import tensor_parallel_size
 from tt_run.runtime.train.ops import rope
 from tt_run.runtime.train.parallel.tensor_parallel import EmbeddingPlacement, TPStrategy
@@ -72,6 +73,7 @@ class LlamaConfig:
                 "Hidden size must be divisible by the number of attention heads. "
                 f"Provided hidden_size={self.hidden_size}, num_attention_heads={self.num_attention_heads}"
             )
+        check_sizes(self)
 
     def _check_sequence(self) -> None:
         """Raise ValueError for positions that are no whole tiles on each device, which the reference's strategy does not take."""

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.tensor.tensor import Tensor as Value
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.decoders.cut_layers import narrow, parts_of, wide
 from tt_run.runtime.train.models.runner import RunnerType
+from tt_run.runtime.train.models.sizes import check_sizes
 from tt_run.runtime.train.modules.base import AbstractModuleBase
 from tt_run.runtime.train.modules.containers import ModuleList
 from tt_run.runtime.train.modules.linear import LinearLayer
@@ -62,7 +62,7 @@ class DeepSeekConfig:
     moe_axis_name: str = "tp"
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        check_sizes(self)
         if self.score_func not in ("sigmoid", "softmax"):
             raise ValueError(f"score_func: {self.score_func!r} is not one of sigmoid, softmax")
         if self.moe_type not in ("dense", "sparse", "sparse_ep", "sparse_tp"):

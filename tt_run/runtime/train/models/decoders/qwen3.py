@@ -19,6 +19,7 @@ from tt_run.runtime.train.models.decoders.llama_config import (
 )
 from tt_run.runtime.train.models.decoders.llama_config import check_decoder
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
+from tt_run.runtime.train.models.sizes import check_sizes
 from tt_run.runtime.train.models.transformer import as_logits
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase
@@ -71,6 +72,7 @@ class Qwen3Config:
     def __post_init__(self) -> None:
         check_fields(self)
         check_decoder(self, "max_position_embeddings", "hidden_size", "head_dim")
+        check_sizes(self)
 
 
 def create_qwen3_config_from_hf(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.native.arguments import check_fields
+from tt_run.runtime.train.models.sizes import check_sizes
 from tt_run.runtime.train.models.transformer import dealt
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import ModuleBase
@@ -63,7 +63,7 @@ class Qwen38Config:
     layer_types: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        check_sizes(self)
         if self.delta_rule_impl not in DELTA_RULES:
             raise ValueError(
                 f"Qwen38Config: delta_rule_impl is one of {', '.join(DELTA_RULES)}, not {self.delta_rule_impl!r}"

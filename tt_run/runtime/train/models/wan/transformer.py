@@ -17,6 +17,7 @@ from tt_run.runtime.train.autograd.function import Function, FunctionContext
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.utils import no_grad
 from tt_run.runtime.train.models.runner import RunnerType, run
+from tt_run.runtime.train.models.sizes import check_sizes
 from tt_run.runtime.train.models.wan.latents import patch_features, timestep_features
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase
@@ -62,6 +63,7 @@ class WanConfig:
             raise ValueError(
                 f"dim {self.dim} must be divisible by num_heads {self.num_heads}; help: dim={self.num_heads * (self.dim // self.num_heads + 1)}"
             )
+        check_sizes(self)
         if self.model_type not in ("t2v", "i2v"):
             raise ValueError(f"model_type must be t2v or i2v, got {self.model_type!r}")
 
