@@ -15,6 +15,7 @@ from tt_run.cli.reading.owners import launch_request
 from tt_run.cli.reading.parse import parse
 from tt_run.launch.options import LaunchOptions
 from tt_run.plan.request import CheckLevel, LaunchRequest
+from tt_run.runtime.record.play import LEFT_OUT
 
 ROOT = Path(__file__).resolve().parents[3]
 OPTIONS = CommandLine.options()
@@ -96,6 +97,14 @@ def test_it_is_covered(option: Option) -> None:
     assert any(f'"{name}"' in TESTS or f"{name} " in TESTS or f"{name}=" in TESTS for name in option.names), (
         f"no test writes {option.name}"
     )
+
+
+@by_key
+def test_a_replay_writes_no_file_of_the_run(option: Option) -> None:
+    if option.is_output and option.variable:
+        assert option.variable in LEFT_OUT, (
+            f"a replay would write the file of {option.name} again: add its variable to LEFT_OUT of tt_run/runtime/record/play.py"
+        )
 
 
 def test_options_of_ranks_are_part_of_the_request() -> None:

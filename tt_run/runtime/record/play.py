@@ -22,7 +22,7 @@ from tt_run.runtime.record.folder import NoRecord, find_run, finding_of, header_
 _PACKAGE = Path(__file__).resolve().parents[2]
 _OURS = {"shims": _PACKAGE / "shims", "hook": _PACKAGE / "launch" / "hook"}
 # Of the launch, of which there is none: the record, files that the run wrote, and what MPI would look for.
-_LEFT_OUT = (
+LEFT_OUT = (
     contract.RECORD,
     contract.RUN_DIR,
     contract.LEDGER,
@@ -43,7 +43,7 @@ def environment_of(
     found = {
         name: value
         for name, value in recorded.items()
-        if name not in _LEFT_OUT and not name.startswith(_LEFT_OUT_PREFIXES)
+        if name not in LEFT_OUT and not name.startswith(_LEFT_OUT_PREFIXES)
     }
     found |= {name: own[name] for name in header["hidden"] if name in own}
     # The terminal is this one.
