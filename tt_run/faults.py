@@ -39,7 +39,9 @@ from tt_run.contract import FIRST_START_FILE, INJECTED_FILE
 
 ENDINGS = ("kill", "term", "stop", "exit", "raise", "hang", "oom")
 """Faults after which a rank does not go on."""
-CHANGES = ("slow", "nan", "flip", "full", "slowdisk")
+SPOILING = ("nan", "flip")
+"""Faults that change the first number of a tensor."""
+CHANGES = ("slow", *SPOILING, "full", "slowdisk")
 LINKS = ("delay", "degrade", "drop", "cut")
 """Faults of the links between emulated devices, and of the ways between ranks, from their moment on."""
 ACTIONS = (*ENDINGS, *CHANGES, *LINKS)

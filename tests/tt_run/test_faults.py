@@ -96,6 +96,12 @@ def test_mistakes(text: str, message: str) -> None:
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("action", ACTIONS)
+def test_every_fault_is_in_the_table_of_the_documentation(action: str) -> None:
+    table = (Path(__file__).resolve().parents[2] / "docs" / "failures.md").read_text(encoding="utf-8")
+    assert f"`{action}`" in table, f"say in the table of docs/failures.md what {action} does"
+
+
 @given(
     st.lists(
         st.sampled_from(

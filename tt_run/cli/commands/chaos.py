@@ -11,10 +11,10 @@ from tt_run.cli.reading.options import Arguments, option
 from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
 from tt_run.errors import UsageError
-from tt_run.faults import WITHOUT_CALLS
+from tt_run.faults import ACTIONS, WITHOUT_CALLS
 
 FAULTS = ("kill", "term", "exit", "raise")
-OTHERS = ("oom", "stop", "hang", "slow", "nan", "flip", "full", "slowdisk", "cut", "drop", "delay")
+OTHERS = tuple(action for action in ACTIONS if action not in (*FAULTS, "degrade"))
 """Also to be had; a run with stop, hang or drop takes as long as the guard waits."""
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tt_run import contract
-from tt_run.faults import ANY_TIME, LINKS, Fault, over_before, read_faults, starts_of
+from tt_run.faults import ANY_TIME, LINKS, SPOILING, Fault, over_before, read_faults, starts_of
 from tt_run.runtime import events, guard, launched
 from tt_run.runtime.comm.world import seconds_to_wait, world
 from tt_run.runtime.errors import fatal
@@ -28,7 +28,6 @@ from tt_run.runtime.faults.functions import announce
 from tt_run.runtime.faults.links import BrokenLinks
 
 _SIGNALS = {"kill": signal.SIGKILL, "term": signal.SIGTERM, "stop": signal.SIGSTOP}
-SPOILING = ("nan", "flip")
 _TOLD = 12  # names and lines that are told of a rank which never came to a fault
 _KINDS = ("op", "collective", "send", "recv")
 
