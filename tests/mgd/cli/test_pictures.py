@@ -114,7 +114,10 @@ def test_every_picture_is_as_recorded(mgd: Mgd, name: str) -> None:
         RECORDED.write_text(
             json.dumps({each: recorded[each] for each in SOURCES if each in recorded}, indent=0) + "\n"
         )
-    assert recorded.get(name) == " ".join(drawn), f"{[' '.join(map(str, form)) for form in forms]} of {name}"
+    assert recorded.get(name) == " ".join(drawn), (
+        f"look at what mgd {[' '.join(map(str, form)) for form in forms]} draws of {name}, "
+        f"then record it: TT_RUN_WRITE_EXPECTED=1 pytest tests/mgd/cli/test_pictures.py -k {name}"
+    )
 
 
 def test_svg_to_a_file_and_to_standard_output(mgd: Mgd, tmp_path: Path) -> None:
