@@ -116,7 +116,8 @@ def test_the_site_has_every_page() -> None:
         *(p.name for p in PAGES),
         *(f"reference/{p.name}" for p in (ROOT / "docs/reference").glob("*.md")),
     ]
-    assert not [name for name in written if f" {name}\n" not in f"{listed}\n"]
+    left_out = [name for name in written if f" {name}\n" not in f"{listed}\n"]
+    assert not left_out, f"write these into nav of mkdocs.yml: {left_out}"
 
 
 @pytest.mark.parametrize("page", ["operations", "ttnn-names", "ttml-names"])
