@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.perfetto import TraceProcessor
 
 WAITING = """
@@ -16,6 +18,7 @@ select a.name as source, b.name as target, f.slice_out != f.slice_in as apart
 from flow f join slice a on f.slice_out = a.id join slice b on f.slice_in = b.id"""
 
 
+@pytest.mark.wide
 def test_queries_that_users_make(recorded: Path, chromium: Any) -> None:
     page = chromium.new_page()
     try:
