@@ -229,7 +229,7 @@ def test_vectors(one: MeshDevice):
     ("shape", "whole", "message"),
     [
         ((5, 96), False, "Broadcast error: Invalid dimension"),
-        ((1, 1, 32, 96), False, "Broadcast error: Invalid dimension"),
+        ((1, 1, 31, 96), False, "Broadcast error: Invalid dimension"),
         ((1, 1, 32, 96), True, r"expected bias height, 64 \(tile height 32 x 2 bias"),
         ((33, 96), False, "Invalid subtile broadcast type"),
     ],
@@ -241,6 +241,15 @@ def test_a_bias_of_other_rows(one: MeshDevice, shape: tuple[int, ...], whole: bo
     )  # fmt: skip
     with pytest.raises(RuntimeError, match=message):
         ops.linear(x, w, bias=put(one, np.ones(shape)), program_config=program if whole else None)
+
+
+@pytest.mark.parametrize("rows", [20, 43, 64])
+def test_a_bias_that_was_filled_up_to_a_tile_adds_its_first_row(one: MeshDevice, rows: int):
+    rng = np.random.default_rng(0)
+    x, w, b = (rng.uniform(-1, 1, s).astype(np.float32) for s in ((1, 1, rows, 64), (64, 96), (1, 1, 32, 96)))
+    near(
+        ops.linear(put(one, x), put(one, w), bias=put(one, b)), x.astype(float) @ w + b[..., :1, :], steps=16
+    )
 
 
 def test_a_bias_of_more_rows_than_a_row_has_makes_rows(one: MeshDevice):
