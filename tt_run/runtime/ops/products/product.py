@@ -166,13 +166,21 @@ def _by_vector(
 
 def _check_bias(call: Call, bias: Tensor, core_grid: CoreGrid | None) -> bool:
     """Whether the first row of a bias counts alone. Raises RuntimeError for one that does not go with a product of matrices."""
-    front, behind = call.a.shape.dims, call.b.shape.dims
+    front, behind, own = call.a.shape.dims, call.b.shape.dims, bias.shape.dims
+    wide = behind[-2 if call.transpose_b else -1]
+    if (
+        call.program is None
+        and bias.dtype is call.dtype
+        and len(own) <= 4
+        and own[-1:] == (wide,) == (math.prod(own),)
+    ):
+        return False  # one row of the product's type, as nearly every bias is: it goes with all of them
     rank = max(len(front), len(behind))
     batches = (
         max(pair)
         for pair in zip(*((*(1,) * (rank - len(dims)), *dims[:-2]) for dims in (front, behind)), strict=True)
     )
-    shape = (*batches, front[-1 if call.transpose_a else -2], behind[-2 if call.transpose_b else -1])
+    shape = (*batches, front[-1 if call.transpose_a else -2], wide)
     assert call.dtype is not None
     fused, whole = call.program is not None, isinstance(call.program, MatmulMultiCoreReuseProgramConfig)
     places = (call.output, call.a.memory_config(), call.b.memory_config())
