@@ -16,6 +16,7 @@ from tt_run import contract
 from tt_run.launch.backend import Job
 from tt_run.plan.model import LaunchPlan
 from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.looking.slow_start import SlowStart
 from tt_run.supervise.looking.stopped_launcher import StoppedLauncher
 from tt_run.supervise.looking.stopped_ranks import MARGIN_SECONDS, StoppedRanks
 from tt_run.supervise.options import RunOptions
@@ -77,11 +78,20 @@ def attend(
     host, patience = os.uname().nodename, _patience(plan)
     watch.stops = StoppedRanks(board, host, say, patience, watch.ask_stopped)
     watch.launcher_stops = StoppedLauncher(job.pid, board, host, say, patience)
+    watch.slow_start = SlowStart(board, _hosts(plan), say, options.start_timeout)
     try:
         return board, watch.run()
     finally:
         if console.order is not None:
             console.order.close()
+
+
+def _hosts(plan: LaunchPlan) -> list[str]:
+    """The host of each rank where the plan says so, else all that have slots; none where all ranks are on this machine."""
+    if not plan.placement.hosts:
+        return []
+    named = [rank.host for rank in plan.ranks if rank.host is not None]
+    return named if len(named) == len(plan.ranks) else [host.name for host in plan.placement.hosts]
 
 
 def _patience(plan: LaunchPlan) -> float | None:

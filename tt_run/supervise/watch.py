@@ -29,6 +29,7 @@ from tt_run.supervise.vitals import Vitals, memory_kills
 
 if TYPE_CHECKING:
     from tt_run.supervise.looking.long_waits import Standstill
+    from tt_run.supervise.looking.slow_start import SlowStart
     from tt_run.supervise.looking.stopped_launcher import StoppedLauncher
     from tt_run.supervise.looking.stopped_ranks import StoppedRanks
     from tt_run.supervise.timed_faults import TimedFaults
@@ -99,6 +100,7 @@ class Watch:
     standstill: Standstill | None = None
     stops: StoppedRanks | None = None
     launcher_stops: StoppedLauncher | None = None
+    slow_start: SlowStart | None = None
     ask_stopped: Callable[[], tuple[int, ...]] | None = None  # which ranks of other hosts are stopped
     is_elsewhere: bool = False  # whether ranks run on other hosts too
     helpers: Sequence[int] = ()  # processes that stand still when the ranks do
@@ -221,6 +223,8 @@ class Watch:
         if self.standstill is not None and not self.options.debugged:
             self.standstill.look(now)
         self._check_ends()
+        if self.slow_start is not None:
+            self.slow_start.look(now - self._started - self._stood)
         self._check_deadlines(now - self._started - self._stood)
         if self._deadline is None and self.torn_down_at is None:
             self._check_stops(now)

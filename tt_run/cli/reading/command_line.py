@@ -150,8 +150,8 @@ class CommandLine(Arguments):
     )
     no_prefix: bool = option(WATCH, "--no-prefix", "", "No [rank] in front of lines.")
     timeout: float | None = option(WATCH, "--timeout", "SECONDS", "End the run after this long.", "seconds")
-    start_timeout: float | None = option(
-        WATCH, "--start-timeout", "SECONDS", "All ranks must have started by then.", "seconds"
+    start_timeout: float = option(
+        WATCH, "--start-timeout", "SECONDS", "All ranks must have started by then [600].", "seconds", 600.0
     )
     hang_timeout: str = option(
         WATCH,
