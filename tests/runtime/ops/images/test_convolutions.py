@@ -164,6 +164,23 @@ def test_conv_transpose2d(one: MeshDevice, groups: int, mirror: bool) -> None:
     compare(result, images(golden), 32)
 
 
+@pytest.mark.parametrize(("padding", "extra"), [((0, 1), (2, 1)), ((1, 1), (1, 3))])
+def test_a_transposed_convolution_makes_rows_beyond_a_step(
+    one: MeshDevice, padding: tuple[int, int], extra: tuple[int, int]
+) -> None:
+    x, filters, bias = sample((2, 8, 5, 6), 1), sample((8, 12, 3, 3), 2), sample((1, 1, 1, 12), 3)
+    result, size = call(
+        "conv_transpose2d", input_tensor=put(one, images(x), F32, ROW), weight_tensor=host(filters), device=one, in_channels=8,
+        out_channels=12, batch_size=2, input_height=5, input_width=6, kernel_size=(3, 3), padding=padding, output_padding=extra,
+        bias_tensor=host(bias), return_output_dim=True,
+    )  # fmt: skip
+    whole = F.pad(F.conv_transpose2d(wide(x), wide(filters)), (0, extra[1], 0, extra[0])).numpy()
+    ends = (side + size for side, size in zip(padding, size, strict=True))
+    golden = whole[(..., *map(slice, padding, ends))] + bias.reshape(-1, 1, 1)
+    assert size == (7 - 2 * padding[0] + extra[0], 8 - 2 * padding[1] + extra[1])
+    compare(result, images(golden), 32)
+
+
 VIDEO = {"dtype": F32, "output_channels": 32, "kernel_size": (3, 3, 3), "padding": (1, 1, 0)}
 
 

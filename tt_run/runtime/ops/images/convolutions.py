@@ -228,9 +228,15 @@ def conv_transpose2d(
         planes = to_planes(x, batch_size, input_height, input_width, in_channels)
         filters = filters_of(w, in_channels, out_channels // groups, kernel)
         filters = filters if mirror_kernel else filters.flip((2, 3))
+        # PyTorch makes no more rows and columns than a step is long: what is beyond holds nothing but the bias.
+        within = tuple(min(more, max(pair) - 1) for more, *pair in zip(extra, steps, spread, strict=True))
+        beyond = tuple(more - made for more, made in zip(extra, within, strict=True))
         whole = torch_cpu.named("nn.functional.conv_transpose2d")(
-            planes, filters, b, steps, 0, extra, groups, spread
+            planes, filters, None if any(beyond) else b, steps, 0, within, groups, spread
         )
+        if any(beyond):
+            whole = torch_cpu.named("nn.functional.pad")(whole, (0, beyond[1], 0, beyond[0]))
+            whole = whole if b is None else whole + b.view(-1, 1, 1)
         return to_rows(whole[..., sides.top : sides.top + out[0], sides.left : sides.left + out[1]])
 
     whole = (out[0] + spread[0] * (kernel[0] - 1), out[1] + spread[1] * (kernel[1] - 1))

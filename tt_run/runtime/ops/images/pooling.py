@@ -114,6 +114,11 @@ def max_pool2d(
         )
         return to_rows(values), to_rows(_in_image(places, around.shape[-1], sides, rest, input_w))
 
+    if return_indices and output_layout is not Layout.ROW_MAJOR:
+        raise fatal(
+            "Only ROW_MAJOR supported when return_indices is true",
+            hint="leave output_layout or return_indices out",
+        )
     pooled, (places,) = _rows(
         forward, input_tensor, dtype, output_layout, memory_config, applied_shard_scheme,
         Pooling(kernel[0] * kernel[1], indices=return_indices), config_tensor_in_dram,
