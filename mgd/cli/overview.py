@@ -24,9 +24,11 @@ WIDEST = 110
 INTRODUCTION = (
     "Check, draw and write Mesh Graph Descriptors, the files that say how the devices of a system are linked."
 )
-EPILOGUE = (
-    "A FILE is a path, - for standard input, or the name of a shipped system. Five minutes: mgd systems; "
-    "mgd show t3000; mgd new --shape 2x4 --hosts 1x2 -o my.textproto; mgd check my.textproto"
+EPILOGUE = "A FILE is a path, - for standard input, or the name of a shipped system."
+EXAMPLES = (
+    "mgd show t3000",
+    "mgd new --shape 2x4 --hosts 1x2 -o my.textproto",
+    "mgd check my.textproto",
 )
 _OPTIONS = {"-V, --version": "Show the version and exit.", "-h, --help": "Show this message and exit."}
 
@@ -34,9 +36,9 @@ _OPTIONS = {"-V, --version": "Show the version and exit.", "-h, --help": "Show t
 def overview() -> str:
     """The help of the whole, as wide as the terminal up to WIDEST."""
     width = min(_terminal_width(), WIDEST) - 2
-    lines = ["Usage: mgd [OPTIONS] COMMAND [ARGS]...", "", *_wrapped(INTRODUCTION, width), "", "Options:"]
-    lines += [*_rows(_OPTIONS, width), "", "Commands:", *_rows(VERBS, width)]
-    return "\n".join([*lines, "", *_wrapped(EPILOGUE, width)])
+    lines = ["Usage: mgd [OPTIONS] COMMAND [ARGS]...", "", *_wrapped(INTRODUCTION, width), "", "Examples:"]
+    lines += [*(f"  {each}" for each in EXAMPLES), "", "Commands:", *_rows(VERBS, width)]
+    return "\n".join([*lines, "", "Options:", *_rows(_OPTIONS, width), "", *_wrapped(EPILOGUE, width)])
 
 
 def _rows(meanings: dict[str, str], width: int) -> list[str]:

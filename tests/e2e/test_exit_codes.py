@@ -25,7 +25,9 @@ def test_every_code_has_a_meaning() -> None:
 def test_the_readme_lists_every_code() -> None:
     rows = re.findall(r"^\| ([\d, ]+) \|", README.read_text(encoding="utf-8"), re.MULTILINE)
     listed = {int(code) for row in rows for code in row.split(",")}
-    assert listed == set(Exit), f"write these into the table of README.md, or out of it: {sorted(listed ^ set(Exit))}"
+    assert listed == set(Exit), (
+        f"write these into the table of README.md, or out of it: {sorted(listed ^ set(Exit))}"
+    )
 
 
 def test_success(tmp_path: Path) -> None:

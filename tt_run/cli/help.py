@@ -6,9 +6,13 @@ import os
 import sys
 import textwrap
 
-from tt_run.cli.commands import COMMANDS
+from tt_run.cli.commands import COMMANDS, GROUPS
 from tt_run.cli.reading.command_line import CommandLine
 from tt_run.cli.reading.options import Arguments, Option
+
+TYPE_CHECKING = False  # as in `main`
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 USAGE = ("Usage: tt-run [OPTIONS] [--] PROGRAM [ARGS...]", "       tt-run COMMAND [ARGS...]")
 INTRODUCTION = (
@@ -32,19 +36,22 @@ NARROW, NARROW_COLUMN = 56, 6  # below that many columns meanings stand under th
 
 
 def help_text() -> str:
-    """The options in groups and the subcommands, as wide as the terminal up to WIDEST."""
+    """Examples, the subcommands and the options in groups, as wide as the terminal up to WIDEST."""
     width = min(terminal_width(), WIDEST)
-    lines = [*_opening(width), *_options(CommandLine, width), *_commands(width), "", "While it runs:"]
+    lines = [*_opening(width), *_examples(width), *_commands(GROUPS, width), *_options(CommandLine, width)]
+    lines += ["", "While it runs:"]
     for name, text in KEYS.items():
         lines += _row(name, text, width)
-    return "\n".join([*lines, *_examples(width)])
+    return "\n".join(lines)
 
 
 def short_help() -> str:
     """What somebody who types the name alone wants to see: one screen, without the options."""
     width = min(terminal_width(), WIDEST)
     more = ["", *textwrap.wrap(MORE, width, break_on_hyphens=False)]
-    return "\n".join([*_opening(width), *_examples(width), *_commands(width, 18), *more])
+    return "\n".join(
+        [*_opening(width), *_examples(width), *_commands({"Commands": COMMANDS}, width, 18), *more]
+    )
 
 
 def _opening(width: int) -> list[str]:
@@ -52,10 +59,14 @@ def _opening(width: int) -> list[str]:
     return [*usage, "", *textwrap.wrap(INTRODUCTION, width)]
 
 
-def _commands(width: int, column: int = COLUMN) -> list[str]:
-    lines = ["", "Commands:"]
-    for name, (_, text) in COMMANDS.items():
-        lines += _row(name, text, width, column)
+def _commands(
+    groups: Mapping[str, Mapping[str, tuple[str, str]]], width: int, column: int = COLUMN
+) -> list[str]:
+    lines: list[str] = []
+    for heading, commands in groups.items():
+        lines += ["", f"{heading}:"]
+        for name, (_, text) in commands.items():
+            lines += _row(name, text, width, column)
     return lines
 
 

@@ -121,18 +121,20 @@ def test_the_help_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines[0] == "Usage: mgd [OPTIONS] COMMAND [ARGS]..." and lines[2].startswith(
         "  Check, draw and write"
     )
-    at = lines.index("Options:")
-    assert lines[at - 1 : at + 5] == [
-        *(
-            "",
-            "Options:",
-            "  -V, --version  Show the version and exit.",
-            "  -h, --help     Show this message and exit.",
-        ),
-        *("", "Commands:"),
+    at = lines.index("Commands:")
+    assert lines[at - len(overview.EXAMPLES) - 2 : at] == [
+        "Examples:",
+        *(f"  {each}" for each in overview.EXAMPLES),
+        "",
     ]
-    assert [line.split()[0] for line in lines[at + 5 : at + 5 + len(overview.VERBS)]] == list(overview.VERBS)
-    assert lines[at + 5 + len(overview.VERBS)] == "" and max(map(len, lines[-4:])) <= 79
+    end = at + 1 + len(overview.VERBS)
+    assert [line.split()[0] for line in lines[at + 1 : end]] == list(overview.VERBS)
+    assert lines[end : end + 4] == [
+        *("", "Options:"),
+        "  -V, --version  Show the version and exit.",
+        "  -h, --help     Show this message and exit.",
+    ]
+    assert max(map(len, lines)) <= 79
 
 
 def test_the_help_of_the_whole_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,38 +12,53 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "chaos": (
-        "tt_run.cli.commands.chaos",
-        "A program under random faults, and whether each verdict is right.",
-    ),
-    "clean": ("tt_run.cli.commands.clean", "Remove the folders of runs that have ended."),
-    "completion": ("tt_run.cli.commands.completion", "Completion script for bash, zsh or fish."),
-    "diff": ("tt_run.cli.commands.diff", "Where two recorded runs differ first."),
-    "doctor": ("tt_run.cli.commands.doctor", "What this machine, or each of the hosts, offers for a launch."),
-    "examples": ("tt_run.cli.commands.examples", "List the examples, or copy some."),
-    "explain": ("tt_run.cli.commands.explain", "What a finding such as TTR204 means."),
-    "help": ("tt_run.cli.commands.help", "This text, or that of a command."),
-    "init": ("tt_run.cli.commands.init", "Copy a starter project that runs at once."),
-    "logs": ("tt_run.cli.commands.logs", "What the ranks of a run printed, also while it goes on."),
-    "ls": ("tt_run.cli.commands.ls", "The runs here, and what became of them."),
-    "replay": (
-        "tt_run.cli.commands.replay",
-        "One rank of a recorded run again, alone, also under a debugger.",
-    ),
-    "report": ("tt_run.cli.commands.report", "A run as one page that can be sent."),
-    "stacks": ("tt_run.cli.commands.stacks", "Where the ranks of a running job are, as one tree."),
-    "status": ("tt_run.cli.commands.status", "Each rank of a run: where it is, or how it ended."),
-    "validate-model": (
-        "tt_run.cli.commands.validate_model",
-        "Predicted times beside measured ones, and calibration with your own.",
-    ),
-    "what-if": (
-        "tt_run.cli.commands.what_if",
-        "Predicted time of a program on several systems, side by side.",
-    ),
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Commands to begin": {
+        "init": ("tt_run.cli.commands.init", "Copy a starter project that runs at once."),
+        "examples": ("tt_run.cli.commands.examples", "List the examples, or copy some."),
+        "doctor": (
+            "tt_run.cli.commands.doctor",
+            "What this machine, or each of the hosts, offers for a launch.",
+        ),
+        "explain": ("tt_run.cli.commands.explain", "What a finding such as TTR204 means."),
+        "completion": ("tt_run.cli.commands.completion", "Completion script for bash, zsh or fish."),
+        "help": ("tt_run.cli.commands.help", "This text, or that of a command."),
+    },
+    "Commands that look at runs": {
+        "ls": ("tt_run.cli.commands.ls", "The runs here, and what became of them."),
+        "status": ("tt_run.cli.commands.status", "Each rank of a run: where it is, or how it ended."),
+        "stacks": ("tt_run.cli.commands.stacks", "Where the ranks of a running job are, as one tree."),
+        "logs": ("tt_run.cli.commands.logs", "What the ranks of a run printed, also while it goes on."),
+        "report": ("tt_run.cli.commands.report", "A run as one page that can be sent."),
+        "clean": ("tt_run.cli.commands.clean", "Remove the folders of runs that have ended."),
+    },
+    "Commands for recorded runs": {
+        "replay": (
+            "tt_run.cli.commands.replay",
+            "One rank of a recorded run again, alone, also under a debugger.",
+        ),
+        "diff": ("tt_run.cli.commands.diff", "Where two recorded runs differ first."),
+    },
+    "Commands that try a program": {
+        "what-if": (
+            "tt_run.cli.commands.what_if",
+            "Predicted time of a program on several systems, side by side.",
+        ),
+        "chaos": (
+            "tt_run.cli.commands.chaos",
+            "A program under random faults, and whether each verdict is right.",
+        ),
+        "validate-model": (
+            "tt_run.cli.commands.validate_model",
+            "Predicted times beside measured ones, and calibration with your own.",
+        ),
+    },
 }
-"""By name: the module, and the line of the help text."""
+"""By the heading of the help text, and by name: the module, and the line of the help text."""
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    name: found for group in GROUPS.values() for name, found in group.items()
+}
 
 LAUNCHING = ("chaos", "replay", "validate-model", "what-if")
 """The commands that start ranks."""
