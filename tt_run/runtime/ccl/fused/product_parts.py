@@ -15,7 +15,7 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.declaration.broadcast import align
 from tt_run.runtime.ops.declaration.operands import settle
-from tt_run.runtime.ops.products.minimal import unchecked
+from tt_run.runtime.ops.products.minimal import columns, scaled_sum, unchecked
 from tt_run.runtime.ops.products.minimal_checks import (
     Faults,
     MinimalCall,
@@ -154,7 +154,7 @@ def _added(tensor: Tensor, ternary: tuple[Tensor, Tensor, float], dtype: DataTyp
     def added(values: Array, a: Array, b: Array) -> Array:
         rank = max(values.ndim, a.ndim, b.ndim) - 1
         values, a, b = (align(each, rank) for each in (values, a, b))
-        return convert(a + np.float32(scale) * values * b, dtype)
+        return convert(scaled_sum(np.float32(scale), values, a, b), dtype)
 
     return combine(added, tensor.shards, base.shards, factor.shards)
 
@@ -203,8 +203,4 @@ def in_chunks(whole: Tensor, count: int, sizes: Sequence[int]) -> list[Tensor]:
         return [whole]
     ends = np.cumsum(lengths).tolist()
     cuts = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
-    return [whole.derive(whole.shards.map(partial(_columns, cut))) for cut in cuts]
-
-
-def _columns(cut: slice, values: Array) -> Array:
-    return values[..., cut].copy()
+    return [whole.derive(whole.shards.map(partial(columns, cut))) for cut in cuts]

@@ -177,7 +177,7 @@ def unchecked(call: MinimalCall, memory_config: MemoryConfig | None) -> list[Ten
     shards = combine(compute, *(tensor.shards for tensor in operands))
     width = shards.data.shape[-1] // call.chunks
     parts = [shards] if call.chunks == 1 else [
-        shards.map(partial(_columns, slice(width * n, width * (n + 1)))) for n in range(call.chunks)
+        shards.map(partial(columns, slice(width * n, width * (n + 1)))) for n in range(call.chunks)
     ]  # fmt: skip
     dtype, place = call.dtype or call.x.dtype, memory_config or call.x.memory_config()
     return [settle(operands, part, dtype, memory_config=place) for part in parts]
@@ -195,13 +195,14 @@ def _compute(call: MinimalCall, scale: float | None, x: Array, weight: Array, *f
         return finish(swiglu(values), dtype)
     if scale is not None and rest:
         base, factor = (_beside(part, values) for part in rest)
-        return evaluate(partial(_added, np.float32(scale)), dtype, values, base, factor)
+        return evaluate(partial(scaled_sum, np.float32(scale)), dtype, values, base, factor)
     if call.activation is None:
         return finish(values, dtype)
     return evaluate(function_of(call.activation), dtype, values)
 
 
-def _added(scale: Any, values: Array, base: Array, factor: Array) -> Array:
+def scaled_sum(scale: Any, values: Array, base: Array, factor: Array) -> Array:
+    """base + scale * values * factor, of a product's values."""
     sums: Array = base + scale * values * factor
     return sums
 
@@ -216,7 +217,8 @@ def _beside(part: Array, values: Array) -> Array:
     return align(part, values.ndim - 1)
 
 
-def _columns(span: slice, values: Array) -> Array:
+def columns(span: slice, values: Array) -> Array:
+    """So many columns of a product."""
     return values[..., span].copy()
 
 
