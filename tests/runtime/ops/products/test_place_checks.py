@@ -49,6 +49,7 @@ GRID = CoreGrid(x=2, y=2)
         ((ONE, None), (ONE, None), {"core_grid": GRID, "memory_config": LW}, "Output memory layout must be BLOCK_SHARDED"),
         (((768, 64), None), ((64, 32), cut(WIDTH, (0, 0), 64, 32)), {"core_grid": GRID}, "input B must be INTERLEAVED"),
         ((ONE, None), (ONE, COLUMNS), {"memory_config": LB}, "per_core_N (2) must equal input tensor B shard shape[1] / in1_tile.get_width() (1)"),
+        ((ONE, None), (ONE, cut(WIDTH, (0, 0), 64, 64)), {"memory_config": LW}, "input B shard width in tiles (2) must equal per_core_N (1)"),
         ((ONE, None), ((64,), None), {"core_grid": GRID}, "The k dimension does not match between tensors"),
         (((64,), None), (TWO, None), {}, "When in1 rank greater than in0 rank front dimensions need to be 1"),
     ],

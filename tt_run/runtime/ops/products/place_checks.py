@@ -61,6 +61,14 @@ def _check_result(call: Call) -> None:
         raise fatal(
             f"{_LINE}: input B in L1 must be WIDTH_SHARDED, got: {cpp(second)}", hint=_UNCUT.format("b")
         )
+    if asked.memory_layout is _WIDTH and shard_of(call.b) is not None:
+        across, cores = shard_tiles(call.b, call.tile_b)[1], call.device_cores
+        each = -(-call.wide // (cores.x * cores.y))
+        if across != each:
+            raise fatal(
+                f"{_LINE}: input B shard width in tiles ({across}) must equal per_core_N ({each})",
+                hint=_UNCUT.format("b"),
+            )
     if program is _PLANE and second is _HEIGHT:
         raise fatal(
             f"{_PLANE}: HEIGHT_SHARDED input B is only supported in DRAM, got: {cpp(BufferType.L1)}",

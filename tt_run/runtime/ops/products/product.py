@@ -29,6 +29,7 @@ from tt_run.runtime.ops.products.program_checks import check_program
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseProgramConfig
 from tt_run.runtime.values.shards import combine
 
@@ -189,7 +190,8 @@ def _check_bias(call: Call, bias: Tensor, core_grid: CoreGrid | None) -> bool:
         place.is_sharded() or place.buffer_type is not BufferType.DRAM for place in places
     )
     after = not fused and core_grid is None and (near or spread)
-    if getattr(call.program, "mcast_in0", False) and in_l1(call.b) and not bias.is_sharded():
+    within = call.batches[1] == 1 and (len(bias.shape) < 2 or bias.shape[-2] <= TILE_SIZE)
+    if within and getattr(call.program, "mcast_in0", False) and in_l1(call.b) and not bias.is_sharded():
         raise fatal(
             "bad optional access",
             hint="a bias in shards beside a second operand in shards, or ttnn.to_memory_config(b, ttnn.DRAM_MEMORY_CONFIG)",
