@@ -8,8 +8,10 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import opcode
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 _NEAR = 0.75  # of difflib's scale: below that, names that merely share letters are suggested
@@ -54,6 +56,9 @@ def publish(
         else:
             value = _operation(operations, name)
             if value is None:
+                if _imports(sys._getframe(1)):
+                    text = _unknown(package, name, listing)
+                    raise ImportError(f"cannot import name {name!r} from {package!r}: {text}", name=package)
                 raise _Unknown(package, name, listing)
         namespace[name] = value
         return value
@@ -124,6 +129,11 @@ class _Absent:
             else f"the emulation of {package} has no module {name!r}"
         )
         raise ModuleNotFoundError(text, name=name)
+
+
+def _imports(frame: FrameType) -> bool:
+    """Whether a program is just taking a name by `from … import …`, for which Python has words without hints."""
+    return frame.f_code.co_code[frame.f_lasti] == opcode.opmap["IMPORT_FROM"]
 
 
 def _refuse_name(name: str) -> None:

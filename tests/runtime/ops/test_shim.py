@@ -163,9 +163,19 @@ def test_suites_tidy_up_tools_that_are_not_there(ttnn: ModuleType) -> None:
     ttnn.tracer.disable_tracing()
     assert not ttnn.tracer.is_tracing_enabled()
     used = (ttnn.tracer.get_graph, ttnn.tracer.visualize, ttnn.tracer.codegen)
-    for begin in (ttnn.tracer.enable_tracing, ttnn.tracer.trace, *(lambda f=f: f(None) for f in used)):
+    for begin in (lambda f=f: f(None) for f in used):
         with pytest.raises(NotImplementedError, match=r"what ttnn[.]graph records"):
             begin()
+
+
+def test_nothing_is_traced_in_either_mode(ttnn: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    for begin in (ttnn.tracer.enable_tracing, ttnn.tracer.trace().__enter__):
+        with pytest.raises(ValueError, match="Tracing is not supported in fast runtime mode") as error:
+            begin()
+        assert "ttnn.graph" in error.value.__notes__[0]
+    monkeypatch.setattr(ttnn.CONFIG, "enable_fast_runtime_mode", False)
+    with pytest.raises(NotImplementedError, match=r"what ttnn[.]graph records"), ttnn.tracer.trace():
+        pass
 
 
 @pytest.mark.parametrize("path", DOCUMENTED)

@@ -45,12 +45,15 @@ def refusal(
     return noted(error, why)
 
 
-def noted(error: TypeError, why: str) -> TypeError:
+Error = TypeVar("Error", bound=Exception)
+
+
+def noted(error: Error, why: str) -> Error:
     """The error with what we know better below it: a note, which Python 3.11 and later show, or else part of the text."""
     if hasattr(error, "add_note"):
         error.add_note(why)
         return error
-    return TypeError(f"{error}\n{why}")
+    return type(error)(f"{error}\n{why}")
 
 
 @lru_cache(maxsize=1)

@@ -7,7 +7,7 @@ trace records them like calls.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy.typing as npt
@@ -49,6 +49,8 @@ def _on_device(operation: Operation, tensor: Tensor, argument: Any) -> Tensor:
 def _lengths(tensor: Tensor, dims: Any) -> tuple[int, ...]:
     """The lengths of a shape as a program gives them. Raises TypeError for what is no whole number."""
     try:
+        if not hasattr(dims, "__getitem__") or isinstance(dims, Mapping):
+            raise TypeError(f"{dims!r} is no sequence")
         return tuple(int(operator.index(length)) for length in dims)
     except TypeError:
         why = f"a shape is a sequence of ints, got {dims!r}"

@@ -14,6 +14,8 @@ from typing import NoReturn
 
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.native.arguments import public
+from tt_run.runtime.native.refusals import noted
+from tt_run.runtime.settings import CONFIG
 from tt_run.runtime.trace import MeshTraceId
 
 ENABLE_TRACER = False
@@ -38,31 +40,40 @@ def disable_tracing() -> None:
     """Trace no more; there is nothing to end."""
 
 
+_INSTEAD = "what ttnn.graph records between begin_graph_capture() and end_graph_capture() serves, or tt-run --timeline FILE"
+
+
 def enable_tracing() -> NoReturn:
-    """Raise NotImplementedError: what the emulation has instead."""
-    raise NotImplementedError(
-        "ttnn.tracer is not emulated; what ttnn.graph records between begin_graph_capture() and end_graph_capture() serves, or tt-run --timeline FILE"
-    )
+    """Raise ValueError in the fast mode, which never traces, else NotImplementedError: what the emulation has instead."""
+    if CONFIG.enable_fast_runtime_mode:
+        raise noted(ValueError("Tracing is not supported in fast runtime mode."), f"help: {_INSTEAD}")
+    _not_emulated()
 
 
-def trace() -> NoReturn:
-    """As `enable_tracing`."""
+def _not_emulated() -> NoReturn:
+    raise NotImplementedError(f"ttnn.tracer is not emulated; {_INSTEAD}")
+
+
+@contextmanager
+def trace() -> Iterator[None]:
+    """As `enable_tracing`, when it is entered."""
     enable_tracing()
+    yield
 
 
 def get_graph(value: object) -> NoReturn:
-    """As `enable_tracing`: no value was traced."""
-    enable_tracing()
+    """Raise NotImplementedError: no value was traced."""
+    _not_emulated()
 
 
 def visualize(*values: object, **options: object) -> NoReturn:
-    """As `enable_tracing`: there is no traced graph to draw."""
-    enable_tracing()
+    """Raise NotImplementedError: there is no traced graph to draw."""
+    _not_emulated()
 
 
 def codegen(*values: object, **options: object) -> NoReturn:
-    """As `enable_tracing`: there is no traced graph to write as a program."""
-    enable_tracing()
+    """Raise NotImplementedError: there is no traced graph to write as a program."""
+    _not_emulated()
 
 
 def acknowledge_corruptible(tensor: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import operator
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -117,13 +117,20 @@ def test_kinds_are_as_strict_as_the_reference_binds_them(one: MeshDevice, call: 
     assert text in str(error.value) and "Available signatures" in str(error.value)
 
 
+class Pair(NamedTuple):
+    """A tuple that is not made of one sequence."""
+
+    rows: int
+    columns: int
+
+
 def test_what_has_an_index_is_a_whole_number_and_what_has_a_value_a_real_one(one: MeshDevice):
     t = put(one, np.eye(3))
     for number in (1, True, np.int64(1), np.int32(1)):
         assert np.array_equal(held(ops.tril(t, diagonal=number)), held(ops.tril(t, diagonal=1)))
     for number in (2, 2.0, np.float32(2), np.int32(2)):
         assert np.array_equal(held(ops.elu(t, alpha=number)), held(ops.elu(t, alpha=2.0)))
-    for dims in ([1, 0], (1, 0), np.array([1, 0]), range(1, -1, -1)):
+    for dims in ([1, 0], (1, 0), np.array([1, 0]), range(1, -1, -1), Pair(1, 0)):
         assert ops.permute(t, dims).shape == [3, 3]
     assert ops.reshape(t, t.shape).shape == [3, 3]
 
@@ -175,6 +182,9 @@ def test_no_number_and_more_than_one_are_refused(one: MeshDevice):
         lambda: t[np.int64(1)],
         lambda: arange(0, 2.5, device=one),
         lambda: full([2], "2.5", device=one),
+        lambda: full({2, 3}, 2.5, device=one),
+        lambda: ops.view(t, iter([2, 2])),
+        lambda: t.reshape({2: 0, 1: 0}),
     ):
         with pytest.raises(TypeError):
             call()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 from typing import NoReturn
 
@@ -109,9 +109,9 @@ def integers(
     values: Iterable[object]
     if (len(args), len(given)) in ((1, 0), (0, 1)) and (args or sequence in given):
         only = args[0] if args else given[sequence]
-        if not isinstance(only, Iterable) or isinstance(only, (str, bytes, MeshShape)):
+        if not hasattr(only, "__getitem__") or isinstance(only, (str, bytes, Mapping, MeshShape)):
             return None
-        values = only
+        values = only  # type: ignore[assignment]
     else:
         count = len(args) + len(given)
         if count not in (2, 3) or set(given) != set(names[len(args) : count]):

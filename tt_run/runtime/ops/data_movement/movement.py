@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.errors import as_type, fatal, in_range
+from tt_run.runtime.errors import as_type, fatal, in_range, type_name
 from tt_run.runtime.kernels.ordering import in_order
 from tt_run.runtime.ops.data_movement import reinterpreting
 from tt_run.runtime.ops.declaration import families
@@ -171,6 +171,8 @@ def reshape(
 def view(input_tensor: Tensor, shape: Sequence[int] | int, *others: int) -> Tensor:
     """`reshape` that moves nothing; the new shape as a sequence or as numbers. Raises RuntimeError for another last dimension."""
     on_device(input_tensor, kind="data movement")
+    if not isinstance(shape, int) and not hasattr(shape, "__getitem__"):
+        raise ArgumentMismatch(f"shape must be of type int | Sequence[int], not {type_name(shape)}")
     given = (shape, *others) if isinstance(shape, int) else shape
     wanted = resolve_shape(given, tuple(input_tensor.shape))
     if len(input_tensor.shape) and wanted and wanted[-1] != input_tensor.shape[-1]:

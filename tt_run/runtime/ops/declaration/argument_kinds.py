@@ -36,11 +36,7 @@ class Kind(NamedTuple):
         """The value of parameter `name` as the operation gets it. Raises ArgumentMismatch for one that is none of these."""
         if not self.fits(value):
             raise ArgumentMismatch(self.fault(name, value))
-        try:
-            return value if self.plain is None else self.plain(value)
-        except (TypeError, ValueError, RuntimeError):
-            # More than one element has no value as a number.
-            raise ArgumentMismatch(self.fault(name, value)) from None
+        return value if self.plain is None else self.plain(value)
 
     def fault(self, name: str, value: Any) -> str:
         """What to say of a value that is none of them."""
@@ -112,6 +108,9 @@ def _kind(annotation: Any, space: Mapping[str, Any]) -> Kind | None:
     known = [part for part in parts if part is not None]
     exact: frozenset[type] = frozenset().union(*(part.exact for part in known))
     tests = tuple(part.fits for part in known)
+    if Tensor in exact and float in exact:
+        # An operation may take another kind of tensor, and says itself how an array becomes one.
+        tests += (lambda value: not isinstance(value, (str, bytes)),)
     text = " | ".join(word for word in words if word != "None")
     return Kind(exact, lambda value: any(test(value) for test in tests), text, _first(known))
 
@@ -161,14 +160,24 @@ def _whole(value: Any) -> bool:
 
 
 def _real(value: Any) -> bool:
-    return _whole(value) or (hasattr(value, "__float__") and not isinstance(value, (str, bytes, Tensor)))
+    if _whole(value):
+        return True
+    if not hasattr(value, "__float__") or isinstance(value, (str, bytes, Tensor)):
+        return False
+    try:
+        # More than one element has no value as a number.
+        return not hasattr(value, "item") or value.item() is not None
+    except (ValueError, RuntimeError):
+        return False
 
 
 def _sequence(value: Any) -> bool:
     return (
         hasattr(value, "__len__")
         and hasattr(value, "__getitem__")
-        and not isinstance(value, (str, bytes, Mapping, Tensor))
+        and not isinstance(value, (str, bytes, Mapping))
+        # PyTorch's are no sequences to the reference, as the library's own are none.
+        and not _TENSOR(value)
     )
 
 
@@ -192,12 +201,7 @@ def _plain_real(value: Any) -> Any:
 
 
 def _plain_number(value: Any) -> Any:
-    if _whole(value):
-        return _plain_whole(value)
-    try:
-        return _plain_real(value)
-    except (TypeError, ValueError, RuntimeError):
-        return value
+    return _plain_whole(value) if _whole(value) else _plain_real(value)
 
 
 def _plain_wholes(value: Any) -> Any:
@@ -248,6 +252,7 @@ def _is_a(*names: str) -> Callable[[Any], bool]:
     return lambda value: any(base.__name__ in names for base in type(value).__mro__)
 
 
+_TENSOR = _is_a("Tensor")
 _CLASSES = frozenset(
     [
         "CoreGrid",

@@ -362,7 +362,8 @@ def _placed(value: Any, left: Any) -> Any:
     if isinstance(value, Tensor):
         return next(left)
     if isinstance(value, (list, tuple)):
-        return type(value)(_placed(item, left) for item in value)
+        placed = [_placed(item, left) for item in value]
+        return placed if isinstance(value, list) else tuple(placed)
     return value
 
 

@@ -291,7 +291,7 @@ def check_topk(
             f"K cannot be larger than the dimension size! K={k}, dimension size={size}",
             hint=f"k=1 to {size}, the length of dimension {dim}",
         )
-    _topk_outputs(outputs, Shape(k if d == dim % max(rank, 1) else n for d, n in enumerate(shape)))
+    _topk_outputs(outputs, Shape([k if d == dim % max(rank, 1) else n for d, n in enumerate(shape)]))
     memory = memory_config or tensor.memory_config()
     if memory.is_sharded():
         raise fatal(

@@ -294,6 +294,10 @@ def create_sharded_memory_config(
     The tensor counts as a matrix of all leading dimensions by the last one; the shape of a CoreRangeSet is that of a piece, read width first
     where pieces go down the columns of cores. Raises RuntimeError for a tensor that does not divide evenly and for an argument of another type.
     """
+    if not isinstance(shape, (list, tuple, Shape)):
+        raise fatal(
+            "Invalid input shape", hint=f"a list, a tuple or a ttnn.Shape, not {type(shape).__name__}"
+        )
     *leading, height, width = shape
     orientation = ShardOrientation.ROW_MAJOR if orientation is None else orientation
     if not isinstance(strategy, ShardStrategy):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import overload
 
-from tt_run.runtime.errors import fatal, in_range, throw
+from tt_run.runtime.errors import fatal, in_range, throw, type_name
 from tt_run.runtime.native.classes import Native
 from tt_run.runtime.native.refusals import bound
 from tt_run.runtime.native.unordered import Unordered
@@ -21,7 +21,9 @@ class Shape(Unordered, metaclass=Native):
 
     __slots__ = ("_dims",)
 
-    def __init__(self, shape: Iterable[int]) -> None:
+    def __init__(self, shape: Sequence[int] | Shape) -> None:
+        if not hasattr(shape, "__getitem__") or isinstance(shape, (str, bytes, Mapping)):
+            raise TypeError(f"a Shape is made of a sequence, not of {type_name(shape)}")
         lengths = tuple(map(operator.index, shape))
         if lengths and not 0 <= min(lengths) <= max(lengths) < _LONGEST:
             raise TypeError(f"a Shape holds lengths from 0 to {_LONGEST - 1}, got {list(lengths)}")
