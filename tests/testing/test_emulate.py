@@ -34,13 +34,19 @@ def test_programs(tmp_path: Path, words: list[str], printed: str) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        ([], 2, "usage: python -m tt_run.emulate"),
-        (["missing.py"], 66, "error: there is no file missing.py\n"),
-        (["porg.py"], 66, "error: there is no file porg.py; did you mean prog.py?"),
-        (["--frob", "x.py"], 2, "error: unknown option --frob\n"),
-        (["--sytem", "n300", "x.py"], 2, "error: unknown option --sytem; did you mean --system?"),
-        (["--system", "t300", "prog.py"], 2, "error: no system is called 't300': did you mean t3000"),
-        (["-m"], 2, "error: -m needs an argument"),
+        ([], 2, "error[TTR003]: no program to run\n  help: write python -m tt_run.emulate program.py"),
+        (["missing.py"], 66, "error[TTR013]: there is no file missing.py\n  help: check the name"),
+        (["porg.py"], 66, "error[TTR013]: there is no file porg.py\n  help: did you mean prog.py?"),
+        (
+            ["."],
+            66,
+            "error[TTR013]: . is a folder without a __main__.py\n  help: name a file in it, such as prog.py",
+        ),
+        (["--frob", "x.py"], 2, "has no option --frob\n  help: this takes --system NAME alone"),
+        (["--sytem", "n300", "x.py"], 2, "has no option --sytem\n  help: did you mean --system?"),
+        (["--system"], 2, "error[TTR021]: --system needs the name of a system"),
+        (["--system", "t300", "prog.py"], 2, "error[TTR012]: no system is called 't300': did you mean t3000"),
+        (["-m"], 2, "error[TTR003]: -m says not what to run"),
     ],
 )
 def test_mistakes(tmp_path: Path, words: list[str], code: int, message: str) -> None:
@@ -49,3 +55,10 @@ def test_mistakes(tmp_path: Path, words: list[str], code: int, message: str) -> 
     assert done.returncode == code
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_traceback_begins_in_the_program(tmp_path: Path) -> None:
+    (tmp_path / "prog.py").write_text("def step():\n    raise ValueError('so')\nstep()\n")
+    done = run(tmp_path, "prog.py")
+    assert (done.returncode, done.stderr.count("  File ")) == (1, 2), done.stderr
+    assert "runpy" not in done.stderr and done.stderr.endswith("ValueError: so\n")
