@@ -17,6 +17,7 @@ from tt_run.contract import Exit
 from tt_run.report.page import render
 from tt_run.supervise.looking.runs import find_runs, read_run
 
+ROOT = Path(__file__).resolve().parents[3]
 VOID = {"meta", "input", "rect", "path", "line", "circle", "polyline", "polygon", "br", "img", "hr"}
 
 
@@ -70,6 +71,18 @@ def test_every_section_is_filled(reported: Reported) -> None:
         "DRAM bytes in use, fullest device",
         "links bytes in flight",
     }
+
+
+def test_every_section_is_led_to_and_documented() -> None:
+    page = (ROOT / "tt_run/report/page.html").read_text(encoding="utf-8")
+    led_to = dict(re.findall(r'\("(\w+)", "([\w ]+)"\)', page.partition("</nav>")[0]))
+    sections = set(re.findall(r'<section id="(\w+)"', page))
+    assert sections == set(led_to), (
+        f"the list in nav of page.html and its sections differ: {sections ^ set(led_to)}"
+    )
+    told = (ROOT / "docs/report.md").read_text(encoding="utf-8")
+    missing = [title for title in led_to.values() if f"| {title} |" not in told]
+    assert not missing, f"write rows of the table in docs/report.md for {missing}"
 
 
 def test_it_is_whole_and_loads_nothing(reported: Reported) -> None:
