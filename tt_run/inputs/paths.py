@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -93,6 +94,9 @@ class PathSearch:
                 help=f"write the absolute path {hidden}, or unset TT_METAL_HOME",
             )
 
+    def _value(self, variable: re.Match[str]) -> str:
+        return self.site.get(variable[1]) or variable[0]
+
     def _tell_missing(
         self,
         path: Path,
@@ -114,6 +118,9 @@ class PathSearch:
                 else f"is a link to {end}, which does not exist"
             )
             help = "name a regular file"
+        elif "$" in str(path):
+            text = "taken as it stands: no variable is put in for its name"
+            help = f"write the path itself: {re.sub(r'[$][{]?([A-Za-z_][A-Za-z_0-9]*)[}]?', self._value, str(path))}"
         elif named_at is None and (ready := _near_ready_file(path, what)) is not None:
             text, help = _why_missing(searched), f"did you mean {ready}, which comes with tt-run?"
         elif beside is not None and is_file(beside / path):

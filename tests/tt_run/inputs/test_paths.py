@@ -20,6 +20,7 @@ def test_tilde_is_expanded_and_variables_are_not(sandbox: Sandbox) -> None:
     (sandbox.home / "f.yaml").write_text("")
     assert sandbox.search.find("~/f.yaml", "file") == sandbox.home / "f.yaml"
     assert sandbox.search.find("$HOME/f.yaml", "file") is None
+    assert sandbox.findings.broken[-1].help == f"write the path itself: {sandbox.home}/f.yaml"
     sandbox.write("$X.yaml", "")
     assert sandbox.search.find("$X.yaml", "file") == sandbox.cwd / "$X.yaml"
 
