@@ -14,16 +14,20 @@ from tt_run.cli.reading.command_line import CommandLine
 from tt_run.cli.reading.configuration import describe, located, with_configuration
 from tt_run.cli.reading.idle import idle_options, unfit_losses
 from tt_run.cli.reading.owners import launch_request
-from tt_run.cli.reading.slips import (
+from tt_run.cli.reading.python_slips import (
     hidden_packages,
     isolated_python,
-    late_options,
+    lost_modules,
     lost_script,
-    refuse_detached_value,
-    refuse_late_choice,
     refuse_lost_script,
-    refuse_misspelt_command,
     refuse_python_alone,
+)
+from tt_run.cli.reading.slips import (
+    late_options,
+    refuse_detached_value,
+    refuse_file_of_hosts,
+    refuse_late_choice,
+    refuse_misspelt_command,
     refuse_second_launcher,
     refuse_swallowed_program,
 )
@@ -65,6 +69,7 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
     refuse_swallowed_program(given, around.site)
     refuse_detached_value(given, around.site)
     refuse_late_choice(given)
+    refuse_file_of_hosts(given, around.site)
     asked = launch_request(given)
     request = _with_discovered_ranks(asked, given, around)
     if request is None:
@@ -75,6 +80,7 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
         *lost_script(given, around.site),
         *isolated_python(given),
         *hidden_packages(given, around.site),
+        *lost_modules(given, around.site),
     )
     plan = build_plan(request, around.site, around.facts(asked), slips)
     if given.check == "error":

@@ -21,7 +21,13 @@ from tt_run.cli import main
 from tt_run.cli.commands import COMMANDS, LAUNCHING, named_command
 from tt_run.cli.main import run
 from tt_run.cli.reading.parse import parse
-from tt_run.cli.reading.slips import hidden_packages, isolated_python, lost_script, refuse_lost_script
+from tt_run.cli.reading.python_slips import (
+    hidden_packages,
+    isolated_python,
+    lost_modules,
+    lost_script,
+    refuse_lost_script,
+)
 from tt_run.contract import Exit
 from tt_run.errors import InputError
 from tt_run.inputs.site import Site
@@ -117,6 +123,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "TTR028",
             "--hostfile ranks.yaml: the file holds rank bindings",
             "in place of --hostfile",
+        ),
+        (
+            "-m mesh.textproto --hosts pins.yaml python x.py",
+            "TTR015",
+            "--hosts pins.yaml: a file",
+            "write --mpi-args '--hostfile pins.yaml'",
         ),
         (
             "clean yesterday",
@@ -643,6 +655,22 @@ def test_a_script_that_is_not_here_may_be_on_other_hosts(folder: Path) -> None:
     with pytest.raises(InputError) as error:
         refuse_lost_script(found, is_here=True)
     assert error.value.diagnostics[0].is_error
+
+
+@pytest.mark.parametrize(
+    ("modules", "help"),
+    [
+        ("torhc", "did you mean --warm torch?"),
+        ("numpy, x,own,json", None),
+        ("a;b", "name modules with commas"),
+    ],
+)
+def test_a_module_of_warm_that_is_not_there(
+    folder: Path, modules: str, help: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    found = lost_modules(parse(["--emulate", "--warm", modules, "python", "x.py"]), Site.current())
+    assert [finding.help.startswith(help or "-") for finding in found] == [True] * bool(help)
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def _usage(wrong: str, help: str) -> UsageError:
 
 def _check_program(words: Sequence[str]) -> None:
     """Raises TtRunError for a program that no candidate could start, before the first has tried."""
-    from tt_run.cli.reading.slips import lost_script, refuse_lost_script
+    from tt_run.cli.reading.python_slips import lost_script, refuse_lost_script
     from tt_run.inputs.site import Site
 
     site, name = Site.current(), words[0]
