@@ -7,7 +7,7 @@ import pytest
 
 from tests.runtime.ops.attention.test_attention import sample
 from tests.runtime.ops.attention.test_latent_attention import call
-from tests.runtime.ops.tensors import BF16, F32, I32, ROW, held, near, put
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, U16, held, near, put
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
 
@@ -78,6 +78,10 @@ def test_products_with_chosen_experts(one: MeshDevice) -> None:
     wanted = a[:, :, None, None].astype(WIDE) @ b[0] * sparsity[..., None, None]
     assert tuple(found.shape) == (2, 3, 1, 4, 32, 32)
     near(found, wanted.astype(np.float32), steps=64)
+    counts = put(one, sparsity, U16, ROW)  # as `moe_expert_token_remap` leaves it
+    near(
+        call("sparse_matmul", put(one, a), put(one, b), sparsity=counts), wanted.astype(np.float32), steps=64
+    )
     rows = call("sparse_matmul", put(one, wanted[0, 0].astype(np.float32)), put(one, sample(F32, 1, 4, 32, 16, seed=3)),
                 sparsity=put(one, sparsity[:1, :1], BF16, ROW), is_input_a_sparse=True, is_input_b_sparse=False)  # fmt: skip
     assert tuple(rows.shape) == (1, 4, 32, 16)

@@ -87,7 +87,11 @@ def _sparse(
 
 
 def _check_sparse(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
-    for word in ("input_tensor_a", "input_tensor_b", "sparsity", "bias"):
+    for word in (
+        "input_tensor_a",
+        "input_tensor_b",
+        "bias",
+    ):  # sparsity may be counts: the router writes uint16
         tensor = arguments.get(word)
         if isinstance(tensor, Tensor) and not is_float(tensor.dtype):
             raise fatal(
