@@ -9,7 +9,7 @@ import pytest
 
 from tests.runtime.ops.placement.test_halves import named
 from tests.runtime.ops.placement.test_larger_shards import HEIGHT, WIDTH, cores
-from tests.runtime.ops.tensors import BF16, I32, ROW, U32, put
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U16, U32, put
 from tt_run.runtime.enums import BufferType, ShardOrientation
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.data_movement.conversions import to_memory_config
@@ -43,12 +43,12 @@ def piece(kind: Any, end: tuple[int, int], shape: tuple[int, int]) -> MemoryConf
 
 
 def given(one: MeshDevice, value: Any) -> Any:
-    """A shape is a tensor of it; with a second thing it is in that memory, or rows of that type."""
+    """A shape is a tensor of it; with a second thing it is in that memory, or of that type: floats in tiles, integers in rows."""
     if isinstance(value, tuple) and value and isinstance(value[0], tuple):
         shape, how = value
         if isinstance(how, MemoryConfig):
             return to_memory_config(given(one, shape), how)
-        return put(one, np.zeros(shape), BF16 if how is ROW else how, ROW)
+        return put(one, np.zeros(shape), BF16 if how is ROW else how, TILE if how is F32 else ROW)
     if isinstance(value, tuple) and len(value) > 1:
         return put(one, np.zeros(value), BF16)
     return value
@@ -117,6 +117,39 @@ def test_a_call_with_a_fault(
     }
     with pytest.raises(RuntimeError, match=message):
         named(f"transformer.{name}")(*(given(one, value) for value in operands), **asked)
+
+
+OTHERS = [
+    ("experimental.paged_update_cache", ((8, 2, 32, 64), ((1, 2, 32, 64), piece(HEIGHT, (1, 0), (32, 64)))), {"update_idxs_tensor": AT, "page_table": ((2, 2), U16)}, "page table to have datatype INT32"),
+    ("experimental.paged_update_cache", ((8, 2, 32, 64), ((1, 2, 32, 64), piece(HEIGHT, (1, 0), (32, 64)))), {"update_idxs_tensor": AT, "page_table": ((3, 2), I32)}, "Batch size between page_table and input_tensor must match"),
+    ("experimental.paged_fill_cache", ((8, 2, 32, 64), (1, 4, 32, 64), ((1, 2), I32)), {}, "cache has 4096 elems/block .* but input view is 8192"),
+    ("experimental.nlp_create_qkv_heads", ((1, 1, 32, 128), ((1, 1, 32, 256), F32)), {"num_heads": 2}, "KV tensor dtype must be same as Q tensor dtype"),
+    ("experimental.nlp_create_qkv_heads_decode", (((1, 1, 2, 256), piece(WIDTH, (3, 0), (32, 64))),), {"num_heads": 4, "num_kv_heads": 2, "overlap_qk_coregrid": False}, "partial heads in shards"),
+    ("scale_mask_softmax", (Q, 0.5, (1, 1, 64, 64)), {}, r"Mask height must be 1 or input tensor tile height \(32\), got: 64"),
+    ("transformer.attention_softmax", (Q,), {"attention_mask": (1, 1, 64, 64)}, "A full causal mask is not accepted here"),
+    ("scale_mask_softmax_in_place", (Q, 0.5, Q), {}, "intermediate dimensions must be 1, got 4 at dimension 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "operands", "words", "message"), OTHERS)
+def test_a_fault_beside_attention(
+    one: MeshDevice, name: str, operands: tuple[Any, ...], words: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        named(name)(
+            *(given(one, value) for value in operands), **{w: given(one, value) for w, value in words.items()}
+        )
+
+
+def test_keys_lie_behind_queries_where_they_do_not_share_cores(one: MeshDevice) -> None:
+    x = given(one, ((1, 1, 2, 256), piece(WIDTH, (7, 0), (32, 32))))
+    words = {"num_heads": 4, "num_kv_heads": 2, "overlap_qk_coregrid": False}
+    found = named("experimental.nlp_create_qkv_heads_decode")(x, **words)
+    assert [str(t.memory_config().shard_spec.grid) for t in found] == [
+        "{[0-0 - 1-0]}",
+        "{[2-0 - 3-0]}",
+        "{[0-0 - 1-0]}",
+    ]
 
 
 def test_what_looks_like_a_fault_is_none(one: MeshDevice) -> None:

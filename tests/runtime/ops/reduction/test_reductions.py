@@ -11,6 +11,7 @@ import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, TILE, U16, U32, held, near, put, rounded
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG
 
 DIMS: list[Any] = [None, 0, -1, 1, (0, 2), [1, 2], (0, 1, 2)]
 REFERENCE = {
@@ -90,6 +91,14 @@ def test_argmax(one: MeshDevice, dtype: DataType):
     assert held(ops.argmax(t, dim=0, keepdim=True)).tolist() == [[1, 0, 1, 0]]
     assert held(ops.argmax(t)).item() == 4
     assert ops.argmax(t, keepdim=True).shape == (1, 1)
+
+
+@pytest.mark.parametrize("name", ["topk", "sort"])
+def test_what_is_ordered_along_another_dimension_stays_where_it_lies(one: MeshDevice, name: str):
+    function, x = getattr(ops, name), put(one, np.zeros((1, 1, 64, 64)), BF16)
+    for dim, kind in ((-1, "L1"), (2, "DRAM")):
+        found = function(x, dim=dim, memory_config=L1_MEMORY_CONFIG)
+        assert {t.memory_config().buffer_type.name for t in found} == {kind}
 
 
 def test_topk_and_sort(one: MeshDevice):

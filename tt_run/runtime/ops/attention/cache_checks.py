@@ -71,6 +71,11 @@ def check_tokens(
             "Paged cache requires update_idxs tensor", hint="update_idxs_tensor=… of one int32 per user"
         )
     users = new.shape[1]
+    if pages is not None and not pages.is_sharded() and pages.shape[0] % max(users, 1):
+        raise fatal(
+            f"Batch size between page_table and input_tensor must match, got {pages.shape[0]} and {users}",
+            hint="a row of the page table for each user, or as many copies of it as there are cores",
+        )
     if listed and len(listed) != users:
         raise fatal(
             f"Number of update_idxs ({len(listed)}) should match batch size ({users})",

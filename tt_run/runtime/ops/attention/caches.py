@@ -300,6 +300,13 @@ def paged_fill_cache(
     shape = input_tensor.shape
     blocks = blocks_of(cache_tensor, shape[-1], shape[-3] if block_size else None, block_size)
     heads, size, depth = blocks
+    if not block_size and (shape[-3], shape[-1]) != (heads, depth):
+        elements, seen = heads * size * depth, shape[-3] * size * shape[-1]
+        raise fatal(
+            f"paged_fill_cache geometry mismatch: cache has {elements} elems/block (kv_heads={heads}, block_size={size}, head_dim={depth}) "
+            f"but input view is {seen} (kv_heads={shape[-3]}, block_size={size}, head_dim={shape[-1]}).",
+            hint=f"an input of shape [1, {heads}, S, {depth}], or block_size=… that holds as much",
+        )
     check_ring(cache_position_modulo, page_table, size)
     if input_tensor.dtype is not cache_tensor.dtype:
         raise fatal(

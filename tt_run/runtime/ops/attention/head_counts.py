@@ -95,8 +95,10 @@ def check_whole_width(x: Tensor) -> None:
         )
 
 
-def check_tokens(x: Tensor, heads: int, kv_heads: int, memory_config: MemoryConfig | None) -> None:
-    """What `experimental.nlp_create_qkv_heads_decode` refuses."""
+def check_tokens(
+    x: Tensor, heads: int, kv_heads: int, memory_config: MemoryConfig | None, together: bool
+) -> None:
+    """What `experimental.nlp_create_qkv_heads_decode` refuses; `together`: whether keys lie on the cores of queries."""
     layout = x.memory_config().memory_layout
     if x.is_sharded() and layout is not TensorMemoryLayout.WIDTH_SHARDED:
         raise fatal(
@@ -108,11 +110,18 @@ def check_tokens(x: Tensor, heads: int, kv_heads: int, memory_config: MemoryConf
             f"num_q_heads={heads} must be greater than or equal to num_kv_heads={kv_heads}",
             hint=f"num_kv_heads={heads} or fewer",
         )
-    spec, users = None if memory_config is None else memory_config.shard_spec, x.shape[-2]
+    held = x.memory_config().shard_spec
+    spec, users = None if memory_config is None else memory_config.shard_spec, x.shape[-2] + (not together)
     if spec is not None and spec.grid.num_cores() < users:
         raise fatal(
             f"Target number of cores {users} is greater than total available cores {spec.grid.num_cores()}",
             hint="memory_config=ttnn.L1_HEIGHT_SHARDED_MEMORY_CONFIG, or one of a core for each user",
+        )
+    if held is not None and not together and held.shape[1] != TILE_SIZE:
+        raise fatal(
+            "We don't support partial heads in shards when q and k heads are not overlapping coregrid",
+            f"{held.shape[1]} columns on each core",
+            hint=f"pieces of {TILE_SIZE} columns, or overlap_qk_coregrid=True",
         )
 
 
@@ -213,6 +222,12 @@ def check_cut(
 ) -> int:
     """Over how many cores the heads of a tensor lie, 0 for one that is not cut. Raises RuntimeError for cuts that heads do not come out of."""
     spec, asked = x.memory_config().shard_spec, memory_config or x.memory_config()
+    if kv is not None and kv.dtype is not x.dtype:
+        raise fatal(
+            "KV tensor dtype must be same as Q tensor dtype!",
+            f"{cpp(kv.dtype)} != {cpp(x.dtype)}",
+            hint=f"ttnn.typecast(input_kv, ttnn.{x.dtype.name.lower()})",
+        )
     if kv is not None:
         depths = x.padded_shape[-1] // heads, kv.padded_shape[-1] // (2 * kv_heads)
         if depths[0] != depths[1]:

@@ -197,15 +197,17 @@ def nlp_create_qkv_heads_decode(
         return columns.reshape(len(columns), 1, columns.shape[-2], heads, columns.shape[-1] // heads)
 
     kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-    head_counts.check_tokens(input_tensor, num_heads, kv_heads, memory_config)
+    together = bool(overlap_qk_coregrid) or not input_tensor.is_sharded()
+    head_counts.check_tokens(input_tensor, num_heads, kv_heads, memory_config, together)
     # Wherever they come from and are asked to be, results lie by user.
     found = split_columns(
         input_tensor, None, num_heads, kv_heads, arrange, DRAM_MEMORY_CONFIG, output_tensors
     )
     if output_tensors is not None:
         return found
-    query, key, value = (_by_user(tensor) for tensor in found)
-    return query, key, value
+    query, key, value = found
+    users = query.shape[1]
+    return _by_user(query), _by_user(key, 0 if together else users), _by_user(value)
 
 
 def users_of(tensor: Tensor, offsets: Tensor, count: int) -> Tensor:
@@ -228,11 +230,11 @@ def users_of(tensor: Tensor, offsets: Tensor, count: int) -> Tensor:
     return settle((tensor,), shards, tensor.dtype, memory_config=in_dram(tensor))
 
 
-def _by_user(tensor: Tensor) -> Tensor:
-    """[1, B, H, D] with the heads of each user on a core of its own, whatever memory was asked for."""
+def _by_user(tensor: Tensor, behind: int = 0) -> Tensor:
+    """[1, B, H, D] with the heads of each user on a core of its own `behind` so many, whatever memory was asked for."""
     _, users, heads, depth = four_dims(tensor)
     layout, piece = TensorMemoryLayout.HEIGHT_SHARDED, (whole_tiles(heads), depth)
-    config = on_first_cores(on_device(tensor), users, layout, piece)
+    config = on_first_cores(on_device(tensor), users, layout, piece, behind)
     return tensor if config is None else tensor.derive(tensor.shards, memory_config=config)
 
 

@@ -23,7 +23,12 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.goldens import attention_goldens
-from tt_run.runtime.ops.normalisation.softmaxes import check_users, mask_of_rows, masked_softmax
+from tt_run.runtime.ops.normalisation.softmaxes import (
+    check_height,
+    check_users,
+    mask_of_rows,
+    masked_softmax,
+)
 from tt_run.runtime.ops.placement.sharded_results import in_dram
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -254,5 +259,6 @@ def attention_softmax(
     """softmax(scores / sqrt(head_size) + mask) along the last dimension; without head_size the scores are not scaled."""
     scale = None if head_size is None else 1 / math.sqrt(head_size)
     check_users(tensor, attention_mask)
+    check_height(tensor, attention_mask)
     mask = mask_of_rows(attention_mask, tensor, bool(causal_mask))
     return masked_softmax(tensor, scale, mask, memory_config)

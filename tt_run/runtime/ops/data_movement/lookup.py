@@ -88,6 +88,11 @@ def embedding(
             "Embedding only supports height sharded Row Major outputs",
             hint="layout=ttnn.TILE_LAYOUT, or ttnn.to_memory_config of the result",
         )
+    if memory_config is not None and memory_config.nameless:
+        raise fatal(
+            "MemoryConfig must have Shard Spec specified for sharded memory layout",
+            hint="memory_config=ttnn.create_sharded_memory_config(…)",
+        )
     shape = tuple(input_tensor.shape)
     if len(shape) > 2:
         if volume(shape[1:-1]) != 1:

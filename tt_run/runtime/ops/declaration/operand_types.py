@@ -148,6 +148,12 @@ _enter(
 )
 _enter("{operand} must be int32, got {given}", (_I32,), "experimental.paged_fill_cache: page_table")
 _enter(
+    "Expect page table to have datatype INT32, got {given}",
+    (_I32,),
+    "experimental.paged_update_cache: page_table",
+    in_pieces=(_U16,),
+)
+_enter(
     "Page table must be int32, got {given}",
     (_I32,),
     "transformer.chunked_scaled_dot_product_attention transformer.chunked_flash_mla_prefill: page_table_tensor",

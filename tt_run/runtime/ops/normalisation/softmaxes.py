@@ -139,6 +139,7 @@ def scale_mask_softmax(
             hint="mask=…, or is_causal_mask=False",
         )
     check_users(input_tensor, mask)
+    check_height(input_tensor, mask)
     mask = mask_of_rows(mask, input_tensor, is_causal_mask)
     written = _written(numeric_stable)
     return masked_softmax(input_tensor, scale, mask, memory_config, written)
@@ -160,6 +161,32 @@ def check_users(x: Tensor, mask: Tensor | None) -> None:
         f"Input and mask batch sizes must match, got input: {x.shape[0]} vs mask: {mask.shape[0]}",
         hint=f"ttnn.repeat(mask, ({x.shape[0]}, 1, 1, 1))",
     )
+
+
+def check_height(x: Tensor, mask: Tensor | None) -> None:
+    """Raises RuntimeError for a mask of more rows than one tile, of a tensor that is not cut."""
+    if mask is None or mask.shape.rank < 2 or x.is_sharded():
+        return
+    high = mask.padded_shape[-2]
+    if high not in (1, TILE_SIZE):
+        raise fatal(
+            f"Mask height must be 1 or input tensor tile height ({TILE_SIZE}), got: {high}. A full causal mask is not accepted here; for "
+            "causal attention use ttnn::transformer::scaled_dot_product_attention with is_causal=true.",
+            hint="ttnn.add(ttnn.multiply(tensor, scale), mask) and ttnn.softmax, or ttnn.scale_mask_softmax_in_place",
+        )
+
+
+def _check_alike(x: Tensor, mask: Tensor | None) -> None:
+    """Raises RuntimeError for a mask of each head, of a tensor that is not cut."""
+    if mask is None or mask.is_sharded() or x.is_sharded():
+        return
+    for place, length in enumerate(mask.shape.dims[1:-2], 1):
+        if length != 1:
+            raise fatal(
+                f"Non-sharded mask intermediate dimensions must be 1, got {length} at dimension {place}. This path requires head-uniform "
+                "masks; apply a per-head bias with a separate ttnn::add before ttnn::softmax.",
+                hint="ttnn.add(tensor, mask), and ttnn.softmax_in_place",
+            )
 
 
 def mask_of_rows(mask: Tensor | None, x: Tensor, causal: bool) -> Tensor | None:
@@ -214,6 +241,7 @@ def scale_mask_softmax_in_place(
     """`scale_mask_softmax` written over its input; returns the input."""
     _check_in_place(input_tensor)
     _check_scale(scale, mask)
+    _check_alike(input_tensor, mask)
     check_users(input_tensor, mask)
     rows = getattr(program_config, "block_h", None)
     if mask is not None and input_tensor.memory_config().is_sharded() and rows is not None:

@@ -19,13 +19,15 @@ from tt_run.runtime.tile import TILE_SIZE, tiles
 
 
 def on_first_cores(
-    device: MeshDevice, count: int, layout: TensorMemoryLayout, shard: tuple[int, int]
+    device: MeshDevice, count: int, layout: TensorMemoryLayout, shard: tuple[int, int], behind: int = 0
 ) -> MemoryConfig | None:
-    """One piece on each of the first `count` cores, row by row; None where the device has fewer."""
+    """One piece on each of the first `count` cores `behind` so many, row by row; None where the device has fewer."""
     grid = device.compute_with_storage_grid_size()
-    if count > grid.x * grid.y:
+    if behind + count > grid.x * grid.y:
         return None
-    cores = num_cores_to_corerangeset(count, grid, row_wise=True)
+    cores = num_cores_to_corerangeset(behind + count, grid, row_wise=True)
+    if behind:
+        cores = cores.subtract(num_cores_to_corerangeset(behind, grid, row_wise=True))
     return MemoryConfig(layout, BufferType.L1, ShardSpec(cores, shard, ShardOrientation.ROW_MAJOR))
 
 

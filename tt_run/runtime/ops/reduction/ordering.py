@@ -115,6 +115,8 @@ def topk(
     check_topk(input_tensor, k, dim, memory_config, sub_core_grids, indices_tensor, output_tensor)
     axis = axis_of(dim, len(input_tensor.shape))
     places = input_tensor.shards.map(lambda s: _order(s, axis + 1, largest, k))
+    # Along another dimension the tensor is turned round and back, to where it lies.
+    memory_config = memory_config if axis == len(input_tensor.shape) - 1 else None
     values, indices = _chosen(input_tensor, axis + 1, places, memory_config, output_tensor)
     if indices_tensor is not None:
         on_device(input_tensor, indices_tensor, kind="topk")
@@ -150,7 +152,8 @@ def sort(
     places = input_tensor.shards.map(
         lambda s: _order(s, axis, descending) if rank else np.zeros(s.shape, np.int64)
     )
-    return [*_chosen(input_tensor, axis, places, memory_config, out)]
+    # Along another dimension the tensor is turned round and back, to where it lies.
+    return [*_chosen(input_tensor, axis, places, memory_config if axis == rank else None, out)]
 
 
 def _check_places(given: Tensor, values: Tensor, indices: Tensor) -> None:
