@@ -135,6 +135,18 @@ def test_squeeze_and_unsqueeze_to_4d(one: MeshDevice):
         ops.unsqueeze_to_4D(ops.unsqueeze(t, 0))
 
 
+@pytest.mark.parametrize("length", [31, 33, 64, 100])
+def test_vectors_in_tiles_are_cut_and_trimmed(one: MeshDevice, length: int):
+    """A row of tiles has one dimension and two padded ones."""
+    x = np.arange(1, length + 1, dtype=np.int32)
+    t = put(one, x, I32)
+    for first, last, step in ((0, length, 1), (1, length - 1, 1), (0, length, 2)):
+        assert held(ops.slice(t, [first], [last], [step])).tolist() == x[first:last:step].tolist()
+    row = put(one, x.astype(np.float32), F32)
+    assert held(ops.tril(row)).tolist() == np.tril(x[None])[0].tolist()
+    assert held(ops.triu(row, diagonal=2)).tolist() == np.triu(x[None], 2)[0].tolist()
+
+
 def test_gather_and_scatter(one: MeshDevice):
     rng = np.random.default_rng(1)
     x, index = counted(4, 6), rng.integers(0, 6, (3, 5)).astype(np.uint32)

@@ -203,6 +203,11 @@ def test_empty_and_rank_zero(one: MeshDevice):
     scalar = ops.sum(put(one, np.ones((2, 2))))
     assert held(ops.add(scalar, scalar)).item() == 8
     assert scalar.layout is TILE
+    for dim in (-1, 0, [0]):
+        assert held(ops.sum(scalar, dim)).item() == held(ops.max(scalar, dim)).item() == 4
+        assert ops.squeeze(scalar, dim).shape == ()
+    with pytest.raises(RuntimeError, match="Unsupported dim"):
+        ops.sum(scalar, 1)
 
 
 def test_rows_that_are_reduced_in_tiles_come_back_in_tiles(one: MeshDevice):
@@ -218,9 +223,12 @@ def test_rows_that_are_reduced_in_tiles_come_back_in_tiles(one: MeshDevice):
         ops.prod(x[BF16], -1),
         ops.softmax(x[BF16], -1),
         ops.tril(x[BF16]),
-        ops.outer(x[BF16], x[BF16]),
     ):
         assert found.layout is TILE
+    for dtype, rows in ((BF16, TILE), (F32, ROW)):
+        assert ops.outer(x[dtype], x[dtype]).layout is ROW
+        vector = put(one, sample(dtype, 1, 70), dtype, ROW)
+        assert ops.outer(vector, vector).layout is rows
 
 
 def test_places_are_wide_where_the_elements_are(one: MeshDevice):

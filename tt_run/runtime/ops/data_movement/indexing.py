@@ -85,13 +85,10 @@ def _tosa_scatter(x: Array, index: Array, source: Array) -> Array:
 
 def _triangle(keep: Any) -> Any:
     def compute(x: Array, diagonal: int) -> Array:
-        if x.ndim < 3:
-            raise fatal(
-                "tril and triu need tensors of rank 2 or more",
-                hint="ttnn.unsqueeze(tensor, 0) makes a matrix of a row",
-            )
-        kept: Array = np.where(keep(np.ones(x.shape[-2:], bool), diagonal), x, x.dtype.type(0))
-        return kept
+        # A vector is a matrix of one row, a number one of one element.
+        matrix = x.reshape(len(x), *(1,) * (3 - x.ndim), *x.shape[1:])
+        kept: Array = np.where(keep(np.ones(matrix.shape[-2:], bool), diagonal), matrix, x.dtype.type(0))
+        return kept.reshape(x.shape)
 
     return compute
 

@@ -186,9 +186,11 @@ def slice(
         builtins.slice(*builtins.slice(b, e, s).indices(n))
         for b, e, s, n in zip(begin, end, step, shape, strict=True)
     )
+    # A row of tiles has two padded dimensions.
+    padded = tuple(input_tensor.padded_shape)[-len(shape) :]
     for d, (chosen, length) in enumerate(zip(index, shape, strict=True)):
         where = f"slice [{begin[d]}:{end[d]}] of dimension {d}, which has length {length}"
-        if end[d] > input_tensor.padded_shape[d]:
+        if end[d] > padded[d]:
             raise fatal(
                 f"Ends {end[d]} must be less than or equal to the shape of the tensor {length}", hint=where
             )

@@ -212,6 +212,9 @@ def axes_of(dims: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
     if type(dims) is int and -rank <= dims < rank:
         return (dims % rank,)  # by far the most frequent
     listed = [dims] if isinstance(dims, int) else list(dims)
+    if rank == 0 and all(dim in (-1, 0) for dim in listed):
+        # A number has no dimension; its one place counts as one.
+        return ()
     for place, dim in enumerate(listed):
         if isinstance(dim, int) and not -_DIMENSIONS <= dim < _DIMENSIONS:
             raise fatal(

@@ -103,7 +103,7 @@ class Row:
     integers: bool = True
     check: Check | None = None
     dtype: DataType | None = None
-    layout: Layout | None = None
+    layout: Layout | Callable[[Sequence[Tensor]], Layout | None] | None = None
     place: Place | None = None
     golden: Golden | None = None
     aliases: Sequence[str] = ()
@@ -228,6 +228,7 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
     mixed = engine is elements and any(
         t.layout is Layout.TILE for t in given
     )  # rows beside tiles go into tiles
+    laid = row.layout(given) if callable(row.layout) else row.layout
     results = []
     for number, (shards, output) in enumerate(zip(found, rooms, strict=True)):
         dtype = room_type(target if made is None else made[number], output)
@@ -239,7 +240,7 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
                 dtype,
                 memory_config=own or memory,
                 output_tensor=output,
-                layout=row.layout or (Layout.TILE if mixed else None),
+                layout=laid or (Layout.TILE if mixed else None),
             )
         )
     return _asked_for(row, arguments, results, rooms) if several and not row.first_only else results[0]

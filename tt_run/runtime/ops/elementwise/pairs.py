@@ -194,6 +194,14 @@ def _of_outer(given: Sequence[Tensor]) -> MemoryConfig | None:
     return fitted_shards.of_part(given[0], (*shape, given[1].shape[-1]))
 
 
+def _outer_layout(given: Sequence[Tensor]) -> Layout | None:
+    """Products of short vectors are tiles; others only where an operand is."""
+    vectors = all(
+        tensor.dtype is DataType.BFLOAT16 and set(tuple(tensor.shape)[:-1]) <= {1} for tensor in given
+    )
+    return Layout.TILE if vectors or any(tensor.layout is Layout.TILE for tensor in given) else None
+
+
 def _check_outer(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
     """Raises RuntimeError for rows without tiles on cores, whose pieces would be of single elements."""
     for tensor, word in zip(given, ("input_tensor_a", "input_tensor_b"), strict=False):
@@ -267,7 +275,7 @@ _GLU = f"(input_tensor: Tensor, dim: int = -1, *, {PLACED})"
 WHOLE = declare(
     families.BINARY,
     Row("outer", f"{_PAIR}, *, {PLACED})", _outer, "The products of every element of a with every one of b, by rows.",
-        golden=_outer_golden, layout=Layout.TILE, check=_check_outer, place=_of_outer),
+        golden=_outer_golden, layout=_outer_layout, check=_check_outer, place=_of_outer),
     Row("glu", _GLU, _gated(f.sigmoid), "The first half along `dim` times the sigmoid of the second.",
         integers=False, golden=_golden_glu("sigmoid"), check=_check_halves, place=_as_half),
     Row("reglu", _GLU, _gated(f.relu), "The first half along `dim` times the relu of the second.",

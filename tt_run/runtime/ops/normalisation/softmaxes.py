@@ -41,7 +41,8 @@ def check_normed(tensor: Tensor) -> None:
 
 def _check_softmax(tensor: Tensor, along_rows: bool = True) -> None:
     check_normed(tensor)
-    if tensor.layout is not Layout.TILE and not along_rows:  # rows are tilized on the way
+    # Rows of four dimensions are tilized on the way.
+    if tensor.layout is not Layout.TILE and not (along_rows and len(tensor.shape) == 4):
         raise fatal("Inputs to softmax must be tilized", hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)")
 
 
