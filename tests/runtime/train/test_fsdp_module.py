@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,20 @@ import pytest
 
 from tests.runtime.train.test_building import bits, opened_mesh  # noqa: F401 - the fixture
 from tt_run.runtime import events
+from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.utils import no_grad
 from tt_run.runtime.train.modules.containers import ModuleList
 from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.ops.loss import mse_loss
 from tt_run.runtime.train.optimizers import registry
+from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
 from tt_run.runtime.train.parallel import fsdp, fsdp_memory, fsdp_module
 from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.parallel.fsdp_module import FSDPModule, fully_shard, setup_prefetching
 from tt_run.runtime.train.parallel.named_mesh import sync_gradients
+from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
 
 WIDTH, LAYERS = 32, 4
 
@@ -106,6 +111,37 @@ def test_when_parameters_are_gathered(opened_mesh: Any) -> None:  # noqa: F811
 
     assert order(0) == [*["gather", "use"] * 3, "|", *["gather", "slope"] * 3]
     assert order(1) == ["gather", "gather", "use", "gather", "use", "use", "|", "gather", "gather", "slope", "gather", "slope", "slope"]  # fmt: skip
+
+
+@pytest.mark.parametrize("records", [True, False])
+def test_what_stays_whole_follows_its_parameter(opened_mesh: Any, records: bool) -> None:  # noqa: F811
+    """In one graph too: a step, a value that is set, numbers written in place; and gradients reach what was gathered without them before."""
+    opened_mesh((1, 4), ("_", "fsdp"))
+    layer = fsdp.fully_shard(LinearLayer(WIDTH, WIDTH, False), reshard_after_forward=False)  # type: ignore[arg-type]
+    (weight,) = layer.parameters().values()
+    x = Tensor.from_numpy(np.eye(WIDTH, dtype=np.float32)[None, None])
+
+    def seen() -> np.ndarray:
+        with contextlib.nullcontext() if records else no_grad():
+            return np.asarray(layer(x).to_numpy()[0, 0].T)
+
+    def expected() -> np.ndarray:
+        return whole_parameter(weight)[0, 0]
+
+    with no_grad():
+        layer(x)
+    np.testing.assert_array_equal(seen(), expected())
+    layer(x).backward()
+    assert weight.is_grad_initialized()
+    before = seen()
+    SGD({"weight": weight}, SGDConfig.make(1.0)).step()
+    np.testing.assert_array_equal(seen(), expected())
+    assert not np.array_equal(seen(), before)
+    weight.set_value((weight * 2.0).get_value())
+    np.testing.assert_array_equal(seen(), expected())
+    value = weight.get_value(PreferredPrecision.FULL)
+    value.overwrite(stacks.full_like(value, 3.0).shards)
+    assert (seen() == 3.0).all()
 
 
 def test_whole_parameters_and_gradients_by_hand(opened_mesh: Any) -> None:  # noqa: F811

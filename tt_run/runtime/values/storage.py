@@ -74,7 +74,7 @@ class Place:
 class Buffer:
     """The shards of one tensor on this rank's devices."""
 
-    __slots__ = ("__weakref__", "_packed", "_shards", "_sharers", "place")
+    __slots__ = ("__weakref__", "_packed", "_shards", "_sharers", "place", "writes")
     freed: ClassVar[Callable[[Buffer], None] | None] = None
     """Called with every buffer that a program gives back, while somebody counts memory."""
     stay: ClassVar[bool] = False
@@ -84,6 +84,7 @@ class Buffer:
         self._shards: Shards | None = shards
         self.place = place or Place()
         self._packed: tuple[Packed, tuple[int, ...]] | None = None
+        self.writes = 0
         if shards.data.nbytes >= SMALLEST:
             dense.used(self, shards.data.nbytes)
         self._sharers: tuple[weakref.ref[object], ...] = ()
@@ -122,6 +123,7 @@ class Buffer:
         if not self.allocated:
             raise throw(GONE, hint=GONE_HINT)
         self._shards, self._packed = shards, None
+        self.writes += 1
         if shards.data.nbytes >= SMALLEST:
             dense.used(self, shards.data.nbytes)
 

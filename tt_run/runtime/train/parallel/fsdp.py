@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import re
 import warnings
+import weakref
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -53,6 +54,10 @@ class FSDPState:
     kept: dict[int, Gathered] = field(default_factory=dict)
     """Gathered tensors by the id of their parameters, where they stay for further runs of the module in one graph."""
     graph: tuple[int, int] = (0, 0)
+    sources: list[tuple[weakref.ref[Value], int]] = field(default_factory=list)
+    """What `kept` was gathered from: each value, and how often its memory had been written."""
+    recorded: bool = False
+    """Whether `kept` was gathered where operations are recorded: what was not, no gradient reaches."""
     shards: dict[int, Value] = field(default_factory=dict)
     """What parameters held before `unshard`, by their ids."""
     last: dict[int, Gathered] = field(default_factory=dict)
@@ -81,12 +86,24 @@ class FSDPState:
     def gather_ahead(self) -> None:
         """Gather for the forward pass that comes next in this graph."""
         self.reshard()
-        graph = AutoContext.get_instance().graph
-        now = (id(graph), graph.generation)
-        if (self.reshard_after_forward and not self.waits) or self.graph != now or not self.kept:
-            self.graph = now
+        context = AutoContext.get_instance()
+        now = (id(context.graph), context.graph.generation)
+        stale = self.graph != now or (context.records and not self.recorded) or self._have_changed()
+        if (self.reshard_after_forward and not self.waits) or stale or not self.kept:
+            self.graph, self.recorded, self.sources = now, context.records, self._values()
             self.kept = {id(parameter): Gathered.of(parameter) for parameter in self.managed}
         self.waits = True
+
+    def _values(self) -> list[tuple[weakref.ref[Value], int]]:
+        values = [parameter.get_value(PreferredPrecision.FULL) for parameter in self.managed]
+        return [(weakref.ref(value), getattr(value.storage, "writes", 0)) for value in values]
+
+    def _have_changed(self) -> bool:
+        """Whether a parameter is not what `kept` was gathered from: a step was taken, or the program has set it."""
+        now = self._values()
+        return len(now) != len(self.sources) or any(
+            a[0]() is not b[0]() or a[1] != b[1] for a, b in zip(now, self.sources, strict=True)
+        )
 
     def forget_ahead(self) -> None:
         """Give up what was gathered ahead of a forward pass that did not come."""
