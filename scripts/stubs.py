@@ -40,7 +40,7 @@ class Stub:
         key = (module, name)
         if key not in self._names:
             word = f"_{name}"
-            while word in self._names.values():
+            while word in self._names.values() or word in self._published:
                 word += "_"
             self._names[key] = word
             self.imports.add(f"from {module} import {name} as {word}")

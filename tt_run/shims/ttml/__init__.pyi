@@ -5,7 +5,7 @@ from tt_run.runtime.cores import CoreRangeSet as _CoreRangeSet
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig as _MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor as _Tensor
 from tt_run.runtime.train.parallel.named_mesh import maybe_mesh as _maybe_mesh
-from tt_run.runtime.train.parallel.named_mesh import mesh as _mesh
+from tt_run.runtime.train.parallel.named_mesh import mesh as _mesh_
 from tt_run.runtime.enums import DataType as DataType
 from tt_run.runtime.enums import Layout as Layout
 from tt_run.runtime.train.parallel.named_mesh import Mesh as Mesh
@@ -46,4 +46,4 @@ def argmax(input_tensor: _Tensor, dim: int | None = None, keepdim: bool = False,
     """Position of the largest element along `dim`, the first of equals; in the flattened shard without a dim. UINT32, ROW_MAJOR."""
     ...
 current_mesh = _maybe_mesh
-current_mesh_or_raise = _mesh
+current_mesh_or_raise = _mesh_

@@ -2,11 +2,11 @@
 """`ttml.distributed.dispatch`."""
 
 from tt_run.runtime.train.dispatch.calls import RAW as _RAW
-from tt_run.runtime.train.dispatch.calls import get_raw as _get_raw
+from tt_run.runtime.train.dispatch.calls import get_raw as _get_raw_
 from tt_run.runtime.train.dispatch.calls import hashable as _hashable
 from tt_run.runtime.train.dispatch.calls import dispatch as dispatch
 from tt_run.runtime.train.dispatch.calls import register_op as register_op
 
 _RAW_OPS = _RAW
-_get_raw = _get_raw
+_get_raw = _get_raw_
 _hashable_kwargs = _hashable

@@ -2,29 +2,29 @@
 """`ttml.models.llama.safetensors_loader`."""
 
 from tt_run.runtime.train.models.decoders.llama_files import COLUMN_DIM as _COLUMN_DIM
-from tt_run.runtime.train.models.decoders.llama_files import TIED_NAMES as _TIED_NAMES
-from tt_run.runtime.train.models.decoders.llama_files import assemble as _assemble
-from tt_run.runtime.train.models.decoders.llama_files import canonical as _canonical
-from tt_run.runtime.train.models.decoders.llama_files import check_coverage as _check_coverage
-from tt_run.runtime.train.models.decoders.llama_files import check_sources as _check_sources
-from tt_run.runtime.train.models.decoders.llama_files import pad_to as _pad_to
-from tt_run.runtime.train.models.decoders.llama_files import require_shape as _require_shape
-from tt_run.runtime.train.models.decoders.llama_files import rules as _rules
-from tt_run.runtime.train.models.decoders.llama_files import sharded_dim as _sharded_dim
-from tt_run.runtime.train.models.decoders.llama_files import to_bf16_4d as _to_bf16_4d
+from tt_run.runtime.train.models.decoders.llama_files import TIED_NAMES as _TIED_NAMES_
+from tt_run.runtime.train.models.decoders.llama_files import assemble as _assemble_
+from tt_run.runtime.train.models.decoders.llama_files import canonical as _canonical_
+from tt_run.runtime.train.models.decoders.llama_files import check_coverage as _check_coverage_
+from tt_run.runtime.train.models.decoders.llama_files import check_sources as _check_sources_
+from tt_run.runtime.train.models.decoders.llama_files import pad_to as _pad_to_
+from tt_run.runtime.train.models.decoders.llama_files import require_shape as _require_shape_
+from tt_run.runtime.train.models.decoders.llama_files import rules as _rules_
+from tt_run.runtime.train.models.decoders.llama_files import sharded_dim as _sharded_dim_
+from tt_run.runtime.train.models.decoders.llama_files import to_bf16_4d as _to_bf16_4d_
 from tt_run.runtime.train.models.loading import interleaved as _interleaved
 from tt_run.runtime.train.models.decoders.llama_files import ROW_DIM as ROW_DIM
 from tt_run.runtime.train.models.decoders.weights import load_from_safetensors as load_from_safetensors
 
 COL_DIM = _COLUMN_DIM
-_TIED_NAMES = _TIED_NAMES
-_assemble = _assemble
-_canonical = _canonical
-_check_coverage = _check_coverage
-_check_sources = _check_sources
-_pad_to = _pad_to
-_require_shape = _require_shape
-_rules = _rules
-_sharded_dim = _sharded_dim
-_to_bf16_4d = _to_bf16_4d
+_TIED_NAMES = _TIED_NAMES_
+_assemble = _assemble_
+_canonical = _canonical_
+_check_coverage = _check_coverage_
+_check_sources = _check_sources_
+_pad_to = _pad_to_
+_require_shape = _require_shape_
+_rules = _rules_
+_sharded_dim = _sharded_dim_
+_to_bf16_4d = _to_bf16_4d_
 _unpermute_proj_rows = _interleaved
