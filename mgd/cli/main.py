@@ -71,6 +71,11 @@ def _drop_output() -> None:
 def _environment(error: OSError) -> int:
     where = f" {error.filename}" if error.filename else ""
     help = "make room, or name another file" if error.errno == errno.ENOSPC else "name another file or folder"
+    folder = os.path.dirname(error.filename) if isinstance(error.filename, str) else ""  # noqa: PTH120
+    if error.errno == errno.ENOENT and folder and not os.path.lexists(folder):
+        import shlex
+
+        help = f"mkdir -p {shlex.quote(folder)}, or {help}"
     sys.stderr.write(
         f"error[MGD300]: cannot use{where}: {(error.strerror or str(error)).lower()}\n  help: {help}   more: mgd explain MGD300\n"
     )

@@ -76,6 +76,8 @@ def _parts(error: Exception) -> tuple[str, str]:
         )
     if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
         wrong, _, wanted = error.message.partition(": ")
+        wrong = wrong.replace("is not a valid integer range", "is not a whole number")
+        wrong = wrong.replace("is not a valid integer", "is not a whole number")
         name = error.param.get_error_hint(context).strip("'") if error.param is not None else "a word"
         if isinstance(error.param, click.Parameter) and isinstance(error.param.type, click.Choice):
             choices = [str(choice) for choice in error.param.type.choices]

@@ -72,7 +72,10 @@ def test_ranks_wait_less_than_a_run_is_given(lasted: float, timeout: float, seco
         (("--emulate", "python", "x.py"), "tt-run chaos: options of tt-run stand behind --"),
         (("--runs", "2", "--"), "tt-run chaos: there is no program"),
         (("--faults", "kill,nan", "--", "python", "x.py"), "tt-run chaos: only emulated ranks have nan"),
-        (("--faults", "kil", "--", "--emulate", "x"), "tt-run chaos: --faults kil"),
+        (
+            ("--faults", "kil", "--", "--emulate", "x"),
+            "tt-run chaos: --faults kil: there is no fault kil here\n  help: write --faults kill; there are",
+        ),
         (("--", "--emulate", "--system", "n300", "python", "nowhere.py"), "the script nowhere.py is not in"),
     ],
 )

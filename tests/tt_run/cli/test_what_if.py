@@ -280,6 +280,7 @@ def test_candidates_run_and_one_that_cannot_says_why(
         (["--vary", "mesh", "--", "x"], "--vary mesh"),
         (["--splits", "1x2,2", "--", "x"], "--splits 2"),
         (["--set", "dram.sharded=200,fast", "--", "x"], "'dram.sharded=fast': write KEY=VALUE"),
+        (["--set", "dram.shraded=200", "--", "x"], "write --set dram.sharded=200"),
         (["--vary", "n=1,2", "--", "x", "n"], "no word of the program holds {n}"),
         (["--", "x", "--mesh={mesh}"], "--mesh={mesh} gets no value"),
         (["--mesh-shapes", "2x4,1y8", "--", "x", "{mesh}"], "--mesh-shapes 1y8"),

@@ -93,8 +93,19 @@ def command(words: Sequence[str]) -> int:
 def _kinds(text: str, emulated: bool) -> list[str]:
     """The faults that may be drawn. Raises UsageError."""
     kinds = [word.strip() for word in text.split(",") if word.strip()]
-    if not kinds or set(kinds) - {*FAULTS, *OTHERS}:
-        raise _usage(f"--faults {text}", f"choose from {', '.join((*FAULTS, *OTHERS))}")
+    known = (*FAULTS, *OTHERS)
+    unknown = [kind for kind in kinds if kind not in known]
+    if unknown or not kinds:
+        from tt_run.inputs.findings import nearest
+
+        meant = nearest(unknown[0], known) if unknown else None
+        wrong = f"--faults {text}: {f'there is no fault {unknown[0]} here' if unknown else 'names no fault'}"
+        near = (
+            f"write --faults {','.join(meant if kind == unknown[0] else kind for kind in kinds)}; "
+            if meant
+            else ""
+        )
+        raise _usage(wrong, f"{near}there are {', '.join(known)}")
     counted = [kind for kind in kinds if kind not in WITHOUT_CALLS]
     if counted and not emulated:
         raise _usage(

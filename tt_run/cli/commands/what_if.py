@@ -185,11 +185,26 @@ def _check_loss(text: str) -> None:
 
 
 def _check_change(text: str) -> None:
-    from tt_run.hardware.numbers import HardwareError, read_change
+    """Raises UsageError for what changes no number of any hardware, before a candidate has run."""
+    from tt_run.hardware.files import load, shipped
+    from tt_run.hardware.numbers import ARCHITECTURES, HardwareError, read_change
+    from tt_run.inputs.findings import nearest
 
     try:
-        for one in alternatives(text):
-            read_change(one)
+        changes = [read_change(one) for one in alternatives(text)]
+        files = [load(shipped(architecture)) for architecture in ARCHITECTURES]
+        keys = {key for file in files for numbers in (file.common, *file.systems.values()) for key in numbers}
+        for change in changes:
+            if change.key not in keys and not (
+                change.factor and any(key.startswith(change.key) for key in keys)
+            ):
+                meant = nearest(change.key, sorted(keys))
+                help = (
+                    f"write --set {text.replace(change.key, meant)}"
+                    if meant
+                    else "write --set dram.sharded=200"
+                )
+                raise _usage(f"--set {text}: no hardware has a number {change.key}", help)
     except HardwareError as error:
         raise _usage(
             f"--set {text}: {error}", "write --set dram.sharded=200 or --set 'fabric.channels*=2'"
