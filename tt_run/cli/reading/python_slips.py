@@ -24,22 +24,25 @@ def lost_script(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:
     path = site.cwd / runs
     if is_dir(path):
         return _no_program_in(runs, path)
-    script = _script(given.program)
     if barred := _barred(path):
         return _lost(f"the script {runs} may not be read", f"ls -ld {shlex.quote(barred)} says who may")
     if kind := _no_python(path):
         return _lost(f"{runs} is {kind[0]}, no program", kind[1].format(shlex.quote(runs)))
-    if script is None or os.path.lexists(path):
+    if os.path.lexists(path):
         return ()
     from tt_run.inputs.findings import nearest
 
-    meant = nearest(Path(script).name, _programs_in(path.parent), 0.7)  # all have three letters in common
+    programs = _programs_in(path.parent)
+    whole = f"{path.name}.py"
+    meant = (
+        whole if whole in programs else nearest(path.name, programs, 0.7)
+    )  # all have three letters in common
     help = (
-        f"did you mean {Path(script).with_name(meant)}?"
+        f"did you mean {Path(runs).with_name(meant)}?"
         if meant
         else "check the name, and the folder that you launch from"
     )
-    return _lost(f"the script {script} is not in {site.cwd}", help)
+    return _lost(f"the script {runs} is not in {site.cwd}", help)
 
 
 _NO_PYTHON = {
@@ -98,7 +101,10 @@ _STARTS = {"-c": "'import ttnn'", "-m": "package.module"}
 
 def refuse_python_alone(given: CommandLine) -> None:
     """Raises UsageError for Python without a script: it would read an empty standard input and end well."""
-    is_alone = len(given.program) == 1 and _is_python(given.program[0]) and not given.stdin
+    flags, runs = _python(given.program)
+    only_flags = runs is None and all(re.fullmatch(r"-[bBdEiIOPqsSuvx]+", flag) for flag in flags)
+    is_alone = bool(given.program) and _is_python(given.program[0]) and not given.stdin
+    is_alone = is_alone and only_flags and not {"-c", "-m", "-"}.intersection(given.program)
     lacks_word = len(given.program) == 2 and _is_python(given.program[0]) and given.program[1] in _STARTS
     if lacks_word and not given.looks_only:
         word = " ".join(given.program)
@@ -110,7 +116,7 @@ def refuse_python_alone(given: CommandLine) -> None:
             )
         )
     if is_alone and not given.looks_only:
-        word = given.program[0]
+        word = " ".join(given.program)
         raise UsageError(
             Diagnostic(
                 "TTR003",

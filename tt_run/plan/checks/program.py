@@ -39,6 +39,13 @@ def require_program(request: LaunchRequest, site: Site, findings: Findings) -> N
             help="name one that you may, or ask whose it is",
         )
         return
+    if " " in word and site.which(word.split()[0]) is not None:
+        findings.fatal(
+            "TTR013",
+            f"program not found: the quotes make '{word}' one word",
+            help=f"leave the quotes out: tt-run … {word}",
+        )
+        return
     findings.fatal(
         "TTR013",
         f"program not found: {word}",
