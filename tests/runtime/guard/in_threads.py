@@ -100,6 +100,7 @@ class ThreadGroup(Group):
         words = self.switch.words(self.ranks, self.gathered)
         self.gathered += 1
         words[self.rank] = send.copy()
+        assert receive.shape == (len(self.ranks), *send.shape)  # as MPI demands it
 
         def ready() -> bool:
             if len(words) < len(self.ranks):

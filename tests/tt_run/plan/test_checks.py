@@ -178,6 +178,8 @@ def test_a_p300_brings_its_second_chip(sandbox: Sandbox) -> None:
 
 
 def test_more_devices_than_owned_is_a_warning(sandbox: Sandbox) -> None:
+    sandbox.two_ranks(TWO_RANKS.replace('"2,3"', '"2,3,4,5"'))
+    assert codes(sandbox.plan().findings) == []
     sandbox.two_ranks(TWO_RANKS.replace('"2,3"', '"2,3,4,5,6"'))
     assert codes(sandbox.plan().findings) == ["TTR211"]
 

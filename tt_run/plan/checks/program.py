@@ -144,9 +144,6 @@ def _barred_command(word: str, site: Site) -> str | None:
 
 
 def _near_command(word: str, site: Site) -> str | None:
-    here = [entry.name for entry in site.cwd.iterdir()] if site.cwd.is_dir() else []
-    if word in here:
-        return f"./{word}"
     from difflib import SequenceMatcher
 
     commands: set[str] = set()
