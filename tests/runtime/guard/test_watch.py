@@ -137,6 +137,60 @@ def test_what_keeps_them_from_meeting_is_told(
     assert board.asked == ((2,) if timeout < 0 else ())
 
 
+class Author:
+    """What rank 0 knows of the rank that should write the report: until when it goes on looking. It never writes."""
+
+    def __init__(self, clock: list[float], looks_until: float) -> None:
+        self.clock, self.looks_until = clock, looks_until
+        self.published: dict[str, Any] = {}
+
+    def known(self) -> dict[int, RankState]:
+        looked = min(self.clock[0], self.looks_until)
+        wait = Wait("collective", "all_gather()", "p.py:3", (0, 1, 2), 4, (1,), 0.0, looked)
+        own = replace(wait, checked=0.0)
+        return {
+            0: RankState(0, WAITING, wait=own),
+            1: RankState(1),
+            2: RankState(2, WAITING, wait=wait if self.looks_until else None),
+        }
+
+    def claim_verdict(self) -> bool:
+        return True
+
+    def verdict(self) -> None:
+        return None
+
+    def publish_verdict(self, verdict: dict[str, Any]) -> None:
+        self.published = verdict
+
+
+@pytest.mark.parametrize(
+    ("code", "hosts", "looks_until", "claimed"),
+    [
+        ("TTG005", "abb", 1.0, 1 + 11),  # it looked for the last time after a second
+        ("TTG005", "abb", 7.5, 7.5 + 11),
+        ("TTG005", "abb", 1e9, 10 * (watch.MOST - 1)),  # and not for ever
+        ("TTG001", "abb", 1e9, 1),  # only where a rank may want for a processor is there more time
+        ("TTG005", "aab", 1e9, 0),  # it writes itself, beside the culprit
+    ],
+)
+def test_a_report_is_left_to_one_rank_while_that_looks(
+    monkeypatch: pytest.MonkeyPatch, code: str, hosts: str, looks_until: float, claimed: float
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(watch, "_now", lambda: clock[0])
+    monkeypatch.setattr(
+        watch.time, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + max(seconds, 0.01))
+    )
+    guard, author = watch.Guard.__new__(watch.Guard), Author(clock, looks_until)
+    guard.world = SimpleNamespace(peers=[SimpleNamespace(host=host) for host in hosts])  # type: ignore[assignment]
+    guard.__dict__.update(rank=0, timeout=60.0, whereabouts=author, error=None)
+    monkeypatch.setattr(watch.Guard, "make_progress", lambda _: False)
+    with pytest.raises(watch.GuardError):
+        guard.conclude(Finding(code, (1,), (0, 2), "one does not come"), author.known())
+    assert clock[0] == pytest.approx(claimed, abs=0.3) and author.published["culprits"] == (1,)
+
+
 class Request:
     """A request of MPI, which is over or not."""
 
