@@ -263,9 +263,6 @@ def _check_copy(tensor: Tensor, asked: MemoryConfig | None) -> None:
 
 
 def _within(dim: int, rank: int) -> int:
-    if rank == 0 and dim in (-1, 0):
-        # A number has no dimension; its one place counts as one.
-        return 0
     if not -rank <= dim < rank:
         raise fatal(
             f"Dimension out of range (expected to be in range of [{-rank},{rank - 1}], but got {dim})",
