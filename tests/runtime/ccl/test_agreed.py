@@ -84,6 +84,28 @@ experimental.all_to_all_async_generic(x, 3, 2, cluster_axis=1)
 experimental.all_to_all_async_generic(x, 3, 3, cluster_axis=1)
 experimental.reduce_scatter_minimal_direct(x, 3, cluster_axis=1)
 experimental.strided_all_gather_async(x, 3, cluster_axis=1)
+experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, input_batch_index=0)
+experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, gathered_dim_size=1024)
+experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, input_batch_index=0, input_batch_index_tensor=number)
+experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, gathered_dim_size=64, gathered_prefix_tensor=number)
+experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, input_batch_index_tensor=x)
+experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, gathered_prefix_tensor=whole)
+experimental.high_bw_all_gather(x, 0, wide, cluster_axis=1, input_batch_index=0)
+experimental.high_bw_all_gather(x, -4, wide, cluster_axis=1, input_batch_index=0)
+experimental.high_bw_all_gather(x, 1, wide, cluster_axis=1, input_batch_index=0)
+experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, input_batch_index=-1)
+experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, input_batch_index=1)
+experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, input_batch_index_tensor=number, batch_slot_num_layers=2)
+experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, input_batch_index_tensor=number, batch_slot_num_layers=0)
+experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, input_batch_index_tensor=number, batch_slot_layer_idx=1)
+experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, input_batch_index_tensor=number, batch_slot_layer_idx=-1)
+experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, gathered_dim_size=0)
+experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, gathered_dim_size=1025)
+experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, gathered_dim_size=66)
+experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, gathered_dim_size=64, gathered_slab_global=64)
+experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, gathered_prefix_tensor=number)
+experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, gathered_prefix_tensor=number, gathered_slab_global=2048)
+experimental.high_bw_all_gather(x, 3, x, cluster_axis=1, gathered_dim_size=64)
 all_gather(part, 3)
 all_gather(part, 3, cluster_axis=1)
 all_gather(x, 3, num_links=0)
@@ -194,6 +216,8 @@ def names() -> Iterator[dict[str, Any]]:
         "vector": put((64,), 0, layout=Layout.ROW_MAJOR),
         "line": put((2, 64), 0, part, layout=Layout.ROW_MAJOR),
         "part": put((1, 1, 32, 128), 3, part),
+        "wide": put((1, 1, 64, 1024), None),
+        "number": put((1,), None, layout=Layout.ROW_MAJOR, dtype=DataType.UINT32),
         "host": put((1, 1, 32, 32), None, device=None),
         "pair": semaphores[:2],
         "three": semaphores,
