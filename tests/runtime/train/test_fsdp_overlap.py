@@ -20,10 +20,12 @@ from tt_run.runtime.train.models.runner import RunnerType
 from tt_run.runtime.train.modules.base import AbstractModuleBase
 from tt_run.runtime.train.modules.containers import ModuleList
 from tt_run.runtime.train.modules.linear import LinearLayer
+from tt_run.runtime.train.ops.unary import mean
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
 from tt_run.runtime.train.parallel import fsdp, fsdp_overlap
 from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
-from tt_run.runtime.train.parallel.named_mesh import Mesh, open_device_mesh
+from tt_run.runtime.train.parallel.named_mesh import Mesh, open_device_mesh, sync_gradients
+from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
 from tt_run.runtime.train.settings import ConfigError
 
 WIDTH = 8
@@ -114,6 +116,35 @@ def test_each_module_is_gathered_while_the_one_before_computes(two_queues: Any, 
     # Each gradient is cut from the second queue; what reads them waits once for all, when the pass is through.
     assert heard.waiting[-1] == 0
     assert heard.waiting.count(1) - heard.waiting.count(0) == 3 - 1
+
+
+@pytest.mark.parametrize("overlaps", [True, False])
+def test_a_second_pass_over_a_kept_graph_is_as_without_shards(two_queues: Any, overlaps: bool) -> None:
+    """What gathers and announces adds no tensor whose gradient would count again; a module may return its input."""
+
+    def run(shards: bool) -> dict[str, np.ndarray]:
+        context = two_queues()
+        if overlaps and shards:
+            fsdp_overlap.enable_overlap()
+        module = Chain(2)
+        if shards:
+            cut(module)
+        mapper = shard_tensor_to_mesh_mapper(context.get_device(), 0, 1)
+        x = Tensor.from_numpy(
+            np.linspace(-1, 1, 4 * 2 * WIDTH, dtype=np.float32).reshape(4, 1, 2, WIDTH), mapper=mapper
+        )
+        x.set_requires_grad(False)
+        out = module(x)
+        loss = mean(module(out, leave_out=1) * out)
+        loss.backward(True)
+        loss.backward(False)
+        sync_gradients(module.parameters(), ("fsdp",))
+        SGD(module.parameters(), SGDConfig.make(1.0)).step()
+        return {name: whole_parameter(tensor) for name, tensor in module.parameters().items()}
+
+    expected = run(False)
+    for name, found in run(True).items():
+        np.testing.assert_allclose(found, expected[name], rtol=1e-5, atol=1e-6, err_msg=name)
 
 
 def test_what_was_gathered_for_a_module_that_did_not_run_is_not_used_later(two_queues: Any) -> None:

@@ -96,14 +96,14 @@ def result(value: Value, inputs: Sequence[Kind], rule: Rule) -> Kind:
 
     def backward() -> None:
         if out.is_grad_initialized():
-            start = events.now()
-            rule(out.get_grad())
+            start, gradient = events.now(), out.get_grad()
+            rule(gradient)
             if name and events.listening:
                 emit(
                     "op",
                     f"{name} backward",
                     start,
-                    out.get_grad(),
+                    gradient,
                     operands=_specs(inputs),
                     results=_specs((out,)),
                 )

@@ -21,13 +21,16 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from tt_run.runtime.ccl import single_shards
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.tensor.spec.topology import PlacementShard
 from tt_run.runtime.tile import TILE_SIZE
-from tt_run.runtime.train.autograd.callbacks import callback
+from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.operation import result
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.base import AbstractModuleBase
 from tt_run.runtime.train.modules.parameter import Parameter
@@ -292,7 +295,18 @@ def _wrap(module: AbstractModuleBase, state: FSDPState) -> None:
 def _followed(out: Any, state: FSDPState, row: Row) -> Any:
     """The result of a forward pass, whose backward pass gathers the parameters before it needs them."""
     row.done(state)
-    return callback(out, functools.partial(row.backward, state)) if isinstance(out, Tensor) else out
+    if not isinstance(out, Tensor):
+        return out
+
+    passed: list[Value] = []
+
+    def rule(gradient: Value) -> None:
+        row.backward(state)
+        # In a second pass over a graph that is kept, what the first one left here has gone on already.
+        out.add_grad(stacks.compute(np.subtract, gradient, passed[0]) if passed else gradient)
+        passed[:] = [gradient]
+
+    return result(out.get_value(PreferredPrecision.NATIVE), (out,), rule)
 
 
 def is_fsdp_managed(tensor: Any) -> bool:

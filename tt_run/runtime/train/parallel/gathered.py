@@ -114,6 +114,8 @@ def gather_parameter(parameter: Tensor) -> Tensor:
 
     def rule(gradient: Value) -> None:
         _free(out)
+        # The whole gradient goes with it, and does not count again in a second pass over a graph that is kept.
+        out.set_grad(None)
         if is_replicated(gradient, axis):
             parameter.add_grad(single_shards.mesh_partition(gradient, dim, axis))
             return
