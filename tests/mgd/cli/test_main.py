@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,16 @@ from mgd.cli.group import VERBS
 from tests.mgd.cli.run import Mgd
 
 MGD = [sys.executable, "-c", "from mgd.cli.main import main; main()"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_is_run_by_a_test(verb: str) -> None:
+    here = Path(__file__).resolve()
+    called = re.compile(
+        rf"""mgd\(\s*"{verb}"|["']{verb}(["']\)? | [\w<-])|\("{verb}"[,)]|"mgd", "{verb}"|mgd\.cli\.{verb}"""
+    )
+    tests = [path for path in here.parents[2].rglob("*.py") if path != here]
+    assert any(called.search(path.read_text(encoding="utf-8")) for path in tests), f"no test runs mgd {verb}"
 
 
 def test_help_lists_every_verb_without_importing_them() -> None:

@@ -52,7 +52,10 @@ def test_a_message_that_nobody_received_is_told() -> None:
     )
     result = run_ranks(3, program).check()
     assert result.stdout.split() == ["fine"] * 3
-    assert "rank 1 ended without receiving a message from rank 0 (19 bytes, tag 3)" in result.ranks[1].stderr
+    assert (
+        "warning[TTG010]: rank 1 ended without receiving a message from rank 0 (19 bytes, tag 3)"
+        in result.ranks[1].stderr
+    )
     assert (
         "rank 2 ended without receiving a message from rank 1 (2097152 bytes, tag 0)"
         in result.ranks[2].stderr
