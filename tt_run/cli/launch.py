@@ -24,6 +24,7 @@ from tt_run.cli.reading.python_slips import (
 )
 from tt_run.cli.reading.slips import (
     late_options,
+    refuse_defaults_elsewhere,
     refuse_detached_value,
     refuse_file_of_hosts,
     refuse_late_choice,
@@ -69,6 +70,7 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
     refuse_swallowed_program(given, around.site)
     refuse_detached_value(given, around.site)
     refuse_late_choice(given)
+    refuse_defaults_elsewhere(given, around.site)
     refuse_file_of_hosts(given, around.site)
     asked = launch_request(given)
     request = _with_discovered_ranks(asked, given, around)

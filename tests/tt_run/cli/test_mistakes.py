@@ -48,6 +48,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "own.py").write_text("parser.add_argument('--timeout')\n")
     (tmp_path / "m.json.svg").mkdir()
     (tmp_path / "book.ipynb").write_text("{}")
+    shutil.copytree(configs / "starter", tmp_path / "first")
     (tmp_path / "wide.yaml").write_text("rank_bindings: []\n", encoding="utf-16")
     (tmp_path / "bytes.yaml").write_bytes(b"\xa4\0\x96")
     (tmp_path / "latin.yaml").write_bytes("# Gerät\n".encode("latin1"))
@@ -240,6 +241,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "nbconvert --to script book",
         ),
         ("--emulate python", "TTR003", "python has no program", "tt-run … python script.py"),
+        (
+            "python -u first/program.py",
+            "TTR002",
+            "first/pyproject.toml has defaults",
+            "cd first && tt-run python -u program.py",
+        ),
         (
             "--emulate --system n300 python -u -B",
             "TTR003",

@@ -148,12 +148,36 @@ _CHOICES = (
 """What says which ranks to start."""
 
 
+def _says_which_ranks(given: CommandLine) -> bool:
+    names = (name.strip("-").replace("-", "_") for name in _CHOICES)
+    return any(given.given.get(name) for name in names) or given.mock_cluster_rank_binding is not None
+
+
+def refuse_defaults_elsewhere(given: CommandLine, site: Site) -> None:
+    """Raises UsageError where the defaults that say which ranks to start are in the folder of the program: `tt-run python first/program.py`."""
+    if _says_which_ranks(given):
+        return
+    from tt_run.cli.reading.configuration import SECTION
+
+    for word in given.program:
+        folder, name = os.path.split(word)
+        file = site.cwd / folder / "pyproject.toml"
+        if not folder or not is_file(site.cwd / word) or not is_file(file):
+            continue
+        try:
+            has_defaults = f"[{SECTION}]" in site.read_text(file)
+        except (OSError, UnicodeDecodeError):
+            continue
+        if has_defaults:
+            line = shlex.join(name if each == word else each for each in given.program)
+            message = f"nothing says which ranks to start; {folder}/pyproject.toml has defaults, which are those of its folder"
+            help = f"cd {shlex.quote(folder)} && tt-run {line}"
+            raise UsageError(Diagnostic("TTR002", message, help=help))
+
+
 def refuse_late_choice(given: CommandLine) -> None:
     """Raises UsageError where what says which ranks to start stands after the program alone."""
-    if (
-        any(given.given.get(name.strip("-").replace("-", "_")) for name in _CHOICES)
-        or given.mock_cluster_rank_binding
-    ):
+    if _says_which_ranks(given):
         return
     found = list(_options_among(given))
     if not any(option.names[-1] in _CHOICES for option, _ in found):
