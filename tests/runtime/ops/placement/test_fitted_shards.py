@@ -53,6 +53,29 @@ def test_reshaped(one: MeshDevice, cut, layout: Layout, shape, found):
     assert where(ops.reshape(lying(one, *cut, layout), shape)) == found
 
 
+@pytest.mark.parametrize(
+    ("cut", "layout", "dim", "found"),
+    [
+        (TALL, TILE, -2, (HEIGHT, (3, 0), (1024, 64))),
+        (TALL, TILE, -1, (HEIGHT, (3, 0), (2048, 32))),
+        (TALL, TILE, 0, (HEIGHT, (3, 0), (32, 64))),
+        (LONG, TILE, -1, (WIDTH, (3, 0), (32768, 32))),
+        (SQUARE, TILE, -2, (BLOCK, (3, 1), (2048, 32))),
+        (SQUARE, ROW, -1, L1_MEMORY_CONFIG),
+    ],
+)
+def test_with_a_dimension_more(one: MeshDevice, cut, layout: Layout, dim: int, found):
+    x = lying(one, *cut, layout)
+    shape = list(x.shape)
+    shape.insert(dim % (len(shape) + 1), 1)
+    assert where(ops.unsqueeze(x, dim)) == where(ops.reshape(x, shape)) == found
+
+
+def test_what_is_cut_has_no_product_of_everything(one: MeshDevice):
+    with pytest.raises(RuntimeError, match="must be INTERLEAVED, got: TensorMemoryLayout::HEIGHT_SHARDED"):
+        ops.prod(lying(one, *TALL, TILE))
+
+
 def test_rows_of_a_piece_are_whole_multiples_of_the_alignment(one: MeshDevice):
     with pytest.raises(RuntimeError, match="Shard page size must currently have L1 aligned page size"):
         ops.reshape(lying(one, *TALL, ROW), (-1, 2))

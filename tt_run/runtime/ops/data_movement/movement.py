@@ -289,7 +289,9 @@ def unsqueeze(input_tensor: Tensor, dim: int) -> Tensor:
     place = _within(dim, len(input_tensor.shape) + 1)
     shape = tuple(input_tensor.shape)
     wanted = (*shape[:place], 1, *shape[place:])
-    return moved(input_tensor, lambda s: np.expand_dims(s, place + 1), view=stays(input_tensor, wanted))
+    stayed = stays(input_tensor, wanted)
+    memory_config = asked_shards.of_reshape(input_tensor, None, wanted, stayed)
+    return moved(input_tensor, lambda s: np.expand_dims(s, place + 1), memory_config, view=stayed)
 
 
 @operation("ttnn.unsqueeze_to_4D", family=families.MOVEMENT, golden=creation_goldens.unsqueeze_to_4d)

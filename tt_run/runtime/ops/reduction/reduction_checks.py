@@ -220,6 +220,11 @@ def check_prod(tensor: Tensor, dim: Dims, into_dims: bool, output: Tensor | None
             f"Error - unsupported data type for prod, expected BFLOAT16, FLOAT32, BFLOAT8_B or BFLOAT4_B but got {cpp(dtype)}.",
             hint=as_type("tensor", "float32"),
         )
+    if dim is None and tensor.is_sharded():
+        raise fatal(
+            f"Memory layout must be INTERLEAVED, got: {cpp(tensor.memory_config().memory_layout)}",
+            hint="ttnn.sharded_to_interleaved(tensor), and ttnn.prod",
+        )
     if dim is not None and dtype is DataType.BFLOAT4_B:
         raise fatal(
             "ttnn.prod with a dim argument does not support bfloat4_b", hint=as_type("tensor", "bfloat16")
