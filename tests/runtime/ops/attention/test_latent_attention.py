@@ -12,6 +12,8 @@ from tests.runtime.ops.attention.test_attention import causal, reference, sample
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, held, near, put
 from tt_run.runtime import catalog
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.data_movement.conversions import to_memory_config
+from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG
 from tt_run.runtime.values import shapes
 
 pytestmark = pytest.mark.usefixtures("float32_too")
@@ -157,8 +159,12 @@ def test_joined_sequences(one: MeshDevice) -> None:
 
 def test_queries_of_a_ring_fall_to_devices_in_two_chunks(mesh: MeshDevice) -> None:
     ring = "transformer.ring_distributed_scaled_dot_product_attention"
-    q, k, v = sample(F32, 1, 4, 64, 16), sample(F32, 1, 2, 64, 16, seed=1), sample(F32, 1, 2, 64, 16, seed=2)
-    whole = np.split(reference(q, k, v, causal(64, 64)).astype(np.float32), 8, axis=2)
+    q, k, v = (
+        sample(F32, 1, 4, 256, 32),
+        sample(F32, 1, 2, 256, 32, seed=1),
+        sample(F32, 1, 2, 256, 32, seed=2),
+    )
+    whole = np.split(reference(q, k, v, causal(256, 256)).astype(np.float32), 8, axis=2)
     tensors = [put(mesh, t) for t in (q, k, v)]
     found = call(ring, *tensors, 4)
     for device, coord in enumerate(mesh.local_coords):
@@ -166,22 +172,34 @@ def test_queries_of_a_ring_fall_to_devices_in_two_chunks(mesh: MeshDevice) -> No
         np.testing.assert_allclose(held(found, device), wanted, rtol=1e-4, atol=1e-5)
     near(call(ring, *tensors, 4, 3), np.concatenate([whole[3], whole[4]], axis=2), steps=64)
     blocks = np.array([[2, 0, 3, 1]], np.int32)
-    # 128 keys in four blocks, of which the queries are those from 64 on.
+    # 512 keys in four blocks, of which the queries are those from 256 on.
     longer = [np.concatenate([t[:, :, ::-1], t], axis=2) for t in (k, v)]
     inside = [np.split(t, 4, axis=2) for t in longer]
     order = [int(np.flatnonzero(blocks[0] == n)[0]) for n in range(4)]
     paged_ = [put(mesh, np.concatenate([part[n] for n in order])) for part in inside]
-    late = np.split(reference(q, *longer, causal(128, 128)[64:]).astype(np.float32), 8, axis=2)
-    words = {"page_table": put(mesh, blocks, I32, ROW), "chunk_start_idx": 64}
+    late = np.split(reference(q, *longer, causal(512, 512)[256:]).astype(np.float32), 8, axis=2)
+    words = {"page_table": put(mesh, blocks, I32, ROW), "chunk_start_idx": 256}
     near(call(ring, tensors[0], *paged_, 4, 1, **words), np.concatenate([late[1], late[6]], axis=2), steps=64)
-    with pytest.raises(RuntimeError, match="Got K: 128, Q: 64, chunk_start_idx: 96"):
-        call(ring, tensors[0], *paged_, 4, 1, **words | {"chunk_start_idx": 96})
+    with pytest.raises(RuntimeError, match="Got K: 512, Q: 256, chunk_start_idx: 288"):
+        call(ring, tensors[0], *paged_, 4, 1, **words | {"chunk_start_idx": 288})
+    longest = [put(mesh, np.zeros((1, 2, 512, 32)))] * 3
     with pytest.raises(RuntimeError, match="no single axis of the mesh"):
-        call(ring, *tensors, 8)
-    with pytest.raises(RuntimeError, match=r"divisible by 2 \* ring_size = 10"):
-        call(ring, *tensors, 5, 0)
-    with pytest.raises(RuntimeError, match="ring_id must be 0 to 3, got 4"):
-        call(ring, *tensors, 4, 4)
+        call(ring, *longest, 8)
+    short, near_by = (
+        [put(mesh, np.zeros((1, 2, 192, 32)))] * 3,
+        to_memory_config(tensors[1], L1_MEMORY_CONFIG),
+    )
+    wrong: list[tuple[Any, dict[str, Any], str]] = [
+        (tensors, {"ring_size": 5}, "must be even for balanced distribution, got 5"),
+        (tensors, {"ring_size": 4, "ring_id": 4}, "ring_id=4, ring_size=4"),
+        (short, {"ring_size": 2}, "per-device sequence length: 48, q_chunk_size: 32"),
+        (short, {"ring_size": 4}, r"must be at least 2\*ring_size"),
+        ((tensors[0], near_by, tensors[2]), {"ring_size": 4}, "need to be in DRAM"),
+        (tensors, {"ring_size": 4, "chunk_start_idx": 0}, "page_table must be provided when chunk_start_idx is set"),
+    ]  # fmt: skip
+    for operands, asked, message in wrong:
+        with pytest.raises(RuntimeError, match=message):
+            call(ring, *operands, **asked)
 
 
 def test_softmax_in_place(one: MeshDevice) -> None:

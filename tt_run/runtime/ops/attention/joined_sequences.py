@@ -17,12 +17,11 @@ from tt_run.runtime.ops.attention.operand_shapes import Wrong, refuse, without_f
 from tt_run.runtime.ops.attention.prefill import prefill
 from tt_run.runtime.ops.attention.prefill_checks import (
     device_cores,
-    enough_keys,
     same_heads,
-    shared_heads,
     whole_chunks,
     whole_tiles,
 )
+from tt_run.runtime.ops.attention.ring_share_checks import Share, check_share
 from tt_run.runtime.ops.data_movement.conversions import typecast
 from tt_run.runtime.ops.data_movement.joining import concat
 from tt_run.runtime.ops.data_movement.joining import slice as cut
@@ -179,21 +178,12 @@ def ring_distributed_scaled_dot_product_attention(
     chunk_start_idx; page_table [B, pages] orders keys that are in blocks. Raises RuntimeError when S is not cut evenly into 2 ring_size
     chunks, and for keys that end before the queries.
     """
-    q, length, start = input_tensor_q, input_tensor_q.shape[2], chunk_start_idx or 0
-    behind = input_tensor_k.shape[2] * (1 if page_table is None else page_table.shape[-1])
-    paged = page_table is not None or chunk_start_idx is not None
-    if length % (2 * ring_size) or (not paged and behind != length):
-        raise fatal(
-            f"{length} queries and {behind} keys: the sequence must be one and divisible by 2 * ring_size = {2 * ring_size}",
-            hint=f"ttnn.pad both to {-(-max(length, behind) // (2 * ring_size)) * 2 * ring_size} positions",
-        )
-    if start < 0:
-        raise fatal(
-            f"chunk_start_idx must be non-negative. Got chunk_start_idx: {start}", hint="chunk_start_idx=0"
-        )
-    refuse(
-        enough_keys(behind, length, start), same_heads(input_tensor_k, input_tensor_v), shared_heads(q, input_tensor_k.shape[1]),
-    )  # fmt: skip
+    q = input_tensor_q
+    share = Share(
+        q, input_tensor_k, input_tensor_v, ring_size, ring_id, page_table, chunk_start_idx, program_config
+    )
+    check_share(share)
+    length, start, behind = q.shape[2], chunk_start_idx or 0, share.keys
     on_device(q, input_tensor_k, input_tensor_v, kind="ring attention")
     part = length // (2 * ring_size)
     if ring_id is None:
@@ -201,10 +191,6 @@ def ring_distributed_scaled_dot_product_attention(
         places = [coord[axis] for coord in q.site.local_coords]
     else:
         places = [ring_id] * len(q.site.local_coords)
-    if not all(0 <= place < ring_size for place in places):
-        raise fatal(
-            f"ring_id must be 0 to {ring_size - 1}, got {ring_id}", hint=f"ring_id=0 to {ring_size - 1}"
-        )
     chunks = [(place, 2 * ring_size - 1 - place) for place in places]
     each = [np.concatenate([np.arange(c * part, (c + 1) * part) for c in pair]) for pair in chunks]
     held = [None if row < 0 else at.astype(np.int32) for at, row in zip(each, q.shards.index, strict=True)]

@@ -125,6 +125,10 @@ _enter(
     """,
 )
 _enter(
+    "Inputs to ring-distributed SDPA must be tilized",
+    "transformer.ring_distributed_scaled_dot_product_attention: input_tensor_q input_tensor_k input_tensor_v",
+)
+_enter(
     "Inputs to SDPA must be tilized except for Q",
     """
     transformer.scaled_dot_product_attention_decode: input_tensor_k input_tensor_v

@@ -208,6 +208,7 @@ _enter(
     """
     transformer.attention_softmax transformer.chunked_flash_mla_prefill transformer.chunked_scaled_dot_product_attention
     transformer.flash_mla_prefill transformer.flash_multi_latent_attention_decode transformer.paged_flash_multi_latent_attention_decode
+    transformer.ring_distributed_scaled_dot_product_attention
     """,
     Place(named=True, layout=_TILES),
 )
