@@ -28,6 +28,18 @@ def call(name: str, *arguments: Any, **keywords: Any) -> Any:
 
 
 CASES: dict[str, tuple[Case, str]] = {
+    "add, to the nearest": (
+        lambda t: call("add", t(32, 32), t(32, 32), dtype=F32, fast_and_approximate_mode=False),
+        "fast_and_approximate_mode=false is only supported for a BFLOAT16 output on binary operation ADD, got output dtype DataType::FLOAT32",
+    ),
+    "rsub_, to the nearest": (
+        lambda t: call("rsub_", t(32, 32, dtype=F32), 2.0, fast_and_approximate_mode=False),
+        "fast_and_approximate_mode=false is only supported for a BFLOAT16 output on binary operation RSUB",
+    ),
+    "softmax, rows": (
+        lambda t: call("softmax", t(32, 32, layout=Layout.ROW_MAJOR)),
+        "Inputs to softmax must be tilized",
+    ),
     "isclose, rtol": (
         lambda t: call("isclose", t(32, 32), t(32, 32), rtol=-1.0),
         "isclose: rtol must be a finite, non-negative value, got -1.0",

@@ -166,3 +166,13 @@ def unary_result(given: DataType, room: DataType) -> DataType:
             hint="leave output_tensor out, then ttnn.typecast the result",
         )
     return room
+
+
+def check_nearest(name: str, dtype: DataType, asked: bool) -> None:
+    """Raises RuntimeError for a sum whose rounding to the nearest number is asked for in another type than BFLOAT16."""
+    if asked and dtype is not DataType.BFLOAT16:
+        raise fatal(
+            "fast_and_approximate_mode=false is only supported for a BFLOAT16 output on binary operation "
+            f"{name.upper()}, got output dtype {cpp(dtype)}",
+            hint="leave fast_and_approximate_mode out: results of other types are rounded alike in both modes",
+        )

@@ -19,6 +19,7 @@ from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Activation
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Operation, operation
+from tt_run.runtime.ops.declaration.element_types import check_nearest
 from tt_run.runtime.ops.declaration.places import check_cores
 from tt_run.runtime.ops.elementwise.binary import BINARY, WIDE, Operand, Rule, apply
 from tt_run.runtime.ops.goldens import common as goldens
@@ -132,6 +133,7 @@ def _in_place(plain: Operation) -> Operation:
         sub_core_grids: CoreRangeSet | None = None,
         sub_device_id: object = None,
     ) -> Tensor:
+        check_nearest(plain.short_name, input_a.dtype, _FAST[name] and fast_and_approximate_mode is False)
         return compute(
             input_a,
             input_b,
@@ -235,7 +237,8 @@ def rsub(
     """b - a. Tensors broadcast; the second operand may be a number. Computed exactly in every mode."""
     second = _either(input_tensor_b, input_b, "input_tensor_b", "input_b")
     fused = (activations, input_tensor_a_activations, input_tensor_b_activations)
-    return apply(_RSUB, input_tensor_a, second, dtype, memory_config, output_tensor, *fused)
+    nearest = fast_and_approximate_mode is False
+    return apply(_RSUB, input_tensor_a, second, dtype, memory_config, output_tensor, *fused, nearest)
 
 
 IN_PLACE: dict[str, Operation] = {

@@ -21,7 +21,7 @@ from tt_run.runtime.kernels.elementwise import CLOSED, SUMS, evaluate
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import Golden, Operation, no_tensor, operation
-from tt_run.runtime.ops.declaration.element_types import check_pair, scalar_among_integers
+from tt_run.runtime.ops.declaration.element_types import check_nearest, check_pair, scalar_among_integers
 from tt_run.runtime.ops.declaration.layouts import check_room
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.declaration.places import check_cores, like_operand
@@ -185,8 +185,9 @@ def apply(
     activations: Sequence[Activation] = (),
     a_activations: Sequence[Activation] = (),
     b_activations: Sequence[Activation] = (),
+    nearest: bool = False,
 ) -> Tensor:
-    """One binary operation, at least one operand a device tensor. dtype: that of the first tensor unless given."""
+    """One binary operation, at least one operand a device tensor. dtype: that of the first tensor unless given. `nearest`: as a device rounds on request."""
     tensors = _tensors(a, b)
     on_device(*tensors)
     if output_tensor is not None:
@@ -221,6 +222,7 @@ def apply(
             dtype = DataType.FLOAT32
         elif rule.compares and own is DataType.UINT8:
             dtype = DataType.UINT16
+    check_nearest(rule.name, dtype, nearest)
     shards = _computed(kernel, dtype, _FLOAT32 if real else stored_dtype(own), a, b)
     # Row-major only where both are; one tile operand makes tiles of the result.
     tiled = tensors[0].layout is Layout.ROW_MAJOR and tensors[-1].layout is Layout.TILE
@@ -374,6 +376,7 @@ def _moded(rule: Rule, approximate: bool) -> Operation:
             activations,
             input_tensor_a_activations,
             input_tensor_b_activations,
+            approximate and not fast_and_approximate_mode,
         )
 
     compute.__doc__ = f"{rule.doc} Tensors broadcast; either may be a number; computed exactly in every mode."
