@@ -78,7 +78,7 @@ def test_a_run_seen_from_outside(tmp_path: Path) -> None:
     assert tt_run("clean", "--keep", "0", cwd=tmp_path).check().out.startswith("1 run removed")
     told = "no runs here, in ./tt-run-logs; --log-dir DIR looks in another folder\n"
     assert tt_run("ls", cwd=tmp_path).check().out == told
-    assert tt_run("ls", "--log-dir", "x", cwd=tmp_path).check().out == "no runs here, in x\n"
+    assert tt_run("ls", "--log-dir", "x", cwd=tmp_path).check().out == "no runs here: there is no folder x\n"
     nothing = tt_run("status", cwd=tmp_path)
     assert nothing.code == 2
     assert "there are no runs in" in nothing.err
