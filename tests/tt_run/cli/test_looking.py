@@ -97,3 +97,12 @@ def test_the_newest_that_goes_on_is_taken_and_the_others_are_told(
     other = made(tmp_path / f"d-{HERE}", 2.0)
     assert _going_on([here, other], []) is here
     assert capsys.readouterr().err == f"tt-run: others go on too, name one: d-{HERE}\n"
+
+
+def test_a_narrow_terminal_keeps_the_names_of_runs(
+    logs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "10")
+    assert run(["ls"]) == Exit.OK
+    rows = capsys.readouterr().out.splitlines()
+    assert rows[0].split()[:2] == ["20260102-0900-7", "ended"] and all(row.endswith("…") for row in rows)

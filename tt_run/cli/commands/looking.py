@@ -93,9 +93,10 @@ def columns() -> int | None:
         return None
 
 
-def fitting(line: str) -> str:
-    """A line cut to the width of the terminal; whole where there is none."""
+def fitting(line: str, least: int = 0) -> str:
+    """A line cut to the width of the terminal, but not before its first `least` characters; whole where there is no terminal."""
     width = columns()
+    width = width and max(width, least + 1)
     return f"{line[: width - 1]}…" if width is not None and len(line) > width else line
 
 

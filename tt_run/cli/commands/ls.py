@@ -54,5 +54,5 @@ def command(words: Sequence[str]) -> int:
     wide = max(map(len, names), default=0)
     for name, run in zip(names, runs, strict=True):
         facts = f"{len(run.ranks):3} rank{' ' if len(run.ranks) == 1 else 's'}  {age(run.began):>7}  {amount(run.size):>9}"
-        print(fitting(f"{name:{wide}}  {run.state:7}  {facts}  {run.sentence}"))
+        print(fitting(f"{name:{wide}}  {run.state:7}  {facts}  {run.sentence}", wide + 9))
     return Exit.OK
