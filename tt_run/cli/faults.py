@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Diagnostic, Label, Position
 from tt_run.cli.reading.command_line import CommandLine
-from tt_run.errors import UsageError
+from tt_run.errors import InputError, UsageError
 from tt_run.inputs.findings import all_ranks
 
 if TYPE_CHECKING:
@@ -67,6 +68,12 @@ def _of_file(path: Path) -> list[str]:
     from tt_run.inputs.findings import Findings
     from tt_run.inputs.site import Site
 
+    if not os.path.lexists(path):
+        message, help = (
+            f"file of faults not found: {path}",
+            "check the path, or write a fault: --inject kill=rank:1,call=12",
+        )
+        raise InputError(Diagnostic("TTR101", message, (Label(Position(str(path)), "no such file"),), help))
     findings = Findings()
     document = read_document(path, Site.current(), findings)
     texts: list[str] = []

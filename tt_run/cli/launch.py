@@ -29,6 +29,7 @@ from tt_run.cli.reading.slips import (
     refuse_file_of_hosts,
     refuse_late_choice,
     refuse_misspelt_command,
+    refuse_other_dash,
     refuse_second_launcher,
     refuse_swallowed_program,
 )
@@ -64,6 +65,7 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
     if given.configured and (given.looks_only or given.verbose):
         print(f"tt-run: configured: {describe(given)}", file=sys.stderr)
     around = Surroundings.of(given)
+    refuse_other_dash(given, around.site)
     refuse_misspelt_command(given, around.site)
     refuse_second_launcher(given, around.site)
     refuse_python_alone(given)

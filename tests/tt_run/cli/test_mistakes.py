@@ -242,6 +242,30 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ),
         ("--emulate python", "TTR003", "python has no program", "tt-run … python script.py"),
         (
+            "\u2014emulate --system t3000 python x.py",
+            "TTR020",
+            "\u2014emulate begins with a dash that is no hyphen",
+            "write tt-run --emulate --system t3000 python x.py",
+        ),
+        (
+            "--emulate \u2013system=t3000 python x.py",
+            "TTR020",
+            "no hyphen",
+            "write tt-run … --system=t3000 python x.py",
+        ),
+        (
+            "emulate --system t3000 python x.py",
+            "TTR020",
+            "no command emulate, but an option",
+            "write tt-run --emulate",
+        ),
+        (
+            "--emulate --system n300 --inject gone.yaml python x.py",
+            "TTR101",
+            "file of faults not found",
+            "write a fault",
+        ),
+        (
             "python -u first/program.py",
             "TTR002",
             "first/pyproject.toml has defaults",

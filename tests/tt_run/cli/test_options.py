@@ -119,6 +119,8 @@ def test_options_of_ranks_are_part_of_the_request() -> None:
 @pytest.mark.parametrize(
     ("words", "code", "option"),
     [
+        (["--emulate", "--system", "n300", "--set", "dram.size=3", "prog"], "TTR024", "--set"),
+        (["--emulate", "--system", "n300", "--hardware", "galaxy_4u", "prog"], "TTR024", "--hardware"),
         (["--rank-binding", "f", "--ledger", "x", "prog"], "TTR022", "--ledger"),
         (["--rank-binding", "f", "--format", "json", "prog"], "TTR024", "--format"),
         (["--rank-binding", "f", "--force-rediscovery", "prog"], "TTR024", "--force-rediscovery"),

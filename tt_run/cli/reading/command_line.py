@@ -244,6 +244,7 @@ class CommandLine(Arguments):
         "Hardware file or system (galaxy_4u) for --predict.",
         "file",
         variable=contract.HARDWARE,
+        needs="prediction",
     )
     set: tuple[str, ...] = option(
         EMULATION,
@@ -252,6 +253,7 @@ class CommandLine(Arguments):
         "Another number of it; KEY*=FACTOR scales.",
         repeated=True,
         variable=contract.HARDWARE_SET,
+        needs="prediction",
     )
     degrade: tuple[str, ...] = option(
         EMULATION,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 
 from mgd.diagnostics import Diagnostic, Severity
 from mgd.lean import dataclass
+from tt_run import contract
 from tt_run.cli.reading.command_line import CommandLine
 from tt_run.cli.reading.options import Option
 
@@ -36,6 +38,13 @@ CONDITIONS: Mapping[str, Condition] = {
         "ranks are made from the descriptor here, so it must exist",
         "leave it out",
     ),
+    "prediction": Condition(
+        lambda given: (
+            not given.emulate or given.predict is not None or bool(os.environ.get(contract.PREDICT))
+        ),
+        "only predictions look at it",
+        "add --predict, or leave it out",
+    ),
     "faults that fit": Condition(lambda given: True, "", ""),  # `tt_run.cli.faults` looks at each
     "something to print": Condition(
         lambda given: given.looks_only or given.doctor,
@@ -46,7 +55,7 @@ CONDITIONS: Mapping[str, Condition] = {
 
 
 def idle_options(given: CommandLine) -> tuple[Diagnostic, ...]:
-    """A finding for each option that does nothing here: TTR022, an error, for those of emulated ranks, TTR024 for the others."""
+    """A finding for each option that does nothing here: TTR022, an error, for those that only emulated ranks know, TTR024 for the others."""
     found = []
     for option in given.options():
         condition = CONDITIONS.get(option.needs)
@@ -58,7 +67,7 @@ def idle_options(given: CommandLine) -> tuple[Diagnostic, ...]:
 
 
 def _finding(option: Option, condition: Condition) -> Diagnostic:
-    code, severity = ("TTR022", Severity.ERROR) if option.variable else ("TTR024", Severity.WARNING)
+    code, severity = ("TTR022", Severity.ERROR) if option.needs == "emulate" else ("TTR024", Severity.WARNING)
     return Diagnostic(code, f"{option.name}: {condition.lack}", help=condition.help, severity=severity)
 
 

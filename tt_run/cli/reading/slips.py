@@ -86,6 +86,34 @@ def refuse_second_launcher(given: CommandLine, site: Site) -> None:
     )
 
 
+_DASHES = "\u2010\u2012\u2013\u2014\u2212"
+"""What word processors and web pages make of hyphens."""
+
+
+def refuse_other_dash(given: CommandLine, site: Site) -> None:
+    """Raises UsageError where the program is an option whose hyphens have become a dash or are not there: `tt-run emulate --system t3000 …`."""
+    word = given.program[0] if given.program else ""
+    bare = word.lstrip(f"{_DASHES}-")
+    names = {name for option in given.options() for name in option.names}
+    is_dashed = word[:1] in tuple(_DASHES)
+    if (
+        f"--{bare.partition('=')[0]}" not in names
+        or not bare
+        or (bare == word and site.which(word) is not None)
+    ):
+        return
+    if not is_dashed and (bare != word or os.path.lexists(site.cwd / word) or word in ("help", "version")):
+        return
+    wrong = (
+        f"{word} begins with a dash that is no hyphen"
+        if is_dashed
+        else f"tt-run has no command {word}, but an option"
+    )
+    before = "… " if set(given.given) - set(given.configured) else ""
+    line = f"tt-run {before}--{bare} {shlex.join(given.program[1:])}"
+    raise UsageError(Diagnostic("TTR020", wrong, help=f"write {line}"))
+
+
 def refuse_misspelt_command(given: CommandLine, site: Site) -> None:
     """Raises UsageError for a lone word that is no program and nearly the name of a command, `tt-run statsu`, or that other launchers have:
     `tt-run run python x.py`."""
