@@ -155,6 +155,11 @@ def test_a_dry_run_shows_where_options_come_from(project: Path, capsys: pytest.C
     assert describe(with_configuration(parse(["true"]))) in err
 
 
+def test_a_byte_order_mark_and_line_ends_of_windows_are_passed_over(project: Path) -> None:
+    (project / "pyproject.toml").write_bytes(b"\xef\xbb\xbf[tool.tt-run]\r\nemulate = true\r\n")
+    assert set(with_configuration(parse(["prog"])).configured) == {"emulate"}
+
+
 @pytest.mark.parametrize(
     ("text", "place"),
     [

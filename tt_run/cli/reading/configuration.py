@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -153,15 +154,20 @@ def _typed(option: Option, value: Any) -> str:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8").removeprefix("\ufeff")  # as editors of Windows begin files
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         message, place = f"{from_here(path)} cannot be read: {why}", Position(from_here(path))
         if isinstance(error, UnicodeDecodeError):
             before = error.object[: error.start].split(b"\n")
             place = Position(from_here(path), len(before), len(before[-1]) + 1)
+        who = (
+            f"ls -l {shlex.quote(from_here(path))} says who may"
+            if isinstance(error, OSError)
+            else "correct it"
+        )
         raise InputError(
-            Diagnostic("TTR029", message, (Label(place),), help="correct it, or --no-config")
+            Diagnostic("TTR029", message, (Label(place),), help=f"{who}, or --no-config")
         ) from None
 
 
