@@ -56,7 +56,7 @@ def test_the_project_sets_defaults(project: Path) -> None:
 
 def test_what_is_read_may_be_a_name_of_something_ready(project: Path) -> None:
     user(project, 'hardware = "galaxy_4u"\nlog-dir = "runs"\n')
-    given = with_configuration(parse(["prog"]))
+    given = with_configuration(parse(["--predict", "prog"]))
     assert given.hardware == "galaxy_4u"
     assert given.log_dir == str(project / "config/tt-run/runs"), "what is written is there or not"
 
