@@ -20,12 +20,26 @@ from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.ccl.semaphores import create_global_semaphore
 from tt_run.runtime.ccl.transfer_shapes import intermediate_spec
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
-from tt_run.runtime.enums import DataType, FabricConfig, Layout, Topology
+from tt_run.runtime.enums import (
+    BufferType,
+    DataType,
+    FabricConfig,
+    Layout,
+    ShardOrientation,
+    TensorMemoryLayout,
+    Topology,
+)
 from tt_run.runtime.mesh import MeshCoordinate, MeshShape, open_mesh_device
 from tt_run.runtime.mesh.view import SubDeviceId
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.distribution.mappers import ShardTensor2dMesh, ShardTensorToMesh
-from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG
+from tt_run.runtime.tensor.spec.memory_config import (
+    DRAM_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+    MemoryConfig,
+    ShardSpec,
+)
+from tt_run.runtime.values import shapes
 
 CALLS = """\
 all_gather(x, 3)
@@ -106,6 +120,15 @@ experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, gathered_dim_size=64
 experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, gathered_prefix_tensor=number)
 experimental.high_bw_all_gather(x, 3, wide, cluster_axis=1, gathered_prefix_tensor=number, gathered_slab_global=2048)
 experimental.high_bw_all_gather(x, 3, x, cluster_axis=1, gathered_dim_size=64)
+experimental.llama_rs_create_heads(x, x, 0, three[0], SubDeviceId(0), 1, device, Topology.Linear, num_heads=4, num_kv_heads=2)
+experimental.llama_rs_create_heads(x, x, 4, three[0], SubDeviceId(0), 1, device, Topology.Linear, num_heads=4, num_kv_heads=2)
+experimental.llama_rs_create_heads(x, x, -2, three[0], SubDeviceId(0), 1, device, Topology.Linear, num_heads=4, num_kv_heads=2)
+experimental.llama_rs_create_heads(x, x, 3, three[0], SubDeviceId(0), 0, device, Topology.Linear, num_heads=4, num_kv_heads=2)
+experimental.llama_rs_create_heads(x, x, -1, three[0], SubDeviceId(0), 1, device, Topology.Linear, num_heads=4, num_kv_heads=2)
+experimental.llama_rs_create_heads(by_core, x, -1, three[0], SubDeviceId(0), 1, device, Topology.Linear, num_heads=4, num_kv_heads=2)
+experimental.llama_rs_create_heads(by_core, by_core, 3, three[0], SubDeviceId(0), 1, device, Topology.Linear, num_heads=4, num_kv_heads=2)
+experimental.llama_rs_create_heads(by_core, short, 3, three[0], SubDeviceId(0), 1, device, Topology.Linear, num_heads=4, num_kv_heads=2)
+experimental.llama_rs_create_heads(by_core, by_core, 3, three[0], SubDeviceId(0), 1, device, Topology.Linear, num_heads=4, num_kv_heads=2, qkv_memory_config=by_core.memory_config())
 all_gather(part, 3)
 all_gather(part, 3, cluster_axis=1)
 all_gather(x, 3, num_links=0)
@@ -157,6 +180,9 @@ def told(call: str, names: dict[str, Any], agreed: list[plans.Plan]) -> str:
     again = eval(call, names)
     assert len(agreed) == planned, "a call that is made again has its plan"
     assert spec_of(again) == spec_of(found)
+    if "wide" not in call:  # which would be left without values
+        with shapes.only():
+            assert spec_of(eval(call, names)) == spec_of(found)
     lines = [
         f"{plan.signature}; firm {plan.detail!r}, {plan.nbytes} B of each, links {plan.links}, line {plan.line}, whole {plan.whole}"
         for plan in agreed
@@ -198,6 +224,10 @@ def names() -> Iterator[dict[str, Any]]:
         more = {"layout": Layout.TILE, "dtype": DataType.BFLOAT16, "device": on, **more}
         return from_torch(np.ones(shape, np.float32), mesh_mapper=mapper, **more)
 
+    def cut_by(piece: tuple[int, int]) -> MemoryConfig:
+        spec = ShardSpec(grid, piece, ShardOrientation.ROW_MAJOR)
+        return MemoryConfig(TensorMemoryLayout.WIDTH_SHARDED, BufferType.L1, spec)
+
     plain = Forms("ttnn.")
     yield {
         "device": device,
@@ -217,6 +247,8 @@ def names() -> Iterator[dict[str, Any]]:
         "line": put((2, 64), 0, part, layout=Layout.ROW_MAJOR),
         "part": put((1, 1, 32, 128), 3, part),
         "wide": put((1, 1, 64, 1024), None),
+        "by_core": put((1, 1, 32, 256), None, memory_config=cut_by((32, 64))),
+        "short": put((1, 1, 64, 64), None, memory_config=cut_by((64, 16)), layout=Layout.ROW_MAJOR),
         "number": put((1,), None, layout=Layout.ROW_MAJOR, dtype=DataType.UINT32),
         "host": put((1, 1, 32, 32), None, device=None),
         "pair": semaphores[:2],

@@ -5,6 +5,7 @@ import pytest
 
 from tests.runtime.ccl import reference
 from tt_run.runtime import catalog
+from tt_run.runtime.ccl import experts
 from tt_run.runtime.ccl.experts import all_to_all_combine, all_to_all_dispatch
 from tt_run.runtime.ccl.fused.expert_groups import check_ring
 from tt_run.runtime.enums import DataType, Layout, Topology
@@ -14,6 +15,7 @@ from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.conversion.layouts import to_layout
 from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG
+from tt_run.runtime.values import shapes
 
 MESH, DEVICES, EXPERTS = (2, 4), 8, 16
 BATCH, SEQUENCE, WIDTH, CHOICES = 2, 3, 8, 4
@@ -73,6 +75,12 @@ def test_dispatch_gives_each_device_the_tokens_of_its_experts(device, tokens, ax
                 wanted = every[b, s] if p in OWNER[choices[b, s]] else np.zeros(WIDTH, np.float32)
                 assert np.array_equal(sparse.shards.of(p)[0, b, s], wanted)
     assert tuple(sparse.shape) == sparse.shards.data.shape[1:]
+    given = tensors(device, tokens)
+    with shapes.only():
+        bare = all_to_all_dispatch(*given, cluster_axis=axis, output_concat_dim=dim)
+    assert [each.spec for each in bare] == [sparse.spec, metadata.spec]
+    asked = experts._check_dispatch(given[0], device, axis, (dim, tuple(given[1].shape)))
+    assert asked.shape == tuple(sparse.shape)  # which a rank without devices in it goes by
 
 
 @pytest.mark.parametrize("axis", [None, 1])
