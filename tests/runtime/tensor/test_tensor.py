@@ -18,6 +18,7 @@ from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, Sh
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, TensorSpec, Tile
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.shards import Shards
 
 FORMS = "incompatible function arguments. The following argument types are supported"
 
@@ -316,3 +317,13 @@ def test_a_buffer_given_back_leaves_its_address_to_the_next(
     larger = tiles(512, 512)
     assert larger.buffer_address() not in addresses
     assert tiles(64, 64).buffer_address() == addresses[0]
+
+
+def test_devices_without_a_new_shard_keep_theirs(mesh: MeshDevice) -> None:
+    tensor = from_torch(
+        np.arange(8, dtype=np.float32), device=mesh, mesh_mapper=ShardTensorToMesh(mesh, dim=0)
+    )
+    tensor.overwrite(Shards(np.full((1, 1), 9, np.float32), (-1, 0, *[-1] * 6)))
+    assert [tensor.shards.of(position).tolist() for position in range(8)] == [
+        [n if n != 1 else 9] for n in range(8)
+    ]

@@ -188,6 +188,17 @@ def test_damage_is_told_and_nothing_else(tmp_path: Path, name: str) -> None:
     assert refused > 25
 
 
+@pytest.mark.parametrize(
+    ("length", "says"),
+    [(0, ", or it is none of the reference"), (1, ": "), (5, ": "), (6, ", or it is none of the reference")],
+)
+def test_a_header_of_a_length_that_cannot_be(tmp_path: Path, length: int, says: str) -> None:
+    path = tmp_path / "x.tensorbin"
+    path.write_bytes(length.to_bytes(8, "little") + bytes(5))
+    with pytest.raises(RuntimeError, match=f"The file is truncated or corrupt{says}"):
+        load_tensor(path)
+
+
 def test_a_cut_file_says_how_much_is_there(tmp_path: Path) -> None:
     path = tmp_path / "x.tensorbin"
     shutil.copy(FILES / "rows.tensorbin", path)

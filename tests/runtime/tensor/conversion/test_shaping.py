@@ -170,6 +170,7 @@ def test_to_layout(mesh: MeshDevice) -> None:
     stayed = to_layout(blocks, Layout.ROW_MAJOR)  # block floats cannot leave their tiles on the host
     assert (stayed.dtype, stayed.layout) == (DataType.BFLOAT8_B, Layout.TILE)
     assert to_layout(blocks.to(mesh), Layout.ROW_MAJOR).dtype is DataType.BFLOAT16
+    assert to_layout(tensor.to(mesh), Layout.TILE, DataType.BFLOAT8_B).dtype is DataType.BFLOAT8_B
 
 
 def test_to_dtype(mesh: MeshDevice) -> None:

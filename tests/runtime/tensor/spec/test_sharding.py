@@ -13,7 +13,13 @@ from tt_run.runtime.enums import (
     ShardShapeAlignment,
     TensorMemoryLayout,
 )
-from tt_run.runtime.tensor.spec.memory_config import NdShardSpec
+from tt_run.runtime.tensor.spec.memory_config import (
+    DRAM_MEMORY_CONFIG,
+    MemoryConfig,
+    NdShardSpec,
+    ShardSpec,
+)
+from tt_run.runtime.tensor.spec.sharding import completed
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
 
 RECTANGLE = CoreRange(CoreCoord(0, 0), CoreCoord(3, 1))
@@ -134,3 +140,32 @@ def test_rows_that_are_cut_are_whole_pieces(piece: tuple[int, int], width: int):
     memory = NdShardSpec([1, 1, *piece], GRID)
     spec = TensorSpec([1, 1, 37, 45], DataType.BFLOAT16, Layout.ROW_MAJOR, memory, BufferType.L1)
     assert list(spec.padded_shape) == [1, 1, 37, width]
+
+
+@pytest.mark.parametrize(
+    ("layout", "padded", "piece", "cores"),
+    [
+        (BLOCK, (1, 1, 1280, 256), [320, 32], "{[0-0 - 7-3]}"),
+        (BLOCK, (1, 2, 640, 64), [320, 32], "{[0-0 - 1-3]}"),
+        (BLOCK, (32, 4096), [32, 512], "{[0-0 - 7-0]}"),
+        (HEIGHT, (1, 1, 1280, 256), [64, 256], "{[0-0 - 7-1], [0-2 - 3-2]}"),
+        (HEIGHT, (32, 4096), [32, 4096], "{[0-0 - 0-0]}"),
+        (WIDTH, (1, 2, 640, 64), [1280, 32], "{[0-0 - 1-0]}"),
+        (WIDTH, (32, 4096), [32, 128], "{[0-0 - 7-3]}"),
+    ],
+)
+def test_a_configuration_without_cores_takes_as_many_as_there_are_pieces(
+    layout: TensorMemoryLayout, padded: tuple[int, ...], piece: list[int], cores: str
+) -> None:
+    wanted = MemoryConfig(layout, BufferType.L1)
+    spec = completed(wanted, DRAM_MEMORY_CONFIG, padded, (32, 32), CoreCoord(8, 4)).shard_spec
+    assert spec is not None and spec.orientation is ShardOrientation.ROW_MAJOR
+    assert (list(spec.shape), str(spec.grid)) == (piece, cores)
+
+
+def test_a_configuration_without_cores_takes_those_of_its_operand() -> None:
+    like = MemoryConfig(HEIGHT, BufferType.L1, ShardSpec(GRID, (64, 32), ShardOrientation.COL_MAJOR))
+    wanted = MemoryConfig(HEIGHT, BufferType.L1)
+    spec = completed(wanted, like, (1, 1, 512, 64), (32, 32), CoreCoord(8, 4)).shard_spec
+    assert spec is not None
+    assert (list(spec.shape), spec.grid, spec.orientation) == ([64, 64], GRID, ShardOrientation.COL_MAJOR)
