@@ -176,6 +176,7 @@ def _check_bias(call: Call, bias: Tensor, core_grid: CoreGrid | None) -> bool:
         and own[-1:] == (wide,) == (math.prod(own),)
     ):
         return False  # one row of the product's type, as nearly every bias is: it goes with all of them
+    alone = math.prod(behind[:-2]) == 1
     rank = max(len(front), len(behind))
     batches = (
         max(pair)
@@ -184,19 +185,23 @@ def _check_bias(call: Call, bias: Tensor, core_grid: CoreGrid | None) -> bool:
     shape = (*batches, front[-1 if call.transpose_a else -2], wide)
     assert call.dtype is not None
     fused, whole = call.program is not None, isinstance(call.program, MatmulMultiCoreReuseProgramConfig)
-    places = (call.output, call.a.memory_config(), call.b.memory_config())
-    near = places[0].buffer_type is not BufferType.DRAM
-    spread = not call.a.is_sharded() and any(
-        place.is_sharded() or place.buffer_type is not BufferType.DRAM for place in places
-    )
-    after = not fused and core_grid is None and (near or spread)
-    within = call.batches[1] == 1 and (len(bias.shape) < 2 or bias.shape[-2] <= TILE_SIZE)
+    after = bias.dtype is not call.dtype and not fused and core_grid is None and _adds_after(call)
+    within = alone and (len(own) < 2 or own[-2] <= TILE_SIZE)
     if within and getattr(call.program, "mcast_in0", False) and in_l1(call.b) and not bias.is_sharded():
         raise fatal(
             "bad optional access",
             hint="a bias in shards beside a second operand in shards, or ttnn.to_memory_config(b, ttnn.DRAM_MEMORY_CONFIG)",
         )
-    return check_bias(bias, shape, call.dtype, call.batches[1] == 1, fused, whole, after)
+    return check_bias(bias, shape, call.dtype, alone, fused, whole, after)
+
+
+def _adds_after(call: Call) -> bool:
+    """Whether a bias is added to a product without a program as a sum of two tensors: by where operands and result lie."""
+    places = (call.output, call.a.memory_config(), call.b.memory_config())
+    if places[0].buffer_type is not BufferType.DRAM:
+        return True
+    near = (place.is_sharded() or place.buffer_type is not BufferType.DRAM for place in places)
+    return not call.a.is_sharded() and any(near)
 
 
 def fused_activation(activation: Activation | None, program_config: object) -> Function | None:
