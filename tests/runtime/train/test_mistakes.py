@@ -119,6 +119,8 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a share beyond one": (lambda: create_nanogpt(NanoGPTConfig(dropout=1.5)), ValueError, r"NanoGPTConfig: dropout must be in \[0, 1\], not 1.5"),
     "a runner by its name": (lambda: LlamaConfig(runner_type="memory_efficient"), TypeError, "must be RunnerType, got str; help: runner_type=RunnerType.MemoryEfficient"),  # type: ignore[arg-type]
     "tying by its name": (lambda: create_nanogpt(NanoGPTConfig(weight_tying="enabled")), TypeError, "help: weight_tying=WeightTyingType.Enabled"),  # type: ignore[arg-type]
+    "no heads in the documents' Llama": (lambda: create_llama_model(DocumentsLlama(num_heads=0)), ValueError, "LlamaConfig: num_heads must be at least 1, not 0"),
+    "a strategy by its name": (lambda: LlamaConfig(tp_strategy="tensor"), TypeError, "tp_strategy must be a TPStrategy, got 'tensor'; help: TPStrategy.TENSOR"),  # type: ignore[arg-type]
     "a table without rows": (lambda: Embedding(0, 4), ValueError, "Embedding: num_embeddings must be at least 1, not 0"),
     "a regression on nothing": (lambda: create_linear_regression_model(0), ValueError, "in_features must be at least 1, not 0"),
     "a regression on text": (lambda: create_linear_regression_model("a"), TypeError, "in_features must be int, got str"),  # type: ignore[arg-type]

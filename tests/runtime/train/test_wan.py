@@ -232,6 +232,10 @@ def test_what_an_expert_refuses(opened_mesh: Any, tmp_path: Path) -> None:  # no
         to_ttml_array("proj_out.weight", np.zeros((8, 4), np.float32), (1, 1, 8, 5))
     with pytest.raises(ValueError, match="dim 64 must be divisible by num_heads 5; help: dim=65"):
         replace(SMALL, num_heads=5)
+    with pytest.raises(
+        ValueError, match=r"patch_size must be frames, rows and columns of a patch, got \(1, 2\)"
+    ):
+        replace(SMALL, patch_size=(1, 2))
     with pytest.raises(ValueError, match="must be t2v or i2v, got 'v2v'"):
         replace(SMALL, model_type="v2v")
     x = Tensor.from_numpy(np.zeros((1, 1, 4, 64), np.float32))

@@ -56,6 +56,7 @@ class LlamaConfig:
     def check(self) -> None:
         """Raise TypeError for sizes that are no numbers, RuntimeError for those that do not divide, and for a tied head whose positions are cut."""
         check_fields(self)
+        check_sizes(self)
         if self.sequence_parallel and self.weight_tying is WeightTyingType.Enabled:
             raise RuntimeError(
                 "weight_tying: with sequence_parallel the head is cut over the axis and the embedding is not; disable it"
@@ -70,7 +71,6 @@ class LlamaConfig:
             raise RuntimeError(
                 f"{self.embedding_dim} features, {self.num_heads} heads and {self.num_groups} groups do not divide into each other"
             )
-        check_sizes(self)
 
     @property
     def hidden(self) -> int:

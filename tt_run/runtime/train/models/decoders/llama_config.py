@@ -61,6 +61,10 @@ class LlamaConfig:
     def __post_init__(self) -> None:
         check_fields(self)
         if self.tp_strategy is not None:
+            if not isinstance(self.tp_strategy, TPStrategy):
+                raise TypeError(
+                    f"tp_strategy must be a TPStrategy, got {self.tp_strategy!r}; help: TPStrategy.TENSOR"
+                )
             object.__setattr__(self, "use_tp", self.tp_strategy.tensor_parallel)
             object.__setattr__(self, "sequence_parallel", self.tp_strategy.sequence_parallel)
         if self.sequence_parallel and not self.use_tp:

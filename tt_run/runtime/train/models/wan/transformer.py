@@ -59,11 +59,15 @@ class WanConfig:
     use_tp: bool = False
 
     def __post_init__(self) -> None:
+        check_sizes(self)
         if self.dim % self.num_heads:
             raise ValueError(
                 f"dim {self.dim} must be divisible by num_heads {self.num_heads}; help: dim={self.num_heads * (self.dim // self.num_heads + 1)}"
             )
-        check_sizes(self)
+        if len(self.patch_size) != 3 or min(self.patch_size) < 1:
+            raise ValueError(
+                f"patch_size must be frames, rows and columns of a patch, got {self.patch_size}; help: patch_size=(1, 2, 2)"
+            )
         if self.model_type not in ("t2v", "i2v"):
             raise ValueError(f"model_type must be t2v or i2v, got {self.model_type!r}")
 
