@@ -17,7 +17,15 @@ from tt_run.runtime.ccl.semaphores import create_global_semaphore
 from tt_run.runtime.ccl.single_shards import broadcast, mesh_partition, point_to_point
 from tt_run.runtime.ccl.transfer_shapes import intermediate_spec
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
-from tt_run.runtime.enums import DataType, FabricConfig, Layout, Topology
+from tt_run.runtime.enums import (
+    BufferType,
+    DataType,
+    FabricConfig,
+    Layout,
+    ShardOrientation,
+    TensorMemoryLayout,
+    Topology,
+)
 from tt_run.runtime.guard.signature import code_of
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, open_mesh_device
 from tt_run.runtime.mesh.view import SubDeviceId
@@ -27,6 +35,7 @@ from tt_run.runtime.tensor.distribution.mappers import (
     ShardTensor2dMesh,
     ShardTensorToMesh,
 )
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from tt_run.runtime.values import shapes
 
 MESH = (2, 4)
@@ -284,6 +293,33 @@ def test_refusals_in_the_references_words(device):
         point_to_point(tensor, MeshCoordinate(0, 0), MeshCoordinate(2, 0))
     with pytest.raises(RuntimeError, match="sender"):
         broadcast(tensor, MeshCoordinate(5, 0))
+
+
+@pytest.mark.parametrize(
+    ("piece", "dim", "text"),
+    [
+        ([32, 64], 1, "Shard width 64 must match physical width 256 for height sharded"),
+        ([32, 64], 0, "Number of shards along height 8 must not exceed number of cores 2"),
+        ([256, 64], 0, None),
+    ],
+)
+def test_gathers_keep_pieces_that_hold_the_result(device, piece, dim, text):
+    cores = CoreRangeSet({CoreRange(CoreCoord(0, 0), CoreCoord(1, 0))})
+    memory = MemoryConfig(
+        TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1, ShardSpec(cores, piece, ShardOrientation.ROW_MAJOR)
+    )
+    tensor = from_torch(
+        np.zeros((64, 64), np.float32), layout=Layout.TILE, device=device, memory_config=memory
+    )
+    if text is None:
+        assert all_gather(tensor, dim, cluster_axis=1).memory_config().shard_spec.shape == piece
+        return
+    with pytest.raises(RuntimeError) as error:
+        all_gather(tensor, dim, cluster_axis=1)
+    assert text in str(error.value)
+    assert list(all_gather(tensor, dim, cluster_axis=1, memory_config=DRAM_MEMORY_CONFIG).shape) == [
+        256 if i == dim else 64 for i in range(2)
+    ]
 
 
 def test_a_group_of_one_device():

@@ -22,6 +22,7 @@ from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.goldens import mesh_goldens
+from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.topology import TensorTopology
 from tt_run.runtime.tensor.tensor import Tensor
@@ -87,6 +88,10 @@ def gather_as(
         raise fatal(
             f"mesh_device {mesh_device} is not the mesh of the tensor: {plan.device}",
             hint="leave mesh_device out",
+        )
+    if tuning[2] is None and output is None:
+        sharding.settled(
+            plan.spec.memory_config, plan.spec.padded_shape.dims, tensor.layout, tensor.tile.edges
         )
     return _result(plan, tensor, run(plan, tensor), tuning[2], output)
 
