@@ -75,9 +75,10 @@ def digests(*words: str) -> set[str]:
 
 
 def test_parameters_and_positions_that_are_cut_give_the_same_bits_on_any_split() -> None:
+    """Nor on whether a second command queue gathers them."""
     found = [
-        digests("--system", "t3000", "--split", split, "python", f"{FOLDER}/fsdp_llama.py")
-        for split in ("1x1", "1x2", "2x2")
+        digests("--system", "t3000", "--split", split, "python", f"{FOLDER}/fsdp_llama.py", *overlap)
+        for split, overlap in (("1x1", ()), ("1x2", ()), ("2x2", ("--overlap",)))
     ]
     assert len(found[0]) == 1 and found[0] == found[1] == found[2]
 
