@@ -361,7 +361,7 @@ class FusedDecoder(Decoder):
             layer["keys"], k, layer["values"], v, update_idxs_tensor=self.position
         )
         mixed = ttnn.transformer.scaled_dot_product_attention_decode(
-            q, layer["keys"], layer["values"], cur_pos_tensor=self.position, memory_config=self.memory
+            q, layer["keys"], layer["values"], cur_pos_tensor=self.position, memory_config=self.by_user
         )
         mixed = ttnn.experimental.all_gather_concat(
             mixed,
