@@ -324,6 +324,6 @@ def test_devices_without_a_new_shard_keep_theirs(mesh: MeshDevice) -> None:
         np.arange(8, dtype=np.float32), device=mesh, mesh_mapper=ShardTensorToMesh(mesh, dim=0)
     )
     tensor.overwrite(Shards(np.full((1, 1), 9, np.float32), (-1, 0, *[-1] * 6)))
-    assert [tensor.shards.of(position).tolist() for position in range(8)] == [
+    assert [np.array(tensor.shards.of(position)).tolist() for position in range(8)] == [
         [n if n != 1 else 9] for n in range(8)
     ]

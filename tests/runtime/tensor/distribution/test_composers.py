@@ -83,6 +83,10 @@ def test_overrides_take_a_corner_an_offset_or_the_first_devices(mesh: MeshDevice
     assert composed(grid, [0, 1], MeshShape(4, 2)) == [[0, 1], [2, 3], [4, 5], [6, 7]]
     assert composed(tensor, [0], MeshShape([3])) == [0, 1, 2]
     assert composed(tensor, [0], MeshShape([1])) == [0]
+    tall = [[0, 1], [2, 3], [4, 5], [6, 7]]
+    assert composed(grid, [0, 1], MeshShape(4, 2), MeshCoordinate(0, 0)) == tall
+    with pytest.raises(RuntimeError, match="only supported when the distribution fits within the mesh"):
+        composed(grid, [0, 1], MeshShape(4, 2), MeshCoordinate(0, 1))
 
 
 def test_fewer_shards_than_devices(mesh: MeshDevice) -> None:
