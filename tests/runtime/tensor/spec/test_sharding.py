@@ -20,7 +20,7 @@ from tt_run.runtime.tensor.spec.memory_config import (
     ShardSpec,
 )
 from tt_run.runtime.tensor.spec.sharding import completed
-from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
+from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec, Tile, padded_shape
 
 RECTANGLE = CoreRange(CoreCoord(0, 0), CoreCoord(3, 1))
 GRID = CoreRangeSet([RECTANGLE])
@@ -169,3 +169,20 @@ def test_a_configuration_without_cores_takes_those_of_its_operand() -> None:
     spec = completed(wanted, like, (1, 1, 512, 64), (32, 32), CoreCoord(8, 4)).shard_spec
     assert spec is not None
     assert (list(spec.shape), spec.grid, spec.orientation) == ([64, 64], GRID, ShardOrientation.COL_MAJOR)
+
+
+@pytest.mark.parametrize(
+    ("dims", "tile", "padded"),
+    [
+        ((), (16, 32), [16, 32]),
+        ((5,), (1, 32), [1, 32]),
+        ((33,), (32, 16), [32, 48]),
+        ((3, 0), (2, 16), [4, 0]),
+        ((2, 33, 32), (32, 32), [2, 64, 32]),
+    ],
+)
+def test_tiles_fill_up_the_last_two_dimensions(
+    dims: tuple[int, ...], tile: tuple[int, int], padded: list[int]
+) -> None:
+    assert list(padded_shape(dims, Layout.TILE, Tile(tile))) == padded
+    assert list(padded_shape(dims, Layout.ROW_MAJOR, Tile(tile))) == list(dims or (1,))
