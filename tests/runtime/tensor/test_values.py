@@ -23,6 +23,7 @@ from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.distribution.configs import MeshComposerConfig, MeshMapperConfig
 from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
     MemoryConfig,
     NdShardSpec,
     ShardSpec,
@@ -229,6 +230,8 @@ def test_specs_tell_what_they_are() -> None:
     assert spec == TensorSpec(Shape([2, 3]), DataType.BFLOAT16, Layout.TILE)
     assert spec == TensorSpec([2, 3], DataType.BFLOAT16, Layout.TILE, BufferType.DRAM)
     assert spec == TensorSpec((2, 3), DataType.BFLOAT16, layout=Layout.TILE, buffer_type=BufferType.DRAM)
+    assert spec.memory_config == DRAM_MEMORY_CONFIG
+    assert TensorSpec((2, 3), DataType.BFLOAT16, Layout.TILE, BufferType.L1).memory_config == L1_MEMORY_CONFIG
     assert spec.padded_shape == [32, 32]
     assert str(spec).startswith("<ttnn._ttnn.tensor.TensorSpec object at 0x")
     assert spec.text().startswith(
