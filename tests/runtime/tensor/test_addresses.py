@@ -50,6 +50,7 @@ def made(
     [
         (DRAM_MEMORY_CONFIG, (64, 64), TILE, 2048),  # four tiles over more banks: one in the fullest
         (DRAM_MEMORY_CONFIG, (32 * 13, 32), TILE, 2 * 2048),  # 13 tiles over 12 banks
+        (DRAM_MEMORY_CONFIG, (13, 64), ROW, 2 * 128),  # as many rows
         (DRAM_MEMORY_CONFIG, (1, 8), ROW, 64),  # no two share an address, however small
         (L1_MEMORY_CONFIG, (64, 64), TILE, -2048),  # L1 is taken from its top
         (IN_PIECES, (64, 64), TILE, -2 * 2048),  # a piece of two tiles on each core
