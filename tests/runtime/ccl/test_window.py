@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import mmap
 import os
+import platform
 import threading
 import time
 import warnings
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -161,3 +163,32 @@ def test_what_ranks_show_begins_on_the_next_page_behind_all_else(size: int) -> N
     slots = shared._slots_at(size)
     end = (shared._LINE + shared.BLOCKS) * size + shared._TEXT + shared._PATH + shared.BYTES
     assert slots % mmap.PAGESIZE == 0 and end <= slots < end + mmap.PAGESIZE
+
+
+@pytest.mark.parametrize(
+    ("machine", "on_one_host", "has_room", "opens"),
+    [
+        ("x86_64", True, True, True),
+        ("AMD64", True, True, True),
+        ("aarch64", True, True, False),  # whose stores others may see in another order
+        ("x86_64", False, True, False),
+        ("x86_64", True, False, False),
+    ],
+)
+def test_where_ranks_share_memory(
+    monkeypatch: pytest.MonkeyPatch, machine: str, on_one_host: bool, has_room: bool, opens: bool
+) -> None:
+    def shared_block(nbytes: int, in_memory: bool) -> Any:
+        assert nbytes == window_bytes(2) and in_memory
+        if not has_room:
+            raise OSError("no space left")
+        return SimpleNamespace(memory=mmap.mmap(-1, nbytes))
+
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    group: Any = SimpleNamespace(
+        on_one_host=on_one_host, size=2, rank=1, ranks=(0, 1), shared_block=shared_block,
+        world=SimpleNamespace(neighbours=SimpleNamespace(ranks=(0, 1))),
+    )  # fmt: skip
+    found = shared._open(group)
+    assert (found is not None) is opens
+    assert found is None or (found.rank, found.size) == (1, 2)
