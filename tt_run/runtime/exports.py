@@ -182,10 +182,13 @@ def _unknown(package: str, name: str, listing: Callable[[], Sequence[str]]) -> s
     qualified = f"{package[package.find('ttnn') :]}.{name}"
     if qualified in reference.names():
         return reference.sentence(qualified)
+    lacks = f"the emulation of {package} has no attribute {name!r}"
+    if now := reference.successor(qualified):
+        return f"{lacks}, which versions of TT-NN before {reference.VERSION.split()[-1]} had; what serves now: {now}"
     there = listing()
     from difflib import get_close_matches
 
     near = get_close_matches(name, there, n=3, cutoff=_NEAR)
     near = near or sorted(each for each in there if len(name) > 2 and each.startswith(f"{name}_"))[:3]
     hint = f"; the nearest names it has: {', '.join(near)}" if near else ""
-    return f"the emulation of {package} has no attribute {name!r}{hint}"
+    return f"{lacks}{hint}"

@@ -218,6 +218,28 @@ def test_an_unknown_name_is_told_with_its_neighbours(ttnn: ModuleType):
         assert not hasattr(ttnn, absent), absent
 
 
+def test_an_unknown_name_of_an_import_is_told_with_its_neighbours(ttnn: ModuleType):
+    with pytest.raises(ImportError, match="the nearest names it has: scaled_dot_product_attention, "):
+        from ttnn.transformer import scaled_dot_product_atention  # noqa: F401
+    with pytest.raises(ImportError, match=r"emulation of ttnn.transformer has no attribute 'xyz'$"):
+        from ttnn.transformer import xyz  # noqa: F401
+
+
+def test_a_name_of_earlier_versions_is_told_with_what_serves_now(ttnn: ModuleType):
+    from tt_run.runtime.native import names as reference
+
+    with pytest.raises(
+        AttributeError,
+        match=r"versions of TT-NN before 0\.81\.1 had; what serves now: ttnn\.transformer\.scaled_dot",
+    ):
+        _ = ttnn.transformer.windowed_scaled_dot_product_attention
+    for former, now in reference.successors().items():
+        assert not reference.has(former), former
+        owner, _, name = now.split()[0].rpartition(".")
+        home = ttnn.MeshDevice if owner == "device" else importlib.import_module(owner)
+        assert hasattr(home, name), now
+
+
 def test_a_name_of_the_reference_that_is_missing_is_told_apart(ttnn: ModuleType):
     with pytest.raises(AttributeError) as error:
         _ = ttnn.experimental.create_prefetcher_pipe_space

@@ -67,6 +67,36 @@ _REASONS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+_SUCCESSORS: dict[str, str] = {
+    "ttnn.Conv1d": "ttnn.conv1d",
+    "ttnn.Conv2d": "ttnn.conv2d",
+    "ttnn.MaxPool2d": "ttnn.max_pool2d",
+    "ttnn.DumpDeviceProfiler": "ttnn.ReadDeviceProfiler",
+    "ttnn.dropout": "ttnn.experimental.dropout",
+    "ttnn.dump_device_profiler": "ttnn.ReadDeviceProfiler",
+    "ttnn.enable_program_cache": "device.enable_program_cache",
+    "ttnn.experimental.all_gather_matmul": "ttnn.experimental.all_gather_matmul_async",
+    "ttnn.experimental.all_reduce": "ttnn.all_reduce",
+    "ttnn.initialize_edm_fabric": "ttnn.set_fabric_config",
+    "ttnn.line_all_gather": "ttnn.all_gather with topology=ttnn.Topology.Linear",
+    "ttnn.synchronize_devices": "ttnn.synchronize_device",
+    "ttnn.transformer.windowed_scaled_dot_product_attention": (
+        "ttnn.transformer.scaled_dot_product_attention with is_causal=False and cu_window_seqlens="
+    ),
+}
+"""What serves now for names that the reference had before this version, which published programs still use."""
+
+
+def successor(name: str) -> str | None:
+    """What the reference has instead of a name that earlier versions of it had."""
+    return _SUCCESSORS.get(name)
+
+
+def successors() -> dict[str, str]:
+    """Each name that earlier versions of the reference had and this one has not, and what serves instead."""
+    return dict(_SUCCESSORS)
+
+
 @lru_cache(maxsize=1)
 def names() -> dict[str, bool]:
     """Every public name of the reference, and whether it is an operation."""
