@@ -19,7 +19,7 @@ from tt_run.runtime.tensor.spec.memory_config import (
     NdShardSpec,
     ShardSpec,
 )
-from tt_run.runtime.tensor.spec.sharding import completed
+from tt_run.runtime.tensor.spec.sharding import completed, smallest_piece
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec, Tile, padded_shape
 
 RECTANGLE = CoreRange(CoreCoord(0, 0), CoreCoord(3, 1))
@@ -186,3 +186,17 @@ def test_tiles_fill_up_the_last_two_dimensions(
 ) -> None:
     assert list(padded_shape(dims, Layout.TILE, Tile(tile))) == padded
     assert list(padded_shape(dims, Layout.ROW_MAJOR, Tile(tile))) == list(dims or (1,))
+
+
+@pytest.mark.parametrize(
+    ("padded", "dims", "piece"),
+    [
+        ((2, 3, 64, 96), (-1,), [2, 3, 64, 16]),
+        ((2, 3, 64, 96), (0, -2), [1, 3, 32, 96]),
+        ((64, 96), (0, 1), [32, 16]),
+    ],
+)
+def test_the_finest_cut_along_some_dimensions(
+    padded: tuple[int, ...], dims: tuple[int, ...], piece: list[int]
+) -> None:
+    assert smallest_piece(padded, dims, (32, 16)) == piece
