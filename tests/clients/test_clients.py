@@ -66,6 +66,20 @@ def test_tt_symbiote_takes_the_place_of_modules(packages: Path, tmp_path: Path) 
     assert min(found.values()) > 0.999, found
 
 
+def test_tt_symbiote_cuts_layers_over_eight_devices(packages: Path, tmp_path: Path) -> None:
+    found = run("symbiote_mesh.py", packages, tmp_path, "--system", "t3k", MESH_DEVICE="T3K")
+    assert set(found) == {"attention", "experts", "embedding_and_norm"}
+    assert min(found.values()) > 0.999, found
+
+
+def test_tt_symbiote_denoises_actions(packages: Path, tmp_path: Path) -> None:
+    # A module runs eagerly at first, then it is captured and played.
+    words = {"MESH_DEVICE": "P150", "TT_SYMBIOTE_RUN_MODE": "TRACED"}
+    found = run("symbiote_policy.py", packages, tmp_path, "--system", "p150", **words)
+    assert set(found) == {"first", "second"}
+    assert min(found.values()) > 0.999, found
+
+
 def test_tt_bio_computes_its_models_and_gradients(packages: Path, tmp_path: Path) -> None:
     # Its programs are for the 110 cores of a Blackhole; attention refuses more of them than there are.
     found = run("bio_models.py", packages, tmp_path, "--system", "p150")
