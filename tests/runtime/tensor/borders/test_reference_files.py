@@ -188,6 +188,12 @@ def test_damage_is_told_and_nothing_else(tmp_path: Path, name: str) -> None:
     assert refused > 25
 
 
+def test_a_table_takes_no_more_room_than_its_fields() -> None:
+    """Where it begins; lengths and places of its fields, 0 for one that is not there; how far back those are; the fields, each at its width."""
+    made = written(Fields([Number("B", 7), None, Number("I", 9)]))
+    assert made.hex(" ", 4) == "10000000 0a000c00 04000000 08000000 0c000000 07000000 09000000"
+
+
 @pytest.mark.parametrize(
     ("length", "says"),
     [(0, ", or it is none of the reference"), (1, ": "), (5, ": "), (6, ", or it is none of the reference")],
