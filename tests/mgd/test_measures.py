@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mgd
+from mgd import measures
 from mgd.expanding.connections import InterLink
 from mgd.graph import Link, Mesh, MeshGraph
 from mgd.measures import measure_graph, measure_mesh
@@ -100,3 +101,14 @@ def test_what_has_no_measure_among_meshes() -> None:
     assert measure_graph(mgd.expand(mgd.load(find("closetbox").path))) is None
     ring = measure_graph(mgd.expand(mgd.load(find("bh-glx-split-4x2").path)))
     assert ring is not None and ring.diameter == 24 and ring.bisection is None
+
+
+@pytest.mark.parametrize(("most", "diameter"), [(12, 3), (11, None)])
+def test_what_would_take_too_long_is_not_searched(
+    monkeypatch: pytest.MonkeyPatch, most: int, diameter: int | None
+) -> None:
+    """Four meshes times three links."""
+    monkeypatch.setattr(measures, "MOST_STEPS", most)
+    meshes = tuple(mesh((1, 2), mesh_id=i) for i in range(4))
+    found = measure_graph(MeshGraph(meshes, tuple(InterLink(i, i + 1, 2, "RELAXED") for i in range(3))))
+    assert found is not None and found.diameter == diameter
