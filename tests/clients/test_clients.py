@@ -83,7 +83,7 @@ def test_tt_symbiote_denoises_actions(packages: Path, tmp_path: Path) -> None:
 def test_tt_bio_computes_its_models_and_gradients(packages: Path, tmp_path: Path) -> None:
     # Its programs are for the 110 cores of a Blackhole; attention refuses more of them than there are.
     found = run("bio_models.py", packages, tmp_path, "--system", "p150")
-    assert set(found) == {"structure", "language", "gradients"}
+    assert set(found) == {"structure", "evoformer", "language", "gradients"}
     assert min(found.values()) > 0.999, found
 
 

@@ -1,4 +1,4 @@
-"""tt-bio: an antibody structure model, a protein language model and its own gradients on tensors of ttnn, against PyTorch."""
+"""tt-bio: blocks of structure models, a protein language model and its own gradients on tensors of ttnn, against PyTorch."""
 
 import importlib
 import json
@@ -13,14 +13,22 @@ from torch.nn import functional
 from tt_bio import metal_overlay
 
 # Its fused paths are kernels of its own, which only hardware runs: this chooses operations of ttnn, and no kernel's source is changed.
-os.environ["TT_BIO_ESMC_QKRH"] = "0"
+os.environ["TT_BIO_ESMC_QKRH"] = os.environ["TT_BIO_AF2_TRANSITION_WS"] = "0"
 metal_overlay.enable = lambda names: Path()
 DEVICE = ttnn.open_device(device_id=0)
 # The package's own looks for boards of this machine; modules take it by name when they are imported.
 importlib.import_module("tt_bio.tenstorrent").get_device = lambda trace=None: DEVICE
-abodybuilder3, abodybuilder3_reference, autograd, esmc = (
+abodybuilder3, abodybuilder3_reference, af2, af2_reference, autograd, esmc, tenstorrent = (
     importlib.import_module(f"tt_bio.{name}")
-    for name in ("abodybuilder3", "abodybuilder3_reference", "autograd", "esmc")
+    for name in (
+        "abodybuilder3",
+        "abodybuilder3_reference",
+        "af2",
+        "af2_reference",
+        "autograd",
+        "esmc",
+        "tenstorrent",
+    )
 )
 
 
@@ -52,6 +60,27 @@ def structure():
     return min(
         correlation(expected["states"][-1], ttnn.to_torch(made["states"][-1])),
         correlation(expected["unnormalized_angles"][-1][..., 0], sines),
+    )
+
+
+def evoformer():
+    """Aligned sequences and pairs of residues after one block: attention along rows and columns, triangles, transitions."""
+    plain = drawn(af2_reference.EvoformerBlock(256, 128, extra_msa=False), 0.7)
+    fidelity = ttnn.WormholeComputeKernelConfig(
+        math_fidelity=ttnn.MathFidelity.HiFi4, math_approx_mode=False, fp32_dest_acc_en=True
+    )
+    own = af2.AF2EvoformerBlock(tenstorrent.WeightScope.wrap(plain.state_dict()), fidelity)
+    own.rne_kernel = False
+    sequences, pairs = torch.randn(16, 64, 256), torch.randn(64, 64, 128)
+    expected = plain(sequences, pairs, torch.ones(16, 64), torch.ones(64, 64))
+    given = (
+        ttnn.from_torch(x[None], dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=DEVICE)
+        for x in (sequences, pairs)
+    )
+    made = own(*given)
+    return min(
+        correlation(wanted, ttnn.to_torch(x).reshape(wanted.shape))
+        for wanted, x in zip(expected, made, strict=True)
     )
 
 
@@ -169,6 +198,6 @@ def gradients():
 
 torch.manual_seed(0)
 with torch.no_grad():
-    found = {made.__name__: made() for made in (structure, language, gradients)}
+    found = {made.__name__: made() for made in (structure, evoformer, language, gradients)}
 ttnn.close_device(DEVICE)
 print(json.dumps(found))
