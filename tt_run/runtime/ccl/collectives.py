@@ -73,6 +73,10 @@ def all_gather(
     )
 
 
+_PLAIN = ("all_gather", "all_gather_async")
+"""Gathers whose result is the program's; what others gather on the way lies where they have room."""
+
+
 def gather_as(
     name: str,
     tensor: Tensor,
@@ -89,7 +93,7 @@ def gather_as(
             f"mesh_device {mesh_device} is not the mesh of the tensor: {plan.device}",
             hint="leave mesh_device out",
         )
-    if tuning[2] is None and output is None:
+    if tuning[2] is None and output is None and name in _PLAIN:
         sharding.settled(
             plan.spec.memory_config, plan.spec.padded_shape.dims, tensor.layout, tensor.tile.edges
         )
