@@ -308,6 +308,21 @@ class TestWithoutRecords:
             in verdict_of(rank(0, code=5), rank(1, signal=9), launcher_code=-6).sentence
         )
 
+    def test_mpirun_that_crashes_while_it_ends_the_job_of_ranks_that_did_not_meet(self) -> None:
+        said = {
+            "exception": "GuardError",
+            "message": "error[TTG002]: rank 0 ended before MPI recv(source 0, tag 7)",
+            "time": 9.0,
+            "guard": {"code": "TTG002", "culprits": [0]},
+        }
+        ranks = rank(0, signal=15, told=True, end=10.0), rank(1, code=1, end=10.0)
+        found = verdict_of(*ranks, failures={1: said}, launcher_code=-11)
+        assert found.exit_code == 1 and "error[TTG002]: rank 0 ended" in found.sentence
+        assert (
+            verdict_of(*ranks, failures={1: said}, launcher_code=-9).sentence
+            == "mpirun was killed by SIGKILL"
+        )
+
     def test_mpirun_that_was_told_to_end(self) -> None:
         """It returns 1 then, and 143 for a rank that was told."""
         ranks = rank(0, signal=15, told=True), rank(1, signal=15, told=True)

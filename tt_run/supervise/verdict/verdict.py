@@ -114,6 +114,11 @@ def _host_lost(case: Case) -> Verdict | None:
     )
 
 
+_LOST = ("TTG005", "TTG006", "TTG007")
+"""What the guard sees of ranks that mpirun's end has taken along; all else that it says is of what the program did."""
+_CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
+
+
 def _launcher_killed(case: Case) -> Verdict | None:
     """A signal ended mpirun, and the ranks with it: nothing that a rank does has that effect."""
     code = case.observation.launcher_code
@@ -121,8 +126,15 @@ def _launcher_killed(case: Case) -> Verdict | None:
         return None
     if not any(status.started for status in case.statuses) or not (case.failed or case.unrecorded):
         return None
+    if -code in _CRASHES and any(_of_the_program(record) for record in case.failures.values()):
+        return None  # Open MPI has been seen to crash while it ended the job of ranks that did not meet
     sentence = f"mpirun was killed by {signal_name(-code)}"
     return Verdict(128 - code, sentence, None, (), case.failed, case.unrecorded)
+
+
+def _of_the_program(record: Mapping[str, object]) -> bool:
+    guard = record.get("guard")
+    return isinstance(guard, Mapping) and guard.get("code") not in _LOST
 
 
 def _launcher_told(case: Case) -> Verdict | None:
