@@ -60,20 +60,21 @@ class Vitals:
 
 def state_of(pid: int) -> str:
     """The letter of a process's state, as `ps` shows it; empty when there is no such process."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as stream:
-            return stream.read().rpartition(b")")[2].split()[0].decode()
-    except OSError:
-        return ""
+    return next(iter(_stat(pid)), b"").decode()
 
 
 def parent_of(pid: int) -> int:
     """The number of a process's parent; 0 when there is no such process."""
+    return int([*_stat(pid), b"0", b"0"][1])
+
+
+def _stat(pid: int) -> list[bytes]:
+    """What the kernel says of a process, from its state on; nothing of one that is not there."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stream:
-            return int(stream.read().rpartition(b")")[2].split()[1])
+            return stream.read().rpartition(b")")[2].split()
     except OSError:
-        return 0
+        return []
 
 
 def memory_kills() -> int:

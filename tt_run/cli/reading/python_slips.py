@@ -106,24 +106,14 @@ def refuse_python_alone(given: CommandLine) -> None:
     is_alone = bool(given.program) and _is_python(given.program[0]) and not given.stdin
     is_alone = is_alone and only_flags and not {"-c", "-m", "-"}.intersection(given.program)
     lacks_word = len(given.program) == 2 and _is_python(given.program[0]) and given.program[1] in _STARTS
-    if lacks_word and not given.looks_only:
-        word = " ".join(given.program)
-        raise UsageError(
-            Diagnostic(
-                "TTR003",
-                f"{word} says not what to run",
-                help=f"write tt-run … {word} {_STARTS[given.program[1]]}",
-            )
-        )
-    if is_alone and not given.looks_only:
-        word = " ".join(given.program)
-        raise UsageError(
-            Diagnostic(
-                "TTR003",
-                f"{word} has no program to run: nobody types into a rank",
-                help=f"write tt-run … {word} script.py, or add --stdin for rank 0 to read this terminal",
-            )
-        )
+    if given.looks_only or not (lacks_word or is_alone):
+        return
+    word = " ".join(given.program)
+    message, help = f"{word} says not what to run", f"{word} {_STARTS.get(given.program[-1])}"
+    if is_alone:
+        message = f"{word} has no program to run: nobody types into a rank"
+        help = f"{word} script.py, or add --stdin for rank 0 to read this terminal"
+    raise UsageError(Diagnostic("TTR003", message, help=f"write tt-run … {help}"))
 
 
 def lost_modules(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:

@@ -71,12 +71,12 @@ def refuse_second_launcher(given: CommandLine, site: Site) -> None:
     """Raises UsageError where the program is a launcher itself: each rank would start a job of its own."""
     if not given.program or Path(given.program[0]).name not in LAUNCHERS or given.skip_executable_check:
         return
-    if Path(given.program[0]).name == "tt-run" and not given.given:  # typed twice, which is told below
-        return
-    rest = list(given.program[1:])
+    name, rest = Path(given.program[0]).name, list(given.program[1:])
+    if name == "tt-run" and not given.given:  # typed twice: all that follows is meant for one
+        message = "the program is tt-run itself, and nothing says which ranks to start"
+        raise UsageError(Diagnostic("TTR002", message, help=f"write it once: tt-run {shlex.join(rest)}"))
     while rest and site.which(rest[0]) is None and not os.path.lexists(site.cwd / rest[0]):
         del rest[0]
-    name = Path(given.program[0]).name
     raise UsageError(
         Diagnostic(
             "TTR018",
@@ -210,11 +210,6 @@ def refuse_late_choice(given: CommandLine) -> None:
     found = list(_options_among(given))
     if not any(option.names[-1] in _CHOICES for option, _ in found):
         return
-    if Path(given.program[0]).name == "tt-run":
-        message = "the program is tt-run itself, and nothing says which ranks to start"
-        raise UsageError(
-            Diagnostic("TTR002", message, help=f"write it once: tt-run {shlex.join(given.program[1:])}")
-        )
     late = shlex.join(word for _, words in found for word in words)
     kept = list(given.program)
     for word in (word for _, words in found for word in words):

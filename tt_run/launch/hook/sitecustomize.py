@@ -129,24 +129,22 @@ def _breakpoint(*args: Any, **kwargs: Any) -> Any:
 
 def _begin_record() -> None:
     """Takes over chance and standard input, which the program must not have used before."""
-    from importlib import import_module
-
-    try:
-        start = import_module("tt_run.runtime.record.start")
-    except ImportError:  # another Python, without tt-run: it has no emulation either
-        return
-    start.begin()
+    _call_in_runtime("record.start", "begin")
 
 
 def _watch_for_faults() -> None:
     """Lets faults on purpose come to an emulated rank whose program imports mpi4py alone: they stand in the calls of ranks."""
+    _call_in_runtime("own_mpi", "await_own_mpi")
+
+
+def _call_in_runtime(module: str, name: str) -> None:
     from importlib import import_module
 
     try:
-        own_mpi = import_module("tt_run.runtime.own_mpi")
+        found = import_module(f"tt_run.runtime.{module}")
     except ImportError:  # another Python, without tt-run: it has no emulation either
         return
-    own_mpi.await_own_mpi()
+    getattr(found, name)()
 
 
 def _await_faults() -> None:

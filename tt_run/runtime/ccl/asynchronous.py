@@ -49,6 +49,7 @@ def _gather_plain(
             on_subdevice(subdevice_id),
             Workers(None, num_workers_per_link, num_buffers_per_channel),
         ),
+        is_result=True,
     )
 
 
@@ -75,7 +76,9 @@ def _gather_persistent(
         raise ArgumentMismatch("all_gather_async needs dim")
     workers = Workers(chunks_per_sync, num_workers_per_link, num_buffers_per_channel)
     tuning = topology, num_links, memory_config, on_subdevice(subdevice_id), workers
-    return gather_as("all_gather_async", input_tensor, dim, cluster_axis, tuning, persistent_output_buffer)
+    return gather_as(
+        "all_gather_async", input_tensor, dim, cluster_axis, tuning, persistent_output_buffer, is_result=True
+    )
 
 
 def _gather_on_axis(
@@ -97,7 +100,14 @@ def _gather_on_axis(
 ) -> Tensor:
     tuning = topology, num_links, memory_config, on_subdevice(subdevice_id)
     return gather_as(
-        "all_gather_async", input_tensor, dim, cluster_axis, tuning, persistent_output_tensor, mesh_device
+        "all_gather_async",
+        input_tensor,
+        dim,
+        cluster_axis,
+        tuning,
+        persistent_output_tensor,
+        mesh_device,
+        is_result=True,
     )
 
 

@@ -70,11 +70,8 @@ def all_gather(
         ),
         output_tensor,
         mesh_device,
+        is_result=True,
     )
-
-
-_PLAIN = ("all_gather", "all_gather_async")
-"""Gathers whose result is the program's; what others gather on the way lies where they have room."""
 
 
 def gather_as(
@@ -85,15 +82,16 @@ def gather_as(
     tuning: Tuning = NOTHING_TUNED,
     output: Tensor | None = None,
     mesh_device: Any = None,
+    is_result: bool = False,
 ) -> Tensor:
-    """An all-gather under the name of one of its forms."""
+    """An all-gather under the name of one of its forms; `is_result`: the program gets it, so it has to fit where it lies."""
     plan = planned(ALL_GATHER, tensor, cluster_axis, dim, written_into(tuning, output), name)
     if mesh_device is not None and mesh_device is not plan.device:
         raise fatal(
             f"mesh_device {mesh_device} is not the mesh of the tensor: {plan.device}",
             hint="leave mesh_device out",
         )
-    if tuning[2] is None and output is None and name in _PLAIN:
+    if is_result and tuning[2] is None and output is None:
         sharding.settled(
             plan.spec.memory_config, plan.spec.padded_shape.dims, tensor.layout, tensor.tile.edges
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from mgd.lean import dataclass, field
-from tt_run.supervise.looking.stopped_ranks import TOLD_SECONDS
+from tt_run.supervise.looking.stopped_ranks import TOLD_SECONDS, stands
 from tt_run.supervise.status import StatusBoard
 from tt_run.supervise.vitals import parent_of, state_of
 
@@ -39,13 +39,8 @@ class StoppedLauncher:
                 return f"{who} was stopped by a signal (SIGSTOP or SIGTSTP); kill -CONT {stopped[who]} would have let it go on"
             if seconds >= TOLD_SECONDS and who not in self._told:
                 self._told.add(who)
-                self.say(self._line(who, stopped[who], seconds))
+                self.say(stands(who, stopped[who], seconds, f"kill -CONT {stopped[who]}", self.patience))
         return ""
-
-    def _line(self, who: str, pid: int, seconds: float) -> str:
-        left = "" if self.patience is None else f", or the run ends in {self.patience - seconds:.0f} s"
-        told = f"{who} has been stopped for {seconds:.0f} s (SIGSTOP or SIGTSTP, process {pid})"
-        return f"{told}: kill -CONT {pid} lets it go on{left}"
 
     def _stopped(self) -> Iterator[tuple[str, int]]:
         if state_of(self.pid) == "T":

@@ -24,6 +24,12 @@ def continuing(status: RankStatus, here: str) -> str:
     return f"kill -CONT {status.pid}{where}"
 
 
+def stands(who: str, pid: int | None, seconds: float, going_on: str, patience: float | None) -> str:
+    """That somebody has been stopped for so long, what lets it go on, and when the run is given up."""
+    left = "" if patience is None else f", or the run ends in {patience - seconds:.0f} s"
+    return f"{who} has been stopped for {seconds:.0f} s (SIGSTOP or SIGTSTP, process {pid}): {going_on} lets it go on{left}"
+
+
 @dataclass()
 class StoppedRanks:
     """`look` is called again and again. `patience`: seconds after which a rank is no longer waited for; None: for ever.
@@ -60,9 +66,7 @@ class StoppedRanks:
 
     def _line(self, status: RankStatus, seconds: float) -> str:
         name = f"rank {status.rank}" + f" on {status.host}" * bool(status.host)
-        left = "" if self.patience is None else f", or the run ends in {self.patience - seconds:.0f} s"
-        told = f"{name} has been stopped for {seconds:.0f} s (SIGSTOP or SIGTSTP, process {status.pid})"
-        return f"{told}: {continuing(status, self.host)} lets it go on{left}"
+        return stands(name, status.pid, seconds, continuing(status, self.host), self.patience)
 
     def _ask_others(self, waited: float) -> None:
         if self.ask is None or (self._asking is not None and self._asking.is_alive()):
