@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
@@ -55,7 +54,6 @@ class LlamaConfig:
 
     def check(self) -> None:
         """Raise TypeError for sizes that are no numbers, RuntimeError for those that do not divide, and for a tied head whose positions are cut."""
-        check_fields(self)
         check_sizes(self)
         if self.sequence_parallel and self.weight_tying is WeightTyingType.Enabled:
             raise RuntimeError(
