@@ -53,7 +53,7 @@ class LlamaConfig:
     """Between the products of a model that is cut over the tensor-parallel axis, each device holds its part of the positions."""
 
     def check(self) -> None:
-        """Raise TypeError for sizes that are no numbers, RuntimeError for those that do not divide, and for a tied head whose positions are cut."""
+        """Raise TypeError for sizes that are no numbers, ValueError for those below 1, RuntimeError for what does not divide and a tied head that is cut."""
         check_sizes(self)
         if self.sequence_parallel and self.weight_tying is WeightTyingType.Enabled:
             raise RuntimeError(
