@@ -271,6 +271,9 @@ r = np.empty(rc.sum(), d.dtype); comm.Alltoallv([d, sc], [r, rc]); r.sort(); pri
     "threads": """
 import threading
 c = [comm.Dup() for _ in range(3)]; out = [None] * 3
+# The first sum of objects on a communicator copies it. Copies from several threads at once, in another order
+# on each rank, may wait for each other in MPI itself (seen without any launcher), so they are made here.
+print([each.allreduce(0) for each in c])
 def f(n):
     out[n] = [c[n].allreduce(rank + n) for _ in range(4)], c[n].sendrecv((rank, n), right, source=left)
 ts = [threading.Thread(target=f, args=(n,), name=f"t{n}") for n in range(3)]
@@ -281,7 +284,7 @@ with ThreadPoolExecutor(1) as e: print(e.submit(c[0].allgather, rank).result())
     "threads of one name": """
 import threading, time
 c = [comm.Dup() for _ in range(3)]; out = [None] * 3
-print([each.allreduce(0) for each in c])  # which copies each once more, in one order
+print([each.allreduce(0) for each in c])  # as above
 def f(n):
     time.sleep(0.01 * (2 - n)); out[n] = c[n].allreduce(10 * rank + n)
 ts = [threading.Thread(target=f, args=(n,), name="worker") for n in range(3)]
