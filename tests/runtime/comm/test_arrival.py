@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.launch import tt_run
 from tests.runtime.mpi import ROOT, run_ranks
 from tt_run.runtime.comm.arrival import Arrival
 
@@ -128,3 +129,41 @@ def test_under_mpirun_alone_nothing_is_waited_for() -> None:
         check=True,
     )
     assert done.stdout == "ok\n"
+
+
+FIRST = """
+import time
+import ttnn
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+if comm.rank == 1:
+    {of_one}
+else:
+    comm.allreduce(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("of_one", "told"),
+    [
+        (
+            "time.sleep(300)",
+            "error[TTG005]: rank 1 did not come to MPI allreduce at {program}:9 within 1 s\n"
+            "  rank 1: running at {program}:7 in <module>  <-\n",
+        ),
+        ("pass", "error[TTG002]: rank 1 ended before MPI allreduce at {program}:9\n"),
+    ],
+)
+def test_a_rank_that_does_not_come_to_the_programs_first_collective(
+    tmp_path: Path, of_one: str, told: str
+) -> None:
+    """MPI is up, so nothing but the ranks themselves can tell who is missing where they meet."""
+    program = tmp_path / "program.py"
+    program.write_text(FIRST.format(of_one=of_one))
+    ran = tt_run(
+        *("--emulate", "--system", "t3000", "--split", "1x2", "python", "program.py"),
+        cwd=tmp_path,
+        env={**os.environ, "TT_RUN_GUARD_TIMEOUT": "1"},
+    )
+    assert ran.code == 1
+    assert "tt-run: rank 1 on " in ran.err and told.format(program=program) in ran.err

@@ -422,13 +422,17 @@ def test_a_thread_of_a_library_is_named_with_the_line_of_the_program(monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("told", "culprits"),
+    ("told", "ended", "peers", "culprits"),
     [
-        ({1: [0]}, (0, 1)),
-        ({1: [2], 2: [0]}, (0, 1, 2)),
-        ({1: [2], 2: [1]}, (1, 2)),
-        ({1: [2]}, None),
-        ({}, None),
+        ({1: [0]}, (), (1,), (0, 1)),
+        ({1: [2], 2: [0]}, (), (1,), (0, 1, 2)),
+        ({1: [2], 2: [1]}, (), (1,), (1, 2)),
+        ({1: [2]}, (), (1,), None),
+        ({}, (), (1,), None),
+        ({}, (1,), (1,), (1,)),
+        ({}, (1, 2), (1, 2), (1, 2)),
+        ({}, (2,), (1, 2), None),  # of two that might send, one goes on
+        ({1: [2]}, (2,), (1,), None),  # rank 1 says it
     ],
 )
 def test_messages_before_the_ranks_have_met(
@@ -436,15 +440,19 @@ def test_messages_before_the_ranks_have_met(
     monkeypatch: pytest.MonkeyPatch,
     hasty: None,
     told: dict[int, list[int]],
+    ended: tuple[int, ...],
+    peers: tuple[int, ...],
     culprits: tuple[int, ...] | None,
 ) -> None:
     monkeypatch.setenv(contract.RUN_DIR, str(tmp_path))
-    monkeypatch.setenv(contract.GUARD_TIMEOUT, "0.2")
+    monkeypatch.setenv(contract.GUARD_TIMEOUT, "30" if ended else "0.2")
     monkeypatch.setattr(early_waits, "world", lambda: SimpleNamespace(rank=0))
     monkeypatch.setattr("tt_run.runtime.guard.long_wait.LONG_SECONDS", 0.05)
     for rank, missing in told.items():
         facts = {"call": "recv", "number": 0, "site": f"p.py:{rank}", "waited": 4.0, "missing": missing}
         (tmp_path / contract.WAIT_FILE.format(rank=rank)).write_text(json.dumps(facts))
+    for rank in ended:
+        (tmp_path / contract.ENDING_FILE.format(rank=rank)).write_text("pid=1 mpi=open\n")
     mine, over, seen = tmp_path / contract.WAIT_FILE.format(rank=0), time.perf_counter() + 0.6, []
 
     def done() -> bool:
@@ -453,14 +461,17 @@ def test_messages_before_the_ranks_have_met(
         return culprits is None and time.perf_counter() > over
 
     if culprits is None:
-        early_waits.until(done, "recv", lambda: (1,))
+        early_waits.until(done, "recv", lambda: peers)
     else:
         with pytest.raises(GuardError) as caught:
-            early_waits.until(done, "recv", lambda: (1,))
-        text = str(caught.value)
-        assert (caught.value.code, caught.value.culprits) == (diagnosis.DEADLOCK, culprits)
-        assert "rank 1: in recv at p.py:1, waiting for rank" in text and " since 4.0 s" in text
+            early_waits.until(done, "recv", lambda: peers)
+        text, code = str(caught.value), diagnosis.ENDED_EARLY if ended else diagnosis.DEADLOCK
+        assert (caught.value.code, caught.value.culprits) == (code, culprits)
+        if ended:
+            assert "  rank 1: ended at the end of its program  <-\n" in text
+        else:
+            assert "rank 1: in recv at p.py:1, waiting for rank" in text and " since 4.0 s" in text
     [facts] = seen
-    assert (facts["call"], facts["number"], facts["missing"]) == ("recv", 0, [1])
+    assert (facts["call"], facts["number"], facts["missing"]) == ("recv", 0, list(peers))
     assert 0.05 <= facts["waited"] < 2 and facts["site"].startswith(f"{THIS}:")
     assert not mine.exists(), "told while it lasts"

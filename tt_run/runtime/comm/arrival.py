@@ -1,4 +1,4 @@
-"""Before MPI starts: are the other ranks of this host coming? Starting MPI waits for all of them and cannot be interrupted.
+"""Before the ranks meet: are the others of this host coming? Starting MPI, and the first meeting, wait for all of them uninterruptibly.
 
 Each rank opens an abstract Unix socket named after the job and its local rank, which leaves no file behind and vanishes with the process,
 and looks for those of the others until a deadline.
@@ -19,20 +19,32 @@ _LOCAL_RANK = "OMPI_COMM_WORLD_LOCAL_RANK"
 _LOCAL_SIZE = "OMPI_COMM_WORLD_LOCAL_SIZE"
 
 
-class NotStarted(RuntimeError):
-    """Ranks of this host have not started the runtime. `culprits` are their ranks in the job, as far as known."""
+class NotArrived(RuntimeError):
+    """Ranks of this host have not come to the first meeting: to `call`, or with none to the runtime's start.
 
-    code = "TTG007"
+    `culprits` are their ranks in the job, as far as known; with no `seconds` they will not come, since their programs have ended.
+    """
 
-    def __init__(self, local_ranks: Sequence[int], seconds: float, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        local_ranks: Sequence[int],
+        seconds: float | None,
+        environment: Mapping[str, str],
+        call: str = "",
+    ) -> None:
         from tt_run.runtime.comm.missing_ranks import place_of, world_ranks
 
+        self.code = "TTG002" if seconds is None else "TTG005" if call else "TTG007"
         self.culprits = tuple(world_ranks(local_ranks, environment))
         numbers = ", ".join(map(str, self.culprits or local_ranks))
         who = f"rank {numbers}" if self.culprits else f"local rank {numbers} of this host"
-        lines = [f"error[{self.code}]: {who} did not start the runtime within {seconds:g} s"]
-        places = {rank: place_of(rank, environment) for rank in self.culprits}
-        lines += [f"  rank {rank}: running at {place}  <-" for rank, place in places.items() if place]
+        if seconds is None:
+            lines = [f"error[{self.code}]: {who} ended before {call}"]
+        else:
+            what = f"come to {call}" if call else "start the runtime"
+            lines = [f"error[{self.code}]: {who} did not {what} within {seconds:g} s"]
+            places = {rank: place_of(rank, environment) for rank in self.culprits}
+            lines += [f"  rank {rank}: running at {place}  <-" for rank, place in places.items() if place]
         super().__init__("\n".join([*lines, f"  help: {guard_rule(self.code).help}"]))
 
 
@@ -60,9 +72,13 @@ class Arrival:
         except (KeyError, ValueError, OSError):
             return None
 
-    def await_others(self, seconds: float, sleep: Callable[[float], None] = time.sleep) -> None:
-        """Return when the other ranks of this host have come. Raises NotStarted naming those that have not after `seconds`."""
-        from tt_run.runtime.comm.missing_ranks import processes_of
+    def await_others(
+        self, seconds: float, sleep: Callable[[float], None] = time.sleep, call: str = ""
+    ) -> None:
+        """Return when the other ranks of this host have come. Raises NotArrived naming those that have not after `seconds`,
+        or never will.
+        """
+        from tt_run.runtime.comm.missing_ranks import at_their_end, processes_of
 
         patience, looked, between = Patience(), time.monotonic(), min(_LOOK_SECONDS, seconds / 2)
         missing, nap = self._others, 0.001
@@ -70,8 +86,10 @@ class Arrival:
             if time.monotonic() - looked > between:
                 looked = time.monotonic()
                 patience.look(processes_of(missing, os.environ))
+                if call and (ended := at_their_end(missing, os.environ)):
+                    raise NotArrived(ended, None, os.environ, call)
             if patience.over(seconds):
-                raise NotStarted(missing, seconds, os.environ)
+                raise NotArrived(missing, seconds, os.environ, call)
             sleep(nap)
             nap = min(nap * 1.5, 0.05)
 

@@ -44,6 +44,17 @@ def processes_of(local_ranks: Sequence[int], environment: Mapping[str, str]) -> 
     return [int(pids[-1]) for pids in told if pids]
 
 
+def at_their_end(local_ranks: Sequence[int], environment: Mapping[str, str]) -> list[int]:
+    """Those of these local ranks of this host whose programs have ended."""
+    folder = Path(environment.get(contract.RUN_DIR, ""))
+    ranks = world_ranks(local_ranks, environment)
+    return [
+        local
+        for local, rank in zip(local_ranks, ranks, strict=bool(ranks))
+        if (folder / contract.ENDING_FILE.format(rank=rank)).exists()
+    ]
+
+
 def place_of(rank: int, environment: Mapping[str, str]) -> str:
     """`file:line in function` of the user's program where a rank of this host is now; empty when it does not say."""
     path = Path(environment[contract.RUN_DIR]) / contract.STACKS_FILE.format(rank=rank)

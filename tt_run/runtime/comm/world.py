@@ -106,8 +106,11 @@ class World:
         hidden = getattr(MPI, "_tt_run_raw", None)  # the communicators that the program does not see
         return MPI if hidden is None else SimpleNamespace(**{**vars(MPI), **hidden})
 
-    def connect(self) -> None:
-        """Meet all ranks: exchange names and places. Every rank must call it, once; later calls do nothing."""
+    def connect(self, call: str = "") -> None:
+        """Meet all ranks: exchange names and places. Every rank must call it, once; later calls do nothing.
+
+        `call` says what of the program's they meet in. Raises NotArrived when ranks of this host do not come.
+        """
         if self._peers is not None:
             return
         mine = (
@@ -120,6 +123,12 @@ class World:
             self._peers = (Peer(0, 0, *mine),)
             return
         mpi = self.mpi
+        if (
+            self._arrival is None
+        ):  # the program has started MPI itself: who was there then may be anywhere now
+            self._arrival = Arrival.announce(os.environ)
+            if self._arrival is not None:
+                self._arrival.await_others(seconds_to_wait(), call=call)
         _limit_start()
         try:
             node = mpi.COMM_WORLD.Split_type(mpi.COMM_TYPE_SHARED, key=self.rank)

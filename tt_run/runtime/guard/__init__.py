@@ -245,8 +245,11 @@ def at_end(
     _lifecycle.at_end(before, after, is_done)
 
 
-def start() -> None:
-    """Meet all ranks of the job and start watching; every rank must call it. Does nothing in a lone process or a second time."""
+def start(call: str = "") -> None:
+    """Meet all ranks of the job and start watching; every rank must call it, in `call` of its program where that is what they meet in.
+
+    Does nothing in a lone process or a second time. Raises NotArrived when ranks of this host do not come within the deadline.
+    """
     global _guard, _lifecycle, _started
     ranks = world()
     if _started or ranks.size == 1:
@@ -260,7 +263,7 @@ def start() -> None:
             return
         if ranks.guarded:  # no replay
             is_rank()
-        ranks.connect()
+        ranks.connect(call)
         if ranks.guarded and not _is_off():
             _guard = Guard(ranks, timeout)
             os.register_at_fork(after_in_child=_forked)

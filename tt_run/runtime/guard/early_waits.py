@@ -1,6 +1,7 @@
 """Messages that a program's own MPI waits for before the ranks have met: there is no board yet, only the files in which long waits are told.
 
-No deadline ends such a wait: who is waited for may prepare something. It is in vain when all whom it leads to wait as well.
+No deadline ends such a wait: who is waited for may prepare something. It is in vain when all whom it leads to wait as well, or are at the end of
+their programs.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from tt_run.runtime import events, launched
 from tt_run.runtime.comm.deadlines import Patience
 from tt_run.runtime.comm.world import seconds_to_wait, world
 from tt_run.runtime.guard import diagnosis
-from tt_run.runtime.guard.board import WAITING
+from tt_run.runtime.guard.board import ENDED, WAITING
 from tt_run.runtime.guard.long_wait import LongWait
 from tt_run.runtime.guard.report import GuardError, render
 from tt_run.runtime.guard.states import RankState, Wait
@@ -30,7 +32,7 @@ Told = dict[int, dict[str, Any]]
 
 
 def until(done: Callable[[], bool], what: str, peers: Callable[[], tuple[int, ...]]) -> None:
-    """Return when `done()`. Raises GuardError when, past the guard's deadline, everybody waits for messages that this wait depends on."""
+    """Return when `done()`. Raises GuardError when everybody that this wait depends on waits for messages, past the guard's deadline, or has ended."""
     for _ in range(_LOOKS):
         if done():
             return
@@ -45,41 +47,53 @@ def until(done: Callable[[], bool], what: str, peers: Callable[[], tuple[int, ..
             inspected = _now()
             patience.look()
             told.tell(Wait("message", what, events.call_site(), (), 0, peers(), began, inspected, 1), 0)
-            if patience.over(seconds_to_wait()):
-                stuck = _stuck(world().rank)
-                if stuck is not None and stuck == before and not done():
-                    _conclude(stuck)
-                before = stuck
+            stuck = _stuck(world().rank)
+            if stuck is not None and stuck == before and not done():
+                _conclude(stuck, is_late=patience.over(seconds_to_wait()))
+            before = stuck
     finally:
         told.over()
 
 
 def _stuck(rank: int) -> Told | None:
-    """What all ranks say that this one waits for, and those that they wait for; None when one of them is in no long wait."""
+    """What all ranks say that this one waits for, and those that they wait for; None when one of them is neither in a long wait nor at its end."""
     found: Told = {}
     pending = [rank]
     while pending:
         each = pending.pop()
         if each in found:
             continue
-        path = Path(launched.variables.get(contract.RUN_DIR, ""), contract.WAIT_FILE.format(rank=each))
-        try:
-            found[each] = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        told = _told(each)
+        if told is None:
             return None
-        pending.extend(found[each]["missing"])
+        found[each] = told
+        pending.extend(told["missing"])
     return found
 
 
-def _conclude(stuck: Told) -> None:
-    states = {
-        rank: RankState(
-            rank,
-            WAITING,
-            wait=Wait("message", said["call"], said["site"], (), 0, tuple(said["missing"]), -said["waited"]),
+def _told(rank: int) -> dict[str, Any] | None:
+    folder = Path(launched.variables.get(contract.RUN_DIR, ""))
+    with suppress(OSError, ValueError):
+        told: dict[str, Any] = json.loads(
+            (folder / contract.WAIT_FILE.format(rank=rank)).read_text(encoding="utf-8")
         )
-        for rank, said in stuck.items()
-    }
-    finding = diagnosis.deadlock(states, world().rank, at_last=True)
+        return told
+    return (
+        {"ended": True, "missing": []} if (folder / contract.ENDING_FILE.format(rank=rank)).exists() else None
+    )
+
+
+def _conclude(stuck: Told, is_late: bool) -> None:
+    states = {rank: _state(rank, said) for rank, said in stuck.items()}
+    finding = diagnosis.absence(states, world().rank)
+    if finding is None and is_late:
+        finding = diagnosis.deadlock(states, world().rank, at_last=True)
     if finding is not None:
         raise GuardError(render(finding, states, 0.0), finding.code, finding.culprits)
+
+
+def _state(rank: int, said: dict[str, Any]) -> RankState:
+    if said.get("ended"):
+        return RankState(rank, ENDED, calls=None)
+    wait = Wait("message", said["call"], said["site"], (), 0, tuple(said["missing"]), -said["waited"])
+    return RankState(rank, WAITING, wait=wait)

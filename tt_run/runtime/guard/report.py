@@ -33,14 +33,18 @@ def render(finding: Finding, states: Mapping[int, RankState], now: float) -> str
 
 def where(state: RankState, now: float, missing: tuple[int, ...] = ()) -> str:
     """One rank in words: what it is in, which ranks it misses there, for how long; where its last call was."""
-    last = f"; its last call was {state.last}" if state.last else "; it has made no call"
+    last = "; it has made no call"
+    if state.last or state.calls is None:
+        last = f"; its last call was {state.last}" if state.last else ""
     if state.state == RAISED:
         return f"raised {state.error or 'an exception'}{_at(state.error_site)}{last}"
     if state.state == ENDED:
         code = f" with {state.error}" if state.error else ""
-        return f"ended{_at(state.error_site) or ' at the end of its program'}{code} after {_calls(state.calls)}{last}"
+        return (
+            f"ended{_at(state.error_site) or ' at the end of its program'}{code}{_after(state.calls)}{last}"
+        )
     if state.lost:
-        return f"its process is gone, after {_calls(state.calls)}{last}"
+        return f"its process is gone,{_after(state.calls)}{last}"
     wait = state.wait
     if wait is not None and state.waiting:
         for_whom = f", waiting for {_list(missing)}" if missing else ""
@@ -51,15 +55,15 @@ def where(state: RankState, now: float, missing: tuple[int, ...] = ()) -> str:
     if state.remote and not state.last:
         return "on another host, from which nothing was heard: in no call that waits"
     doing = f"at {state.doing}" if state.doing else "in no call"
-    return f"running {doing} after {_calls(state.calls)}{last}"
+    return f"running {doing}{_after(state.calls)}{last}"
 
 
 def _at(site: str) -> str:
     return f" at {site}" if site else ""
 
 
-def _calls(count: int) -> str:
-    return "1 call" if count == 1 else f"{count} calls"
+def _after(calls: int | None) -> str:
+    return "" if calls is None else " after 1 call" if calls == 1 else f" after {calls} calls"
 
 
 def _list(ranks: tuple[int, ...]) -> str:

@@ -38,7 +38,7 @@ class Wait:
 class RankState:
     """A rank's state, its wait if it has one, the last call it made, and what it told when it ended or was asked.
 
-    `remote` ranks are on other hosts: what is known of them is what they told last. `sent` and `posted` count the messages it has sent and the receives it has posted on each channel "peer:tag".
+    `remote` ranks are on other hosts: what is known of them is what they told last. `calls` is None where nobody has counted them. `sent` and `posted` count the messages it has sent and the receives it has posted on each channel "peer:tag".
     """
 
     rank: int
@@ -46,7 +46,7 @@ class RankState:
     lost: bool = False
     remote: bool = False
     wait: Wait | None = None
-    calls: int = 0
+    calls: int | None = 0
     last: str = ""
     doing: str = ""
     error: str = ""

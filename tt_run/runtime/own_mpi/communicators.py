@@ -159,7 +159,7 @@ def _collective(name: str, library: Any) -> Any:
     operation = "MPI Barrier" if name == "barrier" else f"MPI {name}"
 
     def call(self: Any, *words: Any, **named: Any) -> Any:
-        if have_met(self):
+        if have_met(self, operation):
             meet(members_of(self), operation, _detail(self, name, words, named), self)
         guard.own_traffic.used = True
         try:
@@ -188,7 +188,7 @@ def _prepared(name: str, library: Any) -> Any:
 
     def call(self: Any, *words: Any, **named: Any) -> Any:
         members = members_of(self)
-        if have_met(self):
+        if have_met(self, f"MPI {name}_init"):
             meet(members, f"MPI {name}_init", _detail(self, name, words, named), self)
         return marked(library(self, *words, **named), f"MPI {name}_init", members.others)
 
@@ -208,7 +208,7 @@ def meet(members: Members, operation: str, detail: str = "", comm: Any = None) -
     """
     if len(members.ranks) < 2 or members.ranks[0] < 0:
         return
-    if not have_met(comm):
+    if not have_met(comm, operation):
         return
     if not is_main_thread():
         beside = _beside(members, operation, detail)
@@ -235,7 +235,7 @@ def _signature(members: Members, operation: str, detail: str) -> guard.Signature
 
 def _maker(name: str, shared: tuple[tuple[int, str], ...], library: Any, watched: dict[type, type]) -> Any:
     def call(self: Any, *words: Any, **named: Any) -> Any:
-        if (is_whole if name in AGREEING else have_met)(self):
+        if is_whole(self) if name in AGREEING else have_met(self, f"MPI {name}"):
             members = members_of(self)
             if name == "Create_group":
                 group = word(words, named, 0, ("group",), None)
@@ -266,7 +266,7 @@ def _maker(name: str, shared: tuple[tuple[int, str], ...], library: Any, watched
 
 def _leaving(library: Any) -> Any:
     def Disconnect(self: Any) -> None:
-        if have_met(self):
+        if have_met(self, "MPI Disconnect"):
             meet(members_of(self), "MPI Disconnect", "", self)
         forget(self)
         library(self)

@@ -30,7 +30,7 @@ def watched_files(mpi: Any) -> type:
     def Open(cls: Any, *words: Any, **named: Any) -> Any:
         comm = word(words, named, 0, ("comm",), sys.modules["mpi4py.MPI"].COMM_SELF)
         members = members_of(comm)
-        if have_met(comm):
+        if have_met(comm, "MPI File.Open"):
             meet(members, "MPI File.Open", "", comm)
         file = cls(library.Open(*words, **named))
         _opened[members.ranks] += 1

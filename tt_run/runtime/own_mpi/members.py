@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tt_run.runtime import guard
+from tt_run.runtime import events, guard
 from tt_run.runtime.comm.world import world
 
 
@@ -55,14 +55,14 @@ def is_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def have_met(comm: Any = None) -> bool:
+def have_met(comm: Any = None, operation: str = "") -> bool:
     """Whether the ranks have met, and calls can be agreed on.
 
-    All ranks make a collective of all together: where they have not met yet, they do so in the first one, `comm`'s, in whichever threads
-    they come to it.
+    All ranks make a collective of all together: where they have not met yet, they do so in the first one, `comm`'s `operation`, in whichever
+    threads they come to it. Raises NotArrived where some do not come to it within the guard's deadline.
     """
     if not guard.watches() and comm is not None and comm.Get_size() == world().size and not comm.Is_inter():
-        guard.start()
+        guard.start(f"{operation} at {events.call_site()}" if operation else "")
     return guard.watches()
 
 

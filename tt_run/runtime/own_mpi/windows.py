@@ -42,7 +42,7 @@ def _maker(name: str, place: int, library: Any) -> Any:
     def call(cls: Any, *words: Any, **named: Any) -> Any:
         comm = word(words, named, place, ("comm",), sys.modules["mpi4py.MPI"].COMM_SELF)
         members = members_of(comm)
-        if have_met(comm):
+        if have_met(comm, f"MPI Win.{name}"):
             meet(members, f"MPI Win.{name}", "", comm)
         window = cls(library(*words, **named))
         _made[members.ranks] += 1
