@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 
 import pytest
@@ -172,20 +173,37 @@ def test_a_wrong_choice_is_refused(text: str) -> None:
     assert caught.value.diagnostics[0].code == "TTR033"
 
 
-@pytest.mark.parametrize("trouble", [BrokenPipeError, OSError])
-def test_a_reader_that_has_gone_or_a_full_disk_is_no_failure(
-    records: Records, trouble: type[OSError]
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("trouble", "said"),
+    [
+        (BrokenPipeError(), ""),
+        (ValueError("I/O operation on closed file"), ""),
+        (
+            FULL,
+            "tt-run: nothing more can be printed (No space left on device); the ranks go on, and {} has all of it\n",
+        ),
+    ],
+    ids=["a reader that has gone", "closed", "a full disk"],
+)
+def test_an_output_that_takes_no_more_is_no_failure_and_the_other_goes_on(
+    records: Records, trouble: Exception, said: str
 ) -> None:
     class Gone(io.BytesIO):
         def write(self, data: object) -> int:
             raise trouble
 
-    console = Console(records.folder, 2, Tee(), Gone(), Gone(), Clock())
+    errors = io.BytesIO()
+    console = Console(records.folder, 2, Tee(), Gone(), errors, Clock())
     records.folder.out(0).write_text("x\n")
     console.pump()
     records.folder.out(0).write_text("x\ny\n")
+    records.folder.err(1).write_text("z\n")
     console.pump(final=True)
     assert console.shown_bytes > 0
+    assert errors.getvalue().decode() == said.format(records.folder.path) + "[1] z\n"
 
 
 def test_last_lines(records: Records) -> None:

@@ -348,6 +348,10 @@ class TestReport:
         [
             ("not enough space for /dev/shm/sm_segment", "--shm-size"),
             ("PMIX_ERR_FILE_WRITE_FAILURE", "TMPDIR"),
+            (
+                "PMIx detected a call to mkdir was unable to create the desired directory:\n  Directory: /no/ompi.159\n",
+                "mpirun may not write in /no: set TMPDIR to",
+            ),
             ("but no available\n    interfaces were found", "ip link set lo up"),
             ("A daemon failed to report back after", "--doctor --hosts A,B"),
             ("A daemon failed to report back\n  Remote host: node2\n", "--doctor --hosts node2 "),

@@ -78,6 +78,11 @@ def launcher_advice(folder: RunFolder, verdict: Verdict) -> list[str]:
         return [
             "  help: /dev/shm is full: remove what is left there, or give the container more (docker run --shm-size=1g)"
         ]
+    refused = re.search(r"unable to create the desired directory:\s*Directory: (\S+)/ompi\.", said)
+    if refused is not None:
+        return [
+            f"  help: mpirun may not write in {refused[1]}: set TMPDIR to a folder that is there and yours, as in TMPDIR=/tmp tt-run …"
+        ]
     if "PMIX_ERR_FILE_WRITE_FAILURE" in said or "No space left on device" in said:
         return [
             "  help: mpirun cannot write its temporary files: make room, or name another folder with TMPDIR=DIR"

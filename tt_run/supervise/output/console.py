@@ -68,7 +68,7 @@ class Console:
     order: BinaryIO | None = None  # where to write in which order the logs grew: lines RANK STREAM SIZE
     _ordered: int = 0
     _streams: list[_Stream] = field(default_factory=list)
-    _broken: bool = False
+    _broken: list[BinaryIO] = field(default_factory=list)  # what takes no more
 
     def __post_init__(self) -> None:
         if not self.prefixes:
@@ -173,7 +173,7 @@ class Console:
 
     def _write(self, stream: _Stream, lines: bytes) -> None:
         self.shown_bytes += len(lines)
-        if self._broken or stream.sink is None:
+        if stream.sink is None or stream.sink in self._broken:
             return
         if self.echoes is not None and stream.is_error:
             self._put_error(
@@ -221,13 +221,19 @@ class Console:
         return next(stream for stream in self._streams if stream.is_error and stream.rank == rank)
 
     def _send(self, sink: BinaryIO | None, text: bytes) -> None:
-        if self._broken or sink is None:
+        if sink is None or sink in self._broken:
             return
         try:
             sink.write(text)
             sink.flush()
-        except (OSError, ValueError):
-            self._broken = True  # nobody reads us, or a disk is full; the run goes on, its logs are complete
+        except (OSError, ValueError) as error:
+            self._broken.append(
+                sink
+            )  # nobody reads it, or a disk is full; the run goes on, its logs are complete
+            if isinstance(error, OSError) and not isinstance(error, BrokenPipeError) and sink is self.out:
+                logs = self.folder.path
+                said = f"tt-run: nothing more can be printed ({error.strerror}); the ranks go on, and {logs} has all of it\n"
+                self._send(self.err, said.encode())
 
 
 def last_lines(path: Path, count: int, limit: int = 1 << 14) -> list[str]:
