@@ -9,11 +9,14 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tt_run.cli import execute
+from tt_run.cli.commands import looking, ls
 
 ROOT = Path(__file__).parents[3]
 REPORT = [
@@ -101,3 +104,29 @@ def test_findings_as_json_are_not_told_again_at_a_terminal() -> None:
         *["--rank-binding", "examples/broken/unknown_mesh.yaml", "--dry-run", "--format", "json", "true"],
     )
     assert line.startswith('{"ranks": null, "findings": [{"code": "TTR204"')
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (None, "a-run  ended      4 ranks      0 s      2 KiB  rank 1 on one is at fault: error[TTG005]"),
+        (80, "a-run  ended      4 ranks      0 s      2 KiB  rank 1 on one is at fault: error…"),
+        (70, "a-run  ended      4 ranks      0 s      2 KiB  rank 1 on one is at fa…"),
+        (60, "a-run  ended      4 ranks      0 s  rank 1 on one is at fau…"),
+        (48, "a-run  ended      4 ranks  rank 1 on one is at …"),
+        (40, "a-run  ended    rank 1 on one is at fau…"),
+    ],
+)
+def test_facts_of_runs_give_way_to_what_became_of_them(
+    width: int | None, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "columns", lambda: width)
+    run = SimpleNamespace(
+        state="ended",
+        ranks=range(4),
+        began=time.time(),
+        size=2048,
+        sentence="rank 1 on one is at fault: error[TTG005]",
+    )
+    assert ls.table(["a-run"], [run], width) == [shown]  # type: ignore[list-item]
+    assert ls.table([], [], width) == []

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tt_run.cli.commands.looking import age, amount, fitting, place_of, runs_elsewhere, runs_here
+from tt_run.cli.commands.looking import age, amount, columns, fitting, place_of, runs_elsewhere, runs_here
 from tt_run.cli.reading.options import Arguments, option
 from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
 from tt_run.inputs.site import is_dir
+from tt_run.supervise.looking.runs import Run
+
+_SENTENCE = 16  # columns that are kept for what became of a run
 
 
 class Ls(Arguments):
@@ -51,8 +54,30 @@ def command(words: Sequence[str]) -> int:
         else:
             elsewhere_too = "" if given.log_dir else "; --log-dir DIR looks in another folder"
             print(f"no runs here, in {given.log_dir or './tt-run-logs'}{elsewhere_too}")
-    wide = max(map(len, names), default=0)
-    for name, run in zip(names, runs, strict=True):
-        facts = f"{len(run.ranks):3} rank{' ' if len(run.ranks) == 1 else 's'}  {age(run.began):>7}  {amount(run.size):>9}"
-        print(fitting(f"{name:{wide}}  {run.state:7}  {facts}  {run.sentence}", wide + 9))
+    for line in table(names, runs, columns()):
+        print(line)
     return Exit.OK
+
+
+def table(names: Sequence[str], runs: Sequence[Run], width: int | None) -> list[str]:
+    """A line for each run. On a narrow screen size, age and number of ranks give way, in this order, to what became of it."""
+    if not runs:
+        return []
+    wide = max(map(len, names))
+    begins = [f"{name:{wide}}  {run.state:7}" for name, run in zip(names, runs, strict=True)]
+    facts = [
+        (f"{len(run.ranks):3} rank{' ' if len(run.ranks) == 1 else 's'}", f"{age(run.began):>7}", f"{amount(run.size):>9}")
+        for run in runs
+    ]  # fmt: skip
+    longest = max(len(run.sentence) for run in runs)
+    shown = next(
+        count
+        for count in (3, 2, 1, 0)
+        if not count
+        or width is None
+        or wide + 9 + sum(2 + len(each) for each in facts[0][:count]) + 2 + min(longest, _SENTENCE) <= width
+    )
+    return [
+        fitting("  ".join([begin, *told[:shown], run.sentence]), wide + 9)
+        for begin, told, run in zip(begins, facts, runs, strict=True)
+    ]

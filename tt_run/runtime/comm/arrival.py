@@ -19,6 +19,9 @@ _LOCAL_RANK = "OMPI_COMM_WORLD_LOCAL_RANK"
 _LOCAL_SIZE = "OMPI_COMM_WORLD_LOCAL_SIZE"
 
 
+NOT_STARTED, NOT_COME, ENDED_EARLY = "TTG007", "TTG005", "TTG002"
+
+
 class NotArrived(RuntimeError):
     """Ranks of this host have not come to the first meeting: to `call`, or with none to the runtime's start.
 
@@ -34,7 +37,7 @@ class NotArrived(RuntimeError):
     ) -> None:
         from tt_run.runtime.comm.missing_ranks import place_of, world_ranks
 
-        self.code = "TTG002" if seconds is None else "TTG005" if call else "TTG007"
+        self.code = ENDED_EARLY if seconds is None else NOT_COME if call else NOT_STARTED
         self.culprits = tuple(world_ranks(local_ranks, environment))
         numbers = ", ".join(map(str, self.culprits or local_ranks))
         who = f"rank {numbers}" if self.culprits else f"local rank {numbers} of this host"
