@@ -309,7 +309,7 @@ class Tensor(TensorMethods, metaclass=Native):
 
     def volume(self) -> int:
         """Number of elements of one shard, padding included."""
-        return self._spec.padded_shape.volume()
+        return self.padded_shape.volume()
 
     def element_size(self) -> int:
         """Bytes of one element on a device."""

@@ -15,6 +15,7 @@ from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,
+    L1_HEIGHT_SHARDED_MEMORY_CONFIG,
     L1_MEMORY_CONFIG,
     CoreGrid,
     ShardStrategy,
@@ -115,6 +116,23 @@ def test_images_on_cores_stay_there_but_where_a_call_moves_them(one: MeshDevice)
     assert place(flat) == ([32, 96], "{[0-0 - 3-0]}")  # a product takes no cores that have no rows
     moved = convolve(one, sizes, {"shard_layout": H, "reshard_if_not_optimal": True}, on_few)
     assert place(moved) == ([32, 64], "{[0-0 - 7-1]}")
+
+
+def test_rows_on_cores_have_the_padding_of_tiles(one: MeshDevice) -> None:
+    sizes: Sizes = (1, 9, 16, 8, 3, 1, 0, 1)
+    for scheme, piece in ((H, [32, 32]), (B, [32, 32]), (W, [64, 32])):
+        settings = {"shard_layout": scheme, "output_layout": ROW}
+        found = convolve(one, sizes, settings, slice_config=L1_FULL)
+        assert place(found)[0] == piece
+        assert (list(found.shape), list(found.padded_shape)) == ([1, 1, 49, 8], [1, 1, 64, 32])
+        assert found.volume() == 64 * 32
+        there = found.memory_config()
+        same = [ops.to_layout(found, ROW), ops.to_memory_config(found, there), ops.from_device(found)]
+        assert {tuple(other.padded_shape) for other in [*same, ops.tilize(found)]} == {(1, 1, 64, 32)}
+        moved = convolve(one, sizes, settings, slice_config=L1_FULL, memory_config=DRAM_MEMORY_CONFIG)
+        assert moved.padded_shape == moved.shape
+    with pytest.raises(RuntimeError, match="must have Shard Spec"):
+        convolve(one, sizes, {}, slice_config=L1_FULL, memory_config=L1_HEIGHT_SHARDED_MEMORY_CONFIG)
 
 
 @pytest.mark.listening  # an operand that is gone cannot be computed a second time

@@ -15,7 +15,7 @@ from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Operation,
 from tt_run.runtime.ops.declaration.operands import into, ints, on_device, replaced, settle
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.goldens import creation_goldens
-from tt_run.runtime.tensor.conversion import layouts
+from tt_run.runtime.tensor.conversion import framing, layouts
 from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,
     CoreCoord,
@@ -112,7 +112,7 @@ def reallocate(tensor: Tensor, memory_config: MemoryConfig | None = None) -> Ten
     """The values in a new buffer; the old one is given back."""
     result = _copied(tensor, None, memory_config)
     tensor.deallocate(True)
-    return result
+    return result if memory_config else framing.filled_as(result, tensor)
 
 
 @operation("ttnn.move", family=families.CONVERSION, golden=goldens.same)
@@ -120,7 +120,7 @@ def move(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> 
     """The values in a new buffer; the old one is given back."""
     result = _copied(input_tensor, None, memory_config)
     input_tensor.deallocate(True)
-    return result
+    return result if memory_config else framing.filled_as(result, input_tensor)
 
 
 @operation("ttnn.assign", family=families.CONVERSION, golden=creation_goldens.assign)
@@ -246,7 +246,7 @@ def tilize(
             "input_tensor.layout() == Layout::ROW_MAJOR",
             hint=in_rows("tensor"),
         )
-    shape = (1, 1, *input_tensor.shape.dims)[-2:]
+    shape = (1, 1, *input_tensor.padded_shape.dims)[-2:]
     for what, place in (("width", 1), ("height", 0)):
         if shape[place] % tile.edges[place]:
             raise _not_whole(what, shape[place], tile.edges[place])

@@ -13,14 +13,18 @@ from tt_run.runtime.kernels.activations import activation as activation_of
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.declaration.operands import settle
+from tt_run.runtime.ops.declaration.result_topology import result_topology
 from tt_run.runtime.ops.images.prepared_filters import on_mesh
 from tt_run.runtime.ops.images.window_limits import check_cuts
 from tt_run.runtime.ops.images.windows import Borders, Pair, lies_in_l1, need_l1_small
 from tt_run.runtime.ops.placement.convolved_shards import folded, in_l1, of_convolution
 from tt_run.runtime.ops.placement.window_room import Types, Windows
+from tt_run.runtime.tensor.conversion.framing import filled
+from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import spec_of
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tile import TILE_SIZE
+from tt_run.runtime.tile import TILE_SIZE, whole_tiles
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
 from tt_run.runtime.tuning.conv import Conv2dConfig, Op2DSliceConfig, PaddingMode, SliceTypeEnum
 from tt_run.runtime.values.dtypes import is_float
@@ -62,15 +66,20 @@ def convolved(
                 device, "a convolution", "conv_config=ttnn.Conv2dConfig(config_tensors_in_dram=True, …)"
             )
         _check_layout(config.output_layout, types.result)
+        if whole and asked is not None and asked.nameless:
+            raise fatal(
+                "MemoryConfig must have Shard Spec specified for sharded memory layout",
+                hint="memory_config with a ttnn.ShardSpec, or none",
+            )
         if slicing is not None and not whole and not turned:
             _check_slices(images, slicing, windows.out, config.output_layout)
     layout = config.output_layout if whole else Layout.TILE
-    place = asked if whole or windows.product else None
-    if place is None:
-        place = of_convolution(images, device, windows, config, slicing, layout, types)
+    own = of_convolution(images, device, windows, config, slicing, types)
+    place = (asked if whole or windows.product else None) or own
     result = computed(
-        forward, on_mesh(images, device), weights, bias, dtype, place, config.activation, layout
-    )
+        forward, on_mesh(images, device), weights, bias, dtype, place, config.activation, layout,
+        on_cores=whole and place == own,
+    )  # fmt: skip
     if config.deallocate_activation and lies_in_l1(images):
         images.deallocate(force=True)
     return result
@@ -134,8 +143,9 @@ def computed(
     memory_config: MemoryConfig | None,
     fused: Any,
     layout: Layout,
+    on_cores: bool = False,
 ) -> Tensor:
-    """The function on each device, the fused activation, and one rounding."""
+    """The function on each device, the fused activation, and one rounding; `on_cores`: it stays where windows slid."""
     given = [images, weights, *([bias] if bias is not None else [])]
     target = dtype or images.dtype
 
@@ -150,7 +160,18 @@ def computed(
 
     (shards,) = combine_all(on_stacks, *(t.shards for t in given))
     done = Shards(finish(shards.data, target), shards.index)
+    if on_cores and layout is Layout.ROW_MAJOR and memory_config is not None:
+        return _rows_on_cores(given, done, target, memory_config)
     return settle(given, done, target, memory_config=memory_config, layout=layout)
+
+
+def _rows_on_cores(given: list[Tensor], done: Shards, dtype: DataType, place: MemoryConfig) -> Tensor:
+    """Rows without tiles as products leave them on cores: with the padding of whole tiles."""
+    first, dims = given[0], done.shape
+    spec = spec_of(dims, dtype, Layout.ROW_MAJOR, place, first.tile)
+    extent = (*dims[:-2], whole_tiles(dims[-2]), spec.padded_shape[-1])
+    sharding.on_cores(place, extent, Layout.ROW_MAJOR, first.tile.edges)
+    return filled(first.successor(done, spec, result_topology(given)), 0.0, extent)
 
 
 def returned(result: Tensor, extent: Any, kept: Any) -> Any:

@@ -110,7 +110,6 @@ def of_convolution(
     windows: Windows,
     config: Conv2dConfig,
     slicing: Op2DSliceConfig | None,
-    layout: Layout,
     types: Types,
 ) -> MemoryConfig:
     """The place of a result that the call names none for."""
@@ -129,8 +128,7 @@ def of_convolution(
         )
     within = _within(tensor, memory, device, windows, config, scheme)
     out = _out_of(within, device, windows, config)
-    by_width = out.scheme is WIDTH_SHARDED and layout is Layout.ROW_MAJOR
-    high = windows.places if by_width else _up(windows.places, out.down * TILE_SIZE) // out.down
+    high = _up(windows.places, out.down * TILE_SIZE) // out.down
     wide = _up(windows.filters, out.across * TILE_SIZE) // out.across
     used = -(-windows.places // high)
     if windows.product and out.scheme is HEIGHT_SHARDED and used < out.down:

@@ -71,7 +71,7 @@ def moved_to(
         topology = tensor.tensor_topology() if alone else replicated_topology(device, on_device=True)
     else:
         topology = tensor.tensor_topology()
-    return Tensor.of(
+    placed = Tensor.of(
         shards,
         dtype=tensor.dtype,
         layout=tensor.layout,
@@ -80,6 +80,7 @@ def moved_to(
         memory_config=memory,
         tile=tensor.tile,
     )
+    return framing.filled_as(placed, tensor)
 
 
 @public

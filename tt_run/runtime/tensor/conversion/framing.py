@@ -16,6 +16,7 @@ from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, convert, quantize
 from tt_run.runtime.values.shards import Array, Shards
+from tt_run.runtime.values.storage import Buffer
 
 
 @native("ttnn._ttnn.tensor.Tensor")
@@ -55,6 +56,18 @@ class Filled(Tensor):
     def padded_shape(self) -> Shape:
         """Shape of one shard with its padding."""
         return Shape(self._extent)
+
+    def alias(self) -> Tensor:
+        """Another tensor over the same buffer, padding included."""
+        made = filled_as(super().alias(), self)
+        if isinstance(self.storage, Buffer):
+            self.storage.share(self, made)
+        return made
+
+    def _take(self, other: Tensor) -> None:
+        super()._take(other)
+        if isinstance(other, Filled):
+            self._extent, self._filler = other._extent, other._filler
 
 
 def filled(tensor: Tensor, value: float, extent: tuple[int, ...] | None = None) -> Tensor:
