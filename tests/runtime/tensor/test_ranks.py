@@ -130,6 +130,8 @@ out["values"] = []
 for coord, part in zip(md.coords, get_device_tensors(tensor)):
     if md.get_view().is_local(coord):
         out["values"].append(part.item())
+        # What is made of it is read where it is, too.
+        assert [t.item() for t in (part.cpu(), part + 0, (part + 0).cpu(), get_device_tensors(part + 0)[0])] == [part.item()] * 4
     else:
         try:
             part.item()

@@ -19,7 +19,7 @@ from tt_run.runtime.mesh.captures import is_captured
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec, spec_of
-from tt_run.runtime.tensor.spec.topology import TensorTopology, on_part, partly
+from tt_run.runtime.tensor.spec.topology import TensorTopology, as_partly, only_shard, partly
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.dtypes import element_size
@@ -214,9 +214,10 @@ def _shared(topology: TensorTopology, tensor: Tensor, device: MeshDevice) -> Ten
     What a part of the mesh computed stays there.
     """
     where = partly(tensor.tensor_topology())
-    if where is not None and partly(topology) is None:
-        topology = on_part(topology, where)
-    shared: TensorTopology = device.known.setdefault(("topology", topology, where), topology)
+    if partly(topology) is None:
+        topology = as_partly(topology, tensor.tensor_topology())
+    known = ("topology", topology, where, only_shard(topology))
+    shared: TensorTopology = device.known.setdefault(known, topology)
     return shared
 
 

@@ -33,10 +33,9 @@ from tt_run.runtime.tensor.spec.tensor_spec import (
 )
 from tt_run.runtime.tensor.spec.topology import (
     TensorTopology,
+    as_partly,
     held,
     moved,
-    on_part,
-    partly,
     replicated_topology,
 )
 from tt_run.runtime.values.dtypes import element_size
@@ -168,9 +167,9 @@ class Tensor(TensorMethods, metaclass=Native):
         self._storage.seen_as(self, made)
         return made
 
-    def on(self, storage: Storage) -> Tensor:
-        """A tensor with this spec, topology and device over another storage."""
-        return self._make(storage, self._spec, self._topology, self._device, self._site)
+    def on(self, storage: Storage, topology: TensorTopology | None = None) -> Tensor:
+        """A tensor with this spec and device over another storage, and with this topology unless another is given."""
+        return self._make(storage, self._spec, topology or self._topology, self._device, self._site)
 
     def alias(self) -> Tensor:
         """Another tensor over the same buffer, which lives while either is used: what an operation returns that changes nothing."""
@@ -346,8 +345,7 @@ class Tensor(TensorMethods, metaclass=Native):
 
     def update_tensor_topology(self, topology: TensorTopology) -> None:
         """Say otherwise how the tensor is spread over the mesh; its shards stay as they are."""
-        where = partly(self._topology)
-        self._topology = topology if where is None else on_part(topology, where)
+        self._topology = as_partly(topology, self._topology)
 
     def host_buffer(self) -> HostBuffer:
         """The host shards by mesh coordinate. Raises RuntimeError on a device."""

@@ -16,7 +16,9 @@ from tt_run.runtime.tensor.spec.topology import (
     TensorTopology,
     held,
     misses,
+    of_one_shard,
     on_part,
+    only_shard,
 )
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -35,6 +37,10 @@ def result_topology(operands: Sequence[Tensor]) -> TensorTopology:
         return topology
     found = TensorTopology(topology.distribution_shape(), topology.placements(), coords)
     parts = [held(operand.tensor_topology()) for operand in operands]
+    for operand in operands:
+        alone = only_shard(operand.tensor_topology())
+        if alone is not None and all(alone in part for part in parts):
+            return of_one_shard(found, alone)
     return on_part(found, [coord for coord in coords if all(coord in part for part in parts)])
 
 

@@ -18,6 +18,7 @@ from tt_run.runtime.tensor.distribution.gathering import every_shard
 from tt_run.runtime.tensor.distribution.mappers import Mapper
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.site import local_site, whole
+from tt_run.runtime.tensor.spec.topology import only_shard
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
 
@@ -55,6 +56,11 @@ def _dump(path: Path, tensor: Tensor, mode: DumpTensorMode) -> None:
         _write(path if whole(site) else _rank_file(path), tensor, shards)
         return
     arrays = every_shard(tensor)
+    alone = only_shard(tensor.tensor_topology())
+    if alone is not None:
+        index = tuple(0 if coord == alone else -1 for coord in site.coords)
+        _write(path, tensor, Shards(Shards.from_each(arrays, like=tensor.shards.data).data, index))
+        return
     if site.group.rank == 0:
         _write(path, tensor, Shards.from_each(arrays, like=tensor.shards.data))
     guard.collective(site.group, guard.Signature("dump_tensor", detail=path.name))

@@ -12,12 +12,13 @@ from tt_run.runtime import guard
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import throw
 from tt_run.runtime.mesh import transfer_rules
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.tensor.spec.site import Site, whole
+from tt_run.runtime.tensor.spec.topology import only_shard
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.bfloat16 import from_wire, to_wire
 from tt_run.runtime.values.shards import Shards
-from tt_run.runtime.values.storage import BufferPart
 
 Array = npt.NDArray[Any]
 
@@ -27,7 +28,7 @@ def every_shard(tensor: Tensor, purpose: str = "") -> list[Array | None]:
 
     `purpose` is an item of the call's signature: what the ranks make of the shards, in which they do not contradict each other.
 
-    The shard tensor of one device gives just that shard. Over several ranks all that host a device of the mesh must call it; the guard checks that they do.
+    The shard tensor of one device, and what is computed of it, gives just that shard. Over several ranks all that host a device of the mesh must call it; the guard checks that they do.
     Raises RuntimeError on a rank that hosts no device of the mesh, and when the mesh is closed.
     """
     device = tensor.device()
@@ -35,8 +36,9 @@ def every_shard(tensor: Tensor, purpose: str = "") -> list[Array | None]:
         device.require_open("read tensor")
         transfer_rules.check(device, "read")
     site, shards = tensor.site, tensor.shards
-    if isinstance(tensor.storage, BufferPart):
-        return _only(tensor.storage, site)
+    alone = only_shard(tensor.tensor_topology())
+    if alone is not None:
+        return _only(shards, site, alone)
     if whole(site):
         return cast("list[Array | None]", shards.each())
     if not site.group.is_member:
@@ -53,18 +55,17 @@ def every_shard(tensor: Tensor, purpose: str = "") -> list[Array | None]:
     return _exchange(shards, site, tensor.dtype)
 
 
-def _only(part: BufferPart, site: Site) -> list[Array | None]:
+def _only(shards: Shards, site: Site, coord: MeshCoordinate) -> list[Array | None]:
     """The one shard of a device: read where it is, without the other ranks."""
-    held = [shard for shard in part.shards.each() if shard is not None]
-    if not part.is_local:
-        owner = site.owner_rank(list(site.coords).index(part.coord))
+    if coord not in site.local_coords:
+        owner = site.owner_rank(list(site.coords).index(coord))
         raise throw(
-            f"The shard at {part.coord} lives on rank {owner} and cannot be read here. Ask "
+            f"The shard at {coord} lives on rank {owner} and cannot be read here. Ask "
             "mesh_device.get_view().is_local(coord) first, or read all shards on all ranks: to_torch with a mesh composer, "
             "or get_device_tensors(ttnn.from_device(tensor)).",
             hint="ttnn.to_torch(tensor, mesh_composer=ttnn.ConcatMeshToTensor(device, dim=0)) on every rank",
         )
-    return [*held]
+    return [shard for shard in shards.each() if shard is not None]
 
 
 def _exchange(shards: Shards, site: Site, dtype: DataType) -> list[Array | None]:

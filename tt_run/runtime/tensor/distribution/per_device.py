@@ -14,7 +14,12 @@ from tt_run.runtime.tensor.conversion.devices import is_distributed
 from tt_run.runtime.tensor.distribution.gathering import every_shard
 from tt_run.runtime.tensor.spec.site import coords_of, local_site
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
-from tt_run.runtime.tensor.spec.topology import PlacementShard, TensorTopology
+from tt_run.runtime.tensor.spec.topology import (
+    PlacementShard,
+    TensorTopology,
+    of_one_shard,
+    only_shard,
+)
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
 from tt_run.runtime.values.storage import BufferPart
@@ -36,6 +41,8 @@ def get_device_tensors(tensor: Tensor) -> list[Tensor]:
     if not is_distributed(tensor):
         return [tensor]
     shards = every_shard(tensor)
+    if only_shard(tensor.tensor_topology()) is not None:
+        return [_host(array, tensor.spec) for array in shards if array is not None]
     number = {coord: i for i, coord in enumerate(tensor.site.coords)}
     spec = tensor.spec
     held = [shards[number[coord]] for coord in tensor.tensor_topology().mesh_coords()]
@@ -55,11 +62,13 @@ def _host(array: Any, spec: TensorSpec) -> Tensor:
 def _device_parts(tensor: Tensor, device: MeshDevice) -> list[Tensor]:
     local = {coord: i for i, coord in enumerate(device.local_coords)}
     index = tensor.shards.index
+    topology = tensor.tensor_topology()
+    alone = only_shard(topology)
     parts = []
-    for coord in tensor.tensor_topology().mesh_coords():
+    for coord in topology.mesh_coords() if alone is None else (alone,):
         here = local.get(coord)
         if here is None or index[here] >= 0:
-            parts.append(tensor.on(BufferPart(tensor.storage, here, coord)))
+            parts.append(tensor.on(BufferPart(tensor.storage, here, coord), of_one_shard(topology, coord)))
     return parts
 
 

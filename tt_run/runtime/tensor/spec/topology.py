@@ -75,10 +75,11 @@ Placement = PlacementReplicate | PlacementShard
 class TensorTopology(metaclass=Native):
     """Distribution shape, placements and mesh coordinates of a tensor.
 
-    Computed tensors have every device among their coordinates; `_held` are those that have a shard, where they are fewer.
+    Computed tensors have every device among their coordinates; `_held` are those that have a shard, where they are fewer, and `_alone`
+    says that it is one which the program took out of a tensor, so that the rank which hosts it reads it without the others.
     """
 
-    __slots__ = ("_coords", "_held", "_placements", "_shape")
+    __slots__ = ("_alone", "_coords", "_held", "_placements", "_shape")
 
     def __init__(
         self,
@@ -90,6 +91,7 @@ class TensorTopology(metaclass=Native):
         self._placements = tuple(placements)
         self._coords = tuple(mesh_coords)
         self._held: tuple[MeshCoordinate, ...] | None = None
+        self._alone = False
 
     def distribution_shape(self) -> MeshShape:
         """Shape of the grid of shards."""
@@ -144,12 +146,37 @@ def on_part(topology: TensorTopology, coords: Sequence[MeshCoordinate]) -> Tenso
     return made
 
 
+def of_one_shard(topology: TensorTopology, coord: MeshCoordinate) -> TensorTopology:
+    """The same labels for one shard of a tensor, and for what is computed of it."""
+    made = on_part(topology, [coord])
+    made._alone = True
+    return made
+
+
+def only_shard(topology: TensorTopology) -> MeshCoordinate | None:
+    """Where the shard is that was taken out of a tensor, None for a tensor that was not."""
+    return topology._held[0] if topology._alone and topology._held else None
+
+
+def as_partly(topology: TensorTopology, other: TensorTopology) -> TensorTopology:
+    """The same labels for a tensor that has shards where one of another topology has them."""
+    if other._held is None:
+        return topology
+    made = on_part(topology, other._held)
+    made._alone = other._alone
+    return made
+
+
 def moved(topology: TensorTopology, coords: Mapping[MeshCoordinate, MeshCoordinate]) -> TensorTopology:
     """The same spread after a reshape of the mesh; `coords` gives old coordinates their new ones."""
     followed = [coords.get(coord, coord) for coord in topology.mesh_coords()]
     found = TensorTopology(topology.distribution_shape(), topology.placements(), followed)
     own = topology._held
-    return found if own is None else on_part(found, [coords.get(coord, coord) for coord in own])
+    if own is None:
+        return found
+    made = on_part(found, [coords.get(coord, coord) for coord in own])
+    made._alone = topology._alone
+    return made
 
 
 def _dim(placement: Placement) -> int | None:
