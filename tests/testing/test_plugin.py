@@ -62,6 +62,12 @@ def test_a_mesh(mesh_device, request):
     assert mesh_device.get_num_devices() == (2 if "2" == request.node.callspec.id[-1] else 8)
 
 
+@pytest.mark.parametrize("device_params", [{"require_exact_physical_num_devices": True}], indirect=True)
+@pytest.mark.parametrize("mesh_device", [(2, 4), (1, 4)], indirect=True)
+def test_the_whole_system(mesh_device):
+    assert mesh_device.get_num_devices() == 8
+
+
 @pytest.mark.parametrize("device_params", [{"fabric_config": ttnn.FabricConfig.FABRIC_1D, "trace_region_size": 4096}], indirect=True)
 def test_a_row_with_fabric(t3k_mesh_device, use_program_cache):
     assert ttnn.get_fabric_config() is ttnn.FabricConfig.FABRIC_1D
@@ -190,7 +196,7 @@ def run(
 def test_fixtures_of_the_reference(tmp_path: Path) -> None:
     done = run(tmp_path, ONE_PROCESS, "--grid-size=4x8")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "15 passed, 3 skipped" in done.stdout
+    assert "16 passed, 4 skipped" in done.stdout
     assert "a mesh of 8x4 needs more devices than the 8 of this system" in done.stdout
     assert "this test is for blackhole" in done.stdout
 

@@ -24,6 +24,9 @@ _ROUTING = (
 )
 
 
+_EXACTLY = "require_exact_physical_num_devices"
+
+
 def library() -> Any:
     """The emulated library, which is on the path only where the plugin has put it."""
     return import_module("ttnn")
@@ -34,6 +37,7 @@ def _opened(open_it: Callable[..., Any], params: dict[str, Any], **place: Any) -
     """A mesh with the parameters of a test, its fabric set before and taken down after."""
     ttnn = library()
     params = dict(params)
+    params.pop(_EXACTLY, None)
     axis = params.pop("dispatch_core_axis", None)
     kind = params.pop("dispatch_core_type", None)
     if axis is not None or kind is not None:
@@ -62,6 +66,10 @@ def _mesh(shape: tuple[int, int], params: dict[str, Any], **place: Any) -> Any:
     available = _devices()
     if shape[0] * shape[1] > available:
         pytest.skip(f"a mesh of {shape[0]}x{shape[1]} needs more devices than the {available} of this system")
+    if params.get(_EXACTLY) and shape[0] * shape[1] != available:
+        pytest.skip(
+            f"{_EXACTLY}: a mesh of {shape[0]}x{shape[1]} is not all of the {available} devices of this system"
+        )
     return _opened(ttnn.open_mesh_device, params, mesh_shape=ttnn.MeshShape(*shape), **place)
 
 

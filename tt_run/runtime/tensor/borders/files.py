@@ -58,8 +58,8 @@ def _dump(path: Path, tensor: Tensor, mode: DumpTensorMode) -> None:
     arrays = every_shard(tensor)
     alone = only_shard(tensor.tensor_topology())
     if alone is not None:
-        index = tuple(0 if coord == alone else -1 for coord in site.coords)
-        _write(path, tensor, Shards(Shards.from_each(arrays, like=tensor.shards.data).data, index))
+        only = tuple(0 if coord == alone else -1 for coord in site.coords)
+        _write(path, tensor, Shards(Shards.from_each(arrays, like=tensor.shards.data).data, only))
         return
     if site.group.rank == 0:
         _write(path, tensor, Shards.from_each(arrays, like=tensor.shards.data))
