@@ -140,7 +140,17 @@ def test_host_tensors_outlive_their_mesh() -> None:
         np.arange(4, dtype=np.float32), mesh_mapper=ShardTensorToMesh(device, 0), device=device
     ).cpu()
     device.close()
-    assert tensor.host_buffer().get_shard(MeshCoordinate(0, 1)).tolist() == [2, 3]  # type: ignore[union-attr]
+    buffer = tensor.host_buffer()
+    row = buffer.get_shard(MeshCoordinate(0, 1))
+    assert row is not None
+    assert np.from_dlpack(row).view(np.float32).tolist() == [2, 3]
+    with pytest.raises(
+        RuntimeError, match=r"MeshCoordinate\(\[1, 0\]\) is out of bounds for shape MeshShape"
+    ):
+        buffer.is_local(MeshCoordinate(1, 0))
+    tile = host(np.zeros(4, np.float32), layout=Layout.TILE).host_buffer().get_shard(MeshCoordinate(0, 0))
+    assert tile is not None
+    assert len(tile) == 32 * 32 * 4
 
 
 def test_reading_after_deallocate_is_an_error(mesh: MeshDevice) -> None:

@@ -17,7 +17,7 @@ from tt_run.runtime.errors import fatal, put_on_device, read_to_host
 from tt_run.runtime.native.classes import Native
 from tt_run.runtime.native.refusals import bound
 from tt_run.runtime.tensor.addresses import address_of
-from tt_run.runtime.tensor.host_buffer import HostBuffer
+from tt_run.runtime.tensor.host_buffer import DistributedHostBuffer
 from tt_run.runtime.tensor.operation_methods import TensorMethods
 from tt_run.runtime.tensor.printing import tensor_text
 from tt_run.runtime.tensor.spec import sharding
@@ -347,11 +347,11 @@ class Tensor(TensorMethods, metaclass=Native):
         """Say otherwise how the tensor is spread over the mesh; its shards stay as they are."""
         self._topology = as_partly(topology, self._topology)
 
-    def host_buffer(self) -> HostBuffer:
+    def host_buffer(self) -> DistributedHostBuffer:
         """The host shards by mesh coordinate. Raises RuntimeError on a device."""
         if self._device is not None:
             raise fatal("Tensor must be on host to access host_buffer", hint=read_to_host("tensor"))
-        return HostBuffer(self._site, self._storage.shards)
+        return DistributedHostBuffer(self._site, self._storage.shards, self._spec)
 
     def tensor_topology(self) -> TensorTopology:
         """How the tensor is spread over the mesh."""

@@ -16,6 +16,7 @@ _TABLE = {
     "tt_run.runtime.tensor.spec.memory_config": "MemoryConfig ShardSpec CoreCoord CoreRange CoreRangeSet NdShardSpec",
     "tt_run.runtime.tensor.spec.tensor_spec": "Shape Tile TensorSpec",
     "tt_run.runtime.tensor.tensor": "Tensor",
+    "tt_run.runtime.tensor.host_buffer": "HostBuffer",
     "tt_run.runtime.tensor.borders.files": "dump_tensor_flatbuffer load_tensor_flatbuffer",
     "tt_run.runtime.tensor.conversion.devices": "experimental_to_single_device=to_one_device",
     "tt_run.runtime.cores": "corerange_to_cores",

@@ -11,6 +11,7 @@ from tt_run.runtime.tensor.spec.memory_config import CoreRange as CoreRange
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet as CoreRangeSet
 from tt_run.runtime.enums import DataType as DataType
 from tt_run.runtime.enums import DumpTensorMode as DumpTensorMode
+from tt_run.runtime.tensor.host_buffer import HostBuffer as HostBuffer
 from tt_run.runtime.enums import Layout as Layout
 from tt_run.runtime.enums import MathFidelity as MathFidelity
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig as MemoryConfig

@@ -27,7 +27,7 @@ _TABLE = {
         get_size=distributed_context_get_size barrier=distributed_context_barrier
     """,
     "tt_run.runtime.tensor.spec.topology": "PlacementReplicate PlacementShard TensorTopology",
-    "tt_run.runtime.tensor.host_buffer": "DistributedHostBuffer=HostBuffer",
+    "tt_run.runtime.tensor.host_buffer": "DistributedHostBuffer",
     "tt_run.runtime.tensor.distribution.configs": "MeshMapperConfig MeshComposerConfig",
     "tt_run.runtime.tensor.distribution.mappers": """
         TensorToMesh create_mesh_mapper shard_tensor_to_mesh_mapper replicate_tensor_to_mesh_mapper

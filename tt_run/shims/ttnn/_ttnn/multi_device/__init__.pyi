@@ -15,9 +15,9 @@ from tt_run.runtime.mesh.distributed import distributed_context_subcontext_size 
 from tt_run.runtime.mesh.distributed import distributed_context_subcontext_sizes as _distributed_context_subcontext_sizes
 from tt_run.runtime.mesh.distributed import distributed_context_world_rank as _distributed_context_world_rank
 from tt_run.runtime.mesh.distributed import distributed_context_world_size as _distributed_context_world_size
-from tt_run.runtime.tensor.host_buffer import HostBuffer as _HostBuffer
 from tt_run.runtime.tensor.distribution.composers import CppMeshToTensor as CppMeshToTensor
 from tt_run.runtime.tensor.distribution.mappers import CppTensorToMesh as CppTensorToMesh
+from tt_run.runtime.tensor.host_buffer import DistributedHostBuffer as DistributedHostBuffer
 from tt_run.runtime.tensor.distribution.configs import MeshComposerConfig as MeshComposerConfig
 from tt_run.runtime.mesh import MeshCoordinate as MeshCoordinate
 from tt_run.runtime.mesh import MeshCoordinateRange as MeshCoordinateRange
@@ -67,7 +67,6 @@ from tt_run.runtime.tensor.distribution.mappers import replicate_tensor_to_mesh_
 from tt_run.runtime.tensor.distribution.mappers import shard_tensor_to_mesh_mapper as shard_tensor_to_mesh_mapper
 from tt_run.runtime.mesh.distributed import using_distributed_env as using_distributed_env
 
-DistributedHostBuffer = _HostBuffer
 allgather_int = _distributed_context_allgather_int
 barrier = _distributed_context_barrier
 get_rank = _distributed_context_get_rank
