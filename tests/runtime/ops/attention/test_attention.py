@@ -351,8 +351,8 @@ def test_caches(one: MeshDevice):
     cache, new = sample(BF16, 4, 2, 64, 16), sample(BF16, 1, 2, 20, 16, seed=1)
     t = put(one, cache, BF16)
     same = t.storage
-    assert ops.fill_cache(t, put(one, new, BF16), 2, update_idx=8) is t
-    cache[2, :, 8:28] = new[0]
+    assert ops.fill_cache(t, put(one, new, BF16), 2, update_idx=32) is t
+    cache[2, :, 32:52] = new[0]
     assert np.array_equal(held(t), cache)
     op("kv_cache.fill_cache_for_user_")(t, put(one, new, BF16), 0)
     cache[0, :, :20] = new[0]
@@ -365,7 +365,7 @@ def test_caches(one: MeshDevice):
     assert t.storage is same
     for call in (
         lambda: ops.fill_cache(t, put(one, new, BF16), 9),
-        lambda: ops.fill_cache(t, put(one, new, BF16), 0, update_idx=60),
+        lambda: ops.fill_cache(t, put(one, new, BF16), 0, update_idx=64),
         lambda: ops.update_cache(t, put(one, token, BF16), 64),
         lambda: ops.update_cache(t, put(one, new, BF16), 0, batch_offset=30),
     ):

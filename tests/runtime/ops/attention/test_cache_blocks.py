@@ -52,6 +52,16 @@ def test_a_ring_keeps_the_last_positions(one: MeshDevice):
         assert np.array_equal(held(found), held(wanted))
 
 
+def test_several_users_are_filled_at_once(one: MeshDevice):
+    fill, new = op("experimental.paged_fill_cache"), sample(F32, 2, 2, 40, 32)
+    cache = put(one, np.zeros((4, 2, 32, 32)))
+    users = put(one, [1, 0], I32, ROW)
+    assert fill(cache, put(one, new), pages(one), batch_idx_tensor=users) is cache
+    found = held(cache)[TABLE[[1, 0]]].swapaxes(1, 2).reshape(2, 2, 64, 32)
+    assert np.array_equal(found[:, :, :40], new)
+    assert not found[:, :, 40:].any()
+
+
 @pytest.mark.parametrize("form", ["paged_update_cache", "paged_fused_update_cache"])
 def test_positions_and_pages_may_lie_once_on_each_core(one: MeshDevice, form: str):
     pytest.importorskip("torch")

@@ -95,6 +95,46 @@ def test_a_page_is_filled_for_one_user(one: MeshDevice):
 
 
 @pytest.mark.parametrize(
+    ("shape", "words", "message"),
+    [
+        ((1, 2, 160, 64), {}, r"Input seq_len \(160\) must fit in max_num_blocks_per_seq \(4\) \* block_size \(32\)"),
+        ((1, 2, 32, 64), {"batch_idx": 2}, "Batch idx must be within the page_table batch size"),
+        ((1, 2, 32, 64), {"batch_idx_tensor": 2}, r"input_tensor batch dim \(1\) elements, got 2"),
+        ((1, 2, 32, 64), {"valid_seq_len_tensor": 1}, "only supported when cache_position_modulo is set"),
+        ((1, 2, 32, 64), {"valid_seq_len_tensor": 2, "cache_position_modulo": 32}, "exactly 1 element"),
+    ],
+)  # fmt: skip
+def test_users_and_lengths_that_a_page_table_has_not(
+    one: MeshDevice, shape: tuple[int, ...], words: dict[str, int], message: str
+):
+    fill, pages = named("experimental.paged_fill_cache"), ones(one, 2, 4, dtype=I32, layout=ROW)
+    given = {
+        name: ones(one, value, dtype=I32, layout=ROW) if name.endswith("tensor") else value
+        for name, value in words.items()
+    }
+    with pytest.raises(RuntimeError, match=message):
+        fill(ones(one, 8, 2, 32, 64), ones(one, *shape), pages, **given)
+
+
+@pytest.mark.parametrize(
+    ("shape", "user", "start", "message"),
+    [
+        ((1, 2, 32, 96), 0, 0, r"Input tensor width \(96\) must equal cache tensor width \(64\)"),
+        ((2, 2, 32, 64), 0, 0, "Input tensor batch size must be 1 but got 2"),
+        ((1, 1, 32, 64), 0, 0, r"Input tensor height \(1\) must equal cache tensor height \(2\)"),
+        ((1, 2, 32, 64), 4, 0, r"Batch index \(4\) must be less than cache tensor batch size \(4\)"),
+        ((1, 2, 32, 64), 0, 8, r"Fill update_idx \(8\) must be a multiple of TILE_HEIGHT \(32\)"),
+        ((1, 2, 40, 64), 0, 96, r"\(96\) \+ input tensor height \(64\) must be <= cache tensor height \(128\)"),
+    ],
+)  # fmt: skip
+def test_sequences_that_a_cache_has_no_room_for(
+    one: MeshDevice, shape: tuple[int, ...], user: int, start: int, message: str
+):
+    with pytest.raises(RuntimeError, match=message):
+        named("fill_cache")(ones(one, 4, 2, 128, 64), ones(one, *shape), user, update_idx=start)
+
+
+@pytest.mark.parametrize(
     ("chunk", "grid", "message"),
     [
         (48, (8, 8), "User provided k_chunk_size must be power of 2, got: 48"),

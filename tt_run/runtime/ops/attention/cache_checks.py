@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tt_run.runtime.enums import DataType, TensorMemoryLayout, cpp
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import ArgumentMismatch, fatal
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tile import whole_tiles
+from tt_run.runtime.tile import TILE_SIZE, whole_tiles
 
 _SPREAD = "ttnn.sharded_to_interleaved(input)"
 _WRITTEN = (DataType.FLOAT32, DataType.BFLOAT16)
@@ -28,6 +28,75 @@ def check_rows(cache: Tensor, new: Tensor) -> None:
             "Seq len must be divisible by shard height!",
             f"{whole_tiles(new.shape[-2])} % {spec.shape[0]}",
             hint=_SPREAD,
+        )
+
+
+def check_fill(cache: Tensor, new: Tensor, user: int, start: int) -> None:
+    """What `fill_cache` refuses of a sequence, of its user and of where it begins."""
+    if min(user, start) < 0:
+        raise ArgumentMismatch(f"batch_idx and update_idx count from 0, not {min(user, start)}")
+    users, heads, length, width = cache.padded_shape
+    given, padded = new.padded_shape[-1], new.padded_shape
+    for fits, words in (
+        (given == width, f"Input tensor width ({given}) must equal cache tensor width ({width})"),
+        (padded[0] == 1, f"Input tensor batch size must be 1 but got {padded[0]}"),
+        (padded[1] == heads, f"Input tensor height ({padded[1]}) must equal cache tensor height ({heads})"),
+        (user < users, f"Batch index ({user}) must be less than cache tensor batch size ({users})"),
+        (
+            start % TILE_SIZE == 0,
+            f"Fill update_idx ({start}) must be a multiple of TILE_HEIGHT ({TILE_SIZE})",
+        ),
+        (
+            start + padded[-2] <= length,
+            f"Fill update_idx ({start}) + input tensor height ({padded[-2]}) must be <= cache tensor height ({length})",
+        ),
+    ):
+        if not fits:
+            raise fatal(
+                words,
+                hint=f"[1, {heads}, S, {width}] for a user of 0 to {users - 1}, from a multiple of {TILE_SIZE} up to {length}",
+            )
+
+
+def check_paged_fill(
+    new: Tensor, pages: Tensor, named: Mapping[str, Tensor], user: int, size: int, ring: int | None
+) -> None:
+    """What `paged_fill_cache` refuses of the users and of the length of a sequence."""
+    if user < 0:
+        raise ArgumentMismatch(f"batch_idx counts from 0, not {user}")
+    batch, length, room = new.shape[0], new.shape[-2], pages.shape[-1] * size
+    if user >= pages.shape[0]:
+        raise fatal(
+            "Batch idx must be within the page_table batch size",
+            f"{user} < {pages.shape[0]}",
+            hint=f"batch_idx is the row of the page table, 0 to {pages.shape[0] - 1}",
+        )
+    if ring is None and length > room:
+        raise fatal(
+            f"Input seq_len ({length}) must fit in max_num_blocks_per_seq ({pages.shape[-1]}) * block_size ({size})",
+            hint=f"positions are 0 to {room - 1}; a page table with another column has {size} more",
+        )
+    users, stop = named.get("user"), named.get("length")
+    if users is not None and users.volume() != batch:
+        raise fatal(
+            f"Batch idx tensor must have input_tensor batch dim ({batch}) elements, got {users.volume()}",
+            hint="one user for each sequence of the input, as a row of integers in ROW_MAJOR layout",
+        )
+    if stop is not None and stop.logical_volume() != 1:
+        raise fatal(
+            f"valid_seq_len tensor must contain exactly 1 element, got logical_volume={stop.logical_volume()}",
+            hint="one length for all sequences of the call",
+        )
+    if stop is not None and ring is None:
+        raise fatal(
+            "valid_seq_len tensor is only supported when cache_position_modulo is set (bounded fill)",
+            hint="cut the input: input_tensor[:, :, :length]",
+        )
+    if users is None and batch != 1:
+        raise fatal(
+            f"When no batch_idx_tensor is provided, input_batch must be 1 (got {batch}); pass a batch_idx_tensor of size "
+            "input_batch to fill multiple batch rows in one call.",
+            hint="batch_idx_tensor=ttnn.from_torch(torch.arange(…), dtype=ttnn.uint32, device=device)",
         )
 
 

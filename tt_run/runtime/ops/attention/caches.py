@@ -15,7 +15,14 @@ from tt_run.runtime.enums import cpp
 from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.mesh import MeshCoordinate
 from tt_run.runtime.ops.attention.cache_blocks import Blocks, blocks_of, check_ring
-from tt_run.runtime.ops.attention.cache_checks import check_apart, check_cut, check_rows, check_tokens
+from tt_run.runtime.ops.attention.cache_checks import (
+    check_apart,
+    check_cut,
+    check_fill,
+    check_paged_fill,
+    check_rows,
+    check_tokens,
+)
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import ints, on_device
@@ -59,19 +66,9 @@ def _rewrite(
 
 
 def _fill(cache: Tensor, input: Tensor, user: int, start: int) -> Tensor:
-    users, heads, length, depth = cache.shape
-    if tuple(input.shape[-3:]) != (heads, input.shape[-2], depth) or not 0 <= user < users:
-        raise fatal(
-            f"fill_cache: input {input.shape} for user {user} does not fit the cache {cache.shape}",
-            hint="[1, heads, length, width] with the heads and width of the cache, and a user that it has",
-        )
+    check_fill(cache, input, user, start)
     check_rows(cache, input)
-    stop = start + input.shape[-2]
-    if not 0 <= start <= stop <= length:
-        raise fatal(
-            f"fill_cache: positions {start} to {stop} are outside of the cache's {length}",
-            hint=f"update_idx plus the length of the input is at most {length}",
-        )
+    heads, depth, stop = cache.shape[1], cache.shape[3], start + input.shape[-2]
 
     def write(row: Array, new: Array) -> None:
         row[user, :, start:stop] = new.reshape(heads, -1, depth)
@@ -281,19 +278,18 @@ def paged_fill_cache(
 ) -> Tensor:
     """A user's first S positions into its blocks, in place: input [1, H, S, D], cache [blocks, H, block size, D].
 
-    The blocks may be seen with another `block_size`, and as a ring, of which the last `cache_position_modulo` positions stay. Raises
+    With a batch_idx_tensor of as many users the input is [B, H, S, D]. The blocks may be seen with another `block_size`, and as a ring, of which the last `cache_position_modulo` positions stay. Raises
     RuntimeError when those do not fit.
     """
-    if batch_idx_tensor is None and input_tensor.shape[0] != 1:
-        raise fatal(
-            f"When no batch_idx_tensor is provided, input_batch must be 1 (got {input_tensor.shape[0]}); pass a batch_idx_tensor of size "
-            "input_batch to fill multiple users",
-            hint="a call for each user",
-        )
     if input_tensor.is_sharded():
         raise fatal(
             "Expect input_tensor to have memory layout INTERLEAVED",
             hint="ttnn.sharded_to_interleaved(input_tensor)",
+        )
+    if input_tensor.dtype is not cache_tensor.dtype:
+        raise fatal(
+            f"Input tensor dtype ({cpp(input_tensor.dtype)}) must match cache tensor dtype ({cpp(cache_tensor.dtype)}) for paged_fill_cache",
+            hint=f"ttnn.typecast(input_tensor, ttnn.{cache_tensor.dtype.name.lower()})",
         )
     given = {"user": batch_idx_tensor, "length": valid_seq_len_tensor}
     named = {name: tensor for name, tensor in given.items() if tensor is not None}
@@ -308,21 +304,19 @@ def paged_fill_cache(
             hint=f"an input of shape [1, {heads}, S, {depth}], or block_size=… that holds as much",
         )
     check_ring(cache_position_modulo, page_table, size)
-    if input_tensor.dtype is not cache_tensor.dtype:
-        raise fatal(
-            f"Input tensor dtype ({cpp(input_tensor.dtype)}) must match cache tensor dtype ({cpp(cache_tensor.dtype)}) for paged_fill_cache",
-            hint=f"ttnn.typecast(input_tensor, ttnn.{cache_tensor.dtype.name.lower()})",
-        )
+    check_paged_fill(input_tensor, page_table, named, batch_idx, size, cache_position_modulo)
 
     def write(held: Array, new: Array, pages: Array, *others: Array) -> None:
-        rest = {name: int(o.ravel()[0]) for name, o in zip(named, others, strict=True)}
-        row = blocks.seen(held)
-        values = new.reshape(heads, -1, depth)[:, : rest.get("length")]
-        for start in range(0, values.shape[1], size):
-            position = start % (cache_position_modulo or start + 1)
-            block, _ = _place(pages, rest.get("user", batch_idx), position, size)
-            piece = values[:, start : start + size]
-            row[block, :, : piece.shape[1]] = piece
+        rest = dict(zip(named, others, strict=True))
+        row, stop = blocks.seen(held), int(rest["length"].ravel()[0]) if "length" in rest else None
+        users = rest["user"].ravel().tolist() if "user" in rest else [batch_idx]
+        for user, rows in zip(users, new, strict=True):
+            values = rows.reshape(heads, -1, depth)[:, :stop]
+            for start in range(0, values.shape[1], size):
+                position = start % (cache_position_modulo or start + 1)
+                block, _ = _place(pages, user, position, size)
+                piece = values[:, start : start + size]
+                row[block, :, : piece.shape[1]] = piece
         _keep(held, row)
 
     return _rewrite(cache_tensor, (input_tensor, page_table, *named.values()), write, mesh_coords)

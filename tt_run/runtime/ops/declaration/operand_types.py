@@ -146,7 +146,21 @@ _enter(
     (_BF16, _BFP8, _BFP4),
     "transformer.chunked_scaled_dot_product_attention transformer.scaled_dot_product_attention: attention_sink",
 )
-_enter("{operand} must be int32, got {given}", (_I32,), "experimental.paged_fill_cache: page_table")
+_enter(
+    "Expect page_table_tensor to have datatype INT32, got {given}",
+    (_I32,),
+    "experimental.paged_fill_cache: page_table",
+)
+_enter(
+    "Batch idx tensor must be an integer type",
+    (_U32, _I32),
+    "experimental.paged_fill_cache: batch_idx_tensor",
+)
+_enter(
+    "valid_seq_len tensor must be an integer type",
+    (_U32, _I32),
+    "experimental.paged_fill_cache: valid_seq_len_tensor",
+)
 _enter(
     "Expect page table to have datatype INT32, got {given}",
     (_I32,),
