@@ -135,6 +135,7 @@ class Run:
                 enable_tp=self.device.enable_tp,
                 enable_cp=self.device.enable_cp,
                 enable_fsdp=self.device.enable_fsdp,
+                cp_layout=self.device.cp_layout,
             )
         )
         set_seed(self.config.seed)

@@ -59,7 +59,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "cp_backward": "Which kernels go around the ring on the way back; the numbers are the same here.",
         "cp_shift_transport": "How a device sends its part around the ring; the numbers are the same here.",
         "cp_rows_per_block_tiles": "Rows of tiles that are sent at a time; the numbers are the same here.",
-        "cp_layout": "Which positions a device has: one stretch after the other.",
+        "cp_layout": "Which positions a device has: one stretch after the other, or two stretches, one from either end (causal attention alone).",
         "mesh_shape": "Rows and columns of the mesh that the program opens.",
         "device_ids": "Devices to open; those of the system in order where none is named.",
         "enable_ddp": "Data parallel: each group of devices has its share of a batch, and gradients are averaged.",

@@ -61,7 +61,7 @@ def main():
     initialize_device(yaml)
     context.initialize_parallelism_context(
         ttml.autograd.DistributedConfig(
-            device.enable_ddp, device.enable_tp, device.enable_cp, device.enable_fsdp
+            device.enable_ddp, device.enable_tp, device.enable_cp, device.enable_fsdp, device.cp_layout
         )
     )
     set_seed(config.seed)

@@ -88,7 +88,7 @@ ops.distributed.all_gather: tensor dim cluster_axis grad_output_type
 ops.distributed.all_reduce: tensor noop_backward cluster_axis
 ops.distributed.broadcast: tensor cluster_axis
 ops.distributed.reduce_scatter: tensor dim cluster_axis
-ops.distributed.ring_attention_sdpa: query key value mask mask_type cp_axis
+ops.distributed.ring_attention_sdpa: query key value mask mask_type cp_axis layout
 ops.distributed.scatter: tensor dim cluster_axis
 ops.dropout.dropout: tensor probability use_per_device_seed
 ops.embedding.embedding: tensor weight

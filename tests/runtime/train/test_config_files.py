@@ -439,7 +439,7 @@ def test_sections_that_programs_read(tmp_path: Path) -> None:
     remote = get_grpo_config(document).remote_rollout
     assert remote is not None and (remote.architecture_model_id, remote.mesh_shape) == ("c/d", [1, 2])
     for line, words in (
-        ("device_config: {cp_layout: zigzag}", "cp_layout: 'zigzag' is not"),
+        ("device_config: {cp_layout: striped}", "cp_layout: 'striped' is not"),
         ("diffusion_config: {cfg_drop_prob: 2}", "cfg_drop_prob must be at most 1"),
         ("logging_config: {log_intervall: 5}", "did you mean 'log_interval'"),
     ):

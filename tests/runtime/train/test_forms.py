@@ -76,6 +76,12 @@ def assert_same_training(folder: Path, words: tuple[str, ...], form: str, optimi
         ),
         pytest.param(("--system", "n300", "--meshes", "2"), "pp_sp", id="pp2-sp2", marks=pytest.mark.wide),
         pytest.param(("--system", "n300", "--meshes", "2"), "pp_cp", id="pp2-cp2", marks=pytest.mark.slow),
+        pytest.param(
+            ("--system", "n300", "--meshes", "2"),
+            "pp_zigzag_cp",
+            id="pp2-zigzag2",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(("--system", "n300", "--meshes", "2"), "pp_ddp", id="pp2-ddp2", marks=pytest.mark.slow),
         pytest.param(
             ("--system", "t3000", "--meshes", "2"), "pp_ddp_tp", id="pp2-ddp2-tp4", marks=pytest.mark.wide
@@ -110,6 +116,8 @@ def test_a_stage_that_several_ranks_share_is_told(folder: Path) -> None:
         pytest.param("loudbox", "1x4", "tp_sp", id="sp8-over-4", marks=pytest.mark.slow),
         pytest.param("loudbox", "1x2", "cp", id="cp8-over-2", marks=pytest.mark.slow),
         pytest.param("loudbox", "1x4", "cp", id="cp8-over-4", marks=pytest.mark.slow),
+        pytest.param("loudbox", "1x4", "zigzag_cp", id="zigzag8-over-4", marks=pytest.mark.slow),
+        pytest.param("t3000", "2x1", "zigzag_cp_tp", id="zigzag2-tp4-over-2", marks=pytest.mark.wide),
     ],
 )
 def test_any_split_over_ranks_gives_the_same_bits(folder: Path, whole: str, split: str, form: str) -> None:

@@ -18,6 +18,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import create_mesh_mapper
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard
+from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor, zeros_like
 from tt_run.runtime.train.checkpointing import load_checkpoint, save_checkpoint
 from tt_run.runtime.train.common.factory import TransformerModelFactory
@@ -250,6 +251,37 @@ def test_a_form_resumes(opened_mesh: Any, form: str, tmp_path: Path) -> None:  #
         np.testing.assert_allclose(parameters[name], array, atol=2e-5, err_msg=name)
 
 
+def configured(
+    opened: Any, mesh: tuple[int, int], names: list[str], model: str, **device: Any
+) -> tuple[list[float], dict[str, np.ndarray], Any]:
+    """Losses, whole parameters and the model of two steps of what a configuration describes."""
+    opened((1, 1), "float32").close_device()
+    context = AutoContext.get_instance()
+    sizes = {"num_heads": 4, "num_groups": 4, "embedding_dim": 64, "num_blocks": 2, "vocab_size": 128, "max_sequence_length": 32, "dropout_prob": 0.0}  # fmt: skip
+    if model == "gpt2":
+        del sizes["num_groups"]
+    flags = {f"enable_{name}": True for name in names}
+    config: dict[str, Any] = {
+        "transformer_config": {"model_type": model, **sizes},
+        "device_config": {"mesh_shape": list(mesh), **flags, **device},
+    }
+    context._parallelism = None
+    initialize_device(config)
+    context.set_seed(7)
+    made = TransformerModelFactory(config).create_model()
+    trainer = Trainer(
+        made, SGD(made.parameters(), SGDConfig.make(lr=0.5)), sequence_length=32, batch_size=4, clip=1.0
+    )
+    draws = iter([np.random.default_rng(s).integers(0, 128, (4, 33), np.uint32) for s in range(2)])
+
+    def batches() -> tuple[np.ndarray, np.ndarray]:
+        draw = next(draws)
+        return np.ascontiguousarray(draw[:, :-1]), np.ascontiguousarray(draw[:, 1:])
+
+    losses = [trainer.step(batches)[0] for _ in range(2)]
+    return losses, {name: whole_parameter(tensor) for name, tensor in made.parameters().items()}, made
+
+
 @pytest.mark.filterwarnings("ignore:fully_shard")
 @pytest.mark.parametrize(
     ("shape", "kinds"),
@@ -264,43 +296,30 @@ def test_a_configuration_cuts_parameters(
 ) -> None:
     """`enable_fsdp` alone and beside another kind: the losses and parameters of one device, with some left whole."""
 
-    def run(mesh: tuple[int, int], names: list[str]) -> tuple[list[float], dict[str, np.ndarray]]:
-        context = opened((1, 1), "float32")
-        context.close_device()
-        sizes = {"num_heads": 4, "num_groups": 4, "embedding_dim": 64, "num_blocks": 2, "vocab_size": 128, "max_sequence_length": 32, "dropout_prob": 0.0}  # fmt: skip
-        if model == "gpt2":
-            del sizes["num_groups"]
-        config: dict[str, Any] = {
-            "transformer_config": {"model_type": model, **sizes},
-            "device_config": {
-                "mesh_shape": list(mesh),
-                "fsdp_replicate_params": ["gamma$", "^tok_emb"],
-                # On one of the meshes parameters are made when they are cut already.
-                "lazy_parameter_init": mesh == (4, 1),
-                **{f"enable_{name}": True for name in names},
-            },
-        }
-        context._parallelism = None
-        initialize_device(config)
-        context.set_seed(7)
-        made = TransformerModelFactory(config).create_model()
-        cut = [name for name, tensor in made.parameters().items() if fsdp.is_fsdp_managed(tensor)]
-        assert bool(cut) == ("fsdp" in names) and not any("gamma" in n or "tok_emb" in n for n in cut)
-        trainer = Trainer(
-            made, SGD(made.parameters(), SGDConfig.make(lr=0.5)), sequence_length=32, batch_size=4, clip=1.0
-        )
-        draws = iter([np.random.default_rng(s).integers(0, 128, (4, 33), np.uint32) for s in range(2)])
-
-        def batches() -> tuple[np.ndarray, np.ndarray]:
-            draw = next(draws)
-            return np.ascontiguousarray(draw[:, :-1]), np.ascontiguousarray(draw[:, 1:])
-
-        losses = [trainer.step(batches)[0] for _ in range(2)]
-        return losses, {name: whole_parameter(tensor) for name, tensor in made.parameters().items()}
-
-    losses, expected = run((1, 1), [])
-    found, parameters = run(shape, kinds)
+    # On one of the meshes parameters are made when they are cut already.
+    device = {"fsdp_replicate_params": ["gamma$", "^tok_emb"], "lazy_parameter_init": shape == (4, 1)}
+    losses, expected, _ = configured(opened, (1, 1), [], model)
+    found, parameters, made = configured(opened, shape, kinds, model, **device)
+    cut = [name for name, tensor in made.parameters().items() if fsdp.is_fsdp_managed(tensor)]
+    assert cut and not any("gamma" in n or "tok_emb" in n for n in cut)
     np.testing.assert_allclose(found, losses, rtol=2e-5)
     assert parameters.keys() == expected.keys() or "tp" in kinds
+    for name in parameters.keys() & expected.keys():
+        np.testing.assert_allclose(parameters[name], expected[name], atol=2e-5, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("shape", "kinds"),
+    sweep(
+        [((1, 4), ["cp"]), ((4, 1), ["cp"]), ((2, 2), ["ddp", "cp"]), ((2, 2), ["cp", "tp"])],
+        quick=[(2, 2)],
+    ),
+)
+def test_positions_in_a_zigzag_train_as_on_one_device(
+    opened: Any, shape: tuple[int, int], kinds: list[str]
+) -> None:
+    losses, expected, _ = configured(opened, (1, 1), [], "llama")
+    found, parameters, _ = configured(opened, shape, kinds, "llama", cp_layout="zigzag")
+    np.testing.assert_allclose(found, losses, rtol=2e-5)
     for name in parameters.keys() & expected.keys():
         np.testing.assert_allclose(parameters[name], expected[name], atol=2e-5, err_msg=name)

@@ -18,7 +18,7 @@ from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.modules.initial import manual_seed
 from tt_run.runtime.train.modules.linear import FeatureParallelEmbedding
 from tt_run.runtime.train.modules.lora import LoraConfig, LoraModel, ParallelLoraLinear
-from tt_run.runtime.train.ops import ring_attention, rope, sequence_parallel, unary
+from tt_run.runtime.train.ops import binary, ring_attention, rope, sequence_parallel, unary
 from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
@@ -169,34 +169,56 @@ def test_adapters_of_cut_layers_are_cut_with_them(opened_mesh: Any) -> None:  # 
     assert [t.tensor.shape() for t in (out.lora_A, out.lora_B)] == [[1, 1, 4, 32], [1, 1, 64, 4]]
 
 
-@pytest.mark.parametrize("kind", ["Causal", "None", "mask"])
+ZIGZAG = np.array([0, 1, 14, 15, 2, 3, 12, 13, 4, 5, 10, 11, 6, 7, 8, 9])  # of 16 positions over four devices
+
+
+@pytest.mark.parametrize("kind", ["Causal", "None", "mask", "zigzag", "zigzag mask"])
 def test_attention_over_cut_positions_is_that_of_the_whole(opened_mesh: Any, kind: str) -> None:  # noqa: F811
     draw = [np.random.default_rng(i).standard_normal((1, heads, 16, 8), np.float32) for i, heads in enumerate((4, 2, 2))]  # fmt: skip
     mask = np.tril(np.ones((1, 1, 16, 16), np.float32))
-    if kind == "mask":
+    if "mask" in kind:
         mask[..., 0] = 0
         mask[..., 0, 0] = 1
 
     def run(mapper: Any, attend: Any) -> list[np.ndarray]:
-        parts = [Tensor.from_numpy(array, mapper=mapper) for array in draw]
+        here = order if mapper else slice(None)
+        parts = [Tensor.from_numpy(array[:, :, here], mapper=mapper) for array in draw]
         out = attend(*parts)
-        unary.mean(out).backward()
-        return [whole(out.get_value()), *(whole(p.get_value().derive(p.get_grad().shards)) for p in parts)]
+        unary.mean(binary.mul(out, out)).backward()
+        found = [whole(out.get_value()), *(whole(p.get_value().derive(p.get_grad().shards)) for p in parts)]
+        return [array[:, :, np.argsort(order) if mapper else here] for array in found]
+
+    layout = ring_attention.RingLayout.Zigzag if "zigzag" in kind else ring_attention.RingLayout.Contiguous
+    order = ZIGZAG if "zigzag" in kind else np.arange(16)
 
     opened_mesh((1, 1), ("_", "__"))
     given = None if kind == "None" else Tensor.from_numpy(mask)
     value, *slopes = run(None, lambda q, k, v: scaled_dot_product_attention(q, k, v, given))
     opened_mesh((1, 4), ("_", "cp"))
     types = ring_attention.AttentionMaskType
-    own = Tensor.from_numpy(mask) if kind == "mask" else None
+    own = Tensor.from_numpy(mask) if "mask" in kind else None
     seen = getattr(types, kind, types.Causal)
     found, *other = run(
-        mesh().axis_mapper("cp", 2), lambda q, k, v: ring_attention.ring_attention_sdpa(q, k, v, own, seen)
+        mesh().axis_mapper("cp", 2),
+        lambda q, k, v: ring_attention.ring_attention_sdpa(q, k, v, own, seen, layout=layout),
     )
     np.testing.assert_allclose(found, value, atol=1e-6)
     # The mean is that of a quarter of the positions on each device.
     for mine, theirs in zip(other, slopes, strict=True):
         np.testing.assert_allclose(mine, 4 * theirs, atol=1e-6)
+
+
+def test_a_zigzag_takes_two_stretches_for_each_device(opened_mesh: Any) -> None:  # noqa: F811
+    opened_mesh((1, 4), ("_", "cp"))
+    cut = mesh().axis_mapper("cp", 2)
+    odd, even = (Tensor.from_numpy(np.ones((1, 1, n, 8), np.float32), mapper=cut) for n in (12, 16))
+    zigzag = ring_attention.RingLayout.Zigzag
+    with pytest.raises(ValueError, match=r"12 positions do not divide into 8 stretches.*a multiple of 8"):
+        ring_attention.ring_attention_sdpa(odd, odd, odd, layout=zigzag)
+    with pytest.raises(ValueError, match=r"mask_type=Causal, or layout=RingLayout\.Contiguous"):
+        ring_attention.ring_attention_sdpa(
+            even, even, even, mask_type=getattr(ring_attention.AttentionMaskType, "None"), layout=zigzag
+        )
 
 
 def test_names_and_the_choice_of_an_implementation() -> None:

@@ -1,6 +1,6 @@
 """Train a small Llama for 8 steps in one form of parallelism; print every loss, and whole parameters into a file.
 
-forms.py FORM OPTIMIZER FILE     FORM, behind "halves_" if each batch is to go through in two: single, ddp, tp, ddp_tp, pp, pp_tp, pp_ddp, pp_ddp_tp, pp_fsdp, pp_sp, pp_cp, ddp_drop (with dropout, in bfloat16); the mesh is the rank's whole system
+forms.py FORM OPTIMIZER FILE     FORM, behind "halves_" if each batch is to go through in two: single, ddp, tp, ddp_tp, pp, pp_tp, pp_ddp, pp_ddp_tp, pp_fsdp, pp_sp, pp_cp, zigzag_cp_tp, pp_zigzag_cp, ddp_drop (with dropout, in bfloat16); the mesh is the rank's whole system
 """
 
 import sys
@@ -37,7 +37,12 @@ if FSDP:
 else:
     context.open_device([1, 1] if FORM == "single" else list(shape))
     context.initialize_parallelism_context(
-        autograd.DistributedConfig(enable_ddp="ddp" in FORM, enable_tp=TENSOR, enable_cp="cp" in FORM)
+        autograd.DistributedConfig(
+            enable_ddp="ddp" in FORM,
+            enable_tp=TENSOR,
+            enable_cp="cp" in FORM,
+            cp_layout="zigzag" if "zigzag" in FORM else "contiguous",
+        )
     )
 context.set_seed(7)
 config = ttml.models.llama.LlamaConfig(
@@ -84,6 +89,12 @@ def ids(array, form):
     where = cut
     if POSITIONS is not None:
         where = ttml.core.distributed.shard_tensor_to_mesh_mapper(device, len(form) - 1, POSITIONS)
+        if "zigzag" in FORM:
+            count = parallelism.get_cp_size()
+            stretches = np.split(array, 2 * count, axis=-1)
+            array = np.concatenate(
+                [stretches[i] for first in range(count) for i in (first, 2 * count - 1 - first)], axis=-1
+            )
     return autograd.Tensor.from_numpy(
         array.reshape(form), layout=ttnn.Layout.ROW_MAJOR, new_type=ttnn.DataType.UINT32, mapper=where
     )

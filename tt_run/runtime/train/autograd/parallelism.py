@@ -9,6 +9,7 @@ axis 1 has the 32 devices, so that one is reported.
 from __future__ import annotations
 
 from mgd.lean import dataclass
+from tt_run.runtime.train.autograd.positions import RingLayout
 
 _MISMATCH = "The number of parallelization axes must be equal to the number of mesh shape dimensions"
 
@@ -19,12 +20,13 @@ KINDS = ("ddp", "fsdp", "cp", "tp")
 
 @dataclass()
 class DistributedConfig:
-    """Which kinds of parallelism a program wants."""
+    """Which kinds of parallelism a program wants; `cp_layout` says which positions a device has, "contiguous" or "zigzag"."""
 
     enable_ddp: bool = False
     enable_tp: bool = False
     enable_cp: bool = False
     enable_fsdp: bool = False
+    cp_layout: str = "contiguous"
 
     @property
     def enabled(self) -> tuple[str, ...]:
@@ -44,10 +46,11 @@ class ParallelismContext:
     """The axes of a device mesh of shape (rows, columns).
 
     Raises RuntimeError, with the guide's sentence, when the number of kinds does not fit the shape. On a single device every kind that is
-    on has size 1.
+    on has size 1. Raises ValueError for a `cp_layout` that there is not.
     """
 
     def __init__(self, config: DistributedConfig, shape: tuple[int, int]) -> None:
+        self._layout = RingLayout.from_string(config.cp_layout)
         axes = _axes(config, shape)
         self._ddp = axes.get("ddp", Axis())
         self._fsdp = axes.get("fsdp", Axis())
@@ -60,6 +63,7 @@ class ParallelismContext:
         """The axes as they are named; None for parallelism that is off."""
         made = cls.__new__(cls)
         made._ddp, made._cp, made._tp, made._fsdp = ddp or Axis(), cp or Axis(), tp or Axis(), Axis()
+        made._layout = RingLayout.Contiguous
         made._config = DistributedConfig(ddp is not None, tp is not None, cp is not None)
         return made
 
@@ -92,6 +96,10 @@ class ParallelismContext:
     def get_cp_size(self) -> int:
         """Devices along the context-parallel axis, 1 when it is off."""
         return self._cp.size
+
+    def get_cp_layout(self) -> RingLayout:
+        """Which positions each of them has."""
+        return self._layout
 
     def get_ddp_size(self) -> int:
         """Devices along the data-parallel axis, 1 when it is off."""

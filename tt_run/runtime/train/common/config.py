@@ -116,7 +116,7 @@ class DeviceConfig(FileSection):
     cp_backward = Setting(choice("two_pass", "cyclic", "cyclic_in_place"), "two_pass", _KERNELS)
     cp_shift_transport = Setting(text, "direct", _KERNELS)
     cp_rows_per_block_tiles = Setting(whole(0), 0, _KERNELS)
-    cp_layout = Setting(choice("contiguous"), "contiguous", UPSTREAM)
+    cp_layout = Setting(choice("contiguous", "zigzag"), "contiguous", UPSTREAM)
     empty_is_default = True
 
     def update_config(self, source: Any) -> None:

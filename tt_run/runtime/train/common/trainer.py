@@ -19,6 +19,7 @@ from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import create_mesh_mapper
 from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, PlacementShard
 from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.positions import RingLayout, order
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.data import build_causal_mask
 from tt_run.runtime.train.common.utils import get_loss_over_devices, no_grad
@@ -41,6 +42,7 @@ class Placing:
     size: int = 1
     positions_axis: int | None = None
     positions_size: int = 1
+    layout: RingLayout = RingLayout.Contiguous
 
     @staticmethod
     def current() -> Placing:
@@ -60,6 +62,7 @@ class Placing:
             math.prod(data[axis] for axis in axes),
             parallelism.get_cp_axis(),
             parallelism.get_cp_size(),
+            parallelism.get_cp_layout(),
         )
 
     def check(self, batch_size: int, length: int | None = None) -> None:
@@ -68,6 +71,8 @@ class Placing:
             raise ValueError(
                 f"sequences of {length} positions must divide by the {self.positions_size} devices of context parallelism; help: max_sequence_length: a multiple of {self.positions_size}"
             )
+        if length is not None:
+            self.order(length)
         if batch_size % self.size:
             raise ValueError(
                 f"batch_size {batch_size} is the total and must divide by the {self.size} data-parallel groups; help: batch_size: a multiple of {self.size}"
@@ -89,11 +94,19 @@ class Placing:
                 placements[axis] = PlacementShard(dim)
         return create_mesh_mapper(device, MeshMapperConfig(placements))
 
+    def order(self, length: int) -> npt.NDArray[Any]:
+        """The positions in the order in which they are cut."""
+        return order(length, self.positions_size, self.layout)
+
+    def ordered(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Rows with their positions in the order in which they are cut."""
+        return rows if self.layout is RingLayout.Contiguous else rows[..., self.order(rows.shape[-1])]
+
     def ids(self, ids: Ids, shape: tuple[int, ...]) -> Tensor:
         """Token ids as a tensor, cut on the batch and on the positions."""
         mapper = self.mapper(len(shape))
         return Tensor.from_numpy(
-            ids.reshape(shape), layout=Layout.ROW_MAJOR, new_type=DataType.UINT32, mapper=mapper
+            self.ordered(ids.reshape(shape)), layout=Layout.ROW_MAJOR, new_type=DataType.UINT32, mapper=mapper
         )
 
 

@@ -54,7 +54,9 @@ def initialize_device(cfg: Mapping[str, Any]) -> None:
         enable_fabric(device.total_devices())
     context.open_device(device.mesh_shape, device.device_ids or None, device.command_queues)
     shape = context.get_device().shape
-    wanted = DistributedConfig(device.enable_ddp, device.enable_tp, device.enable_cp, device.enable_fsdp)
+    wanted = DistributedConfig(
+        device.enable_ddp, device.enable_tp, device.enable_cp, device.enable_fsdp, device.cp_layout
+    )
     # A shape that does not fit the strategies is refused where the program asks for them.
     with contextlib.suppress(RuntimeError, ValueError):
         context.imply_parallelism(ParallelismContext(wanted, (shape[0], shape[1])))

@@ -25,7 +25,7 @@ from tt_run.runtime.train.modules.layers import DropoutLayer, Embedding, RMSNorm
 from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLayer, RowParallelLinear
 from tt_run.runtime.train.ops import binary, distributed, rope, shapes
 from tt_run.runtime.train.ops.matmul import linear
-from tt_run.runtime.train.ops.ring_attention import attention, context_axis
+from tt_run.runtime.train.ops.ring_attention import attention, context_positions
 from tt_run.runtime.train.ops.unary import silu
 from tt_run.runtime.train.parallel.tensor_parallel import SEQUENCE_DIM
 
@@ -207,7 +207,7 @@ class Llama(BaseTransformer):
             config.embedding_dim // config.num_heads,
             config.theta,
             scaling,
-            context_axis(),
+            *context_positions(),
         )
         mine = set(range(config.num_blocks) if stage is None else stage)
         self.numbers = sorted(mine)

@@ -7,17 +7,23 @@ attention of the whole sequence in one softmax, as a single device has it.
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
+from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.axis_placement import is_replicated
 from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.positions import RingLayout, order
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.ops import distributed
 from tt_run.runtime.train.ops.attention import causal_attention, scaled_dot_product_attention
 from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.parallel.tensor_parallel import SEQUENCE_DIM
+
+Array = npt.NDArray[Any]
 
 AttentionMaskType = enum.Enum("AttentionMaskType", {"Causal": 0, "None": 1})
 AttentionMaskType.__doc__ = (
@@ -32,13 +38,16 @@ def ring_attention_sdpa(
     mask: Tensor | None = None,
     mask_type: AttentionMaskType = AttentionMaskType.Causal,
     cp_axis: int | None = None,
+    layout: RingLayout | None = None,
 ) -> Tensor:
-    """`scaled_dot_product_attention` of parts [B, H, S / C, E] of the positions, in order along the axis of context parallelism.
+    """`scaled_dot_product_attention` of parts [B, H, S / C, E] of the positions, which lie along the axis of context parallelism by `layout`.
 
-    A mask is [1 or B, 1, S, S] on each device, or cut on its rows; it takes the place of `mask_type`. Without an axis of several devices
-    it is the attention of one. Raises ValueError for a mask of another size.
+    The layout is else that of the parallelism context, or contiguous with an axis that is given. A mask is [1 or B, 1, S, S] on each
+    device, or cut on its rows; it takes the place of `mask_type`. Without an axis of several devices it is the attention of one.
+    Raises ValueError for a mask of another size, and for attention to all in a zigzag.
     """
-    axis = context_axis() if cp_axis is None else cp_axis
+    axis, usual = context_positions() if cp_axis is None else (cp_axis, RingLayout.Contiguous)
+    layout = layout or usual
     own, count = query.shape()[SEQUENCE_DIM], 1
     if axis is not None:
         count = int(AutoContext.get_instance().get_device().shape[axis])
@@ -47,10 +56,13 @@ def ring_attention_sdpa(
         attend = causal_attention if causal else scaled_dot_product_attention
         return attend(query, key, value, mask)
     whole = own * count
+    if layout is RingLayout.Zigzag and mask is None and not causal:
+        raise ValueError("ring_attention_sdpa: a zigzag evens out a causal mask; help: mask_type=Causal, or layout=RingLayout.Contiguous")  # fmt: skip
+    places = order(whole, count, layout)
     if mask is not None:
-        mask = _rows(mask, own, whole, axis)
+        mask = _rows(mask, own, whole, axis, None if layout is RingLayout.Contiguous else places)
     elif causal:
-        mask = _causal(whole, axis)
+        mask = _causal(places, axis)
     keys, values = (distributed.all_gather(part, SEQUENCE_DIM, axis) for part in (key, value))
     return scaled_dot_product_attention(query, keys, values, mask)
 
@@ -64,11 +76,17 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) ->
 
 def context_axis() -> int | None:
     """The mesh axis over which positions are cut; None where they are whole."""
+    return context_positions()[0]
+
+
+def context_positions() -> tuple[int | None, RingLayout]:
+    """The mesh axis over which positions are cut, None where they are whole, and which of them a device has."""
     context = AutoContext.get_instance()
     if not context.is_parallelism_context_initialized():
-        return None
+        return None, RingLayout.Contiguous
     parallelism = context.get_parallelism_context()
-    return parallelism.get_cp_axis() if parallelism.get_cp_size() > 1 else None
+    axis = parallelism.get_cp_axis() if parallelism.get_cp_size() > 1 else None
+    return axis, parallelism.get_cp_layout()
 
 
 def require_whole_positions(model: str) -> None:
@@ -79,9 +97,13 @@ def require_whole_positions(model: str) -> None:
         )
 
 
-def _rows(mask: Tensor, own: int, whole: int, axis: int) -> Tensor:
-    """The rows of a mask that belong to a device's positions."""
+def _rows(mask: Tensor, own: int, whole: int, axis: int, places: Array | None) -> Tensor:
+    """The rows of a mask that belong to a device's positions; columns, and rows that are not cut yet, in another order of places."""
     rows, columns = mask.shape()[-2:]
+    if places is not None and columns == whole:
+        moved = places if rows == whole else np.arange(rows)
+        ordered = stacks.moved(lambda seen: seen[..., moved, :][..., places], mask.get_value())
+        mask = Tensor(ordered, requires_grad=False)
     if columns == whole and rows == own and not is_replicated(mask.get_value(), axis):
         return mask
     if (rows, columns) != (whole, whole):
@@ -94,8 +116,8 @@ def _rows(mask: Tensor, own: int, whole: int, axis: int) -> Tensor:
     return cut
 
 
-def _causal(whole: int, axis: int) -> Tensor:
-    seen = np.tril(np.ones((1, 1, whole, whole), np.float32))
+def _causal(places: Array, axis: int) -> Tensor:
+    seen = (places[:, None] >= places).astype(np.float32)[None, None]
     mapper = shard_tensor_to_mesh_mapper(AutoContext.get_instance().get_device(), SEQUENCE_DIM, axis)
     mask = Tensor.from_numpy(seen, new_type=DataType.BFLOAT16, mapper=mapper)
     mask.set_requires_grad(False)

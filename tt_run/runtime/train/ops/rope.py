@@ -14,6 +14,7 @@ from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.operation import recorded, result
+from tt_run.runtime.train.autograd.positions import RingLayout, order
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
 
@@ -36,7 +37,7 @@ class RopeScalingParams:
 
 @dataclass(eq=False)
 class RotaryEmbeddingParams:
-    """Cosines and sines (sequence, head_dim / 2) of every position and pair; `axis` is a mesh axis over which positions are cut.
+    """Cosines and sines (sequence, head_dim / 2) of every position and pair; `axis` is a mesh axis over which positions are cut by `layout`.
 
     Programs find the tables of a device's kernel as mesh tensors, and may set tables of their own: `cos_cache` and `sin_cache`
     [1, 1, sequence, head_dim], each pair's number twice, `neg_cos_cache` and `neg_sin_cache` of the turn back, and `trans_mat`.
@@ -51,6 +52,7 @@ class RotaryEmbeddingParams:
     rope_scaling_params: RopeScalingParams = field(default_factory=RopeScalingParams)
     back: dict[str, Array] = field(default_factory=dict)
     """Tables of the turn back, where a program has set its own."""
+    layout: RingLayout = RingLayout.Contiguous
     _made: dict[str, Value] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -89,7 +91,7 @@ class RotaryEmbeddingParams:
     def neg_sin_cache(self, table: Value | Tensor) -> None:
         self.back["sin"] = self._set("neg_sin_cache", table)
 
-    def turn_back(self, rows: slice = slice(None)) -> tuple[Array, Array]:
+    def turn_back(self, rows: slice | Array = slice(None)) -> tuple[Array, Array]:
         """Cosines and sines (rows, head_dim / 2) of the turn back."""
         own = self.back.get("sin")
         return self.back.get("cos", self.cos)[rows], -self.sin[rows] if own is None else own[rows]
@@ -146,12 +148,13 @@ def build_rope_params(
     theta: float = 10000.0,
     rope_scaling_params: RopeScalingParams | None = None,
     cp_axis: int | None = None,
+    layout: RingLayout = RingLayout.Contiguous,
 ) -> RotaryEmbeddingParams:
     """Angles pos * theta^(-2i / head_dim); with `cp_axis` each device along it turns its own part of the positions. Raises RuntimeError for an odd head_dim and an empty sequence."""
     angles = _angles(sequence_length, head_dim, theta, rope_scaling_params)
     cos, sin = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
     scaling = rope_scaling_params or RopeScalingParams()
-    return RotaryEmbeddingParams(sequence_length, head_dim, cos, sin, cp_axis, theta, scaling)
+    return RotaryEmbeddingParams(sequence_length, head_dim, cos, sin, cp_axis, theta, scaling, layout=layout)
 
 
 def gen_freqs(
@@ -234,16 +237,17 @@ def rope(input: Tensor, rope_params: RotaryEmbeddingParams, token_position: int 
 
 
 def _rope_of_parts(input: Tensor, params: RotaryEmbeddingParams, axis: int, first: int) -> Tensor:
-    """`rope` where device i of an axis has the i-th part of the positions. Raises RuntimeError for sequences that are too long."""
+    """`rope` where each device of an axis has its part of the positions. Raises RuntimeError for sequences that are too long."""
     x = input.get_value()
     device = x.device()
-    whole = x.shape[-2] * (1 if device is None else int(device.shape[axis]))
+    count = 1 if device is None else int(device.shape[axis])
+    whole = x.shape[-2] * count
     if first < 0 or first + whole > params.sequence_length:
         raise RuntimeError(
             f"rope: positions {first}..{first + whole - 1} exceed the parameters' {params.sequence_length}"
         )
     mapper = None if device is None else shard_tensor_to_mesh_mapper(device, 2, axis)
-    rows = slice(first, first + whole)
+    rows = first + order(whole, count, params.layout)
     cos, sin, back_cos, back_sin = (
         Tensor.from_numpy(table[None, None], new_type=DataType.FLOAT32, mapper=mapper).get_value(
             PreferredPrecision.FULL

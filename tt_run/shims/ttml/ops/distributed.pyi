@@ -3,6 +3,7 @@
 
 from enum import Enum as _Enum
 from tt_run.runtime.train.ops.distributed import GradOutputType as GradOutputType
+from tt_run.runtime.train.autograd.positions import RingLayout as RingLayout
 from tt_run.runtime.train.ops.distributed import RingShiftDirection as RingShiftDirection
 from tt_run.runtime.train.ops.sequence_parallel import SPLinearImpl as SPLinearImpl
 from tt_run.runtime.train.ops.sequence_parallel import SPOverlapMode as SPOverlapMode

@@ -26,7 +26,7 @@ from tt_run.runtime.train.modules.linear import (
 )
 from tt_run.runtime.train.ops import binary, distributed, packed, rope, shapes
 from tt_run.runtime.train.ops.distributed import GradOutputType
-from tt_run.runtime.train.ops.ring_attention import attention, context_axis
+from tt_run.runtime.train.ops.ring_attention import attention, context_positions
 from tt_run.runtime.train.parallel.tensor_parallel import SEQUENCE_DIM, EmbeddingPlacement, TPStrategy
 
 NO_CACHE = (
@@ -283,7 +283,7 @@ class DecoderLlama(AbstractModuleBase):
             hidden // config.num_attention_heads,
             config.rope_theta,
             config.rope_scaling.params(),
-            context_axis(),
+            *context_positions(),
         )
         self.blocks = ModuleList(
             LlamaBlock(
