@@ -98,6 +98,10 @@ def test_bert(opened: Any, tmp_path: Path, pooled: bool) -> None:
     near = {"rtol": 3e-4, "atol": 3e-5}
     embedded = theirs.embeddings(tids, token_type_ids=tsegments)
     np.testing.assert_allclose(ours.get_embeddings(x, s).to_numpy()[:, 0], embedded.detach(), **near)
+    counted = [Tensor.from_numpy(a.astype(np.float32)) for a in (ids, segments)]
+    assert (ours.get_embeddings(*counted).to_numpy() == ours.get_embeddings(x, s).to_numpy()).all()
+    with pytest.raises(RuntimeError, match=r"ids are whole numbers; help: from_numpy\(ids, new_type"):
+        ours.get_embeddings(Tensor.from_numpy(ids.astype(np.float32) + np.float32(0.5)))
     expected = theirs(tids, attention_mask=tseen, token_type_ids=tsegments)
     wanted = expected.pooler_output if pooled else expected.last_hidden_state
     out = ours(x, mask, s)

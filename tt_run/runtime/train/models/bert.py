@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.loading import Filling
 from tt_run.runtime.train.models.runner import RunnerType, run
@@ -151,20 +152,22 @@ class Bert(AbstractModuleBase):
         return block
 
     def get_embeddings(self, input_ids: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
-        """ids [B, 1, 1, S] and segments of the same shape (all 0 without) -> [B, 1, S, D], normalised.
+        """ids [B, 1, 1, S] and segments of the same shape (all 0 without), as integers or whole floats -> [B, 1, S, D], normalised.
 
-        Raises RuntimeError for a sequence that is too long.
+        Raises RuntimeError for a sequence that is too long, and for floats that are no ids.
         """
         length = input_ids.shape()[-1]
         if length > self.config.max_sequence_length:
             raise RuntimeError(
                 f"the sequence has {length} tokens, the model was made for {self.config.max_sequence_length}"
             )
-        x = binary.add(self.token_embeddings(input_ids), self.position_embeddings(_ids(np.arange(length))))
+        x = binary.add(
+            self.token_embeddings(_counted(input_ids)), self.position_embeddings(_ids(np.arange(length)))
+        )
         if self.token_type_embeddings is not None:
             if token_type_ids is None:
                 token_type_ids = _ids(np.zeros(length))
-            x = binary.add(x, self.token_type_embeddings(token_type_ids))
+            x = binary.add(x, self.token_type_embeddings(_counted(token_type_ids)))
         return self.embedding_dropout(self.embedding_norm(x))
 
     def forward(
@@ -233,6 +236,20 @@ def _place(name: str) -> str | None:
 def _ids(numbers: np.ndarray) -> Tensor:
     ids = numbers.astype(np.uint32).reshape(1, 1, 1, -1)
     return Tensor.from_numpy(ids, Layout.ROW_MAJOR, DataType.UINT32)
+
+
+def _counted(ids: Tensor) -> Tensor:
+    """Ids that came as float32, as integers: from what was given, as bfloat16 would lose those above 256."""
+    if ids.dtype() is DataType.UINT32:
+        return ids
+    value = ids.get_value(PreferredPrecision.FULL)
+    given = value.shards
+    if ((given.data < 0) | (given.data != np.floor(given.data))).any():
+        raise RuntimeError(
+            "Bert: ids are whole numbers; help: from_numpy(ids, new_type=ttnn.DataType.UINT32)"
+        )
+    counted = given.map(lambda stack: stack.astype(np.uint32))
+    return Tensor(value.derive(counted, dtype=DataType.UINT32, layout=Layout.ROW_MAJOR), requires_grad=False)
 
 
 def create(config: BertConfig) -> Bert:
