@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.launch import tt_run
-from tests.sweep import sweep
 
 PROGRAM = """
 import hashlib
@@ -59,7 +58,8 @@ def one_rank(program: Path) -> list[str]:
     return run(program, "1x1")
 
 
-@pytest.mark.parametrize("split", sweep(["1x2", "2x1", "2x2"], quick=["2x1"]))
+@pytest.mark.wide  # tests/runtime/ccl/test_ranks.py shows it quickly, for every collective
+@pytest.mark.parametrize("split", ["1x2", "2x1", "2x2"])
 def test_both_axes_and_odd_shapes_have_the_bits_of_one_rank(
     program: Path, one_rank: list[str], split: str
 ) -> None:

@@ -57,7 +57,7 @@ def check(folder: Path, divergence: Divergence, ranks: int) -> None:
 
 @pytest.mark.parametrize("name", sweep(SAMPLE, quick=["another topology", "another root of MPI"]))
 def test_a_divergence_is_told(tmp_path: Path, name: str) -> None:
-    check(tmp_path, EVERY[name], 4)
+    check(tmp_path, EVERY[name], 2)
 
 
 @pytest.mark.slow
@@ -74,13 +74,14 @@ def test_every_divergence_is_told(tmp_path: Path, name: str, ranks: int) -> None
     [RIGHT_BY_MPI, pytest.param(RIGHT_BESIDE, marks=pytest.mark.wide)],
     ids=["in order", "beside it"],
 )
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.wide)])
 def test_right_calls_of_mpi_are_not_blamed(
-    tmp_path: Path, programs: dict[str, tuple[str, tuple[str, ...]]]
+    tmp_path: Path, programs: dict[str, tuple[str, tuple[str, ...]]], ranks: int
 ) -> None:
     start, end = HEAD + MPI, CLOSE
     bodies = [source.removeprefix(start).removesuffix(end) for source, _ in programs.values()]
     (tmp_path / "program.py").write_text(start + "\n".join(bodies) + end)
-    words = ("--emulate", "--system", "t3000", "--split", SPLITS[4], "python", "program.py")
+    words = ("--emulate", "--system", "t3000", "--split", SPLITS[ranks], "python", "program.py")
     assert "at fault" not in tt_run(*words, cwd=tmp_path, timeout=80).check().err
 
 

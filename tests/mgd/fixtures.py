@@ -5,13 +5,23 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from mgd.checking import check
 from mgd.diagnostics import Diagnostic
 from mgd.errors import MgdError
 from mgd.reading import load
+from mgd.systems import systems
+from tests.sweep import sweep
 
 ROOT = Path(__file__).resolve().parents[2]
 RULE_FOLDERS = ROOT / "tests" / "corpus" / "mgd"
+# For a test that says something of each system that ships: one of each kind is quick.
+KINDS = (
+    "n150", "n300-x2", "loudbox", "t3000-two-hosts", "t3000-four-meshes", "t3000-switch", "closetbox", "galaxy-torus-xy",
+    "galaxy-four-hosts", "tg", "quad-bh-galaxy-8x4x4-z", "bh-glx-split-4x2",
+)  # fmt: skip
+EACH_SYSTEM = sweep((pytest.param(system, id=system.name) for system in systems()), quick=KINDS)
 
 
 def recorded() -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import sys
 from collections.abc import Iterator
 
@@ -49,3 +51,12 @@ def without_looking(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     if not was_there:
         sys.modules.pop(lists, None)
+
+
+@pytest.fixture
+def logged() -> Iterator[io.StringIO]:
+    """What is logged as a warning or more during the test."""
+    handler = logging.StreamHandler(io.StringIO())
+    logging.getLogger().addHandler(handler)
+    yield handler.stream
+    logging.getLogger().removeHandler(handler)

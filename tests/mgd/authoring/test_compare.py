@@ -10,15 +10,15 @@ import mgd
 from mgd.authoring import compare
 from mgd.authoring.compare import differences
 from mgd.systems import System, find
-from tests.mgd.authoring.texts import NAMES, SMALL, SYSTEMS, text_of, untidy
-from tests.mgd.fixtures import TOP, fabric, link, mesh
+from tests.mgd.authoring.texts import SMALL, SYSTEMS, text_of, untidy
+from tests.mgd.fixtures import EACH_SYSTEM, TOP, fabric, link, mesh
 
 
 def told(a: str, b: str) -> list[str]:
     return [str(each) for each in differences(mgd.expand(mgd.loads(a)), mgd.expand(mgd.loads(b)))]
 
 
-@pytest.mark.parametrize("system", SYSTEMS, ids=NAMES)
+@pytest.mark.parametrize("system", EACH_SYSTEM)
 def test_a_system_is_itself_and_no_other(system: System) -> None:
     graph = mgd.expand(mgd.load(system.path))
     assert differences(graph, graph) == []

@@ -11,10 +11,11 @@ from mgd.authoring.layout import WIDTH, TooDeep, formatted
 from mgd.authoring.reformat import reformatted
 from mgd.errors import ParseError
 from mgd.systems import System
-from tests.mgd.authoring.texts import NAMES, SMALL, SYSTEMS, comments, text_of, untidy
+from tests.mgd.authoring.texts import SMALL, comments, text_of, untidy
+from tests.mgd.fixtures import EACH_SYSTEM
 
 
-@pytest.mark.parametrize("system", SYSTEMS, ids=NAMES)
+@pytest.mark.parametrize("system", EACH_SYSTEM)
 def test_every_shipped_text_has_this_layout(system: System) -> None:
     assert formatted(text_of(system)) == text_of(system)
 

@@ -12,7 +12,8 @@ from mgd.authoring.repair import repair, repaired_codes
 from mgd.errors import ParseError
 from mgd.rules import all_rules
 from mgd.systems import System
-from tests.mgd.authoring.texts import NAMES, SMALL, SYSTEMS, comments, text_of, untidy
+from tests.mgd.authoring.texts import SMALL, comments, text_of, untidy
+from tests.mgd.fixtures import EACH_SYSTEM
 
 MESH = """mesh_descriptors {
   name: "M0"
@@ -139,7 +140,7 @@ def test_a_nested_reference_of_the_old_schema_moves_into_sub_ref() -> None:
     assert [str(node) for node in ends] == ["C(0)/P(0)/M0(1)", "C(0)/P(1)/M0(1)"]
 
 
-@pytest.mark.parametrize("system", SYSTEMS, ids=NAMES)
+@pytest.mark.parametrize("system", EACH_SYSTEM)
 def test_a_shipped_text_needs_no_repair(system: System) -> None:
     done = repair(text_of(system))
     assert done.text == text_of(system) and not done.done

@@ -10,12 +10,13 @@ from mgd.authoring.variants import CannotVary, _divisors, replicate, split
 from mgd.systems import System, find
 from mgd.systems import replicate as replicate_system
 from mgd.systems import split as split_system
-from tests.mgd.authoring.texts import NAMES, SYSTEMS, text_of
+from tests.mgd.authoring.texts import text_of
+from tests.mgd.fixtures import EACH_SYSTEM
 
 CUTS = [(1, 2), (2, 1), (2, 2), (1, 4), (4, 1)]
 
 
-@pytest.mark.parametrize("system", SYSTEMS, ids=NAMES)
+@pytest.mark.parametrize("system", EACH_SYSTEM)
 def test_every_system_over_two_and_four_hosts_where_that_divides(system: System) -> None:
     before = mgd.expand(mgd.load(system.path))
     for hosts in CUTS:

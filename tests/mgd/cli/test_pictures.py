@@ -10,9 +10,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mgd.systems import systems
+from mgd.systems import System, systems
 from tests.mgd.cli.run import Mgd
-from tests.mgd.fixtures import TOP, fabric, link, mesh
+from tests.mgd.fixtures import EACH_SYSTEM, KINDS, TOP, fabric, link, mesh
+from tests.sweep import sweep
 
 
 def test_a_system_by_name(mgd: Mgd) -> None:
@@ -21,12 +22,12 @@ def test_a_system_by_name(mgd: Mgd) -> None:
     assert "│  0 ─── 1 ─┼─┼─ 2 ─── 3  │" in result.out and "╭ rank 1 ───╮" in result.out
 
 
-@pytest.mark.parametrize("system", [system.name for system in systems()])
-def test_every_system_is_drawn_plain_and_within_120_columns(mgd: Mgd, system: str) -> None:
-    result = mgd("show", system, "--width", 120)
+@pytest.mark.parametrize("system", EACH_SYSTEM)
+def test_every_system_is_drawn_plain_and_within_120_columns(mgd: Mgd, system: System) -> None:
+    result = mgd("show", system.name, "--width", 120)
     assert result.code == 0 and "\x1b" not in result.out
     assert max(map(len, result.out.splitlines())) <= 120
-    assert result.out == mgd("show", system, "--width", 120).out
+    assert result.out == mgd("show", system.name, "--width", 120).out
 
 
 def test_the_page_is_as_wide_as_it_is_told(mgd: Mgd, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +81,9 @@ SOURCES = [
 ]
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize(
+    "name", sweep(SOURCES, quick=[*KINDS, *(name for name in SOURCES if name not in SYSTEMS)])
+)
 def test_every_picture_is_as_recorded(mgd: Mgd, name: str) -> None:
     """Systems, further graphs, and what each rule refuses, as text and as SVG; what is accepted also narrow, described and as a page.
 

@@ -10,8 +10,9 @@ import yaml
 
 from mgd.resources import configs_root
 from mgd.rules import all_rules
-from mgd.systems import systems
+from mgd.systems import System, systems
 from tests.mgd.cli.run import Mgd
+from tests.mgd.fixtures import EACH_SYSTEM
 
 # --- fmt ------------------------------------------------------------------------------------------------------------------
 
@@ -217,13 +218,13 @@ def test_convert_there_and_back_is_the_same_system(mgd: Mgd, tmp_path: Path) -> 
     assert mgd("convert", "-", "--to", "2.0", stdin=YAML).out == new.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("system", [system.name for system in systems()])
-def test_convert_says_the_same_system_or_what_it_cannot_say(mgd: Mgd, tmp_path: Path, system: str) -> None:
-    result = mgd("convert", system)
+@pytest.mark.parametrize("system", EACH_SYSTEM)
+def test_convert_says_the_same_system_or_what_it_cannot_say(mgd: Mgd, tmp_path: Path, system: System) -> None:
+    result = mgd("convert", system.name)
     if result.code == 0:
         path = tmp_path / "old.yaml"
         path.write_text(result.out, encoding="utf-8")
-        assert mgd("diff", system, path).out == ""
+        assert mgd("diff", system.name, path).out == ""
     else:
         assert result.code == 1 and "MGD220" in result.err and result.out == ""
 

@@ -15,7 +15,8 @@ from mgd.drawing.routing import LANE
 from mgd.drawing.scene import Scene, scene_of
 from mgd.expanding.connections import InterLink
 from mgd.graph import Mesh, MeshGraph
-from mgd.systems import System, systems
+from mgd.systems import System
+from tests.mgd.fixtures import EACH_SYSTEM
 
 RING = [(0, 1), (1, 2), (2, 3), (0, 3)]
 
@@ -162,7 +163,7 @@ def test_two_ways_between_the_same_boxes_lie_beside_each_other(dims: tuple[int, 
     assert sorted(map(sorted, beside)) == [[-LANE / 2], [LANE / 2]]
 
 
-@pytest.mark.parametrize("system", systems(), ids=[system.name for system in systems()])
+@pytest.mark.parametrize("system", EACH_SYSTEM)
 @pytest.mark.parametrize("rails", [True, False])
 def test_ways_of_a_system_cross_no_mesh(system: System, rails: bool) -> None:
     assert_free(scene_of(mgd.expand(mgd.load(system.path)), rails=rails))

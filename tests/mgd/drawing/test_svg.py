@@ -18,9 +18,10 @@ from mgd.drawing.traffic import Traffic
 from mgd.expanding.connections import InterLink
 from mgd.graph import Mesh, MeshGraph
 from mgd.systems import System, systems
+from tests.mgd.fixtures import EACH_SYSTEM
 
 SVG = "{http://www.w3.org/2000/svg}"
-SYSTEMS = pytest.mark.parametrize("system", systems(), ids=[system.name for system in systems()])
+SYSTEMS = pytest.mark.parametrize("system", EACH_SYSTEM)
 
 
 def mesh(

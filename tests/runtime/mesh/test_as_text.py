@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -251,12 +252,10 @@ def test_what_is_remote_is_said() -> None:
     assert len(device[2:6]) == 4 and device[5].strip("│ ") == ""
 
 
-def test_what_cannot_be_drawn_is_logged(
-    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_cannot_be_drawn_is_logged(capsys: pytest.CaptureFixture[str], logged: io.StringIO) -> None:
     visualize_tensor(3)  # type: ignore[arg-type]
     assert capsys.readouterr().out == ""
-    assert "Error visualizing tensor" in caplog.text
+    assert "Error visualizing tensor" in logged.getvalue()
 
 
 def test_a_long_annotation_ends_in_an_ellipsis(capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,6 +30,7 @@ def _made(more: str = "") -> Any:
     return names["value"]
 
 
+@pytest.mark.wide
 def test_another_process_writes_the_same_bytes() -> None:
     code = f"junk = [bytearray(999) for _ in range(99)]\n{MADE}\nfrom tt_run.runtime.record.pickles import pickled\nimport hashlib\nprint(hashlib.sha256(pickled(value)).hexdigest())"
     ran = subprocess.run(

@@ -42,7 +42,7 @@ TRAININGS = [
     ("n150", "training/nanogpt_primitives.py"),
 ]
 # What runs through the most of the library in the least time; the others are the documents' examples.
-QUICK = ("ring_all_gather.py", "tensor_parallel_mlp.py --hidden 512", "matmul_all_gather.py")
+QUICK = ("tensor_parallel_mlp.py --hidden 512", "matmul_all_gather.py")
 CASES = [
     *(
         pytest.param(system, words, marks=() if words in QUICK else pytest.mark.wide)

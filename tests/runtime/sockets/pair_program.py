@@ -48,7 +48,8 @@ def main() -> None:
         ttnn.synchronize_device(mesh)
         if target.get_device_ids():
             composer = ttnn.ConcatMesh2dToTensor(target, dims=(0, 1), mesh_shape=shape)
-            bits = [ttnn.to_torch(ttnn.add(x, 1.0), mesh_composer=composer) for x in received]
+            sums = [ttnn.typecast(ttnn.add(x, 1.0), ttnn.float32) for x in received]
+            bits = [ttnn.to_torch(x, mesh_composer=composer) for x in sums]
             print(
                 name, hashlib.sha256(b"".join(np.asarray(x, np.float32).tobytes() for x in bits)).hexdigest()
             )

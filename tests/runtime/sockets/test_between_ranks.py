@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.runtime.ccl.here import here
 from tests.runtime.mpi import ROOT, mpirun, run_ranks
 
 PROGRAM = Path(__file__).with_name("program.py")
@@ -87,23 +88,21 @@ def test_what_would_hang_is_an_error(body, wanted):
     assert all(word in text for word in wanted), text
 
 
-WHOLE = {1: "t3k_mesh_graph_descriptor", 2: "t3k_2x4_two_hosts", 4: "t3k_2x4_four_hosts"}
+WHOLE = {2: "t3k_2x4_two_hosts", 4: "t3k_2x4_four_hosts"}
 
 
-def test_pairs_between_parts_of_one_mesh_are_the_same_on_any_split():
+@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.wide), 4])
+def test_pairs_between_parts_of_one_mesh_are_the_same_on_any_split(ranks):
     """`create_socket_pair` on parts that several ranks host: each receives what it does when one process holds both ends."""
-    said = {}
-    for ranks, name in WHOLE.items():
-        path = ROOT / "configs" / "mgd" / f"{name}.textproto"
-        result = run_ranks(
-            ranks, PAIRS, env={"TT_MESH_GRAPH_DESC_PATH": str(path), "TT_RUN_GUARD_TIMEOUT": "10"}, timeout=60
-        )
-        said[ranks] = [rank.stdout.splitlines() for rank in result.check().ranks]
-    alone = said[1][0]
+    path = ROOT / "configs" / "mgd" / f"{WHOLE[ranks]}.textproto"
+    result = run_ranks(
+        ranks, PAIRS, env={"TT_MESH_GRAPH_DESC_PATH": str(path), "TT_RUN_GUARD_TIMEOUT": "10"}, timeout=60
+    )
+    said = [rank.stdout.splitlines() for rank in result.check().ranks]
+    alone = here(PAIRS).splitlines()
     assert [line.split()[0] for line in alone] == ["apart", "overlapping", "crossed", "rows", "some"]
-    for ranks in (2, 4):
-        assert all(set(lines) <= set(alone) for lines in said[ranks])
-        assert {line for lines in said[ranks] for line in lines} == set(alone)
+    assert all(set(lines) <= set(alone) for lines in said)
+    assert {line for lines in said for line in lines} == set(alone)
 
 
 def test_ranks_that_build_other_pairs_are_told():

@@ -268,7 +268,9 @@ def train(
     return bits(module)
 
 
-@pytest.mark.parametrize("runner", [RunnerType.Default, RunnerType.MemoryEfficient])
+@pytest.mark.parametrize(
+    "runner", [RunnerType.Default, pytest.param(RunnerType.MemoryEfficient, marks=pytest.mark.wide)]
+)
 @pytest.mark.parametrize("wrapped", ["blocks and root", "root", "lazy"])
 def test_cut_parameters_train_as_data_parallel_ones(
     opened_mesh: Any, wrapped: str, runner: RunnerType

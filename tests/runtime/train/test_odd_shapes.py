@@ -91,14 +91,14 @@ def qwen3(entries: int) -> Twin:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("parts", [pytest.param(1, marks=pytest.mark.wide), 2])
 @pytest.mark.parametrize(
     ("make", "batch", "length", "entries"),
     [
         (nanogpt, 3, 17, 61),
-        (nanogpt, 1, 1, 33),
+        pytest.param(nanogpt, 1, 1, 33, marks=pytest.mark.wide),
         (llama, 5, 29, 97),
-        (llama, 1, 33, 127),
+        pytest.param(llama, 1, 33, 127, marks=pytest.mark.wide),
         (decoder, 3, 31, 83),
         (qwen3, 1, 13, 101),
     ],

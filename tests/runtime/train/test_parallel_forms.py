@@ -132,22 +132,26 @@ def train(
 
 # What a form goes together with: a head tied to a table that lies so or so, adapters, attention that is causal by itself.
 TIED: dict[str, Any] = {"weight_tying": WeightTyingType.Enabled}
-TOGETHER: list[tuple[str, dict[str, Any]]] = [
-    ("fsdp", TIED),
+TOGETHER: list[Any] = [
+    pytest.param("fsdp", TIED, marks=pytest.mark.wide),
     ("tp", TIED),
     ("tp", {**TIED, "embedding_placement": EmbeddingPlacement.VocabParallel}),
-    ("dp x tp", {**TIED, "embedding_placement": EmbeddingPlacement.FeatureParallel}),
+    pytest.param(
+        "dp x tp", {**TIED, "embedding_placement": EmbeddingPlacement.FeatureParallel}, marks=pytest.mark.wide
+    ),
     ("sp", TIED),
-    ("dp x sp", {**TIED, "embedding_placement": EmbeddingPlacement.VocabParallel}),
+    pytest.param(
+        "dp x sp", {**TIED, "embedding_placement": EmbeddingPlacement.VocabParallel}, marks=pytest.mark.wide
+    ),
     ("fsdp x sp", {**TIED, "embedding_placement": EmbeddingPlacement.FeatureParallel}),
     ("cp x tp", TIED),
-    ("fsdp", {"adapted": True}),
-    ("fsdp x tp", {"adapted": True}),
+    pytest.param("fsdp", {"adapted": True}, marks=pytest.mark.wide),
+    pytest.param("fsdp x tp", {"adapted": True}, marks=pytest.mark.wide),
     ("fsdp x sp", {"adapted": True}),
-    ("fsdp", {"adapted": "when cut"}),
-    ("fsdp x tp", {"adapted": "when cut"}),
+    pytest.param("fsdp", {"adapted": "when cut"}, marks=pytest.mark.wide),
+    pytest.param("fsdp x tp", {"adapted": "when cut"}, marks=pytest.mark.wide),
     ("fsdp x sp", {"adapted": "when cut"}),
-    ("cp", {"masked": False}),
+    pytest.param("cp", {"masked": False}, marks=pytest.mark.wide),
     ("fsdp x cp", {"masked": False}),
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
@@ -105,11 +106,11 @@ class Model(torch.nn.Module):  # type: ignore[misc,name-defined]
         self.head = torch.nn.Sequential(torch.nn.Linear(8, 2), torch.nn.ReLU())
 
 
-def test_models(mesh: MeshDevice, caplog: pytest.LogCaptureFixture) -> None:
+def test_models(mesh: MeshDevice, logged: io.StringIO) -> None:
     model = Model()
     p = preprocess_model_parameters(initialize_model=lambda: model, device=mesh)
     assert not model.training
-    assert "eval mode" in caplog.text
+    assert "eval mode" in logged.getvalue()
     assert set(p) == {"embedding", "layers", "head"}
     assert set(p.layers[1]) == {"up", "norm", "gain"}
     assert list(p.head) == [0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -80,11 +81,11 @@ def test_nothing_is_kept_without_a_name_or_the_setting(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["tree.json", "out/weight.tensorbin"])
-def test_damaged_files_are_made_again(folder: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_files_are_made_again(folder: Path, name: str, logged: io.StringIO) -> None:
     made = preprocess_model_parameters(model_name="m", initialize_model=Model)
     (folder / "m" / name).write_text("x")
     assert same(made, preprocess_model_parameters(model_name="m", initialize_model=Model))
-    assert "Converting the model again" in caplog.text
+    assert "Converting the model again" in logged.getvalue()
     assert same(made, preprocess_model_parameters(model_name="m", initialize_model=never))
 
 

@@ -38,10 +38,11 @@ BRIDGE = PROGRAM.with_name("weight_bridge.py")
 SIZES: dict[str, Any] = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 2, "vocab_size": 96}  # fmt: skip
 
 
+@pytest.mark.wide
 @pytest.mark.torch
 @pytest.mark.parametrize(
     ("kind", "every", "versions"),
-    [("llama", 1, "0123"), pytest.param("qwen3", 2, "0022", marks=pytest.mark.wide)],
+    [("llama", 1, "0123"), ("qwen3", 2, "0022")],
 )
 def test_a_rank_makes_completions_for_another(tmp_path: Path, kind: str, every: int, versions: str) -> None:
     folder = source(tmp_path, kind)
@@ -52,8 +53,9 @@ def test_a_rank_makes_completions_for_another(tmp_path: Path, kind: str, every: 
     assert len(weights) == 2 and len(set(weights)) == 1
 
 
+@pytest.mark.wide
 @pytest.mark.torch
-@pytest.mark.parametrize("kind", ["llama", pytest.param("qwen3", marks=pytest.mark.wide)])
+@pytest.mark.parametrize("kind", ["llama", "qwen3"])
 def test_both_ranks_make_the_trainer(tmp_path: Path, kind: str) -> None:
     """Rank 0 trains; rank 1 has a model on each device of a mesh of its own and serves, with the weights of each step at the end."""
     folder = source(tmp_path, kind)
@@ -101,7 +103,6 @@ def test_models_on_each_device_make_the_completions_of_one(opened: Any, tmp_path
     assert llama_stop_and_pad(folder) == ([1], 0)
 
 
-@pytest.mark.wide
 def test_every_submesh_gets_the_weights() -> None:
     words = ("--emulate", "--system", "n300-x2", "--meshes", "2", "python", BRIDGE)
     held = tt_run(*words, timeout=110).check().field("holds")
