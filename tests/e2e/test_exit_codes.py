@@ -11,6 +11,7 @@ import pytest
 
 from tests.e2e.jobs import Jobs
 from tests.e2e.launch import environment, tt_run
+from tests.sweep import sweep
 from tt_run.contract import EXIT_MEANING, Exit
 
 README = Path(__file__).resolve().parents[2] / "README.md"
@@ -36,7 +37,7 @@ def test_success(tmp_path: Path) -> None:
     assert ran.out == ""
 
 
-@pytest.mark.parametrize("code", [1, 2, 3, 65, 70, 124, 130, 255])
+@pytest.mark.parametrize("code", sweep([1, 2, 3, 65, 70, 124, 130, 255], quick=[1, 65, 255]))
 def test_the_programs_own_code_is_passed_on(tmp_path: Path, code: int) -> None:
     assert tt_run(*SYSTEM, "--log-dir", tmp_path / "run", "sh", "-c", f"exit {code}").code == code
 

@@ -37,10 +37,10 @@ atexit.register(lambda: print("at the end", comm.allreduce(rank)))
 """
 
 
-def check(folder: Path, text: str, ranks: tuple[int, ...]) -> None:
-    """Record four ranks of a program; these of them print alone what they printed then."""
+def check(folder: Path, text: str, ranks: tuple[int, ...], split: str = "2x2") -> None:
+    """Record the ranks of a program; these of them print alone what they printed then."""
     (folder / "program.py").write_text(text)
-    words = ("--record", "record", "--log-dir", "logs", "--emulate", "--system", "t3000", "--split", "2x2")
+    words = ("--record", "record", "--log-dir", "logs", "--emulate", "--system", "t3000", "--split", split)
     ran = tt_run(*words, "python", "program.py", cwd=folder).check()
     assert "not recorded" not in ran.err
     for rank in ranks:
@@ -71,7 +71,7 @@ def test_sets_keep_their_order_and_calls_at_the_end_are_counted(tmp_path: Path) 
 
 def test_another_operation_is_told_also_where_the_rank_gets_no_result(tmp_path: Path) -> None:
     text = HEAD + "print(comm.reduce(rank), comm.reduce(rank, MPI.SUM), comm.reduce(rank, op=MPI.MAX))\n"
-    check(tmp_path, text, (1,))
+    check(tmp_path, text, (1,), "1x2")
     (tmp_path / "other.py").write_text(text.replace("MAX", "MIN"))
     again = tt_run("replay", "record", "--rank", "1", "--", "python", "other.py", cwd=tmp_path)
     assert again.code != 0

@@ -28,7 +28,9 @@ CODES = {
 }
 
 
-@pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number", sweep(CODES, quick=[signal.SIGINT, signal.SIGTERM]), ids=lambda number: number.name
+)
 def test_a_signal_to_the_launcher_alone_ends_every_rank(jobs: Jobs, number: signal.Signals) -> None:
     ran = jobs.start(*SLEEP).wait_started().send(number).end(GONE_WITHIN)
     assert ran.code == CODES[number]

@@ -55,10 +55,13 @@ def run(tmp_path: Path, program: str, *words: str, code: int = 0) -> str:
 
 def predicted(tmp_path: Path, *words: str) -> dict[str, Any]:
     target = tmp_path / "prediction.json"
-    said = run(tmp_path, FABRIC + PROGRAM, *words, f"--predict={target}")
+    timeline = f"--timeline={tmp_path / 'timeline.json'}"
+    said = run(tmp_path, FABRIC + PROGRAM, *words, timeline, f"--predict={target}")
     assert "Predicted, not measured: wormhole t3000" in said
-    found: dict[str, Any] = json.loads(target.read_text())
-    return found
+    return {
+        **json.loads(target.read_text()),
+        "timeline": json.loads((tmp_path / "timeline.json").read_text())["traceEvents"],
+    }
 
 
 @pytest.fixture(scope="module")
@@ -110,10 +113,8 @@ def test_a_hardware_file_of_another_architecture_is_refused(tmp_path: Path) -> N
     assert "describes blackhole; mesh 0 is wormhole" in said
 
 
-def test_the_timeline_gets_a_predicted_track(tmp_path: Path) -> None:
-    target = tmp_path / "timeline.json"
-    run(tmp_path, FABRIC + PROGRAM, "--system", "t3000", "--predict", f"--timeline={target}")
-    trace = json.loads(target.read_text())["traceEvents"]
+def test_the_timeline_gets_a_predicted_track(lone: dict[str, Any]) -> None:
+    trace = lone["timeline"]
     [thread] = [e["tid"] for e in trace if e["name"] == "thread_name" and e["args"]["name"] == "predicted"]
     spans = [e for e in trace if e.get("tid") == thread and e["ph"] == "X"]
     assert {"ttnn.matmul", "ttnn.all_gather", "ttnn.add"} <= {e["name"] for e in spans}

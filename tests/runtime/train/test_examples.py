@@ -14,6 +14,7 @@ def test_one_device() -> None:
     assert float(ran.out.split("at (1, 1): ")[1].split(",")[0]) == pytest.approx(1.0, abs=0.02)
 
 
+@pytest.mark.wide
 def test_tensor_and_data_parallel_over_two_ranks() -> None:
     words = ("--emulate", "--system", "t3000", "--split", "2x1", "python")
     ran = tt_run(*words, FOLDER / "linear_regression_tp_dp.py").check()

@@ -143,8 +143,7 @@ def test_over_axes_as_on_one_device(
 @pytest.mark.parametrize(
     ("system", "form", "kind", "splits"),
     [
-        ("n300-x2", (1, 4), "float32", ["2x1"]),
-        pytest.param("n300-x2", (1, 4), "float32", ["4x1"], marks=pytest.mark.wide),
+        pytest.param("n300-x2", (1, 4), "float32", ["2x1", "4x1"], marks=pytest.mark.wide),
         pytest.param("n300-x2", (1, 4), "bfloat16", ["4x1"], marks=pytest.mark.slow),
         pytest.param("t3000", (2, 4), "float32", ["2x1", "1x2", "2x2"], marks=pytest.mark.slow),
     ],

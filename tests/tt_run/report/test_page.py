@@ -171,7 +171,7 @@ def test_runs_without_an_end_or_a_plan(tmp_path: Path) -> None:
 def test_a_large_run_stays_a_small_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "20260101-000000-1"
     (folder / "launch").mkdir(parents=True)
-    size = 300
+    size = 100
     for rank in range(size):
         (folder / f"rank-{rank:04d}.status").write_text(
             f"rank={rank}\nhost=h{rank % 9}\npid=1\nstart=99\nend=100\nexit=0\n"
@@ -192,7 +192,7 @@ def test_a_large_run_stays_a_small_page(tmp_path: Path, monkeypatch: pytest.Monk
     ]
     trace = tmp_path / "timeline.json"
     trace.write_text('{"traceEvents": [\n' + ",\n".join(map(json.dumps, spans)) + "\n]}\n")
-    monkeypatch.setattr("tt_run.report.sources.MOST_EVENTS", 80_000)
+    monkeypatch.setattr("tt_run.report.sources.MOST_EVENTS", 20_000)
     ranks = [
         {
             "rank": rank,
@@ -203,7 +203,7 @@ def test_a_large_run_stays_a_small_page(tmp_path: Path, monkeypatch: pytest.Monk
         for rank in range(size)
     ]
     plan = {
-        "verdict": {"exit_code": 1, "culprit": 250, "sentence": "rank 250 failed"},
+        "verdict": {"exit_code": 1, "culprit": 95, "sentence": "rank 95 failed"},
         "emulate": True,
         "ranks": ranks,
     }
@@ -211,11 +211,11 @@ def test_a_large_run_stays_a_small_page(tmp_path: Path, monkeypatch: pytest.Monk
     page = render(read_run(folder))
     assert len(page) < 2_000_000
     text = page.decode()
-    assert re.search(r"1[12],\d\d\d of 80,000 slices are drawn", text)
+    assert re.search(r"1[12],\d\d\d of 20,000 slices are drawn", text)
     assert "10,000 events of the record, the last" in text
-    assert "64 of 300 ranks are drawn" in text and "and 288 further values" in text
+    assert "64 of 100 ranks are drawn" in text and "and 88 further values" in text
     drawn = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])  # type: ignore[index]
-    assert drawn["ranks"][-1]["rank"] == 250
+    assert drawn["ranks"][-1]["rank"] == 95
 
 
 def test_a_rank_that_was_ended_on_its_way_out_says_its_exception(tmp_path: Path) -> None:
