@@ -34,7 +34,7 @@ class GivenWords:
 
     def has(self, *options: str) -> bool:
         """Whether one of the options is given, also as `--option=value`."""
-        return any(word in options or word.split("=", 1)[0] in options for word in self.words)
+        return any(word.partition("=")[0] in options for word in self.words)
 
     def sets(self, *parameters: str) -> bool:
         """Whether an MCA parameter is set by --mca, -mca, --gmca, --mca=… or the OMPI_MCA_ variables."""

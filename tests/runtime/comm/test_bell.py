@@ -36,11 +36,12 @@ def test_a_ring_wakes_another_process(bell: Bell) -> None:
 
 
 def test_who_has_not_heard_the_last_ring_does_not_sleep(bell: Bell) -> None:
-    heard = bell.heard
-    bell.ring()
-    begun = time.monotonic()
-    bell.sleep(heard, 30)
-    assert time.monotonic() - begun < 20
+    for _ in range(2):
+        heard = bell.heard
+        bell.ring()
+        begun = time.monotonic()
+        bell.sleep(heard, 30)
+        assert time.monotonic() - begun < 20
 
 
 @pytest.mark.parametrize(

@@ -101,3 +101,8 @@ def test_a_pause_in_a_debugger_moves_the_beginning_of_the_wait(monkeypatch: pyte
     wait(clock, subject, 4)
     assert not subject.over(10)
     assert subject.over(8)
+    monkeypatch.setattr(deadlines, "delayed", lambda pid: clock.now)
+    wait(clock, subject, 10 * MOST - 10, pids=(1,))
+    assert not subject.over(10)
+    wait(clock, subject, 2, pids=(1,))
+    assert subject.over(10)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from tests.runtime.comm.block_names import recorded
+from tt_run.runtime.comm import shared_memory
 from tt_run.runtime.comm.shared_memory import SharedBlock
 
 
@@ -36,4 +39,17 @@ def test_a_full_folder_is_passed_over_and_no_room_at_all_is_an_error(monkeypatch
     names = recorded(monkeypatch)
     with pytest.raises(OSError, match="no room for"):
         SharedBlock.create(1 << 60)
-    assert names and not any(name.exists() for name in names)
+    assert names[-1].parent == Path(tempfile.gettempdir()) and not any(name.exists() for name in names)
+    names.clear()
+    with pytest.raises(OSError, match="no room for"):
+        SharedBlock.create(1 << 60, in_memory=True)
+    assert {name.parent for name in names} <= {Path("/dev/shm")}
+
+
+def test_a_name_that_is_there_is_never_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(os, "urandom", lambda count: bytes(count))
+    descriptor, path = shared_memory._new_file(str(tmp_path))
+    os.close(descriptor)
+    assert Path(path).stat().st_mode & 0o777 == 0o600
+    with pytest.raises(FileExistsError):
+        shared_memory._new_file(str(tmp_path))

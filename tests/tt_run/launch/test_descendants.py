@@ -39,7 +39,7 @@ def test_what_ends_by_itself_in_time_was_not_left_behind() -> None:
     assert left("sleep 0.02") == "[]\n"
 
 
-@pytest.mark.parametrize(("rank", "known"), [("5", 5), ("", -1)])
+@pytest.mark.parametrize(("rank", "known"), [("5", 5), ("0", 0), ("", -1)])
 def test_what_stays_is_ended_and_named_by_its_rank(rank: str, known: int) -> None:
     assert left("exec sleep 600", rank=rank) == f"[{known}]\n"
 

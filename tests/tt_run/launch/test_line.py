@@ -13,6 +13,7 @@ from tests.tt_run.launch.conftest import plan_of, rank_plan
 from tt_run.errors import UsageError
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.hosts.rankfiles import parse_rankfile
+from tt_run.launch.defaults import GivenWords
 from tt_run.launch.line import LaunchLine, build_line, build_mpmd_line
 from tt_run.launch.machine import Machine, physical_cores
 from tt_run.launch.mpirun import Launcher
@@ -96,6 +97,24 @@ def test_a_users_transport_is_left_alone(given: str) -> None:
     words = " ".join(line(plan_of(*TWO, mpi_args=given.split())).global_args)
     assert "ob1" not in words
     assert words.endswith(given)
+
+
+@pytest.mark.parametrize(
+    ("words", "has", "sets"),
+    [
+        (["--map-by", "node"], True, False),
+        (["--map-by=node"], True, False),
+        (["--map", "--map-bya", "by=--map-by"], False, False),
+        (["-x", "A", "--mca", "pml", "ob1"], False, True),
+        (["--prtemca=pml", "ob1"], False, True),
+        (["--mca", "btl", "pml"], False, False),
+        (["-x", "pml"], False, False),
+        (["pml", "--mca"], False, False),
+    ],
+)
+def test_what_a_users_words_settle(words: list[str], has: bool, sets: bool) -> None:
+    given = GivenWords(words, {"OMPI_MCA_btl": "tcp"})
+    assert (given.has("--map-by", "--host"), given.sets("pml")) == (has, sets) and given.sets("osc", "btl")
 
 
 def test_a_users_transport_in_the_environment_is_left_alone() -> None:
