@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from operator import eq, ne
 
 import pytest
 
-from tt_run.runtime.cores import CoreCoord
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice
 from tt_run.runtime.mesh.device_queries import apply_device_delay, get_num_devices, pcie_device_id
 from tt_run.runtime.mesh.geometry.ranges import MeshCoordinateRange
@@ -51,6 +52,34 @@ def test_devices_beyond_those_on_pcie_are_reached_through_them(mesh: MeshDevice)
     assert [pcie_device_id(device) for device in range(get_num_devices())] == [0, 1, 2, 3, 0, 1, 2, 3]
     with pytest.raises(RuntimeError, match="Device 8 not found"):
         pcie_device_id(8)
+
+
+@pytest.mark.parametrize(
+    ("corner", "in_dram", "words"),
+    [
+        (None, False, ""),
+        (None, True, ""),
+        ((7, 9), False, ""),
+        ((8, 0), False, "core .* has no L1 bank"),
+        ((0, 10), False, "core .* has no L1 bank"),
+        ((11, 0), True, ""),
+        ((12, 0), True, "core .* has no DRAM bank"),
+        ((0, 1), True, "is not on row 0"),
+    ],
+)
+def test_cores_have_banks(
+    mesh: MeshDevice, corner: tuple[int, int] | None, in_dram: bool, words: str
+) -> None:
+    ranges = {CoreRange(CoreCoord(0, 0), CoreCoord(*corner))} if corner else set()
+    with pytest.raises(RuntimeError, match=words) if words else nullcontext():
+        mesh.check_cores(CoreRangeSet(ranges), in_dram)
+
+
+def test_each_dram_bank_has_a_worker(mesh: MeshDevice) -> None:
+    cores = mesh.get_optimal_dram_bank_to_logical_worker_assignment(0)
+    assert [(core.x, core.y) for core in cores] == [(x, y) for x in (0, 4) for y in range(6)]
+    by_bank = mesh.get_optimal_dram_bank_to_logical_worker_assignment(0, MeshCoordinate(0, 0))
+    assert by_bank == dict(enumerate(cores))
 
 
 def test_a_core_lies_on_the_grid(mesh: MeshDevice) -> None:

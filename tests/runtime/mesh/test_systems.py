@@ -153,6 +153,9 @@ def test_too_few_visible_devices_for_the_block() -> None:
         RuntimeError, match="TT_VISIBLE_DEVICES=0 exposes 2 devices, but this rank's block of mesh 0 has 4"
     ):
         rank_of("t3k_2x4_two_hosts", [(0, 0), (0, 1)], 0, TT_VISIBLE_DEVICES="0")
+    # No chip of a Galaxy brings a partner.
+    with pytest.raises(RuntimeError, match=r"name 16 of them(.|\n)* exposes 8 devices, but .* has 16"):
+        rank_of("galaxy_8x4_two_hosts", [(0, 0), (0, 1)], 0, TT_VISIBLE_DEVICES="0,1,2,3,4,5,6,7")
 
 
 def test_a_missing_or_broken_descriptor_is_one_error(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from tt_run.runtime.mesh import (
     MeshShape,
     compute_distribution_to_mesh_mapping,
 )
+from tt_run.runtime.mesh.view import SubDevice
 
 extents = st.lists(st.integers(1, 5), min_size=1, max_size=3)
 
@@ -64,6 +65,7 @@ def test_all_spellings_of_a_shape(shape: MeshShape) -> None:
             "object of type 'ttnn._ttnn.multi_device.MeshCoordinate' has no len()",
         ),
         (lambda: MeshCoordinate(0, 1)[2], RuntimeError, "Index out of bounds: 2 not in [-2, 2)"),
+        (lambda: MeshCoordinate(0, 1)[-3], RuntimeError, "Index out of bounds: -3 not in [-2, 2)"),
         (lambda: MeshCoordinate(0, 1) < MeshCoordinate(0, 2), TypeError, "'<' not supported"),
         (lambda: MeshCoordinate(0, 1) + MeshCoordinate(0, 2), TypeError, "unsupported operand"),
         (
@@ -77,6 +79,10 @@ def test_all_spellings_of_a_shape(shape: MeshShape) -> None:
             "dimensions of a coordinate range do not match",
         ),
         (lambda: MeshCoordinateRange(3), TypeError, "incompatible"),
+        (lambda: MeshCoordinateRange(MeshCoordinate(0, 0), 3), TypeError, "incompatible"),
+        (lambda: MeshCoordinateRange(3, MeshCoordinate(0, 0)), TypeError, "incompatible"),
+        (lambda: SubDevice(3), TypeError, "incompatible"),
+        (lambda: SubDevice([3]), TypeError, "incompatible"),
     ],
 )
 def test_what_is_no_value_is_an_error(make: object, kind: type[Exception], text: str) -> None:
@@ -84,6 +90,12 @@ def test_what_is_no_value_is_an_error(make: object, kind: type[Exception], text:
         make()  # type: ignore[operator]
     assert type(caught.value) is kind
     assert text in str(caught.value)
+
+
+def test_indices_from_the_end() -> None:
+    assert [MeshShape(2, 4)[index] for index in (-4, -3, -2, -1)] == [1, 1, 2, 4]
+    assert [MeshShape((2, 3, 4, 5, 6))[index] for index in (-5, 4)] == [2, 6]
+    assert [MeshCoordinate(5, 1)[index] for index in (-2, -1, 0, 1)] == [5, 1, 5, 1]
 
 
 def test_values_cannot_be_changed() -> None:
