@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.multihost.conftest import Cluster
+from tests.multihost.jobs import HostJobs, named
 from tests.runtime.guard.programs import line_of_mistake, source
 from tests.runtime.mpi import ROOT, SHIMS, mpirun
 
@@ -107,3 +108,25 @@ def test_a_rank_that_keeps_its_data_to_itself_is_named(three_hosts: Cluster, tmp
     status, text = run(three_hosts, f"{GENTLE}{keeping}ttnn.all_reduce(x)\n", tmp_path, "3")
     assert status != 0
     assert "error[TTG005]: rank 1 did not come to the data of a collective within 3 s" in text
+
+
+FIRST = """import ttnn
+from mpi4py import MPI
+if MPI.COMM_WORLD.rank == 1:
+    time.sleep(300)
+MPI.COMM_WORLD.allreduce(1)
+"""
+
+
+def test_who_does_not_come_to_the_first_collective_is_named(jobs: HostJobs, tmp_path: Path) -> None:
+    """Of a program's own MPI: no rank of that rank's host could say so, for there is none."""
+    (tmp_path / "program.py").write_text("import time\n" + FIRST)
+    ran = jobs.run(
+        sys.executable,
+        "program.py",
+        options=("--inherit-env",),
+        env={"TT_RUN_GUARD_TIMEOUT": "2"},
+    )
+    assert ran.code == 1
+    found = f"rank 1, on another host, did not come to MPI allreduce at {tmp_path}/program.py:6 within 2 s"
+    assert named(ran.err) == f"rank 1 on h2 is at fault: error[TTG005]: {found}"

@@ -11,9 +11,9 @@ import pytest
 from tests.runtime.ops.tensors import put
 from tt_run.runtime.ccl import single_shards
 from tt_run.runtime.ccl.calls import gathered
+from tt_run.runtime.ccl.collectives import ALL_GATHER
 from tt_run.runtime.ccl.exchange import lanes
 from tt_run.runtime.ccl.exchange.wire import Alone, HalfWords
-from tt_run.runtime.ccl.collectives import ALL_GATHER
 from tt_run.runtime.ccl.plans import planned
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshShape, open_mesh_device

@@ -119,14 +119,14 @@ from tt_run.runtime.comm.world import Group, Peer, World, replace_world
 class Canned(Group):
     on_one_host = False
     connected = True
-    def connect(self, call=""): pass
+    def connect(self): pass
     def allgather(self, send, receive): receive[:] = send
     def allgather_bytes(self, payload): return [payload, payload]
     def barrier(self): pass
 
 class Replay(World):
     peers = tuple(Peer(rank, rank, f"host{rank}", 1, 0, rank) for rank in (0, 1))
-    def connect(self, call=""): pass
+    def connect(self): pass
     def group(self, ranks): return self._groups.setdefault(tuple(ranks), Canned(self, tuple(ranks)))
 
 replace_world(Replay(0, 2))

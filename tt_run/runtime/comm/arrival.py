@@ -23,32 +23,39 @@ NOT_STARTED, NOT_COME, ENDED_EARLY = "TTG007", "TTG005", "TTG002"
 
 
 class NotArrived(RuntimeError):
-    """Ranks of this host have not come to the first meeting: to `call`, or with none to the runtime's start.
+    """Ranks have not come to the first meeting: to `call`, or with none to the runtime's start.
 
     `culprits` are their ranks in the job, as far as known; with no `seconds` they will not come, since their programs have ended.
     """
 
     def __init__(
         self,
-        local_ranks: Sequence[int],
+        who: str,
+        culprits: Sequence[int],
         seconds: float | None,
-        environment: Mapping[str, str],
         call: str = "",
+        places: Mapping[int, str] = {},
     ) -> None:
+        self.code = ENDED_EARLY if seconds is None else NOT_COME if call else NOT_STARTED
+        self.culprits = tuple(culprits)
+        what = f"come to {call}" if call else "start the runtime"
+        failed = f"ended before {call}" if seconds is None else f"did not {what} within {seconds:g} s"
+        lines = [f"error[{self.code}]: {who} {failed}"]
+        lines += [f"  rank {rank}: running at {place}  <-" for rank, place in places.items() if place]
+        super().__init__("\n".join([*lines, f"  help: {guard_rule(self.code).help}"]))
+
+    @classmethod
+    def of_this_host(
+        cls, local_ranks: Sequence[int], seconds: float | None, environment: Mapping[str, str], call: str
+    ) -> NotArrived:
+        """Of ranks by their numbers on this host."""
         from tt_run.runtime.comm.missing_ranks import place_of, world_ranks
 
-        self.code = ENDED_EARLY if seconds is None else NOT_COME if call else NOT_STARTED
-        self.culprits = tuple(world_ranks(local_ranks, environment))
-        numbers = ", ".join(map(str, self.culprits or local_ranks))
-        who = f"rank {numbers}" if self.culprits else f"local rank {numbers} of this host"
-        if seconds is None:
-            lines = [f"error[{self.code}]: {who} ended before {call}"]
-        else:
-            what = f"come to {call}" if call else "start the runtime"
-            lines = [f"error[{self.code}]: {who} did not {what} within {seconds:g} s"]
-            places = {rank: place_of(rank, environment) for rank in self.culprits}
-            lines += [f"  rank {rank}: running at {place}  <-" for rank, place in places.items() if place]
-        super().__init__("\n".join([*lines, f"  help: {guard_rule(self.code).help}"]))
+        culprits = world_ranks(local_ranks, environment)
+        numbers = ", ".join(map(str, culprits or local_ranks))
+        places = {} if seconds is None else {rank: place_of(rank, environment) for rank in culprits}
+        who = f"rank {numbers}" if culprits else f"local rank {numbers} of this host"
+        return cls(who, culprits, seconds, call, places)
 
 
 class Arrival:
@@ -56,6 +63,7 @@ class Arrival:
 
     def __init__(self, job: str, local_rank: int, local_size: int) -> None:
         self._job = job
+        self.local_size = local_size
         self._others = [rank for rank in range(local_size) if rank != local_rank]
         import socket  # of a job alone: a program by itself meets nobody
 
@@ -76,10 +84,14 @@ class Arrival:
             return None
 
     def await_others(
-        self, seconds: float, sleep: Callable[[float], None] = time.sleep, call: str = ""
+        self,
+        seconds: float,
+        sleep: Callable[[float], None] = time.sleep,
+        call: str = "",
+        tell: Callable[[list[int]], None] = lambda _: None,
     ) -> None:
         """Return when the other ranks of this host have come. Raises NotArrived naming those that have not after `seconds`,
-        or never will.
+        or never will. Meanwhile `tell` is told which of the host's ranks are missing.
         """
         from tt_run.runtime.comm.missing_ranks import at_their_end, processes_of
 
@@ -89,10 +101,11 @@ class Arrival:
             if time.monotonic() - looked > between:
                 looked = time.monotonic()
                 patience.look(processes_of(missing, os.environ))
+                tell(missing)
                 if call and (ended := at_their_end(missing, os.environ)):
-                    raise NotArrived(ended, None, os.environ, call)
+                    raise NotArrived.of_this_host(ended, None, os.environ, call)
             if patience.over(seconds):
-                raise NotArrived(missing, seconds, os.environ, call)
+                raise NotArrived.of_this_host(missing, seconds, os.environ, call)
             sleep(nap)
             nap = min(nap * 1.5, 0.05)
 

@@ -90,10 +90,9 @@ class World:
         """The mpi4py module. Importing it starts MPI, which waits for all ranks: those of this host are waited for before, with a
         deadline; for those of other hosts there is a watchdog.
         """
-        if "mpi4py.MPI" not in sys.modules:
-            self._arrival = Arrival.announce(os.environ)
-            if self._arrival is not None:
-                self._arrival.await_others(max(seconds_to_wait(), _START_WAIT))
+        sign = None if "mpi4py.MPI" in sys.modules else self.arrive()
+        if sign is not None:
+            sign.await_others(max(seconds_to_wait(), _START_WAIT))
         _limit_start()
         try:
             import mpi4py
@@ -106,11 +105,18 @@ class World:
         hidden = getattr(MPI, "_tt_run_raw", None)  # the communicators that the program does not see
         return MPI if hidden is None else SimpleNamespace(**{**vars(MPI), **hidden})
 
-    def connect(self, call: str = "") -> None:
-        """Meet all ranks: exchange names and places. Every rank must call it, once; later calls do nothing.
+    @property
+    def has_started(self) -> bool:
+        """Whether the program has started MPI itself: who was there then may be anywhere now."""
+        return self._arrival is None and "mpi4py.MPI" in sys.modules
 
-        `call` says what of the program's they meet in. Raises NotArrived when ranks of this host do not come.
-        """
+    def arrive(self) -> Arrival | None:
+        """Show the other ranks of this host that this one has come; None where the environment names no job."""
+        self._arrival = Arrival.announce(os.environ)
+        return self._arrival
+
+    def connect(self) -> None:
+        """Meet all ranks: exchange names and places. Every rank must call it, once; later calls do nothing."""
         if self._peers is not None:
             return
         mine = (
@@ -123,12 +129,6 @@ class World:
             self._peers = (Peer(0, 0, *mine),)
             return
         mpi = self.mpi
-        if (
-            self._arrival is None
-        ):  # the program has started MPI itself: who was there then may be anywhere now
-            self._arrival = Arrival.announce(os.environ)
-            if self._arrival is not None:
-                self._arrival.await_others(seconds_to_wait(), call=call)
         _limit_start()
         try:
             node = mpi.COMM_WORLD.Split_type(mpi.COMM_TYPE_SHARED, key=self.rank)

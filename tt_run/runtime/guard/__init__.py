@@ -248,7 +248,7 @@ def at_end(
 def start(call: str = "") -> None:
     """Meet all ranks of the job and start watching; every rank must call it, in `call` of its program where that is what they meet in.
 
-    Does nothing in a lone process or a second time. Raises NotArrived when ranks of this host do not come within the deadline.
+    Does nothing in a lone process or a second time. Raises NotArrived when some do not come within the deadline.
     """
     global _guard, _lifecycle, _started
     ranks = world()
@@ -263,7 +263,11 @@ def start(call: str = "") -> None:
             return
         if ranks.guarded:  # no replay
             is_rank()
-        ranks.connect(call)
+            if ranks.has_started:
+                from tt_run.runtime.guard import first_meeting
+
+                first_meeting.await_all(ranks, call)
+        ranks.connect()
         if ranks.guarded and not _is_off():
             _guard = Guard(ranks, timeout)
             os.register_at_fork(after_in_child=_forked)

@@ -160,7 +160,7 @@ class BookedWorld(World):
         self.__dict__["mpi"] = raw = _raw(module)
         return raw
 
-    def connect(self, call: str = "") -> None:
+    def connect(self) -> None:
         """Meet the other ranks, or read who they were."""
         if self._peers is not None:
             return
@@ -170,7 +170,7 @@ class BookedWorld(World):
                 self.book.never_met()
             self._peers = tuple(Peer(**fields) for fields in told) or (Peer(0, 0, "", 0, None, None),)
             return
-        super().connect(call)
+        super().connect()
         assert self._peers is not None
         self.book.peers(self._peers)
 
