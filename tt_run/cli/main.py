@@ -10,12 +10,10 @@ import gc
 import os
 import sys
 
-try:
-    from tt_run.cli.commands import LAUNCHING, named_command, run_command
-    from tt_run.cli.reading.parse import parse
-    from tt_run.contract import Exit
-except KeyboardInterrupt:  # before anything has begun
-    os._exit(130)
+from tt_run.cli.commands import LAUNCHING, named_command, run_command
+from tt_run.cli.interrupts import raise_again
+from tt_run.cli.reading.parse import parse
+from tt_run.contract import Exit
 
 TYPE_CHECKING = False  # typing itself takes longer than the help text
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ _UNUSABLE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOO
 
 
 def main() -> None:
-    """The console script: runs the command line, then ends the process without the interpreter's tidying up, which costs 10 ms."""
+    """Runs the command line, then ends the process without the interpreter's tidying up, which costs 10 ms."""
     gc.disable()  # nothing here lives long enough to be worth collecting
     if hasattr(sys, "set_int_max_str_digits"):  # what is too large is told as any other wrong number
         sys.set_int_max_str_digits(0)
@@ -72,6 +70,7 @@ def run(words: Sequence[str]) -> int:
 def _dispatch(words: Sequence[str]) -> int:
     name = named_command(words)
     if name is not None:
+        raise_again()
         return run_command(name, words[1:])
     given = parse(words)
     if given.help or not words:
@@ -97,6 +96,7 @@ def _dispatch(words: Sequence[str]) -> int:
     elif given.doctor:
         from tt_run.cli.doctor.machine import doctor
 
+        raise_again()
         return doctor(given)
     else:
         from tt_run.cli.launch import launch

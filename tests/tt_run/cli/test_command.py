@@ -377,16 +377,3 @@ def test_a_full_disk_under_the_messages_changes_no_exit_code(
     launch_folder: Path, words: tuple[str, ...], code: int
 ) -> None:
     assert in_shell('"$@" 2> /dev/full', "--rank-binding", "rb.yaml", *words).returncode == code
-
-
-def test_an_interrupt_while_it_loads_is_no_traceback() -> None:
-    program = (
-        "import sys\n"
-        "class Interrupted:\n"
-        "    def find_spec(self, name, *_):\n"
-        "        if name == 'tt_run.cli.reading.parse': raise KeyboardInterrupt\n"
-        "sys.meta_path.insert(0, Interrupted())\n"
-        "import tt_run.cli.main\n"
-    )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stderr) == (130, "")

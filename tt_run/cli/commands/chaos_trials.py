@@ -11,7 +11,7 @@ from tt_run import contract
 from tt_run.contract import Exit
 
 # The working directory must not decide which modules are found: `python -m` would put it first.
-_START = "import sys; sys.path[:] = [p for p in sys.path if p]; from tt_run.cli.main import main; main()"
+_START = "import sys; sys.path[:] = [p for p in sys.path if p]; from tt_run.cli.entry import main; main()"
 FOLDER = "{folder}"
 """Among the program's words: an empty folder of each run, for its checkpoints and results."""
 _MORE = {"slow": "for=50ms", "delay": "for=20ms", "slowdisk": "for=20ms"}

@@ -21,7 +21,7 @@ from tt_run.contract import Exit
 from tt_run.errors import UsageError
 
 # The working directory must not decide which modules are found: `python -m` would put it first.
-_START = "import sys; sys.path[:] = [p for p in sys.path if p]; from tt_run.cli.main import main; main()"
+_START = "import sys; sys.path[:] = [p for p in sys.path if p]; from tt_run.cli.entry import main; main()"
 _TIMEOUT = 600.0
 
 
