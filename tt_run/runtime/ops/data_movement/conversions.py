@@ -278,5 +278,15 @@ def untilize(
             "input_tensor.layout() == Layout::TILE",
             hint=in_tiles("tensor"),
         )
-    dtype = DataType.BFLOAT16 if input_tensor.dtype in BLOCK_FLOATS else None
-    return in_layout(input_tensor, Layout.ROW_MAJOR, dtype, memory_config)
+    own = input_tensor.memory_config()
+    if not own.is_sharded():
+        return elements_in_rows(input_tensor, memory_config)
+    rows = elements_in_rows(input_tensor, memory_config or own)
+    # What leaves its cores takes the padding along.
+    return rows if rows.is_sharded() else framing.filled(rows, 0.0, tuple(input_tensor.padded_shape))
+
+
+def elements_in_rows(tensor: Tensor, memory_config: MemoryConfig | None) -> Tensor:
+    """The elements of tiles in rows; block floats become bfloat16."""
+    dtype = DataType.BFLOAT16 if tensor.dtype in BLOCK_FLOATS else None
+    return in_layout(tensor, Layout.ROW_MAJOR, dtype, memory_config)

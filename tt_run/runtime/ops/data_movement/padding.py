@@ -21,9 +21,9 @@ from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import ints, keep_label, on_device, settle, volume
 from tt_run.runtime.ops.goldens import creation_goldens
 from tt_run.runtime.ops.placement import fitted_shards, viewed_shards
-from tt_run.runtime.tensor.conversion import copies, framing
+from tt_run.runtime.tensor.conversion import copies, framing, layouts
 from tt_run.runtime.tensor.spec import sharding
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.casting import BITS, reread
@@ -45,8 +45,20 @@ def tilize_with_zero_padding(
     """The same elements in TILE layout, whole tiles filled up with zeros; a tensor that has it already stays as it is."""
     if input_tensor.layout is Layout.TILE:
         return input_tensor.alias()
-    result: Tensor = conversions.in_layout(input_tensor, Layout.TILE, output_dtype, memory_config)
+    result: Tensor = conversions.in_layout(
+        input_tensor, Layout.TILE, output_dtype, _in_tiles(input_tensor, memory_config)
+    )
     return result
+
+
+def _in_tiles(tensor: Tensor, asked: MemoryConfig | None) -> MemoryConfig | None:
+    """Where rows lie once they are filled up to tiles: pieces of columns have the rows of the padding, too."""
+    own = tensor.memory_config()
+    if asked not in (None, own) or own.shard_spec is None or own.created_with_nd_shard_spec:
+        return asked
+    *outer, columns = framing.tile_multiple((1, 1, *tensor.shape))
+    kept = own.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED
+    return own if kept else sharding.reaching(own, math.prod(outer), columns)
 
 
 @operation("ttnn.tilize_with_val_padding", family=families.CONVERSION, golden=lambda x, *_, **__: x)
@@ -86,7 +98,8 @@ def tilize_with_val_padding(
             "inner_dim % TILE_WIDTH == 0 && num_rows % TILE_HEIGHT == 0",
             hint=f"{list(framing.tile_multiple(padded))} are whole tiles",
         )
-    result: Tensor = conversions.in_layout(input_tensor, Layout.TILE, dtype, memory_config)
+    place = _in_tiles(input_tensor, memory_config)
+    result: Tensor = conversions.in_layout(input_tensor, Layout.TILE, dtype, place)
     # A tensor cut into two-dimensional pieces is padded as far as its tiles reach.
     extent = None if result.memory_config().shard_spec is not None else padded
     return framing.filled(result, pad_value, extent)
@@ -128,10 +141,14 @@ def untilize_with_unpadding(
                 f"untilize_with_unpadding: output extent {end} exceeds the padded input extent {extent} in dimension {dimension}",
                 hint=inside,
             )
-    rows = conversions.untilize.compute(input_tensor)
+    layouts.check_unbatched(input_tensor, memory_config)
+    cut = input_tensor.memory_config().shard_spec is not None
+    rows = conversions.elements_in_rows(input_tensor, DRAM_MEMORY_CONFIG if cut else None)
     if any(map(operator.gt, ends, shape)):  # the padding is asked for as well
         rows = rows.derive(framing.frame_of(input_tensor))
-    place = memory_config or fitted_shards.of_tiles(input_tensor, ends)
+    place = memory_config
+    if place is None or (place == input_tensor.memory_config() and place.shard_spec is not None):
+        place = fitted_shards.of_tiles(input_tensor, ends)
     result: Tensor = joining.slice.compute(rows, [0] * len(shape), ends, memory_config=place)
     return result
 

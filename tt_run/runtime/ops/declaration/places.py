@@ -24,7 +24,8 @@ class Place:
     `result` is the parameter of the configuration; `…_cut`: whether it is cut over cores, `cuts`: in which ways, `result_cuts`: the same of the result, `banks`: in which memory; `all_rows`: each piece has a whole matrix's rows. `named`: the result, which has this `layout` or
     the operand's, says over which: its layout says the sentence. `alike`: both are cut in the same way; with `if_cut` only what is cut needs a
     result that is. Only operands of layout `of` and, where `whole`, that are not cut are asked. `through_tiles`: rows are turned into tiles first,
-    in the pieces that they lie in, which have words of their own.
+    in the pieces that they lie in, which have words of their own; where `beside` only in a call whose second operand is a tensor, too. A result
+    that is not cut frees `freed` pieces of it, those of all rows where the higher ones are filled up on the way.
     """
 
     sentence: str = ""
@@ -43,6 +44,8 @@ class Place:
     of: Layout | None = None
     whole: bool = False
     through_tiles: bool = False
+    beside: bool = False
+    freed: tuple[TensorMemoryLayout, ...] = ()
 
     @property
     def asks_all(self) -> bool:
@@ -60,6 +63,14 @@ class Place:
         if own.is_sharded() and (self.operand_cut is False or self.cuts is not None or self.all_rows):
             return f"{_SPREAD}({operand})"
         return f"leave {self.result} out, or give one that fits: {_CUT}"
+
+    def frees(self, tensor: Tensor, asked: MemoryConfig | None) -> bool:
+        """Whether pieces of this operand need be no tiles, since the result is not cut."""
+        return (
+            asked is not None
+            and not asked.is_sharded()
+            and tensor.memory_config().memory_layout in self.freed
+        )
 
     def broken(self, tensor: Tensor, asked: MemoryConfig | None) -> bool:
         """Whether a call with this operand and this configuration is refused."""
@@ -117,6 +128,7 @@ def _enter(names: str, *places: Place) -> None:
 
 _TILES, _ROWS = Layout.TILE, Layout.ROW_MAJOR
 _H, _B = TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.BLOCK_SHARDED
+_W = TensorMemoryLayout.WIDTH_SHARDED
 _enter(
     "assign clone concat moreh_sum pad typecast",
     Place(named=True),
@@ -126,9 +138,22 @@ _enter(
     Place(named=True, layout=_TILES),
 )
 _enter(
-    "add bcast experimental.rotary_embedding max mean min multiply normalize_hw softmax std std_hw sum tilize transformer.attention_softmax var var_hw",
+    """
+    add addalpha bcast bias_gelu clamped_silu_glu div div_no_nan divide eq experimental.rotary_embedding floor_div ge gt ldexp le logaddexp logaddexp2
+    logical_and logical_or logical_right_shift logical_xor lt mul multigammaln multiply ne normalize_hw polyval rsub squared_difference std_hw sub subalpha
+    subtract transformer.attention_softmax var_hw xlogy
+    """,
     Place(through_tiles=True),
 )
+_enter(
+    """
+    atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor clamp clip fmod gcd hypot isclose l1_loss lcm logical_left_shift
+    maximum minimum moreh_bmm moreh_linear moreh_matmul mse_loss nextafter pow remainder
+    """,
+    Place(through_tiles=True, beside=True),
+)
+_enter("max mean min scale_mask_softmax softmax", Place(through_tiles=True, freed=(_W,)))
+_enter("std sum tilize var", Place(through_tiles=True, freed=(_H, _W, _B)))
 _enter("argmax untilize", Place(named=True, layout=_ROWS))
 _enter("scatter", Place(named=True, layout=_ROWS, whole=True))
 _enter(
@@ -185,7 +210,7 @@ _enter(
         if_cut=True,
     ),
 )
-_enter("move", Place("Expected output tensor memory config to be sharded", if_cut=True))
+_enter("move reallocate", Place("Expected output tensor memory config to be sharded", if_cut=True))
 _enter(
     "sharded_to_interleaved",
     Place("Output memory config must be Interleaved", result_cut=False, if_cut=True),
@@ -318,14 +343,16 @@ def check_places(
             tensor = tensor[0]
         if not isinstance(tensor, Tensor) or tensor.device() is None:
             continue
+        asked = asked if isinstance(asked, MemoryConfig) else None
         if place.through_tiles:
-            _check_through_tiles(tensor)
+            if not place.frees(tensor, asked) and (not place.beside or isinstance(given(names[1]), Tensor)):
+                _check_through_tiles(tensor)
             continue
-        if not place.broken(tensor, asked if isinstance(asked, MemoryConfig) else None):
+        if not place.broken(tensor, asked):
             continue
         own = tensor.memory_config()
         *_, rows, _ = (1, 1, *tensor.padded_shape)
-        wanted = asked.memory_layout if isinstance(asked, MemoryConfig) else own.memory_layout
+        wanted = (asked or own).memory_layout
         raise fatal(
             place.said(tensor).format(
                 own=cpp(own.memory_layout),

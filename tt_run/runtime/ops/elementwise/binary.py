@@ -24,7 +24,7 @@ from tt_run.runtime.ops.declaration.dispatch import Golden, Operation, no_tensor
 from tt_run.runtime.ops.declaration.element_types import check_nearest, check_pair, scalar_among_integers
 from tt_run.runtime.ops.declaration.layouts import check_room
 from tt_run.runtime.ops.declaration.operands import on_device, settle
-from tt_run.runtime.ops.declaration.places import check_cores, like_operand
+from tt_run.runtime.ops.declaration.places import check_cores
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import larger_shards
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
@@ -154,27 +154,6 @@ RULES = {
 }
 
 
-def _place(
-    tensors: Sequence[Tensor],
-    shards: Shards,
-    layout: Layout,
-    asked: MemoryConfig | None,
-    output: Tensor | None,
-) -> MemoryConfig | None:
-    """Where a result with these shards lies, None for where the first tensor does; what is `asked` for without cores counts by one tensor only."""
-    first, last = tensors[0], tensors[-1]
-    if len(tensors) == 1 or (asked is None and output is None and first.spec is last.spec):
-        return like_operand(first, asked)
-    alike = first.shape == last.shape
-    if asked is not None and asked.nameless and first.is_sharded() and alike:
-        asked = None
-    if asked is not None or output is not None:
-        return asked
-    if alike and first.memory_config() is last.memory_config():
-        return like_operand(first, None)
-    return larger_shards.of_broadcast(tensors, shards.data.shape[1:], layout)
-
-
 def apply(
     rule: Rule,
     a: Operand,
@@ -227,7 +206,7 @@ def apply(
     # Row-major only where both are; one tile operand makes tiles of the result.
     tiled = tensors[0].layout is Layout.ROW_MAJOR and tensors[-1].layout is Layout.TILE
     made = tensors[-1].layout if tiled else tensors[0].layout
-    memory_config = _place(tensors, shards, made, memory_config, output_tensor)
+    memory_config = larger_shards.of_pair(tensors, shards.data.shape[1:], made, memory_config, output_tensor)
     return settle(
         tensors,
         shards,

@@ -26,7 +26,7 @@ from tt_run.runtime.ops.elementwise import triple_checks as checks
 from tt_run.runtime.ops.elementwise import unary
 from tt_run.runtime.ops.elementwise.binary import Operand
 from tt_run.runtime.ops.goldens import common as goldens
-from tt_run.runtime.ops.placement import larger_shards
+from tt_run.runtime.ops.placement import fitted_shards, larger_shards
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import is_float, stored_dtype
@@ -45,10 +45,12 @@ def ternary(
     *,
     kept: int = 0,
     real: bool = False,
+    in_tiles: bool = False,
 ) -> Tensor:
     """A kernel of several operands, tensors or numbers, that broadcast against each other.
 
-    Computed in the stored form of `dtype`, or among integers in float64 where `real`; the first `kept` operands come as they are.
+    Computed in the stored form of `dtype`, or among integers in float64 where `real`; the first `kept` operands come as they are. `in_tiles`:
+    rows on cores are computed in whole tiles, which their pieces are then.
     """
     tensors = [t for t in operands if isinstance(t, Tensor)]
     on_device(*tensors, kind="eltwise ternary")
@@ -65,23 +67,32 @@ def ternary(
         return evaluate(kernel, dtype, *given)
 
     shards = combine(on_stacks, *(t.shards for t in tensors))
-    if memory_config is None and output_tensor is None:
+    first, free = tensors[0], memory_config is None and output_tensor is None
+    layout = _layout(tensors, memory_config, chosen=in_tiles and len(tensors) == 2)
+    if free:
         memory_config = larger_shards.of_broadcast(
-            tensors, shards.data.shape[1:], tensors[0].layout, any_first=True
+            tensors, shards.data.shape[1:], first.layout, any_first=True
         )
-    if shards.data.shape[1:] == tuple(tensors[0].shape):
-        memory_config = like_operand(tensors[0], memory_config)
-    first = tensors[0].layout
+    if shards.data.shape[1:] == tuple(first.shape):
+        memory_config = like_operand(first, memory_config)
+    if free and in_tiles and len(tensors) > 1:
+        memory_config = fitted_shards.in_whole_tiles(first, memory_config)
     return settle(
-        tensors,
-        shards,
-        dtype,
-        memory_config=memory_config,
-        output_tensor=output_tensor,
-        layout=Layout.TILE
-        if first is not Layout.TILE and any(t.layout is Layout.TILE for t in tensors)
-        else None,
+        tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor, layout=layout
     )
+
+
+def _layout(tensors: Sequence[Tensor], asked: MemoryConfig | None, chosen: bool) -> Layout | None:
+    """The layout of a result of several tensors, None for the first one's: rows beside tiles become tiles, and rows that leave their cores.
+
+    `chosen`: between a tensor and a number, as which they stay rows.
+    """
+    first = tensors[0]
+    if first.layout is Layout.TILE or len(tensors) == 1:
+        return None
+    if first.memory_config().shard_spec is not None:
+        return None if chosen or asked is None or asked.is_sharded() else Layout.TILE
+    return Layout.TILE if any(t.layout is Layout.TILE for t in tensors) else None
 
 
 @operation("ttnn.addcmul", family=families.TERNARY, golden="addcmul")
@@ -104,6 +115,7 @@ def addcmul(
         input_a.dtype,
         memory_config,
         output_tensor,
+        in_tiles=True,
     )
 
 
@@ -128,6 +140,7 @@ def addcdiv(
         memory_config,
         output_tensor,
         real=True,
+        in_tiles=True,
     )
 
 
@@ -157,6 +170,7 @@ def where(
         memory_config,
         output_tensor,
         kept=1,
+        in_tiles=True,
     )
 
 

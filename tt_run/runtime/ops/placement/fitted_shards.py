@@ -145,6 +145,20 @@ def of_tiles(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
     )
 
 
+def in_whole_tiles(tensor: Tensor, place: MemoryConfig | None) -> MemoryConfig | None:
+    """A place, or the tensor's own, with pieces of whole tiles. None for what is not cut, or by pieces of any rank."""
+    memory = place or tensor.memory_config()
+    spec = memory.shard_spec
+    if spec is None or tensor.device() is None or memory.created_with_nd_shard_spec:
+        return place
+    piece = [-(-length // step) * step for length, step in zip(spec.shape, tensor.tile.edges, strict=True)]
+    if piece == list(spec.shape):
+        return place
+    return MemoryConfig(
+        memory.memory_layout, memory.buffer_type, ShardSpec(spec.grid, piece, spec.orientation)
+    )
+
+
 def in_dram_if_sharded(tensor: Tensor) -> MemoryConfig | None:
     """The device's DRAM for a sharded operand, None for another: the operation follows only operands that are not sharded."""
     return None if _sharded(tensor) is None else DRAM_MEMORY_CONFIG

@@ -1,4 +1,4 @@
-"""Where a sharded tensor lies once it has grown, and the call does not say: what `pad`, `repeat` and broadcasts of the reference do.
+"""Where a sharded tensor lies once it has grown, and the call does not say: what `pad`, `repeat` and pairs of the reference do.
 
 Source: memory configurations of results of reference library 0.81.1.
 """
@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 
 from tt_run.runtime.enums import Layout, TensorMemoryLayout
+from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.placement import scaled_shards
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
@@ -33,6 +34,34 @@ def of_padding(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
         spec = ShardSpec(spec.grid, [rows, padded[-1]], spec.orientation)
     grown = MemoryConfig(memory.memory_layout, memory.buffer_type, spec)
     return sharding.settled(grown, padded, tensor.layout, tensor.tile.edges)
+
+
+def of_pair(
+    tensors: Sequence[Tensor],
+    shape: Sequence[int],
+    layout: Layout,
+    asked: MemoryConfig | None,
+    output: Tensor | None,
+) -> MemoryConfig | None:
+    """Where a result of this shape of one or two tensors lies, None for where the first one does; what is `asked` for without cores counts by
+    one tensor only. Rows on cores leave the padding of pieces that are wider, or higher, than they are.
+    """
+    first, last = tensors[0], tensors[-1]
+    free, alike = asked is None and output is None, first.shape == last.shape
+    padded = layout is Layout.ROW_MAJOR and first.padded_shape != first.shape
+    if free and alike and padded and first.is_sharded():
+        place = of_broadcast(tensors, shape, layout) or first.memory_config()
+        *outer, columns = first.shape
+        return sharding.reaching(place, math.prod(outer), columns)
+    if len(tensors) == 1 or (free and first.spec is last.spec):
+        return like_operand(first, asked)
+    if asked is not None and asked.nameless and first.is_sharded() and alike:
+        asked = None
+    if asked is not None or output is not None:
+        return asked
+    if alike and first.memory_config() is last.memory_config():
+        return like_operand(first, None)
+    return of_broadcast(tensors, shape, layout)
 
 
 def of_broadcast(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import ArgumentMismatch, fatal, in_tiles
 from tt_run.runtime.native.arguments import public
+from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
@@ -41,6 +42,7 @@ def to_layout(
     if memory_config is not None and memory_config.nameless and layout is not Layout.TILE:
         raise fatal("bad optional access", hint="memory_config=ttnn.create_sharded_memory_config(…)")
     wanted = dtype or tensor.dtype
+    _check_type(tensor, wanted, layout)
     if layout is not Layout.TILE and wanted in BLOCK_FLOATS:
         if dtype is not None:
             check_layout(wanted, layout)
@@ -50,7 +52,52 @@ def to_layout(
                 hint="ttnn.typecast(tensor, ttnn.bfloat16)",
             )
         wanted = DataType.BFLOAT16
-    return _converted(tensor, wanted, layout, memory_config, pad_value)
+    return _converted(tensor, wanted, layout, _place(tensor, layout, memory_config), pad_value)
+
+
+def _check_type(tensor: Tensor, wanted: DataType, layout: Layout) -> None:
+    """Raises RuntimeError for another element type of what leaves its tiles on a device."""
+    leaves = tensor.dtype is DataType.BFLOAT8_B and wanted is DataType.BFLOAT16
+    if layout is not Layout.TILE and wanted is not tensor.dtype and not leaves:
+        raise fatal(
+            "dtype cannot be different from tensor dtype when converting to ROW_MAJOR_LAYOUT on device (allowed exception: BFLOAT8_B -> "
+            "BFLOAT16, which untilize handles natively)",
+            hint=f"ttnn.typecast(tensor, ttnn.{wanted.name.lower()}) before",
+        )
+
+
+def _place(tensor: Tensor, layout: Layout, asked: MemoryConfig | None) -> MemoryConfig | None:
+    """Where a tensor in pieces of a matrix lies in another layout: they are whole tiles, and what leaves tiles leaves its padding across the cut.
+
+    Raises RuntimeError for pieces that are no tiles, and for several matrices with padding whose columns are cut.
+    """
+    own = tensor.memory_config()
+    spec = own.shard_spec
+    if tensor.device() is None or spec is None or own.created_with_nd_shard_spec:
+        return asked
+    if layout is Layout.TILE:
+        sharding.check_alignment(spec, layout, tensor.tile.edges)
+        return asked
+    check_unbatched(tensor, asked)
+    if asked not in (None, own):
+        return asked
+    *outer, columns = tensor.shape
+    return sharding.reaching(own, math.prod(outer), columns)
+
+
+def check_unbatched(tensor: Tensor, asked: MemoryConfig | None) -> None:
+    """Raises RuntimeError where tiles of several matrices would leave their padding, which pieces of columns do of one alone."""
+    own = tensor.memory_config()
+    if math.prod(tensor.shape[:-2]) == 1 or tensor.padded_shape == tensor.shape:
+        return
+    freed = asked is not None and not asked.is_sharded()
+    blocks = own.memory_layout is TensorMemoryLayout.BLOCK_SHARDED
+    if blocks or (freed and own.memory_layout is TensorMemoryLayout.WIDTH_SHARDED):
+        raise fatal(
+            "Can only write unbatched output "
+            + ("interleaved" if freed else "for BLOCK_SHARDED -> BLOCK_SHARDED"),
+            hint="ttnn.sharded_to_interleaved(tensor) before",
+        )
 
 
 @public

@@ -199,6 +199,22 @@ def settled(
     return in_both_forms(config, padded, layout)
 
 
+def reaching(config: MemoryConfig, rows: int, columns: int) -> MemoryConfig:
+    """The same cut of a matrix of so many rows and columns: pieces of rows have all columns, pieces of columns all rows."""
+    spec = config.shard_spec
+    if (
+        spec is None
+        or config.created_with_nd_shard_spec
+        or config.memory_layout is TensorMemoryLayout.BLOCK_SHARDED
+    ):
+        return config
+    high, wide = spec.shape
+    piece = [rows, wide] if config.memory_layout is TensorMemoryLayout.WIDTH_SHARDED else [high, columns]
+    return MemoryConfig(
+        config.memory_layout, config.buffer_type, ShardSpec(spec.grid, piece, spec.orientation)
+    )
+
+
 def on_cores(
     config: MemoryConfig, padded: Sequence[int], layout: Layout, tile: tuple[int, int]
 ) -> MemoryConfig:
