@@ -1420,7 +1420,7 @@ def ones_like(tensor: _Tensor, dtype: _DataType | None = None, layout: _Layout |
 def outer(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The products of every element of a with every one of b, by rows."""
     ...
-def pad(input_tensor: _Tensor, padding: _Sequence[_Any] | None = None, input_tensor_start: _Sequence[int] | float | None = None, value: float = 0.0, *, output_padded_shape: _Sequence[int] | None = None, use_multicore: bool = True, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+def pad(input_tensor: _Tensor, padding: _Sequence[_Any] | None = None, input_tensor_start: _Sequence[int] | float | None = None, value: float | None = None, *, output_padded_shape: _Sequence[int] | None = None, use_multicore: bool = True, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """`value` put around the elements: (before, after) per dimension, the last ones if fewer are given."""
     ...
 def pearson_correlation_coefficient(expected: _Any, actual: _Any) -> float:

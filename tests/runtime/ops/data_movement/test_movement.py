@@ -261,6 +261,8 @@ def test_typecast_forms(one: MeshDevice):
 
 def test_tiles_are_padded_behind(one: MeshDevice):
     found = ops.pad(put(one, X, I32), ((0, 2), (0, 1)), 5)
+    with pytest.raises(TypeError, match="value of what is added, which has no default"):
+        ops.pad(put(one, X, I32), ((0, 2), (0, 1)))
     assert held(found).tolist() == np.pad(X, [(0, 0), (0, 0), (0, 2), (0, 1)], constant_values=5).tolist()
     with pytest.raises(RuntimeError, match="padding len can't be larger than input tensor rank"):
         ops.pad(put(one, X, I32), ((0, 0),) * 5, 0)

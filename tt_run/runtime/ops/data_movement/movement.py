@@ -309,7 +309,7 @@ def pad(
     input_tensor: Tensor,
     padding: Sequence[Any] | None = None,
     input_tensor_start: Sequence[int] | float | None = None,
-    value: float = 0.0,
+    value: float | None = None,
     *,
     output_padded_shape: Sequence[int] | None = None,
     use_multicore: bool = True,
@@ -323,6 +323,8 @@ def pad(
     placed(input_tensor)
     if isinstance(input_tensor_start, (int, float)):
         value, input_tensor_start = input_tensor_start, None
+    if value is None:
+        raise ArgumentMismatch("pad takes the value of what is added, which has no default: value=0.0")
     shape = tuple(input_tensor.shape)
     padding = _either(padding, output_padded_shape, "padding")
     if input_tensor_start is None:
