@@ -37,11 +37,12 @@ def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
         wanted = [_KINDS[kind] for kind in kinds if kind != "None"]
         if not isinstance(value, tuple(kind for kind, _ in wanted)):
             text = f"'{name}' must be {' or '.join(word for _, word in wanted)}, not {type_name(value)}"
-            return text + (_way_in(value) if wanted[0][1] == TENSOR else "")
+            return text + (way_in(value) if wanted[0][1] == TENSOR else "")
     return ""
 
 
-def _way_in(value: object) -> str:
+def way_in(value: object) -> str:
+    """How an array of another library becomes a tensor, as a hint; empty for what is no array."""
     origin = type(value).__module__.partition(".")[0]
     if origin == "numpy":
         return "; help: ttml.autograd.Tensor.from_numpy(array)"

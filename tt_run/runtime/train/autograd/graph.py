@@ -36,7 +36,7 @@ class NodeId:
 def _released() -> None:
     raise RuntimeError(
         "[Tensor::backward] This backward function should not be called! Memory from the node is released! "
-        "Call backward(retain_graph=True) the first time to call it again."
+        "help: call backward(retain_graph=True) the first time to call it again."
     )
 
 

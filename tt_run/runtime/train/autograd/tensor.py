@@ -69,7 +69,7 @@ class Tensor(Variable):
             if new_type is None:
                 raise TypeError(f"Unsupported type: {array.dtype}. help: one of {', '.join(_ACCEPTED)}")
         if new_type is not None and new_type not in _NUMPY_TYPES:
-            raise TypeError(f"Unsupported type: {new_type}")
+            raise TypeError(f"Unsupported type: {new_type}. help: one of {', '.join(map(str, _NUMPY_TYPES))}")
         target = new_type or _own_type(array)
         if is_float(target):
             target = arithmetic.storage_dtype(target)
@@ -91,7 +91,7 @@ class Tensor(Variable):
 
         value = self.get_value(PreferredPrecision.FULL)
         if new_type is not None and new_type not in _READABLE_TYPES:
-            raise TypeError(f"Unsupported type: {new_type}")
+            raise TypeError(f"Unsupported type: {new_type}. help: one of {', '.join(map(str, _NUMPY_TYPES))}")
         array = first_shard(value) if composer is None else to_numpy(value, composer)
         if new_type is not None and new_type is not value.dtype:
             array = (

@@ -83,7 +83,8 @@ class Variable:
             own = self.get_value(PreferredPrecision.NATIVE)
             if tuple(value.shape) != tuple(own.shape):
                 raise RuntimeError(
-                    f"assign: a tensor of shape {list(own.shape)} cannot take {list(value.shape)}"
+                    f"assign: a tensor of shape {list(own.shape)} cannot take {list(value.shape)}; "
+                    "help: a tensor of the same shape, as ttml.ops.reshape.reshape makes it"
                 )
             if own.dtype is not value.dtype and own.dtype in FLOATS and value.dtype in FLOATS:
                 value = stacks.as_dtype(value, own.dtype)
@@ -94,7 +95,7 @@ class Variable:
     def get_grad(self) -> Value:
         """The gradient. Raises RuntimeError before the first one arrives."""
         if self._gradient is None:
-            raise RuntimeError("the tensor has no gradient; call backward() on a loss that depends on it")
+            raise RuntimeError("the tensor has no gradient; help: backward() on a loss that depends on it")
         return self._gradient
 
     get_grad_rw = get_grad
@@ -141,7 +142,8 @@ class Variable:
         expected = tuple(self.get_value(PreferredPrecision.FULL).shape)
         if tuple(gradient.shape) != expected:
             raise RuntimeError(
-                f"Shapes of gradients are not equal. Expected: {list(expected)}, got: {list(gradient.shape)}"
+                f"Shapes of gradients are not equal. Expected: {list(expected)}, got: {list(gradient.shape)}; "
+                "help: a gradient has the shape of its tensor"
             )
 
     def set_requires_grad(self, requires_grad: bool) -> None:
@@ -162,7 +164,8 @@ class Variable:
         if self._node is None and self.unrecorded:
             raise RuntimeError(
                 "[Tensor::backward] This backward function should not be called! The tensor was made while no gradients were "
-                "recorded: under no_grad, or inside a block that the memory-efficient runner computes again."
+                "recorded: under no_grad, or inside a block that the memory-efficient runner computes again. "
+                "help: compute the loss outside of no_grad"
             )
         if self._node is None:
             raise RuntimeError(
@@ -182,7 +185,7 @@ class Variable:
     def set_node(self, node: NodeId | None) -> None:
         """Tie the tensor to a node. Raises RuntimeError when it is tied to one already."""
         if self._node is not None:
-            raise RuntimeError("Graph node is already set for this tensor!")
+            raise RuntimeError("Graph node is already set for this tensor! help: clean_node() first")
         self._node = node
 
     def clean_node(self) -> None:

@@ -146,7 +146,9 @@ class ModuleBase(Hooked):
     # --- modes -------------------------------------------------------------------------------------------------------
 
     def set_run_mode(self, mode: RunMode) -> None:
-        """Set the mode here and in every child."""
+        """Set the mode here and in every child. Raises TypeError for what is no mode."""
+        if not isinstance(mode, RunMode):
+            raise TypeError(f"set_run_mode: {mode!r} is no RunMode; help: RunMode.TRAIN or RunMode.EVAL")
         self.__dict__["_run_mode"] = mode
         for module in self._modules.values():
             module.set_run_mode(mode)
@@ -182,7 +184,8 @@ class AbstractModuleBase(ModuleBase):
     def __setattr__(self, name: str, value: Any) -> None:
         if "_modules" not in self.__dict__:
             raise AttributeError(
-                f"call super().__init__() before assigning {name!r} in {type(self).__name__}"
+                f"call super().__init__() before assigning {name!r} in {type(self).__name__}; "
+                "help: as the first line of __init__"
             )
         if name in self._tensors and not isinstance(
             value, (ModuleBase, TensorMetadata, Parameter, Tensor, Buffer, type(None))

@@ -63,7 +63,7 @@ class ModuleList(AbstractModuleBase):
 
     def _place(self, index: int) -> int:
         if not -len(self) <= index < len(self):
-            raise IndexError(f"index {index} is out of range")
+            raise IndexError(f"index {index} is out of range of {len(self)} modules")
         return index % len(self)
 
     def _renumber(self, modules: Iterable[ModuleBase]) -> None:

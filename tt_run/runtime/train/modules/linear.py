@@ -59,7 +59,8 @@ class LinearLayer(AbstractModuleBase):
             return
         if weight is not None or not isinstance(in_features, int) or not isinstance(out_features, int):
             raise TypeError(
-                "LinearLayer() takes (in_features, out_features, has_bias), (weight, bias) or (weight, has_bias)"
+                "LinearLayer() takes (in_features, out_features, has_bias), (weight, bias) or (weight, has_bias); "
+                "help: LinearLayer(64, 128)"
             )
         self.in_features, self.out_features = in_features, out_features
         self.weight = Parameter(

@@ -68,7 +68,8 @@ class LoraConfig:
                 re.compile(text)
             except re.error as error:
                 raise ValueError(
-                    f"LoraConfig: target_modules: {text!r} is no regular expression: {error}"
+                    f"LoraConfig: target_modules: {text!r} is no regular expression: {error}; "
+                    "help: the name of a layer"
                 ) from None
 
     @property
@@ -187,7 +188,8 @@ class LoraModel(AbstractModuleBase):
         adapted = [entry for entry in layers if any(p.search(entry[0]) for p in patterns)]
         if patterns and not adapted:
             raise ValueError(
-                f"LoraModel: no linear layer matches {config.target_modules}; there are {', '.join(path for path, *_ in layers)}"
+                f"LoraModel: no linear layer matches {config.target_modules}; there are {', '.join(path for path, *_ in layers)}; "
+                "help: names as they end, target_modules=['q_linear']"
             )
         with AutoContext.get_instance().drawing_apart("LoRA"):
             for path, parent, name, layer in adapted:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from mgd.lean import dataclass, field, replace
+from tt_run.runtime.errors import type_name
+from tt_run.runtime.train.autograd.arguments import way_in
 from tt_run.runtime.train.autograd.tensor import Tensor
 
 LAZY_PARAMETER_ACCESS_MSG = (
@@ -40,10 +42,12 @@ class TensorMetadata:
 class Parameter:
     """A tensor that optimizers update; `.tensor` is the tensor. Other names are the tensor's own.
 
-    Raises RuntimeError when the tensor is asked for before it was materialised.
+    Raises RuntimeError when the tensor is asked for before it was materialised, TypeError for an array of NumPy or PyTorch.
     """
 
     def __init__(self, tensor: Tensor | TensorMetadata) -> None:
+        if hint := way_in(tensor):
+            raise TypeError(f"Parameter: a ttml.autograd.Tensor, not {type_name(tensor)}{hint}")
         self._held = tensor
         self._callbacks: list[Callable[[Parameter], None]] = []
 

@@ -54,11 +54,17 @@ def _attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Value | None, causal: bool
 ) -> Tensor:
     q, k, v = query.get_value(), key.get_value(), value.get_value()
+    if not len(q.shape) == len(k.shape) == len(v.shape) == 4:
+        raise RuntimeError(
+            f"scaled_dot_product_attention: query {list(q.shape)}, key {list(k.shape)} and value {list(v.shape)} have four dimensions; "
+            "help: [batch, heads, positions, width], as ttml.ops.multi_head_utils.heads_creation(qkv, heads) makes them"
+        )
     heads, groups = q.shape[1], k.shape[1]
     # Values may be of another width than keys, as in latent attention.
     if heads % groups or tuple(k.shape)[:-1] != tuple(v.shape)[:-1] or q.shape[-1] != k.shape[-1]:
         raise RuntimeError(
-            f"scaled_dot_product_attention: query {list(q.shape)}, key {list(k.shape)} and value {list(v.shape)} do not fit together"
+            f"scaled_dot_product_attention: query {list(q.shape)}, key {list(k.shape)} and value {list(v.shape)} do not fit together; "
+            "help: query [B, H, S, E], key [B, G, T, E], value [B, G, T, F] with H a multiple of G"
         )
     shared = heads // groups
     scale = np.float32(1.0 / math.sqrt(q.shape[-1]))
@@ -107,7 +113,8 @@ def _scores(q: Array, k: Array, scale: np.float32, mask: Array | None) -> Array:
         *_, length, width = scores.shape
         if mask.shape[-2] not in (1, length) or mask.shape[-1] not in (1, width):
             raise RuntimeError(
-                f"scaled_dot_product_attention: a mask of shape {list(mask.shape[1:])} does not fit {length} queries and {width} keys"
+                f"scaled_dot_product_attention: a mask of shape {list(mask.shape[1:])} does not fit {length} queries and {width} keys; "
+                f"help: [1, 1, {length}, {width}]"
             )
         np.copyto(scores, HIDDEN, where=np.broadcast_to(mask == 0, scores.shape))
     return scores

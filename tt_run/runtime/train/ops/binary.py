@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.tensor.tensor import Tensor as Value
 from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.arguments import way_in
 from tt_run.runtime.train.autograd.autocast import AutocastTensor
 from tt_run.runtime.train.autograd.operation import Kind, recorded, result
 from tt_run.runtime.train.autograd.variable import Variable
@@ -73,7 +75,9 @@ def div(a: Kind, b: Any) -> Kind:
 
     def rule(gradient: Value) -> None:
         if tuple(x.shape) != tuple(y.shape):
-            raise RuntimeError("Broadcasting is not supported in the backward pass of operator/")
+            raise RuntimeError(
+                "Broadcasting is not supported in the backward pass of operator/; help: operands of one shape, or a number"
+            )
         if a.get_requires_grad():
             a.add_grad(stacks.elementwise(np.divide, gradient, y))
         if b.get_requires_grad():
@@ -128,7 +132,7 @@ def _operand(a: Kind, b: Any) -> Kind:
         b = b.get_tensor()
     if isinstance(b, Value):
         return a.sibling(b, requires_grad=False)
-    raise TypeError(f"expected a ttml.autograd.Tensor or a ttnn.Tensor, got {type(b).__name__}")
+    raise TypeError(f"expected a ttml.autograd.Tensor or a ttnn.Tensor, got {type_name(b)}{way_in(b)}")
 
 
 def _apply(kernel: Callable[[Array, Array], Array], x: Value, y: Value) -> Value:

@@ -17,7 +17,8 @@ def require_broadcast(left: Sequence[int], right: Sequence[int]) -> None:
     for back, (ours, theirs) in enumerate(pairs, 1):
         if ours != theirs and 1 not in (ours, theirs):
             raise RuntimeError(
-                f"shapes {list(left)} and {list(right)} do not broadcast: dimension {-back} is {ours} and {theirs}"
+                f"shapes {list(left)} and {list(right)} do not broadcast: dimension {-back} is {ours} and {theirs}; "
+                "help: sizes that are equal or 1"
             )
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def dropout(tensor: Tensor, probability: float, use_per_device_seed: bool = False) -> Tensor:
     """The masked and scaled tensor; the tensor itself when `probability` is 0, zeros when it is 1. Raises RuntimeError outside of [0, 1]."""
     if not 0.0 <= probability <= 1.0:
-        raise RuntimeError(f"dropout: the probability is in [0, 1], not {probability}")
+        raise RuntimeError(f"dropout: the probability is in [0, 1], not {probability}; help: 0.1")
     if probability == 0.0:
         return tensor
     x = tensor.get_value()

@@ -86,7 +86,9 @@ def _own_rows(ids: Array, starts: Array, entries: int) -> tuple[Array, Array]:
 def _rows(ids: Array, entries: int) -> Array:
     rows = lines(ids).astype(np.int64)
     if rows.size and not 0 <= rows.min() <= rows.max() < entries:
-        raise RuntimeError(f"embedding: id {int(rows.max())} is outside of a table of {entries} rows")
+        raise RuntimeError(
+            f"embedding: id {int(rows.max())} is outside of a table of {entries} rows; help: ids below {entries}, or more rows"
+        )
     return rows
 
 

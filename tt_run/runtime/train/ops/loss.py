@@ -34,10 +34,13 @@ class ReduceType(enum.Enum):
 def mse_loss(prediction: Tensor, target: Tensor, reduce: ReduceType = ReduceType.MEAN) -> Tensor:
     """mean((target - prediction)^2) with shape [1, 1, 1, 1]; the target gets a gradient too unless it requires none."""
     if reduce is not ReduceType.MEAN:
-        raise RuntimeError("Unsupported MSE reduction type")
+        raise RuntimeError(f"Unsupported MSE reduction type {reduce!r}; help: ReduceType.MEAN")
     p, t = prediction.get_value(), target.get_value()
     if tuple(p.shape) != tuple(t.shape):
-        raise RuntimeError(f"mse_loss: prediction {list(p.shape)} and target {list(t.shape)} differ in shape")
+        raise RuntimeError(
+            f"mse_loss: prediction {list(p.shape)} and target {list(t.shape)} differ in shape; "
+            f"help: ttml.ops.reshape.reshape(target, {list(p.shape)}), or a target of that shape"
+        )
     count = np.float32(math.prod(p.shape))
 
     def forward(u: Array, v: Array) -> Array:
@@ -94,7 +97,9 @@ def cross_entropy_loss(prediction: Tensor, target: Tensor, reduce: ReduceType = 
 def nll_loss(prediction: Tensor, target: Tensor, reduce: ReduceType = ReduceType.MEAN) -> Tensor:
     """Mean over all positions of -prediction[target]; prediction holds log-probabilities."""
     if reduce is not ReduceType.MEAN:
-        raise RuntimeError("Unsupported NLL reduction type, only MEAN is supported")
+        raise RuntimeError(
+            f"Unsupported NLL reduction type {reduce!r}, only MEAN is supported; help: ReduceType.MEAN"
+        )
     logs, ids = prediction.get_value(), target.get_value()
     rows = _rows("nll_loss", logs, ids)
 
@@ -117,7 +122,8 @@ def _rows(name: str, logits: Value, ids: Value) -> int:
     rows = math.prod(logits.shape) // logits.shape[-1]
     if ids.dtype not in (DataType.UINT32, DataType.INT32) or math.prod(ids.shape) != rows:
         raise RuntimeError(
-            f"{name}: prediction {list(logits.shape)} needs {rows} integer ids [B, T], got {list(ids.shape)} of {ids.dtype}"
+            f"{name}: prediction {list(logits.shape)} needs {rows} integer ids [B, T], got {list(ids.shape)} of {ids.dtype}; "
+            "help: from_numpy(ids, new_type=ttnn.DataType.UINT32)"
         )
     return rows
 
@@ -141,6 +147,7 @@ def _columns(logs: Array, ids: Array) -> Array:
     columns = ids.reshape(len(logs), logs.shape[1], 1).astype(np.int64)
     if columns.size and not 0 <= columns.min() <= columns.max() < logs.shape[-1]:
         raise RuntimeError(
-            f"a target id is outside of the {logs.shape[-1]} classes: {int(columns.min())}..{int(columns.max())}"
+            f"a target id is outside of the {logs.shape[-1]} classes: {int(columns.min())}..{int(columns.max())}; "
+            f"help: ids below {logs.shape[-1]}; what is not to count is masked, as in ttml.trainers.SFTTrainer"
         )
     return columns

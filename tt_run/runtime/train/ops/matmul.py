@@ -35,7 +35,8 @@ def matmul_op(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool
     if inner[0] != inner[1]:
         raise RuntimeError(
             f"matmul_op: the inner sizes differ, {inner[0]} and {inner[1]}: shapes {list(x.shape)}{' transposed' * transpose_a} "
-            f"and {list(y.shape)}{' transposed' * transpose_b}"
+            f"and {list(y.shape)}{' transposed' * transpose_b}; "
+            f"help: transpose_a or transpose_b, or a second operand [..., {inner[0]}, n]"
         )
     require_broadcast(tuple(x.shape)[:-2], tuple(y.shape)[:-2])
 
@@ -97,11 +98,13 @@ def linear(tensor: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
     inputs, outputs = w.shape[-1], w.shape[-2]
     if x.shape[-1] != inputs:
         raise RuntimeError(
-            f"linear: the input has {x.shape[-1]} features (shape {list(x.shape)}), the weight takes {inputs} (shape {list(w.shape)})"
+            f"linear: the input has {x.shape[-1]} features (shape {list(x.shape)}), the weight takes {inputs} (shape {list(w.shape)}); "
+            f"help: an input [..., {inputs}], or a weight [1, 1, {outputs}, {x.shape[-1]}]"
         )
     if bias is not None and math.prod(bias.shape()) != outputs:
         raise RuntimeError(
-            f"linear: the bias has shape {bias.shape()}, the weight has {outputs} outputs (shape {list(w.shape)})"
+            f"linear: the bias has shape {bias.shape()}, the weight has {outputs} outputs (shape {list(w.shape)}); "
+            f"help: [1, 1, 1, {outputs}]"
         )
     inputs_of = (tensor, weight) if bias is None else (tensor, weight, bias)
     return result(linear_value(x, weight, bias), inputs_of, _linear_rule(tensor, weight, bias))

@@ -176,20 +176,23 @@ def validate_rope_input_and_params(input: Tensor, rope_params: RotaryEmbeddingPa
     *_, length, width = input.shape()
     if width != rope_params.head_dim:
         raise RuntimeError(
-            f"rope: head_dim of the input is {width}, of the parameters {rope_params.head_dim}"
+            f"rope: head_dim of the input is {width}, of the parameters {rope_params.head_dim}; "
+            f"help: build_rope_params({rope_params.sequence_length}, {width})"
         )
     if length > rope_params.sequence_length:
         raise RuntimeError(
-            f"rope: {length} positions of the input exceed the parameters' {rope_params.sequence_length}"
+            f"rope: {length} positions of the input exceed the parameters' {rope_params.sequence_length}; help: build_rope_params of more positions"
         )
 
 
 def _angles(sequence_length: int, head_dim: int, theta: float, scaling: RopeScalingParams | None) -> Array:
     """(sequence, pairs) in float64."""
     if head_dim <= 0 or head_dim % 2:
-        raise RuntimeError(f"rope: head_dim must be even and positive, got {head_dim}")
+        raise RuntimeError(f"rope: head_dim must be even and positive, got {head_dim}; help: 64")
     if sequence_length <= 0:
-        raise RuntimeError(f"rope: sequence_length must be positive, got {sequence_length}")
+        raise RuntimeError(f"rope: sequence_length must be positive, got {sequence_length}; help: 2048")
+    if theta <= 0:
+        raise RuntimeError(f"rope: theta must be positive, got {theta}; help: 10000.0")
     frequencies = theta ** (-np.arange(0, head_dim, 2, dtype=np.float64) / head_dim)
     if scaling is not None:
         frequencies = _scaled(frequencies, scaling)
@@ -217,13 +220,14 @@ def rope(input: Tensor, rope_params: RotaryEmbeddingParams, token_position: int 
     length, width = x.shape[-2], x.shape[-1]
     if width != rope_params.head_dim:
         raise RuntimeError(
-            f"rope: head_dim of the input is {width}, of the parameters {rope_params.head_dim}"
+            f"rope: head_dim of the input is {width}, of the parameters {rope_params.head_dim}; "
+            f"help: build_rope_params({rope_params.sequence_length}, {width})"
         )
     if rope_params.axis is not None:
         return _rope_of_parts(input, rope_params, rope_params.axis, token_position)
     if token_position < 0 or token_position + length > rope_params.sequence_length:
         raise RuntimeError(
-            f"rope: positions {token_position}..{token_position + length - 1} exceed the parameters' {rope_params.sequence_length}"
+            f"rope: positions {token_position}..{token_position + length - 1} exceed the parameters' {rope_params.sequence_length}; help: build_rope_params of more positions"
         )
     rows = slice(token_position, token_position + length)
     cos, sin = rope_params.cos[rows], rope_params.sin[rows]
@@ -244,7 +248,7 @@ def _rope_of_parts(input: Tensor, params: RotaryEmbeddingParams, axis: int, firs
     whole = x.shape[-2] * count
     if first < 0 or first + whole > params.sequence_length:
         raise RuntimeError(
-            f"rope: positions {first}..{first + whole - 1} exceed the parameters' {params.sequence_length}"
+            f"rope: positions {first}..{first + whole - 1} exceed the parameters' {params.sequence_length}; help: build_rope_params of more positions"
         )
     mapper = None if device is None else shard_tensor_to_mesh_mapper(device, 2, axis)
     rows = first + order(whole, count, params.layout)

@@ -12,6 +12,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.operation import recorded
 from tt_run.runtime.train.autograd.tensor import Tensor
+from tt_run.runtime.values.dtypes import is_float
 from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:
@@ -36,8 +37,11 @@ def sample_op(
     negative temperature, an axis that the mesh has not, and a position beyond the last.
     """
     if temperature < 0:
-        raise RuntimeError(f"sample_op: the temperature cannot be negative, got {temperature}")
+        raise RuntimeError(
+            f"sample_op: the temperature cannot be negative, got {temperature}; help: 0.0 for the largest"
+        )
     x = logits.get_value()
+    _check(x, logits_padding_mask)
     if positions is not None:
         x = _picked(x, positions)
     operands = [x] if logits_padding_mask is None else [x, logits_padding_mask.get_value()]
@@ -54,6 +58,19 @@ def sample_op(
 
     value = stacks.compute(pick, *operands, dtype=DataType.UINT32, layout=Layout.ROW_MAJOR)
     return Tensor(value, requires_grad=False)
+
+
+def _check(x: Value, mask: Tensor | None) -> None:
+    """Raises RuntimeError for logits that are ids, and for a mask of another vocabulary."""
+    if not is_float(x.dtype) or len(x.shape) != 4:
+        raise RuntimeError(
+            f"sample_op: logits are [B, 1, T, vocabulary] floats, not {list(x.shape)} of {x.dtype}; help: a model's output"
+        )
+    if mask is not None and mask.shape()[-1] != x.shape[-1]:
+        raise RuntimeError(
+            f"sample_op: the mask {mask.shape()} is for {mask.shape()[-1]} entries of the vocabulary, the logits {list(x.shape)} have "
+            f"{x.shape[-1]}; help: [1, 1, 1, {x.shape[-1]}]"
+        )
 
 
 def _noise(x: Value, seed: int, axes: Sequence[int]) -> Value:

@@ -34,12 +34,16 @@ def _moved(tensor: Tensor, there: Move, back: Move) -> Tensor:
 def reshape(tensor: Tensor, shape: Sequence[int]) -> Tensor:
     """The same elements in another shape; one size may be -1. Raises RuntimeError when the numbers differ."""
     old = tuple(tensor.shape())
+    if isinstance(shape, (str, bytes)):
+        raise TypeError(f"reshape: a shape is a list of numbers, not {shape!r}; help: {list(old)}")
     new = tuple(int(n) for n in shape)
     known = math.prod(n for n in new if n != -1)
     if new.count(-1) == 1 and known and math.prod(old) % known == 0:
         new = tuple(math.prod(old) // known if n == -1 else n for n in new)
     if math.prod(new) != math.prod(old) or -1 in new:
-        raise RuntimeError(f"reshape: {list(old)} has {math.prod(old)} elements, {list(shape)} does not")
+        raise RuntimeError(
+            f"reshape: {list(old)} has {math.prod(old)} elements, {list(shape)} does not; help: one -1 in the shape"
+        )
     return _moved(tensor, lambda x: x.reshape(-1, *new), lambda g: g.reshape(-1, *old))
 
 
@@ -53,10 +57,14 @@ def heads_creation(
     """
     width, groups = _four(qkv, "heads_creation")[3], num_heads if num_groups is None else num_groups
     if groups < 1 or num_heads % groups:
-        raise RuntimeError(f"heads_creation: {num_heads} heads do not divide into {groups} groups")
+        raise RuntimeError(
+            f"heads_creation: {num_heads} heads do not divide into {groups} groups; help: num_heads=8"
+        )
     if width % (num_heads + 2 * groups):
         said = f"3 x {num_heads}" if groups == num_heads else f"{num_heads} + 2 x {groups}"
-        raise RuntimeError(f"heads_creation: {width} features are not {said} heads")
+        raise RuntimeError(
+            f"heads_creation: {width} features are not {said} heads; help: num_heads that divide them"
+        )
     each = width // (num_heads + 2 * groups)
     query, shared = num_heads * each, groups * each
     if groups == num_heads:
@@ -128,7 +136,8 @@ def grouped_heads_creation(
     paired = _four(kvs, "grouped_heads_creation")[3]
     if width % num_heads or paired % (2 * num_groups) or num_heads % num_groups:
         raise RuntimeError(
-            f"grouped_heads_creation: {width} query and {paired} key-value features do not cut into {num_heads} heads and {num_groups} groups"
+            f"grouped_heads_creation: {width} query and {paired} key-value features do not cut into {num_heads} heads and {num_groups} groups; "
+            "help: as many key-value features as 2 x num_groups x head_dim"
         )
     half = paired // 2
     (query,) = _parts(qs, (0,), width, num_heads)
@@ -139,5 +148,7 @@ def grouped_heads_creation(
 def _four(tensor: Tensor, name: str) -> list[int]:
     shape = tensor.shape()
     if len(shape) != 4:
-        raise RuntimeError(f"{name}: expected four dimensions, got {shape}")
+        raise RuntimeError(
+            f"{name}: expected four dimensions, got {shape}; help: [batch, heads or 1, positions, features]"
+        )
     return shape

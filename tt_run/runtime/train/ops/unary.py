@@ -161,7 +161,9 @@ def exp(tensor: Tensor) -> Tensor:
 def clip(tensor: Tensor, low: float, high: float) -> Tensor:
     """x limited to [low, high]; the gradient passes where x was inside. Raises RuntimeError when low exceeds high."""
     if low > high:
-        raise RuntimeError(f"clip: the lower limit {low} exceeds the upper one {high}")
+        raise RuntimeError(
+            f"clip: the lower limit {low} exceeds the upper one {high}; help: clip(x, {high}, {low})"
+        )
     least, most = np.float32(low), np.float32(high)
     return _unary(tensor, lambda x: np.clip(x, least, most), lambda g, x: g * ((x >= least) & (x <= most)))
 
@@ -191,7 +193,9 @@ def broadcast_batch(tensor: Tensor, new_batch_dim: int) -> Tensor:
     """[1, ...] as [new_batch_dim, ...]: the same for each; the gradient is the sum over them. Raises RuntimeError for another batch than 1."""
     x = tensor.get_value()
     if x.shape[0] != 1 or new_batch_dim < 1:
-        raise RuntimeError(f"broadcast_batch: {list(x.shape)} has no batch of 1 to make {new_batch_dim} of")
+        raise RuntimeError(
+            f"broadcast_batch: {list(x.shape)} has no batch of 1 to make {new_batch_dim} of; help: a tensor [1, …]"
+        )
 
     def back(g: Array) -> Array:
         total: Array = g.sum(axis=1, keepdims=True, dtype=np.float32)
@@ -209,7 +213,9 @@ def log_softmax(tensor: Tensor, dim: int = -1) -> Tensor:
     """The logarithm of the softmax over a dimension. Raises RuntimeError for one that the tensor has not."""
     rank = tensor.get_rank()
     if not -rank <= dim < rank:
-        raise RuntimeError(f"log_softmax: dim {dim} is none of the {rank} dimensions of {tensor.shape()}")
+        raise RuntimeError(
+            f"log_softmax: dim {dim} is none of the {rank} dimensions of {tensor.shape()}; help: -1"
+        )
     axis = dim - rank if dim >= 0 else dim
     value = stacks.compute(lambda x: log_softmax_of(x, axis), tensor.get_value())
 
