@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.function import Function
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.checkpointing import load_checkpoint, save_checkpoint
@@ -140,6 +141,16 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a mask of another vocabulary": (lambda: sample.sample_op(drawn(1, 1, 1, 8), 1.0, 1, drawn(1, 1, 1, 9)), RuntimeError, r"is for 9 entries of the vocabulary.*help: \[1, 1, 1, 8\]"),
     "ids as logits": (lambda: sample.sample_op(Tensor.from_numpy(np.ones((1, 1, 1, 8), np.uint32)), 1.0, 1), RuntimeError, "logits are .* floats, not .* of DataType.UINT32"),
     "a mode by its name": (lambda: LinearLayer(2, 2).set_run_mode("train"), TypeError, "'train' is no RunMode; help: RunMode.TRAIN"),  # type: ignore[arg-type]
+    "an array among parameters": (lambda: adamw.AdamW({"w": np.ones(2)}, adamw.AdamWConfig.make()), TypeError, r"not dict whose 'w' is numpy.ndarray; help: AdamW\(model.parameters"),  # type: ignore[dict-item]
+    "an epsilon below zero": (lambda: adamw.AdamWConfig.make(epsilon=-1.0), RuntimeError, "AdamW: epsilon is at least 0, not -1.0; help: epsilon=1e-8"),
+    "a momentum below zero": (lambda: sgd.SGDConfig.make(momentum=-0.1), RuntimeError, "SGD: momentum is at least 0, not -0.1"),
+    "a rate by its name": (lambda: adam().set_lr("fast"), TypeError, r"a rate is a number, not 'fast'; help: set_lr\(1e-3\)"),  # type: ignore[arg-type]
+    "a seed below zero": (lambda: AutoContext.get_instance().set_seed(-1), TypeError, "0 or above, not -1; help: set_seed"),
+    "gradients by their name": (lambda: AutoContext.get_instance().set_gradient_mode("off"), TypeError, "'off' is no GradMode; help: GradMode.DISABLED"),  # type: ignore[arg-type]
+    "parallelism by its name": (lambda: AutoContext.get_instance().initialize_parallelism_context("ddp"), TypeError, "a DistributedConfig, not 'ddp'; help: ttml.autograd.DistributedConfig"),  # type: ignore[arg-type]
+    "a header that no process could read": (lambda: save_checkpoint("w.pkl", header={"f": lambda: 1}, model_params={}), TypeError, r"the header \['f'\] cannot be written.* Nothing was written; help: numbers"),
+    "a list of parameters to save": (lambda: save_checkpoint("w.pkl", model_params=[1]), TypeError, "model_params is list; help: model_params=model.parameters"),  # type: ignore[arg-type]
+    "a ratio below zero": (lambda: GRPOConfig(epsilon=-0.1), ValueError, "GRPOConfig: epsilon must be at least 0, got -0.1"),
     "one name for both axes": (lambda: Mesh((1, 1), ("a", "a")), ValueError, "an assigned name of its own"),
 }  # fmt: skip
 

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.base import NamedParameters
@@ -48,6 +49,16 @@ class CheckpointShapeError(ValueError):
 # --- writing -------------------------------------------------------------------------------------------------------
 
 
+def _write_first(first: Mapping[str, Any], stream: Any) -> None:
+    """What stands before the tensors. Raises TypeError for a header that holds what no other process could read."""
+    try:
+        pickle.dump(first, stream)
+    except (AttributeError, TypeError, pickle.PicklingError) as error:
+        raise TypeError(
+            f"checkpointing: the header {sorted(first['header'])} cannot be written: {error}. {_NOTHING}; help: numbers, texts, lists and dicts"
+        ) from None
+
+
 def save_checkpoint(
     path: str,
     *,
@@ -69,6 +80,10 @@ def save_checkpoint(
         verify_replicas = os.environ.get(VERIFY_REPLICAS_ENV, "1").strip().lower() not in _OFF
     groups: dict[str, Any] = {}
     if model_params is not None:
+        if not isinstance(model_params, Mapping):
+            raise TypeError(
+                f"checkpointing: model_params is {type_name(model_params)}; help: model_params=model.parameters()"
+            )
         groups["model"] = NamedParameters(model_params)
     if optimizer is not None:
         groups["optimizer"] = optimizer.get_state_dict()
@@ -87,7 +102,7 @@ def save_checkpoint(
     try:
         with named("checkpoint", path), partial.open("wb") as stream:
             first = {"format": FORMAT_VERSION, "header": dict(header or {}), "manifest": _outline(groups)}
-            pickle.dump(first, stream)
+            _write_first(first, stream)
             for above, name, tensor in _progress(records, "Saving checkpoint", display_progress):
                 layout, label = Sharding.from_tensor(tensor), _label(above, name)
                 if verify_replicas and (problem := layout.mismatch(tensor)):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -148,7 +149,11 @@ class AutoContext:
     # --- seeds -------------------------------------------------------------------------------------------------------
 
     def set_seed(self, seed: int) -> None:
-        """Restart the generator behind dropout and initial weights."""
+        """Restart the generator behind dropout and initial weights. Raises TypeError for what is no whole number from 0 on."""
+        if not isinstance(seed, Integral) or seed < 0:
+            raise TypeError(
+                f"set_seed: a seed is a whole number, 0 or above, not {seed!r}; help: set_seed(42)"
+            )
         self._seed = seed
         self.generator = np.random.Generator(np.random.MT19937(seed))
 
@@ -174,7 +179,9 @@ class AutoContext:
         return self._mode is GradMode.ENABLED
 
     def set_gradient_mode(self, mode: GradMode) -> None:
-        """Record backward nodes from now on, or stop."""
+        """Record backward nodes from now on, or stop. Raises TypeError for what is no mode."""
+        if not isinstance(mode, GradMode):
+            raise TypeError(f"set_gradient_mode: {mode!r} is no GradMode; help: GradMode.DISABLED")
         self._mode = mode
 
     def get_gradient_mode(self) -> GradMode:
@@ -205,6 +212,10 @@ class AutoContext:
 
     def initialize_parallelism_context(self, config: DistributedConfig) -> None:
         """Decide which axis carries what, once per process. Raises RuntimeError on a second call and for a shape that does not fit."""
+        if not isinstance(config, DistributedConfig):
+            raise TypeError(
+                f"initialize_parallelism_context: a DistributedConfig, not {config!r}; help: ttml.autograd.DistributedConfig(enable_ddp=True)"
+            )
         if self._parallelism is not None and not self._implied:
             raise RuntimeError(
                 "ParallelismContext is already initialized. help: take the one that get_parallelism_context() returns"
@@ -265,7 +276,7 @@ class AutoContext:
         """What sends tensors between ranks. Raises RuntimeError before it is made."""
         if self._sockets is None:
             raise RuntimeError(
-                "SocketManager is not initialized. Do not forget to call initialize_socket_manager."
+                "SocketManager is not initialized. Do not forget to call initialize_socket_manager. help: initialize_socket_manager(ttml.core.distributed.SocketType.MPI)"
             )
         return self._sockets
 

@@ -44,7 +44,9 @@ class AdamWConfig:
             )
         for name in ("beta1", "beta2"):
             if not 0.0 <= getattr(self, name) < 1.0:
-                raise RuntimeError(f"AdamW: {name} is in [0, 1), not {getattr(self, name)}")
+                raise RuntimeError(f"AdamW: {name} is in [0, 1), not {getattr(self, name)}; help: {name}=0.9")
+        if self.epsilon < 0.0:
+            raise RuntimeError(f"AdamW: epsilon is at least 0, not {self.epsilon}; help: epsilon=1e-8")
 
     @staticmethod
     def make(

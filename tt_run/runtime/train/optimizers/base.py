@@ -7,6 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from numbers import Real
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -91,9 +92,13 @@ class OptimizerBase(ABC):
     def __init__(
         self, parameters: Mapping[str, Tensor], *, lr: float = 0.0, rounded: bool = True, master: bool = False
     ) -> None:
-        if not isinstance(parameters, Mapping) or not all(isinstance(t, Tensor) for t in parameters.values()):
+        held = parameters.items() if isinstance(parameters, Mapping) else [("", parameters)]
+        wrong = [(name, value) for name, value in held if not isinstance(value, Tensor) or not name]
+        if wrong:
+            name, value = wrong[0]
             raise TypeError(
                 f"an optimizer takes model.parameters(), a dict of names and tensors, not {type(parameters).__name__}"
+                f"{f' whose {name!r} is {type_name(value)}' if name else ''}; help: {type(self).__name__}(model.parameters(), config)"
             )
         self._parameters = dict(parameters)
         self._lr = lr
@@ -129,7 +134,9 @@ class OptimizerBase(ABC):
         return self._lr
 
     def set_lr(self, lr: float) -> None:
-        """Set the learning rate of the next step."""
+        """Set the learning rate of the next step. Raises TypeError for what is no number."""
+        if not isinstance(lr, Real):
+            raise TypeError(f"set_lr: a rate is a number, not {lr!r}; help: set_lr(1e-3)")
         self._lr = float(lr)
 
     def get_initial_lr(self) -> float:

@@ -51,7 +51,7 @@ def clip_grad_norm(
         )
     given = [tensor for _, tensor in sorted(parameters.items()) if tensor.is_grad_initialized()]
     if not given:
-        raise RuntimeError("clip_grad_norm: no parameter has a gradient; call backward() first")
+        raise RuntimeError("clip_grad_norm: no parameter has a gradient; help: loss.backward(False) first")
     finite = math.isfinite(p_norm_type)
     join = np.add if finite else np.maximum
     total = functools.reduce(

@@ -28,6 +28,8 @@ class SGDConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.momentum < 0.0:
+            raise RuntimeError(f"SGD: momentum is at least 0, not {self.momentum}; help: momentum=0.9")
         if self.nesterov and self.dampening != 0.0:
             raise RuntimeError(
                 f"Nesterov momentum requires zero dampening! dampening={self.dampening}; help: dampening=0.0, or nesterov=False"

@@ -128,7 +128,7 @@ def mesh() -> Mesh:
     """The mesh opened last. Raises RuntimeError when none was."""
     found = maybe_mesh()
     if found is None:
-        raise RuntimeError("no mesh is open; ttml.open_device_mesh(ttml.Mesh((rows, columns))) opens one")
+        raise RuntimeError('no mesh is open; help: ttml.open_device_mesh(ttml.Mesh((1, 2), ("dp", "tp")))')
     return found
 
 

@@ -84,6 +84,8 @@ class GRPOConfig:
         ):
             if getattr(self, name) < 1:
                 raise ValueError(f"GRPOConfig: {name} must be positive, got {getattr(self, name)}")
+        if self.epsilon < 0.0:
+            raise ValueError(f"GRPOConfig: epsilon must be at least 0, got {self.epsilon}; help: epsilon=0.2")
         if self.lr_scheduler_type not in SCHEDULES:
             raise ValueError(
                 f"GRPOConfig: lr_scheduler_type must be one of {', '.join(SCHEDULES)}, got {self.lr_scheduler_type!r}"
