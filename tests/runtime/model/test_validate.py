@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.sweep import sweep
 from tt_run.hardware.files import load, shipped
+from tt_run.runtime.model.validation import validate
 from tt_run.runtime.model.validation.leave_out import WAYS
 from tt_run.runtime.model.validation.points import COLUMNS, Point, read
+from tt_run.runtime.model.validation.questions import question
 from tt_run.runtime.model.validation.validate import Request, run
 
 ROWS = [
@@ -347,3 +350,40 @@ def test_what_no_table_holds_is_refused_with_its_line(
     path.write_bytes(path.read_bytes() + row.replace(b"|", b"\t") + b"\n")
     assert run(Request(points=path)) == 66
     assert f"error[TTR127]: {said}\n  --> {path}:13:1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "way"),
+    [({"cross_validate": 3}, "shapes"), ({"leave_out": "ops"}, "ops"), ({"cross_validate": 3, "leave_out": "sizes"}, "sizes"), ({}, None)],
+)  # fmt: skip
+def test_either_word_leaves_rows_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: dict[str, Any], way: str | None
+) -> None:
+    asked: list[str | None] = []
+    monkeypatch.setattr(
+        validate, "_cross_validate", lambda bench, points, given: asked.append(given.leave_out) or 0
+    )
+    monkeypatch.setattr(validate, "_show", lambda *given: asked.append(None))
+    assert run(Request(points=table(tmp_path, ROWS[:1]), **words)) == 0 and asked == [way]
+
+
+def test_what_rows_that_fall_together_have_in_common(tmp_path: Path) -> None:
+    product, pattern, scatter = read(
+        table(tmp_path, [ROWS[0], ROWS[1], "ccl|all_gather dim 3|[1,1,32,32]|bf16|WH|8|Ring|3|us|"])
+    )
+    assert [WAYS["ops"](point) for point in (product, pattern, scatter)] == [
+        "matmul|BFLOAT16 HiFi2",
+        "fabric_bw|NeighborExchangeUnicast",
+        "ccl|all_gather",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["matmul", "op"])
+@pytest.mark.parametrize(
+    ("shape", "group"), [("1024x4096x1024", "large"), ("4096x1023x4096", "small"), ("1024x1024x512", "small")]
+)
+def test_which_products_are_large(tmp_path: Path, kind: str, shape: str, group: str) -> None:
+    m, k, n = shape.split("x")
+    given = shape if kind == "matmul" else f"[1,1,{m},{k}] x [{k},{n}]"
+    [point] = read(table(tmp_path, [f"{kind}|ttnn.matmul|{given}|bf16|WH|n150|-|299|us|"]))
+    assert question(point).group == f"matmul {group}"
