@@ -220,7 +220,8 @@ def test_an_exception_of_a_rank_that_something_keeps_from_ending(jobs: Jobs, kee
     assert named(ran.err).startswith("rank 1 on ") and "ValueError: boom" in ran.err
 
 
-@pytest.mark.parametrize("keeper", sweep(KEEPERS, quick=["exit handler"]))
+@pytest.mark.wide
+@pytest.mark.parametrize("keeper", KEEPERS)
 def test_a_hang_after_an_exception_is_told_as_the_exception(jobs: Jobs, keeper: str) -> None:
     program = jobs.python(
         f"{IN_MPI}if rank == 1:\n    {KEEPERS[keeper]}\n    raise ValueError('boom')\ncomm.Barrier()\n"

@@ -47,10 +47,7 @@ def program(tmp_path: Path) -> list[str]:
             ("exit=rank:1,op=synchronize_device,code=9", 9, "exit of rank 1 in synchronize_device at"),
             ("raise=rank:1,op=ttnn.from_torch", 1, "raise of rank 1 in from_torch at"),
         ],
-        quick=[
-            "kill=rank:1,call=5",
-            "hang=rank:1,op=all_gather,nth=3",
-        ],
+        quick=["kill=rank:1,call=5"],
     ),
 )
 def test_the_verdict_names_the_rank_that_was_hit(
@@ -112,6 +109,7 @@ def test_a_killed_ranks_line_is_in_the_verdict(tmp_path: Path, program: list[str
     assert gone.endswith(f"at {tmp_path}/prog.py:7  <-")
 
 
+@pytest.mark.wide
 def test_a_slow_rank_changes_nothing(tmp_path: Path, program: list[str]) -> None:
     report = tmp_path / "report.json"
     ran = tt_run(

@@ -66,7 +66,9 @@ def stand(seconds: float) -> None:
     until(lambda: time.monotonic() > since + seconds)
 
 
-@pytest.mark.parametrize("program", [PROGRAM, WAITING], ids=["files", "ttnn"])
+@pytest.mark.parametrize(
+    "program", [pytest.param(PROGRAM, id="files", marks=pytest.mark.wide), pytest.param(WAITING, id="ttnn")]
+)
 def test_ranks_stop_and_go_on_with_tt_run_and_no_deadline_passes(jobs: Jobs, program: str) -> None:
     words = jobs.python(program)
     job = jobs.start(*words, options=("--hang-timeout", "4"), env={"TT_RUN_GUARD_TIMEOUT": "4"})

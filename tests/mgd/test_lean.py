@@ -16,12 +16,12 @@ from mgd import lean
 
 FORMS = [
     {"frozen": True, "slots": True},
-    {"frozen": True},
-    {"slots": True},
+    pytest.param({"frozen": True}, marks=pytest.mark.wide),
+    pytest.param({"slots": True}, marks=pytest.mark.wide),
     {},
     {"frozen": True, "slots": True, "order": True},
-    {"frozen": True, "eq": False},
-    {"slots": True, "repr": False},
+    pytest.param({"frozen": True, "eq": False}, marks=pytest.mark.wide),
+    pytest.param({"slots": True, "repr": False}, marks=pytest.mark.wide),
     {"kw_only": True},
 ]
 

@@ -14,6 +14,7 @@ from tests.runtime.ops.golden import check
 from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, TILE, U32, held, put
 from tests.runtime.ops.tested_elsewhere import ELSEWHERE, WITHOUT
 from tests.runtime.ops.value_cases import CALLS, Call, Shape
+from tests.sweep import sweep
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
@@ -97,7 +98,7 @@ def test_files_elsewhere_name_what_they_test(file: str):
         assert name.rpartition(".")[2].split("_")[0] in text, name
 
 
-@pytest.mark.parametrize("name", sorted(CALLS))
+@pytest.mark.parametrize("name", sweep(sorted(CALLS), quick=sorted(CALLS)[::3]))
 def test_a_device_gives_the_same_bits_alone_and_among_others(one: MeshDevice, mesh: MeshDevice, name: str):
     """What a rank stacks follows from the split, so a result may not: here eight shards together, then two of them alone."""
     operation = catalog.find(f"ttnn.{name}")

@@ -137,7 +137,7 @@ ttnn.close_mesh_device(mesh)
 """
 
 
-@pytest.mark.parametrize("signposts", [False, True])
+@pytest.mark.parametrize("signposts", [False, pytest.param(True, marks=pytest.mark.wide)])
 def test_what_a_line_waits_for_again_is_a_region(tmp_path: Path, signposts: bool) -> None:
     """A single wait makes none, and between signposts they are the region."""
     program = FABRIC + "from tracy import signpost\n" + AWAITED

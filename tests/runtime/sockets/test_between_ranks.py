@@ -27,7 +27,9 @@ def run(program, *args):
 
 
 @pytest.mark.parametrize(
-    "words", [["ids"], pytest.param(["ranks"], marks=pytest.mark.wide), ["ids", "apart"]], ids=" ".join
+    "words",
+    [*(pytest.param([word], marks=pytest.mark.wide) for word in ("ids", "ranks")), ["ids", "apart"]],
+    ids=" ".join,
 )
 def test_tensors_there_and_back(words):
     result = run(PROGRAM, *words).check()

@@ -109,6 +109,7 @@ def llama_files(folder: Path) -> None:
     )
 
 
+@pytest.mark.wide
 def test_tinyllama(tmp_path: Path) -> None:
     llama_files(tmp_path)
     env = {"TT_METAL_HOME": str(tmp_path), "PYTHONPATH": str(tmp_path)}
@@ -182,10 +183,15 @@ LINE = str(ROOT / "configs" / "mgd" / "galaxy_1x32_mesh_graph_descriptor.textpro
 @pytest.mark.parametrize(
     ("shape", "env", "told"),
     [
-        pytest.param("1x8", {}, "", id="8 devices choose the T3000 as a line"),
+        pytest.param("1x8", {}, "", id="8 devices choose the T3000 as a line", marks=pytest.mark.wide),
         pytest.param("1x32", {}, "", id="32 devices choose the Galaxy as a line"),
         pytest.param("4x8", {}, "laid out row by row", id="the guide's example on the file that is chosen"),
-        pytest.param("4x8", {"TT_MESH_GRAPH_DESC_PATH": LINE, "TT_RUN_MESH_SHAPE": "any"}, "row by row"),
+        pytest.param(
+            "4x8",
+            {"TT_MESH_GRAPH_DESC_PATH": LINE, "TT_RUN_MESH_SHAPE": "any"},
+            "row by row",
+            marks=pytest.mark.wide,
+        ),
     ],
 )
 def test_a_descriptor_is_chosen(shape: str, env: dict[str, str], told: str) -> None:

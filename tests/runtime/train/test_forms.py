@@ -58,7 +58,7 @@ def assert_same_training(folder: Path, words: tuple[str, ...], form: str, optimi
         pytest.param(("--system", "t3000"), "ddp_tp", id="ddp2-tp4"),
         pytest.param(("--system", "n150", "--meshes", "2"), "pp", id="pp2", marks=pytest.mark.slow),
         pytest.param(("--system", "n150", "--meshes", "4"), "pp", id="pp4", marks=pytest.mark.wide),
-        pytest.param(("--system", "n300", "--meshes", "2"), "pp_tp", id="pp2-tp2"),
+        pytest.param(("--system", "n300", "--meshes", "2"), "pp_tp", id="pp2-tp2", marks=pytest.mark.wide),
         pytest.param(
             ("--system", "n300", "--meshes", "2"),
             "halves_pp_sp",

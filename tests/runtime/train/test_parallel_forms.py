@@ -207,9 +207,16 @@ def test_a_block_with_nothing_to_train_is_not_recomputed(opened_mesh: Any) -> No
 
 
 RECOMPUTED_TOO = ("sp", "fsdp", "fsdp x tp")
+TWO_KINDS = ("dp x cp", "cp x tp", "fsdp x cp", "dp x tp")  # other pairs of the same kinds are quick
 RUNS = [
     pytest.param(
-        form, runner, marks=() if runner is RunnerType.Default or form in RECOMPUTED_TOO else pytest.mark.slow
+        form,
+        runner,
+        marks=pytest.mark.slow
+        if runner is not RunnerType.Default and form not in RECOMPUTED_TOO
+        else ()
+        if (runner is RunnerType.Default) == (form not in RECOMPUTED_TOO) and form not in TWO_KINDS
+        else pytest.mark.wide,
     )
     for form in FORMS
     for runner in (RunnerType.Default, RunnerType.MemoryEfficient)

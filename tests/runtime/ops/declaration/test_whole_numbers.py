@@ -9,6 +9,7 @@ import pytest
 
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U8, U16, U32, held, put
 from tests.runtime.ops.value_cases import CALLS
+from tests.sweep import sweep
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
@@ -29,7 +30,7 @@ def results(found: Any) -> list[DataType]:
     return [t.dtype for t in (found if isinstance(found, (list, tuple)) else [found]) if t is not None]
 
 
-@pytest.mark.parametrize("name", sorted(set(TAKEN) & set(CALLS)))
+@pytest.mark.parametrize("name", sweep(FORMS := sorted(set(TAKEN) & set(CALLS)), quick=FORMS[::3]))
 def test_every_form_gives_the_types_it_names(one: MeshDevice, name: str):
     calls = [call for call in CALLS[name] if not call.shapes]
     for letters, (made, tiles) in TAKEN[name].items():
