@@ -116,7 +116,8 @@ def test_torch_tensors_at_both_ends(mesh: MeshDevice) -> None:
     [
         (lambda s, t: s.write_tensor(t), "takes a host tensor"),
         (lambda s, t: s.write_tensor(host(VALUES[:1, :3])), "no multiple of the page size 64"),
-        (lambda s, t: s.set_page_size(8192), "must be positive and fit the FIFO of 4096 bytes"),
+        (lambda s, t: s.set_page_size(4097), "must be positive and fit the FIFO of 4096 bytes"),
+        (lambda s, t: s.set_page_size(0), "must be positive and fit the FIFO of 4096 bytes"),
         (
             lambda s, t: (s.write_tensor(host(VALUES, DataType.FLOAT32)), recv_async_h2d(t, s), t.shards),
             "FLOAT32 data, the tensor is",

@@ -297,3 +297,12 @@ def test_logs_are_shown_again_in_the_order_in_which_they_grew(records: Records) 
     again.show_in_order(order.getvalue() + b"0 0 x\n7 0 12\n")
     again.pump(final=True)
     assert shown.getvalue().decode().split() == ["[0]", "a1", "[1]", "b1", "[0]", "a2", "[1]", "b2", "begun", "[0]", "a3", "[1]", "b3"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("0,1", ""), ("all", ""), ("1,2", "--tee 2: the job has rank"), ("-1,9,5", "--tee -1,5,9: ")],
+)
+def test_ranks_that_the_job_does_not_have(text: str, words: str) -> None:
+    found = [each.message for each in Tee.parse(text).unfit(2)]
+    assert len(found) == bool(words) and words in "".join(found)

@@ -58,6 +58,7 @@ def test_states(tmp_path: Path) -> None:
 
 def test_where_runs_are_looked_for(tmp_path: Path) -> None:
     assert parent_of_runs(None, tmp_path) == tmp_path / "tt-run-logs"
+    assert parent_of_runs("mine", tmp_path) == Path.cwd() / "mine"
     assert find_runs(tmp_path / "nothing") == []
     folder = make(tmp_path, "mine", {})
     assert [run.name for run in find_runs(folder)] == ["mine"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tt_run.supervise.conftest import Records
-from tt_run.supervise.status import RankStatus, parse_status, read_failure, signal_name
+from tt_run.supervise import status
+from tt_run.supervise.status import RankStatus, Seen, StatusBoard, parse_status, read_failure, signal_name
 
 COMPLETE = "rank=3\nhost=h1\npid=42\npgid=40\nstart=10.25\nend=11.5\nexit=3\n"
 
@@ -93,3 +96,12 @@ def test_the_first_failure_is_the_earliest(records: Records) -> None:
 def test_an_unreadable_failure_record_is_none(records: Records, text: str) -> None:
     records.folder.failure(0).write_text(text)
     assert read_failure(records.folder, 0) is None
+
+
+def test_a_rank_is_seen_to_start_once(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([5.0, 7.0, 9.0])
+    monkeypatch.setattr(status, "time", SimpleNamespace(time=lambda: next(clock)))
+    board = StatusBoard(records.folder, 1)
+    for start, end in ((None, None), (1.0, None), (1.0, 2.0)):
+        board._note(RankStatus(0, start=start, end=end, code=0 if end else None))
+    assert board.seen[0] == Seen(7.0, 9.0)

@@ -12,7 +12,7 @@ import pytest
 
 from tt_run.contract import Exit
 from tt_run.supervise.status import RankStatus
-from tt_run.supervise.verdict.culprit import find_culprit
+from tt_run.supervise.verdict.culprit import PROCESS_GONE, find_culprit, find_vanished
 from tt_run.supervise.verdict.evidence import Verdict
 from tt_run.supervise.verdict.verdict import judge
 from tt_run.supervise.watch import EndedBy, Observation
@@ -570,3 +570,21 @@ def test_an_exit_on_record_keeps_its_code() -> None:
     assert (found.exit_code, found.sentence) == (5, "rank 1 on vm exited with 5")
     ended_meanwhile = verdict_of(rank(0, signal=9, end=10.0), failures={0: record})
     assert ended_meanwhile.exit_code == 5
+
+
+@pytest.mark.parametrize(
+    ("culprits", "noticed", "gone", "first"),
+    [
+        ([], [], {0: 2.0, 1: 1.0}, 1),  # missed first
+        ([], [0], {0: 2.0, 1: 1.0}, 0),  # mpirun says so
+        ([1], [0], {0: 1.0, 1: 2.0}, 1),  # the guard says so
+        ([], [0, 1], {}, 0),
+    ],
+)
+def test_which_of_the_vanished_went_first(
+    culprits: list[int], noticed: list[int], gone: dict[int, float], first: int
+) -> None:
+    statuses = [rank(0, end=None), rank(1, end=None), rank(2, code=1)]
+    guard = {"guard": {"code": PROCESS_GONE, "culprits": culprits}}
+    found = find_vanished(statuses[:2], {2: guard} if culprits else {}, gone, noticed)
+    assert found is statuses[first]

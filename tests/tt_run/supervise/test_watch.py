@@ -109,3 +109,12 @@ def test_time_in_which_all_stood_still_counts_for_no_deadline(running: Records) 
     watched.run()
     assert [number for number, _ in job.sent] == [signal.SIGCONT]
     assert watched.torn_down_at is None
+
+
+@pytest.mark.parametrize(("before", "words"), [(7, ""), (6, "one process"), (5, "2 processes")])
+def test_what_the_kernel_ended_for_memory_since_the_start(
+    monkeypatch: pytest.MonkeyPatch, before: int, words: str
+) -> None:
+    monkeypatch.setattr(watch_module, "memory_kills", lambda: 7)
+    told = Watch._memory_told(SimpleNamespace(_kills_before=before))  # type: ignore[arg-type]
+    assert bool(told) == bool(words) and words in told
