@@ -6,7 +6,7 @@ a hook of a fork. A launch then goes on as if nobody had asked it to end.
 
 from __future__ import annotations
 
-import _signal  # signal itself makes enums of its numbers, which takes time
+import _signal  # type: ignore[import-not-found]  # signal itself makes enums of its numbers, which takes time
 
 
 def end_at_once() -> None:

@@ -84,13 +84,13 @@ def tilize_with_val_padding(
             f"ShapeBase[] index out of range. {len(padded)} not in [-{max(4, len(padded))}, {len(padded)})",
             hint=f"give {len(shape)} lengths, one for each dimension of the tensor",
         )
-    for place, (room, length) in enumerate(zip(padded, shape, strict=False)):
+    for dim, (room, length) in enumerate(zip(padded, shape, strict=False)):
         if room < length:
             raise fatal(
                 f"Output tensor shape {Shape(padded)} must be greater than or equal to input shape {input_tensor.shape} "
-                f"in each dimension, but is smaller in dimension {place}",
+                f"in each dimension, but is smaller in dimension {dim}",
                 "input_shape[i] <= operation_attributes.output_padded_shape[i]",
-                hint=f"at least {length} along dimension {place}",
+                hint=f"at least {length} along dimension {dim}",
             )
     if framing.tile_multiple(padded) != padded:
         raise fatal(

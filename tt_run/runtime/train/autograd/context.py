@@ -154,8 +154,8 @@ class AutoContext:
             raise TypeError(
                 f"set_seed: a seed is a whole number, 0 or above, not {seed!r}; help: set_seed(42)"
             )
-        self._seed = seed
-        self.generator = np.random.Generator(np.random.MT19937(seed))
+        self._seed: int = seed
+        self.generator: np.random.Generator = np.random.Generator(np.random.MT19937(seed))
 
     @contextlib.contextmanager
     def drawing_apart(self, purpose: str) -> Iterator[None]:

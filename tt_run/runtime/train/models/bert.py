@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -244,7 +245,8 @@ def _counted(ids: Tensor) -> Tensor:
         return ids
     value = ids.get_value(PreferredPrecision.FULL)
     given = value.shards
-    if ((given.data < 0) | (given.data != np.floor(given.data))).any():
+    numbers: Any = given.data
+    if ((numbers < 0) | (numbers != np.floor(numbers))).any():
         raise RuntimeError(
             "Bert: ids are whole numbers; help: from_numpy(ids, new_type=ttnn.DataType.UINT32)"
         )
