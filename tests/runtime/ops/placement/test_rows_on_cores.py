@@ -98,3 +98,47 @@ def test_choices_of_rows_are_made_in_tiles(one: MeshDevice):
         with pytest.raises(RuntimeError, match="Shard height 32 must match physical height 20"):
             function(columns, columns, columns)
     assert ops.where(low, low, 1.0, memory_config=L1_MEMORY_CONFIG).layout is Layout.ROW_MAJOR
+
+
+REORDERED = [
+    (LOW, (HEIGHT, (3, 0), (8, 64))),
+    (((128, 32), HEIGHT, (3, 0), (32, 32)), (WIDTH, (3, 0), (32, 32))),
+    (((32, 128), WIDTH, (3, 0), (32, 32)), (WIDTH, (3, 0), (128, 8))),
+    (COLUMNS, L1_MEMORY_CONFIG),
+    (((60, 128), BLOCK, (3, 1), (32, 32)), L1_MEMORY_CONFIG),
+]
+
+
+@pytest.mark.parametrize(("given", "found"), REORDERED)
+def test_rows_in_another_order(one: MeshDevice, given, found):
+    rows = lying(one, *given, ROW)
+    assert where(ops.transpose(rows, -1, -2)) == where(ops.permute(rows, (0, 1, 3, 2))) == found
+    assert where(ops.permute(rows, (1, 0, 2, 3))) == tuple(given[1:])
+
+
+SPLIT = [
+    (LOW, 2, -1, (HEIGHT, (3, 0), (16, 2))),
+    (LOW, 3, -1, DRAM_MEMORY_CONFIG),  # the last one is narrower
+    (LOW, 8, -2, (HEIGHT, (3, 0), (2, 32))),
+    (LOW, 1, -3, tuple(LOW[1:])),
+    (COLUMNS, 8, -1, (WIDTH, (3, 0), (20, 2))),
+    (BROKEN, 2, -1, DRAM_MEMORY_CONFIG),
+    (((60, 128), BLOCK, (3, 1), (32, 32)), 8, -1, (BLOCK, (3, 1), (32, 2))),
+    (((60, 128), BLOCK, (3, 1), (32, 32)), 2, -2, DRAM_MEMORY_CONFIG),
+]
+
+
+@pytest.mark.parametrize(("given", "size", "dim", "found"), SPLIT)
+def test_rows_in_parts(one: MeshDevice, given, size, dim, found):
+    parts = ops.split(lying(one, *given, ROW), size, dim)
+    assert {where(part) for part in parts} == {found}
+
+
+def test_rows_with_padding_are_seen_as_their_buffer_lies(one: MeshDevice):
+    rows = lying(one, (84, 8), HEIGHT, (2, 0), (28, 16), ROW)
+    for seen in (ops.unsqueeze(rows, 0), ops.reshape(rows, (1, 2, 42, 8)), ops.view(rows, (1, 2, 42, 8))):
+        assert where(seen) == (HEIGHT, (2, 0), (56, 8))
+    assert where(ops.view(rows, rows.shape)) == (HEIGHT, (2, 0), (28, 16))
+    narrow = lying(one, (16, 60), WIDTH, (3, 0), (16, 16), ROW)
+    with pytest.raises(RuntimeError, match="Changing the last dimension of a sharded tensor"):
+        ops.unsqueeze(narrow, 0)

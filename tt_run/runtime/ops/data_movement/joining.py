@@ -368,7 +368,11 @@ def chunk(input_tensor: Tensor, chunks: int, dim: int) -> list[Tensor]:
         raise fatal(f"chunk needs a positive number of chunks, got {chunks}", hint="chunks=1 or more")
     size = max(1, -(-length // chunks))
     sizes = [min(size, length - start) for start in range(0, length, size)]
-    places = [fitted_shards.of_part(input_tensor, _part(input_tensor, axis, each)) for each in sizes]
+    whole = len(sizes) == 1
+    places = [
+        None if whole else fitted_shards.of_part(input_tensor, _part(input_tensor, axis, each))
+        for each in sizes
+    ]
     return _pieces(input_tensor, axis, sizes, places)
 
 

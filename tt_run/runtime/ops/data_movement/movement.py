@@ -187,6 +187,8 @@ def view(input_tensor: Tensor, shape: Sequence[int] | int, *others: int) -> Tens
             f"Invalid second last dims for TILED reshape, from {old} to {new}, use reshape instead",
             hint="ttnn.reshape(input_tensor, shape)",
         )
+    if wanted == tuple(input_tensor.shape):
+        return moved(input_tensor, lambda s: s, None, view=True)
     return seen_as(input_tensor, wanted)
 
 

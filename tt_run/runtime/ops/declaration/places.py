@@ -141,7 +141,7 @@ _enter(
     """
     add addalpha bcast bias_gelu clamped_silu_glu div div_no_nan divide eq experimental.rotary_embedding floor_div ge gt ldexp le logaddexp logaddexp2
     logical_and logical_or logical_right_shift logical_xor lt mul multigammaln multiply ne normalize_hw polyval rsub squared_difference std_hw sub subalpha
-    subtract transformer.attention_softmax var_hw xlogy
+    subtract transformer.attention_softmax tril triu var_hw xlogy
     """,
     Place(through_tiles=True),
 )

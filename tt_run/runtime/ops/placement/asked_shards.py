@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from tt_run.runtime.enums import Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.declaration.places import like_operand
-from tt_run.runtime.ops.placement import fitted_shards, reordered_shards, scaled_shards
+from tt_run.runtime.ops.placement import fitted_shards, reordered_shards, scaled_shards, viewed_shards
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
@@ -50,12 +50,15 @@ def refitted(
 def of_reshape(
     tensor: Tensor, memory_config: MemoryConfig | None, shape: Sequence[int], stays: bool
 ) -> MemoryConfig | None:
-    """Where `reshape` puts its result, None for the operand's place; `stays`: nothing is moved.
+    """Where `reshape` puts its result, None for the operand's place; `stays`: nothing is moved, and rows with padding are a view.
 
     Raises RuntimeError for shards without cores of an operand that has none.
     """
+    if memory_config is None and stays:
+        wider = tensor.layout is not Layout.TILE and tensor.padded_shape != tensor.shape
+        return viewed_shards.of_view(tensor, shape) if wider and tensor.is_sharded() else None
     if memory_config is None:
-        return None if stays else fitted_shards.of_reshape(tensor, shape)
+        return fitted_shards.of_reshape(tensor, shape)
     if not memory_config.is_sharded() or tensor.device() is None:
         return memory_config
     if memory_config.nameless and not tensor.is_sharded():

@@ -103,32 +103,50 @@ def of_half(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
     return place
 
 
-def _uneven(tensor: Tensor, memory: MemoryConfig, axis: int, size: int) -> bool:
-    """Whether the cores along an axis would not have whole tiles of `size`, or aligned rows, all as many."""
+def _uneven(tensor: Tensor, memory: MemoryConfig, axis: int, sizes: Sequence[int]) -> bool:
+    """Whether the cores along an axis would not have whole tiles, or rows, of each of `sizes`, all as many."""
     spec, rank = memory.shard_spec, len(tensor.shape)
     assert spec is not None
-    step = (
-        _steps(tensor)
-        if tensor.layout is Layout.TILE
-        else (1, max(1, scaled_shards.ALIGNMENT // element_size(tensor.dtype)))
-    )
+    tiled, step = tensor.layout is Layout.TILE, _steps(tensor)
     across = spec.grid.bounding_box().grid_size()
     count, kind = spec.grid.num_cores(), memory.memory_layout
-    down, over = {HEIGHT_SHARDED: (count, 1), WIDTH_SHARDED: (1, count)}.get(kind, (across.y, across.x))
-    if axis == rank - 1:
-        return bool(size % (over * step[1]))
-    rows = math.prod(size if d == axis else length for d, length in enumerate(tensor.shape[:-1]))
-    return bool(rows % (down * step[0]) or (axis == rank - 2 and size % step[0]))
+    turned = not tiled and spec.orientation is ShardOrientation.COL_MAJOR
+    blocks = (across.x, across.y) if turned else (across.y, across.x)
+    down, over = {HEIGHT_SHARDED: (count, 1), WIDTH_SHARDED: (1, count)}.get(kind, blocks)
+    last = axis == rank - 1
+    full = over * spec.shape[1] if last else down * spec.shape[0]
+    if not tiled and (len(set(sizes)) > 1 or _flat(tensor.shape)[last] != full):
+        return True
+    if last:
+        return any(size % (over * step[1]) for size in sizes)
+    whole = math.prod(tensor.shape[:-1]) // tensor.shape[axis]
+    return any(whole * size % (down * step[0]) or (axis == rank - 2 and size % step[0]) for size in sizes)
 
 
 def of_pieces(tensor: Tensor, axis: int, sizes: Sequence[int]) -> list[MemoryConfig | None]:
-    """What `split` does: as `slice` does, but all pieces go to DRAM when the cores cannot share one's tiles evenly along the axis of the cut."""
+    """What `split` does: as `slice` does, but all pieces go to DRAM when the cores cannot share one's tiles evenly along the axis of the cut.
+
+    Rows keep their pieces' extent along the other axis.
+    """
     memory = _sharded(tensor)
-    cut = [size for size in sizes if size != tensor.shape[axis]]
-    if memory is not None and any(_uneven(tensor, memory, axis, size) for size in cut):
+    if memory is None or memory.shard_spec is None or list(sizes) == [tensor.shape[axis]]:
+        return [memory] * len(sizes)
+    if _uneven(tensor, memory, axis, sizes):
         return [DRAM_MEMORY_CONFIG] * len(sizes)
     parts = [[size if d == axis else n for d, n in enumerate(tensor.shape)] for size in sizes]
-    return [None if memory is None else _even(tensor, memory, part) for part in parts]
+    found = [_even(tensor, memory, part) for part in parts]
+    if tensor.layout is Layout.TILE:
+        return list(found)
+    kept = int(axis != len(tensor.shape) - 1)
+    return [_with_length(place, kept, memory.shard_spec.shape[kept]) for place in found]
+
+
+def _with_length(place: MemoryConfig, dim: int, length: int) -> MemoryConfig:
+    """The same cores with pieces of another height, or width."""
+    spec = place.shard_spec
+    assert spec is not None
+    piece = [length if d == dim else n for d, n in enumerate(spec.shape)]
+    return MemoryConfig(place.memory_layout, place.buffer_type, ShardSpec(spec.grid, piece, spec.orientation))
 
 
 def of_tiles(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:

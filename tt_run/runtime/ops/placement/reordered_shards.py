@@ -13,6 +13,7 @@ from tt_run.runtime.enums import BLOCK_SHARDED, HEIGHT_SHARDED, WIDTH_SHARDED, L
 from tt_run.runtime.ops.placement import scaled_shards
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.dtypes import element_size
 
 Order = tuple[int, ...]
@@ -40,6 +41,10 @@ def of_order(tensor: Tensor, order: Sequence[int], asked: MemoryConfig | None = 
     front = max(0, 4 - len(order))
     shape = (1,) * front + tuple(tensor.shape)
     full = (*range(front), *(d + front for d in order))
+    long = [d for d in full if shape[d] > 1]
+    alike = long == sorted(long) and tuple(shape[d] for d in full) == shape
+    if asked is None and not alike and _rows_leave(tensor, shape):
+        return MemoryConfig(TensorMemoryLayout.INTERLEAVED, held.buffer_type)
     exchanges = _EXCHANGES.get(full, (full,))
     for each in exchanges[:-1]:
         held, shape = _exchanged(tensor, held, shape, each), tuple(shape[d] for d in each)
@@ -47,6 +52,16 @@ def of_order(tensor: Tensor, order: Sequence[int], asked: MemoryConfig | None = 
         return _exchanged(tensor, held, shape, exchanges[-1])
     after = [shape[d] for d in exchanges[-1]]
     return of_size(tensor, held, asked, scaled_shards.matrix(tensor, shape), after)
+
+
+def _rows_leave(tensor: Tensor, shape: Sequence[int]) -> bool:
+    """Whether rows without tiles leave their cores: columns or blocks of matrices that are no whole tiles."""
+    broken = any(length % step for length, step in zip(shape[-2:], tensor.tile.edges, strict=True))
+    return (
+        broken
+        and tensor.layout is not Layout.TILE
+        and tensor.memory_config().memory_layout in (WIDTH_SHARDED, BLOCK_SHARDED)
+    )
 
 
 def of_size(
@@ -71,10 +86,8 @@ def _exchanged(tensor: Tensor, held: MemoryConfig, shape: Order, order: Order) -
     even = scaled_shards.fills(held, before)
     if order == _LAST_TWO and kind is HEIGHT_SHARDED and math.prod(shape[:-2]) == 1 and even:
         piece = [whole[0], whole[1] // spec.grid.num_cores()]
-        if (
-            tensor.layout is Layout.TILE
-            or not piece[1] * element_size(tensor.dtype) % scaled_shards.ALIGNMENT
-        ):
+        aligned = not piece[1] * element_size(tensor.dtype) % scaled_shards.ALIGNMENT
+        if tensor.layout is Layout.TILE or (aligned and not spec.shape[0] % TILE_SIZE):
             return MemoryConfig(
                 WIDTH_SHARDED, held.buffer_type, ShardSpec(spec.grid, piece, spec.orientation)
             )

@@ -43,7 +43,7 @@ def of_view(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
     spec = held.shard_spec
     if spec is None:
         return None
-    old, last = tensor.shape[-1:], list(shape[-1:])
+    old, last = tensor.padded_shape[-1:], list(shape[-1:])
     if list(old) == last:
         _fits(tensor, held, shape)
         return None

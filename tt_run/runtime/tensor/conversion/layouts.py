@@ -77,6 +77,8 @@ def _place(tensor: Tensor, layout: Layout, asked: MemoryConfig | None) -> Memory
         return asked
     if layout is Layout.TILE:
         sharding.check_alignment(spec, layout, tensor.tile.edges)
+        tiled = padded_shape(tuple(tensor.shape), layout, tensor.tile)
+        sharding.on_cores(own, tiled.dims, layout, tensor.tile.edges)
         return asked
     check_unbatched(tensor, asked)
     if asked not in (None, own):
