@@ -28,7 +28,9 @@ from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.distribution.composers import *
 from tt_run.runtime.tensor.creation.from_shape import full, rand
 from tt_run.runtime.tensor.borders.files import as_tensor, dump_tensor, load_tensor
+from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import *
+from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard
 
 def ar(*shape):
     return np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)
@@ -137,8 +139,15 @@ for coord, part in zip(md.coords, get_device_tensors(tensor)):
             part.item()
         except RuntimeError as error:
             out["error"] = str(error).split("info:\\n")[1]
+config = MeshMapperConfig([PlacementReplicate(), PlacementShard(0)], MeshShape(1, 2), MeshCoordinate(0, 1))
+two = from_torch(ar(2), mesh_mapper=create_mesh_mapper(md, config), device=md)
+out["own"] = [t.item() for t in (two, two + 0, two.cpu())]
+if md.get_view().is_local(MeshCoordinate(0, 0)):
+    # Nobody waits for the other rank, which does not read.
+    out["own"].append(two.to_numpy().item())
 """
     first, second = answers(2, body)
+    assert (first["own"], second["own"]) == ([0] * 4, [1] * 3)
     assert (first["values"], second["values"]) == ([0, 1, 4, 5], [2, 3, 6, 7])
     assert first["error"].startswith(
         "The shard at MeshCoordinate([1, 3]) lives on rank 1 and cannot be read here."

@@ -19,7 +19,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tensor.conversion.devices import moved_to
 from tt_run.runtime.tensor.distribution.composers import MeshToTensor
-from tt_run.runtime.tensor.distribution.gathering import every_shard
+from tt_run.runtime.tensor.distribution.gathering import readable_shards
 from tt_run.runtime.tensor.distribution.mappers import Mapper, own_copy
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
@@ -206,13 +206,13 @@ def _transposed(
 def read(tensor: Tensor, composer: MeshToTensor | None = None, *, copies: bool = True) -> Array:
     """The values in stored form as an array that belongs to the caller, unless `copies` is False.
 
-    Over several ranks a distributed tensor is read by all of them together. Raises RuntimeError for more than one shard and no
-    composer.
+    Over several ranks a composer reads a distributed tensor on all of them together. Without one a rank reads the shard that it
+    hosts. Raises RuntimeError for more than one shard and no composer.
     """
     if composer is not None:
         array = composer.compose(tensor)
     else:
-        held = [shard for shard in every_shard(tensor) if shard is not None]
+        held = [shard for shard in readable_shards(tensor) if shard is not None]
         if len(held) > 1:
             raise fatal(
                 f"Can't convert a tensor distributed on {tensor.site.shape} mesh to row-major logical tensor. "

@@ -14,7 +14,7 @@ from tt_run.runtime.errors import throw
 from tt_run.runtime.mesh import transfer_rules
 from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.tensor.spec.site import Site, whole
-from tt_run.runtime.tensor.spec.topology import only_shard
+from tt_run.runtime.tensor.spec.topology import held, only_shard
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.bfloat16 import from_wire, to_wire
@@ -53,6 +53,20 @@ def every_shard(tensor: Tensor, purpose: str = "") -> list[Array | None]:
     )
     guard.collective(site.group, signature)
     return _exchange(shards, site, tensor.dtype)
+
+
+def readable_shards(tensor: Tensor) -> list[Array | None]:
+    """The shards that a rank reads by itself: those of its own devices, of a tensor that has several.
+
+    The only shard of a tensor is read by all ranks, together. Raises RuntimeError as `every_shard` does.
+    """
+    if len(held(tensor.tensor_topology())) <= 1 or whole(tensor.site) or not tensor.site.group.is_member:
+        return every_shard(tensor)
+    device = tensor.device()
+    if device is not None:
+        device.require_open("read tensor")
+        transfer_rules.check(device, "read")
+    return cast("list[Array | None]", tensor.shards.each())
 
 
 def _only(shards: Shards, site: Site, coord: MeshCoordinate) -> list[Array | None]:
