@@ -183,8 +183,8 @@ def _unknown(package: str, name: str, listing: Callable[[], Sequence[str]]) -> s
     if qualified in reference.names():
         return reference.sentence(qualified)
     lacks = f"the emulation of {package} has no attribute {name!r}"
-    if now := reference.successor(qualified):
-        return f"{lacks}, which versions of TT-NN before {reference.VERSION.split()[-1]} had; what serves now: {now}"
+    if words := reference.successor(qualified):
+        return f"{lacks}, {words}"
     there = listing()
     from difflib import get_close_matches
 

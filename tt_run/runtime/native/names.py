@@ -72,13 +72,27 @@ _SUCCESSORS: dict[str, str] = {
     "ttnn.Conv2d": "ttnn.conv2d",
     "ttnn.MaxPool2d": "ttnn.max_pool2d",
     "ttnn.DumpDeviceProfiler": "ttnn.ReadDeviceProfiler",
+    "ttnn.DeviceGrid": "ttnn.MeshShape",
+    "ttnn.ListMeshToTensor": "ttnn.get_device_tensors",
+    "ttnn.aggregate_as_tensor": "ttnn.combine_device_tensors, or ttnn.from_host_shards on the host",
+    "ttnn.close_device_mesh": "ttnn.close_mesh_device",
     "ttnn.dropout": "ttnn.experimental.dropout",
     "ttnn.dump_device_profiler": "ttnn.ReadDeviceProfiler",
     "ttnn.enable_program_cache": "device.enable_program_cache",
     "ttnn.experimental.all_gather_matmul": "ttnn.experimental.all_gather_matmul_async",
     "ttnn.experimental.all_reduce": "ttnn.all_reduce",
+    "ttnn.experimental.auto_format": "ttnn.tilize_with_val_padding",
+    "ttnn.experimental.cumsum": "ttnn.cumsum",
+    "ttnn.experimental.dram_prefetcher": "ttnn.dram_prefetcher",
+    "ttnn.experimental.gather": "ttnn.gather",
+    "ttnn.experimental.reduce_scatter_async": "ttnn.experimental.reduce_scatter_minimal_async",
+    "ttnn.experimental.scatter": "ttnn.scatter",
+    "ttnn.experimental.sort": "ttnn.sort",
+    "ttnn.experimental.tensor": "ttnn.Tensor and the operations of ttnn",
     "ttnn.initialize_edm_fabric": "ttnn.set_fabric_config",
     "ttnn.line_all_gather": "ttnn.all_gather with topology=ttnn.Topology.Linear",
+    "ttnn.open_device_mesh": "ttnn.open_mesh_device",
+    "ttnn.pad_to_tile_shape": "ttnn.core.roundup of the last two lengths to ttnn.TILE_SIZE",
     "ttnn.synchronize_devices": "ttnn.synchronize_device",
     "ttnn.transformer.windowed_scaled_dot_product_attention": (
         "ttnn.transformer.scaled_dot_product_attention with is_causal=False and cu_window_seqlens="
@@ -87,14 +101,35 @@ _SUCCESSORS: dict[str, str] = {
 """What serves now for names that the reference had before this version, which published programs still use."""
 
 
+_LATER: dict[str, str] = {
+    "ttnn.convert_to_chw": "ttnn.experimental.convert_to_chw",
+    "ttnn.convert_to_hwc": "ttnn.experimental.convert_to_hwc",
+    "ttnn.copy_to_memory_config": "ttnn.to_memory_config",
+    "ttnn.experimental.buffered_recv": "ttnn.experimental.recv_direct_async",
+    "ttnn.experimental.buffered_send": "ttnn.experimental.send_direct_async",
+    "ttnn.isin": "ttnn.experimental.isin",
+    "ttnn.padded_slice": "ttnn.experimental.padded_slice",
+    "ttnn.pixel_unshuffle": "ttnn.reshape and ttnn.permute of the pixels of a block",
+    "ttnn.redistribute_to_memory_config": "ttnn.to_memory_config",
+    "ttnn.slice_write": "ttnn.experimental.slice_write",
+    "ttnn.to_sharded": "ttnn.to_memory_config",
+}
+"""What serves in this version for names of later ones."""
+
+
 def successor(name: str) -> str | None:
-    """What the reference has instead of a name that earlier versions of it had."""
-    return _SUCCESSORS.get(name)
+    """The words on a name that earlier or later versions of the reference have, and what serves instead."""
+    version = VERSION.split()[-1]
+    if now := _SUCCESSORS.get(name):
+        return f"which versions of TT-NN before {version} had; what serves now: {now}"
+    if now := _LATER.get(name):
+        return f"which versions of TT-NN after {version} have; what serves in {version}: {now}"
+    return None
 
 
 def successors() -> dict[str, str]:
-    """Each name that earlier versions of the reference had and this one has not, and what serves instead."""
-    return dict(_SUCCESSORS)
+    """Each name that other versions of the reference have and this one has not, and what serves instead."""
+    return {**_SUCCESSORS, **_LATER}
 
 
 @lru_cache(maxsize=1)
