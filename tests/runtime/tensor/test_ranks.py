@@ -142,12 +142,21 @@ for coord, part in zip(md.coords, get_device_tensors(tensor)):
 config = MeshMapperConfig([PlacementReplicate(), PlacementShard(0)], MeshShape(1, 2), MeshCoordinate(0, 1))
 two = from_torch(ar(2), mesh_mapper=create_mesh_mapper(md, config), device=md)
 out["own"] = [t.item() for t in (two, two + 0, two.cpu())]
+try:
+    pair = MeshMapperConfig([PlacementReplicate(), PlacementShard(0)], MeshShape(1, 2))
+    from_torch(ar(2), mesh_mapper=create_mesh_mapper(md, pair), device=md).item()
+except RuntimeError as error:
+    out["elsewhere"] = str(error).split("info:\\n")[1]
 if md.get_view().is_local(MeshCoordinate(0, 0)):
     # Nobody waits for the other rank, which does not read.
     out["own"].append(two.to_numpy().item())
 """
     first, second = answers(2, body)
     assert (first["own"], second["own"]) == ([0] * 4, [1] * 3)
+    assert "Supply a mesh composer" in first["elsewhere"]
+    assert second["elsewhere"].startswith(
+        "This rank hosts no shard of the tensor, which lies at MeshCoordinate([0, 0]), "
+    )
     assert (first["values"], second["values"]) == ([0, 1, 4, 5], [2, 3, 6, 7])
     assert first["error"].startswith(
         "The shard at MeshCoordinate([1, 3]) lives on rank 1 and cannot be read here."

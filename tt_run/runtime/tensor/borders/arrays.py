@@ -23,8 +23,9 @@ from tt_run.runtime.tensor.distribution.gathering import readable_shards
 from tt_run.runtime.tensor.distribution.mappers import Mapper, own_copy
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from tt_run.runtime.tensor.spec.site import whole
 from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, TensorSpec, Tile, padded_shape
-from tt_run.runtime.tensor.spec.topology import PlacementShard
+from tt_run.runtime.tensor.spec.topology import PlacementShard, held
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.bfloat16 import to_wire
@@ -212,24 +213,35 @@ def read(tensor: Tensor, composer: MeshToTensor | None = None, *, copies: bool =
     if composer is not None:
         array = composer.compose(tensor)
     else:
-        held = [shard for shard in readable_shards(tensor) if shard is not None]
-        if len(held) > 1:
+        here = [shard for shard in readable_shards(tensor) if shard is not None]
+        if len(here) > 1:
             raise fatal(
                 f"Can't convert a tensor distributed on {tensor.site.shape} mesh to row-major logical tensor. "
                 "Supply a mesh composer to concatenate multi-device shards.",
                 hint=_ways_to_read(tensor),
             )
-        if not held:
-            raise fatal(
-                "The tensor holds no shard on any device",
-                hint="make it with ttnn.from_torch, or write into it with ttnn.copy_host_to_device_tensor",
-            )
-        array = held[0]
+        if not here:
+            raise _nothing_here(tensor)
+        array = here[0]
     shapes.values_read(array.shape)
     if shapes.without_memory(array):
         # Memory that is zero until it is written costs nothing.
         return np.zeros(array.shape, array.dtype)
     return array if not copies or (array.base is None and array.flags.owndata) else array.copy()
+
+
+def _nothing_here(tensor: Tensor) -> RuntimeError:
+    """What is said where this rank has no shard to read."""
+    if whole(tensor.site):
+        return fatal(
+            "The tensor holds no shard on any device",
+            hint="make it with ttnn.from_torch, or write into it with ttnn.copy_host_to_device_tensor",
+        )
+    coords = ", ".join(map(str, held(tensor.tensor_topology())))
+    return fatal(
+        f"This rank hosts no shard of the tensor, which lies at {coords}",
+        hint="if any(map(mesh_device.get_view().is_local, coords)): …, or a mesh_composer on every rank",
+    )
 
 
 def _ways_to_read(tensor: Tensor) -> str:
