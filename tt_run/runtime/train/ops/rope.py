@@ -269,6 +269,6 @@ def _rope_of_parts(input: Tensor, params: RotaryEmbeddingParams, axis: int, firs
 def _rotated(stack: Array, cos: Array, sin: Array) -> Array:
     even, odd = stack[..., 0::2], stack[..., 1::2]
     out = np.empty(stack.shape, np.float32)
-    out[..., 0::2] = even * cos - odd * sin
-    out[..., 1::2] = even * sin + odd * cos
+    np.subtract(even * cos, odd * sin, out=out[..., 0::2])
+    np.add(even * sin, odd * cos, out=out[..., 1::2])
     return out
