@@ -22,7 +22,8 @@ from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor, zeros_like
 from tt_run.runtime.train.checkpointing import load_checkpoint, save_checkpoint
 from tt_run.runtime.train.common.factory import TransformerModelFactory
-from tt_run.runtime.train.common.trainer import Trainer
+from tt_run.runtime.train.common.generate import Sampling, generate
+from tt_run.runtime.train.common.trainer import Placing, Trainer
 from tt_run.runtime.train.common.utils import get_loss_over_devices, initialize_device
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
@@ -41,6 +42,10 @@ from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mappe
 from tt_run.runtime.train.parallel.named_mesh import sync_gradients
 from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
 from tt_run.runtime.train.parallel.tensor_parallel import EmbeddingPlacement
+from tt_run.runtime.train.trainers.completion import ModelCompleter
+from tt_run.runtime.train.trainers.continuation import last_logits
+from tt_run.runtime.train.trainers.grpo import GRPOTrainer
+from tt_run.runtime.train.trainers.grpo_config import GRPOConfig
 
 # Name -> mesh shape, names of its axes, whether positions are cut over the tensor-parallel one.
 FORMS: dict[str, tuple[tuple[int, int], tuple[str, str], bool]] = {
@@ -329,8 +334,25 @@ def test_a_configuration_cuts_parameters(
 def test_positions_in_a_zigzag_train_as_on_one_device(
     opened: Any, shape: tuple[int, int], kinds: list[str]
 ) -> None:
-    losses, expected, _ = configured(opened, (1, 1), [], "llama")
-    found, parameters, _ = configured(opened, shape, kinds, "llama", cp_layout="zigzag")
+    def text(model: Any) -> list[int]:
+        sampling = Sampling(temperature=0.0)
+        return generate(model, [1, 2, 3], max_new_tokens=3, sequence_length=32, vocab_size=128, sampling=sampling)  # fmt: skip
+
+    def asked(model: Any) -> np.ndarray:
+        return last_logits(model, Placing.current().of_positions(), [[5, 6, 7, 8]])
+
+    losses, expected, made = configured(opened, (1, 1), [], "llama")
+    continued, logits = text(made), asked(made)
+    found, parameters, made = configured(opened, shape, kinds, "llama", cp_layout="zigzag")
+    assert text(made) == continued
+    np.testing.assert_allclose(asked(made), logits, atol=2e-5)
     np.testing.assert_allclose(found, losses, rtol=2e-5)
     for name in parameters.keys() & expected.keys():
         np.testing.assert_allclose(parameters[name], expected[name], atol=2e-5, err_msg=name)
+
+
+def test_grpo_tells_that_positions_are_cut(opened_mesh: Any) -> None:  # noqa: F811
+    opened_mesh((1, 4), ("_", "cp"))
+    completer = ModelCompleter(DecoderLlama(LlamaConfig(**SIZES)), None)
+    with pytest.raises(RuntimeError, match=r"GRPOTrainer needs all positions .* help: enable_ddp: true"):
+        GRPOTrainer(completer, [], GRPOConfig(), lambda completions: [], {"type": "SGD", "lr": 0.1})

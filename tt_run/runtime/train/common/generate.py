@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.train.autograd.axis_placement import is_replicated
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.data import build_causal_mask
+from tt_run.runtime.train.common.trainer import Placing
 from tt_run.runtime.train.common.utils import no_grad
 from tt_run.runtime.train.modules.base import ModuleBase, RunMode
 
@@ -82,19 +83,20 @@ def generate(
     running = [pad] * max(0, sequence_length - len(prompt)) + [int(token) for token in prompt][
         -sequence_length:
     ]
+    placing = Placing.current().of_positions()
+    placing.check(1, sequence_length)
     mask = Tensor.from_numpy(build_causal_mask(sequence_length), new_type=DataType.BFLOAT16)
     mode, made = model.get_run_mode(), list[int]()
     model.eval()
     try:
         with no_grad():
             for _ in range(max_new_tokens):
-                ids = np.array(running, np.uint32).reshape(1, 1, 1, sequence_length)
-                logits = model(
-                    Tensor.from_numpy(ids, layout=Layout.ROW_MAJOR, new_type=DataType.UINT32), mask
-                )
+                ids = np.array(running, np.uint32)
+                logits = model(placing.ids(ids, (1, 1, 1, sequence_length)), mask)
 
                 def draw(logits: Tensor = logits) -> int:
-                    return next_token(last_logits(logits)[:vocab_size], sampling, [*prompt, *made], generator)
+                    last = last_logits(logits, placing)[:vocab_size]
+                    return next_token(last, sampling, [*prompt, *made], generator)
 
                 token = draw() if share is None else share(draw)
                 made.append(token)
@@ -107,9 +109,14 @@ def generate(
     return made
 
 
-def last_logits(logits: Tensor) -> Array:
-    """The logits of the last position of the first sequence. Raises RuntimeError when devices hold different ones."""
+def last_logits(logits: Tensor, placing: Placing | None = None) -> Array:
+    """The logits of the last position of the first sequence; where positions are cut, every rank of the mesh must call it.
+
+    Raises RuntimeError when devices hold different ones for another reason.
+    """
     value = logits.get_value(PreferredPrecision.FULL)
+    if placing is not None and placing.positions_size > 1:
+        return placing.whole(value)[0, 0, -1]
     if not is_replicated(value, None):
         raise RuntimeError(
             "generation needs the same logits on every device; do not shard the prompt; help: replicate it: ttml.autograd.Tensor.from_numpy(prompt)"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import create_mesh_mapper
-from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, PlacementShard
+from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, PlacementShard, TensorTopology
+from tt_run.runtime.tensor.tensor import Tensor as Value
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.positions import RingLayout, order
 from tt_run.runtime.train.autograd.tensor import Tensor
@@ -29,6 +30,7 @@ from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers.base import OptimizerBase
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
 from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
+from tt_run.runtime.train.parallel.sharded_parameters import whole
 
 Ids = npt.NDArray[np.uint32]
 Batch = Callable[[], tuple[Ids, Ids]]
@@ -65,6 +67,10 @@ class Placing:
             parallelism.get_cp_layout(),
         )
 
+    def of_positions(self) -> Placing:
+        """The same for one sequence, which every group of data parallelism has whole."""
+        return replace(self, axis=None, size=1)
+
     def check(self, batch_size: int, length: int | None = None) -> None:
         """Raise ValueError when a total batch size, or the positions, do not divide over their axis."""
         if length is not None and length % self.positions_size:
@@ -85,14 +91,29 @@ class Placing:
             return None
         if self.positions_size == 1:
             return shard_tensor_to_mesh_mapper(device, 0, self.axis)
+        return create_mesh_mapper(device, MeshMapperConfig(self._placements(rank - 1)))
+
+    def _placements(self, dim: int) -> list[Placement]:
+        """Of sequences in the first dimension, and of their positions in `dim`."""
         placements: list[Placement] = [PlacementReplicate(), PlacementReplicate()]
-        for axis, size, dim in (
+        for axis, size, cut in (
             (self.axis, self.size, 0),
-            (self.positions_axis, self.positions_size, rank - 1),
+            (self.positions_axis, self.positions_size, dim),
         ):
             if axis is not None and size > 1:
-                placements[axis] = PlacementShard(dim)
-        return create_mesh_mapper(device, MeshMapperConfig(placements))
+                placements[axis] = PlacementShard(cut)
+        return placements
+
+    def whole(self, logits: Value) -> npt.NDArray[Any]:
+        """A model's output [B, 1, T, V] of all devices, its positions in order. Collective over the ranks of the mesh."""
+        device = logits.device()
+        if self.positions_size == 1 or device is None:
+            return whole(logits)
+        # What a model makes of ids still tells the dimension in which they were cut.
+        coords = logits.tensor_topology().mesh_coords()
+        topology = TensorTopology(device.shape, self._placements(len(logits.shape) - 2), coords)
+        array = whole(logits.derive(logits.shards, topology=topology))
+        return array[..., np.argsort(self.order(array.shape[-2])), :]
 
     def order(self, length: int) -> npt.NDArray[Any]:
         """The positions in the order in which they are cut."""

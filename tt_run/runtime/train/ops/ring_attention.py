@@ -89,11 +89,11 @@ def context_positions() -> tuple[int | None, RingLayout]:
     return axis, parallelism.get_cp_layout()
 
 
-def require_whole_positions(model: str) -> None:
-    """Raise RuntimeError for a model that cannot have its positions cut."""
+def require_whole_positions(who: str, instead: str = "a Llama") -> None:
+    """Raise RuntimeError for a model or a trainer that cannot have its positions cut."""
     if context_axis() is not None:
         raise RuntimeError(
-            f"enable_cp: {model} needs all positions on every device; help: a Llama, or enable_cp: false"
+            f"enable_cp: {who} needs all positions on every device; help: {instead}, or enable_cp: false"
         )
 
 

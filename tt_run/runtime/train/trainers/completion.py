@@ -133,7 +133,7 @@ def completion_mask(prompts: Sequence[Tokens], completions: Sequence[Tokens]) ->
 
 def rows_of(array: np.ndarray, placing: Placing) -> Tensor:
     """An array with a row for each completion as a tensor, cut over the data-parallel axis, that takes no gradient."""
-    values = placing.ordered(np.asarray(array, np.float32))
+    values = np.asarray(array, np.float32)
     tensor = Tensor.from_numpy(values, new_type=DataType.FLOAT32, mapper=placing.mapper(values.ndim))
     tensor.set_requires_grad(False)
     return tensor

@@ -76,9 +76,8 @@ def last_logits(model: Any, placing: Placing, texts: Sequence[Tokens]) -> np.nda
     length = round_up_to_tile(max(len(text) for text in texts))
     ids = padded(texts, length)
     logits = model(placing.ids(ids, (len(texts), 1, 1, length)), causal(0, length))
-    every = whole(logits.get_value())[:, 0]
-    places = np.argsort(placing.order(length))
-    return np.stack([every[row, places[len(text) - 1]] for row, text in enumerate(texts)])
+    every = placing.whole(logits.get_value())[:, 0]
+    return np.stack([every[row, len(text) - 1] for row, text in enumerate(texts)])
 
 
 def padded(rows: Sequence[Tokens], length: int) -> np.ndarray:

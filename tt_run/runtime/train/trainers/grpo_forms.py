@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tt_run.runtime.errors import type_name
+from tt_run.runtime.train.ops.ring_attention import require_whole_positions
 from tt_run.runtime.train.trainers import model_source as source
 from tt_run.runtime.train.trainers.callback import check_callbacks
 from tt_run.runtime.train.trainers.completion import GRPOCompleter, ModelCompleter
@@ -115,7 +116,7 @@ def of_source(
 def asked(given: Sequence[Any], named: Mapping[str, Any]) -> Asked:
     """What a trainer was asked for, in either form; which it is, names say, or else the third argument, a configuration or a source.
 
-    Raises TypeError for arguments of neither form.
+    Raises TypeError for arguments of neither form, RuntimeError where positions are cut: a completion's share needs all of its tokens.
     """
     own = {"transformer_config", "device_config", "dataset_func"}
     third = given[2] if len(given) > 2 else None
@@ -128,7 +129,9 @@ def asked(given: Sequence[Any], named: Mapping[str, Any]) -> Asked:
             f"GRPOTrainer: {error}; help: GRPOTrainer(completer, dataset, config, …) or "
             "GRPOTrainer(transformer_config, device_config, model_source, dataset_func, config, …)"
         ) from None
-    return form(*bound.args, **bound.kwargs)
+    made = form(*bound.args, **bound.kwargs)
+    require_whole_positions("GRPOTrainer", "enable_ddp: true")
+    return made
 
 
 def _settled(
