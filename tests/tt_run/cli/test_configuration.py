@@ -96,6 +96,31 @@ def test_without_files_nothing_changes(tmp_path: Path) -> None:
     assert not list(configuration_files(tmp_path, {"HOME": str(tmp_path)}))
 
 
+def test_where_a_users_own_file_is(tmp_path: Path) -> None:
+    for folder in (".config", "xdg"):
+        file = tmp_path / folder / "tt-run" / "config.toml"
+        file.parent.mkdir(parents=True)
+        file.write_text("timeout = 7\n")
+    home, xdg = {"HOME": str(tmp_path)}, {"XDG_CONFIG_HOME": str(tmp_path / "xdg")}
+    for environ, found in (({}, []), (home, [".config"]), (xdg, ["xdg"]), ({**home, **xdg}, ["xdg"])):
+        sources = configuration_files(tmp_path, environ)
+        assert [source.path.parent.parent.name for source in sources] == found
+
+
+def test_options_that_may_have_no_value_and_those_that_are_repeated(project: Path) -> None:
+    text = "[tool.tt-run]\nemulate = true\nsystem = 't3000'\npredict = true\ninject = 'kill=rank:1'\n"
+    (project / "pyproject.toml").write_text(text)
+    given = with_configuration(parse(["prog"]))
+    assert (given.predict, given.inject) == ("-", ("kill=rank:1",))
+    (project / "pyproject.toml").write_text(
+        text.replace("true\ninject", "'p.json'\ninject").replace(
+            "'kill=rank:1'", "['kill=rank:1', 'exit=rank:0']"
+        )
+    )
+    given = with_configuration(parse(["prog"]))
+    assert (given.predict, given.inject) == (str(project / "p.json"), ("kill=rank:1", "exit=rank:0"))
+
+
 @pytest.mark.parametrize(
     ("text", "error", "says", "line"),
     [
