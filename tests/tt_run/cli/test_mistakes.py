@@ -46,6 +46,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "pins.yaml").write_text("rank_pinnings: [{rank: 0, host: a}]\n")
     (tmp_path / "x.py").write_text("import argparse\nparser = argparse.ArgumentParser()\n")
     (tmp_path / "own.py").write_text("parser.add_argument('--timeout')\n")
+    (tmp_path / "words.py").write_text("import sys\nprint(sys.argv)\n")
+    (tmp_path / "some.py").write_text("parser.parse_known_args()\n")
     (tmp_path / "m.json.svg").mkdir()
     (tmp_path / "book.ipynb").write_text("{}")
     shutil.copytree(configs / "starter", tmp_path / "first")
@@ -446,6 +448,9 @@ def test_a_lost_file_of_our_own_is_a_bug(folder: Path, monkeypatch: pytest.Monke
         ("python x.py --timeout 5", "--timeout 5"),
         ("python x.py --ledger=f", "--ledger=f"),
         ("python own.py --timeout 5", None),
+        ("python words.py --timeout 5", None),
+        ("python some.py --timeout 5", None),
+        ("python x.py --verbose --version", None),
         ("python -m json.tool --timeout 5", None),
         ("python x.py --help", None),
     ],
