@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,10 @@ import pytest
 from tt_run.runtime.record.arrays import Flat, whole
 from tt_run.runtime.record.mpi.buffers import Unseen, memory_of, sent_digest
 from tt_run.runtime.record.mpi.calls import NotRecorded
-from tt_run.runtime.record.mpi.crossing import packed, unpacked
+from tt_run.runtime.record.mpi.crossing import packed, said, say, unpacked
 from tt_run.runtime.record.mpi.datatypes import Datatype
 from tt_run.runtime.record.mpi.failures import ReplayedError
-from tt_run.runtime.record.mpi.local import UNDEFINED, Grid, Group
+from tt_run.runtime.record.mpi.local import UNDEFINED, Grid, Group, Status
 from tt_run.runtime.record.mpi.ops import PREDEFINED
 from tt_run.runtime.record.mpi.replayed import NoParts
 from tt_run.runtime.record.mpi.replayed_communicators import Own, ReplayedIntra
@@ -218,3 +220,24 @@ def test_a_value_comes_back_as_it_was(value: Any) -> None:
 def test_values_of_a_loop_have_one_form() -> None:
     for values in (range(9), [0.5, 1.5, -0.0], ["a", "b"]):
         assert len({Flat(packed(value)).form for value in values}) == 1
+
+
+def test_a_status_comes_back_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    byte = Datatype(1, 1, "BYTE")
+    monkeypatch.setitem(sys.modules, "mpi4py.MPI", SimpleNamespace(BYTE=byte))
+    for told in ((3, 7, 16), (3, 7, 0, True)):
+        status, again = Status(), Status()
+        status.say(*told)
+        assert said(status) == told
+        say(again, said(status))
+        assert (again.source, again.tag, again.Get_count(DOUBLE), again.Is_cancelled()) == (
+            3,
+            7,
+            told[2] // 8,
+            len(told) == 4,
+        )
+    say(again, None)
+    assert said(None) is None and again.tag == 7
+    odd = Status()
+    odd.say(0, 0, 12)
+    assert (odd.Get_count(DOUBLE), odd.Get_count(), odd.Get_elements(byte)) == (UNDEFINED, 12, 12)
