@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tt_run.runtime.tools.comparison_mode  # noqa: F401 - what follows the switch, as in a program
 from tests.runtime.ops.tensors import put
 from tt_run.runtime import catalog
 from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
