@@ -130,7 +130,7 @@ def test_what_no_record_has_is_refused_by_its_name() -> None:
     assert not hasattr(comm, "Spawn")
 
 
-def test_communicators_are_equal_by_what_they_stand_for() -> None:
+def test_communicators_are_equal_by_what_they_stand_for(monkeypatch: pytest.MonkeyPatch) -> None:
     own = Own(lambda: None, 1, (4, 5))  # type: ignore[arg-type, return-value]
 
     class Mine(ReplayedIntra):
@@ -139,6 +139,16 @@ def test_communicators_are_equal_by_what_they_stand_for() -> None:
     comm, null = ReplayedIntra.of(own), ReplayedIntra()
     mine = Mine(comm)
     assert mine == comm and (mine.rank, mine.size, mine.group.ranks) == (1, 2, (4, 5)) and comm != null
+    world = SimpleNamespace(COMM_WORLD=comm, COMM_SELF=ReplayedIntra(), COMM_NULL=null)
+    monkeypatch.setitem(sys.modules, "mpi4py.MPI", world)
+    assert (comm.__reduce__(), null.__reduce__(), mine.__reduce__()) == (
+        "COMM_WORLD",
+        "COMM_NULL",
+        (Mine, (comm,)),
+    )
+    other = ReplayedIntra.of(Own(lambda: None, 0, (4,)))  # type: ignore[arg-type, return-value]
+    with pytest.raises(ValueError, match="cannot pickle a communicator"):
+        other.__reduce__()
     mine.Free()
     assert mine == null and not mine
     with pytest.raises(ReplayedError, match="MPI_ERR_COMM"):
