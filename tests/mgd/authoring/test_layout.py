@@ -96,3 +96,9 @@ def test_what_is_no_descriptor_is_refused() -> None:
     with pytest.raises(TooDeep, match="more than 200 deep"):
         formatted("a { # deep\n" * 201 + "}" * 201)
     assert formatted("a { # deep\n" * 200 + "}" * 200).count("\n") == 600
+
+
+def test_a_comment_right_after_a_value_is_beside_it() -> None:
+    assert formatted("name: 'a'# right after\nx: 'b' # within\n 'c' # after\n") == (
+        "name: 'a'  # right after\nx: 'b' # within\n 'c'  # after\n"
+    )

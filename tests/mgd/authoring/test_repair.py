@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import mgd
 from mgd.authoring.compare import differences
-from mgd.authoring.repair import repair, repaired_codes
+from mgd.authoring.repair import _touch, repair, repaired_codes
 from mgd.errors import ParseError
 from mgd.rules import all_rules
 from mgd.systems import System
@@ -221,3 +221,20 @@ def test_a_text_that_cannot_be_read_is_refused() -> None:
 
 def _fixable(text: str) -> list[str]:
     return [each.code for each in mgd.check(mgd.loads(text)) if all_rules()[each.code].fixable]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "touch"),
+    [
+        ((0, 5), (5, 9), False),
+        ((0, 5), (4, 9), True),
+        ((0, 9), (2, 3), True),
+        ((3, 3), (3, 6), True),
+        ((3, 3), (3, 3), True),
+        ((3, 3), (2, 3), False),
+        ((3, 3), (5, 5), False),
+    ],
+)
+def test_edits_beside_each_other_do_not_touch(a: tuple[int, int], b: tuple[int, int], touch: bool) -> None:
+    one, other = (*a, "x"), (*b, "y")
+    assert _touch(one, other) == _touch(other, one) == touch

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 import mgd
+from mgd.authoring import variants
 from mgd.authoring.layout import formatted
 from mgd.authoring.variants import CannotVary, _divisors, replicate, split
 from mgd.systems import System, find
@@ -140,3 +143,22 @@ def test_a_name_with_quotes_survives() -> None:
 def test_sides_are_cut_into_at_most_sixty_four() -> None:
     assert _divisors(12) == [1, 2, 3, 4, 6, 12]
     assert _divisors(130) == [1, 2, 5, 10, 13, 26] and _divisors(192)[-1] == 64
+
+
+@pytest.mark.parametrize(
+    ("dims", "own", "count", "channels"),
+    [
+        ((2, 4), 4, 3, 4),
+        ((2, 4), 4, 25, 2),
+        ((8,), 4, 3, 4),
+        ((8,), 4, 9, 2),
+        (None, 2, 100, 1),
+        ((2, 4), 0, 3, 1),
+    ],
+)
+def test_links_have_as_many_channels_as_the_edge_has_ports_for(
+    dims: tuple[int, ...] | None, own: int, count: int, channels: int
+) -> None:
+    topology = None if dims is None else SimpleNamespace(dims=dims)
+    template = SimpleNamespace(device_topology=topology, channels=SimpleNamespace(count=own))
+    assert variants._link_channels(template, count) == channels  # type: ignore[arg-type]
