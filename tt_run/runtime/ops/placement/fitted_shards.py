@@ -115,7 +115,7 @@ def _uneven(tensor: Tensor, memory: MemoryConfig, axis: int, sizes: Sequence[int
     down, over = {HEIGHT_SHARDED: (count, 1), WIDTH_SHARDED: (1, count)}.get(kind, blocks)
     last = axis == rank - 1
     full = over * spec.shape[1] if last else down * spec.shape[0]
-    if not tiled and (len(set(sizes)) > 1 or _flat(tensor.shape)[last] != full):
+    if not tiled and (len(set(sizes)) > 1 or _flat(tuple(tensor.shape))[last] != full):
         return True
     if last:
         return any(size % (over * step[1]) for size in sizes)
