@@ -58,11 +58,12 @@ def _labels(found: Sources) -> dict[tuple[int, int], str]:
     hosts = {status.rank: status.host for status in found.run.ranks}
     labels = {}
     for rank in found.ranks:
-        if rank.get("mesh_host_rank") is None:
+        mesh, host_rank = rank.get("mesh_id"), rank.get("mesh_host_rank")
+        if mesh is None or host_rank is None:
             continue
         host = f" on {hosts.get(rank['rank'])}" if several and hosts.get(rank["rank"]) else ""
         failed = "✗ " if rank["rank"] == found.culprit else ""
-        labels[(rank["mesh_id"], rank["mesh_host_rank"])] = f"{failed}rank {rank['rank']}{host}"
+        labels[mesh, host_rank] = f"{failed}rank {rank['rank']}{host}"
     return labels
 
 

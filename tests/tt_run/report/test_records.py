@@ -22,6 +22,17 @@ def sources(**records: Any) -> Sources:
     return Sources(records.pop("run", None), records.pop("plan", {}), **told)
 
 
+def test_host_blocks_are_named_by_what_the_plan_says() -> None:
+    """A plan that a crash has cut names some of them, or none."""
+    statuses = [SimpleNamespace(rank=0, host="one"), SimpleNamespace(rank=1, host="two")]
+    ranks = [{"rank": 0, "mesh_id": 0, "mesh_host_rank": 0}, {"rank": 1, "mesh_id": 0, "mesh_host_rank": 1}]
+    plan = {"ranks": ranks, "verdict": {"culprit": 1}}
+    found = sources(run=SimpleNamespace(ranks=statuses), plan=plan)
+    assert topology._labels(found) == {(0, 0): "rank 0 on one", (0, 1): "✗ rank 1 on two"}
+    del ranks[0]["mesh_id"], ranks[1]["mesh_host_rank"]
+    assert topology._labels(found) == {}
+
+
 def test_bytes_of_links_are_both_directions_and_those_between_meshes_both_ways() -> None:
     plan = {"ranks": [{"rank": rank, "mesh_id": rank // 2} for rank in range(4)]}
     links = [
