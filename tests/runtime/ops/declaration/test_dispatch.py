@@ -205,6 +205,19 @@ def test_every_parameter_has_a_kind_or_an_annotation_that_tells_none():
     assert not unknown
 
 
+def test_what_is_nothing_but_its_function_names_the_argument_too(one: MeshDevice):
+    host = from_torch(np.ones((2, 2), np.float32), dtype=BF16)
+    for name, args, text in (
+        ("ttnn.experimental.get_moe_combine_cores", (1, 2, 3, 4), "mesh_device must be of type MeshDevice, not int"),
+        ("ttnn.copy_host_to_device_tensor_partial", (host, put(one, np.ones((2, 2))), 2), "logical_core_filter must be of type CoreRangeSet"),
+        ("ttnn.copy_host_to_device_tensor_partial", (host, "a", 2), "device_tensor"),
+        ("ttnn.arange", ("a",), "start must be of type int, not str"),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=text) as error:
+            catalog.find(name)(*args)
+        assert str(error.value).startswith(f"{name}(): incompatible function arguments.")
+
+
 def test_a_type_error_inside_a_kernel_is_not_disguised():
     @operation("ttnn.test_only_broken")
     def broken(input_tensor: object) -> None:

@@ -17,7 +17,7 @@ from tt_run.runtime.enums import DataType, Layout, ShardOrientation, TensorMemor
 from tt_run.runtime.errors import fatal, in_tiles, throw
 from tt_run.runtime.ops.data_movement import conversions, joining, movement
 from tt_run.runtime.ops.declaration import families
-from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.dispatch import no_tensor, operation
 from tt_run.runtime.ops.declaration.operands import ints, keep_label, on_device, settle, volume
 from tt_run.runtime.ops.goldens import creation_goldens
 from tt_run.runtime.ops.placement import fitted_shards, viewed_shards
@@ -269,6 +269,9 @@ def copy_host_to_device_tensor_partial(
 
     Raises RuntimeError for a tensor that is not sharded, and for some of its cores: which elements those hold is not emulated.
     """
+    for name, tensor in (("host_tensor", host_tensor), ("device_tensor", device_tensor)):
+        if not isinstance(tensor, Tensor):
+            raise no_tensor(name, tensor)
     if logical_core_filter.empty():
         return
     spec = device_tensor.memory_config().shard_spec

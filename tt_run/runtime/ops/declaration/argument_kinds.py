@@ -74,6 +74,14 @@ class Kinds(NamedTuple):
                     changed[word] = plain
         return args, {**kwargs, **changed} if changed else kwargs
 
+    def refusal(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ArgumentMismatch | None:
+        """What names the first argument of another kind than its parameter; None where all are such."""
+        try:
+            self.taken(args, kwargs)
+        except ArgumentMismatch as mismatched:
+            return mismatched
+        return None
+
 
 def kinds_of(function: Callable[..., Any]) -> Kinds:
     """The kinds that a function's annotations tell, or else the names of its parameters."""

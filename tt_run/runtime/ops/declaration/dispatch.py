@@ -183,10 +183,13 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
                 if FastOperation.crossing is not None:
                     return FastOperation.crossing(self, args, kwargs)
                 return self.compute(*args, **kwargs)
-            except TypeError as error:
+            except (TypeError, AttributeError) as error:
                 if self.name in _PYTHON_FUNCTIONS:
                     raise
-                self._explain(error, args, kwargs)
+                other = (self.kinds or self._learned()).refusal(args, kwargs)
+                if other is None and isinstance(error, AttributeError):
+                    raise
+                self._explain(other or error, args, kwargs)
         if kwargs:
             if self._on_queue(kwargs):
                 with issuing(taken_queue(kwargs)):
