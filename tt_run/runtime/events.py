@@ -26,6 +26,7 @@ import re
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from importlib import import_module
@@ -289,6 +290,13 @@ def user_frame(skip: int = 1) -> FrameType | None:
     while frame is not None and _ours[frame.f_code.co_filename]:
         frame = frame.f_back
     return frame
+
+
+def warn(text: str) -> None:
+    """A RuntimeWarning at the program's line."""
+    frame = user_frame(2)
+    at = ("?", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+    warnings.warn_explicit(text, RuntimeWarning, *at)
 
 
 def place(skip: int = 2) -> tuple[CodeType | None, int]:

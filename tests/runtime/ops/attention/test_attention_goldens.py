@@ -91,6 +91,7 @@ def of_torch(value: Any) -> Any:
     return torch.from_numpy(value.astype(np.float64) if value.dtype.kind == "f" else value)
 
 
+@pytest.mark.filterwarnings("ignore:attn_mask holds")
 @pytest.mark.parametrize(("name", "given", "keywords"), CASES)
 def test_attention(one: MeshDevice, name: str, given: tuple[Any, ...], keywords: dict[str, Any]) -> None:
     against(one, f"ttnn.transformer.{name}", given, keywords)

@@ -18,7 +18,7 @@ from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.attention.cache_blocks import blocks_of, check_ring
 from tt_run.runtime.ops.attention.decode_checks import Step, check_step
 from tt_run.runtime.ops.attention.operand_shapes import check_candidates, refuse, without_four_dims
-from tt_run.runtime.ops.attention.prefill import attend, causal_mask, sink_of
+from tt_run.runtime.ops.attention.prefill import attend, causal_mask, sink_of, tell_of_bias
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import ints, on_device, settle
@@ -75,6 +75,7 @@ def decode(
     )  # fmt: skip
     check_step(step)
     factor = settings.scale if settings.scale is not None else 1 / math.sqrt(depth)
+    tell_of_bias(given.get("mask"), factor)
 
     wide = width if width is not None else depth if geometry.active else v.shape[-1]
 

@@ -5,6 +5,7 @@ Source: reference library 0.81.1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.attention.cache_blocks import blocks_of
 from tt_run.runtime.ops.attention.decoding import Decode, cache_of, decode
 from tt_run.runtime.ops.attention.operand_shapes import refuse, without_four_dims
-from tt_run.runtime.ops.attention.prefill import attention_softmax, causal_mask, prefill
+from tt_run.runtime.ops.attention.prefill import attention_softmax, causal_mask, prefill, tell_of_bias
 from tt_run.runtime.ops.attention.prefill_checks import Call, check_chunk, check_whole, enough_keys
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
@@ -164,6 +165,7 @@ def flash_mla_prefill(
     def mask_of(rest: dict[str, Array], user: int) -> Array | None:
         return rest["mask"][user % len(rest["mask"])] if "mask" in rest else triangle
 
+    tell_of_bias(attn_mask, scale if scale is not None else 1 / math.sqrt(input_tensor_q.shape[-1]))
     return prefill(tensors, {"mask": attn_mask}, mask_of, scale, memory_config, width=width)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime import events
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.elementwise import finish
@@ -39,6 +40,8 @@ Array = npt.NDArray[Any]
 # Scores of more than this many elements are made for one head at a time.
 _SCORES = 1 << 24
 _MINUS_INFINITY = np.float32(-np.inf)
+# A score that is lower by this weighs nothing in float32.
+_VANISHES = 88
 
 
 def attend(q: Array, k: Array, v: Array, scale: float, mask: Array | None, sink: Array | None) -> Array:
@@ -64,6 +67,19 @@ def attend(q: Array, k: Array, v: Array, scale: float, mask: Array | None, sink:
     function = partial(_weights, np.float32(scale), mask is not None, sink is not None)
     weights = along_last(function, DataType.FLOAT32, scores, *extra)
     return gemm.matmul(weights, np.ascontiguousarray(v))
+
+
+def tell_of_bias(mask: Tensor | None, factor: float) -> None:
+    """Warns of a mask that is a bias: what is added to the scores here, kernels of 0.81.1 multiply by the scale of the scores first."""
+    if mask is None or factor in (0, 1):
+        return
+    values = mask.shards.data
+    weigh = values[(values != 0) & (values > -_VANISHES / abs(factor)) & (values < np.inf)]
+    if weigh.size:
+        events.warn(
+            f"attn_mask holds {weigh.size} finite elements such as {weigh[0]:g} that are added to scores times scale={factor:g}, as the golden "
+            f"function does; a kernel multiplies them by the scale, too, and adds {weigh[0] * factor:g}\nhelp: a mask of zeros and -inf, which is the same in both"
+        )
 
 
 def _shared(held: Array, head: int, heads: int) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakSet
@@ -92,12 +91,9 @@ def need_l1_small(device: MeshDevice, what: str, in_dram: str) -> None:
     if device.regions.l1_small or device in _told:
         return
     _told.add(device)
-    frame = events.user_frame()
-    warnings.warn_explicit(
+    events.warn(
         f"{what} on a mesh that was opened with l1_small_size=0: it is computed here, a device has no room for its tables and raises "
-        f"'Out of Memory: Not enough space to allocate … L1_SMALL buffer'\nhelp: ttnn.open_mesh_device(…, l1_small_size=24576), or {in_dram}",
-        RuntimeWarning,
-        *(("?", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)),
+        f"'Out of Memory: Not enough space to allocate … L1_SMALL buffer'\nhelp: ttnn.open_mesh_device(…, l1_small_size=24576), or {in_dram}"
     )
 
 

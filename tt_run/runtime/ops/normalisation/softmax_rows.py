@@ -7,7 +7,6 @@ from them. Source: golden functions of reference library 0.81.1; tenstorrent/tt-
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -53,13 +52,9 @@ class AsWritten:
         """Warns, at the program's line, of rows with finite scores whose exponentials overflow or all vanish in float32."""
         if not self.beyond:
             return
-        frame = events.user_frame()
-        at = ("?", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
         furthest = max(self.beyond, key=abs)
-        warnings.warn_explicit(
+        events.warn(
             f"softmax with numeric_stable=False: exp of scores overflows or vanishes in {len(self.beyond)} rows, whose "
             f"largest scores reach {furthest:g}; a device gives zeros there, here they are as with numeric_stable=True\n"
-            "help: numeric_stable=True",
-            RuntimeWarning,
-            *at,
+            "help: numeric_stable=True"
         )
