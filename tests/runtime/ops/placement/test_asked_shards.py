@@ -112,3 +112,18 @@ def test_rows_that_were_tiles_have_no_padding_across_the_cut(one: MeshDevice):
     for cut, piece in ((ROWS, (32, 201)), (COLUMNS, (101, 64))):
         rows = ops.untilize_with_unpadding(lying(one, *cut, TILE), [0, 0, 100, 200])
         assert where(rows) == (cut[1], (3, 0), piece)
+
+
+def test_the_total_of_everything_keeps_the_pieces(one: MeshDevice):
+    narrow, broad = lying(one, (128, 32), HEIGHT, (3, 0), (32, 32), TILE), lying(one, *ROWS, TILE)
+    wide, tall = (lying(one, (32, 256), WIDTH, (3, 0), (32, 64), TILE), lying(one, *BLOCKS, TILE))
+    for reduce in (ops.mean, ops.max, ops.min):
+        for keepdim in (True, False):
+            assert where(reduce(narrow, keepdim=keepdim)) == (HEIGHT, (3, 0), (32, 32))
+            with pytest.raises(RuntimeError, match="Shard width 256 must match physical width 32"):
+                reduce(broad, keepdim=keepdim)
+        for tensor, cut in ((wide, (WIDTH, (3, 0), (32, 64))), (tall, tuple(BLOCKS[1:]))):
+            assert where(reduce(tensor, keepdim=True)) == cut
+            with pytest.raises(RuntimeError, match="Changing the last dimension of a sharded tensor"):
+                reduce(tensor)
+    assert where(ops.sum(narrow)) == (WIDTH, (3, 0), (32, 32))

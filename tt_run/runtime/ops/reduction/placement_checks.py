@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
-from tt_run.runtime.enums import BufferType, Layout, TensorMemoryLayout, cpp
+from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.declaration.operands import axes_of
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec
-from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
+from tt_run.runtime.tensor.spec.tensor_spec import Shape, padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 
 
@@ -117,6 +118,38 @@ def check_turned(tensor: Tensor, axes: Collection[int], memory_config: MemoryCon
             padded = padded_shape(tuple(turned), Layout.TILE, tensor.tile).dims
             sharding.settled(held, padded, Layout.TILE, tensor.tile.edges)
         shape[axis] = 1
+
+
+def kept_pieces(
+    name: str,
+    tensor: Tensor,
+    dim: int | Sequence[int] | None,
+    keepdim: bool,
+    memory_config: MemoryConfig | None,
+) -> MemoryConfig | None:
+    """The place of everything's total, whose last step leaves the pieces as they are; None where it is cut anew, as other reductions are.
+
+    Raises RuntimeError for pieces wider than the tile of a total without dimensions, which is a view of it.
+    """
+    rank, own = len(tensor.shape), tensor.memory_config()
+    spec, summed = own.shard_spec, name == "sum" and tensor.dtype is DataType.BFLOAT16
+    everything = rank > 2 and len(axes_of(dim, rank)) == rank
+    if (
+        spec is None
+        or own.created_with_nd_shard_spec
+        or memory_config is not None
+        or summed
+        or not everything
+    ):
+        return None
+    if not keepdim and spec.shape[1] != tensor.tile.edges[1]:
+        tile = Shape([*[1] * (rank - 2), *tensor.tile.edges])
+        raise fatal(
+            "Changing the last dimension of a sharded tensor is not supported unless the shard width matches the input last dimension. "
+            f"Input shape: {tile}, New shape: {Shape([])}, Shard width: {spec.shape[1]}",
+            hint="keepdim=True, or memory_config=ttnn.L1_MEMORY_CONFIG",
+        )
+    return own
 
 
 def _exchanged(lengths: Sequence[int], one: int, other: int) -> list[int]:

@@ -20,6 +20,7 @@ from tt_run.runtime.ops.declaration.dispatch import Operation, operation
 from tt_run.runtime.ops.declaration.operands import axes_of, axis_of, on_device, settle
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import asked_shards, fitted_shards
+from tt_run.runtime.ops.reduction.placement_checks import kept_pieces
 from tt_run.runtime.ops.reduction.reduction_checks import (
     check_argmax,
     check_prod,
@@ -48,8 +49,9 @@ def reduced(
     memory_config: MemoryConfig | None = None,
     layout: Layout | None = None,
     output_tensor: Tensor | None = None,
+    place: MemoryConfig | None = None,
 ) -> Tensor:
-    """`function` (rows -> one value per row) over dimensions `dim` of every shard, None for all."""
+    """`function` (rows -> one value per row) over dimensions `dim` of every shard, None for all; into `place` whatever else would follow."""
     on_device(tensor, kind="reduction")
     shape = tuple(tensor.shape)
     axes = axes_of(dim, len(shape))
@@ -65,7 +67,9 @@ def reduced(
             restore(before)
         return finish(values, target).reshape(len(stack), *ordered_sums.reduced_shape(shape, axes, keepdim))
 
-    if output_tensor is None and (memory_config is not None or tensor.is_sharded()):
+    if place is not None:
+        memory_config, layout = place, Layout.TILE
+    elif output_tensor is None and (memory_config is not None or tensor.is_sharded()):
         kept, left = (ordered_sums.reduced_shape(shape, axes, keep) for keep in (True, keepdim))
         if memory_config is not None and memory_config.is_sharded():
             layout = Layout.TILE
@@ -146,6 +150,7 @@ def _total(name: str, function: Scaled, doc: str) -> Operation:
             _unless_alone(input_tensor, lambda rows: function(rows, scalar)),
             memory_config=memory_config,
             layout=output_layout or _layout_of_total(name, input_tensor, dim),
+            place=kept_pieces(name, input_tensor, dim, keepdim, memory_config),
         )
 
     return _named(name, compute, doc)
@@ -172,6 +177,7 @@ def _extreme(name: str, function: Scaled, doc: str) -> Operation:
             _unless_alone(input_tensor, lambda rows: function(rows, scalar)),
             memory_config=memory_config,
             layout=Layout.TILE,
+            place=kept_pieces(name, input_tensor, dim, keepdim, memory_config),
         )
 
     return _named(name, compute, doc)
