@@ -135,7 +135,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "ids in the place of floats": (lambda: unary.mean(Tensor.from_numpy(np.ones((1, 1, 2, 2), np.uint32))), RuntimeError, r"computes with floats, not with UINT32 \[1, 1, 2, 2\]; help: from_numpy"),
     "an array as a parameter": (lambda: Parameter(np.ones((2, 2))), TypeError, "Parameter: a ttml.autograd.Tensor, not numpy.ndarray; help: ttml.autograd.Tensor.from_numpy"),  # type: ignore[arg-type]
     "an array as an operand": (lambda: drawn(1, 1, 2, 2) * np.ones(4), TypeError, r"got numpy.ndarray; help: ttml.autograd.Tensor.from_numpy\(array\)"),
-    "a shape that is text": (lambda: shapes.reshape(drawn(1, 1, 2, 2), "2,2"), TypeError, r"a shape is a list of numbers, not '2,2'; help: \[1, 1, 2, 2\]"),
+    "a shape that is text": (lambda: shapes.reshape(drawn(1, 1, 2, 2), "2,2"), TypeError, r"a shape is a list of numbers, not '2,2'; help: \[1, 1, 2, 2\]"),  # type: ignore[arg-type]
     "attention of matrices": (lambda: attention.scaled_dot_product_attention(*[drawn(4, 8)] * 3), RuntimeError, r"query \[4, 8\].* have four dimensions; help: \[batch, heads"),
     "angles of no base": (lambda: rope.build_rope_params(8, 32, 0.0), RuntimeError, "theta must be positive, got 0.0; help: 10000.0"),
     "a mask of another vocabulary": (lambda: sample.sample_op(drawn(1, 1, 1, 8), 1.0, 1, drawn(1, 1, 1, 9)), RuntimeError, r"is for 9 entries of the vocabulary.*help: \[1, 1, 1, 8\]"),

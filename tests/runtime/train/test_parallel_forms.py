@@ -276,6 +276,8 @@ def configured(
     sizes = {"num_heads": 4, "num_groups": 4, "embedding_dim": 64, "num_blocks": 2, "vocab_size": 128, "max_sequence_length": 32, "dropout_prob": 0.0}  # fmt: skip
     if model == "gpt2":
         del sizes["num_groups"]
+    if model == "qwen3":
+        sizes |= {"num_heads": 2, "num_groups": 2}
     flags = {f"enable_{name}": True for name in names}
     config: dict[str, Any] = {
         "transformer_config": {"model_type": model, **sizes},
@@ -331,19 +333,20 @@ def test_a_configuration_cuts_parameters(
         quick=[(2, 2)],
     ),
 )
+@pytest.mark.parametrize("model", ["llama", "qwen3"])
 def test_positions_in_a_zigzag_train_as_on_one_device(
-    opened: Any, shape: tuple[int, int], kinds: list[str]
+    opened: Any, shape: tuple[int, int], kinds: list[str], model: str
 ) -> None:
-    def text(model: Any) -> list[int]:
+    def text(made: Any) -> list[int]:
         sampling = Sampling(temperature=0.0)
-        return generate(model, [1, 2, 3], max_new_tokens=3, sequence_length=32, vocab_size=128, sampling=sampling)  # fmt: skip
+        return generate(made, [1, 2, 3], max_new_tokens=3, sequence_length=32, vocab_size=128, sampling=sampling)  # fmt: skip
 
-    def asked(model: Any) -> np.ndarray:
-        return last_logits(model, Placing.current().of_positions(), [[5, 6, 7, 8]])
+    def asked(made: Any) -> np.ndarray:
+        return last_logits(made, Placing.current().of_positions(), [[5, 6, 7, 8]])
 
-    losses, expected, made = configured(opened, (1, 1), [], "llama")
+    losses, expected, made = configured(opened, (1, 1), [], model)
     continued, logits = text(made), asked(made)
-    found, parameters, made = configured(opened, shape, kinds, "llama", cp_layout="zigzag")
+    found, parameters, made = configured(opened, shape, kinds, model, cp_layout="zigzag")
     assert text(made) == continued
     np.testing.assert_allclose(asked(made), logits, atol=2e-5)
     np.testing.assert_allclose(found, losses, rtol=2e-5)

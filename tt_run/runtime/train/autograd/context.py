@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -150,7 +149,7 @@ class AutoContext:
 
     def set_seed(self, seed: int) -> None:
         """Restart the generator behind dropout and initial weights. Raises TypeError for what is no whole number from 0 on."""
-        if not isinstance(seed, Integral) or seed < 0:
+        if not isinstance(seed, (int, np.integer)) or seed < 0:
             raise TypeError(
                 f"set_seed: a seed is a whole number, 0 or above, not {seed!r}; help: set_seed(42)"
             )

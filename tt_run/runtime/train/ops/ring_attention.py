@@ -89,7 +89,7 @@ def context_positions() -> tuple[int | None, RingLayout]:
     return axis, parallelism.get_cp_layout()
 
 
-def require_whole_positions(who: str, instead: str = "a Llama") -> None:
+def require_whole_positions(who: str, instead: str = "a Llama or a Qwen3") -> None:
     """Raise RuntimeError for a model or a trainer that cannot have its positions cut."""
     if context_axis() is not None:
         raise RuntimeError(

@@ -27,9 +27,8 @@ from tt_run.runtime.train.modules.containers import ModuleList
 from tt_run.runtime.train.modules.layers import Embedding, RMSNormLayer
 from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLayer
 from tt_run.runtime.train.ops import binary, pieces, rope, shapes
-from tt_run.runtime.train.ops.attention import causal_attention
 from tt_run.runtime.train.ops.norms import rmsnorm
-from tt_run.runtime.train.ops.ring_attention import require_whole_positions
+from tt_run.runtime.train.ops.ring_attention import attention, context_positions
 from tt_run.runtime.train.ops.unary import silu
 
 __all__ = [
@@ -190,7 +189,7 @@ class Qwen3Attention(AbstractModuleBase):
 
     def sdpa(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
         """The attention of heads [B, H, S, E] over groups [B, G, S, E]; a program may put another operation in its place."""
-        return causal_attention(query, key, value, mask)
+        return attention(query, key, value, mask)
 
 
 class Qwen3MLP(AbstractModuleBase):
@@ -260,7 +259,11 @@ class Qwen3Model(AbstractModuleBase):
         super().__init__()
         self.config = config
         positions = rope.build_rope_params(
-            config.max_position_embeddings, config.head_dim, config.rope_theta, config.rope_scaling.params()
+            config.max_position_embeddings,
+            config.head_dim,
+            config.rope_theta,
+            config.rope_scaling.params(),
+            *context_positions(),
         )
         self.embed_tokens = Embedding(
             whole_tiles(config.vocab_size), config.hidden_size, initial.normal(0.0, 0.02)
@@ -297,7 +300,6 @@ class Qwen3(AbstractModuleBase):
     """The model and its head; `tok_emb`, `blocks`, `ln_fc` and `fc` are its parts by the names of the reference's newer form."""
 
     def __init__(self, config: Qwen3Config) -> None:
-        require_whole_positions("Qwen3")
         super().__init__()
         self.config = config
         self.model = Qwen3Model(config)
