@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from operator import add, mul, sub, truediv
 from typing import Any
 
 import ml_dtypes
@@ -72,6 +73,14 @@ def test_types_that_numpy_may_give() -> None:
             )
     turned = np.arange(8, dtype=np.float32).reshape(1, 1, 2, 4).transpose(0, 1, 3, 2)
     assert Tensor.from_numpy(turned).to_numpy().tolist() == turned.tolist()
+
+
+@pytest.mark.parametrize("operator", [add, mul, sub, truediv])
+@pytest.mark.parametrize("given", DTYPES)
+def test_whole_numbers_are_calculated_with_too(operator: Any, given: DataType) -> None:
+    numbers = np.arange(1, 9, dtype=DTYPES[given]).reshape(1, 1, 2, 4)
+    tensor = Tensor.from_numpy(numbers, new_type=given)
+    assert operator(tensor, tensor).to_numpy().tolist() == operator(numbers, numbers).tolist()
 
 
 def test_values_in_both_precisions() -> None:

@@ -31,7 +31,7 @@ from tt_run.runtime.train.modules.layers import Embedding
 from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.modules.lora import LoraModel
 from tt_run.runtime.train.modules.parameter import Parameter
-from tt_run.runtime.train.ops import attention, rope, sample, shapes, unary
+from tt_run.runtime.train.ops import attention, rope, sample, shapes
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers import adamw, registry, schedulers, sgd
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
@@ -132,7 +132,6 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a list of parameters to clip": (lambda: clip_grad_norm([], 1.0), TypeError, "takes model.parameters"),  # type: ignore[arg-type]
     "a number to cut": (lambda: fully_shard(7), TypeError, "fully_shard: a module of ttml is cut, not int"),  # type: ignore[arg-type]
     "characters of a number": (lambda: CharTokenizer(7), TypeError, "a vocabulary is made of a text, not int"),  # type: ignore[arg-type]
-    "ids in the place of floats": (lambda: unary.mean(Tensor.from_numpy(np.ones((1, 1, 2, 2), np.uint32))), RuntimeError, r"computes with floats, not with UINT32 \[1, 1, 2, 2\]; help: from_numpy"),
     "an array as a parameter": (lambda: Parameter(np.ones((2, 2))), TypeError, "Parameter: a ttml.autograd.Tensor, not numpy.ndarray; help: ttml.autograd.Tensor.from_numpy"),  # type: ignore[arg-type]
     "an array as an operand": (lambda: drawn(1, 1, 2, 2) * np.ones(4), TypeError, r"got numpy.ndarray; help: ttml.autograd.Tensor.from_numpy\(array\)"),
     "a shape that is text": (lambda: shapes.reshape(drawn(1, 1, 2, 2), "2,2"), TypeError, r"a shape is a list of numbers, not '2,2'; help: \[1, 1, 2, 2\]"),  # type: ignore[arg-type]

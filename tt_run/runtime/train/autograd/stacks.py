@@ -23,15 +23,10 @@ Array = npt.NDArray[Any]
 
 
 def common_dtype(*values: Tensor) -> DataType:
-    """FLOAT32 as soon as one operand is, else the type of the first floating operand. Raises RuntimeError where none is one."""
+    """FLOAT32 as soon as one operand is, else the type of the first floating operand."""
     floats = [value.dtype for value in values if is_float(value.dtype)]
-    if DataType.FLOAT32 in floats:
+    if DataType.FLOAT32 in floats or not floats:
         return DataType.FLOAT32
-    if not floats:
-        raise RuntimeError(
-            f"an operation of training computes with floats, not with {values[0].dtype.name} {list(values[0].shape)}; "
-            "help: from_numpy(array.astype(np.float32))"
-        )
     return floats[0]
 
 
