@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-import ast
-import importlib.util
 import sys
-from functools import cache
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.runtime.own_mpi.library import signatures
 from tt_run.runtime.own_mpi import communicators
 from tt_run.runtime.own_mpi.calls import BUFFERS, NEIGHBOURS, OBJECTS, SHAPES, detail_of, taken, word
 
-
-@cache
-def signatures() -> dict[str, list[str]]:
-    """The words of each method of the library's communicators, read from its stubs: to import it would start MPI."""
-    found = importlib.util.find_spec("mpi4py")
-    assert found is not None and found.origin is not None
-    tree = ast.parse(Path(found.origin).with_name("MPI.pyi").read_text(encoding="utf-8"))
-    return {
-        each.name: [one.arg for one in each.args.args[1:]]
-        for kind in tree.body
-        if isinstance(kind, ast.ClassDef) and kind.name.endswith(("comm", "Comm"))
-        for each in kind.body
-        if isinstance(each, ast.FunctionDef)
-    }
+COMMUNICATORS = signatures("comm", "Comm")
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_words_of_a_collective_stand_there(name: str) -> None:
-    words, shape = signatures()[name], SHAPES[name]
+    words, shape = COMMUNICATORS[name], SHAPES[name]
     assert {"root": shape.root, "op": shape.op} == {
         key: words.index(key) if key in words else None for key in ("root", "op")
     }
@@ -54,19 +38,19 @@ def test_sizes_are_compared_where_all_ranks_share_them() -> None:
 @pytest.mark.parametrize("name", communicators._MAKERS)
 def test_the_words_of_what_makes_a_communicator_stand_there(name: str) -> None:
     for place, key in communicators._MAKERS[name]:
-        assert signatures()[name][place] == key
+        assert COMMUNICATORS[name][place] == key
 
 
 @pytest.mark.parametrize("name", [*communicators._RECEIVES, *communicators._STARTED, *communicators._SENDS])
 def test_the_peer_of_a_message_stands_there(name: str) -> None:
-    words, place = signatures()[name], {**communicators._RECEIVES, **communicators._STARTED}.get(name, 1)
+    words, place = COMMUNICATORS[name], {**communicators._RECEIVES, **communicators._STARTED}.get(name, 1)
     assert words[place] in ("source", "dest") and words[place + 1] == "tag"
 
 
 def test_what_is_started_together_is_there() -> None:
-    assert set(communicators._TOGETHER) <= set(signatures())
+    assert set(communicators._TOGETHER) <= set(COMMUNICATORS)
     assert {
-        name for name in signatures() if name.startswith("I") and name[1:].capitalize() in BUFFERS
+        name for name in COMMUNICATORS if name.startswith("I") and name[1:].capitalize() in BUFFERS
     } <= set(communicators._TOGETHER)
 
 
