@@ -163,7 +163,7 @@ def test_a_rank_that_does_not_come_to_the_programs_first_collective(
     ran = tt_run(
         *("--emulate", "--system", "t3000", "--split", "1x2", "python", "program.py"),
         cwd=tmp_path,
-        env={**os.environ, "TT_RUN_GUARD_TIMEOUT": "1"},
+        env={"TT_RUN_GUARD_TIMEOUT": "1"},
     )
     assert ran.code == 1
     assert "tt-run: rank 1 on " in ran.err and told.format(program=program) in ran.err
