@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from tt_run.hardware.files import load, shipped
@@ -10,7 +13,7 @@ from tt_run.runtime.model.work import Collective, Kernel, Matmul, Work
 from tt_run.runtime.prediction.account import Account, as_json, from_json
 from tt_run.runtime.prediction.changes import gains, total
 from tt_run.runtime.prediction.forecast import forecast
-from tt_run.runtime.prediction.report import _short, report
+from tt_run.runtime.prediction.report import LEVELS, _drawing, _short, _time, report
 
 WORKS: list[Work] = [
     Matmul(32, 2048, 2048, program="1d", grid=(8, 8)),
@@ -169,3 +172,41 @@ def test_submeshes_run_side_by_side(hw: Hardware) -> None:
 )
 def test_a_call_site_keeps_its_line(site: str, wide: int, shown: str) -> None:
     assert _short(site, wide) == shown and len(shown) <= wide
+
+
+def test_the_picture_of_a_mesh_has_every_link_of_it() -> None:
+    links = [
+        (1, 0, 1, 80.0, 1.0),
+        (1, 1, 0, 20.0, 1.0),
+        (1, 3, 2, 40.0, 1.0),
+        (1, 2, 4, 10.0, 1.0),
+        (1, 1, 3, 60.0, 1.0),
+        (0, 4, 5, 80.0, 1.0),
+    ]
+    found: Any = SimpleNamespace(dims=(3, 2), links=links)
+    a, b, c, d = (LEVELS[min(int(share * len(LEVELS)), len(LEVELS) - 1)] for share in (1, 0.5, 0.125, 0.75))
+    *drawn, last = _drawing(found)
+    assert drawn == [
+        f"     0 {a}{a}   1",
+        f"  {'':>4}   {d:>4}",
+        f"     2 {b}{b}   3",
+        f"  {c:>4}",
+        "     4      5",
+    ]
+    assert last.startswith("  share of the busiest link up to: ") and last.endswith(" 100%")
+
+
+@pytest.mark.parametrize(
+    ("us", "text"),
+    [
+        (0.5, "0.5 us"),
+        (999.0, "999 us"),
+        (1000.0, "1 ms"),
+        (1234.5, "1.23 ms"),
+        (999_900.0, "1e+03 ms"),
+        (1e6, "1 s"),
+        (2.5e9, "2500 s"),
+    ],
+)
+def test_times_have_a_unit(us: float, text: str) -> None:
+    assert _time(us) == text
