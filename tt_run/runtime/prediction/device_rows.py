@@ -53,7 +53,7 @@ class DeviceRows:
         config: object = None, read: Any = (), written: Any = (),
     ) -> None:  # fmt: skip
         """One piece of work: the code of its program, what it costs, when it begins in microseconds, its tensors anywhere within."""
-        given, made = list(tensors(read))[:_INPUTS], list(tensors(written))[:1]
+        given, made = list(tensors(read))[:_INPUTS], next(iter(tensors(written)), None)
         told = [given[place] if place < len(given) else None for place in range(_INPUTS)]
         began, took = round(start * 1e3), round(cost.us * 1e3)
         gap = max(began - self._ended.get(device, began), 0)
@@ -63,7 +63,7 @@ class DeviceRows:
             [
                 code, DEVICE, (len(self.rows) + 1) * _CALLS, device, self._arch, attributes,
                 work.fidelity if isinstance(work, Matmul) else "", self._used(work), self._cores, began, began + took, gap, took, took,
-                cost.bound, site, *(word for tensor in (*told, made[0] if made else None) for word in _told(tensor)),
+                cost.bound, site, *(word for tensor in (*told, made) for word in _told(tensor)),
             ]
         )  # fmt: skip
 
