@@ -73,7 +73,7 @@ def tell_of_bias(mask: Tensor | None, factor: float) -> None:
     """Warns of a mask that is a bias: what is added to the scores here, kernels of 0.81.1 multiply by the scale of the scores first."""
     if mask is None or factor in (0, 1):
         return
-    values = mask.shards.data
+    values: Any = mask.shards.data
     weigh = values[(values != 0) & (values > -_VANISHES / abs(factor)) & (values < np.inf)]
     if weigh.size:
         events.warn(
