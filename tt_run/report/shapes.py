@@ -20,12 +20,13 @@ _KINDS: dict[str, tuple[type, ...]] = {
 _BAD = object()
 
 
-def sound(value: Any, schema: str) -> Any:
+def sound(value: Any, schema: str, complete: bool = False) -> Any:
     """The value without what is not of the kind that the schema `schema` of `configs/schemas/outputs/` gives it; None where all of it is not.
 
-    Keys that are missing are not looked for: an older version may have written the file.
+    Keys that are missing are not looked for, since an older version may have written the file; with `complete` an entry of a list is left
+    out as a whole where it lacks one, or is a list of which a part is left out.
     """
-    found = _sound(value, _schema(schema))
+    found = _sound(value, _schema(schema), complete)
     return None if found is _BAD else found
 
 
@@ -35,7 +36,7 @@ def _schema(name: str) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def _sound(value: Any, schema: Any) -> Any:
+def _sound(value: Any, schema: Any, complete: bool, is_entry: bool = False) -> Any:
     if not isinstance(schema, dict):  # true: anything
         return value
     kinds = schema.get("type", ())
@@ -43,12 +44,15 @@ def _sound(value: Any, schema: Any) -> Any:
     if kinds and not any(_is_a(value, kind) for kind in kinds):
         return _BAD
     if isinstance(value, list):
-        items = [_sound(item, schema.get("items", True)) for item in value]
-        return [item for item in items if item is not _BAD]
+        items = [_sound(item, schema.get("items", True), complete, is_entry=complete) for item in value]
+        kept = [item for item in items if item is not _BAD]
+        short = max(schema.get("minItems", 0), len(value) if is_entry else 0)
+        return kept if len(kept) >= short else _BAD
     if isinstance(value, dict):
         parts, others = schema.get("properties", {}), schema.get("additionalProperties", True)
-        found = {key: _sound(part, parts.get(key, others)) for key, part in value.items()}
-        return {key: part for key, part in found.items() if part is not _BAD}
+        found = {key: _sound(part, parts.get(key, others), complete) for key, part in value.items()}
+        whole = {key: part for key, part in found.items() if part is not _BAD}
+        return _BAD if is_entry and any(key not in whole for key in schema.get("required", ())) else whole
     return value
 
 

@@ -55,7 +55,7 @@ def sources_of(run: Run) -> Sources:
     return Sources(
         run,
         plan,
-        ledger=_record(run, plan, contract.LEDGER, "--ledger FILE"),
+        ledger=_record(run, plan, contract.LEDGER, "--ledger FILE", read=_whole_as("ledger")),
         timeline=_record(run, plan, contract.TIMELINE, "--timeline FILE", read=_trace),
         memory=_record(run, plan, contract.MEMORY, "--memory", "memory.json", _whole_as("memory")),
         prediction=_record(run, plan, contract.PREDICT, "--predict", "prediction.json", _whole_as("predict")),
@@ -80,7 +80,7 @@ def _whole(path: Path) -> Any:
 
 def _whole_as(schema: str) -> Callable[[Path], Any]:
     def read(path: Path) -> Any:
-        found = sound(_whole(path), schema)
+        found = sound(_whole(path), schema, complete=True)
         if found is None:
             raise ValueError(f"no {schema}")
         return found

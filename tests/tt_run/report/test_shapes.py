@@ -30,6 +30,40 @@ def test_what_is_of_another_kind_is_left_out(damaged: Any, left: Any) -> None:
     assert sound(damaged, "report") == left
 
 
+LINK = {"mesh": 0, "from": 0, "to": 1, "bytes": 5, "us": 2.0}
+SET = {"devices": [0], "memory": "DRAM", "peak": 9, "at_end": 0, "size": 10, "bank_peak": 1, "bank_reach": 1, "bank_size": 2, "largest_free": 1,
+       "fits": True, "peak_moment": 1, "sites": [], "late": [], "curve": [[0, 1], [2, 9]]}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("damaged", "schema", "left"),
+    [
+        ({"links": [LINK, {**LINK, "mesh": None}]}, "predict", {"links": [LINK]}),
+        (
+            {"links": [LINK, {key: LINK[key] for key in LINK if key != "to"}], "total_us": "x"},
+            "predict",
+            {"links": [LINK]},
+        ),
+        (
+            [{"rank": 0, "moments": 3, "sets": [{**SET, "curve": [[0, 1], [2], [None, 9], [2, 9]]}]}],
+            "memory",
+            [{"rank": 0, "moments": 3, "sets": [SET]}],
+        ),
+        ([{"rank": 0, "moments": 3}], "memory", []),
+        ({"ranks": [{**RANK, "devices": [[0, 1], [2], -3]}]}, "report", {"ranks": []}),
+    ],
+)
+def test_entries_of_lists_are_left_out_whole_where_all_of_them_is_wanted(
+    damaged: Any, schema: str, left: Any
+) -> None:
+    assert sound(damaged, schema, complete=True) == left
+
+
+def test_pairs_are_pairs() -> None:
+    ranks = {"ranks": [{**RANK, "devices": [[0, 1], [2], -3]}]}
+    assert sound(ranks, "report") == {"ranks": [{**RANK, "devices": [[0, 1]]}]}
+
+
 def test_only_whole_lines_tell_of_faults(tmp_path: Path) -> None:
     fault = {
         "rank": 1,
