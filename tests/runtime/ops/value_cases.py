@@ -220,7 +220,7 @@ _enter("narrow", Call(arguments=(-1, 1, 2), integers=True))
 _enter("pad", Call(shapes=((2, 3, 5),), arguments=([(0, 0), (0, 2), (0, 1)], 1.5)))
 _enter("slice", Call(shapes=((2, 3, 5),), arguments=((0, 1, 0), (2, 3, 5), (1, 1, 2))))
 _enter("roll", Call(arguments=(2,), integers=True), Call(arguments=(-1, 0), integers=True))
-_enter("tril triu", Call(least=2), Call(least=2, keywords={"diagonal": 1}))
+_enter("tril triu", Call(least=2, tiles=True), Call(least=2, keywords={"diagonal": 1}, tiles=True))
 _enter("view", Call(shapes=((2, 3, 5),), arguments=((1, 2, 3, 5),)))
 _enter("experimental.view", Call(shapes=((2, 3, 5),), arguments=((5, 6),)))
 

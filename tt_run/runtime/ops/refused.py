@@ -16,6 +16,7 @@ from tt_run.runtime.ops.declaration.dispatch import ACCEPTED, REFUSED, Operation
 from tt_run.runtime.ops.declaration.families import Family
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.creation.from_shape import zeros
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 
@@ -115,8 +116,8 @@ def dram_prefetcher(
 
 @operation("ttnn.composite_example", family=families.MOVEMENT, golden=goldens.same)
 def composite_example(input_tensor: Tensor) -> Tensor:
-    """A copy: the reference's example of an operation made of others."""
-    copy: Tensor = conversions.clone.compute(input_tensor)
+    """A copy in DRAM: the reference's example of an operation made of others."""
+    copy: Tensor = conversions.clone.compute(input_tensor, memory_config=DRAM_MEMORY_CONFIG)
     return copy
 
 
@@ -124,8 +125,8 @@ def composite_example(input_tensor: Tensor) -> Tensor:
 def composite_example_multiple_return(
     input_tensor: Tensor, return_output1: bool = True, return_output2: bool = True
 ) -> list[Tensor | None]:
-    """Two copies, None for one that is not asked for."""
+    """Two copies in DRAM, None for one that is not asked for."""
     return [
-        conversions.clone.compute(input_tensor) if wanted else None
+        composite_example.compute(input_tensor) if wanted else None
         for wanted in (return_output1, return_output2)
     ]

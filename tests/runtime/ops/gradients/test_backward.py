@@ -264,3 +264,27 @@ def test_product_of_everything_reads_the_first_of_its_gradient(one: MeshDevice):
     values = np.arange(1.0, 7.0).reshape(1, 1, 2, 3)
     (found,) = catalog.find("ttnn.prod_bw")(put(one, given), put(one, values))
     assert np.allclose(held(found), 2 * 720 / values)
+
+
+def test_rows_that_no_gradient_is_written_into(one: MeshDevice):
+    rows = put(one, np.ones((64, 32)), BF16, ROW)
+    for call in (
+        lambda: catalog.find("ttnn.add_bw")(rows, rows, rows),
+        lambda: catalog.find("ttnn.subalpha_bw")(rows, rows, rows, 1.0),
+        lambda: catalog.find("ttnn.rsqrt_bw")(rows, rows),
+    ):
+        with pytest.raises(
+            RuntimeError, match="Optional output tensor with Row Major input is not supported"
+        ):
+            call()
+    assert held(catalog.find("ttnn.add_bw")(rows, rows, 2.0)[0]).all()
+    for name in ("clamp_bw", "clip_bw"):
+        with pytest.raises(RuntimeError, match="Only one of 'min' or 'max' can be None"):
+            catalog.find(f"ttnn.{name}")(rows, rows)
+    for call in (
+        lambda: catalog.find("ttnn.clamp")(rows, rows),
+        lambda: catalog.find("ttnn.max_bw")(rows, rows, rows),
+    ):
+        with pytest.raises(RuntimeError, match="Ternary operation requires tensor to be in Tile layout"):
+            call()
+    assert held(catalog.find("ttnn.clamp")(rows, rows, rows)).all()

@@ -5,7 +5,7 @@ Source: reference library 0.81.1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import axis_of, keep_label, on_device, settle, volume
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare, stacks
 from tt_run.runtime.ops.goldens import creation_goldens
+from tt_run.runtime.tensor.conversion.layouts import check_whole_tiles
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import combine
@@ -81,6 +82,11 @@ def _tosa_scatter(x: Array, index: Array, source: Array) -> Array:
         result, np.broadcast_to(_channels(x, index, "tosa_scatter"), source.shape), source, axis=2
     )
     return result
+
+
+def _check_whole(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    if given[0].layout is not Layout.TILE:
+        check_whole_tiles(given[0], "to_layout")
 
 
 def _triangle(keep: Any) -> Any:
@@ -156,9 +162,11 @@ INDEXED = declare(
         "A copy of [N, K, C] with rows of channels [N, W, C] at places [N, W].",
         golden=lambda x, i, s, **_: x.scatter(1, i.long().unsqueeze(-1).expand(-1, -1, x.shape[-1]), s)),
     Row("tril", f"(input_tensor: Tensor, *, diagonal: int = 0, {PLACED})", _triangle(np.tril),
-        "The lower triangle of every matrix, zeros above the diagonal.", golden="tril", layout=Layout.TILE),
+        "The lower triangle of every matrix, zeros above the diagonal.", golden="tril", layout=Layout.TILE,
+        check=_check_whole),
     Row("triu", f"(input_tensor: Tensor, *, diagonal: int = 0, {PLACED})", _triangle(np.triu),
-        "The upper triangle of every matrix, zeros below the diagonal.", golden="triu", layout=Layout.TILE),
+        "The upper triangle of every matrix, zeros below the diagonal.", golden="triu", layout=Layout.TILE,
+        check=_check_whole),
     Row("narrow", "(input_tensor: Tensor, dim: int, start: int, length: int)", _narrow,
         "`length` entries of dimension `dim` from `start` on.", golden="narrow"),
     Row("alt_complex_rotate90", "(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, "

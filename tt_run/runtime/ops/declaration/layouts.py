@@ -95,6 +95,7 @@ _enter(
     """
     addcmul addcdiv: input_a
     lerp: input
+    max_bw min_bw: grad_tensor
     snake_beta: input_tensor alpha beta
     acos_bw acosh_bw asin_bw celu_bw elu_bw erfinv_bw hardswish_bw leaky_relu_bw log10_bw log1p_bw log2_bw log_bw: input_tensor
     logit_bw logiteps_bw reciprocal_bw selu_bw softplus_bw: input_tensor
@@ -109,6 +110,10 @@ LAYOUTS["mac"] = [
     Wanted(("input_tensor_a",), Layout.TILE, _TERNARY, False, beside=("input_tensor_b",), floats=True)
 ]
 LAYOUTS["floor_div"] = [Wanted(("input_tensor_a",), Layout.TILE, _TERNARY, False, beside=("input_tensor_b",))]
+_WRITTEN = "Optional output tensor with Row Major input is not supported right now for Elementwise operations"
+for _name in ("add_bw", "sub_bw"):
+    LAYOUTS[_name] = [Wanted(("grad_tensor",), Layout.TILE, _WRITTEN, beside=("other_tensor",))]
+_enter(_WRITTEN, "addalpha_bw rsqrt_bw subalpha_bw: grad_tensor")
 _enter(
     "Inputs to SDPA must be tilized",
     """
@@ -279,6 +284,6 @@ def check_room(name: str, tensors: Sequence[Tensor]) -> None:
     if len(tensors) == 1 and name in _UNARY_WITH_A_NUMBER:
         return
     raise fatal(
-        "Optional output tensor with Row Major input is not supported right now for Elementwise operations",
+        _WRITTEN,
         hint="tensor = ttnn.to_layout(tensor, ttnn.TILE_LAYOUT), or take the result that is returned without output_tensor",
     )

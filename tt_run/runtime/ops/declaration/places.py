@@ -139,12 +139,19 @@ _enter(
 )
 _enter(
     """
-    add addalpha bcast bias_gelu clamped_silu_glu div div_no_nan divide eq experimental.rotary_embedding floor_div ge gt ldexp le logaddexp logaddexp2
+    add addalpha bcast bias_gelu clamped_silu_glu div div_no_nan divide eq experimental.dit_layernorm_pre_allgather experimental.rotary_embedding
+    experimental.wan_fused_rmsnorm_post_allgather floor_div ge gt ldexp le logaddexp logaddexp2
     logical_and logical_or logical_right_shift logical_xor lt mul multigammaln multiply ne normalize_hw polyval rsub squared_difference std_hw sub subalpha
     subtract transformer.attention_softmax tril triu var_hw xlogy
     """,
     Place(through_tiles=True),
 )
+_GRADIENTS = """
+abs acos acosh asin asinh atan atan2 atanh bias_gelu celu clamp clip cos cosh deg2rad digamma div_no_nan elu erf erfc erfinv exp2 expm1 hardsigmoid hardswish
+hardtanh hypot i0 ldexp leaky_relu lgamma log log10 log1p log2 log_sigmoid logaddexp logaddexp2 logit logiteps max min mul multigammaln pow prod rad2deg rdiv
+reciprocal relu6 rpow rsqrt selu silu sin sinh softplus softshrink softsign sqrt square squared_difference tan tanhshrink xlogy
+"""
+_enter(" ".join(f"{name}_bw" for name in _GRADIENTS.split()), Place(through_tiles=True))
 _enter(
     """
     atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor clamp clip fmod gcd hypot isclose l1_loss lcm logical_left_shift

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout, cpp
-from tt_run.runtime.errors import fatal, throw
+from tt_run.runtime.errors import fatal, in_tiles, throw
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Applied
 from tt_run.runtime.kernels.elementwise import evaluate
@@ -263,6 +263,11 @@ def clamp(
     limits = [m for m in (min, max) if m is not None]
     kernel: Callable[..., Array] = _between
     if len(limits) == 1:
+        if input_tensor.layout is not Layout.TILE and not input_tensor.is_sharded():
+            raise fatal(
+                "Ternary operation requires tensor to be in Tile layout when working with non-sharded input tensor. Input tensor layout: 0",
+                hint=in_tiles("input_tensor"),
+            )
         kernel = np.maximum if max is None else np.minimum
     on_device(input_tensor, kind="eltwise ternary")
     return ternary(kernel, (input_tensor, *limits), input_tensor.dtype, memory_config, output_tensor)

@@ -6,7 +6,7 @@ since the golden functions are the same calls. A gradient that a caller does not
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tt_run.runtime.enums import Layout
@@ -15,6 +15,7 @@ from tt_run.runtime.kernels.torch_cpu import gradients, library, named
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare
 from tt_run.runtime.ops.gradients import gradient_shapes
+from tt_run.runtime.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
 
@@ -130,6 +131,14 @@ def _bias_gelu(gradient: Any, x: Any, bias: Any, variant: Any = None, approximat
     return gradients(forward, 2 if hasattr(bias, "requires_grad") else 1)(gradient, x, bias)
 
 
+def _check_limits(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    if arguments.get("min") is None and arguments.get("max") is None:
+        raise fatal(
+            "Only one of 'min' or 'max' can be None. Please provide one value", hint="min=…, max=… or both"
+        )
+    gradient_shapes.check(name, given, arguments)
+
+
 def _clamped(gradient: Any, x: Any, low: Any = None, high: Any = None) -> list[Any]:
     # Not by torch's own gradient: releases differ in what they say of elements that lie on a bound.
     inside = x == x
@@ -222,7 +231,8 @@ UNARY = declare(
     Row("gelu_bw", f"({_ONE}, *, variant: GeluVariant | None = None, {_INTO[3:]})", _gelu,
         "The gradient of `gelu`'s operand, by the error function or in the tanh form.", integers=False),
     *(Row(f"{name}_bw", f"({_ONE}, min: Tensor | float | None = None, max: Tensor | float | None = None, {_TAIL})", _clamped,
-          "The gradient of what is limited: that of the result inside the limits, zero outside.", integers=False)
+          "The gradient of what is limited: that of the result inside the limits, zero outside.", integers=False,
+          check=_check_limits)
       for name in ("clamp", "clip")),
     check=gradient_shapes.check,
 )  # fmt: skip

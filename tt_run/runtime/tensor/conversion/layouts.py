@@ -116,15 +116,20 @@ def to_dtype(tensor: Tensor, dtype: DataType) -> Tensor:
     layout = tensor.layout
     if dtype in BLOCK_FLOATS and layout is not Layout.TILE:
         layout = Layout.TILE
-        before, after = tensor.padded_shape, padded_shape(tuple(tensor.shape), layout, tensor.tile)
-        if before.volume() != after.volume():
-            raise fatal(
-                f"to_dtype: Converting layout to {cpp(layout)} implicitly changed physical shape from {_rows(before)} to "
-                f"{_rows(after)} due to alignment constraints. This is currently unsupported. "
-                "Please pad the tensor explicitly before conversion.",
-                hint="call to_layout(tensor, ttnn.TILE_LAYOUT) first",
-            )
+        check_whole_tiles(tensor, "to_dtype")
     return tensor.alias() if dtype is tensor.dtype else _converted(tensor, dtype, layout, None)
+
+
+def check_whole_tiles(tensor: Tensor, function: str) -> None:
+    """Raises RuntimeError for rows that tiles would pad, where nothing fills them up."""
+    before, after = tensor.padded_shape, padded_shape(tuple(tensor.shape), Layout.TILE, tensor.tile)
+    if before.volume() != after.volume():
+        raise fatal(
+            f"{function}: Converting layout to {cpp(Layout.TILE)} implicitly changed physical shape from {_rows(before)} to "
+            f"{_rows(after)} due to alignment constraints. This is currently unsupported. "
+            "Please pad the tensor explicitly before conversion.",
+            hint="call to_layout(tensor, ttnn.TILE_LAYOUT) first",
+        )
 
 
 @public
