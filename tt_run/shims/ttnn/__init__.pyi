@@ -641,10 +641,10 @@ def complex_tensor(real: _Tensor, imag: _Tensor) -> _ComplexTensor:
     """A complex tensor of these parts. Raises RuntimeError for parts of different shapes."""
     ...
 def composite_example(input_tensor: _Tensor) -> _Tensor:
-    """A copy: the reference's example of an operation made of others."""
+    """A copy in DRAM: the reference's example of an operation made of others."""
     ...
 def composite_example_multiple_return(input_tensor: _Tensor, return_output1: bool = True, return_output2: bool = True) -> list[_Tensor | None]:
-    """Two copies, None for one that is not asked for."""
+    """Two copies in DRAM, None for one that is not asked for."""
     ...
 def concat(tensors: _Sequence[_Tensor], dim: int = 0, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, groups: int = 1, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """Tensors one after the other along `dim`; groups > 1 takes a group's part of each in turn."""
