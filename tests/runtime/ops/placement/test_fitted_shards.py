@@ -102,14 +102,15 @@ def test_sliced(one: MeshDevice, cut, layout: Layout, ends, found):
         (TALL, -1, False, (WIDTH, (3, 0), (32, 128))),
         (SQUARE, -1, True, (BLOCK, (3, 1), (64, 32))),
         (SQUARE, -1, False, (BLOCK, (3, 0), (32, 32))),
-        (SQUARE, None, False, (BLOCK, (3, 1), (32, 32))),
     ],
 )
 def test_reduced(one: MeshDevice, cut, dim, keepdim, found):
     for reduce in (ops.sum, ops.max, ops.var):
         assert where(reduce(lying(one, *cut, TILE), dim, keepdim)) == found
-    for reduce in (ops.sum, ops.var):  # the others refuse that of pieces as wide as rows
+    for reduce in (ops.sum, ops.var):  # the others refuse that of pieces as wide as rows, and keep pieces
         assert where(reduce(lying(one, *TALL, TILE))) == (WIDTH, (3, 0), (32, 32))
+        assert where(reduce(lying(one, *SQUARE, TILE))) == (BLOCK, (3, 1), (32, 32))
+    assert where(ops.max(lying(one, *SQUARE, TILE))) == (BLOCK, (3, 1), (64, 32))
 
 
 @pytest.mark.parametrize(
