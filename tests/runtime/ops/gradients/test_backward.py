@@ -13,8 +13,13 @@ from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U32, held, put,
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.conversion.layouts import to_memory_config
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG as DRAM
+from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG as L1
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 
 torch = pytest.importorskip("torch")
+B8 = DataType.BFLOAT8_B
 pytestmark = pytest.mark.torch
 F = torch.nn.functional
 WIDE, POSITIVE, UNIT = (-4, 4), (0.3, 4), (-0.9, 0.9)
@@ -201,6 +206,73 @@ def test_shapes_that_do_not_go_with_the_gradient(
     assert operation is not None
     with pytest.raises(RuntimeError, match=words):
         operation(*(put(one, np.ones(shape)) for shape in shapes))
+
+
+@pytest.mark.parametrize(
+    ("name", "types", "wanted"),
+    [
+        ("mul_bw", (F32, BF16, B8), (BF16, B8)),
+        ("assign_bw", (BF16, F32, BF16), (F32, BF16)),
+        ("ldexp_bw", (F32, BF16, B8), (F32, BF16)),
+        ("max_bw", (BF16, F32, BF16), (BF16, BF16)),
+        ("tanh_bw", (BF16, F32), (F32,)),
+        ("log_bw", (F32, BF16), (F32,)),
+        ("square_bw", (BF16, F32), (BF16,)),
+    ],
+)
+def test_each_gradient_has_the_type_that_the_reference_gives_it(
+    one: MeshDevice, name: str, types: tuple[DataType, ...], wanted: tuple[DataType, ...]
+):
+    operation = catalog.find(f"ttnn.{name}")
+    assert operation is not None
+    values = [np.random.default_rng(n).uniform(1, 2, (32, 32)) for n in range(len(types))]
+    found = operation(*(put(one, v, t) for v, t in zip(values, types, strict=True)))
+    whole = operation(*(put(one, rounded(v, t)) for v, t in zip(values, types, strict=True)))
+    assert tuple(t.dtype for t in found) == wanted
+    for ours, exact in zip(found, whole, strict=True):
+        np.testing.assert_allclose(held(ours), held(exact), rtol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "places", "wanted"),
+    [
+        ("add_bw", (L1, DRAM, L1), (DRAM, L1)),
+        ("concat_bw", (DRAM, L1, DRAM), (L1, DRAM)),
+        ("atan2_bw", (L1, L1, DRAM), (DRAM, L1)),
+        ("min_bw", (DRAM, DRAM, L1), (L1, L1)),
+        ("softplus_bw", (L1, DRAM), (DRAM,)),
+        ("sin_bw", (L1, DRAM), (L1,)),
+    ],
+)
+def test_each_gradient_lies_where_the_reference_leaves_it(
+    one: MeshDevice, name: str, places: tuple[MemoryConfig, ...], wanted: tuple[MemoryConfig, ...]
+):
+    operation = catalog.find(f"ttnn.{name}")
+    assert operation is not None
+    shapes = [(64 if name == "concat_bw" and not n else 32, 32) for n in range(len(places))]
+    given = [to_memory_config(put(one, np.ones(s)), p) for s, p in zip(shapes, places, strict=True)]
+    assert tuple(t.memory_config() for t in operation(*given)) == wanted
+    assert {t.memory_config() for t in operation(*given, memory_config=L1)} == {L1}
+
+
+@pytest.mark.parametrize(
+    ("name", "types", "words"),
+    [
+        ("concat_bw", (BF16, B8, B8), "grad is of DataType::BFLOAT16"),
+        ("relu_bw", (BF16, F32), "Mixed dtype"),
+        ("max_bw", (F32, BF16, BF16), "Mixed dtype"),
+        ("xlogy_bw", (BF16, F32, BF16), "Mixed dtype"),
+        ("logaddexp_bw", (B8, B8, B8), "BFLOAT8_B/BFLOAT4_B dtypes are not supported"),
+    ],
+)
+def test_types_that_do_not_go_with_the_gradient(
+    one: MeshDevice, name: str, types: tuple[DataType, ...], words: str
+):
+    operation = catalog.find(f"ttnn.{name}")
+    assert operation is not None
+    shapes = [(64 if name == "concat_bw" and not n else 32, 32) for n in range(len(types))]
+    with pytest.raises(RuntimeError, match=words):
+        operation(*(put(one, np.ones(s), t) for s, t in zip(shapes, types, strict=True)))
 
 
 @pytest.mark.parametrize("name", ["atan2_bw", "squared_difference_bw", "relu_bw", "log_bw"])

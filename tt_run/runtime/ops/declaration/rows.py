@@ -94,6 +94,7 @@ class Row:
     `rooms`: the parameters into which results may go, result by result, where they are not the usual ones; from `on_request` on a result
     is None unless there is room for it, or `are_required_outputs` or the switch `asked_by` asks. A room in `seen` is handed to the
     function too. `type_of`: the type that a call's arguments give its result, None where they say none. Of a `first_only` row's results the call gives the first; the others go into their rooms.
+    `as_given`: result by result, which of the call's tensors it has its type from, and which its place, unless the call says.
     """
 
     name: str
@@ -115,6 +116,7 @@ class Row:
     seen: Sequence[str] = ()
     first_only: bool = False
     type_of: Callable[[Mapping[str, Any]], DataType | None] | None = None
+    as_given: Sequence[tuple[int, int]] = ()
 
 
 def declare(
@@ -210,6 +212,8 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
     target = arguments.get("dtype") or chosen or row.dtype or first.dtype
     # A floating result goes over into the type of the tensor made for it, rounded once.
     others = any(room_type(target, room) is not target for room in _rooms(row, arguments, 2))
+    types = _types(row, given) if target is first.dtype else ()
+    others = others or any(dtype is not target for dtype in types)
     unrounded = others or made is not None
     wide = None if made is not None else DataType.FLOAT32 if others else target
     try:
@@ -231,19 +235,35 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
     laid = row.layout(given) if callable(row.layout) else row.layout
     results = []
     for number, (shards, output) in enumerate(zip(found, rooms, strict=True)):
-        dtype = room_type(target if made is None else made[number], output)
+        plain = types[number] if number < len(types) else target
+        dtype = room_type(plain if made is None else made[number], output)
         own = arguments.get(f"{row.rooms[number]}_memory_config") if row.rooms else None
         results.append(
             settle(
                 given,
                 Shards(finish(shards.data, dtype), shards.index) if unrounded else shards,
                 dtype,
-                memory_config=own or memory,
+                memory_config=own or memory or _place(row, given, number, shards),
                 output_tensor=output,
                 layout=laid or (Layout.TILE if mixed else None),
             )
         )
     return _asked_for(row, arguments, results, rooms) if several and not row.first_only else results[0]
+
+
+def _types(row: Row, given: Sequence[Tensor]) -> list[DataType]:
+    """The types of results that have them from the call's tensors, of those that the call has."""
+    return [given[typed].dtype for typed, _ in row.as_given if typed < len(given)]
+
+
+def _place(row: Row, given: Sequence[Tensor], number: int, shards: Shards) -> MemoryConfig | None:
+    """Where a result lies that lies like another tensor of the call than the first."""
+    if number >= len(row.as_given) or row.as_given[number][1] >= len(given):
+        return None
+    model = given[row.as_given[number][1]]
+    if model.memory_config() == given[0].memory_config() or shards.data.shape[1:] != tuple(model.shape):
+        return None
+    return model.memory_config()
 
 
 def _rooms(row: Row, arguments: dict[str, Any], count: int) -> list[Any]:

@@ -30,6 +30,21 @@ _ASKED = f"*, are_required_outputs: Sequence[bool] = (True, True), {PLACED}"
 _INTO_AB = f"{_ASKED}, input_a_grad: Tensor | None = None, input_b_grad: Tensor | None = None"
 _INTO_OTHER = f"{_ASKED}, input_grad: Tensor | None = None, other_grad: Tensor | None = None"
 
+_G, _A, _B = 0, 1, 2
+_LIKE: dict[str, tuple[tuple[int, int], ...]] = {
+    **dict.fromkeys(
+        ["add", "sub", "mul", "div", "addalpha", "subalpha", "assign", "concat"], ((_A, _A), (_B, _B))
+    ),
+    **dict.fromkeys(["hypot", "logaddexp2"], ((_G, _A), (_G, _A))),
+    **dict.fromkeys(["max", "min"], ((_G, _B), (_G, _B))),
+    "atan2": ((_A, _B), (_A, _A)),
+    "ldexp": ((_G, _A), (_A, _A)),
+    "bias_gelu": ((_A, _A), (_A, _A)),
+    **dict.fromkeys(["sqrt", "exp", "tanh", "sigmoid", "gelu", "neg", "silu"], ((_A, _A),)),
+    **dict.fromkeys(["log", "softplus", "hardswish"], ((_G, _A),)),
+}
+"""Which tensor each gradient has its type from, and which its place: measured on the reference; the gradient that came, where none is named."""
+
 
 def _unary(name: str, forward: Function | str, extra: str = "", tail: str = "", doc: str = "") -> Row:
     """A row whose result is the gradient of one operand. `extra`: parameters after the operands, `tail`: after the star."""
@@ -37,14 +52,17 @@ def _unary(name: str, forward: Function | str, extra: str = "", tail: str = "", 
     placed = _INTO if name in _ROOMS else _TAIL
     signature = f"({head}, {placed})" if not tail else f"({head}, *, {tail}, {placed[3:]})"
     text = f"The gradient of `{name}`'s operand{doc}."
-    return Row(f"{name}_bw", signature, gradients(forward), text, integers=False)
+    return Row(
+        f"{name}_bw", signature, gradients(forward), text, integers=False, as_given=_LIKE.get(name, ())
+    )
 
 
 def _binary(name: str, forward: Function | str, doc: str = "", extra: str = "", into: str = _TAIL) -> Row:
     """A row whose results are the gradients of two tensors. `into`: the parameters that say where they go."""
     head = _TWO + (f", {extra}" if extra else "")
     text = f"The gradients of `{name}`'s two operands{doc}."
-    return Row(f"{name}_bw", f"({head}, {into})", gradients(forward, 2), text, integers=False)
+    like = _LIKE.get(name, ())
+    return Row(f"{name}_bw", f"({head}, {into})", gradients(forward, 2), text, integers=False, as_given=like)
 
 
 def _either(
@@ -58,7 +76,7 @@ def _either(
 
     signature = f"({operands}{f', {extra}' if extra else ''}, {into})"
     text = f"The gradients of `{name}`'s operands; of the first alone where the second is a number."
-    return Row(f"{name}_bw", signature, backward, text, integers=False)
+    return Row(f"{name}_bw", signature, backward, text, integers=False, as_given=_LIKE.get(name, ()))
 
 
 def _zeros(gradient: Any, *_: Any) -> Any:
@@ -229,7 +247,7 @@ UNARY = declare(
     Row("rdiv_bw", f"({_ONE}, scalar: float, *, rounding_mode: str | None = None, {PLACED})", _reversed_division,
         "The gradient of the divisor of a number; zeros for a rounded quotient.", integers=False),
     Row("gelu_bw", f"({_ONE}, *, variant: GeluVariant | None = None, {_INTO[3:]})", _gelu,
-        "The gradient of `gelu`'s operand, by the error function or in the tanh form.", integers=False),
+        "The gradient of `gelu`'s operand, by the error function or in the tanh form.", integers=False, as_given=_LIKE["gelu"]),
     *(Row(f"{name}_bw", f"({_ONE}, min: Tensor | float | None = None, max: Tensor | float | None = None, {_TAIL})", _clamped,
           "The gradient of what is limited: that of the result inside the limits, zero outside.", integers=False,
           check=_check_limits)
@@ -260,10 +278,10 @@ BINARY = declare(
     _either("remainder", lambda x, y: library().remainder(x, y), operands=f"{_TWO} | float", into=_TAIL),
     Row("assign_bw", f"({_ONE}, input_tensor_b: Tensor | None = None, {_INTO_AB})",
         lambda gradient, *operands: [gradient.clone() for x in operands if x is not None],
-        "The gradient itself, for each operand.", integers=False),
+        "The gradient itself, for each operand.", integers=False, as_given=_LIKE["assign"]),
     Row("bias_gelu_bw",
         f"({_ONE}, bias: Tensor | float, *, variant: GeluVariant | None = None, approximate: str | None = None, {PLACED})",
-        _bias_gelu, "The gradients of `bias_gelu`'s operands.", integers=False),
+        _bias_gelu, "The gradients of `bias_gelu`'s operands.", integers=False, as_given=_LIKE["bias_gelu"]),
     check=gradient_shapes.check,
 )  # fmt: skip
 

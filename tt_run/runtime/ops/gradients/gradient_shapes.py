@@ -1,12 +1,14 @@
-"""Shapes that backward operations take beside the gradient. Source: refusals of reference library 0.81.1."""
+"""Shapes and types that backward operations take beside the gradient. Source: refusals of reference library 0.81.1."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tt_run.runtime.enums import cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, is_float
 
 _COPIES = frozenset({"add_bw", "assign_bw", "sub_bw"})
 """They copy the gradient for each operand, whose shape is therefore the gradient's."""
@@ -17,12 +19,22 @@ _OF_THE_SECOND = {
     "sub_bw": "Unary: Preallocated output shape must match computed shape. Computed: {gradient}, Preallocated: {operand}",
 }
 
+_ONE_TYPE = {
+    **dict.fromkeys(["relu_bw", "rsqrt_bw", "hardswish_bw"], (0, 1)),
+    **dict.fromkeys(["max_bw", "min_bw"], (0, 2)),
+    **dict.fromkeys(["atan2_bw", "hypot_bw", "xlogy_bw"], (1, 2)),
+}
+"""The two tensors that are of one type where both hold floating numbers."""
+
+_NO_BLOCKS = frozenset({"logaddexp_bw", "logaddexp2_bw"})
+
 _ONE_SHAPE = frozenset({"gelu_bw", "tanh_bw"})
 
 
 def check(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
     """Raises RuntimeError for operands whose shapes do not go with the gradient's, the first of the tensors."""
     gradient, *operands = tensors
+    _check_types(name, tensors)
     for place, operand in enumerate(operands):
         if name in _COPIES and operand.shape != gradient.shape:
             text = _OF_A_COPY if place == 0 else _OF_THE_SECOND.get(name, _OF_A_COPY)
@@ -36,8 +48,31 @@ def check(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, Any]) ->
                 f"{gradient.shape} and {operand.shape}.",
                 hint=f"ttnn.reshape or ttnn.repeat grad to {list(operand.shape)}",
             )
+        if name == "concat_bw" and operand.dtype is not gradient.dtype and not _rooms(arguments):
+            raise fatal(
+                f"concat_bw cuts grad as it is: grad is of {cpp(gradient.dtype)} and operand {'ab'[place]} of {cpp(operand.dtype)}",
+                "out_tensor.tensor_spec().tensor_layout() == spec_required.tensor_layout()",
+                hint="ttnn.typecast(grad, input.dtype)",
+            )
         if name == "mul_bw":
             _broadcasts(operand, gradient)
+
+
+def _check_types(name: str, tensors: Sequence[Tensor]) -> None:
+    first, second = (tensors[place] for place in _ONE_TYPE.get(name, (0, 0)) if place < len(tensors))
+    if first.dtype is not second.dtype and is_float(first.dtype) and is_float(second.dtype):
+        raise fatal(
+            f"Mixed dtype is not supported for {name}, dtype A: {cpp(first.dtype)}, dtype B: {cpp(second.dtype)}",
+            hint=f"ttnn.typecast one of them to {first.dtype}",
+        )
+    if name in _NO_BLOCKS and any(tensor.dtype in BLOCK_FLOATS for tensor in tensors):
+        raise fatal(
+            "BFLOAT8_B/BFLOAT4_B dtypes are not supported !!", hint="ttnn.typecast(tensor, ttnn.bfloat16)"
+        )
+
+
+def _rooms(arguments: Mapping[str, Any]) -> bool:
+    return any(arguments.get(name) is not None for name in ("input_a_grad", "input_b_grad"))
 
 
 def _broadcasts(operand: Tensor, gradient: Tensor) -> None:
