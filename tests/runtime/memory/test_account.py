@@ -10,6 +10,7 @@ import pytest
 from tt_run.runtime.ccl.semaphores import create_global_semaphore
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout
+from tt_run.runtime.memory import report
 from tt_run.runtime.memory.account import Account
 from tt_run.runtime.memory.enforce import refuse_buffers_that_do_not_fit, refuse_what_does_not_fit
 from tt_run.runtime.memory.footprint import banks_of
@@ -371,3 +372,38 @@ def test_no_core_has_so_much_l1() -> None:
     assert max_worker_l1_bytes() == 1463968
     with pytest.raises(RuntimeError, match="Worker L1 size 1463969 is larger than max size 1463968"):
         open_mesh_device(MeshShape(1, 1), worker_l1_size=1463969)
+
+
+def test_what_lived_at_a_moment(account: Account, mesh: MeshDevice) -> None:
+    devices = frozenset(mesh.positions)
+    first = one_tile(mesh)
+    second = one_tile(mesh, 2)
+    first.deallocate()
+    third = one_tile(mesh, 3)
+    made = {a.size.total // TILE: (a.made, a.freed) for a in account.allocations()}
+    for moment in range(account.moment + 1):
+        living = [
+            tiles for tiles in (3, 2, 1) if made[tiles][0] <= moment and (made[tiles][1] or 10**9) > moment
+        ]
+        assert [a.size.total // TILE for a in account.at(moment, devices, "DRAM")] == living
+    freed = made[1][1]
+    assert freed is not None and made[3][1] is None
+    assert [a.size.total // TILE for a in account.at(freed, devices, "DRAM") if a.size.total == TILE] == []
+    second.deallocate()
+    third.deallocate()
+
+
+@pytest.mark.parametrize(
+    ("values", "widest", "rows"),
+    [
+        ([], 10, []),
+        ([5], 10, []),
+        ([0, 0], 10, []),
+        ([0, 8], 10, 8 * ["   █"]),
+        ([8, 4, 0, 3], 10, [*4 * ["  █"], "  ██", *3 * ["  ██ █"]]),
+        ([1, 8, 4, 2], 2, [*4 * ["  █"], *4 * ["  ██"]]),
+        ([16, 1], 10, [*7 * ["  █"], "  █▄"]),
+    ],
+)
+def test_a_curve_is_drawn(values: list[int], widest: int, rows: list[str]) -> None:
+    assert report._plot(list(enumerate(values)), widest) == rows
