@@ -407,3 +407,9 @@ def test_what_lived_at_a_moment(account: Account, mesh: MeshDevice) -> None:
 )
 def test_a_curve_is_drawn(values: list[int], widest: int, rows: list[str]) -> None:
     assert report._plot(list(enumerate(values)), widest) == rows
+
+
+@pytest.mark.parametrize(("reach", "told"), [(100, False), (101, False), (102, True)])
+def test_holes_are_told_beyond_a_hundredth(reach: int, told: bool) -> None:
+    found = {"bank_reach": reach, "bank_peak": 100, "largest_free": 5}
+    assert bool(report._holes(found)) is told
