@@ -413,3 +413,27 @@ def test_a_curve_is_drawn(values: list[int], widest: int, rows: list[str]) -> No
 def test_holes_are_told_beyond_a_hundredth(reach: int, told: bool) -> None:
     found = {"bank_reach": reach, "bank_peak": 100, "largest_free": 5}
     assert bool(report._holes(found)) is told
+
+
+def test_what_is_given_back_late_was_unused_at_the_peak(account: Account, mesh: MeshDevice) -> None:
+    devices = frozenset(mesh.positions)
+    unused, kept = one_tile(mesh), one_tile(mesh, 4)
+    account.call = 5
+    second = one_tile(mesh, 2)
+    [held] = [held["DRAM"] for known, held in account.held.items() if known == devices]
+    assert held.call == 5 and dict(account.late(devices, "DRAM", held)) == {}
+    unused.deallocate()
+    second.deallocate()
+    assert list(account.late(devices, "DRAM", held).values()) == [(TILE, 1)]
+    kept.deallocate()
+
+
+def test_a_curve_is_a_picture() -> None:
+    found = {"devices": [0, 1], "memory": "DRAM", "peak": 2048, "size": 4096, "curve": [(0, 1024), (4, 2048)]}
+    drawn = svg([{"rank": 3, "moments": 4, "sets": [found, found]}])
+    assert 'height="400"' in drawn and drawn.count("<polygon") == 2
+    assert '<text x="4" y="20">rank 3, 2 devices: DRAM peak 2.00 KiB of 4.00 KiB</text>' in drawn
+    assert (
+        'points="0,188 0.0,108.0 720.0,28.0 720,188"' in drawn
+        and 'points="0,388 0.0,308.0 720.0,228.0 720,388"' in drawn
+    )
