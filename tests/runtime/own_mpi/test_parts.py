@@ -190,3 +190,26 @@ def test_programs_that_never_meet_are_named(monkeypatch: pytest.MonkeyPatch) -> 
         and "at a.py:3  <-" in told
     )
     assert "rank 1 started r, which has not called" in spawned._told("MPI Spawn", lines[1:], "a.py:3", 30.0)
+
+
+@pytest.mark.usefixtures("four_ranks")
+@pytest.mark.parametrize(
+    ("watches", "size", "there", "starts"),
+    [
+        (False, 4, (), True),
+        (False, 3, (), False),
+        (False, 4, (9,), False),
+        (True, 4, (), False),
+        (False, None, (), False),
+    ],
+)
+def test_the_first_call_of_all_together_is_where_they_meet(
+    monkeypatch: pytest.MonkeyPatch, watches: bool, size: int | None, there: tuple[int, ...], starts: bool
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(members, "guard", SimpleNamespace(watches=lambda: watches, start=said.append))
+    comm: Any = None if size is None else Communicator(1, tuple(range(size)), there)
+    if comm is not None:
+        comm.Get_size = lambda: size
+    assert members.have_met(comm, "MPI Barrier") is watches
+    assert len(said) == starts and all(text.startswith("MPI Barrier at ") for text in said)
