@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -232,3 +234,26 @@ def test_a_fault_at_a_time_notes_where_the_program_is(tmp_path: Path) -> None:
     with pytest.raises(Ended, match="kill"):
         injector._at_time(0, fault)
     assert json.loads(record.read_text())["site"].startswith(f"{__file__}:")
+
+
+@pytest.mark.parametrize(("made", "ends"), [(2, False), (3, True), (4, False)])
+@pytest.mark.parametrize("asked", ["of the guard", "a collective"])
+def test_a_fault_before_a_call_by_its_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str, made: int, ends: bool
+) -> None:
+    """Its fourth call is due after three."""
+    monkeypatch.setattr(guard, "calls_made", lambda: made)
+    injector = Tame(0, [read_fault("kill=rank:0,call=4")], tmp_path / "rank-0000.injected")
+    begun: Any = SimpleNamespace(
+        kind="collective",
+        name="ttnn.all_gather",
+        args=(),
+        kwargs={},
+        subject=SimpleNamespace(group=()),
+        peers=(),
+    )
+    with pytest.raises(Ended, match="kill") if ends else nullcontext():
+        injector.before_call("barrier(mesh 0)") if asked == "of the guard" else injector.before(begun)
+    if ends:
+        facts = json.loads((tmp_path / "rank-0000.injected").read_text())
+        assert (facts["call"], facts["op"]) == (4, "barrier" if asked == "of the guard" else "all_gather")
