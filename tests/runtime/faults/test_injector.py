@@ -257,3 +257,29 @@ def test_a_fault_before_a_call_by_its_number(
     if ends:
         facts = json.loads((tmp_path / "rank-0000.injected").read_text())
         assert (facts["call"], facts["op"]) == (4, "barrier" if asked == "of the guard" else "all_gather")
+
+
+@pytest.mark.parametrize(
+    ("fault", "made", "met", "broken"),
+    [
+        ("cut=link:*", 0, 1, True),
+        ("cut=link:*,call=4", 2, 9, False),
+        ("cut=link:*,call=4", 3, 0, True),
+        ("cut=link:*,call=4", 9, 0, True),
+        ("cut=link:*,op=all_gather,nth=3", 9, 2, False),
+        ("cut=link:*,op=all_gather,nth=3", 0, 3, True),
+        ("cut=link:*,op=all_gather,nth=3", 0, 4, True),
+        ("cut=link:*,op=all_reduce", 0, 1, False),
+        ("cut=link:*,op=all_gather", 0, 1, True),
+        ("cut=link:*,after=100s", 9, 9, False),
+        ("cut=link:*,after=0s", 0, 0, True),
+    ],
+)
+def test_from_when_on_a_link_is_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, made: int, met: int, broken: bool
+) -> None:
+    monkeypatch.setattr(guard, "calls_made", lambda: made)
+    read = read_fault(fault)
+    injector = Tame(0, [read], tmp_path / "rank-0000.injected")
+    injector.name, injector.site = "all_gather", "x.py:1"
+    assert injector._is_broken(read, met) is broken
