@@ -11,14 +11,22 @@ import pytest
 from tests.runtime.ops.golden import compare
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U32, held, put, rounded
 from tt_run.runtime import catalog
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import HEIGHT_SHARDED, BufferType, DataType, ShardOrientation
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.conversion.layouts import to_memory_config
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG as DRAM
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG as L1
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 
 torch = pytest.importorskip("torch")
+CORES = MemoryConfig(
+    HEIGHT_SHARDED,
+    BufferType.L1,
+    ShardSpec(
+        CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(0, 0))]), (32, 32), ShardOrientation.ROW_MAJOR
+    ),
+)
 B8 = DataType.BFLOAT8_B
 pytestmark = pytest.mark.torch
 F = torch.nn.functional
@@ -242,6 +250,16 @@ def test_each_gradient_has_the_type_that_the_reference_gives_it(
         ("min_bw", (DRAM, DRAM, L1), (L1, L1)),
         ("softplus_bw", (L1, DRAM), (DRAM,)),
         ("sin_bw", (L1, DRAM), (L1,)),
+        ("sin_bw", (DRAM, CORES), (CORES,)),
+        ("acos_bw", (L1, DRAM), (DRAM,)),
+        ("log_bw", (CORES, L1), (CORES,)),
+        ("sqrt_bw", (CORES, DRAM), (DRAM,)),
+        ("relu_bw", (DRAM, CORES), (DRAM,)),
+        ("max_bw", (DRAM, CORES, L1), (CORES, CORES)),
+        ("hypot_bw", (CORES, DRAM, CORES), (DRAM, DRAM)),
+        ("fmod_bw", (DRAM, DRAM, CORES), (DRAM, CORES)),
+        ("xlogy_bw", (DRAM, CORES, DRAM), (DRAM, CORES)),
+        ("bias_gelu_bw", (CORES, L1, DRAM), (L1, L1)),
     ],
 )
 def test_each_gradient_lies_where_the_reference_leaves_it(

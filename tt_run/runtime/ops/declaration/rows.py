@@ -95,6 +95,7 @@ class Row:
     is None unless there is room for it, or `are_required_outputs` or the switch `asked_by` asks. A room in `seen` is handed to the
     function too. `type_of`: the type that a call's arguments give its result, None where they say none. Of a `first_only` row's results the call gives the first; the others go into their rooms.
     `as_given`: result by result, which of the call's tensors it has its type from, and which its place, unless the call says.
+    `carried`: result by result, the tensors of which the first that lies on cores gives it its place before that.
     """
 
     name: str
@@ -117,6 +118,7 @@ class Row:
     first_only: bool = False
     type_of: Callable[[Mapping[str, Any]], DataType | None] | None = None
     as_given: Sequence[tuple[int, int]] = ()
+    carried: Sequence[tuple[int, ...]] = ()
 
 
 def declare(
@@ -258,12 +260,16 @@ def _types(row: Row, given: Sequence[Tensor]) -> list[DataType]:
 
 def _place(row: Row, given: Sequence[Tensor], number: int, shards: Shards) -> MemoryConfig | None:
     """Where a result lies that lies like another tensor of the call than the first."""
-    if number >= len(row.as_given) or row.as_given[number][1] >= len(given):
+    alike = [shards.data.shape[1:] == tuple(tensor.shape) for tensor in given]
+    carried = row.carried[number] if number < len(row.carried) else ()
+    for place in carried:
+        if place < len(given) and alike[place] and given[place].is_sharded():
+            return given[place].memory_config()
+    place = row.as_given[number][1] if number < len(row.as_given) else len(given)
+    if place >= len(given) or not alike[place]:
         return None
-    model = given[row.as_given[number][1]]
-    if model.memory_config() == given[0].memory_config() or shards.data.shape[1:] != tuple(model.shape):
-        return None
-    return model.memory_config()
+    found = given[place].memory_config()
+    return None if found == given[0].memory_config() else found
 
 
 def _rooms(row: Row, arguments: dict[str, Any], count: int) -> list[Any]:

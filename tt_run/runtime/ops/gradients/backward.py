@@ -7,14 +7,16 @@ since the golden functions are the same calls. A gradient that a caller does not
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.torch_cpu import gradients, library, named
 from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.dispatch import Operation
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare
-from tt_run.runtime.ops.gradients import gradient_shapes
+from tt_run.runtime.ops.gradients import gradient_places, gradient_shapes
 from tt_run.runtime.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
@@ -30,20 +32,14 @@ _ASKED = f"*, are_required_outputs: Sequence[bool] = (True, True), {PLACED}"
 _INTO_AB = f"{_ASKED}, input_a_grad: Tensor | None = None, input_b_grad: Tensor | None = None"
 _INTO_OTHER = f"{_ASKED}, input_grad: Tensor | None = None, other_grad: Tensor | None = None"
 
-_G, _A, _B = 0, 1, 2
-_LIKE: dict[str, tuple[tuple[int, int], ...]] = {
-    **dict.fromkeys(
-        ["add", "sub", "mul", "div", "addalpha", "subalpha", "assign", "concat"], ((_A, _A), (_B, _B))
-    ),
-    **dict.fromkeys(["hypot", "logaddexp2"], ((_G, _A), (_G, _A))),
-    **dict.fromkeys(["max", "min"], ((_G, _B), (_G, _B))),
-    "atan2": ((_A, _B), (_A, _A)),
-    "ldexp": ((_G, _A), (_A, _A)),
-    "bias_gelu": ((_A, _A), (_A, _A)),
-    **dict.fromkeys(["sqrt", "exp", "tanh", "sigmoid", "gelu", "neg", "silu"], ((_A, _A),)),
-    **dict.fromkeys(["log", "softplus", "hardswish"], ((_G, _A),)),
-}
-"""Which tensor each gradient has its type from, and which its place: measured on the reference; the gradient that came, where none is named."""
+
+def _declared(*rows: Row) -> dict[str, Operation]:
+    """Enter backward operations, each with the types and places of its gradients."""
+    told = (gradient_places.of(row.name.removesuffix("_bw")) for row in rows)
+    placed = [
+        replace(row, as_given=like, carried=carried) for row, (like, carried) in zip(rows, told, strict=True)
+    ]
+    return declare(families.BACKWARD, *placed, check=gradient_shapes.check)
 
 
 def _unary(name: str, forward: Function | str, extra: str = "", tail: str = "", doc: str = "") -> Row:
@@ -52,17 +48,14 @@ def _unary(name: str, forward: Function | str, extra: str = "", tail: str = "", 
     placed = _INTO if name in _ROOMS else _TAIL
     signature = f"({head}, {placed})" if not tail else f"({head}, *, {tail}, {placed[3:]})"
     text = f"The gradient of `{name}`'s operand{doc}."
-    return Row(
-        f"{name}_bw", signature, gradients(forward), text, integers=False, as_given=_LIKE.get(name, ())
-    )
+    return Row(f"{name}_bw", signature, gradients(forward), text, integers=False)
 
 
 def _binary(name: str, forward: Function | str, doc: str = "", extra: str = "", into: str = _TAIL) -> Row:
     """A row whose results are the gradients of two tensors. `into`: the parameters that say where they go."""
     head = _TWO + (f", {extra}" if extra else "")
     text = f"The gradients of `{name}`'s two operands{doc}."
-    like = _LIKE.get(name, ())
-    return Row(f"{name}_bw", f"({head}, {into})", gradients(forward, 2), text, integers=False, as_given=like)
+    return Row(f"{name}_bw", f"({head}, {into})", gradients(forward, 2), text, integers=False)
 
 
 def _either(
@@ -76,7 +69,7 @@ def _either(
 
     signature = f"({operands}{f', {extra}' if extra else ''}, {into})"
     text = f"The gradients of `{name}`'s operands; of the first alone where the second is a number."
-    return Row(f"{name}_bw", signature, backward, text, integers=False, as_given=_LIKE.get(name, ()))
+    return Row(f"{name}_bw", signature, backward, text, integers=False)
 
 
 def _zeros(gradient: Any, *_: Any) -> Any:
@@ -220,8 +213,7 @@ _PLAIN = {
     "sqrt": "sqrt", "square": "square", "tan": "tan", "tanh": "tanh", "tanhshrink": _F + "tanhshrink", "frac": "frac",
 }  # fmt: skip
 
-UNARY = declare(
-    families.BACKWARD,
+UNARY = _declared(
     *(_unary(name, path) for name, path in _PLAIN.items()),
     *map(_zero, ("ceil", "floor", "round", "sign", "trunc", "fill", "fill_zero")),
     _unary("multigammaln", lambda x: x.mvlgamma(4)),
@@ -247,16 +239,14 @@ UNARY = declare(
     Row("rdiv_bw", f"({_ONE}, scalar: float, *, rounding_mode: str | None = None, {PLACED})", _reversed_division,
         "The gradient of the divisor of a number; zeros for a rounded quotient.", integers=False),
     Row("gelu_bw", f"({_ONE}, *, variant: GeluVariant | None = None, {_INTO[3:]})", _gelu,
-        "The gradient of `gelu`'s operand, by the error function or in the tanh form.", integers=False, as_given=_LIKE["gelu"]),
+        "The gradient of `gelu`'s operand, by the error function or in the tanh form.", integers=False),
     *(Row(f"{name}_bw", f"({_ONE}, min: Tensor | float | None = None, max: Tensor | float | None = None, {_TAIL})", _clamped,
           "The gradient of what is limited: that of the result inside the limits, zero outside.", integers=False,
           check=_check_limits)
       for name in ("clamp", "clip")),
-    check=gradient_shapes.check,
 )  # fmt: skip
 
-BINARY = declare(
-    families.BACKWARD,
+BINARY = _declared(
     _binary("atan2", "atan2"),
     _binary("hypot", "hypot"),
     _binary("ldexp", "ldexp"),
@@ -278,15 +268,13 @@ BINARY = declare(
     _either("remainder", lambda x, y: library().remainder(x, y), operands=f"{_TWO} | float", into=_TAIL),
     Row("assign_bw", f"({_ONE}, input_tensor_b: Tensor | None = None, {_INTO_AB})",
         lambda gradient, *operands: [gradient.clone() for x in operands if x is not None],
-        "The gradient itself, for each operand.", integers=False, as_given=_LIKE["assign"]),
+        "The gradient itself, for each operand.", integers=False),
     Row("bias_gelu_bw",
         f"({_ONE}, bias: Tensor | float, *, variant: GeluVariant | None = None, approximate: str | None = None, {PLACED})",
-        _bias_gelu, "The gradients of `bias_gelu`'s operands.", integers=False, as_given=_LIKE["bias_gelu"]),
-    check=gradient_shapes.check,
+        _bias_gelu, "The gradients of `bias_gelu`'s operands.", integers=False),
 )  # fmt: skip
 
-TERNARY = declare(
-    families.BACKWARD,
+TERNARY = _declared(
     Row("where_bw", f"({_TWO}, input_tensor_c: Tensor, {_INTO_AB})", _chosen,
         "The gradients of the two tensors between which a condition chooses.", integers=False),
     Row("lerp_bw", f"({_TWO}, weight: Tensor | float, *, {PLACED})", _mixed,
@@ -299,5 +287,4 @@ TERNARY = declare(
         "(input_tensor: Tensor, weight_tensor: Tensor, output_gradient_tensor: Tensor, *, dtype: DataType | None = None, "
         f"{PLACED}, output_tensor: Tensor | None = None)", _looked_up,
         "The gradient of an embedding's table, (1, 1, rows, width): each row's gradients summed.", layout=Layout.TILE, like=2),
-    check=gradient_shapes.check,
 )  # fmt: skip
