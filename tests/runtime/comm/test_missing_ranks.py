@@ -11,7 +11,7 @@ import pytest
 
 from tt_run import contract
 from tt_run.runtime.comm import missing_ranks
-from tt_run.runtime.comm.missing_ranks import place_of, processes_of, world_ranks
+from tt_run.runtime.comm.missing_ranks import at_their_end, place_of, processes_of, world_ranks
 
 DUMP = """\
 Thread 0x1 (most recent call first):
@@ -47,6 +47,25 @@ def test_ranks_of_a_host_are_numbered_in_the_order_of_the_job(
     environment: dict[str, str], local: list[int], ranks: list[int]
 ) -> None:
     assert world_ranks(local, environment) == ranks
+
+
+@pytest.mark.parametrize(("size", "later"), [("3", [12]), ("4", [])])
+def test_files_are_read_until_all_ranks_of_the_host_are_known(
+    environment: dict[str, str], size: str, later: list[int]
+) -> None:
+    environment["OMPI_COMM_WORLD_LOCAL_SIZE"] = size
+    assert world_ranks([2], environment) == [12]
+    for path in Path(environment[contract.RUN_DIR]).glob("*.status"):
+        path.unlink()
+    assert world_ranks([2], environment) == later
+
+
+def test_who_is_at_the_end_of_its_program_is_told_by_its_file(environment: dict[str, str]) -> None:
+    for rank in (1, 12):
+        ending = Path(environment[contract.RUN_DIR]) / contract.ENDING_FILE.format(rank=rank)
+        ending.write_text("pid=7 mpi=open\n")
+    assert at_their_end([0, 1, 2], environment) == [2]
+    assert at_their_end([1], environment) == at_their_end([], environment) == at_their_end([2], {}) == []
 
 
 @pytest.mark.parametrize("without", [contract.RUN_DIR, "OMPI_COMM_WORLD_RANK"])

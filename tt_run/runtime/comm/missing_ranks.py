@@ -17,6 +17,9 @@ _FRAME = r'^  File "(.*)", line (\d+) in (.*)$'
 _NOT_THE_USERS = r"/site-packages/|/lib/python3\.\d+/|/tt_run/runtime/|^<frozen"
 
 
+_whole: dict[tuple[str, str], list[int]] = {}
+
+
 def world_ranks(local_ranks: Sequence[int], environment: Mapping[str, str]) -> list[int]:
     """The ranks of the job that are these local ranks of this host; empty without a run folder of the launcher's.
 
@@ -25,13 +28,20 @@ def world_ranks(local_ranks: Sequence[int], environment: Mapping[str, str]) -> l
     folder, mine = environment.get(contract.RUN_DIR), environment.get("OMPI_COMM_WORLD_RANK", "")
     if not folder or not mine.isdigit():
         return []
+    here = _whole.get((folder, mine)) or _ranks_of_host(folder, int(mine))
+    if str(len(here)) == environment.get("OMPI_COMM_WORLD_LOCAL_SIZE"):  # all are known, once and for all
+        _whole[folder, mine] = here
+    return [here[local] for local in local_ranks] if max(local_ranks, default=0) < len(here) else []
+
+
+def _ranks_of_host(folder: str, mine: int) -> list[int]:
+    """The ranks of the job that run where this one does, as far as their wrappers have told."""
     hosts: dict[int, str] = {}
     for path in Path(folder).glob("rank-*.status"):
         found = re.search(r"^host=(.*)$", _read(path), re.MULTILINE)
         if found:
             hosts[int(path.name.split("-")[1].split(".")[0])] = found[1]
-    here = sorted(rank for rank, host in hosts.items() if host == hosts.get(int(mine)))
-    return [here[local] for local in local_ranks] if max(local_ranks, default=0) < len(here) else []
+    return sorted(rank for rank, host in hosts.items() if host == hosts.get(mine))
 
 
 def processes_of(local_ranks: Sequence[int], environment: Mapping[str, str]) -> list[int]:
