@@ -110,17 +110,32 @@ def test_a_rank_that_keeps_its_data_to_itself_is_named(three_hosts: Cluster, tmp
     assert "error[TTG005]: rank 1 did not come to the data of a collective within 3 s" in text
 
 
-FIRST = """import ttnn
+FIRST = """import time
+import ttnn
 from mpi4py import MPI
 if MPI.COMM_WORLD.rank == 1:
-    time.sleep(300)
-MPI.COMM_WORLD.allreduce(1)
+    {of_one}
+else:
+    MPI.COMM_WORLD.allreduce(1)
 """
 
 
-def test_who_does_not_come_to_the_first_collective_is_named(jobs: HostJobs, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("of_one", "told"),
+    [
+        (
+            "time.sleep(300)",
+            "error[TTG005]: rank 1, on another host, did not come to MPI allreduce at {program}:7 within 2 s",
+        ),
+        ("pass", "error[TTG002]: rank 1 ended before MPI allreduce at {program}:7"),
+    ],
+)
+def test_who_does_not_come_to_the_first_collective_is_named(
+    jobs: HostJobs, tmp_path: Path, of_one: str, told: str
+) -> None:
     """Of a program's own MPI: no rank of that rank's host could say so, for there is none."""
-    (tmp_path / "program.py").write_text("import time\n" + FIRST)
+    program = tmp_path / "program.py"
+    program.write_text(FIRST.format(of_one=of_one))
     ran = jobs.run(
         sys.executable,
         "program.py",
@@ -128,5 +143,4 @@ def test_who_does_not_come_to_the_first_collective_is_named(jobs: HostJobs, tmp_
         env={"TT_RUN_GUARD_TIMEOUT": "2"},
     )
     assert ran.code == 1
-    found = f"rank 1, on another host, did not come to MPI allreduce at {tmp_path}/program.py:6 within 2 s"
-    assert named(ran.err) == f"rank 1 on h2 is at fault: error[TTG005]: {found}"
+    assert named(ran.err) == "rank 1 on h2 is at fault: " + told.format(program=program)

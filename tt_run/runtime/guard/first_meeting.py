@@ -72,8 +72,11 @@ def _await_other_hosts(ranks: World, call: str, told: _Told) -> None:
         patience.look()
         others = _elsewhere(ranks)
         told.missing(others)
+        ended = [rank for rank in others if _is_there(contract.ENDING_FILE, rank)]
+        if call and ended:
+            raise NotArrived(f"rank {', '.join(map(str, ended))}", ended, None, call)
         if patience.over(seconds + _GRACE):
-            silent = [rank for rank in others if not _waits(rank)] or others
+            silent = [rank for rank in others if not _is_there(contract.WAIT_FILE, rank)] or others
             who = f"{'one of ranks' if silent[1:] else 'rank'} {', '.join(map(str, silent))}, on {'other hosts' if silent[1:] else 'another host'},"
             raise NotArrived(who, silent, seconds, call)
 
@@ -84,6 +87,5 @@ def _elsewhere(ranks: World) -> list[int]:
     return [rank for rank in range(ranks.size) if rank not in here and rank != ranks.rank]
 
 
-def _waits(rank: int) -> bool:
-    folder = launched.variables.get(contract.RUN_DIR, "")
-    return Path(folder, contract.WAIT_FILE.format(rank=rank)).exists()
+def _is_there(name: str, rank: int) -> bool:
+    return Path(launched.variables.get(contract.RUN_DIR, ""), name.format(rank=rank)).exists()
