@@ -65,6 +65,10 @@ def test_who_is_at_the_end_of_its_program_is_told_by_its_file(environment: dict[
         ending = Path(environment[contract.RUN_DIR]) / contract.ENDING_FILE.format(rank=rank)
         ending.write_text("pid=7 mpi=open\n")
     assert at_their_end([0, 1, 2], environment) == [2]
+    failure = Path(environment[contract.RUN_DIR]) / contract.FAILURE_FILE.format(rank=12)
+    failure.touch()
+    assert at_their_end([0, 1, 2], environment) == [], "it tells itself what it raised"
+    failure.unlink()
     assert at_their_end([1], environment) == at_their_end([], environment) == at_their_end([2], {}) == []
 
 

@@ -158,10 +158,11 @@ _enter("polygamma_bw", Call(2, 0.8, 4.0, arguments=(1,), steps=128))
 _enter("pow_bw rpow_bw rdiv_bw div_no_nan_bw", Call(2, 0.5, arguments=(2.0,), steps=64))
 _enter("clamp_bw clip_bw", Call(2, arguments=(-1.0, 1.0)))
 _enter(
-    "add_bw sub_bw mul_bw div_bw fmod_bw remainder_bw atan2_bw hypot_bw ldexp_bw logaddexp_bw logaddexp2_bw max_bw min_bw squared_difference_bw "
-    "xlogy_bw rsub_bw addalpha_bw subalpha_bw assign_bw bias_gelu_bw",
+    "add_bw sub_bw mul_bw div_bw fmod_bw remainder_bw atan2_bw hypot_bw ldexp_bw max_bw min_bw squared_difference_bw xlogy_bw "
+    "rsub_bw addalpha_bw subalpha_bw assign_bw bias_gelu_bw",
     Call(3, 0.4, steps=64),
 )
+_enter("logaddexp_bw logaddexp2_bw", Call(low=0.4, shapes=((2, 3, 33),) * 3, steps=64))  # no block floats
 _enter("add_bw sub_bw mul_bw div_bw fmod_bw remainder_bw", Call(2, 0.4, arguments=(2.0,), steps=64))
 _enter("assign_bw", Call(2))
 _enter("lerp_bw", Call(4), Call(3, arguments=(0.3,)))

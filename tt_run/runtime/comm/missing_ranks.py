@@ -56,13 +56,19 @@ def processes_of(local_ranks: Sequence[int], environment: Mapping[str, str]) -> 
 
 def at_their_end(local_ranks: Sequence[int], environment: Mapping[str, str]) -> list[int]:
     """Those of these local ranks of this host whose programs have ended."""
-    folder = Path(environment.get(contract.RUN_DIR, ""))
     ranks = world_ranks(local_ranks, environment)
     return [
-        local
-        for local, rank in zip(local_ranks, ranks, strict=bool(ranks))
-        if (folder / contract.ENDING_FILE.format(rank=rank)).exists()
+        local for local, rank in zip(local_ranks, ranks, strict=bool(ranks)) if has_ended(rank, environment)
     ]
+
+
+def has_ended(rank: int, environment: Mapping[str, str]) -> bool:
+    """Whether the program of a rank has come to its end; one that raised an exception tells of that itself."""
+    folder = Path(environment.get(contract.RUN_DIR, ""))
+    ending, failure = (
+        folder / name.format(rank=rank) for name in (contract.ENDING_FILE, contract.FAILURE_FILE)
+    )
+    return ending.exists() and not failure.exists()
 
 
 def place_of(rank: int, environment: Mapping[str, str]) -> str:

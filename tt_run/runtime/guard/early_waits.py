@@ -16,6 +16,7 @@ from typing import Any
 from tt_run import contract
 from tt_run.runtime import events, launched
 from tt_run.runtime.comm.deadlines import Patience
+from tt_run.runtime.comm.missing_ranks import has_ended
 from tt_run.runtime.comm.world import seconds_to_wait, world
 from tt_run.runtime.guard import diagnosis
 from tt_run.runtime.guard.board import ENDED, WAITING
@@ -78,9 +79,7 @@ def _told(rank: int) -> dict[str, Any] | None:
             (folder / contract.WAIT_FILE.format(rank=rank)).read_text(encoding="utf-8")
         )
         return told
-    return (
-        {"ended": True, "missing": []} if (folder / contract.ENDING_FILE.format(rank=rank)).exists() else None
-    )
+    return {"ended": True, "missing": []} if has_ended(rank, launched.variables) else None
 
 
 def _conclude(stuck: Told, is_late: bool) -> None:

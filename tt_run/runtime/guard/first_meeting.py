@@ -6,6 +6,7 @@ yet: a long wait is told in the run folder, where the ranks of other hosts find 
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from tt_run import contract
 from tt_run.runtime import events, launched
 from tt_run.runtime.comm.arrival import NotArrived
 from tt_run.runtime.comm.deadlines import Patience
-from tt_run.runtime.comm.missing_ranks import world_ranks
+from tt_run.runtime.comm.missing_ranks import has_ended, world_ranks
 from tt_run.runtime.comm.world import World, seconds_to_wait
 from tt_run.runtime.guard.long_wait import LongWait
 from tt_run.runtime.guard.states import Wait
@@ -31,14 +32,23 @@ class _Told:
 
     def __init__(self, rank: int, call: str) -> None:
         self._told, self._began = LongWait(rank), _now()
-        self._call, _, site = call.partition(" at ")
-        self._site = site or events.call_site()
+        call, _, site = call.partition(" at ")
+        self._call, self._site = call or "the start of the runtime", site or events.call_site()
 
     def missing(self, ranks: Sequence[int]) -> None:
-        call = self._call or "the start of the runtime"
         self._told.tell(
-            Wait("collective", call, self._site, (), 0, tuple(ranks), self._began, _now(), len(ranks)), 0
+            Wait("collective", self._call, self._site, (), 0, tuple(ranks), self._began, _now(), len(ranks)),
+            0,
         )
+
+    def is_of(self, rank: int) -> bool:
+        """Whether another rank says that it waits in the same call."""
+        try:
+            folder = Path(launched.variables.get(contract.RUN_DIR, ""))
+            said = json.loads((folder / contract.WAIT_FILE.format(rank=rank)).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return False
+        return bool(said["call"] == self._call)
 
     def over(self) -> None:
         self._told.over()
@@ -62,7 +72,7 @@ def await_all(ranks: World, call: str) -> None:
 
 def _await_other_hosts(ranks: World, call: str, told: _Told) -> None:
     request, patience, nap = ranks.mpi.COMM_WORLD.Ibarrier(), Patience(), _NAPS[0]
-    seconds, looked = seconds_to_wait(), _now()
+    seconds, looked, seen = seconds_to_wait(), _now(), set[int]()
     while not request.Test():
         time.sleep(nap)
         nap = min(nap * 1.5, _NAPS[1])
@@ -72,11 +82,12 @@ def _await_other_hosts(ranks: World, call: str, told: _Told) -> None:
         patience.look()
         others = _elsewhere(ranks)
         told.missing(others)
-        ended = [rank for rank in others if _is_there(contract.ENDING_FILE, rank)]
+        seen.update(rank for rank in others if told.is_of(rank))  # who gives up takes it away
+        ended = [rank for rank in others if has_ended(rank, launched.variables)]
         if call and ended:
             raise NotArrived(f"rank {', '.join(map(str, ended))}", ended, None, call)
         if patience.over(seconds + _GRACE):
-            silent = [rank for rank in others if not _is_there(contract.WAIT_FILE, rank)] or others
+            silent = [rank for rank in others if rank not in seen] or others
             who = f"{'one of ranks' if silent[1:] else 'rank'} {', '.join(map(str, silent))}, on {'other hosts' if silent[1:] else 'another host'},"
             raise NotArrived(who, silent, seconds, call)
 
@@ -85,7 +96,3 @@ def _elsewhere(ranks: World) -> list[int]:
     """The ranks of other hosts; all others where the run folder does not say."""
     here = world_ranks(range(int(os.environ.get("OMPI_COMM_WORLD_LOCAL_SIZE", "0"))), os.environ)
     return [rank for rank in range(ranks.size) if rank not in here and rank != ranks.rank]
-
-
-def _is_there(name: str, rank: int) -> bool:
-    return Path(launched.variables.get(contract.RUN_DIR, ""), name.format(rank=rank)).exists()
