@@ -42,7 +42,8 @@ def forms(name: str, call: Call) -> Iterator[Form]:
     whole = INTEGERS[: 1 if call.signed else 2] if call.integers or call.only else []
     kinds = [*([] if call.only else FLOATS), *whole]
     for dtype, layout, shape in kinds:
-        if len(shape) >= call.least and not (tiles and layout is ROW):
+        taken = call.blocks or dtype is not BFP8
+        if taken and len(shape) >= call.least and not (tiles and layout is ROW):
             yield dtype, layout, (shape,) * call.operands
 
 

@@ -34,6 +34,8 @@ class Call:
     """Dimensions that the operands must have."""
     tiles: bool = False
     """The operation takes TILE layout only."""
+    blocks: bool = True
+    """It takes block floats."""
 
 
 CALLS: dict[str, list[Call]] = {}
@@ -162,7 +164,7 @@ _enter(
     "rsub_bw addalpha_bw subalpha_bw assign_bw bias_gelu_bw",
     Call(3, 0.4, steps=64),
 )
-_enter("logaddexp_bw logaddexp2_bw", Call(low=0.4, shapes=((2, 3, 33),) * 3, steps=64))  # no block floats
+_enter("logaddexp_bw logaddexp2_bw", Call(3, 0.4, steps=64, blocks=False))
 _enter("add_bw sub_bw mul_bw div_bw fmod_bw remainder_bw", Call(2, 0.4, arguments=(2.0,), steps=64))
 _enter("assign_bw", Call(2))
 _enter("lerp_bw", Call(4), Call(3, arguments=(0.3,)))
