@@ -6,21 +6,17 @@ their programs.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-from tt_run import contract
 from tt_run.runtime import events, launched
 from tt_run.runtime.comm.deadlines import Patience
 from tt_run.runtime.comm.missing_ranks import has_ended
 from tt_run.runtime.comm.world import seconds_to_wait, world
 from tt_run.runtime.guard import diagnosis
 from tt_run.runtime.guard.board import ENDED, WAITING
-from tt_run.runtime.guard.long_wait import LongWait
+from tt_run.runtime.guard.long_wait import LongWait, told_by
 from tt_run.runtime.guard.report import GuardError, render
 from tt_run.runtime.guard.states import RankState, Wait
 
@@ -64,22 +60,14 @@ def _stuck(rank: int) -> Told | None:
         each = pending.pop()
         if each in found:
             continue
-        told = _told(each)
+        told = told_by(each)
+        if told is None and has_ended(each, launched.variables):
+            told = {"ended": True, "missing": []}
         if told is None:
             return None
         found[each] = told
         pending.extend(told["missing"])
     return found
-
-
-def _told(rank: int) -> dict[str, Any] | None:
-    folder = Path(launched.variables.get(contract.RUN_DIR, ""))
-    with suppress(OSError, ValueError):
-        told: dict[str, Any] = json.loads(
-            (folder / contract.WAIT_FILE.format(rank=rank)).read_text(encoding="utf-8")
-        )
-        return told
-    return {"ended": True, "missing": []} if has_ended(rank, launched.variables) else None
 
 
 def _conclude(stuck: Told, is_late: bool) -> None:

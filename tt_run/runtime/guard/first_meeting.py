@@ -6,19 +6,16 @@ yet: a long wait is told in the run folder, where the ranks of other hosts find 
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
-from tt_run import contract
 from tt_run.runtime import events, launched
 from tt_run.runtime.comm.arrival import NotArrived
 from tt_run.runtime.comm.deadlines import Patience
 from tt_run.runtime.comm.missing_ranks import has_ended, world_ranks
 from tt_run.runtime.comm.world import World, seconds_to_wait
-from tt_run.runtime.guard.long_wait import LongWait
+from tt_run.runtime.guard.long_wait import LongWait, told_by
 from tt_run.runtime.guard.states import Wait
 
 _NAPS = (0.0001, 0.02)
@@ -43,12 +40,8 @@ class _Told:
 
     def is_of(self, rank: int) -> bool:
         """Whether another rank says that it waits in the same call."""
-        try:
-            folder = Path(launched.variables.get(contract.RUN_DIR, ""))
-            said = json.loads((folder / contract.WAIT_FILE.format(rank=rank)).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return False
-        return bool(said["call"] == self._call)
+        said = told_by(rank)
+        return said is not None and bool(said["call"] == self._call)
 
     def over(self) -> None:
         self._told.over()
@@ -88,8 +81,8 @@ def _await_other_hosts(ranks: World, call: str, told: _Told) -> None:
             raise NotArrived(f"rank {', '.join(map(str, ended))}", ended, None, call)
         if patience.over(seconds + _GRACE):
             silent = [rank for rank in others if rank not in seen] or others
-            who = f"{'one of ranks' if silent[1:] else 'rank'} {', '.join(map(str, silent))}, on {'other hosts' if silent[1:] else 'another host'},"
-            raise NotArrived(who, silent, seconds, call)
+            who, where = ("one of ranks", "other hosts") if silent[1:] else ("rank", "another host")
+            raise NotArrived(f"{who} {', '.join(map(str, silent))}, on {where},", silent, seconds, call)
 
 
 def _elsewhere(ranks: World) -> list[int]:

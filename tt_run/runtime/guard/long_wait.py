@@ -6,6 +6,7 @@ import json
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from tt_run import contract
 from tt_run.runtime import launched
@@ -13,6 +14,16 @@ from tt_run.runtime.guard.states import Wait
 
 LONG_SECONDS = 1.0
 _now = time.perf_counter
+
+
+def told_by(rank: int) -> dict[str, Any] | None:
+    """What a rank says in its file: call, number, site, seconds waited, ranks missing; None where it waits for nobody, or not for long."""
+    path = Path(launched.variables.get(contract.RUN_DIR, ""), contract.WAIT_FILE.format(rank=rank))
+    try:
+        told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return told
 
 
 class LongWait:

@@ -9,7 +9,7 @@ from typing import Any
 from tt_run.runtime import guard
 from tt_run.runtime.own_mpi.calls import word
 from tt_run.runtime.own_mpi.communicators import meet
-from tt_run.runtime.own_mpi.members import Members, have_met, members_of
+from tt_run.runtime.own_mpi.members import Members, members_of
 from tt_run.runtime.own_mpi.stand_in import stand_in
 
 _TOGETHER = (
@@ -30,8 +30,7 @@ def watched_files(mpi: Any) -> type:
     def Open(cls: Any, *words: Any, **named: Any) -> Any:
         comm = word(words, named, 0, ("comm",), sys.modules["mpi4py.MPI"].COMM_SELF)
         members = members_of(comm)
-        if have_met(comm, "MPI File.Open"):
-            meet(members, "MPI File.Open", "", comm)
+        meet(members, "MPI File.Open", "", comm)
         file = cls(library.Open(*words, **named))
         _opened[members.ranks] += 1
         file._tt_run = members, _opened[members.ranks]

@@ -9,7 +9,7 @@ from typing import Any
 from tt_run.runtime import guard
 from tt_run.runtime.own_mpi.calls import word
 from tt_run.runtime.own_mpi.communicators import meet
-from tt_run.runtime.own_mpi.members import Members, have_met, members_of
+from tt_run.runtime.own_mpi.members import Members, members_of
 from tt_run.runtime.own_mpi.requests import await_done
 from tt_run.runtime.own_mpi.stand_in import stand_in
 
@@ -42,8 +42,7 @@ def _maker(name: str, place: int, library: Any) -> Any:
     def call(cls: Any, *words: Any, **named: Any) -> Any:
         comm = word(words, named, place, ("comm",), sys.modules["mpi4py.MPI"].COMM_SELF)
         members = members_of(comm)
-        if have_met(comm, f"MPI Win.{name}"):
-            meet(members, f"MPI Win.{name}", "", comm)
+        meet(members, f"MPI Win.{name}", "", comm)
         window = cls(library(*words, **named))
         _made[members.ranks] += 1
         window._tt_run = members, _made[members.ranks]

@@ -227,9 +227,8 @@ class Console:
             sink.write(text)
             sink.flush()
         except (OSError, ValueError) as error:
-            self._broken.append(
-                sink
-            )  # nobody reads it, or a disk is full; the run goes on, its logs are complete
+            # Nobody reads it, or a disk is full; the run goes on, its logs are complete.
+            self._broken.append(sink)
             if isinstance(error, OSError) and not isinstance(error, BrokenPipeError) and sink is self.out:
                 logs = self.folder.path
                 said = f"tt-run: nothing more can be printed ({error.strerror}); the ranks go on, and {logs} has all of it\n"
