@@ -12,6 +12,7 @@ from mgd.lean import dataclass
 from tt_run.launch.defaults import GivenWords
 from tt_run.launch.keeper import Order
 from tt_run.launch.line import LaunchLine
+from tt_run.launch.open_files import needed
 from tt_run.launch.started_job import KeptJob
 
 
@@ -78,7 +79,8 @@ class MpirunBackend:
             scratch = _scratch_folder(environment)
             environment[f"PRTE_MCA_{_SESSIONS}"] = str(scratch)
         stdin = 0 if start.stdin else None
-        order = Order(start.line.command, start.cwd, environment, stdin, start.log, scratch)
+        files = needed(start.size)
+        order = Order(start.line.command, start.cwd, environment, stdin, start.log, scratch, files)
         return KeptJob(order, start.abandoned)
 
 

@@ -21,6 +21,7 @@ from typing import NoReturn
 
 from mgd.lean import dataclass
 from tt_run.launch.descendants import end_descendants, inherit_orphans
+from tt_run.launch.open_files import allow
 from tt_run.launch.process import Process, spawn, tied
 
 ORDERLY_SECONDS = 2.0  # what mpirun gets for an orderly end of all hosts once tt-run has been killed
@@ -44,7 +45,8 @@ RELAY_SECONDS = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a keeper starts: words, folder, environment, a descriptor to read from or None, a log, and mpirun's own scratch folder."""
+    """What a keeper starts: words, folder, environment, a descriptor to read from or None, a log, mpirun's own scratch folder, and how many
+    files it may have to open."""
 
     words: Sequence[str]
     cwd: Path
@@ -52,6 +54,7 @@ class Order:
     stdin: int | None = None
     log: Path | None = None
     scratch: Path | None = None
+    files: int = 0
 
 
 def keep(order: Order, commands: int, replies: int, abandoned: Callable[[int], None]) -> NoReturn:
@@ -152,6 +155,7 @@ class _Keeper:
             except OSError:  # mpirun will have words for it
                 for name in [name for name, value in environment.items() if value == str(scratch)]:
                     del environment[name]
+        allow(self.order.files)
         try:
             self.job = spawn(
                 tied(self.order.words), self.order.cwd, environment, stdin=stdin, log=self.order.log

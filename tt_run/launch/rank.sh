@@ -118,6 +118,11 @@ _tt_kills_before=$_tt_kills
         [ -z "$_tt_cage" ] || printf 'cgroup=%s\n' "$_tt_cage" >>"$_tt_base.status"
         exec >>"$_tt_base.out" 2>>"$_tt_base.err"
         umask "$_tt_umask"
+        # And here its own number of open files, which was raised for mpirun.
+        if [ "$_tt_host" = "$_tt_home" ] && [ -r "$_tt_run/launch/open-files" ]; then
+            read -r _tt_word <"$_tt_run/launch/open-files"
+            ulimit -S -n "$_tt_word"
+        fi
         # Without --stdin nobody reads; Open MPI 5 would never tell a reader that there is no more.
         if [ "$OMPI_COMM_WORLD_RANK" = 0 ] && [ -p "$_tt_run/launch/stdin" ]; then
             exec <"$_tt_run/launch/stdin"

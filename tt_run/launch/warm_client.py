@@ -61,7 +61,10 @@ def start_server(listening: socket.socket, words: Sequence[str]) -> None:
     if os.fork():
         os.wait()
         return
-    if os.fork():
+    try:
+        if os.fork():
+            os._exit(0)
+    except OSError:  # no more processes: the one that waits for this goes on, and finds nobody who listens
         os._exit(0)
     os.setpgid(0, 0)
     leave_group()

@@ -87,7 +87,10 @@ def _is_right() -> bool:
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            child = os.fork()
+            try:
+                child = os.fork()
+            except OSError:  # no more processes, so no ranks either
+                return False
         if child == 0:
             os._exit(0)
         os.waitpid(child, 0)
@@ -122,15 +125,24 @@ def _wanted(link: socket.socket) -> dict[str, Any] | None:
 
 
 def _fork_minder(link: socket.socket, wanted: dict[str, Any]) -> bool:
-    """Forks a process that forks the rank and minds it, so that each rank has a parent of its own. True in the rank."""
+    """Forks a process that forks the rank and minds it, so that each rank has a parent of its own. True in the rank.
+
+    Where there may be no more processes the stand-in is left alone, and becomes the program itself.
+    """
     import sys
 
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    if os.fork():
-        return False  # not waited for: the warm process ends before its minders as a rule
-    go, released = os.pipe()
-    rank = os.fork()
+    try:
+        if os.fork():
+            return False  # not waited for: the warm process ends before its minders as a rule
+    except OSError:
+        return False
+    try:
+        go, released = os.pipe()
+        rank = os.fork()
+    except OSError:
+        os._exit(0)
     if rank:
         try:
             os.close(go)

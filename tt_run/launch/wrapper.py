@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tt_run import contract
 from tt_run.launch.defaults import PLACEMENT_WORDS, GivenWords
+from tt_run.launch.open_files import needed, own_limit
 from tt_run.launch.process import tied
 from tt_run.plan.model import EnvVar, LaunchPlan, RankPlan
 
@@ -141,6 +142,8 @@ def write_wrapper(plan: LaunchPlan, run_dir: Path, warm: str = "") -> None:
     for name in (*_COPIED, *(_COPIED_FOR_WARM if warm else ())):
         (folder / name).write_bytes((here / name).read_bytes())
     (folder / "host").write_text(f"{os.uname().nodename}\n", encoding="utf-8")
+    if (limit := own_limit(needed(len(plan.ranks)))) is not None:
+        (folder / "open-files").write_text(f"{limit}\n", encoding="utf-8")
     for rank in plan.ranks:
         text = rank_script(plan, rank, run_dir, address)
         (folder / f"rank-{rank.rank:04d}.env").write_bytes(text.encode("utf-8", "surrogateescape"))

@@ -24,6 +24,7 @@ from tt_run.supervise.verdict.clocks import failures_on_one_clock, offsets, on_o
 from tt_run.supervise.verdict.culprit import ENDED_BY_MPIRUN, PEER_CODES
 from tt_run.supervise.verdict.evidence import Verdict, named
 from tt_run.supervise.verdict.injected import of_what_was_dropped
+from tt_run.supervise.verdict.limits import of_limits
 from tt_run.supervise.verdict.lost_hosts import (
     LEFTOVER_FOUND,
     LostHost,
@@ -107,6 +108,7 @@ def conclude(
         verdict = start_verdict(RemoteAgent.chosen(environ, plan.mpi_args), verdict, board.all(), waited)
     verdict = _with_shutdown(verdict, folder)
     verdict = _without_a_start_of_mpi(verdict, board, said)
+    verdict = of_limits(verdict, board, observation)
     verdict = of_what_was_dropped(verdict, observation, board)
     elsewhere = Swept()
     if not verdict.succeeded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -107,3 +108,24 @@ def test_ranks_that_differ_in_more_than_their_places_are_started_by_themselves(
     other = replace(made.ranks[1], env={name: EnvVar("7", "test")})
     made = replace(made, ranks=(made.ranks[0], other, *made.ranks[2:]))
     assert bool(warm_modules(made, ASKED)) is same
+
+
+NO_SECOND_FORK = """
+import os, sys
+from tt_run.launch import warm_client
+fork, made = os.fork, []
+def limited():
+    made.append(0)
+    if len(made) == 2:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+    return fork()
+os.fork, warm_client.PATIENCE = limited, 0.1
+print("stand-in", warm_client.connected("\\0tt-run-no-second-fork-%d" % os.getpid(), [sys.executable, "-c", ""]))
+"""
+
+
+def test_without_room_for_a_warm_process_the_stand_in_goes_on_alone() -> None:
+    """Its child went on in its place, while it waited for that for ever."""
+    words = ["timeout", "-k", "1", "20", sys.executable, "-c", NO_SECOND_FORK]
+    ran = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert ran.stdout == "stand-in None\n"

@@ -14,6 +14,7 @@ from tests.tt_run.supervise.conftest import Records
 from tt_run.contract import Exit
 from tt_run.launch.line import LaunchLine
 from tt_run.supervise.attempt import conclude
+from tt_run.supervise.output.advice import advice_on, launcher_advice
 from tt_run.supervise.watch import EndedBy, Observation
 
 HERE = os.uname().nodename
@@ -46,6 +47,56 @@ def test_a_rank_in_which_mpi_could_not_start_is_the_culprit(records: Records) ->
         found = conclude(plan, line, records.board, seen, 1, {}).verdict
         assert found.culprit is not None and found.culprit.rank == rank
     assert (found.exit_code, found.sentence) == (14, f"MPI could not start in rank 1 on {HERE}")
+
+
+NO_PIPES = "[vm:1] PMIX ERROR: PMIX_ERR_SYS_LIMITS_PIPES in file /x/iof_base_setup.c at line 119"
+NO_FORK = "[vm:1] PRTE ERROR: Unknown error in file /x/odls/default/odls_default_module.c at line 579"
+
+
+@pytest.mark.parametrize(
+    ("mpirun", "shell", "what"),
+    [
+        (NO_PIPES, "", "open files"),
+        (f"{NO_PIPES}\n{NO_FORK}", "", "open files"),
+        (NO_FORK, "", "processes and threads"),
+        ("", "rank.sh: 112: Cannot fork", "processes and threads"),
+        ("", "sh: fork: retry: Resource temporarily unavailable", "processes and threads"),
+    ],
+)
+def test_ranks_that_got_no_start_are_not_blamed_on_another(
+    records: Records, mpirun: str, shell: str, what: str
+) -> None:
+    """mpirun ends those that have started."""
+    records.status(0, host=HERE, end=9.0, told="TERM", signal=15)
+    seen = Observation(EndedBy.ITSELF, 143, 0.0, 10.0)
+    plan, line = plan_of(("true",)), cast(LaunchLine, None)
+    records.board.folder.launcher_log.write_text(mpirun)
+    notes = records.folder.path / "launch" / "rank-0001.shell"
+    notes.parent.mkdir()
+    notes.write_text(shell)
+    attempt = conclude(plan, line, records.board, seen, 1, {})
+    found = attempt.verdict
+    assert (found.exit_code, found.culprit) == (Exit.NO_LAUNCHER, None)
+    assert f"could not start all of 2 ranks: this machine gave it no more {what} (ulimit" in found.sentence
+    assert [word for word in launcher_advice(records.folder, found) if what.split()[0] in word]
+    records.status(1, host=HERE, end=8.0, exit=3)  # a rank that failed by itself is still the first cause
+    found = conclude(plan, line, records.board, seen, 1, {}).verdict
+    assert found.culprit is not None and found.culprit.rank == 1
+
+
+@pytest.mark.parametrize(
+    ("exception", "message", "word"),
+    [
+        ("RuntimeError", "can't start new thread", "ulimit -u"),
+        ("RuntimeError", "unable to start watchdog thread", "ulimit -u"),
+        ("BlockingIOError", "[Errno 11] Resource temporarily unavailable", "ulimit -u"),
+        ("OSError", "[Errno 24] Too many open files: 'x'", "ulimit -n"),
+        ("OSError", "[Errno 12] Cannot allocate memory", "ulimit -v"),
+    ],
+)
+def test_what_a_rank_got_no_more_of_has_its_advice(exception: str, message: str, word: str) -> None:
+    assert word in (advice_on(exception, message) or "")
+    assert advice_on("ValueError", message) is None
 
 
 @pytest.mark.parametrize(

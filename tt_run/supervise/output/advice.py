@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from tt_run.contract import Exit
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.verdict.evidence import Verdict
+from tt_run.supervise.verdict.limits import FILES, PROCESSES, met
 from tt_run.supervise.verdict.lost_hosts import read_lost_hosts
 
 PACKAGES = frozenset(
@@ -32,6 +33,20 @@ FORMER_NAMES = frozenset(("tt_lib", "tt_eager"))
 """Modules that older programs for TT-NN import."""
 
 
+_EXHAUSTED = (
+    (
+        r"can't start new thread|unable to start watchdog thread|\[Errno 11\] Resource temporarily",
+        PROCESSES.help,
+    ),
+    (r"\[Errno 24\] Too many open files", FILES.help),
+    (
+        r"\[Errno 12\] Cannot allocate memory",
+        "memory that the program may have is at its end: see ulimit -v, or what its container may have",
+    ),
+)
+"""What exceptions say of something that a rank got no more of, and what to do."""
+
+
 def own_advice(message: str) -> str | None:
     """What to do, as the message says itself on a line of its own."""
     lines = message.splitlines()[1:]
@@ -40,6 +55,9 @@ def own_advice(message: str) -> str | None:
 
 def advice_on(exception: str, message: str) -> str | None:
     """What to do about a package that the ranks' Python lacks and tt-run knows of, or an input that nobody gives."""
+    for said, advice in _EXHAUSTED:
+        if exception in ("RuntimeError", "OSError", "BlockingIOError") and re.search(said, message):
+            return advice
     found = re.match(r"No module named '(\w+)\b", message)
     if exception == "EOFError" and "reading a line" in message:
         return "ranks read nothing; tt-run --stdin … gives rank 0 this terminal, or what is piped into it"
@@ -87,6 +105,8 @@ def launcher_advice(folder: RunFolder, verdict: Verdict) -> list[str]:
         return [
             "  help: mpirun cannot write its temporary files: make room, or name another folder with TMPDIR=DIR"
         ]
+    if verdict.exit_code == Exit.NO_LAUNCHER and (limit := met(folder)) is not None:
+        return [f"  help: {limit.help}"]
     if verdict.exit_code == Exit.NO_LAUNCHER:
         return ["  help: tt-run --doctor tries two ranks and says what is wrong with this mpirun"]
     return []

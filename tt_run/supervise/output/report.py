@@ -234,7 +234,8 @@ def _last_seen(folder: RunFolder, culprit: int) -> list[str]:
 
 
 def _launcher_lines(folder: RunFolder) -> list[str]:
-    said = [line for line in last_lines(folder.launcher_log, 20) if not _is_noise(line)][-14:]
+    read = (line for line in last_lines(folder.launcher_log, 20) if not _is_noise(line))
+    said = [*dict.fromkeys(read)][-14:]
     if any(
         host.why for host in read_lost_hosts(folder.launcher_said())
     ):  # then Open MPI's guesses help nobody

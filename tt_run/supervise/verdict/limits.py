@@ -1,0 +1,93 @@
+"""Where mpirun gets no more open files or processes. It ends the ranks that have started then, and none of them began it."""
+
+from __future__ import annotations
+
+import re
+import resource
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from tt_run.contract import Exit
+from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.status import StatusBoard
+from tt_run.supervise.verdict.culprit import ENDED_BY_MPIRUN
+from tt_run.supervise.verdict.evidence import Verdict
+from tt_run.supervise.watch import EndedBy, Observation
+
+
+class Limit(NamedTuple):
+    """What there may be no more of: how mpirun says it, what it is, and what to do."""
+
+    said: str
+    what: str
+    number: int
+    help: str
+
+
+FILES = Limit(
+    r"ERR_SYS_LIMITS_PIPES|Too many open files",
+    "open files (ulimit -Hn)",
+    resource.RLIMIT_NOFILE,
+    "fewer ranks on this machine, or more open files: ulimit -n 4096 (docker run --ulimit nofile=4096)",
+)
+PROCESSES = Limit(
+    r"ERR_SYS_LIMITS_CHILDREN|ERROR: .* in file \S*/odls_default_module\.c|[Cc](?:annot|an't) fork|fork: .*unavailable",
+    "processes and threads (ulimit -u)",
+    resource.RLIMIT_NPROC,
+    "fewer ranks on this machine, or more processes: ulimit -u 4096 (docker run --pids-limit 4096)",
+)
+_LONGEST_NOTE = 4096
+_LIMITS = (FILES, PROCESSES)  # the first that is said: without pipes there are no processes either
+
+
+def met(folder: RunFolder) -> Limit | None:
+    """What mpirun, or the shell around a rank, got no more of, by its own words."""
+    said = folder.launcher_said()
+    for notes in sorted((folder.path / "launch").glob("rank-*.shell")):
+        with suppress(OSError):
+            said += notes.read_text(encoding="utf-8", errors="replace")[:_LONGEST_NOTE]
+    return next((limit for limit in _LIMITS if re.search(limit.said, said)), None)
+
+
+def of_limits(verdict: Verdict, board: StatusBoard, observation: Observation) -> Verdict:
+    """The verdict, where mpirun could not start all ranks and has ended those that it had started."""
+    if verdict.succeeded or observation.ended_by is not EndedBy.ITSELF:
+        return verdict
+    failed = [status for status in board.all() if status.failed]
+    if not all(s.told or s.signal in ENDED_BY_MPIRUN for s in failed):
+        return verdict
+    if (limit := met(board.folder)) is None:
+        return verdict
+    sentence = f"mpirun could not start all of {board.size} ranks: this machine gave it no more {limit.what}"
+    if (most := _most(limit)) is not None:
+        sentence += f", of which there may be {most}"
+    victims = (*verdict.victims, *([verdict.culprit] if verdict.culprit is not None else []))
+    return Verdict(Exit.NO_LAUNCHER, sentence, victims=victims, lost=verdict.lost)
+
+
+def _most(limit: Limit) -> int | None:
+    """How many there may be, where a number is set."""
+    soft, hard = resource.getrlimit(limit.number)
+    found = hard if limit is FILES else soft  # tt-run raises that of files as far as it may
+    numbers = [found] if found != resource.RLIM_INFINITY else []
+    if limit is PROCESSES:
+        numbers += _of_control_groups()
+    return min(numbers, default=None)
+
+
+def _of_control_groups() -> list[int]:
+    """How many processes the control groups of this process allow, as those of containers do."""
+    found = []
+    with suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers and "pids" not in controllers.split(","):
+                continue
+            root = Path("/sys/fs/cgroup/pids" if controllers else "/sys/fs/cgroup")
+            group = root / path.lstrip("/")
+            for folder in {group, *group.parents} - {*root.parents}:
+                most = folder / "pids.max"
+                if most.is_file() and (text := most.read_text(encoding="utf-8").strip()).isdigit():
+                    found.append(int(text))
+    return found
