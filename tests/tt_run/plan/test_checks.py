@@ -514,6 +514,13 @@ def test_launcher_and_mpi4py(
         assert codes(sandbox.plan(launcher=facts).findings) == expected  # `true` does not care
 
 
+def test_a_launcher_of_another_mpi(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    facts = LauncherFacts(Path("/opt/mpich/bin/mpirun"), None, vendor="MPICH", mpi4py="MPICH 4.2.0")
+    told = only(sandbox.refusal(RefusedError, launcher=facts), "TTR403")
+    assert "/opt/mpich/bin/mpirun is the launcher of MPICH" in told.message
+
+
 @pytest.mark.parametrize(
     ("config", "expected"),
     [

