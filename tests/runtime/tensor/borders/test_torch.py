@@ -54,6 +54,15 @@ def test_bfloat16_rounding_is_torchs() -> None:
     assert torch.equal(found, value.to(torch.bfloat16))
 
 
+@pytest.mark.parametrize("rows", [1, 300])
+def test_nan_keeps_its_bits(rows: int) -> None:
+    """However the values lie in memory: gathered from ranks they lie otherwise than on one."""
+    bits = np.resize(np.array([0x7FC0, 0xFFC0, 0xFFFF, 0x7F81, 0xFF80, 0x8000], np.uint16), (rows, 64))
+    value = torch.from_numpy(bits.view(np.int16)).view(torch.bfloat16)
+    found = to_torch(made(value)).view(torch.int16).numpy().view(np.uint16)
+    assert np.array_equal(found, bits)
+
+
 @pytest.mark.parametrize("source", ["float32", "bfloat16"])
 def test_views_and_gradients_are_taken(source: str) -> None:
     value = torch.arange(24, dtype=getattr(torch, source)).reshape(2, 3, 4).transpose(0, 2)[1:]

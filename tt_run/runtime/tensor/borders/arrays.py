@@ -307,8 +307,6 @@ def _as_torch(array: Array, dtype: DataType) -> Any:
         )
         return torch.zeros(array.shape, dtype=kind)
     if dtype is DataType.BFLOAT16:
-        if array.flags.c_contiguous and array.flags.writeable:
-            return torch.from_numpy(array).bfloat16()
-        # torch reads the 16-bit pattern; NumPy's bfloat16 extension type is unknown to it.
+        # torch reads the 16-bit pattern; NumPy's bfloat16 extension type is unknown to it, and its own cast has another NaN.
         return torch.from_numpy(to_wire(array).view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)
