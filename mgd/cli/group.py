@@ -26,6 +26,12 @@ class Verbs(click.Group):
         command: click.Command = import_module(f"mgd.cli.{_MODULES.get(cmd_name, cmd_name)}").command
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:  # what click itself does then differs from version to version
+            click.echo(overview(), err=True)
+            ctx.exit(2)
+        return super().parse_args(ctx, args)
+
     def get_help(self, ctx: click.Context) -> str:
         return overview()
 
@@ -68,9 +74,6 @@ def run(words: Sequence[str]) -> int:
     """Run one command line; returns its exit code, 2 for wrong usage. What the verbs raise of their own goes on."""
     try:
         code = cli.main(args=list(words), prog_name="mgd", standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()  # the help
-        return 2
     except click.ClickException as error:
         from mgd.cli.usage import tell
 
