@@ -46,6 +46,15 @@ def empty(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     return np.asarray(_Lease(_take(nbytes)))[:nbytes].view(kind).reshape(shape)
 
 
+def contiguous(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array itself if it lies row by row, else a copy that does."""
+    if array.flags.c_contiguous:
+        return array
+    copy = empty(array.shape, array.dtype)
+    np.copyto(copy, array)
+    return copy
+
+
 def room_for(nbytes: int) -> int:
     """Blocks come in sizes of one eighth of a power of two, so that nearly equal results share them."""
     step = 1 << max(nbytes.bit_length() - 4, 12)

@@ -17,6 +17,7 @@ from tt_run.runtime.kernels.elementwise import evaluate, finish
 from tt_run.runtime.ops.declaration.result_topology import result_topology
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import convert, is_float
+from tt_run.runtime.values.recycled_arrays import contiguous
 from tt_run.runtime.values.shards import Shards, combine
 
 Array = npt.NDArray[Any]
@@ -50,7 +51,7 @@ def elementwise(kernel: Callable[..., Array], *values: Tensor, dtype: DataType |
 
 def moved(kernel: Callable[[Array], Array], value: Tensor) -> Tensor:
     """A tensor whose elements are those of another in new places: nothing is rounded."""
-    return value.derive(value.shards.map(lambda stack: np.ascontiguousarray(kernel(stack))))
+    return value.derive(value.shards.map(lambda stack: contiguous(kernel(stack))))
 
 
 def compute_several(
@@ -74,8 +75,7 @@ def compute_several(
 
 def _rounded(array: Array, dtype: DataType, operands: tuple[Array, ...]) -> Array:
     """A result in the stored form of its type; rounded where it lies unless it is an operand's own memory."""
-    if not array.flags.c_contiguous:
-        array = np.ascontiguousarray(array)
+    array = contiguous(array)
     if any(np.may_share_memory(array, operand) for operand in operands):
         return convert(array, dtype)
     return finish(array, dtype)

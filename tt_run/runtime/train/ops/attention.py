@@ -16,6 +16,7 @@ from tt_run.runtime.kernels import gemm
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.operation import recorded, result
 from tt_run.runtime.train.autograd.tensor import Tensor
+from tt_run.runtime.values.recycled_arrays import empty
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
@@ -129,7 +130,12 @@ def _softmax(scores: Array) -> Array:
 
 def _spread(stack: Array, shared: int) -> Array:
     """Every group's heads see the group's keys: (shards, B, G, T, E) -> (shards, B, G * shared, T, E)."""
-    return stack if shared == 1 else np.repeat(stack, shared, axis=2)
+    if shared == 1:
+        return stack
+    shards, batch, groups, *each = stack.shape
+    heads = empty((shards, batch, groups, shared, *each), stack.dtype)
+    np.copyto(heads, stack[:, :, :, None])
+    return heads.reshape(shards, batch, groups * shared, *each)
 
 
 def _gather(stack: Array, shared: int) -> Array:
@@ -137,4 +143,6 @@ def _gather(stack: Array, shared: int) -> Array:
     if shared == 1:
         return stack
     shards, batch, heads, length, width = stack.shape
-    return stack.reshape(shards, batch, heads // shared, shared, length, width).sum(axis=3, dtype=np.float32)
+    groups = stack.reshape(shards, batch, heads // shared, shared, length, width)
+    total = empty((shards, batch, heads // shared, length, width), np.float32)
+    return groups.sum(axis=3, dtype=np.float32, out=total)

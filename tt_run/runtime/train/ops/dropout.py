@@ -16,6 +16,7 @@ from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.operation import recorded, result
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.values import shapes
+from tt_run.runtime.values.recycled_arrays import empty
 from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _mask(x: Value, probability: float, per_device: bool) -> Value:
         if shapes.active():
             return shapes.zeros(shape, np.float32)
         bits = np.frombuffer(generator.bytes(2 * count), "<u2")
-        return ((bits < below) * scale).reshape(shape)
+        return np.multiply(bits < below, scale, out=empty((count,), np.float32)).reshape(shape)
 
     index = x.shards.index
     if not per_device or shapes.active():

@@ -12,6 +12,7 @@ from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.operation import recorded, result
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.values.copying import lines
+from tt_run.runtime.values.recycled_arrays import empty
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
@@ -33,7 +34,7 @@ def embedding(tensor: Tensor, weight: Tensor) -> Tensor:
     def forward(i: Array, w: Array) -> Array:
         rows = _rows(i, entries)
         flat = w.reshape(len(w), entries, width)
-        picked = np.empty((*rows.shape, width), w.dtype)
+        picked = empty((*rows.shape, width), w.dtype)
         for out, table, places in zip(picked, flat, rows, strict=True):
             out[...] = table[places]
         return picked.reshape(-1, batch, 1, length, width)

@@ -16,6 +16,7 @@ from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.operation import recorded, result
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.values.copying import lines
+from tt_run.runtime.values.recycled_arrays import empty
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
@@ -51,7 +52,7 @@ def layernorm_of(tensor: Tensor, gamma: Tensor, beta: Tensor | None, epsilon: fl
         centred, inverse = _normalised(_flat(u), epsilon)
         flat = _flat(d)
         for_gamma = np.einsum("...ij,...ij->...j", flat, centred)
-        slope = flat * _row(g, width)
+        slope = np.multiply(flat, _row(g, width), out=empty(flat.shape, np.float32))
         shift = slope.mean(axis=-1, keepdims=True, dtype=np.float32)
         pull = np.einsum("...i,...i->...", slope, centred)[..., None] / np.float32(width)
         slope -= shift
@@ -81,7 +82,7 @@ def rmsnorm(tensor: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> Tensor:
 
     def forward(u: Array, g: Array) -> Array:
         flat = _flat(u)
-        out = flat * _inverse_rms(flat, small)
+        out = np.multiply(flat, _inverse_rms(flat, small), out=empty(flat.shape, np.float32))
         out *= _row(g, width)
         return out.reshape(u.shape)
 
@@ -89,9 +90,9 @@ def rmsnorm(tensor: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> Tensor:
         """Gradients of the input and gamma."""
         flat, slope = _flat(u), _flat(d)
         inverse = _inverse_rms(flat, small)
-        normal = flat * inverse
+        normal = np.multiply(flat, inverse, out=empty(flat.shape, np.float32))
         for_gamma = np.einsum("...ij,...ij->...j", slope, normal)
-        slope = slope * _row(g, width)
+        slope = np.multiply(slope, _row(g, width), out=empty(flat.shape, np.float32))
         pull = np.einsum("...i,...i->...", slope, normal)[..., None] / np.float32(width)
         normal *= pull
         slope -= normal
@@ -112,7 +113,8 @@ rmsnorm_composite = rmsnorm
 
 def _normalised(flat: Array, epsilon: float) -> tuple[Array, Array]:
     """((x - mean) / deviation, 1 / deviation) of rows."""
-    centred = flat - flat.mean(axis=-1, keepdims=True, dtype=np.float32)
+    means = flat.mean(axis=-1, keepdims=True, dtype=np.float32)
+    centred = np.subtract(flat, means, out=empty(flat.shape, np.float32))
     variance = np.einsum("...i,...i->...", centred, centred)[..., None] / np.float32(flat.shape[-1])
     inverse = np.float32(1) / np.sqrt(variance + np.float32(epsilon))
     centred *= inverse

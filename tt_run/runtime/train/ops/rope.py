@@ -17,6 +17,7 @@ from tt_run.runtime.train.autograd.operation import recorded, result
 from tt_run.runtime.train.autograd.positions import RingLayout, order
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
+from tt_run.runtime.values.recycled_arrays import empty
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.distribution.mappers import TensorToMesh
@@ -267,8 +268,11 @@ def _rope_of_parts(input: Tensor, params: RotaryEmbeddingParams, axis: int, firs
 
 
 def _rotated(stack: Array, cos: Array, sin: Array) -> Array:
-    even, odd = stack[..., 0::2], stack[..., 1::2]
-    out = np.empty(stack.shape, np.float32)
-    np.subtract(even * cos, odd * sin, out=out[..., 0::2])
-    np.add(even * sin, odd * cos, out=out[..., 1::2])
-    return out
+    """(even * cos - odd * sin, odd * cos + even * sin) of each pair, both numbers in one pass over whole rows."""
+    other = empty(stack.shape, np.float32)
+    other[..., 0::2], other[..., 1::2] = stack[..., 1::2], stack[..., 0::2]
+    across = np.repeat(sin, 2, axis=-1)
+    np.negative(across[..., 0::2], out=across[..., 0::2])
+    np.multiply(other, across, out=other)
+    out = np.multiply(stack, np.repeat(cos, 2, axis=-1), out=empty(stack.shape, np.float32))
+    return np.add(out, other, out=out)

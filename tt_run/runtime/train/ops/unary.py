@@ -134,7 +134,12 @@ def silu(tensor: Tensor, use_composite_bw: bool = False) -> Tensor:
 
 def _silu_backward(gradient: Array, x: Array) -> Array:
     gate = functions.sigmoid(x)
-    return gradient * gate * (np.float32(1) + x * (np.float32(1) - gate))
+    slope = np.subtract(np.float32(1), gate)
+    slope *= x
+    slope += np.float32(1)
+    gate *= gradient
+    slope *= gate
+    return slope
 
 
 @recorded

@@ -24,6 +24,7 @@ from tt_run.runtime.train.memory import count_state
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.bfloat16 import BFLOAT16
 from tt_run.runtime.values.dtypes import quantize
+from tt_run.runtime.values.scratch_arrays import scratch
 from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
@@ -209,8 +210,9 @@ def _blocks(
     kernel: Kernel, flat: list[Array], slope: Array, starts: range, kinds: list[Any], chance: Array | None
 ) -> None:
     length = min(BLOCK, slope.size)
-    wide = [None if array.dtype == np.float32 else np.empty(length, np.float32) for array in flat]
-    half = np.empty(length, BFLOAT16)
+    rooms = iter(scratch("update", len(flat)))
+    wide = [None if array.dtype == np.float32 else next(rooms)[:length] for array in flat]
+    half = next(rooms)[:length].view(BFLOAT16)
     for start in starts:
         views = [array[start : start + BLOCK] for array in flat]
         count = views[0].size
