@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -14,6 +15,7 @@ from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.mesh.opening import open_mesh_device
 from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.borders.files import dump_tensor
 from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, TensorSpec, Tile
@@ -166,11 +168,17 @@ def test_reading_after_deallocate_is_an_error(mesh: MeshDevice) -> None:
     assert on_host.item() == 1.0
 
 
-def test_a_closed_mesh_gives_nothing_and_takes_nothing() -> None:
+def test_a_closed_mesh_gives_nothing_and_takes_nothing(tmp_path: Path) -> None:
     device = open_mesh_device(MeshShape(1, 2))
     tensor = host(np.zeros(4, np.float32), device=device)
     device.close()
-    for use in (tensor.cpu, tensor.to_numpy, lambda: host([1.0], dtype=DataType.FLOAT32).to(device)):
+    file = tmp_path / "a.tensorbin"
+    for use in (
+        tensor.cpu,
+        tensor.to_numpy,
+        lambda: dump_tensor(file, tensor),
+        lambda: host([1.0], dtype=DataType.FLOAT32).to(device),
+    ):
         with pytest.raises(RuntimeError, match="is closed"):
             use()
 

@@ -428,11 +428,14 @@ def test_operations_stand_in_the_stream_of_events(context: Any) -> None:
     assert all(len(event.devices) == 1 for event in seen if event.kind == "op")
 
 
-def test_a_closed_mesh_computes_nothing(context: Any) -> None:
+def test_a_closed_mesh_computes_nothing_and_gives_nothing(context: Any) -> None:
     x = Tensor.from_numpy(ONES)
     context.close_device()
-    with pytest.raises(RuntimeError, match="is closed"):
-        unary.mean(x)
+    value = x.get_value()
+    for use in (lambda: unary.mean(x), x.to_numpy, value.to_numpy, value.to_list):
+        with pytest.raises(RuntimeError, match="is closed"):
+            use()
+    assert x.shape() == list(ONES.shape)
 
 
 def test_markers_stand_in_the_stream_of_events(context: Any) -> None:

@@ -14,7 +14,7 @@ from tt_run.runtime.tensor.borders import tensorbin
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.borders.stored import StoredTensor
 from tt_run.runtime.tensor.conversion.devices import from_device, moved_to
-from tt_run.runtime.tensor.distribution.gathering import every_shard
+from tt_run.runtime.tensor.distribution.gathering import every_shard, own_shards
 from tt_run.runtime.tensor.distribution.mappers import Mapper
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.site import local_site, whole
@@ -52,7 +52,7 @@ def _dump(path: Path, tensor: Tensor, mode: DumpTensorMode) -> None:
     site = tensor.site
     if whole(site) or mode is DumpTensorMode.LOCAL:
         index = dict(zip(site.local_positions, tensor.shards.index, strict=True))
-        shards = Shards(tensor.shards.data, tuple(index.get(p, -1) for p in range(len(site.coords))))
+        shards = Shards(own_shards(tensor).data, tuple(index.get(p, -1) for p in range(len(site.coords))))
         _write(path if whole(site) else _rank_file(path), tensor, shards)
         return
     arrays = every_shard(tensor)

@@ -31,10 +31,7 @@ def every_shard(tensor: Tensor, purpose: str = "") -> list[Array | None]:
     The shard tensor of one device, and what is computed of it, gives just that shard. Over several ranks all that host a device of the mesh must call it; the guard checks that they do.
     Raises RuntimeError on a rank that hosts no device of the mesh, and when the mesh is closed.
     """
-    device = tensor.device()
-    if device is not None:
-        device.require_open("read tensor")
-        transfer_rules.check(device, "read")
+    _require_readable(tensor)
     site, shards = tensor.site, tensor.shards
     alone = only_shard(tensor.tensor_topology())
     if alone is not None:
@@ -62,11 +59,20 @@ def readable_shards(tensor: Tensor) -> list[Array | None]:
     """
     if len(held(tensor.tensor_topology())) <= 1 or whole(tensor.site) or not tensor.site.group.is_member:
         return every_shard(tensor)
+    return cast("list[Array | None]", own_shards(tensor).each())
+
+
+def own_shards(tensor: Tensor) -> Shards:
+    """What the devices of this rank hold, read by it alone. Raises RuntimeError when the mesh is closed."""
+    _require_readable(tensor)
+    return tensor.shards
+
+
+def _require_readable(tensor: Tensor) -> None:
     device = tensor.device()
     if device is not None:
         device.require_open("read tensor")
         transfer_rules.check(device, "read")
-    return cast("list[Array | None]", tensor.shards.each())
 
 
 def _only(shards: Shards, site: Site, coord: MeshCoordinate) -> list[Array | None]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.tensor.distribution.gathering import own_shards
 from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, TensorTopology
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import is_float
@@ -65,14 +66,14 @@ def is_replicated(value: Value, cluster_axis: int | None) -> bool:
 
 
 def first_shard(value: Value) -> Array:
-    """The value that all devices share, as float32 or integers. Raises RuntimeError when they hold different shards, or copies that differ."""
+    """The value that all devices share, as float32 or integers. Raises RuntimeError when they hold different shards, or copies that differ, and when the mesh is closed."""
     count = len(value.site.coords)
     if count > 1 and not is_replicated(value, None):
         raise RuntimeError(
             f"the tensor is sharded over {count} devices ({value.tensor_topology().placements()}); "
             "help: to_numpy(composer=ttml.core.distributed.concat_mesh_to_tensor_composer(device, dim))"
         )
-    data = value.shards.data
+    data = own_shards(value).data
     if value.shards.bare:
         shapes.values_read(value.shards.shape)
         return np.zeros(value.shards.shape, data.dtype)
