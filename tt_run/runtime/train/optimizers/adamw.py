@@ -19,6 +19,7 @@ from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.base import NamedParameters
 from tt_run.runtime.train.optimizers.base import OptimizerBase, observed, settings
+from tt_run.runtime.train.optimizers.update import BLOCK
 from tt_run.runtime.values.scratch_arrays import scratch
 
 Array = npt.NDArray[Any]
@@ -114,7 +115,7 @@ class AdamW(OptimizerBase):
         epsilon = np.float32(config.epsilon)
 
         def kernel(p: Array, g: Array, m: Array, v: Array, *more: Array) -> None:
-            square = scratch("adamw", 1)[0][: g.size]
+            square = scratch("adamw", 1, BLOCK)[0][: g.size]
             m *= beta1
             m += np.multiply(g, rest1, out=square)
             v *= beta2

@@ -210,7 +210,7 @@ def _blocks(
     kernel: Kernel, flat: list[Array], slope: Array, starts: range, kinds: list[Any], chance: Array | None
 ) -> None:
     length = min(BLOCK, slope.size)
-    rooms = iter(scratch("update", len(flat)))
+    rooms = iter(scratch("update", len(flat), BLOCK))
     wide = [None if array.dtype == np.float32 else next(rooms)[:length] for array in flat]
     half = next(rooms)[:length].view(BFLOAT16)
     for start in starts:
