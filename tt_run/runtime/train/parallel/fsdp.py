@@ -32,7 +32,7 @@ from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.operation import result
 from tt_run.runtime.train.autograd.tensor import Tensor
-from tt_run.runtime.train.modules.base import AbstractModuleBase
+from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
 from tt_run.runtime.train.modules.parameter import Parameter
 from tt_run.runtime.train.modules.substitution import standing, substitution
 from tt_run.runtime.train.parallel.fsdp_overlap import Row, current_overlap
@@ -149,7 +149,7 @@ def fully_shard(
 
     "auto" cuts as `pick_shard_dim` says. Without `reshard_after_forward` whole parameters stay for the forward passes until the next
     optimizer step. Parameters whose dotted name, from the module on, matches one of the regular expressions `replicate_params` stay whole,
-    and those that cannot be cut, with a warning: `sync_gradients(parameters, ("dp", "fsdp"))` averages their gradients. Raises RuntimeError for a module that is wrapped already, for an axis that the mesh has not or along which a
+    and those that cannot be cut, with a warning: `sync_gradients(parameters, ("dp", "fsdp"))` averages their gradients. Raises RuntimeError for a module that is wrapped already, for one without `forward`, as a list of them, for an axis that the mesh has not or along which a
     parameter is cut already, and for sizes that do not divide.
     """
     if not isinstance(module, AbstractModuleBase):
@@ -176,6 +176,12 @@ def shard_over(
 ) -> None:
     """Cut the own parameters of a module over the axis of a state, and have them gathered while it runs."""
     whole = [re.compile(p) for p in replicate_params]
+    own = _own_parameters(module)
+    if own and getattr(module.forward, "__func__", None) is ModuleBase.forward:
+        raise RuntimeError(
+            f"fully_shard: {type(module).__name__} defines no forward(), around which its parameters ({own[0][0]!r} first) would be gathered; "
+            "help: for block in blocks: ttml.fsdp.fully_shard(block)"
+        )
     module.__dict__[STATE] = state
     overlap = current_overlap()
     if overlap is not None:
@@ -186,7 +192,7 @@ def shard_over(
         for unit in below:
             unit.row = state.row
     seen: set[int] = set()
-    for name, held in _own_parameters(module):
+    for name, held in own:
         if id(held) in seen or matching_patterns(name, whole):
             continue
         seen.add(id(held))
