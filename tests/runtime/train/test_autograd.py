@@ -14,6 +14,7 @@ from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime import events
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.ops import argmax
+from tt_run.runtime.tensor.conversion.devices import from_device, to_device
 from tt_run.runtime.tensor.creation.from_shape import from_buffer
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.autocast import AutocastTensor
@@ -436,6 +437,27 @@ def test_a_closed_mesh_computes_nothing_and_gives_nothing(context: Any) -> None:
         with pytest.raises(RuntimeError, match="is closed"):
             use()
     assert x.shape() == list(ONES.shape)
+
+
+def test_a_model_of_a_closed_mesh_neither_computes_on_the_next_nor_learns(context: Any) -> None:
+    layer = LinearLayer(ONES.shape[-1], 4)
+    optimizer = SGD(layer.parameters(), SGDConfig.make(lr=0.1))
+    unary.mean(layer(Tensor.from_numpy(ONES))).backward(False)
+    context.close_device()
+    with pytest.raises(RuntimeError, match=r"optimizer step: MeshDevice.* is closed"):
+        optimizer.step()
+    context.open_device([1, 1])
+    with pytest.raises(RuntimeError, match=r"ttml: MeshDevice.* is closed"):
+        layer(Tensor.from_numpy(ONES))
+
+
+def test_operands_are_on_one_mesh(context: Any) -> None:
+    parent = context.get_device()
+    x = Tensor.from_numpy(ONES)
+    (part,) = parent.create_submeshes(parent.shape)
+    other = Tensor(to_device(from_device(x.get_value()), part))
+    with pytest.raises(RuntimeError, match="need to be on the same device"):
+        binary.add(x, other)
 
 
 def test_markers_stand_in_the_stream_of_events(context: Any) -> None:

@@ -31,6 +31,7 @@ from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.ops.unary import mean
 from tt_run.runtime.train.optimizers import registry
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
+from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
 from tt_run.runtime.train.parallel import fsdp, named_mesh
 from tt_run.runtime.train.parallel.distributed import release_metal_env, shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.parallel.gather_slots import SlotSchedule
@@ -418,6 +419,23 @@ def test_what_cannot_be_cut_is_told(opened_mesh: Any) -> None:
         fsdp.fully_shard(ModuleList([layer, LinearLayer(8, 8)]))
     fsdp.fully_shard(ModuleList([layer]))  # has none of its own
     assert not fsdp.is_fsdp_managed(Tensor.from_numpy(np.ones((1, 1, 1, 1), np.float32)))
+
+
+def test_an_optimizer_is_made_after_parameters_are_cut(opened_mesh: Any) -> None:
+    context = opened_mesh((1, 4), ("_", "fsdp"))
+    for momentum in (0.0, 0.9):
+        layer = LinearLayer(8, 8, False)
+        optimizer = SGD(layer.parameters(), SGDConfig.make(lr=0.1, momentum=momentum))
+        fsdp.fully_shard(layer)
+        mean(layer(Tensor.from_numpy(np.ones((4, 1, 2, 8), np.float32)))).backward()
+        context.reset_graph()
+        if not momentum:
+            optimizer.step()  # keeps nothing
+            continue
+        with pytest.raises(
+            RuntimeError, match=r"state of \[1, 1, 8, 8\] per device for a parameter that is \[1, 1, 2, 8\]"
+        ):
+            optimizer.step()
 
 
 # --- the rest of the surface ---------------------------------------------------------------------------------------

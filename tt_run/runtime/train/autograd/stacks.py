@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import evaluate, finish
 from tt_run.runtime.ops.declaration.result_topology import result_topology
 from tt_run.runtime.tensor.tensor import Tensor
@@ -35,6 +36,7 @@ def compute(
     kernel: Callable[..., Array], *values: Tensor, dtype: DataType | None = None, layout: Layout = Layout.TILE
 ) -> Tensor:
     """One result of a kernel, in the place of its operands; `dtype` defaults to their common type."""
+    _require_one_mesh(values)
     dtype = dtype or common_dtype(*values)
     shards = combine(
         lambda *stacks: _rounded(kernel(*stacks), dtype, stacks), *(value.shards for value in values)
@@ -44,6 +46,7 @@ def compute(
 
 def elementwise(kernel: Callable[..., Array], *values: Tensor, dtype: DataType | None = None) -> Tensor:
     """As `compute` for a kernel whose elements stand alone: evaluated and rounded block by block while a block is in cache."""
+    _require_one_mesh(values)
     dtype = dtype or common_dtype(*values)
     shards = combine(lambda *stacks: evaluate(kernel, dtype, *stacks), *(value.shards for value in values))
     return values[0].derive(shards, dtype=dtype, layout=Layout.TILE, topology=result_topology(values))
@@ -58,6 +61,7 @@ def compute_several(
     kernel: Callable[..., tuple[Array, ...]], *values: Tensor, dtype: DataType | None = None
 ) -> tuple[Tensor, ...]:
     """As `compute`, for a kernel with several results of which each is rounded once."""
+    _require_one_mesh(values)
     dtype = dtype or common_dtype(*values)
     kept: list[tuple[Array, ...]] = []
 
@@ -71,6 +75,21 @@ def compute_several(
         values[0].derive(Shards(array, index), dtype=dtype, layout=Layout.TILE, topology=topology)
         for array in kept[0]
     )
+
+
+def _require_one_mesh(values: tuple[Tensor, ...]) -> None:
+    """Raises RuntimeError for tensors on different meshes, as a model on one that was closed and its input on the next."""
+    first = values[0].device()
+    for value in values[1:]:
+        device = value.device()
+        if device is first or device is None or first is None:
+            continue
+        for mesh in (first, device):
+            mesh.require_open("ttml")
+        raise fatal(
+            f"Operands to ttml need to be on the same device: {first}, {device}",
+            hint="make the model, its optimizer and its inputs after open_device, and again after the next",
+        )
 
 
 def _rounded(array: Array, dtype: DataType, operands: tuple[Array, ...]) -> Array:

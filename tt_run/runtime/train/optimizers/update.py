@@ -62,6 +62,7 @@ class Slot:
         """
         if not self.tensor.is_grad_initialized():
             return
+        self._require_as_made()
         self._shown.clear()
         value = self._own()
         gradient = direction or self.tensor.get_grad().shards
@@ -82,6 +83,19 @@ class Slot:
         # Assigning drops the copy in half precision that operations may have cached.
         self.tensor.set_value(value)
         self._seen = weakref.ref(value)
+
+    def _require_as_made(self) -> None:
+        """Raises RuntimeError on a closed mesh, and for a parameter that was cut after state of its whole shape was made."""
+        value = self.tensor.get_value(PreferredPrecision.NATIVE)
+        device = value.device()
+        if device is not None:
+            device.require_open("optimizer step")
+        shape = value.shards.shape
+        if shape != self._shape and (self.state or self.master is not None):
+            raise RuntimeError(
+                f"the optimizer keeps state of {list(self._shape)} per device for a parameter that is {list(shape)} now; "
+                "help: first ttml.fsdp.fully_shard(model) and what else cuts it, then the optimizer"
+            )
 
     def keep_master(self) -> None:
         """Keep a float32 copy from which the parameter is rounded after each step."""
