@@ -86,7 +86,7 @@ class SGD(OptimizerBase):
             p -= lr * g
 
         for slot in self._slots.values():
-            slot.step(kernel)
+            slot.step(kernel, keeps=bool(momentum))
         self._steps += 1
 
 

@@ -55,14 +55,20 @@ class Slot:
         for _ in range(states):
             count_state(value.shards.shape, value.dtype if rounded else DataType.FLOAT32, self)
 
-    def step(self, kernel: Kernel, direction: Shards | None = None, draw: Generator | None = None) -> None:
+    def step(
+        self,
+        kernel: Kernel,
+        direction: Shards | None = None,
+        draw: Generator | None = None,
+        keeps: bool = True,
+    ) -> None:
         """Run a kernel over the parameter; nothing happens while it has no gradient. `direction` stands in for the gradient.
 
-        With `draw` a bfloat16 parameter is rounded up or down by chance, as likely as it is near: every device draws the same for its shard.
+        `keeps`: whether the kernel reads the state. With `draw` a bfloat16 parameter is rounded up or down by chance, as likely as it is near: every device draws the same for its shard.
         """
         if not self.tensor.is_grad_initialized():
             return
-        self._require_as_made()
+        self._require_as_made(keeps)
         self._shown.clear()
         value = self._own()
         gradient = direction or self.tensor.get_grad().shards
@@ -84,14 +90,14 @@ class Slot:
         self.tensor.set_value(value)
         self._seen = weakref.ref(value)
 
-    def _require_as_made(self) -> None:
+    def _require_as_made(self, keeps: bool) -> None:
         """Raises RuntimeError on a closed mesh, and for a parameter that was cut after state of its whole shape was made."""
         value = self.tensor.get_value(PreferredPrecision.NATIVE)
         device = value.device()
         if device is not None:
             device.require_open("optimizer step")
         shape = value.shards.shape
-        if shape != self._shape and (self.state or self.master is not None):
+        if keeps and shape != self._shape and (self.state or self.master is not None):
             raise RuntimeError(
                 f"the optimizer keeps state of {list(self._shape)} per device for a parameter that is {list(shape)} now; "
                 "help: first ttml.fsdp.fully_shard(model) and what else cuts it, then the optimizer"
