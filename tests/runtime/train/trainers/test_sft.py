@@ -235,17 +235,18 @@ def test_windows_of_a_text_are_trained_at_every_position(opened: Any) -> None:
     assert (plain.input_ids.shape(), plain.labels.shape(), plain.loss_mask) == ([2, 1, 1, 8], [2, 8], None)
     with pytest.raises(ValueError, match="example 0 has 8 input_ids, the batch is of 9"):
         causal_lm_collate_fn(windows(1), 9)
-    seen = Tensor.from_numpy(np.tril(np.ones((1, 1, 8, 8), np.float32)))
 
-    def run(collate: Any, **own: Any) -> dict[str, bytes]:
+    def run(collate: Any, masked: bool = False) -> dict[str, bytes]:
         opened()
+        seen = np.tril(np.ones((1, 1, 8, 8), np.float32))
+        own = {"attention_mask": Tensor.from_numpy(seen)} if masked else {}
         made = trainer(model(), train=InMemoryDataloader(windows(), collate, 4), **own)
         made.train()
         return bits(made.model)
 
     weighed = run(partial(sft_collate_fn, max_seq_len=8, pad_token_id=0))
     assert run(partial(causal_lm_collate_fn, seq_len=8)) == weighed
-    assert run(partial(causal_lm_collate_fn, seq_len=8), attention_mask=seen) == weighed
+    assert run(partial(causal_lm_collate_fn, seq_len=8), masked=True) == weighed
 
 
 def test_logits_that_are_cut_over_the_vocabulary(opened: Any) -> None:
