@@ -145,11 +145,12 @@ def fully_shard(
 ) -> AbstractModuleBase:
     """Cut the parameters that a module has, and that no wrapped module below it has, over a named mesh axis; changes and returns it.
 
-    The module gets two methods: `unshard()` puts the whole parameters in place to be read, `reshard()` the cut ones.
+    The module gets two methods: `unshard()` puts the whole parameters in place to be read, `reshard()` the cut ones. A list of modules,
+    which nobody calls, gets a warning: they alone make its parameters whole.
 
     "auto" cuts as `pick_shard_dim` says. Without `reshard_after_forward` whole parameters stay for the forward passes until the next
     optimizer step. Parameters whose dotted name, from the module on, matches one of the regular expressions `replicate_params` stay whole,
-    and those that cannot be cut, with a warning: `sync_gradients(parameters, ("dp", "fsdp"))` averages their gradients. Raises RuntimeError for a module that is wrapped already, for one without `forward`, as a list of them, for an axis that the mesh has not or along which a
+    and those that cannot be cut, with a warning: `sync_gradients(parameters, ("dp", "fsdp"))` averages their gradients. Raises RuntimeError for a module that is wrapped already, for an axis that the mesh has not or along which a
     parameter is cut already, and for sizes that do not divide.
     """
     if not isinstance(module, AbstractModuleBase):
@@ -178,9 +179,10 @@ def shard_over(
     whole = [re.compile(p) for p in replicate_params]
     own = _own_parameters(module)
     if own and getattr(module.forward, "__func__", None) is ModuleBase.forward:
-        raise RuntimeError(
-            f"fully_shard: {type(module).__name__} defines no forward(), around which its parameters ({own[0][0]!r} first) would be gathered; "
-            "help: for block in blocks: ttml.fsdp.fully_shard(block)"
+        warnings.warn(
+            f"fully_shard: {type(module).__name__} defines no forward(), around which its parameters ({own[0][0]!r} first) would be gathered: "
+            "they are whole between its unshard() and reshard() alone; help: for block in blocks: ttml.fsdp.fully_shard(block)",
+            stacklevel=3,
         )
     module.__dict__[STATE] = state
     overlap = current_overlap()
