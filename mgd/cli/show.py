@@ -25,13 +25,14 @@ class _Show(click.Command):
         words = list(args)
         try:
             return super().parse_args(ctx, args)
-        except (click.MissingParameter, click.BadOptionUsage) as error:
+        except click.UsageError as error:
             option = next((word for word in ("--svg", "--html") if word in words), None)
             said = error.format_message()
-            if option is None or not ("requires an argument" in said or "FILE" in said):
+            known = ("requires an argument", "FILE", "unexpected extra argument")
+            if option is None or not any(words in said for words in known):
                 raise
             plain = [word for word in words if not word.startswith("-")]
-            file = plain[0] if plain else "t3000"
+            file = next((word for word in plain if not word.endswith((".svg", ".html"))), "t3000")
             picture = f"{Path(file).stem}.{option.removeprefix('--')}"
             raise Misused(
                 f"mgd show: {said[:1].lower()}{said[1:].rstrip('.')}",

@@ -111,6 +111,13 @@ _BEGUN = {
 """What libyaml says of text that was begun, in words about that text, and what to do."""
 
 
+_OPEN = {
+    "while parsing a flow sequence": ("list", "]"),
+    "while parsing a flow mapping": ("mapping", "}"),
+}
+"""What libyaml was in when the text was over, and how that is closed."""
+
+
 class _Composer:
     """Builds nodes from events; an own stack in place of recursion."""
 
@@ -136,6 +143,11 @@ class _Composer:
             begun = _BEGUN.get((error.context or "", error.problem or ""))
             if begun is not None:  # where it began tells more than where the reader noticed
                 raise self._broken("syntax", begun[0], error.context_mark or mark, begun[1]) from None
+            if mark and error.context_mark and error.context in _OPEN and not self.text[mark.index :].strip():
+                what, close = _OPEN[error.context]
+                raise self._broken(
+                    "syntax", f"this {what} is never closed", error.context_mark, f"close it with {close}"
+                ) from None
             raise self._broken("syntax", reason, mark) from None
         except yaml.YAMLError as error:
             raise _error("syntax", " ".join(str(error).split()), self.text, 0, self.file) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import textwrap
 
@@ -144,12 +145,17 @@ def _spelling(option: Option) -> str:
 
 
 def terminal_width() -> int:
-    """Columns as COLUMNS says or the terminal has, 100 where there is none; shutil would import every compression library to know."""
+    """Columns as COLUMNS says or the terminal has, that of a pager behind a pipe too; 100 where there is none.
+
+    shutil would import every compression library to know.
+    """
     said = os.environ.get("COLUMNS", "")
     if said.isdecimal() and int(said) > 0:
         return max(40, int(said))
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns
+        out = sys.stdout.fileno()
+        shown = sys.stderr.fileno() if stat.S_ISFIFO(os.fstat(out).st_mode) else out
+        return os.get_terminal_size(shown).columns or 100  # some terminals do not know theirs
     except (OSError, ValueError):
         return 100
 

@@ -79,11 +79,12 @@ def _source_problems(request: LaunchRequest) -> list[Diagnostic]:
         ]
     if not given and not request.emulate and request.mock_cluster_rank_binding is None:
         options = ", ".join(SOURCES.values())
+        without = f"--system t3000{f' --split {request.split}' if request.split is not None else ''}"
         return [
             Diagnostic(
                 "TTR002",
                 f"nothing says which ranks to start: one of {options} must be specified",
-                help="tt-run --rank-binding FILE …, or without hardware: tt-run --emulate --system t3000 …",
+                help=f"tt-run --rank-binding FILE …, or without hardware: tt-run --emulate {without} …",
             )
         ]
     return []

@@ -204,6 +204,7 @@ def test_the_table_of_systems(mgd: Mgd, monkeypatch: pytest.MonkeyPatch) -> None
         (("--svg", "x.textproto"), "mgd show --svg x.svg x.textproto"),
         (("--html", "t3000"), "mgd show --html t3000.html t3000"),
         (("--svg",), "mgd show --svg t3000.svg t3000"),
+        (("n300", "--svg", "-o", "x.svg"), "mgd show --svg n300.svg n300"),
     ],
 )
 def test_a_picture_without_a_file_says_what_to_write(mgd: Mgd, words: tuple[str, ...], told: str) -> None:

@@ -95,6 +95,8 @@ MISTAKES = {
     "a: 1\nb: \x07": ("characters", 2, 4, "U+0007"),
     "a: \ud800": ("characters", 1, 4, "U+D800"),
     "a: 'x": ("syntax", 1, 4, "a quoted text is never closed"),
+    "a: [{b: 1,}": ("syntax", 1, 4, "this list is never closed"),
+    "a: {b: 1\n": ("syntax", 1, 4, "this mapping is never closed"),
     "a: 1\nb c\nd: 1": ("syntax", 2, 1, "a key without a colon"),
     "a: b: c": ("syntax", 1, 5, "mapping values are not allowed"),
     "a:\n\tb: 1": ("syntax", 2, 1, "a tab"),

@@ -97,6 +97,19 @@ def test_nothing_is_wider_than_the_terminal(columns: int, line: str) -> None:
     assert len(lines) > 2 and not wide
 
 
+def test_a_pager_is_as_wide_as_its_terminal() -> None:
+    """What `tt-run -h | less` shows, where standard output is no terminal."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 60, 0, 0))
+    line = ["timeout", "-k", "5", "60", sys.executable, "-m", "tt_run", "-h"]
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    read = subprocess.run(line, stdout=subprocess.PIPE, stderr=theirs, env=environment, text=True)
+    os.close(ours)
+    os.close(theirs)
+    lines = read.stdout.splitlines()
+    assert len(lines) > 100 and max(map(len, lines)) <= 60
+
+
 def test_findings_as_json_are_not_told_again_at_a_terminal() -> None:
     [line] = shown(
         80,

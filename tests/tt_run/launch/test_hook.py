@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -242,6 +244,38 @@ def test_an_editor_needs_its_package(hooked: HookedPython) -> None:
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith("tt-run: --debugpy needs the package debugpy, which ")
     assert ran.stderr.endswith(" of rank 1 does not have: pip install debugpy\n")
+
+
+def test_a_port_in_use_ends_the_rank_before_its_program(hooked: HookedPython) -> None:
+    """The program would run without the debugger that was asked for."""
+    pytest.importorskip("debugpy", reason="debugpy is not installed: pip install debugpy")
+    (hooked.folder.path / "launch").mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        (hooked.folder.path / "launch/debug").write_text(f"1 {port}\n")
+        ran = hooked.run("print('the program')")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert f"tt-run: --debugpy 1:{port}: " in ran.stderr and "already in use" in ran.stderr
+    assert re.search(r"help: another port of \S+ is free: --debugpy 1:\d+\n", ran.stderr), ran.stderr
+    assert "sitecustomize" not in ran.stderr
+
+
+def test_a_breakpoint_without_a_terminal_is_at_the_programs_line(hooked: HookedPython) -> None:
+    ran = hooked.run("x = 1\nbreakpoint()\n")
+    assert (hooked.failure()["file"], hooked.failure()["line"]) == (str(hooked.program), 2)
+    assert "sitecustomize" not in ran.stderr and "--debug-rank 1" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("x = 1\nprint 'Python 2'\n", 2), ("import wrong\n", 3), ("x = 1\neval('1 +')\n", 2)],
+    ids=["program", "imported", "text"],
+)
+def test_a_slip_of_syntax_is_on_record_with_its_line(hooked: HookedPython, text: str, line: int) -> None:
+    (hooked.site / "wrong.py").write_text("\n\ndef f(: pass\n")
+    hooked.run(text)
+    file = hooked.site / "wrong.py" if "wrong" in text else hooked.program
+    assert (hooked.failure()["file"], hooked.failure()["line"]) == (str(file), line)
 
 
 def test_the_stack_is_written_on_demand_and_the_program_goes_on(hooked: HookedPython) -> None:

@@ -288,6 +288,7 @@ class TestReport:
             ("torch.nn", "pip install torch"),
             ("tt_lib.tensor", "import ttnn"),
             ("torc", "did you mean import torch?"),
+            ("my_layers", "PYTHONPATH=/folder/of/my_layers tt-run …"),
         ],
     )
     def test_a_package_that_the_ranks_lack(self, failed: Attempt, missing: str, advice: str) -> None:
@@ -295,6 +296,29 @@ class TestReport:
         record = {"rank": 1, "exception": "ModuleNotFoundError", "message": message}
         told = "\n".join(failure_report(dataclasses.replace(failed, failures={1: record}), ["x"]))
         assert "    help: " in told and advice in told
+
+    @pytest.mark.parametrize("has_torch", [True, False])
+    def test_an_array_of_numpy_where_a_tensor_of_torch_is_meant(
+        self, failed: Attempt, has_torch: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("tt_run.supervise.output.advice.find_spec", lambda name: has_torch or None)
+        message = "'numpy.ndarray' object has no attribute 'float'. Did you mean: 'flat'?"
+        record = {"rank": 1, "exception": "AttributeError", "message": message}
+        told = "\n".join(failure_report(dataclasses.replace(failed, failures={1: record}), ["x"]))
+        assert ("pip install torch" in told) is not has_torch
+
+    def test_a_module_to_run_that_the_ranks_lack(self, failed: Attempt) -> None:
+        message = "/usr/bin/python3: No module named torc"
+        record = {"rank": 1, "exception": "SystemExit", "message": message}
+        told = failure_report(dataclasses.replace(failed, failures={1: record}), ["x"])
+        assert "    help: did you mean import torch?" in told
+
+    def test_a_crash_is_told_with_the_programs_line(self, failed: Attempt) -> None:
+        failed.folder.err(1).write_text(
+            "Fatal Python error: Segmentation fault\n\nCurrent thread 0x1 (most recent call first):\n"
+            '  File "/usr/lib/python3.11/ctypes/__init__.py", line 9 in string_at\n  File "x.py", line 4 in <module>\n'
+        )
+        assert "    at x.py:4" in failure_report(dataclasses.replace(failed, failures={}), ["x"])
 
     @pytest.mark.parametrize(
         ("exception", "message", "is_told"),

@@ -179,7 +179,7 @@ class TestStranded:
         records.status(1, end=2.0, exit=0)
         records.ending(1, "never")
         assert stranded(records.board, [BARRIER]) == (
-            "rank 1 ended with 0 without ever entering MPI, while rank 0 waits in MPI for all ranks"
+            "rank 1 ended with 0 without ever entering MPI, while rank 0 waits in MPI at x.py:5"
         )
 
     def test_a_rank_at_its_end(self, records: Records) -> None:

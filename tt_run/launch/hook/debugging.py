@@ -135,8 +135,22 @@ def _wait_for_editor(port: int) -> None:
     standing = _standing_still()
     standing.__enter__()
     atexit.register(standing.__exit__, None, None, None)
-    debugpy.listen(("127.0.0.1", port))
     where = os.uname().nodename
+    try:
+        debugpy.listen(("127.0.0.1", port))
+    except RuntimeError as error:
+        text = f"tt-run: --debugpy {_State.rank}:{port}: {error}\n  help: another port of {where} is free: --debugpy {_State.rank}:{_free_port()}\n"
+        os.write(2, text.encode())
+        os._exit(2)
     text = f"tt-run: rank {_State.rank} waits for a debugger on 127.0.0.1:{port} of {where}; attach your editor to it\n"
     os.write(2, text.encode())
     debugpy.wait_for_client()
+
+
+def _free_port() -> int:
+    """A port on which nobody listens here now."""
+    import socket
+
+    with socket.socket() as asking:
+        asking.bind(("127.0.0.1", 0))
+        return int(asking.getsockname()[1])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _EMULATION = "/tt_run/runtime/"
+_HOOK = "/tt_run/launch/hook/"
 
 
 class Rank:
@@ -57,7 +58,7 @@ def _frames(traceback: TracebackType | None) -> list[tuple[str, int]]:
 
 
 def is_library(file: str) -> bool:
-    """Whether a line is not the user's to repair: the standard library's, an installed package's or the emulation's."""
+    """Whether a line is not the user's to repair: the standard library's, an installed package's, the emulation's or the launcher's."""
     return (
         file.startswith("<frozen")
         or file.endswith((".pyx", ".pxi"))
@@ -70,22 +71,25 @@ def is_library(file: str) -> bool:
                 "/tt_run/shims/",
                 "/mgd/lean.py",
                 _EMULATION,
+                _HOOK,
             )
         )
     )
 
 
 def _show(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
-    """Prints the traceback. Where the emulation has refused a call, it ends in the user's program: the message says the rest.
+    """Prints the traceback. Where the emulation or the launcher has refused a call, it ends in the user's program: the message says the rest.
 
-    A refusal is a `raise` of the emulation's own; anything else in there is a bug, whose frames are needed.
+    A refusal is a `raise` of their own; anything else in there is a bug, whose frames are needed.
     """
     import linecache
 
     frames = _frames(traceback)
     users = [number for number, (file, _) in enumerate(frames) if not is_library(file)]
     refused = (
-        frames and _EMULATION in frames[-1][0] and linecache.getline(*frames[-1]).strip().startswith("raise ")
+        frames
+        and any(own in frames[-1][0] for own in (_EMULATION, _HOOK))
+        and linecache.getline(*frames[-1]).strip().startswith("raise ")
     )
     if not (refused and users) or value.__cause__ is not None:
         sys.__excepthook__(kind, value, traceback)
@@ -110,7 +114,7 @@ def _record_failure(kind: type[BaseException], value: BaseException, traceback: 
 
     frames = _frames(traceback)
     users = [frame for frame in frames if not is_library(frame[0])]
-    file, line = (users or frames or [("", 0)])[-1]
+    file, line = _misspelt(value) or (users or frames or [("", 0)])[-1]
     write_record(
         {
             "rank": int(Rank.number),
@@ -123,6 +127,13 @@ def _record_failure(kind: type[BaseException], value: BaseException, traceback: 
             "guard": _accusation(value),
         }
     )
+
+
+def _misspelt(value: BaseException) -> tuple[str, int] | None:
+    """The place in a file that is no Python, which no frame names: it has never run."""
+    if not isinstance(value, SyntaxError) or not value.filename or value.filename.startswith("<"):
+        return None
+    return (value.filename, value.lineno or 0)
 
 
 def write_record(record: dict[str, Any]) -> None:

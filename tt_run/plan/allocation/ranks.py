@@ -167,7 +167,7 @@ def allocate_on_machines(
                     host_rank,
                     host,
                     slot,
-                    f"{where} from tray {nodes[0].chip.tray}, location {nodes[0].chip.location} on",
+                    f"{where} beginning at tray {nodes[0].chip.tray}, location {nodes[0].chip.location}",
                     mesh.visible_devices(host_rank),
                     descriptors.get(physical),
                     tuple(node.chip.chip_id for node in nodes),

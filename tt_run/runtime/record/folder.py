@@ -10,7 +10,7 @@ from typing import Any
 from tt_run.runtime.record import frames
 from tt_run.runtime.record.soundness import check_header, reading
 
-_HELP = "name the folder that --record was given (tt-run --emulate --record rec … python prog.py, then tt-run replay rec --rank 1)"
+_HELP = "name the folder of tt-run --emulate --record rec … python prog.py: tt-run replay rec --rank 1"
 _NAME = re.compile(r"rank-(\d+)(?:\.(\d+))?\.record$")
 
 
@@ -23,7 +23,7 @@ def finding_of(error: Exception) -> str:
     text = f"error[TTP003]: {error}"
     if isinstance(error, NoRecord) and "\n  help: " not in text:
         text += f"\n  help: {_HELP}"
-    return f"{text}   more: tt-run --explain TTP003"
+    return f"{text}\n  more: tt-run --explain TTP003"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from difflib import get_close_matches
+from importlib.util import find_spec
 
 from tt_run.contract import Exit
 from tt_run.supervise.folder import RunFolder
@@ -58,20 +59,33 @@ def advice_on(exception: str, message: str) -> str | None:
     for said, advice in _EXHAUSTED:
         if exception in ("RuntimeError", "OSError", "BlockingIOError") and re.search(said, message):
             return advice
-    found = re.match(r"No module named '(\w+)\b", message)
+    exits = exception == "SystemExit"  # as `python -m NAME` does; its message begins with the interpreter
+    found = re.match(rf"{'.*: ' * exits}No module named '?(\w+)\b", message)
     if exception == "EOFError" and "reading a line" in message:
         return "ranks read nothing; tt-run --stdin … gives rank 0 this terminal, or what is piped into it"
-    if exception != "ModuleNotFoundError" or found is None:
+    if exception == "AttributeError" and message.startswith("'numpy.ndarray' object has no attribute"):
+        missing = find_spec("torch") is None
+        return f"ttnn gives NumPy arrays where PyTorch is missing: {_install('torch')}" if missing else None
+    if found is None or not (exits or exception == "ModuleNotFoundError"):
         return None
     if found[1] in PACKAGES:
-        return f"pip install {found[1]}, in the Python that runs the program"
+        return _install(found[1])
     if found[1] in FORMER_NAMES:
         return "what it had is in ttnn: import ttnn"
     if found[1] not in (*EMULATED, "tt_run"):
-        return _nearest_module(found[1])
+        return _nearest_module(found[1]) or _where_modules_are(found[1])
     if found[1] == "tt_run":
         return f"install tt-run in the Python that runs the program, or start {sys.executable}, which has it"
     return "add --emulate to run without hardware, or install TT-NN in the Python that runs the program"
+
+
+def _install(package: str) -> str:
+    return f"pip install {package}, in the Python that runs the program"
+
+
+def _where_modules_are(name: str) -> str:
+    """What to do about a module of which nothing is known: a file of the user's, or a package that is not ours to name."""
+    return f"is it yours? PYTHONPATH=/folder/of/{name} tt-run …; is it a package? install it in the Python that runs the program"
 
 
 def _nearest_module(name: str) -> str | None:
@@ -107,6 +121,9 @@ def launcher_advice(folder: RunFolder, verdict: Verdict) -> list[str]:
         ]
     if verdict.exit_code == Exit.NO_LAUNCHER and (limit := met(folder)) is not None:
         return [f"  help: {limit.help}"]
+    unknown = re.search(r"unrecognized option[^\n]*\n\s*Option: (\S+)", said)
+    if unknown is not None:
+        return [f"  help: leave {unknown[1]} out of --mpi-args; mpirun --help lists what this mpirun knows"]
     if verdict.exit_code == Exit.NO_LAUNCHER:
         return ["  help: tt-run --doctor tries two ranks and says what is wrong with this mpirun"]
     return []

@@ -14,7 +14,7 @@ from tt_run.inputs.github import workflow_command
 from tt_run.launch.wrapper import SCRIPT
 from tt_run.supervise.attempt import Attempt
 from tt_run.supervise.folder import RunFolder
-from tt_run.supervise.looking.stacks import rank_list
+from tt_run.supervise.looking.stacks import parse_stack, rank_list
 from tt_run.supervise.output.advice import advice_on, launcher_advice, own_advice
 from tt_run.supervise.output.console import last_lines
 from tt_run.supervise.output.exit_handlers import exit_handlers
@@ -131,7 +131,7 @@ def _culprit_lines(
     elif record is not None:
         lines += _place_lines(record, culprit.rank)
     else:
-        lines += _last_seen(folder, culprit.rank)
+        lines += _said_of_its_end(folder, culprit.rank) or _last_seen(folder, culprit.rank)
     is_told = is_shown(culprit.rank) or (record is not None and record.get("guard"))
     if not is_told:  # what the guard says is complete, the log only repeats it
         tail = last_lines(folder.err(culprit.rank), LAST_LINES) or last_lines(
@@ -220,6 +220,14 @@ def _place_lines(record: Mapping[str, Any], culprit: int) -> list[str]:
     """Where the culprit was, of what a guard's words above say of every rank."""
     said = str(record.get("message", "")).splitlines()[1:]
     return [line[:LONGEST] for line in said if line.startswith(f"  rank {culprit}: ")][:1]
+
+
+def _said_of_its_end(folder: RunFolder, culprit: int) -> list[str]:
+    """Where a rank without a record crashed, as its log says."""
+    said = last_lines(folder.err(culprit), ABOVE_LINES)
+    begun = [number for number, line in enumerate(said) if line.endswith("(most recent call first):")]
+    crashed = parse_stack(culprit, "\n".join(said[begun[-1] :])).where if begun else None
+    return [f"    at {crashed.file}:{crashed.line}"] if crashed is not None else []
 
 
 def _last_seen(folder: RunFolder, culprit: int) -> list[str]:

@@ -124,7 +124,13 @@ def stranded(board: StatusBoard, stacks: Sequence[RankStack]) -> str | None:
         parts.append(f"{rank_list(never)} ended with 0 without ever entering MPI")
     if closed:
         parts.append(f"{rank_list(closed)} reached the end of the program")
-    return f"{' and '.join(parts)}, while {waiters} in MPI for all ranks"
+    return f"{' and '.join(parts)}, while {waiters} in MPI{_at(waiting)}"
+
+
+def _at(stacks: Sequence[RankStack]) -> str:
+    """The one place in which the stacks are, as ` at train.py:9`."""
+    places = {f"{where.file}:{where.line}" for stack in stacks if (where := stack.where)}
+    return f" at {places.pop()}" if len(places) == 1 else ""
 
 
 def absent(stacks: Sequence[RankStack]) -> list[RankStack]:

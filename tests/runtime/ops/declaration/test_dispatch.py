@@ -117,6 +117,22 @@ def test_kinds_are_as_strict_as_the_reference_binds_them(one: MeshDevice, call: 
     assert text in str(error.value) and "Available signatures" in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("words", "help"),
+    [
+        ({"dtype": np.float32}, "write ttnn.float32"),
+        ({"dtype": np.dtype("uint8")}, "write ttnn.uint8"),
+        ({"dtype": "bfloat16"}, "write ttnn.bfloat16"),
+        ({"dtype": np.float64}, None),
+        ({"device": 0}, "a device comes from ttnn.open_mesh_device(ttnn.MeshShape(2, 4))"),
+    ],
+)
+def test_words_of_another_library_get_ours(words: dict[str, Any], help: str | None):
+    with pytest.raises(TypeError) as error:
+        ops.ones((2, 2), **words)
+    assert f"\nhelp: {help}" in str(error.value) if help else "help: " not in str(error.value)
+
+
 class Pair(NamedTuple):
     """A tuple that is not made of one sequence."""
 

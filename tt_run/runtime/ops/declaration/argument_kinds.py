@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tt_run.runtime import tuning
-from tt_run.runtime.enums import NamedEnum
+from tt_run.runtime.enums import DataType, NamedEnum
 from tt_run.runtime.errors import ArgumentMismatch, type_name
 from tt_run.runtime.native.classes import Native
 from tt_run.runtime.tensor.tensor import Tensor
@@ -42,7 +42,19 @@ class Kind(NamedTuple):
         """What to say of a value that is none of them."""
         if _sequence(value) and "Sequence[int]" in self.text:
             return f"{name}: expected a sequence of ints, got {value!r}"
-        return f"{name} must be of type {self.text}, not {type_name(value)}"
+        return f"{name} must be of type {self.text}, not {type_name(value)}{_meant(self.text, value)}"
+
+
+def _meant(text: str, value: Any) -> str:
+    """What to write for a value that means the right thing in words of another library: an element type, a device by its number."""
+    if "DataType" in text:
+        said = value if isinstance(value, str) else getattr(value, "__name__", str(value))
+        word = said.rpartition(".")[2]
+        if word.upper() in DataType.__members__:
+            return f"\nhelp: write ttnn.{word.lower()}"
+    if "MeshDevice" in text and type(value) is int:
+        return "\nhelp: a device comes from ttnn.open_mesh_device(ttnn.MeshShape(2, 4)), or ttnn.open_device(device_id=0)"
+    return ""
 
 
 class Kinds(NamedTuple):
