@@ -31,4 +31,5 @@ def test_there_are_bindings_for_every_way_to_cut_a_t3000() -> None:
         "t3k_2x4_four_hosts",
         "t3k_2x2_two_meshes",
         "t3k_1x2_four_meshes",
+        "t3k_1x8_two_hosts",
     }
