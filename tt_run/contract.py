@@ -131,6 +131,7 @@ STACKS_FILE = "rank-{rank:04d}.stacks"  # faulthandler output on SIGUSR1
 FAILURE_FILE = (
     "rank-{rank:04d}.failure.json"  # written by the rank itself: exception, file, line, last collective
 )
+CHILD_FAILURE_FILE = "rank-{rank:04d}.child-failure.json"  # the same of a Python that the rank has started
 INJECTED_FILE = "rank-{rank:04d}.injected"  # one JSON object for each fault that --inject caused
 ENDING_FILE = (
     "rank-{rank:04d}.ending"  # of a rank at the end of its program: pid=NUMBER mpi=never|open|finalized

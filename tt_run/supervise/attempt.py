@@ -18,7 +18,7 @@ from tt_run.launch.line import LaunchLine
 from tt_run.launch.wrapper import SCRIPT
 from tt_run.plan.model import LaunchPlan
 from tt_run.supervise.folder import RunFolder
-from tt_run.supervise.status import StatusBoard, mpi_at_end, read_failure, signal_name
+from tt_run.supervise.status import StatusBoard, failure_of, mpi_at_end, signal_name
 from tt_run.supervise.sweep import Swept, hosts_of, sweep_hosts
 from tt_run.supervise.verdict.clocks import failures_on_one_clock, offsets, on_one_clock
 from tt_run.supervise.verdict.culprit import ENDED_BY_MPIRUN, PEER_CODES
@@ -82,7 +82,7 @@ def conclude(
     folder = board.folder
     board.settle()
     failures = {
-        rank: found for rank in range(board.size) if (found := read_failure(folder, rank)) is not None
+        status.rank: found for status in board.all() if (found := failure_of(folder, status)) is not None
     }
     said = folder.launcher_said()
     lost = read_lost_hosts(said)

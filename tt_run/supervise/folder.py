@@ -35,6 +35,9 @@ class RunFolder:
     def failure(self, rank: int) -> Path:
         return self.path / contract.FAILURE_FILE.format(rank=rank)
 
+    def child_failure(self, rank: int) -> Path:
+        return self.path / contract.CHILD_FAILURE_FILE.format(rank=rank)
+
     def ending(self, rank: int) -> Path:
         return self.path / contract.ENDING_FILE.format(rank=rank)
 

@@ -6,6 +6,7 @@ import functools
 import signal
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from mgd.lean import dataclass, field, replace
@@ -224,10 +225,21 @@ def mpi_at_end(folder: RunFolder, rank: int) -> str:
 
 def read_failure(folder: RunFolder, rank: int) -> Mapping[str, Any] | None:
     """What the rank itself wrote about its failure, None when it wrote nothing readable."""
+    return _record(folder.failure(rank))
+
+
+def failure_of(folder: RunFolder, status: RankStatus) -> Mapping[str, Any] | None:
+    """The same, and of a rank that left with a code alone what the last Python that it had started wrote."""
+    found = read_failure(folder, status.rank)
+    is_code = found is None or found.get("exception") == "SystemExit"
+    return (status.code and is_code and _record(folder.child_failure(status.rank))) or found
+
+
+def _record(path: Path) -> Mapping[str, Any] | None:
     import json
 
     try:
-        record = json.loads(folder.failure(rank).read_text(encoding="utf-8", errors="replace"))
+        record = json.loads(path.read_text(encoding="utf-8", errors="replace"))
     except (OSError, ValueError):
         return None
     return _printable(record) if isinstance(record, dict) else None

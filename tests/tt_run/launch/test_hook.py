@@ -19,7 +19,7 @@ import pytest
 from tests.tt_run.launch.conftest import DEADLINE
 from tt_run.launch.wrapper import HOOK_FOLDER
 from tt_run.supervise.folder import RunFolder
-from tt_run.supervise.status import read_failure
+from tt_run.supervise.status import RankStatus, failure_of, read_failure
 
 # An mpi4py that is always up and whose finalization, like the real one among dead peers, would never end.
 FAKE_MPI = """
@@ -234,6 +234,45 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     assert hooked.run(text).stdout == "1\n"
     assert not hooked.folder.failure(1).exists()
+
+
+CHILDREN = """
+import os, subprocess, sys
+def python(text): return subprocess.run([sys.executable, "-c", text], stderr=subprocess.DEVNULL).returncode
+"""
+
+
+class TestAPythonThatARankStarts:
+    """It is no rank: neither its end nor its failure is that of the rank, which goes on."""
+
+    def test_its_end_is_not_that_of_the_rank(self, hooked: HookedPython) -> None:
+        ending = hooked.folder.ending(1)
+        hooked.run(f"{CHILDREN}python('pass')\nprint(os.path.exists({str(ending)!r}))\n")
+        pids = re.findall(r"registered pid=(\d+)", hooked.folder.stacks(1).read_text())
+        assert len(pids) == 2 and ending.read_text() == f"pid={pids[0]} mpi=never\n"
+
+    def test_its_end_is_that_of_the_rank_where_it_meets_the_others(self, hooked: HookedPython) -> None:
+        hooked.run(f"{CHILDREN}python('import mpi4py.MPI')\n")
+        assert "mpi=open" in hooked.folder.ending(1).read_text()
+
+    @pytest.mark.parametrize("end", ["sys.exit(3)", "raise KeyError('own')", ""])
+    def test_its_failure_is_the_ranks_where_the_rank_says_nothing_of_its_own(
+        self, hooked: HookedPython, end: str
+    ) -> None:
+        code = hooked.run(
+            f"{CHILDREN}python('1 / 0'); python('int([])')\n{end or 'os._exit(4)'}\n"
+        ).returncode
+        found = failure_of(hooked.folder, RankStatus(1, pid=1, code=code))
+        told = {"sys.exit(3)": "TypeError", "": "TypeError"}.get(end, "KeyError")
+        assert found is not None and found["exception"] == told
+        assert (failure_of(hooked.folder, RankStatus(1, pid=1, code=0)) is None) == (told != "KeyError")
+        assert (failure_of(hooked.folder, RankStatus(1, pid=1, signal=15)) is None) == (told != "KeyError")
+
+    def test_programs_after_each_other_are_the_rank_each(self, hooked: HookedPython) -> None:
+        hooked.run("pass")
+        hooked.run("raise ValueError('second')")
+        assert hooked.failure()["message"] == "second"
+        assert len(hooked.folder.ending(1).read_text().splitlines()) == 2
 
 
 def test_an_editor_needs_its_package(hooked: HookedPython) -> None:

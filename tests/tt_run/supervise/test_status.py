@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +11,15 @@ from hypothesis import strategies as st
 
 from tests.tt_run.supervise.conftest import Records
 from tt_run.supervise import status
-from tt_run.supervise.status import RankStatus, Seen, StatusBoard, parse_status, read_failure, signal_name
+from tt_run.supervise.status import (
+    RankStatus,
+    Seen,
+    StatusBoard,
+    failure_of,
+    parse_status,
+    read_failure,
+    signal_name,
+)
 
 COMPLETE = "rank=3\nhost=h1\npid=42\npgid=40\nstart=10.25\nend=11.5\nexit=3\n"
 
@@ -105,3 +114,17 @@ def test_a_rank_is_seen_to_start_once(records: Records, monkeypatch: pytest.Monk
     for start, end in ((None, None), (1.0, None), (1.0, 2.0)):
         board._note(RankStatus(0, start=start, end=end, code=0 if end else None))
     assert board.seen[0] == Seen(7.0, 9.0)
+
+
+@pytest.mark.parametrize(
+    ("own", "told"), [(None, "ValueError"), ("SystemExit", "ValueError"), ("KeyError", "KeyError")]
+)
+def test_a_rank_that_passes_a_code_on_has_the_failure_of_its_child(
+    records: Records, own: str | None, told: str
+) -> None:
+    records.folder.child_failure(0).write_text('{"exception": "ValueError"}')
+    if own:
+        records.folder.failure(0).write_text(json.dumps({"exception": own}))
+    assert failure_of(records.folder, RankStatus(0, code=3)) == {"exception": told}
+    killed = failure_of(records.folder, RankStatus(0, signal=9))
+    assert killed == ({"exception": own} if own else None)

@@ -14,12 +14,20 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tt_run.launch.hook.tt_run_exits import install_exit
-    from tt_run.launch.hook.tt_run_failures import Rank, install_exit_handlers, install_hook, leave, private
+    from tt_run.launch.hook.tt_run_failures import (
+        Rank,
+        install_exit_handlers,
+        install_hook,
+        leave,
+        private,
+        record_path,
+    )
 else:
     from tt_run_exits import install_exit
-    from tt_run_failures import Rank, install_exit_handlers, install_hook, leave, private
+    from tt_run_failures import Rank, install_exit_handlers, install_hook, leave, private, record_path
 
 _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - as below
+_REGISTERED = "# registered pid="
 _OPEN: list[Any] = []  # what must stay open as long as the process lives
 
 
@@ -56,16 +64,35 @@ def _chain_to_users_own() -> None:
     # The folder stays off sys.path: programs see the path they would see without tt-run. Children find it in PYTHONPATH.
 
 
+def _is_started_by_another() -> bool:
+    """Whether a Python of this rank runs already: what this one does is not what the rank does."""
+    try:
+        with open(record_path("stacks"), encoding="utf-8", errors="replace") as stream:
+            pids = [line[len(_REGISTERED) :].strip() for line in stream if line.startswith(_REGISTERED)]
+    except OSError:  # the usual case: this is the first
+        return False
+    return any(pid.isdigit() and int(pid) != Rank.pid and _runs(int(pid)) for pid in pids)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
 def _register_stack_dumps() -> None:
     # signal itself makes enums of its numbers, which takes four times as long as everything else here.
     import _signal as signal  # type: ignore[import-not-found]
     import faulthandler
 
+    Rank.is_child = _is_started_by_another()
     stacks = private("stacks")  # open for as long as the process lives
     # faulthandler puts the former disposition back before MPI_Finalize runs; the default one would kill the rank there.
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     faulthandler.register(signal.SIGUSR1, file=stacks, all_threads=True, chain=False)
-    stacks.write(f"# registered pid={Rank.pid}\n")
+    stacks.write(f"{_REGISTERED}{Rank.pid}\n")
     stacks.flush()
     _OPEN.append(stacks)
     if os.environ.get("TT_RUN_EMULATE") == "1" and not faulthandler.is_enabled():
@@ -85,6 +112,8 @@ def _note_ending() -> None:
         state = "never"
         if module is not None and module.Is_initialized():
             state = "finalized" if module.Is_finalized() else "open"
+        if Rank.is_child and state == "never":  # its rank goes on
+            return
         try:
             with private("ending") as stream:
                 stream.write(f"pid={Rank.pid} mpi={state}\n")

@@ -24,6 +24,7 @@ class Rank:
     folder = ""
     number = ""
     pid = 0
+    is_child = False  # another Python of this rank runs, which has started this one
     is_ending = False  # the ordinary end has begun
     code = 0  # with which the program ends, once an exception has ended it
     debugger: dict[str, Any] | None = None  # the names of `debugging.py`, where one was asked for
@@ -115,6 +116,8 @@ def _record_failure(kind: type[BaseException], value: BaseException, traceback: 
     frames = _frames(traceback)
     users = [frame for frame in frames if not is_library(frame[0])]
     file, line = _misspelt(value) or (users or frames or [("", 0)])[-1]
+    if Rank.is_child and mpi() is None:
+        _forget_record("child-failure.json")  # of several children the last counts
     write_record(
         {
             "rank": int(Rank.number),
@@ -136,12 +139,20 @@ def _misspelt(value: BaseException) -> tuple[str, int] | None:
     return (value.filename, value.lineno or 0)
 
 
+def _forget_record(suffix: str) -> None:
+    try:  # noqa: SIM105 - contextlib is not imported for it
+        os.unlink(record_path(suffix))  # noqa: PTH108 - pathlib costs more than this whole module
+    except OSError:
+        pass
+
+
 def write_record(record: dict[str, Any]) -> None:
-    """Leaves a record of the failure of this rank, unless there is one."""
+    """Leaves a record of the failure of this rank, unless there is one; of a child that its rank may yet get over a record apart."""
     import json
 
+    suffix = "child-failure.json" if Rank.is_child and mpi() is None else "failure.json"
     try:
-        descriptor = os.open(record_path("failure.json"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(record_path(suffix), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError:
         return
     with os.fdopen(descriptor, "w") as stream:

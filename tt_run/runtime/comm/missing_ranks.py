@@ -48,10 +48,16 @@ def processes_of(local_ranks: Sequence[int], environment: Mapping[str, str]) -> 
     """The processes of these local ranks of this host, as far as their hooks have told."""
     folder = environment.get(contract.RUN_DIR, "")
     told = [
-        re.findall(_REGISTERED, _read(Path(folder) / contract.STACKS_FILE.format(rank=rank)), re.MULTILINE)
+        _process(_read(Path(folder) / contract.STACKS_FILE.format(rank=rank)))
         for rank in world_ranks(local_ranks, environment)
     ]
-    return [int(pids[-1]) for pids in told if pids]
+    return [pid for pid in told if pid is not None]
+
+
+def _process(stacks: str) -> int | None:
+    """The last Python of a rank that runs, of those that have registered."""
+    pids = [int(pid) for pid in re.findall(_REGISTERED, stacks, re.MULTILINE)]
+    return next((pid for pid in reversed(pids) if Path(f"/proc/{pid}").exists()), None)
 
 
 def at_their_end(local_ranks: Sequence[int], environment: Mapping[str, str]) -> list[int]:
@@ -75,11 +81,11 @@ def place_of(rank: int, environment: Mapping[str, str]) -> str:
     """`file:line in function` of the user's program where a rank of this host is now; empty when it does not say."""
     path = Path(environment[contract.RUN_DIR]) / contract.STACKS_FILE.format(rank=rank)
     before = _read(path)
-    registered = re.findall(_REGISTERED, before, re.MULTILINE)
-    if not registered:
+    registered = _process(before)
+    if registered is None:
         return ""
     try:
-        os.kill(int(registered[-1]), signal.SIGUSR1)
+        os.kill(registered, signal.SIGUSR1)
     except OSError:
         return ""
     deadline = time.monotonic() + _ANSWER_SECONDS
