@@ -140,3 +140,13 @@ def test_hosts_with_other_clocks_are_laid_on_one(monkeypatch: pytest.MonkeyPatch
         timeline.keep((Event, "op", "ttnn.add", 0.0, 1.0), (), None)
     whole = trace([timeline.part()])
     assert whole["otherData"] == {"events not kept": {"rank 0": 2}}
+
+
+def test_slices_of_a_track_that_follow_each_other_do_not_overlap() -> None:
+    """Perfetto drops a slice that begins before the one ahead of it has ended, were it by a nanosecond."""
+    lengths = [0.0004 + number / 7 for number in range(50)]
+    spans = [[sum(lengths[:number]), length, "x", "dram"] for number, length in enumerate(lengths)]
+    made = trace([{**part(0, row("op", 0.3)), "tracks": [["predicted", spans]]}])["traceEvents"]
+    found = sorted((e["ts"], e["dur"]) for e in made if e.get("cat") == "predicted")
+    ends = [round(1000 * at) + round(1000 * length) for at, length in found]
+    assert len(found) == 50 and ends[:-1] == [round(1000 * at) for at, _ in found[1:]]

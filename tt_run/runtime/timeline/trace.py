@@ -54,8 +54,13 @@ def trace(parts: list[Part]) -> dict[str, Any]:
     events += _in_flight(parts, found)
     first = min((event["ts"] for event in events if "ts" in event), default=0.0)
     for event in events:
-        if "ts" in event:
-            event["ts"] = round(event["ts"] - first, 3)
+        if "ts" not in event:
+            continue
+        begin, event["ts"] = event["ts"], round(event["ts"] - first, 3)
+        if (
+            "dur" in event
+        ):  # begin and end are rounded alike: of slices that follow each other none overlaps the next
+            event["dur"] = round(round(begin + event["dur"] - first, 3) - event["ts"], 3)
     events.sort(key=lambda event: event.get("ts", -1.0))  # who reads the beginning has all ranks
     dropped = {f"rank {part['rank']}": part["dropped"] for part in parts if part["dropped"]}
     more = {"otherData": {"events not kept": dropped}} if dropped else {}
@@ -92,7 +97,7 @@ def _slices(part: Part, row: Row) -> Iterator[dict[str, Any]]:
         "cat": row["kind"],
         "pid": part["rank"],
         "ts": row["start"],
-        "dur": round(row["end"] - row["start"], 3),
+        "dur": row["end"] - row["start"],
     }
     args = {told: _text(row[name]) for name, told in _TOLD.items() if name in row}
     yield {**base, "tid": 0, "args": args}
@@ -119,7 +124,7 @@ def _tracks(part: Part) -> Iterator[dict[str, Any]]:
                 "pid": part["rank"],
                 "tid": thread,
                 "ts": start + at,
-                "dur": round(length, 3),
+                "dur": length,
                 "args": {"bound by": bound},
             }
 
