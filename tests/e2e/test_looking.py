@@ -84,6 +84,32 @@ def test_a_run_seen_from_outside(tmp_path: Path) -> None:
     assert "there are no runs in" in nothing.err
 
 
+COMPUTING = """
+import pathlib, time
+import ttnn
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(1, 2))
+while not pathlib.Path("go").exists():
+    time.sleep(0.02)
+"""
+
+
+def test_a_rank_that_computes_is_told_with_its_last_call(tmp_path: Path) -> None:
+    (tmp_path / "prog.py").write_text(COMPUTING)
+    words = ["-m", "tt_run", "--emulate", "--system", "n300", "--split", "1x2", sys.executable, "prog.py"]
+    line = ["timeout", "-k", "5", "100", sys.executable, *words]
+    run = subprocess.Popen(line, cwd=tmp_path, env=environment(), stderr=subprocess.DEVNULL)
+    try:
+        until(
+            lambda: ", after open_mesh_device at prog.py:4" in tt_run("status", cwd=tmp_path).out,
+            what="the rank's note of its last call",
+        )
+        _, rank = json.loads(tt_run("status", "--json", cwd=tmp_path).check().out)
+        assert rank["last_call"].startswith("open_mesh_device(shape [1, 2]") and rank["waits"] is None
+    finally:
+        (tmp_path / "go").touch()
+        assert run.wait(timeout=60) == 0
+
+
 def test_a_run_that_goes_on_is_found_wherever_its_folder_is(tmp_path: Path) -> None:
     """The newest folder in `tt-run-logs` is of a run that ended long ago."""
     (tmp_path / "prog.py").write_text(PROGRAM)

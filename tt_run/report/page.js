@@ -111,7 +111,7 @@
   const links = new Map([...document.querySelectorAll("nav a")].map((link) => [link.getAttribute("href").slice(1), link]));
   const watch = new IntersectionObserver((entries) => {
     for (const entry of entries) links.get(entry.target.id)?.classList.toggle("here", entry.isIntersecting);
-  }, { rootMargin: "-45% 0px -50% 0px" });
+  }, { rootMargin: "-20% 0px -75% 0px" });
   document.querySelectorAll("main > section").forEach((section) => watch.observe(section));
   let opened = [];
   addEventListener("beforeprint", () => {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mgd.folding import fold
-from mgd.lean import dataclass
+from mgd.lean import dataclass, replace
 from tt_run.cli.commands.looking import age, columns, fitting, one_run
 from tt_run.cli.reading.options import Arguments, option
 from tt_run.cli.reading.parse import read
@@ -25,7 +26,7 @@ ONE_BY_ONE = 16
 
 
 class Status(Arguments):
-    """Show each rank of a run (the newest that goes on, else the newest, unless named): state, memory, place in the user's code, in which call it waits, since when and for whom."""
+    """Show each rank of a run (the newest that goes on, else the newest, unless named): state, memory, place in the user's code, in which call it waits, since when and for whom, or after which it computes."""
 
     __slots__ = ()
     usage = "tt-run status [RUN] [OPTIONS]"
@@ -71,6 +72,8 @@ class RankNow:
     memory: int
     stack: RankStack | None
     wait: LongWait | None
+    last_call: str = ""
+    """The call with others that it made last, where it says so: `all_gather(shape …) at train.py:88`."""
 
     def as_json(self) -> dict[str, Any]:
         """For --json."""
@@ -82,6 +85,7 @@ class RankNow:
             "state": "ended" if status.ended else "running" if status.started else "starting",
             "exit_code": status.exit_code,
             "what": self.what,
+            "last_call": self.last_call or None,
             "memory": self.memory or None,
             "file": where.file if where else None,
             "line": where.line if where else None,
@@ -123,7 +127,7 @@ def _lines(ranks: Sequence[RankNow], is_each: bool) -> list[str]:
 
 def _look(run: Run) -> list[RankNow]:
     """Every rank of a run, those that run asked for their stacks."""
-    from tt_run.supervise.looking.long_waits import read_waits
+    from tt_run.supervise.looking.long_waits import last_call, read_waits
     from tt_run.supervise.looking.runs import RUNNING, ask_stacks
 
     is_running = run.state == RUNNING
@@ -133,15 +137,21 @@ def _look(run: Run) -> list[RankNow]:
     for status in run.ranks:
         is_live = status.started and not status.ended
         stack, wait = (stacks.get(status.rank), waits.get(status.rank)) if is_live else (None, None)
+        last = last_call(run.folder, status.rank) if is_live else ""
         if not is_live:
             what = status.outcome()
         elif wait is not None:
             what = str(wait)
         elif stack is None or stack.where is None:
             what = "running" if is_running else status.outcome()
+        elif stack.waits:
+            what = f"waits for others at {stack.where}"
         else:
-            what = f"{'waits for others' if stack.waits else 'computes'} at {stack.where}"
-        found.append(RankNow(status, what, _memory(status.pid) if is_live else 0, stack, wait))
+            call = re.match(r"(\w[\w ]*)\(.*\)( at .*)", last)
+            after = f", after {call[1]}{call[2]}" if call else ""
+            text = f": {stack.where.text}" if stack.where.text else ""
+            what = f"computes at {replace(stack.where, text='')}{after}{text}"
+        found.append(RankNow(status, what, _memory(status.pid) if is_live else 0, stack, wait, last))
     return found
 
 

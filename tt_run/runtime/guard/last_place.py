@@ -1,4 +1,4 @@
-"""Where a rank was last seen: what is left of one that is killed on a host of its own, where no other rank sees its board."""
+"""Where a rank was last seen: what `tt-run status` says of one that computes, and what is left of one that is killed on a host of its own."""
 
 from __future__ import annotations
 
@@ -13,15 +13,23 @@ from tt_run.runtime.comm.world import World
 _WIDTH = 1024  # of the whole text: one write replaces it, so that a kill leaves the former or the new one
 
 
+_ALONE_EVERY = 5  # looks: where all ranks are on one host, only people read the file
+
+
 class LastPlace:
-    """The file of one rank. Only in jobs on several hosts: on one, the others read the board of a rank that is gone."""
+    """The file of one rank. Its line is for jobs on several hosts: on one, the others read the board of a rank that is gone."""
 
     def __init__(self, world: World) -> None:
         folder = launched.variables.get(contract.RUN_DIR)
-        self.is_needed = bool(folder) and world.neighbours.size < world.size
+        self.has_line = world.neighbours.size < world.size
+        self._is_there = bool(folder)
         self._path = Path(folder or "", contract.PLACE_FILE.format(rank=world.rank))
         self._file: int | None = None
         self._noted = ""
+
+    def is_due(self, look: int) -> bool:
+        """Whether this look of the rank at itself, counted from 0, is to be noted."""
+        return self._is_there and (self.has_line or look % _ALONE_EVERY == 0)
 
     def note(self, place: str, call: str) -> None:
         """Write a line of the program and the last call down, if they have changed. A folder that cannot be written is let be."""

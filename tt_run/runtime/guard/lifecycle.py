@@ -234,11 +234,13 @@ class Lifecycle:
     def _beacon(self, guard: Guard) -> None:
         """Answer the question where this rank is, also while its program computes or loops, and write it down for those who cannot ask."""
         main = threading.main_thread().ident
-        last = LastPlace(self._world)
+        last, look = LastPlace(self._world), 0
         while main is not None:
             time.sleep(_BEACON_SECONDS)
-            if last.is_needed:
-                last.note(_place(sys._current_frames().get(main)), guard.whereabouts.last_call)
+            if last.is_due(look):
+                line = _place(sys._current_frames().get(main)) if last.has_line else ""
+                last.note(line, guard.whereabouts.last_call)
+            look += 1
             if guard.whereabouts.asked:
                 words, wait = guard.threads.said()
                 guard.whereabouts.answer(_place(sys._current_frames().get(main)) + words, wait)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mgd.lean import dataclass, field
 from tt_run import contract
+from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.looking.stacks import RankStack, rank_list
 
 EARLY_SECONDS = 30.0
@@ -49,6 +50,17 @@ def read_waits(folder: Path) -> dict[int, LongWait]:
         except (OSError, ValueError, KeyError):  # it goes on just now
             continue
     return found
+
+
+def last_call(folder: RunFolder, rank: int) -> str:
+    """The call that an emulated rank made last together with others, with its place; empty where it has noted none."""
+    try:
+        text = (folder.path / contract.PLACE_FILE.format(rank=rank)).read_text(
+            encoding="utf-8", errors="replace"
+        )
+    except OSError:
+        return ""
+    return text.partition("\n")[2].strip()
 
 
 def who_waits(missing_of: Mapping[int, tuple[int, ...]]) -> list[str]:
