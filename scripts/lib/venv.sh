@@ -14,18 +14,31 @@ find_python() {
   return 1
 }
 
+# show_progress: what pip is doing, on one line of the terminal that the next one replaces; nothing where there is no terminal.
+show_progress() {
+  local line
+  while IFS= read -r line; do
+    line=${line#"${line%%[![:space:]]*}"}
+    case $line in
+      [A-Z]*ing\ *) [ ! -t 2 ] || printf '\r\033[K  %.70s' "${line%%;*}" >&2 ;;
+    esac
+  done
+  [ ! -t 2 ] || printf '\r\033[K' >&2
+}
+
 # pip_install DIR WORDS: pip with its warnings and errors; a package index that is out of reach is told in one line, after a second try.
 pip_install() {
   local dir=$1 said code=0
   shift
   said=$(mktemp)
-  PIP_RETRIES="${PIP_RETRIES:-1}" "$PYTHON" -m pip install --quiet --disable-pip-version-check "$@" 2>"$said" || code=$?
+  { PIP_RETRIES="${PIP_RETRIES:-1}" "$PYTHON" -m pip install --disable-pip-version-check "$@" 2>"$said" || echo "$?" >"$said.code"; } | show_progress
+  [ ! -e "$said.code" ] || code=$(cat "$said.code")
   if [ "$code" != 0 ] && grep -qE 'NewConnectionError|NameResolutionError|ConnectTimeoutError|ProxyError' "$said"; then
     echo "error: no package index can be reached: preparing $dir needs a network once, or PIP_NO_INDEX=1 PIP_FIND_LINKS=/folder/of/wheels" >&2
   else
     grep -v "^WARNING: Location" "$said" >&2 || true
   fi
-  rm -f "$said"
+  rm -f "$said" "$said.code"
   return "$code"
 }
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
 from mgd.files import write_file
+from mgd.folding import fold
 from mgd.resources import configs_root
-from tt_run.cli.help import command_help
+from tt_run.cli.help import command_help, terminal_width
 from tt_run.cli.reading.options import Arguments, option
 from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
@@ -54,7 +55,8 @@ def command(words: Sequence[str]) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     for source in sources:
         write_file(folder / source.name, source.read_bytes())
-    print(f"wrote {', '.join(source.name for source in sources)}\n\nnext:")
+    wrote = f"wrote {', '.join(source.name for source in sources)}"
+    print(f"{fold(wrote, terminal_width(), '    ')}\n\nnext:")
     if folder != Path():
         print(f"  cd {shlex.quote(str(folder))}")
     test = "pytest" if find_spec("pytest") else "pip install pytest && pytest"
