@@ -1,4 +1,9 @@
-"""Tests of a multi-device program, as a project would have them: `pytest -p tt_run.pytest examples/testing`."""
+"""Tests of a multi-device program, as a project would have them.
+
+    pytest -p tt_run.pytest examples/testing
+
+A fixture is a mesh; a mark runs the test over so many ranks and reports it as one.
+"""
 
 import numpy as np
 import pytest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from mgd.resources import configs_root
 from tests.e2e.launch import tt_run
-from tt_run.cli.commands.examples import examples_root
+from tt_run.cli.commands.examples import example_names, examples_root
 from tt_run.cli.main import run
 from tt_run.contract import Exit
 
@@ -64,6 +65,23 @@ def test_an_example_comes_with_what_it_imports(tmp_path: Path, capsys: pytest.Ca
     assert run(words) == Exit.USAGE
     told = capsys.readouterr().err
     assert "error[TTR043]" in told and "is there already" in told
+
+
+def test_every_example_comes_with_what_to_type(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder that has the copies and nothing else of the checkout."""
+    monkeypatch.chdir(tmp_path)
+    for name in example_names():
+        assert run(["examples", name]) == Exit.OK
+        lines = [each.strip() for each in capsys.readouterr().out.splitlines() if each.startswith("  ")]
+        assert lines, f"{name}: its docstring or README.md names no line that runs it"
+        for line in lines:
+            paths = [word for word in shlex.split(line) if word.startswith(("examples/", "configs/"))]
+            assert paths and all((tmp_path / path).exists() for path in paths), line
+            if line.startswith("tt-run --"):
+                assert run([*shlex.split(line)[1:2], "--check-only", *shlex.split(line)[2:]]) == Exit.OK, line
+                capsys.readouterr()
 
 
 def test_an_unknown_example(capsys: pytest.CaptureFixture[str]) -> None:

@@ -131,11 +131,19 @@ def _about(path: Path) -> str:
 
 
 def _lines(path: Path) -> list[str]:
-    """The command lines that an example names in its docstring."""
+    """The command lines that an example names: in its docstring, or of a folder in the README and of each program the first."""
     if path.is_dir():
-        return []
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return [line.strip() for line in text.splitlines() if re.match(r"\s+tt-run ", line)]
+        readme = path / "README.md"
+        told = _typed(readme.read_text(encoding="utf-8")) if readme.is_file() else []
+        return told + [line for script in sorted(path.glob("*.py")) for line in _lines(script)[:1]]
+    return _typed(ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "")
+
+
+def _typed(text: str) -> list[str]:
+    """What can be typed, each on a line of its own; ready bindings by their names, which are known in every folder."""
+    begins = r"tt-run (?:--|chaos )|pytest -p |python examples/|examples/\S+\.sh "
+    found = re.findall(rf"(?m)^ *((?:{begins}).*?)(?:  +#.*)?$", text)
+    return [re.sub(r"configs/bindings/(\w+)\.yaml", r"\1", " ".join(line.split())) for line in found]
 
 
 def _imports(path: Path) -> set[str]:
