@@ -190,5 +190,5 @@ def _unknown(package: str, name: str, listing: Callable[[], Sequence[str]]) -> s
 
     near = get_close_matches(name, there, n=3, cutoff=_NEAR)
     near = near or sorted(each for each in there if len(name) > 2 and each.startswith(f"{name}_"))[:3]
-    hint = f"; the nearest names it has: {', '.join(near)}" if near else ""
-    return f"{lacks}{hint}"
+    hint = f"the nearest names it has: {', '.join(near)}" if near else f"dir({package}) lists what it has"
+    return f"{lacks}; {hint}"
