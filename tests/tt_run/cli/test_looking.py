@@ -106,3 +106,8 @@ def test_a_narrow_terminal_keeps_the_names_of_runs(
     assert run(["ls"]) == Exit.OK
     rows = capsys.readouterr().out.splitlines()
     assert rows[0].split()[:2] == ["20260102-0900-7", "ended"] and all(row.endswith("…") for row in rows)
+    monkeypatch.setenv("COLUMNS", "90")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert run(["ls"]) == Exit.OK
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split() == ["RUN", "STATE", "RANKS", "AGE", "SIZE", "OUTCOME"] and "ended" in rows[0]

@@ -142,4 +142,9 @@ def test_facts_of_runs_give_way_to_what_became_of_them(
         sentence="rank 1 on one is at fault: error[TTG005]",
     )
     assert ls.table(["a-run"], [run], width) == [shown]  # type: ignore[list-item]
+    head = ls.heading(["a-run"], [run], width)  # type: ignore[list-item]
+    assert head.index("STATE") == shown.index("ended") and head.index("OUTCOME") == shown.index("rank 1")
+    for name, fact in {"RANKS": "4 ranks", "AGE": "0 s", "SIZE": "2 KiB"}.items():
+        assert (name in head) == (fact in shown)
+        assert name not in head or head.index(name) + len(name) == shown.index(fact) + len(fact)
     assert ls.table([], [], width) == []

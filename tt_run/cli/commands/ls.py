@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -54,9 +55,23 @@ def command(words: Sequence[str]) -> int:
         else:
             elsewhere_too = "" if given.log_dir else "; --log-dir DIR looks in another folder"
             print(f"no runs here, in {given.log_dir or './tt-run-logs'}{elsewhere_too}")
-    for line in table(names, runs, columns()):
+    room = columns()
+    lines = table(names, runs, room)
+    if lines and sys.stdout.isatty():  # what programs read has runs alone
+        print(heading(names, runs, room))
+    for line in lines:
         print(line)
     return Exit.OK
+
+
+_FACTS = ("    RANKS", "    AGE", "     SIZE")
+
+
+def heading(names: Sequence[str], runs: Sequence[Run], width: int | None) -> str:
+    """What stands above the lines of `table`."""
+    wide = max(map(len, names))
+    told = _FACTS[: _shown(wide, runs, width)]
+    return fitting("  ".join([f"{'RUN':{wide}}  {'STATE':7}", *told, "OUTCOME"]), wide + 9)
 
 
 def table(names: Sequence[str], runs: Sequence[Run], width: int | None) -> list[str]:
@@ -69,15 +84,20 @@ def table(names: Sequence[str], runs: Sequence[Run], width: int | None) -> list[
         (f"{len(run.ranks):3} rank{' ' if len(run.ranks) == 1 else 's'}", f"{age(run.began):>7}", f"{amount(run.size):>9}")
         for run in runs
     ]  # fmt: skip
-    longest = max(len(run.sentence) for run in runs)
-    shown = next(
-        count
-        for count in (3, 2, 1, 0)
-        if not count
-        or width is None
-        or wide + 9 + sum(2 + len(each) for each in facts[0][:count]) + 2 + min(longest, _SENTENCE) <= width
-    )
+    shown = _shown(wide, runs, width)
     return [
         fitting("  ".join([begin, *told[:shown], run.sentence]), wide + 9)
         for begin, told, run in zip(begins, facts, runs, strict=True)
     ]
+
+
+def _shown(wide: int, runs: Sequence[Run], width: int | None) -> int:
+    """How many of the facts there is room for beside names of so many columns."""
+    longest = max(len(run.sentence) for run in runs)
+    return next(
+        count
+        for count in (3, 2, 1, 0)
+        if not count
+        or width is None
+        or wide + 9 + sum(2 + len(each) for each in _FACTS[:count]) + 2 + min(longest, _SENTENCE) <= width
+    )
