@@ -148,3 +148,12 @@ def test_status_of_many_ranks_puts_those_together_that_do_the_same(
     assert len({line.index("MiB") for line in lines[:3]}) == 1
     assert command([str(tmp_path), "--all"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 66
+
+
+def test_ranks_that_wait_in_a_circle_are_told_one_by_one(tmp_path: Path) -> None:
+    said: list[str] = []
+    for rank in range(3):
+        write(tmp_path, rank, 31, (rank + 1) % 3, call="MPI Recv")
+    Standstill(tmp_path, said.append, list).look(1.0)
+    circle = "rank 0 waits for rank 1, rank 1 waits for rank 2, rank 2 waits for rank 0"
+    assert said == [f"no progress for 31 s: {circle}, in MPI Recv at /w/a.py:3"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -293,6 +294,32 @@ class TestHangWatch:
         quiet = Quiet(records, 60)
         quiet.look(59, progress=True)
         assert quiet.look(100) is None and quiet.asked == 0
+
+    def test_a_guard_that_asks_again_is_no_sign_of_life(self, records: Records) -> None:
+        """Ranks that wait for each other's messages look for them in ever other lines of the runtime."""
+        guard, own = "/x/tt_run/runtime/guard/", Frame("/w/a.py", 3, "<module>", "comm.Recv(b, 1)")
+        asks = Frame(f"{guard}watch.py", 175, "wait_until")
+        quiet = Quiet(records, 20)
+        looks = [(Frame(f"{guard}own_traffic.py", 51, "moves"), asks, own), (asks, own)]
+        quiet.stacks = [RankStack(rank, looks[rank]) for rank in (0, 1)]
+        for rank in (0, 1):
+            facts = {"call": "MPI Recv", "number": 3, "site": "a.py:3", "waited": 20.0, "missing": [1 - rank]}
+            (records.folder.path / f"rank-{rank:04d}.wait").write_text(json.dumps(facts))
+        assert quiet.look(20) is None
+        quiet.stacks = [RankStack(rank, looks[1 - rank]) for rank in (0, 1)]
+        finding = quiet.look(22)
+        assert finding is not None
+        assert (
+            finding.why
+            == "no rank has made progress for 22 s: rank 0 waits for rank 1, rank 1 waits for rank 0"
+        )
+
+    def test_a_runtime_that_computes_is_a_sign_of_life(self, records: Records) -> None:
+        quiet = Quiet(records, 20)
+        for at, line in ((20, 4), (22, 5)):
+            inner = Frame("/x/tt_run/runtime/kernels/matmul.py", line, "product")
+            quiet.stacks = [RankStack(0, (inner, *COMPUTES.frames))]
+            assert quiet.look(at) is None
 
     def test_a_stack_that_moves_is_a_sign_of_life(self, records: Records) -> None:
         quiet = Quiet(records, 60)

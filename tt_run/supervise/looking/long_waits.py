@@ -14,6 +14,7 @@ from tt_run.supervise.looking.stacks import RankStack, rank_list
 
 EARLY_SECONDS = 30.0
 _EVERY_SECONDS = 1.0
+_MOST_SAID = 4
 
 
 @dataclass(frozen=True)
@@ -102,12 +103,27 @@ class Standstill:
         self.say(standstill_line(late, waits, self.stacks()))
 
 
+def _ahead(first: LongWait, waits: Mapping[int, LongWait]) -> set[int]:
+    """The ranks for which a wait is in the end: those that do not wait themselves; none where it goes round in a circle."""
+    seen: set[int] = set()
+    ahead = set(first.missing)
+    while ahead:
+        rank = ahead.pop()
+        seen.add(rank)
+        ahead |= set(waits[rank].missing if rank in waits else ()) - seen
+    return {rank for rank in seen if rank not in waits}
+
+
 def standstill_line(
     late: Mapping[int, LongWait], waits: Mapping[int, LongWait], stacks: Sequence[RankStack]
 ) -> str:
     """Who is waited for and where that is, and who waits."""
     first = min(late.values(), key=lambda wait: wait.since)
-    guilty = [rank for rank in first.missing if rank not in waits] or list(first.missing)
+    guilty = [rank for rank in first.missing if rank not in waits]
+    if not _ahead(first, late):
+        whom = ", ".join(who_waits({rank: wait.missing for rank, wait in late.items()})[:_MOST_SAID])
+        return f"no progress for {first.seconds:.0f} s: {whom}, in {first.call} at {first.site}"
+    guilty = guilty or list(first.missing)
     places = {stack.rank: stack.where for stack in stacks}
     parts = []
     for rank in guilty[:3]:

@@ -77,6 +77,13 @@ class RankStack:
         return bool(re.search(_OTHERS_CODE, file))
 
     @property
+    def at_rest(self) -> tuple[Frame, ...]:
+        """The frames that stay as they are while nothing goes on: those of the guard differ with every look, since it asks again and again."""
+        inner = self.innermost_own or 0
+        asks = any(frame.file.endswith(_GUARD_WAITS) for frame in self.frames[:inner])
+        return self.frames[inner:] if asks else self.frames
+
+    @property
     def waits(self) -> bool:
         """Whether it waits for other ranks: in MPI, or in the guard of the emulation."""
         return self.in_mpi or any(frame.file.endswith(_GUARD_WAITS) for frame in self.frames[:4])

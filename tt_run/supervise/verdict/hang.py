@@ -19,6 +19,7 @@ from tt_run.supervise.options import STRANDED_SECONDS
 from tt_run.supervise.status import RankStatus, StatusBoard, mpi_at_end
 
 RESAMPLE_SECONDS = 1.0
+MOST_SAID = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +72,14 @@ class HangWatch:
             return None
         first, second = self._sample, self._stacks(board, job)
         self._sample, self._sampled_at = None, now
-        if first != second:
+        if [(stack.rank, stack.at_rest) for stack in first] != [(s.rank, s.at_rest) for s in second]:
             self._quiet_since = now
             return None
         why = stranded(board, second)
         if overdue:
             late = [] if why else absent(second) or last_one(board, second)
-            whom = f": {_waiting(second, late)}" if late else ""
+            whom = _waiting(second, late) if late else ", ".join(_said(board)[:MOST_SAID])
+            whom = f": {whom}" if whom else ""
             return HangFinding(
                 why or f"no rank has made progress for {quiet:.0f} s{whom}",
                 second,
@@ -131,6 +133,13 @@ def _at(stacks: Sequence[RankStack]) -> str:
     """The one place in which the stacks are, as ` at train.py:9`."""
     places = {f"{where.file}:{where.line}" for stack in stacks if (where := stack.where)}
     return f" at {places.pop()}" if len(places) == 1 else ""
+
+
+def _said(board: StatusBoard) -> list[str]:
+    """Who waits for whom, as emulated ranks say themselves."""
+    from tt_run.supervise.looking.long_waits import read_waits, who_waits  # of runs that hang alone
+
+    return who_waits({rank: wait.missing for rank, wait in read_waits(board.folder.path).items()})
 
 
 def absent(stacks: Sequence[RankStack]) -> list[RankStack]:
