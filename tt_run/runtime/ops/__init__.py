@@ -52,6 +52,7 @@ MODULES = (
     "experts.expert_gates",
     "experts.ring_operations",
     "attention.indexer",
+    "attention.sparse_blocks",
     "normalisation.hyper_connections",
     "moreh.reductions",
     "moreh.norms",

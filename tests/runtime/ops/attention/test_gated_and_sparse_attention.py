@@ -193,6 +193,72 @@ def test_attention_to_blocks(one: MeshDevice, start: int | None):
     near(found, (weights @ values)[None], steps=2)
 
 
+@pytest.mark.parametrize(("axis", "queries", "chunk", "start"), [(1, 32, 32, 32), (0, 16, 64, 32), (0, 32, 32, 96), (1, 16, 32, 0)])
+def test_blocks_of_a_cache_that_is_dealt_over_devices(
+    mesh: MeshDevice, axis: int, queries: int, chunk: int, start: int
+):
+    """A slab begins in the midst of a chunk: each device's queries are where the rows lie that its stripe gets; the other axis cuts a chunk once more."""
+    rng, extents = np.random.default_rng(8), tuple(mesh.shape)
+    stripes, cut = extents[axis], chunk // queries
+    length = stripes * chunk * 3
+    order = [(s * stripes + d) * chunk + i for d in range(stripes) for s in range(3) for i in range(chunk)]
+    shapes = (1, 2, queries, 16), (1, 1, length, 16), (1, 1, length, 8)
+    q, k, v = (rounded(rng.normal(size=shape), BF16) for shape in shapes)
+    index = put(mesh, np.tile(np.arange(length // 32, dtype=np.uint32), (1, 1, queries, 1)), U32, ROW)
+    dealt = [put(mesh, x[:, :, order], BF16) for x in (k, v)]
+    words = {"cluster_axis": axis, "block_cyclic_sp_axis": axis, "block_cyclic_chunk_local": chunk}
+    call = op("transformer.sparse_sdpa_msa")
+    found = call(put(mesh, q, BF16, ROW), *dealt, index, block_size=32, chunk_start_idx=start, **words)
+    # Rows that the devices' stripes get of a slab that begins at start, as the writer of the cache deals them.
+    slab = range(start, start + stripes * chunk)
+    for device, shard in enumerate(found.shards.each()):
+        place = np.unravel_index(device, extents)
+        mine = [p for p in slab if p // chunk % stripes == place[axis]]
+        mine.sort(key=lambda p: (p // chunk // stripes, p % chunk))
+        part = place[1 - axis] if cut > 1 else 0
+        at = np.array(mine[part * queries : (part + 1) * queries])
+        scores = q[0].astype(float) @ k[0].swapaxes(-1, -2) / 4
+        scores = np.where(np.arange(length) <= at[:, None], scores, -np.inf)
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        weights /= weights.sum(-1, keepdims=True)
+        np.testing.assert_allclose(shard, (weights @ v[0])[None], rtol=0.02, atol=0.02)
+
+
+def test_queries_that_are_cut_over_an_axis_see_as_far_as_they_are(mesh: MeshDevice):
+    rng = np.random.default_rng(9)
+    q, k, v = (rounded(rng.normal(size=s), BF16) for s in ((1, 2, 4, 16), (1, 1, 64, 16), (1, 1, 64, 8)))
+    given = [put(mesh, q, BF16, ROW), put(mesh, k, BF16), put(mesh, v, BF16)]
+    index = put(mesh, np.tile(np.arange(2, dtype=np.uint32), (1, 1, 4, 1)), U32, ROW)
+    call = op("transformer.sparse_sdpa_msa")
+    cut = call(*given, index, block_size=32, chunk_start_idx=20, cluster_axis=1).shards.each()
+    for device, shard in enumerate(cut):
+        start = 20 + 4 * (device % tuple(mesh.shape)[1])
+        whole = call(*given, index, block_size=32, chunk_start_idx=start).shards.each()
+        np.testing.assert_array_equal(shard, whole[device])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"block_cyclic_sp_axis": 0}, "must be set together"),
+        ({"block_cyclic_sp_axis": 2, "block_cyclic_chunk_local": 32}, "out of range for mesh dims"),
+        ({"block_cyclic_sp_axis": 0, "block_cyclic_chunk_local": 96}, "must equal q seq-len"),
+        ({"block_cyclic_sp_axis": 0, "block_cyclic_chunk_local": 32, "block_size": 64}, "must divide chunk_local"),
+        ({"block_cyclic_sp_axis": 0, "block_cyclic_chunk_local": 32, "chunk_start_idx": 31}, "multiple of 32"),
+        ({"block_cyclic_sp_axis": 0, "block_cyclic_chunk_local": 32, "chunk_start_idx": 32}, "needs cluster_axis"),
+        ({"block_cyclic_sp_axis": 0, "block_cyclic_chunk_local": 32, "chunk_start_idx": 32, "cluster_axis": 1}, "must equal block_cyclic"),
+        ({"chunk_start_idx": 0, "cluster_axis": 2}, "out of range"),
+        ({"scale": 0.0}, "scale must be > 0"),
+        ({"cache_batch_idx": 1}, "must be < kv batch slots"),
+    ],
+)  # fmt: skip
+def test_blocks_that_a_mesh_does_not_deal_so(mesh: MeshDevice, words: dict[str, Any], said: str):
+    rows = put(mesh, np.zeros((1, 2, 32, 32)), BF16, ROW)
+    keys, index = put(mesh, np.zeros((1, 1, 256, 32)), BF16), put(mesh, np.zeros((1, 1, 32, 4)), U32, ROW)
+    with pytest.raises(RuntimeError, match=said):
+        op("transformer.sparse_sdpa_msa")(rows, keys, keys, index, **{"block_size": 32, **words})
+
+
 def test_places_of_the_largest_of_long_rows(one: MeshDevice):
     rows = np.stack([np.random.default_rng(s).permutation(200) for s in (1, 2)]).astype(np.float32)
     rows[1, 20:] = -np.inf

@@ -1,4 +1,4 @@
-"""Attention to chosen keys: the latents, or the blocks of keys, that indices name for each query; and choosing them.
+"""Attention to chosen keys: the latents that indices name for each query; and choosing them. Blocks of keys are in `sparse_blocks`.
 
 Source: reference library 0.81.1.
 """
@@ -32,7 +32,7 @@ MASKED = 0xFFFFFFFF
 _SCALED = 128  # latent columns that share a scale in a packed row
 
 
-def _shares(scores: Array, sink: Array | None = None) -> Array:
+def shares(scores: Array, sink: Array | None = None) -> Array:
     """Softmax of rows of scores; `sink` takes a share and gives nothing; rows of minus infinity give zeros."""
     top = scores.max(axis=-1, keepdims=True)
     if sink is not None:
@@ -139,75 +139,12 @@ def sparse_sdpa(
         for s in range(queries):
             keys = rows[places[s]]
             scores = gemm.matmul(np.ascontiguousarray(queried[:, :, s]), keys.T[None])[0] * factor
-            weights = _shares(np.where(hidden[s], np.float32(-np.inf), scores), sink)
+            weights = shares(np.where(hidden[s], np.float32(-np.inf), scores), sink)
             out[0, :, s] = gemm.matmul(weights[None], np.ascontiguousarray(keys[None, :, :v_dim]))[0]
         return (finish(out, q.dtype),)
 
     (result,) = on_each_device(attend, q, kv, indices, *named)
     return settle((q, kv, indices), result, q.dtype, layout=Layout.ROW_MAJOR)
-
-
-@operation("ttnn.transformer.sparse_sdpa_msa", family=families.ATTENTION, golden=delta_goldens.sparse_blocks)
-def sparse_sdpa_msa(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    indices: Tensor,
-    *,
-    scale: float | None = None,
-    block_size: int = 128,
-    compute_kernel_config: object = None,
-    cache_batch_idx: int | None = None,
-    chunk_start_idx: int | None = None,
-    cluster_axis: int | None = None,
-    block_cyclic_sp_axis: int | None = None,
-    block_cyclic_chunk_local: int | None = None,
-    enable_kv_block_cache: bool = False,
-) -> Tensor:
-    """Attention of q [1, H, S, D] to the blocks of k and v [B, Hkv, T, D] that indices [1, Hkv, S, K] name -> [1, H, S, Dv], in rows.
-
-    Index 0xFFFFFFFF names nothing. chunk_start_idx is the position of the first query; with it no query sees a later key. Raises
-    RuntimeError for caches dealt over devices (cluster_axis, block_cyclic_*).
-    """
-    if not (cluster_axis is block_cyclic_sp_axis is block_cyclic_chunk_local is None):
-        raise fatal(
-            "sparse_sdpa_msa: caches that are dealt over devices are not emulated",
-            hint="gather the cache and give chunk_start_idx without cluster_axis",
-        )
-    on_device(q, k, v, indices, kind="sparse attention")
-    _, heads, queries, depth = q.shape
-    groups, length = k.shape[1], k.shape[2]
-    if length % block_size or heads % groups:
-        raise fatal(
-            f"sparse_sdpa_msa: {length} keys must be whole blocks of {block_size}, {heads} heads a multiple of {groups}",
-            hint=f"ttnn.pad the keys to {-(-length // block_size) * block_size}; the heads are a multiple of {groups}",
-        )
-    factor = np.float32(1 / math.sqrt(depth) if scale is None else scale)
-    user = cache_batch_idx or 0
-    future = np.zeros((1, queries, length), np.bool_)
-    if chunk_start_idx is not None:
-        future = (np.arange(length) > (np.arange(queries) + chunk_start_idx)[:, None])[None]
-
-    def attend(queried: Array, keys: Array, values: Array, chosen: Array) -> tuple[Array]:
-        places = chosen.reshape(groups, queries, -1).astype(np.int64)
-        named = (places != MASKED) & (places >= 0)
-        if np.where(named, places, 0).max(initial=0) >= length // block_size:
-            raise fatal(
-                f"sparse_sdpa_msa: a block is outside of the {length // block_size} of k",
-                hint=f"blocks are 0 to {length // block_size - 1}; 4294967295 stands for none",
-            )
-        # One block more, for what names nothing.
-        seen = np.zeros((groups, queries, length // block_size + 1), np.bool_)
-        np.put_along_axis(seen, np.where(named, places, -1) % seen.shape[-1], True, axis=-1)
-        hidden = ~np.repeat(seen[..., :-1], block_size, axis=-1) | future
-        share = heads // groups
-        own_keys, own_values = (np.repeat(a[user], share, axis=0) for a in (keys, values))
-        scores = gemm.matmul(queried[0] * factor, own_keys.swapaxes(-1, -2))
-        weights = _shares(np.where(np.repeat(hidden, share, axis=0), np.float32(-np.inf), scores))
-        return (finish(gemm.matmul(weights, np.ascontiguousarray(own_values))[None], q.dtype),)
-
-    (result,) = on_each_device(attend, q, k, v, indices)
-    return settle((q, k, v, indices), result, q.dtype, layout=Layout.ROW_MAJOR)
 
 
 @operation("ttnn.experimental.topk_large_indices", family=families.SORT)
