@@ -82,10 +82,12 @@ def test_triangles(one: MeshDevice, name: str):
 
 
 def test_parts_and_rotations(one: MeshDevice):
-    check(one, "narrow", [sample(2, 5, 7)], 1, 2, 3, steps=0)
+    check(one, "narrow", [sample(32, 1, 3, 7)], 0, 24, 3, steps=0)
     check(one, "alt_complex_rotate90", [sample(2, 5, 8)], steps=0)
-    with pytest.raises(RuntimeError, match="narrow: 4 to 7 is outside of a dimension of length 5"):
-        call("narrow", put(one, sample(2, 5)), 1, 4, 3)
+    with pytest.raises(
+        RuntimeError, match="Narrow length 3 out of bounds for dimension 1 with start index 3 and size 5"
+    ):
+        call("narrow", put(one, sample(1, 5), F32, ROW), 1, 3, 3)
 
 
 def test_filled_rectangles(one: MeshDevice):

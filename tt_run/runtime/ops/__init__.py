@@ -74,6 +74,7 @@ MODULES = (
     "elementwise.bcast",
     "data_movement.padding",
     "data_movement.indexing",
+    "data_movement.narrowing",
     "reduction.losses",
     "reduction.statistics",
     "elementwise.quantization",

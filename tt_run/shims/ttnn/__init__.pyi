@@ -1382,7 +1382,7 @@ def multiply_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: 
     """`ttnn.multiply` written over its first operand; returns that."""
     ...
 def narrow(input_tensor: _Tensor, dim: int, start: int, length: int) -> _Tensor:
-    """`length` entries of dimension `dim` from `start` on."""
+    """`length` entries of dimension `dim` from `start` on, in the tensor's own buffer."""
     ...
 def ne(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """1 where a differs from b, else 0. Tensors broadcast; either may be a number."""

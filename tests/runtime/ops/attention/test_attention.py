@@ -423,7 +423,7 @@ def test_plus_one(one: MeshDevice):
     assert held(t).tolist() == [4, 0, 1]
     assert held(ops.plus_one(put(one, [3, -1], I32, ROW), skip_negative_entries=True)).tolist() == [4, -1]
     assert held(ops.plus_one(put(one, [3, 2**32 - 1], U32, ROW))).tolist() == [4, 0]
-    with pytest.raises(RuntimeError, match="counts in integers"):
+    with pytest.raises(RuntimeError, match="Only INT32 and UINT32"):
         ops.plus_one(put(one, [1.0], F32, ROW))
 
 

@@ -193,7 +193,9 @@ def test_attention_to_blocks(one: MeshDevice, start: int | None):
     near(found, (weights @ values)[None], steps=2)
 
 
-@pytest.mark.parametrize(("axis", "queries", "chunk", "start"), [(1, 32, 32, 32), (0, 16, 64, 32), (0, 32, 32, 96), (1, 16, 32, 0)])
+@pytest.mark.parametrize(
+    ("axis", "queries", "chunk", "start"), [(1, 32, 32, 32), (0, 16, 64, 32), (0, 32, 32, 96), (1, 16, 32, 0)]
+)
 def test_blocks_of_a_cache_that_is_dealt_over_devices(
     mesh: MeshDevice, axis: int, queries: int, chunk: int, start: int
 ):

@@ -209,7 +209,7 @@ def test_negative_log_likelihood(one: MeshDevice, reduction: str) -> None:
     loss = F.nll_loss(leaf, torch.from_numpy(target).long(), reduction=reduction)
     divisor = put(one, np.zeros(1))
     found = call("moreh_nll_loss", put(one, x), put(one, target, I32), reduction, divisor_tensor=divisor)
-    agree(found, loss if reduction == "none" else loss.reshape(1, 1))
+    agree(found, loss.reshape(1, -1))  # of one row, as the reference has it
     # One of eight targets does not count.
     assert held(divisor).tolist() == [7.0 if reduction == "mean" else 0.0]
     g = sample((8,) if reduction == "none" else (1,), 2)
@@ -297,15 +297,19 @@ def test_sgd(one: MeshDevice, momentum: float, nesterov: bool) -> None:
 
 
 def test_clipping_scales_in_place(one: MeshDevice) -> None:
-    parts = [sample((32, 32), 1), sample((32, 64), 2)]
+    parts = [sample((1, 1, 32, 32), 1), sample((1, 1, 32, 64), 2)]
     given = [put(one, part) for part in parts]
     norm = call("moreh_clip_grad_norm", given, 1.0)
     total = np.sqrt(sum((part.astype(float) ** 2).sum() for part in parts))
     agree(norm, torch.tensor([[total]]))
     compare(given[1], parts[1] / (total + 1e-6), 16)
-    endless = put(one, np.full((32, 32), np.inf, np.float32))
+    endless = put(one, np.full((1, 1, 32, 32), np.inf, np.float32))
     with pytest.raises(RuntimeError, match="non-finite, so it cannot be clipped"):
         call("moreh_clip_grad_norm", [endless], 1.0, error_if_nonfinite=True)
+    with pytest.raises(RuntimeError, match=r"2 not in \[-4, 2\)"):
+        call("moreh_clip_grad_norm", [put(one, sample((32, 32), 1))], 1.0)
+    with pytest.raises(RuntimeError, match="step1 input only supports TILE layout"):
+        call("moreh_clip_grad_norm", [put(one, sample((1, 1, 32, 32), 1), layout=ROW)], 1.0)
 
 
 @pytest.mark.parametrize(("size", "kernel", "stride", "message"), [

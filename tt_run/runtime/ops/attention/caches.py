@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import cpp
+from tt_run.runtime.enums import DataType, cpp
 from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.mesh import MeshCoordinate
 from tt_run.runtime.ops.attention.cache_blocks import Blocks, blocks_of, check_ring
@@ -328,8 +328,8 @@ def plus_one(
 ) -> Tensor:
     """One added to every element of an integer tensor, in place; negative entries stay if asked for. Returns the tensor."""
     on_device(input_tensor, kind="plus one")
-    if is_float(input_tensor.dtype):
-        raise fatal(f"plus_one counts in integers, got {input_tensor.dtype}", hint=as_type("tensor", "int32"))
+    if input_tensor.dtype not in (DataType.INT32, DataType.UINT32):
+        raise fatal("Only INT32 and UINT32 is supported for inputs!", hint=as_type("tensor", "int32"))
 
     def counted(stack: Array) -> Array:
         signed = stack.view(np.int32) if stack.dtype == np.uint32 else stack

@@ -156,7 +156,9 @@ def _check_start(
     start: int, cluster: int | None, striped: int | None, dealt: Dealt | None, mesh: tuple[int, ...]
 ) -> None:
     if start < 0:
-        raise fatal(f"sparse_sdpa_msa: chunk_start_idx ({start}) must not be negative", hint="chunk_start_idx=0")
+        raise fatal(
+            f"sparse_sdpa_msa: chunk_start_idx ({start}) must not be negative", hint="chunk_start_idx=0"
+        )
     if cluster is not None and not 0 <= cluster < len(mesh):
         raise fatal(
             f"cluster axis {cluster} is out of range for physical coord rank {len(mesh)}",

@@ -15,7 +15,7 @@ from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.data_movement import picking
 from tt_run.runtime.ops.declaration import families
-from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.operands import axis_of, keep_label, on_device, settle, volume
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare, stacks
 from tt_run.runtime.ops.goldens import creation_goldens
@@ -62,6 +62,25 @@ def _indexed_fill(batch_id: Array, a: Array, b: Array, dim: int) -> Array:
     return result
 
 
+def _check_value(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    """Raises for a dimension counted from the end, and for a value that is not of the kind of the elements."""
+    if arguments["dim"] < 0:
+        raise ArgumentMismatch(f"dim must be 0 or more, not {arguments['dim']}")
+    dtype, value = given[0].dtype, arguments["value"]
+    fits = (
+        dtype in (DataType.BFLOAT16, DataType.FLOAT32)
+        if isinstance(value, float)
+        else dtype is DataType.INT32
+    )
+    if not fits:
+        word = "float" if isinstance(value, float) else "int"
+        raise fatal(
+            f"Index fill: Value type must match input tensor dtype. Got {cpp(dtype)} input dtype with {word} value type",
+            "(is_float_dtype && value_is_float) || (is_int_dtype && value_is_int)",
+            hint="a whole number for int32, 1.0 for bfloat16 and float32",
+        )
+
+
 def _channels(x: Array, index: Array, name: str) -> Array:
     """Places [devices, N, W] of whole channels [devices, N, W, 1]."""
     if x.ndim != 4 or index.ndim != 3:
@@ -104,17 +123,6 @@ def _rotated(x: Array) -> Array:
     return np.stack([-pairs[..., 1], pairs[..., 0]], axis=-1).reshape(x.shape)
 
 
-def _narrow(x: Array, dim: int, start: int, length: int) -> Array:
-    axis = axis_of(dim, x.ndim - 1) + 1
-    start += x.shape[axis] if start < 0 else 0
-    if length < 0 or not 0 <= start <= x.shape[axis] - length:
-        raise fatal(
-            f"narrow: {start} to {start + length} is outside of a dimension of length {x.shape[axis]}",
-            hint=f"start + length is at most {x.shape[axis]}",
-        )
-    return np.moveaxis(np.moveaxis(x, axis, 0)[start : start + length], 0, axis)
-
-
 def _fill_rm(
     n: int, c: int, h: int, w: int, rows: int, columns: int, like: Array, high: float = 1, low: float = 0
 ) -> Array:
@@ -152,9 +160,9 @@ _RM = "(N: int, C: int, H: int, W: int, hOnes: int, wOnes: int, any: Tensor"
 INDEXED = declare(
     families.MOVEMENT,
     Row("index_fill", _FILL, _index_fill, "A copy with one value at the places `index` along `dim`.",
-        golden=lambda x, dim, index, value, **_: x.index_fill(dim, index.long(), value)),
+        golden=lambda x, dim, index, value, **_: x.index_fill(dim, index.long(), value), check=_check_value),
     Row("index_fill_new", _FILL, _index_fill, "A copy with one value at the places `index` along `dim`.",
-        golden=lambda x, dim, index, value, **_: x.index_fill(dim, index.long(), value)),
+        golden=lambda x, dim, index, value, **_: x.index_fill(dim, index.long(), value), check=_check_value),
     Row("tosa_gather", f"(input: Tensor, index: Tensor, *, {PLACED})", _tosa_gather,
         "Rows of channels [N, K, C] by places [N, W]: [N, W, C].",
         golden=lambda x, i, **_: x.gather(1, i.long().unsqueeze(-1).expand(-1, -1, x.shape[-1]))),
@@ -167,8 +175,6 @@ INDEXED = declare(
     Row("triu", f"(input_tensor: Tensor, *, diagonal: int = 0, {PLACED})", _triangle(np.triu),
         "The upper triangle of every matrix, zeros below the diagonal.", golden="triu", layout=Layout.TILE,
         check=_check_whole),
-    Row("narrow", "(input_tensor: Tensor, dim: int, start: int, length: int)", _narrow,
-        "`length` entries of dimension `dim` from `start` on.", golden="narrow"),
     Row("alt_complex_rotate90", "(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, "
         "output_tensor: Tensor | None = None, sub_core_grids: CoreRangeSet | None = None)", _rotated,
         "Pairs (a, b) along the last dimension become (-b, a).", golden=_golden_rotated),

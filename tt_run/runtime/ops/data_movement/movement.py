@@ -83,6 +83,14 @@ def placed(tensor: Tensor) -> None:
         on_device(tensor, kind="data movement")
 
 
+def check_moves(tensor: Tensor) -> None:
+    """Raises RuntimeError for elements that a device does not move to another shape: those of 8 and 16 bits without a sign."""
+    if tensor.device() is not None and tensor.dtype in (DataType.UINT16, DataType.UINT8):
+        raise fatal(
+            "Can only work with bfloat16/float32 or int32/uint32 tensors", hint=as_type("tensor", "uint32")
+        )
+
+
 def settled(values: Array, dtype: DataType) -> Array:
     """Moved elements in C order; block floats share their exponents with new neighbours."""
     values = in_order(values)
@@ -163,6 +171,8 @@ def reshape(
     if wanted == tuple(input_tensor.shape) and memory_config in (None, input_tensor.memory_config()):
         return input_tensor.alias()
     stayed = stays(input_tensor, wanted, memory_config)
+    if not stayed and wanted != tuple(input_tensor.shape):
+        check_moves(input_tensor)
     memory_config = asked_shards.of_reshape(input_tensor, memory_config, wanted, stayed)
     return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), memory_config, view=stayed)
 
@@ -237,6 +247,8 @@ def transpose(
     rank = len(input_tensor.shape)
     beyond = f"Index is out of bounds for the rank, should be between 0 and {rank - 1} however is "
     first, second = (axis_of(dim, rank, f"{beyond}{dim}") + 1 for dim in (dim1, dim2))
+    if rank == 1 and input_tensor.layout is Layout.TILE:
+        raise fatal("Can't convert shape rank", hint="a tensor of one dimension has nothing to exchange")
     alike = first == second or input_tensor.shape[first - 1] == input_tensor.shape[second - 1] == 1
     if alike and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
@@ -292,6 +304,8 @@ def unsqueeze(input_tensor: Tensor, dim: int) -> Tensor:
     shape = tuple(input_tensor.shape)
     wanted = (*shape[:place], 1, *shape[place:])
     stayed = stays(input_tensor, wanted)
+    if not stayed:
+        check_moves(input_tensor)
     memory_config = asked_shards.of_reshape(input_tensor, None, wanted, stayed)
     return moved(input_tensor, lambda s: np.expand_dims(s, place + 1), memory_config, view=stayed)
 
@@ -352,6 +366,8 @@ def pad(
         )
     if not any(map(any, widths)):
         return input_tensor.alias()  # wherever a call wants it
+    if input_tensor.dtype is DataType.UINT8 and input_tensor.device() is not None:
+        raise fatal("Cannot pad RM tensor with specified format", hint=as_type("tensor", "uint16"))
     grown = any(map(any, widths[:-2])) or any(
         whole_tiles(length) != whole_tiles(length + sum(around))
         for length, around in list(zip(shape, widths, strict=True))[-2:]

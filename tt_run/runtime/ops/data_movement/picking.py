@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, cpp
+from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.data_movement.movement import settled
@@ -45,6 +45,8 @@ def gather(
     on_device(input, index, kind="gather")
     rank = len(input.shape)
     axis = axis_of(dim, rank, f"gather: dim {dim} is out of range for tensor rank {rank}") + 1
+    if rank == 1 and input.layout is Layout.TILE:
+        raise fatal("Can't convert shape rank", hint="ttnn.to_layout(tensor, ttnn.ROW_MAJOR_LAYOUT), of both")
     if input.layout is not index.layout:
         raise fatal(
             "Input tensor and index tensor must have the same layout. "

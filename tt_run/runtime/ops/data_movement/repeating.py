@@ -8,7 +8,7 @@ import numpy as np
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import as_type, fatal
-from tt_run.runtime.ops.data_movement.movement import moved, unmoved
+from tt_run.runtime.ops.data_movement.movement import check_moves, moved, unmoved
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, settle, volume
@@ -32,6 +32,12 @@ def expand(
         raise fatal(
             f"Cannot expand shape {list(shape)} to {list(wanted)}",
             hint="lengths of 1 can be expanded, others must stay as they are (or -1); ttnn.repeat copies",
+        )
+    if any(w == -1 for w in wanted[: len(wanted) - len(shape)]):
+        raise fatal(
+            "Leading dimension must be non-negative (got -1); it has no corresponding input dimension",
+            "shape[out_idx] >= 0",
+            hint=f"-1 keeps one of the {len(shape)} lengths of the tensor: name those in front of them",
         )
     full = [o if w == -1 else w for w, o in zip(wanted, old, strict=True)]
     if full == list(shape) and unmoved(input_tensor, memory_config):
@@ -103,6 +109,8 @@ def roll(
     on_device(input_tensor, kind="data movement")
     rank = len(input_tensor.shape)
     if dim is None:
+        if rank > 1:
+            check_moves(input_tensor)
         size = volume(tuple(input_tensor.shape))
         return moved(
             input_tensor,

@@ -373,6 +373,16 @@ _enter(
     (_BF16, _F32, _I32, _U32, _U16, _U8),
     "lgamma multigammaln: input_tensor",
 )
+_enter(
+    "Index fill: Index tensor must have UINT32 dtype; got {given}",
+    (_U32,),
+    "index_fill index_fill_new: index",
+)
+_enter(
+    "Mixed dtype is not supported for binary operation BinaryOpType::MUL, dtype A: {given}, dtype B: DataType::BFLOAT16",
+    (_BF16, _F32, _BFP8, _BFP4, _I32, _U32),
+    "tril triu: input_tensor",
+)
 
 
 def check_types(

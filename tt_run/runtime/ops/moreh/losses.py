@@ -24,7 +24,7 @@ def _nll(
     weights = None if weight is None else weight.reshape(-1)
     found = loss(x, target.long(), weight=weights, reduction=reduction, ignore_index=ignore_index)
     if reduction == "none":
-        return [found]
+        return [found.reshape(1, -1) if x.dim() == 2 and room is None else found]
     one = tuple(room.shape) if room is not None and room.numel() == 1 else (1, 1)
     if reduction != "mean":
         return [found.reshape(one)]

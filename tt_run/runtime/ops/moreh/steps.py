@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tt_run.runtime.enums import Layout
+from tt_run.runtime.errors import fatal, in_tiles, throw
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.torch_cpu import library, on_each
 from tt_run.runtime.ops.declaration import families
@@ -58,6 +60,22 @@ STEPS = declare(
 )  # fmt: skip
 
 
+def _check_gradient(tensor: Tensor) -> None:
+    """Raises RuntimeError for rows, and for fewer dimensions than the four that the norm's kernel looks at."""
+    rank = len(tensor.shape)
+    if tensor.layout is not Layout.TILE:
+        raise fatal(
+            "moreh_clip_grad_norm_step1 input only supports TILE layout.",
+            "tensor.layout() == layout",
+            hint=in_tiles("inputs"),
+        )
+    if rank < 4:
+        raise throw(
+            f"ShapeBase[] index out of range. {max(rank, 2)} not in [-4, {rank})",
+            hint="ttnn.unsqueeze_to_4D(tensor)",
+        )
+
+
 @operation(
     "ttnn.moreh_clip_grad_norm",
     family=families.MOREH,
@@ -79,6 +97,8 @@ def moreh_clip_grad_norm(
     Raises RuntimeError for a norm that is not finite, where that is asked for.
     """
     on_device(*inputs, kind="clip_grad_norm")
+    for tensor in inputs:
+        _check_gradient(tensor)
 
     def clip(*parts: Any) -> list[Any]:
         return step_goldens.clipped(parts, max_norm, norm_type, error_if_nonfinite)

@@ -18,6 +18,7 @@ from tt_run.runtime.ops.declaration.dispatch import Operation, operation
 from tt_run.runtime.ops.declaration.operands import floating, on_device, settle
 from tt_run.runtime.ops.elementwise.binary import squared_difference
 from tt_run.runtime.ops.placement import larger_shards
+from tt_run.runtime.ops.reduction.reductions import layout_of_total
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import combine
@@ -86,6 +87,8 @@ def _loss(name: str, distance: Callable[[Array, Array], Array], path: str, doc: 
 
         shards = combine(on_stacks, *(t.shards for t in given))
         tiled = Layout.TILE if any(t.layout is Layout.TILE for t in given) else None
+        if reduction is not LossReductionMode.NONE and input_reference.logical_volume():
+            tiled = tiled or layout_of_total(reduction.name.lower(), input_reference, None)
         place = memory_config
         if place is None and output_tensor is None and reduction is LossReductionMode.NONE:
             place = larger_shards.of_broadcast(given, input_reference.shape.dims, tiled or Layout.ROW_MAJOR)

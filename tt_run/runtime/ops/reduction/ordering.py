@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout, cpp
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.composites import compile_isin
@@ -147,6 +147,7 @@ def sort(
     if not rank and dim not in (0, -1):
         raise fatal(refusal, hint="dim=0 or -1: the tensor has one element")
     axis = axis_of(dim, rank, refusal) + 1 if rank else 0
+    _check_rows(input_tensor, axis - 1)
     if out is not None:
         _check_places(input_tensor, *out)
     places = input_tensor.shards.map(
@@ -154,6 +155,21 @@ def sort(
     )
     # Along another dimension the tensor is turned round and back, to where it lies.
     return [*_chosen(input_tensor, axis, places, memory_config if axis == rank else None, out)]
+
+
+_FEWEST_IN_ROWS = 64
+
+
+def _check_rows(given: Tensor, axis: int) -> None:
+    """Raises RuntimeError for a few elements of rows: a kernel sorts powers of two of them, of tiles as many as tiles have."""
+    length = given.shape[axis] if axis >= 0 else 1
+    if given.layout is Layout.TILE or not 1 < length <= _FEWEST_IN_ROWS // 4:
+        return
+    raise fatal(
+        f"Input shape inner dim {1 << (length - 1).bit_length()} must be a power of two >= {_FEWEST_IN_ROWS}. Use ttnn.sort, which pads "
+        "the sort dimension with +/-infinity to the next power of two.",
+        hint=in_tiles("input_tensor"),
+    )
 
 
 def _check_places(given: Tensor, values: Tensor, indices: Tensor) -> None:

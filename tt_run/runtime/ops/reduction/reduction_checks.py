@@ -18,9 +18,8 @@ from tt_run.runtime.ops.reduction.placement_checks import (
     check_shards_on_grid,
     check_turned,
 )
-from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
-from tt_run.runtime.tensor.spec.tensor_spec import Shape, padded_shape
+from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 
 Dims = int | Sequence[int] | None
@@ -231,15 +230,6 @@ def check_prod(tensor: Tensor, dim: Dims, into_dims: bool, output: Tensor | None
         )
     if dim is not None:
         _prod_dtype(dtype)
-    if isinstance(dim, int) and rank and dim % rank == rank - 1:
-        _check_in_front(tensor)
-
-
-def _check_in_front(tensor: Tensor) -> None:
-    """Raises RuntimeError where a sharded tensor's pieces do not fit it with its last dimension in front, where the product is taken."""
-    shape = (1,) * (4 - len(tensor.shape)) + tuple(tensor.shape)
-    padded = padded_shape((shape[-1], *shape[:-1]), tensor.layout, tensor.tile).dims
-    sharding.settled(tensor.memory_config(), padded, tensor.layout, tensor.tile.edges)
 
 
 def _prod_dtype(dtype: DataType) -> None:

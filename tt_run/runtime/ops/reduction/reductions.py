@@ -21,6 +21,7 @@ from tt_run.runtime.ops.declaration.operands import axes_of, axis_of, on_device,
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import asked_shards, fitted_shards
 from tt_run.runtime.ops.reduction.placement_checks import kept_pieces
+from tt_run.runtime.ops.reduction.product_places import of_product
 from tt_run.runtime.ops.reduction.reduction_checks import (
     check_argmax,
     check_prod,
@@ -118,7 +119,7 @@ def _std(rows: Array, scalar: float, correction: bool) -> Array:
     return _scaled(np.sqrt(ordered_sums.variance(rows, int(correction))), abs(scalar))
 
 
-def _layout_of_total(name: str, tensor: Tensor, dim: Dims) -> Layout | None:
+def layout_of_total(name: str, tensor: Tensor, dim: Dims) -> Layout | None:
     """TILE where the reference reduces rows in tiles: shards, whole matrices, sums of integers, and of BFLOAT16 over batch dimensions."""
     rank = len(tensor.shape)
     axes = axes_of(dim, rank)
@@ -149,7 +150,7 @@ def _total(name: str, function: Scaled, doc: str) -> Operation:
             keepdim,
             _unless_alone(input_tensor, lambda rows: function(rows, scalar)),
             memory_config=memory_config,
-            layout=output_layout or _layout_of_total(name, input_tensor, dim),
+            layout=output_layout or layout_of_total(name, input_tensor, dim),
             place=kept_pieces(name, input_tensor, dim, keepdim, memory_config),
         )
 
@@ -250,6 +251,9 @@ def prod(
         dim, output_tensor = None, dim
     over: Dims = dim if dims is None else dims
     check_prod(input_tensor, over, dims is not None, output_tensor)
+    place = None
+    if isinstance(over, int) and len(input_tensor.shape):
+        place = of_product(input_tensor, axis_of(over, len(input_tensor.shape)), keepdim, memory_config)
     return reduced(
         input_tensor,
         over,
@@ -258,6 +262,7 @@ def prod(
         memory_config=memory_config,
         layout=Layout.TILE,
         output_tensor=output_tensor,
+        place=place,
     )
 
 

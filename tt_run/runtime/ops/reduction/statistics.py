@@ -101,12 +101,27 @@ def _check_matrices(name: str, given: Sequence[Tensor], arguments: Mapping[str, 
             "exactly 0 for a rank 0 tensor.",
             hint="ttnn.unsqueeze_to_4D(input_tensor)",
         )
+    if name.startswith("normalize") and rank > 4:
+        raise fatal(
+            "Broadcast with batch is currently only supported when bN*bC=1 or N & C match or equivalent",
+            hint="ttnn.reshape(input_tensor, …) to four dimensions",
+        )
     asked = arguments["memory_config"]
     if asked is None or not asked.nameless or not tensor.is_sharded():
         return
     padded = padded_shape(tuple(tensor.shape), Layout.TILE, tensor.tile).dims
     placed = like_operand(tensor, asked) or asked
     sharding.settled(placed, padded, Layout.TILE, tensor.tile.edges)
+
+
+def _check_batches(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    """Raises RuntimeError for a tensor of other than four dimensions."""
+    if len(given[0].shape) != 4:
+        raise fatal(
+            "Cannot support non-rank 4 Tensor",
+            "y.padded_shape().rank() == 4",
+            hint="ttnn.unsqueeze_to_4D(input_tensor)",
+        )
 
 
 def _of_matrices(given: Sequence[Tensor]) -> MemoryConfig | None:
@@ -122,7 +137,8 @@ STATISTICS = declare(
         "Each matrix less its mean, divided by its standard deviation.", integers=False, layout=Layout.TILE, golden=_golden_normal((-2, -1)),
         check=_check_matrices),
     Row("normalize_global", _ONE, lambda x: _normalized(x, range(x.ndim - 1)),
-        "The shard less its mean, divided by its standard deviation.", integers=False, layout=Layout.TILE, golden=_golden_normal(None)),
+        "The shard less its mean, divided by its standard deviation.", integers=False, layout=Layout.TILE, golden=_golden_normal(None),
+        check=_check_batches),
     Row("var_hw", _ONE, _variance_hw, "The variance of each matrix over whole tiles: [N, C, 1, 1].",
         integers=False, layout=Layout.TILE, golden=_golden_hw(False), check=_check_matrices, place=_of_matrices),
     Row("std_hw", _ONE, lambda x: np.sqrt(_variance_hw(x)),

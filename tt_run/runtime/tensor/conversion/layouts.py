@@ -185,6 +185,12 @@ def to_memory_config(
         raise fatal(f"Only TILE layout is supported for {dtype.name} dtype!", hint=in_tiles("tensor"))
     if output_tensor is None and memory_config == tensor.memory_config():
         return tensor.alias()  # whatever type is asked for
+    if dtype not in (None, tensor.dtype) and tensor.layout is not Layout.TILE:
+        raise fatal(
+            "Only tile layout supports dtype conversion",
+            "input_tensor_a.layout() == Layout::TILE",
+            hint="ttnn.typecast(tensor, dtype) takes rows",
+        )
     result = _converted(tensor, dtype or tensor.dtype, tensor.layout, memory_config)
     if output_tensor is None:
         return result

@@ -1,0 +1,99 @@
+"""What a device does not move: types of other shapes, dimensions that are not there, values of another kind. As reference library 0.81.1 refuses it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt_run.runtime.ops as ops
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U32, held, put
+from tt_run.runtime import catalog
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.reduction.losses import LossReductionMode
+from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG
+
+U16, U8 = DataType.UINT16, DataType.UINT8
+MOVES = "Can only work with bfloat16/float32 or int32/uint32 tensors"
+
+
+def call(name: str, *given: Any, **words: Any) -> Any:
+    found = catalog.find(f"ttnn.{name}")
+    assert found is not None
+    return found(*given, **words)
+
+
+def ones(one: MeshDevice, *shape: int, dtype: DataType = BF16, layout: Layout = TILE) -> Any:
+    return put(one, np.ones(shape), dtype, layout)
+
+
+REFUSED: dict[str, tuple[str, Callable[[MeshDevice], object]]] = {
+    "another last dimension of 16 bits": (MOVES, lambda d: ops.reshape(ones(d, 4, 6, dtype=U16), (6, 4))),
+    "another last dimension of bytes": (MOVES, lambda d: ops.reshape(ones(d, 4, 6, dtype=U8, layout=ROW), (24,))),
+    "a dimension among tiles": (MOVES, lambda d: ops.unsqueeze(ones(d, 4, 6, dtype=U16), 1)),
+    "a turn of everything": (MOVES, lambda d: ops.roll(ones(d, 4, 6, dtype=U16), 1)),
+    "a length that is not there": (
+        r"Leading dimension must be non-negative \(got -1\)",
+        lambda d: ops.expand(ones(d, 32, 64), [-1, 32, 64]),
+    ),
+    "rows in another type elsewhere": (
+        "Only tile layout supports dtype conversion",
+        lambda d: ops.to_memory_config(ones(d, 4, 6, layout=ROW), L1_MEMORY_CONFIG, F32),
+    ),
+    "bytes with a border": ("Cannot pad RM tensor", lambda d: ops.pad(ones(d, 4, 6, dtype=U8, layout=ROW), [(0, 1)], value=0)),
+    "one dimension exchanged": ("Can't convert shape rank", lambda d: ops.transpose(ones(d, 5), 0, -1)),
+    "one dimension picked from": (
+        "Can't convert shape rank",
+        lambda d: ops.gather(ones(d, 5), 0, put(d, np.zeros(5), U32)),
+    ),
+    "a triangle of 16 bits": ("Mixed dtype is not supported", lambda d: call("tril", ones(d, 32, 64, dtype=U16))),
+    "few elements of rows": (
+        "Input shape inner dim 8 must be a power of two >= 64",
+        lambda d: ops.sort(ones(d, 3, 6, layout=ROW)),
+    ),
+    "a fraction among whole numbers": (
+        "Got DataType::INT32 input dtype with float value type",
+        lambda d: call("index_fill", ones(d, 4, 6, dtype=I32, layout=ROW), 0, put(d, [1], U32, ROW), 1.0),
+    ),
+    "a whole number among fractions": (
+        "Got DataType::BFLOAT16 input dtype with int value type",
+        lambda d: call("index_fill", ones(d, 4, 6, layout=ROW), 0, put(d, [1], U32, ROW), 1),
+    ),
+    "signed places": (
+        "Index tensor must have UINT32 dtype; got DataType::INT32",
+        lambda d: call("index_fill", ones(d, 4, 6, layout=ROW), 0, put(d, [1], I32, ROW), 1.0),
+    ),
+    "the whole of a matrix": ("Cannot support non-rank 4 Tensor", lambda d: call("normalize_global", ones(d, 32, 64))),
+    "matrices of five dimensions": ("Broadcast with batch", lambda d: call("normalize_hw", ones(d, 1, 2, 3, 32, 32))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(one: MeshDevice, case: str):
+    said, attempt = REFUSED[case]
+    with pytest.raises(RuntimeError, match=said):
+        attempt(one)
+
+
+def test_what_stays_where_it_is_has_any_type(one: MeshDevice):
+    for dtype in (U16, U8):
+        rows = ones(one, 4, 6, dtype=dtype, layout=ROW)
+        assert tuple(ops.reshape(rows, (2, 2, 6)).shape) == (2, 2, 6)
+        assert tuple(ops.unsqueeze(rows, 0).shape) == (1, 4, 6)
+    assert held(ops.sort(ones(one, 3, 17, layout=ROW))[0]).shape == (3, 17)
+
+
+def test_a_dimension_to_fill_is_counted_from_the_front(one: MeshDevice):
+    with pytest.raises(TypeError):
+        call("index_fill", ones(one, 4, 6, layout=ROW), -1, put(one, [1], U32, ROW), 1.0)
+
+
+@pytest.mark.parametrize(("shape", "layout"), [((4, 6), TILE), ((2, 3, 4, 6), TILE), ((6,), ROW)])
+def test_losses_of_rows_are_summed_as_sums_are(one: MeshDevice, shape: tuple[int, ...], layout: Layout):
+    a, b = ones(one, *shape, layout=ROW), put(one, np.full(shape, 3.0), BF16, ROW)
+    found = call("mse_loss", a, b, reduction=LossReductionMode.SUM)
+    assert (found.layout, held(found).item()) == (layout, 4 * np.prod(shape))
+    assert call("mse_loss", a, b).layout is ROW
