@@ -13,7 +13,7 @@ import pytest
 from tests.runtime.ops.golden import check
 from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, TILE, U32, held, put
 from tests.runtime.ops.tested_elsewhere import ELSEWHERE, WITHOUT
-from tests.runtime.ops.value_cases import CALLS, Call, Shape
+from tests.runtime.ops.value_cases import CALLS, IN_TILES, Call, Shape
 from tests.sweep import sweep
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType, Layout
@@ -34,7 +34,7 @@ Form = tuple[DataType, Layout, tuple[Shape, ...]]
 
 def forms(name: str, call: Call) -> Iterator[Form]:
     """The element types, layouts and shapes of the operands of a call of operation `name`."""
-    tiles = call.tiles or name in LAYOUTS
+    tiles = call.tiles or name in LAYOUTS or name in IN_TILES
     if call.shapes:
         yield F32, TILE, call.shapes
         yield BF16, TILE if tiles else ROW, call.shapes

@@ -38,6 +38,9 @@ class Call:
     """It takes block floats."""
 
 
+IN_TILES = frozenset(["addcdiv_bw", "div_bw", "exp_bw", "max_bw", "min_bw", "mul_bw", "silu_bw", "sqrt_bw"])
+"""Backward operations that refuse rows where all operands, or all beside a number, are in rows."""
+
 CALLS: dict[str, list[Call]] = {}
 
 

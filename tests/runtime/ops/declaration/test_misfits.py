@@ -26,7 +26,7 @@ def op(name: str) -> Any:
     ("name", "shapes", "rest", "words"),
     [
         ("experimental.nlp_create_qkv_heads_segformer", [(1, 2, 32, 64)], (), "is invalid for input of size"),
-        ("repeat_bw", [(), (0, 32)], ((),), "Number of dimensions of repeat dims"),
+        ("repeat_bw", [(), (1, 32)], ((),), "Number of dimensions of repeat dims"),
         ("experimental.hc_sum_reduce", [(0, 1, 1, 0)], (), "cannot reshape tensor of 0 elements"),
         ("mse_loss", [(1, 32), (1, 32)], (), "KeyError 7"),
     ],

@@ -95,7 +95,6 @@ _enter(
     """
     addcmul addcdiv: input_a
     lerp: input
-    max_bw min_bw: grad_tensor
     snake_beta: input_tensor alpha beta
     acos_bw acosh_bw asin_bw celu_bw elu_bw erfinv_bw hardswish_bw leaky_relu_bw log10_bw log1p_bw log2_bw log_bw: input_tensor
     logit_bw logiteps_bw reciprocal_bw selu_bw softplus_bw: input_tensor

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mgd.lean import dataclass, replace
-from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.enums import BufferType, DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import evaluate, finish
@@ -31,7 +31,7 @@ from tt_run.runtime.ops.declaration.operands import on_device, room_type, settle
 from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.values.dtypes import is_float, stored_dtype
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, is_float, stored_dtype
 from tt_run.runtime.values.shards import Shards, combine, combine_all
 
 Array = npt.NDArray[Any]
@@ -95,7 +95,8 @@ class Row:
     is None unless there is room for it, or `are_required_outputs` or the switch `asked_by` asks. A room in `seen` is handed to the
     function too. `type_of`: the type that a call's arguments give its result, None where they say none. Of a `first_only` row's results the call gives the first; the others go into their rooms.
     `as_given`: result by result, which of the call's tensors it has its type from, and which its place, unless the call says.
-    `carried`: result by result, the tensors of which the first that lies on cores gives it its place before that.
+    `carried`: result by result, the tensors of which the first that lies on cores gives it its place before that, unless one before it is in L1.
+    `laid`: result by result, the tensors of which one in tiles makes it be in tiles, all of them where none are named.
     """
 
     name: str
@@ -119,6 +120,7 @@ class Row:
     type_of: Callable[[Mapping[str, Any]], DataType | None] | None = None
     as_given: Sequence[tuple[int, int]] = ()
     carried: Sequence[tuple[int, ...]] = ()
+    laid: Sequence[tuple[int, ...]] | None = None
 
 
 def declare(
@@ -247,7 +249,7 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
                 dtype,
                 memory_config=own or memory or _place(row, given, number, shards),
                 output_tensor=output,
-                layout=laid or (Layout.TILE if mixed else None),
+                layout=laid or (Layout.TILE if mixed else _layout(row, given, number, dtype)),
             )
         )
     return _asked_for(row, arguments, results, rooms) if several and not row.first_only else results[0]
@@ -265,11 +267,24 @@ def _place(row: Row, given: Sequence[Tensor], number: int, shards: Shards) -> Me
     for place in carried:
         if place < len(given) and alike[place] and given[place].is_sharded():
             return given[place].memory_config()
+        if place < len(given) and given[place].memory_config().buffer_type is BufferType.L1:
+            break
     place = row.as_given[number][1] if number < len(row.as_given) else len(given)
     if place >= len(given) or not alike[place]:
         return None
     found = given[place].memory_config()
     return None if found == given[0].memory_config() else found
+
+
+def _layout(row: Row, given: Sequence[Tensor], number: int, dtype: DataType) -> Layout | None:
+    """The layout of a result that has it from some of the call's tensors; from the operand where one of those is a number."""
+    if row.laid is None:
+        return None
+    named: Sequence[int] = row.laid[number] if number < len(row.laid) else range(len(given))
+    if any(place >= len(given) for place in named):
+        named = (1,)
+    tiled = dtype in BLOCK_FLOATS or any(given[place].layout is Layout.TILE for place in named)
+    return Layout.TILE if tiled else Layout.ROW_MAJOR
 
 
 def _rooms(row: Row, arguments: dict[str, Any], count: int) -> list[Any]:

@@ -34,10 +34,11 @@ _INTO_OTHER = f"{_ASKED}, input_grad: Tensor | None = None, other_grad: Tensor |
 
 
 def _declared(*rows: Row) -> dict[str, Operation]:
-    """Enter backward operations, each with the types and places of its gradients."""
+    """Enter backward operations, each with the types, places and layouts of its gradients."""
     told = (gradient_places.of(row.name.removesuffix("_bw")) for row in rows)
     placed = [
-        replace(row, as_given=like, carried=carried) for row, (like, carried) in zip(rows, told, strict=True)
+        replace(row, as_given=like, carried=carried, laid=laid)
+        for row, (like, carried, laid) in zip(rows, told, strict=True)
     ]
     return declare(families.BACKWARD, *placed, check=gradient_shapes.check)
 
@@ -230,7 +231,8 @@ UNARY = _declared(
     Row("div_no_nan_bw", f"({_ONE}, scalar: float, {_TAIL})", _divided_or_nothing,
         "The gradient of `div_no_nan`'s operand; zeros where the divisor is zero, and in the place of NaN.", integers=False),
     Row("prod_bw", f"({_ONE}, *, dim: int | None = None, {PLACED})", _product_slope,
-        "The gradient of `prod`'s operand; where all is multiplied, of the gradient's first element.", integers=False),
+        "The gradient of `prod`'s operand; where all is multiplied, of the gradient's first element.", integers=False,
+        layout=Layout.TILE),
     _unary("repeat", _repeated, "shape: Sequence[int]"),
     Row("pow_bw", f"({_ONE}, exponent: float, {_INTO})", _power,
         "The gradient of a power's base; infinite where the base is negative, as on a device.", integers=False),

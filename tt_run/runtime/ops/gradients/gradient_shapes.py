@@ -7,6 +7,7 @@ from typing import Any
 
 from tt_run.runtime.enums import cpp
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.gradients import gradient_layouts
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, is_float
 
@@ -20,7 +21,36 @@ _OF_THE_SECOND = {
 }
 
 _ONE_TYPE = {
-    **dict.fromkeys(["relu_bw", "rsqrt_bw", "hardswish_bw"], (0, 1)),
+    **dict.fromkeys(
+        [
+            "acos_bw",
+            "acosh_bw",
+            "asin_bw",
+            "atanh_bw",
+            "clamp_bw",
+            "clip_bw",
+            "digamma_bw",
+            "div_no_nan_bw",
+            "hardshrink_bw",
+            "hardsigmoid_bw",
+            "hardswish_bw",
+            "hardtanh_bw",
+            "log10_bw",
+            "log1p_bw",
+            "log2_bw",
+            "logit_bw",
+            "polygamma_bw",
+            "rdiv_bw",
+            "relu6_bw",
+            "relu_bw",
+            "rpow_bw",
+            "rsqrt_bw",
+            "softshrink_bw",
+            "threshold_bw",
+            "where_bw",
+        ],
+        (0, 1),
+    ),
     **dict.fromkeys(["max_bw", "min_bw"], (0, 2)),
     **dict.fromkeys(["atan2_bw", "hypot_bw", "xlogy_bw"], (1, 2)),
 }
@@ -35,6 +65,7 @@ def check(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, Any]) ->
     """Raises RuntimeError for operands whose shapes do not go with the gradient's, the first of the tensors."""
     gradient, *operands = tensors
     _check_types(name, tensors)
+    gradient_layouts.check(name, tensors)
     for place, operand in enumerate(operands):
         if name in _COPIES and operand.shape != gradient.shape:
             text = _OF_A_COPY if place == 0 else _OF_THE_SECOND.get(name, _OF_A_COPY)
@@ -53,6 +84,17 @@ def check(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, Any]) ->
                 f"concat_bw cuts grad as it is: grad is of {cpp(gradient.dtype)} and operand {'ab'[place]} of {cpp(operand.dtype)}",
                 "out_tensor.tensor_spec().tensor_layout() == spec_required.tensor_layout()",
                 hint="ttnn.typecast(grad, input.dtype)",
+            )
+        if name == "prod_bw" and arguments.get("dim") is None and operand.is_sharded():
+            raise fatal(
+                f"Memory layout must be INTERLEAVED, got: {cpp(operand.memory_config().memory_layout)}",
+                hint="ttnn.sharded_to_interleaved(input)",
+            )
+        if name == "repeat_bw" and len(operand.shape) and operand.shape[0] != 1:
+            raise fatal(
+                f"Input shape[0] must be 1 but got {operand.shape[0]}",
+                "shape_wh[0] == 1",
+                hint="ttnn.unsqueeze(input, 0)",
             )
         if name == "mul_bw":
             _broadcasts(operand, gradient)
