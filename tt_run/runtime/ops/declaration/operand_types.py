@@ -374,6 +374,11 @@ _enter(
     "lgamma multigammaln: input_tensor",
 )
 _enter(
+    "Output gradient tensor must be BFLOAT16 or BFLOAT8_B",
+    (_BF16, _BFP8),
+    "embedding_bw: output_gradient_tensor",
+)
+_enter(
     "Index fill: Index tensor must have UINT32 dtype; got {given}",
     (_U32,),
     "index_fill index_fill_new: index",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, cpp
+from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.data_movement import conversions
 from tt_run.runtime.ops.declaration import families
@@ -43,8 +43,15 @@ def _computed(
     on_device(*given, kind="quantization")
     target = output_tensor.dtype if output_tensor is not None else dtype
     rank = len(x.shape)
-    place = None if axis is None else axis_of(axis, rank)
+    # Two pairs of single levels have no axis, whatever a call says.
+    apart = len(levels) > 2 and (
+        not any(isinstance(scale, Tensor) for scale in levels[::2])
+        or all(isinstance(level, Tensor) and level.logical_volume() == 1 for level in levels)
+    )
+    place = None if axis is None or apart else axis_of(axis, rank)
     wanted = 1 if place is None else x.shape[place]
+    if place is not None:
+        _check_channels(levels, wanted)
     for level in given[1:]:
         if level.logical_volume() not in (1, wanted):
             raise fatal(
@@ -72,7 +79,44 @@ def _computed(
         return convert(np.ascontiguousarray(found), target)
 
     shards = combine(on_stacks, *(t.shards for t in given))
-    return settle(given, shards, target, memory_config=memory_config, output_tensor=output_tensor)
+    # Rows beside levels in tiles go into tiles.
+    tiled = Layout.TILE if any(t.layout is Layout.TILE for t in given) else None
+    return settle(
+        given, shards, target, memory_config=memory_config, output_tensor=output_tensor, layout=tiled
+    )
+
+
+def _check_channels(levels: tuple[Level, ...], wanted: int) -> None:
+    """Raises RuntimeError for levels along an axis that are no tensors of one dimension with one value for each of its entries.
+
+    Where there are two pairs, one of them may be a number and a zero point.
+    """
+    for scale, zero in zip(levels[::2], levels[1::2], strict=True):
+        if not isinstance(scale, Tensor):
+            if len(levels) == 2:
+                raise fatal(
+                    "Per-channel quantization expects 1D scale tensors",
+                    "std::holds_alternative<Tensor>(scale)",
+                    hint=f"a tensor of {wanted} scales, or leave axis out",
+                )
+            if isinstance(zero, Tensor) and zero.logical_volume() != 1:
+                raise fatal(
+                    "Per-tensor quantization only takes scalar-tensor zero-points",
+                    "zero_point.logical_volume() == 1u",
+                    hint="as many scales as zero points, or one of each",
+                )
+            continue
+        for word, level in (("scale", scale), ("zero-point", zero)):
+            if isinstance(level, Tensor) and len(level.shape) != 1:
+                raise fatal(
+                    f"Per-channel quantization expects 1D {word} tensors",
+                    hint=f"a tensor of shape [{wanted}]",
+                )
+            if isinstance(level, Tensor) and level.shape[0] != wanted:
+                raise fatal(
+                    f"Size of the {word} tensor doesn't match the size of the input tensor along the given axis",
+                    hint=f"a tensor of {wanted} values",
+                )
 
 
 def _by_axis(level: Any, x: Any, axis: int | None) -> Any:

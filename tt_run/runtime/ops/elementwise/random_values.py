@@ -41,6 +41,10 @@ def randn(
     seed: int | None = None,
 ) -> Tensor:
     """Values of the normal distribution with mean 0 and variance 1, the same on every device."""
+    if dtype not in (DataType.FLOAT32, DataType.BFLOAT16):
+        raise fatal(
+            "Randn: Output tensor must be Float32 or Bfloat16", hint="dtype=ttnn.bfloat16, and ttnn.typecast"
+        )
     dims, source = tuple(Shape(shape)), random_source(seed)
     values = shapes.zeros(dims, np.float32) if shapes.active() else source.standard_normal(dims, np.float32)
     return drawn(values, device, dtype, layout, memory_config)

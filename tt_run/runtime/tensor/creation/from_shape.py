@@ -123,6 +123,8 @@ def arange(
             f"Invalid range: Step {step} does not lead from {first} to {last}",
             hint=f"step={'' if last > first else '-'}1, or exchange start and end",
         )
+    if dtype is DataType.UINT8:
+        raise fatal("Unsupported dtype", hint="dtype=ttnn.uint16")
     values = np.arange(first, last, step, dtype=np.int64)
     source = values.astype(np.float32) if is_float(dtype) else values
     return from_array(
