@@ -168,11 +168,15 @@ def test_where_chooses_and_embedding_sums(one: MeshDevice) -> None:
     table, indices = sample((6, 8), -1, 1, F32, 4), np.array([[1, 1, 5, 0]], np.uint32)
     embedding = catalog.find("ttnn.embedding_bw")
     assert embedding is not None
-    found = embedding(put(one, indices, U32, ROW), put(one, table), put(one, gradient.reshape(1, 1, 4, 8)))
+    given, rows = put(one, indices, U32, ROW), put(one, table)
+    slopes = put(one, gradient.reshape(1, 1, 4, 8), BF16)
+    found = embedding(given, rows, slopes)
     wanted = np.zeros((6, 8))
-    np.add.at(wanted, indices.ravel(), gradient)
+    np.add.at(wanted, indices.ravel(), slopes.shards.data.reshape(4, 8).astype(float))
     compare(found, wanted[None, None], 4)
-    assert (found.dtype, found.layout) == (F32, TILE)
+    assert (found.dtype, found.layout) == (BF16, TILE)
+    with pytest.raises(RuntimeError, match="Output gradient tensor must be BFLOAT16 or BFLOAT8_B"):
+        embedding(given, rows, put(one, gradient.reshape(1, 1, 4, 8)))
 
 
 def test_gradients_nobody_asked_for_are_none_and_room_is_used(one: MeshDevice) -> None:
