@@ -51,10 +51,17 @@ def _activate(system: str | None) -> None:
 
 def _add_options_of_the_suites(parser: pytest.Parser) -> None:
     """Those that no conftest has brought: the reference's own suites define them without asking whether anybody has."""
-    group = parser.getgroup("tt-run")
+    group, known = parser.getgroup("tt-run"), _known_options(parser)
     for word, settings in _OF_THE_SUITES.items():
         with suppress(ValueError):
-            group.addoption(word, help="as in the reference's test suites", **settings)
+            if word not in known:
+                group.addoption(word, help="as in the reference's test suites", **settings)
+
+
+def _known_options(parser: pytest.Parser) -> set[str]:
+    """The words that have been added. A group knows its own alone before pytest 9, and the whole fails over two of a kind."""
+    groups = (getattr(parser, "_anonymous", None), *getattr(parser, "_groups", ()))
+    return {word for group in groups for option in getattr(group, "options", ()) for word in option.names()}
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

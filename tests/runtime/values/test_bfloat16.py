@@ -97,7 +97,7 @@ def test_wire_form_is_half_the_bytes_and_loses_nothing() -> None:
 def test_the_wire_keeps_every_bit_of_nan_and_of_the_smallest(shape: tuple[int, ...]) -> None:
     bits = np.random.default_rng(5).choice([0xFFFF, 0x7F81, 0xFFC0, 0x7FC0, 0x8000, 0x0001, 0xFF80], shape)
     bits = np.asarray(bits, np.uint16)
-    values = (np.asarray(bits, np.uint32) << 16).view(np.float32)
+    values = np.asarray(np.asarray(bits, np.uint32) << np.uint32(16)).view(np.float32)
     assert np.array_equal(to_wire(values), bits) and to_wire(values).shape == shape
     assert same_bits(from_wire(to_wire(values)), values)
     turned = np.swapaxes(values, 0, -1) if values.ndim else values

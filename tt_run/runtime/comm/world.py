@@ -10,7 +10,8 @@ from __future__ import annotations
 import faulthandler
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
 from types import SimpleNamespace
@@ -98,7 +99,8 @@ class World:
             import mpi4py
 
             mpi4py.rc.thread_level = "multiple"  # a program may have threads that use MPI, as on a cluster
-            from mpi4py import MPI
+            with _crashes_left_to_python():
+                from mpi4py import MPI
         finally:
             faulthandler.cancel_dump_traceback_later()
         _check_size(MPI, self.size)
@@ -226,6 +228,19 @@ def _from_environment() -> World:
             recorded: World = import_module(_RECORD).world_of(rank, size)
             return recorded
     return World(rank, size)
+
+
+@contextmanager
+def _crashes_left_to_python() -> Iterator[None]:
+    """UCX, which some Open MPIs load, would put its handlers of crashes over Python's, and print C functions in the place of the program's line."""
+    own = "UCX_ERROR_SIGNALS" not in os.environ and "UCX_HANDLE_ERRORS" not in os.environ
+    if own:
+        os.environ["UCX_ERROR_SIGNALS"] = ""
+    try:
+        yield
+    finally:
+        if own:
+            del os.environ["UCX_ERROR_SIGNALS"]
 
 
 def _limit_start() -> None:
