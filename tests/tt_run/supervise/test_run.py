@@ -229,6 +229,15 @@ class TestReport:
         told = failure_report(many, ["x"])
         assert told[14:17] == ["  rank 39  <-", "  and 26 lines more in the log", "  help: c"]
 
+    @pytest.mark.parametrize("says", ["was stopped by a signal", "is at fault: error[TTG005]: rank 1 is late"])
+    def test_what_the_guard_found_is_said_once(self, failed: Attempt, says: str) -> None:
+        """The console has held it back for the report, whatever the verdict puts first."""
+        said = "error[TTG005]: rank 1 is late\n  rank 1: in a\n  help: c"
+        record = {"rank": 1, "exception": "GuardError", "message": said, "guard": {"code": "TTG005"}}
+        verdict = dataclasses.replace(failed.verdict, sentence=f"rank 1 {says}")
+        told = failure_report(dataclasses.replace(failed, failures={1: record}, verdict=verdict), ["x"])
+        assert "\n".join(told[:3]).count("error[TTG005]: rank 1 is late") == 1 and "  rank 1: in a" in told
+
     def test_a_native_check_is_told_by_its_message(self, failed: Attempt) -> None:
         text = "TT_FATAL @ a.cpp:9: x == y\ninfo:\nthe shapes differ\nbacktrace:\n --- main"
         record = {"rank": 1, "exception": "RuntimeError", "message": text, "file": "a.py", "line": 3}

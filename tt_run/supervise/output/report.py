@@ -52,6 +52,8 @@ def failure_report(
         stand_above = stand_above or _was_told_by(folder, record, observation.last_shown)
         teller = int(record.get("rank", verdict.culprit.rank)) if record else 0
         guard_stands_above = is_shown(teller) and teller not in observation.unsaid
+        if record is not None and record.get("guard") and not guard_stands_above:
+            lines += _guard_head(record, verdict.sentence)
         lines += _culprit_lines(verdict.culprit, record, folder, is_shown, stand_above, guard_stands_above)
         if verdict.culprit.rank in observation.stopped:  # what would help it has been said
             lines = [line for line in lines if not line.startswith("  help: ")]
@@ -150,7 +152,7 @@ def _exception_lines(record: Mapping[str, Any], culprit: int, words_stand_above:
     """
     message, exception = str(record.get("message", "")), str(record.get("exception"))
     lines = []
-    if record.get("guard"):  # its first line is the verdict's sentence already
+    if record.get("guard"):  # its first line stands in the verdict's sentence, or above
         lines += _guard_lines(message)
     elif not words_stand_above:
         said = essence(message)
@@ -166,6 +168,12 @@ def _exception_lines(record: Mapping[str, Any], culprit: int, words_stand_above:
     if record.get("last_collective"):
         lines.append(f"    last collective: {record['last_collective']}")
     return lines
+
+
+def _guard_head(record: Mapping[str, Any], sentence: str) -> list[str]:
+    """What the guard found, with its code, where the verdict says something else of the same (that a signal stopped the rank)."""
+    head = str(record.get("message", "")).partition("\n")[0]
+    return [] if head in sentence else [f"  {head}"[:LONGEST]]
 
 
 def _guard_lines(message: str) -> list[str]:
