@@ -113,6 +113,15 @@ def test_a_graph_without_connections_keeps_its_links() -> None:
     assert title == "3 ch\nmesh 0 device 3 to mesh 1 device 4: 3 channels STRICT"
 
 
+def test_two_ways_from_corner_to_corner_keep_beside_each_other() -> None:
+    pairs = [InterLink(a, b, 1, "STRICT") for a in range(4) for b in range(a + 1, 4)]
+    links = (*pairs, InterLink(0, 3, 1, "STRICT", z_direction=True))
+    root = ElementTree.fromstring(draw_svg(MeshGraph(tuple(mesh(i, (4, 4)) for i in range(4)), links)))
+    ways = [list(map(int, re.findall(r"\d+", each.get("d", "")))) for each in with_class(root, "path", "far")]
+    (x, _, to_x, _), (twin_x, _, twin_to_x, _) = [way for way in ways if way[0] < way[2] and way[1] < way[3]]
+    assert twin_x - x == twin_to_x - to_x > 0
+
+
 def test_marks_are_crosses_and_notes_are_escaped() -> None:
     graph = MeshGraph((mesh(0), mesh(1)), (InterLink(0, 1, 3, "STRICT", 3, 4),))
     marks = Marks(

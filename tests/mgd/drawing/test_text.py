@@ -95,6 +95,7 @@ def test_colour_changes_no_character() -> None:
     plain, coloured = picture(graph), picture(graph, colour=True)
     assert "\x1b" not in plain and "\x1b" in coloured
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+    assert coloured.startswith(f"{STYLES['title']}{plain.splitlines()[0]}\x1b[0m\n")
 
 
 def test_only_what_is_broken_is_red() -> None:
@@ -106,6 +107,7 @@ def test_only_what_is_broken_is_red() -> None:
     # One in the middle of a link, three where it passes through the borders of two blocks.
     for edge in ((0, 2, 3), (0, 1, 5), (0, 1, 2)):
         assert set(red(marks=Marks(edges=frozenset({edge})))) == {"✗"}
+    assert set(red(marks=Marks(devices=frozenset({(0, 6)})))) == {"6", "✗"}
     assert set(red(marks=Marks(hosts=frozenset({(0, 1)})))) >= set("✗rank1") and "rank0" not in red(
         marks=Marks(hosts=frozenset({(0, 1)}))
     )

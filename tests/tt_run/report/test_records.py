@@ -44,6 +44,7 @@ def test_bytes_of_links_are_both_directions_and_those_between_meshes_both_ways()
         {"from": 0, "to": 3, "bytes": 10},
         {"from": 2, "to": 1, "bytes": 4},
         {"from": 0, "to": 1, "bytes": 99},
+        {"from": 8, "to": 9, "bytes": 50},  # of ranks that the plan does not have
     ]
     traffic = topology._bytes(sources(ledger={"links": links, "between": between}, plan=plan))
     assert traffic is not None
