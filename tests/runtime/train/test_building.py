@@ -340,6 +340,8 @@ def test_without_clipping_the_bits_are_those_of_data_parallelism(opened_mesh: An
         ([1, 1, 384, 384], (), 8, 2),
         ([1, 1, 100, 48], (), 8, 3),
         ([1, 1, 1, 384], (), 8, 3),
+        ([1, 1, 2, 64], (), 2, 3),
+        ([1, 1, 2, 7], (), 2, 2),
         ([1, 1, 384, 1024], (3,), 8, 2),
         ([1, 1, 384, 1024], (), None, 2),
         ([1, 1, 1, 1], (), 8, None),
@@ -403,8 +405,9 @@ def test_what_cannot_be_cut_is_told(opened_mesh: Any) -> None:
     layer = LinearLayer(8, 8)
     with pytest.raises(RuntimeError, match="no axis named 'zero'"):
         fsdp.fully_shard(layer, mesh_axis="zero")
-    with pytest.warns(UserWarning, match="axis '_' has size 1"):
+    with pytest.warns(UserWarning, match="axis '_' has size 1") as told:
         assert fsdp.fully_shard(layer, mesh_axis="_") is layer
+    assert told[0].filename == __file__
     with pytest.raises(
         RuntimeError, match=r"'weight' has shape \[1, 1, 6, 6\]; dim 2 does not divide by the 4"
     ):

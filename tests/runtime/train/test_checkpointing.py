@@ -228,10 +228,11 @@ def test_state_is_held_against_the_shapes_of_parameters(
     model, optimizer = trained({"type": "AdamW"}, 1, cut=True)
     parameters, path, short = model.parameters(), tmp_path / "whole.pkl", tmp_path / "short.pkl"
     some = NamedParameters(list(parameters.items())[1:])
-    with pytest.warns(UserWarning, match="2 optimizer state tensor.*saved as-is: optimizer/exp_avg"):
+    with pytest.warns(UserWarning, match="2 optimizer state tensor.*saved as-is: optimizer/exp_avg") as told:
         checkpointing.save_checkpoint(str(path), model_params=some, optimizer=optimizer)
-    with pytest.warns(UserWarning, match="without model_params"):
+    with pytest.warns(UserWarning, match="without model_params") as more:
         checkpointing.save_checkpoint(str(path), optimizer=optimizer)
+    assert [each.filename for each in (*told, *more)] == [__file__] * 2
     with pytest.raises(ValueError, match="names tensors not in this checkpoint: no/such"):
         checkpointing.save_checkpoint(str(path), model_params=parameters, expected_shapes={"no/such": (1,)})
     checkpointing.save_checkpoint(str(path), model_params=parameters, optimizer=optimizer)

@@ -256,9 +256,12 @@ def test_bad_weight_files(opened: Any, tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(whole[:-4])
     with pytest.raises(ValueError, match="cut short or damaged"):
         Weights(str(tmp_path))
-    (tmp_path / "model.safetensors").write_bytes(b"\xff" * 40)
-    with pytest.raises(ValueError, match="is no safetensors file"):
-        Weights(str(tmp_path))
+    for length, rest in ((2**64 - 1, b"\xff" * 32), (9, b"{}"), (10, b"{}      "), (1, b"{}")):
+        (tmp_path / "model.safetensors").write_bytes(length.to_bytes(8, "little") + rest)
+        with pytest.raises(ValueError, match=f"is no safetensors file: its header would have {length} bytes"):
+            Weights(str(tmp_path))
+    (tmp_path / "model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")
+    assert not Weights(str(tmp_path))
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float16, ml_dtypes.bfloat16])

@@ -61,6 +61,9 @@ def test_batches_are_windows(tmp_path: Path) -> None:
     assert x.shape == y.shape == (5, 6)
     assert x.dtype == np.uint32
     assert (x[:, 1:] == y[:, :-1]).all()
+    for generator in (np.random.default_rng(0), None):  # from the first window to the last that has a token behind it
+        x, y = data.get_batch(np.arange(8, dtype=np.uint32), 6, 64, generator)
+        assert {*x[:, 0].tolist()} == {0, 1} and (y == x + 1).all()
     with pytest.raises(ValueError, match="a window needs 91"):
         data.get_batch(train, 90, 1)
     with pytest.raises(ValueError, match="needs tokenizer_path"):
@@ -101,14 +104,19 @@ def test_a_log_is_lines_of_json_and_csv(tmp_path: Path) -> None:
         "parameters": 7,
         "settings": {"a": 1},
     }
-    assert out.getvalue().splitlines()[0] == "Step: 1, Loss: 2.500000, Time: 500.0 ms, TPS: 64"
+    assert out.getvalue().splitlines() == [
+        "Step: 1, Loss: 2.500000, Time: 500.0 ms, TPS: 64",
+        "Step: 2, Loss: 2.250000, Time: 250.0 ms, TPS: 128",
+    ]
 
 
 def test_a_terminal_gets_a_bar(tmp_path: Path) -> None:
     out = io.StringIO()
     out.isatty = lambda: True  # type: ignore[method-assign]
     with TrainingLog(None, total_steps=4, wandb="off", stream=out) as log:
+        log.step(0, 1.0, 0.1, 0.5)
         log.step(2, 1.0, 0.1, 0.5)
+    assert re.search(r"░{24} 0/4 .*ETA: 0:00", out.getvalue())
     assert re.search(r"█{12}░{12} 2/4  Step: 2, Loss: 1.000000.*ETA: 0:0\d", out.getvalue())
 
 

@@ -37,6 +37,7 @@ from tt_run.runtime.train.trainers.rollouts import (
     advantages_of,
     compute_advantages_ttnn,
     iter_batched_completions,
+    iter_micro_batch,
     layout_microbatch,
     place_old_nlog_probs,
     reward_names,
@@ -307,6 +308,10 @@ def test_completions_come_in_batches_with_their_columns() -> None:
         ([[3], [3]], [[3, 0], [3, 1]], {"answer": ["c", "c"]}),
     ]
     assert all(batch[3] >= 0 for batch in batches)
+    sizes = [len(batch[0]) for batch in iter_batched_completions(Twice(), [[1]] * 33, {}, num_generations=2)]
+    assert sizes == [64, 2]
+    parts = list(iter_micro_batch([[1], [2], [3]], [[4], [5], [6]], micro_batch_size=2))
+    assert parts == [([[1], [2]], [[4], [5]]), ([[3]], [[6]])]
     with pytest.raises(ValueError, match="2 completions of 1 prompts, 3 of each are wanted"):
         list(iter_batched_completions(Twice(), [[1]], {}, num_generations=3))
 
