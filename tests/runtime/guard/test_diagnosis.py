@@ -400,3 +400,4 @@ def test_senders_of_too_much_are_known_by_what_they_said_of_the_call() -> None:
     assert found.title == "rank 2 sends 24 bytes, of which rank 1 takes 16, in call 4 MPI Alltoallv"
     both = too_much(states, ranks, 4, name, dict.fromkeys(ranks, 8), 1, 1)
     assert both is not None and both.culprits == (1, 2)
+    assert (found.explanation, both.explanation) == ((), ("rank 1 sent them at p.py:1",))

@@ -42,10 +42,10 @@ def too_much(
     place: int,
 ) -> Finding | None:
     """Ranks gave more in call `number` of a group than one, the `place`-th, takes from each, by what they said of that call; None where no one is known to have."""
-    given = {}
+    given, left = {}, {}
     for rank in group:
         state = states.get(rank)
-        text, _ = (
+        text, site = (
             ("", "")
             if state is None
             else state.histories.get(group_key(group), {}).get(number, (state.last, ""))
@@ -53,6 +53,7 @@ def too_much(
         if text.startswith(operation) and (found := _SENT.search(text)) is not None:
             parts = found[1].split("+")
             given[rank] = int(parts[place] if len(parts) > 1 else parts[0])
+            left[rank] = site
     culprits = tuple(rank for rank, size in given.items() if size > taken.get(rank, size))
     if not culprits:
         return None
@@ -61,4 +62,6 @@ def too_much(
         for rank in culprits
     )
     title = f"{', '.join(told)}, in call {number} {operation}"
-    return Finding(DIVERGED, culprits, tuple(rank for rank in group if rank not in culprits), title)
+    # A small message lets its sender go on, whose line then tells of a later call.
+    where = tuple(f"rank {rank} sent them at {left[rank]}" for rank in culprits if left[rank])
+    return Finding(DIVERGED, culprits, tuple(rank for rank in group if rank not in culprits), title, where)
