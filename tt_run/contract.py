@@ -1,11 +1,13 @@
 """What the launcher and the emulated runtime share. Neither imports the other; both import this.
 
-Names of environment variables, names of the files of a run folder, exit codes.
+Names of environment variables, names of the files of a run folder, exit codes; the signal that asks a rank where it is.
 """
 
 from __future__ import annotations
 
 import enum
+import os
+import signal
 
 # --- environment of a rank: set by the launcher, read by the runtime (reference launcher 0.81.1) -----------------
 MESH_GRAPH_DESC_PATH = "TT_MESH_GRAPH_DESC_PATH"
@@ -184,6 +186,22 @@ EXIT_MEANING: dict[int, str] = {
 
 NATIVE_CHECKS = ("TT_FATAL @", "TT_THROW @")
 """How the texts of the reference library's own checks begin."""
+
+
+def ask_stacks(pid: int) -> bool:
+    """Have a process of this machine write the stacks of its threads into its STACKS_FILE; False where it has no handler, or is another's.
+
+    SIGUSR1 would end what has none: a program that has taken a rank's place, say.
+    """
+    try:
+        with open(f"/proc/{pid}/status", "rb") as status:
+            caught = status.read().partition(b"\nSigCgt:")[2].partition(b"\n")[0].strip()
+        if not int(caught or b"0", 16) >> (signal.SIGUSR1 - 1) & 1:
+            return False
+        os.kill(pid, signal.SIGUSR1)
+    except OSError:
+        return False
+    return True
 
 
 def essence(message: str) -> str:

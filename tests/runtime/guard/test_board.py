@@ -313,16 +313,13 @@ def test_where_a_process_is_that_only_the_kernel_can_ask(
     monkeypatch.delenv(contract.RUN_DIR, raising=False)
     assert blocked_interpreter.seized_place(0, os.getpid()) == ""
     monkeypatch.setenv(contract.RUN_DIR, str(tmp_path))
-    assert (
-        not blocked_interpreter._catches(os.getpid())
-        and blocked_interpreter.seized_place(0, os.getpid()) == ""
-    )
-    assert not blocked_interpreter._catches(2**22 + 1)
     path = tmp_path / contract.STACKS_FILE.format(rank=0)
+    path.write_text(f"# registered pid={os.getpid()}\n")  # which SIGUSR1 would end
+    assert blocked_interpreter.seized_place(0, os.getpid()) == ""
+    assert not contract.ask_stacks(os.getpid()) and not contract.ask_stacks(2**22 + 1)
     with path.open("w") as stream:
         faulthandler.register(signal.SIGUSR1, stream, all_threads=True)
         try:
-            assert blocked_interpreter._catches(os.getpid())
             stream.write(f"# registered pid={os.getpid() + 1}\n")
             stream.flush()
             assert blocked_interpreter.seized_place(0, os.getpid()) == ""

@@ -73,6 +73,7 @@ def test_correlation(one: MeshDevice):
     assert call("pearson_correlation_coefficient", x, -x) == pytest.approx(-1)
     assert call("pearson_correlation_coefficient", np.ones(3), np.ones(3)) == 1
     assert call("pearson_correlation_coefficient", np.ones(3), np.zeros(3)) == 0
+    assert call("pearson_correlation_coefficient", x, np.ones((4, 5))) == 0
 
 
 @pytest.mark.parametrize("name", ["tril", "triu"])
@@ -401,6 +402,9 @@ def test_batches_are_normalised_by_channel(one: MeshDevice, training: bool):
     compare(tensors["running_var"], stats[1].reshape(1, 3, 1, 1).numpy(), 8)
     with pytest.raises(RuntimeError, match="must be defined in evaluation mode"):
         call("batch_norm", put(one, x))
+    alone = put(one, np.zeros((1, 3, 1, 1)))
+    call("batch_norm", put(one, x), training=True, running_mean=alone)
+    compare(alone, 0.1 * x.mean((0, 2, 3)).reshape(1, 3, 1, 1), 8)
 
 
 def test_images_are_turned(one: MeshDevice):

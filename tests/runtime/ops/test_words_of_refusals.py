@@ -184,6 +184,23 @@ CASES: dict[str, tuple[Case, str]] = {
         lambda t: call("batch_norm", t(2, 3, 32, 32, dtype=DataType.BFLOAT8_B), training=True),
         "batch_norm only supports bfloat16, float32. Got: DataType::BFLOAT8_B",
     ),
+    "attention, heads": (
+        lambda t: call("transformer.scaled_dot_product_attention", *[t(1, 1, 32, 40)] * 3),
+        "ttnn.pad the heads to 64 columns, and give scale",
+    ),
+    "hc_sum_reduce, columns": (
+        lambda t: call("experimental.hc_sum_reduce", t(1, 1, 32, 1100)), "ttnn.pad the last dimension to 2048",
+    ),
+    "fft_radix_pass, rows": (
+        lambda t: call("experimental.fft_radix_pass", t(3, 32, dtype=F32, layout=Layout.ROW_MAJOR), 32, stride=2),
+        "fft_radix_pass: Shape([3, 32]) is no multiple of 2 rows of 32",
+    ),
+    "untilize_with_unpadding, ends": (
+        lambda t: call("untilize_with_unpadding", t(32, 64), [32, 63]), "ends count up to [31, 63], included",
+    ),
+    "prod, columns": (
+        lambda t: call("prod", t(2, 2, 32, 32), t(2, 2, 32, 1), dims=[3]), "Dimension (3) must be either 0 or 1",
+    ),
     "masks of groups, cores": (
         lambda t: create_group_norm_input_mask(64, 2, 0),
         "create_group_norm_input_mask: num_cores_across_channel must be > 0.",
@@ -221,4 +238,5 @@ def test_whole_numbers_are_rounded_to_themselves(one: MeshDevice) -> None:
 
 def test_integers_in_rows_to_the_powers_that_change_nothing(one: MeshDevice) -> None:
     x = put(one, np.arange(64).reshape(2, 32), DataType.INT32, Layout.ROW_MAJOR)
+    assert (call("pow", x, 0).cpu().to_numpy() == 1).all()
     assert call("pow", x, 1).cpu().to_numpy().tolist() == np.arange(64).reshape(2, 32).tolist()

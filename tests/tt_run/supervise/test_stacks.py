@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,19 @@ def test_nobody_is_signalled_who_has_not_registered(records: Records) -> None:
     records.folder.stacks(1).write_text("# registered pid=99\n")  # a child, while the program itself has not
     stacks = collect(records.board, DeadJob(), records.folder, "vm")
     assert stacks == [RankStack(0), RankStack(1)]
+
+
+def test_a_program_that_has_taken_a_ranks_place_is_not_signalled(records: Records) -> None:
+    """It would end of it, and be blamed for that."""
+    with subprocess.Popen(["sleep", "60"]) as other:
+        try:
+            records.status(0, pid=other.pid, pgid=other.pid)
+            records.folder.stacks(0).write_text(f"# registered pid={other.pid}\n")
+            assert collect(records.board, DeadJob(), records.folder, "vm") == [RankStack(0)]
+            with pytest.raises(subprocess.TimeoutExpired):
+                other.wait(0.1)
+        finally:
+            other.kill()
 
 
 BARRIER = RankStack(0, (Frame("x.py", 5, "f", "comm.Barrier()"),))

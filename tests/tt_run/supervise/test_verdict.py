@@ -167,6 +167,19 @@ class TestAccused:
         assert found.culprit is not None and found.culprit.rank == 1
         assert found.exit_code == 1
 
+    def test_a_library_that_crashes_over_it_in_a_rank_that_is_accused_gives_no_code(self) -> None:
+        both = self.raised(0, 1)
+        statuses = rank(0, end=10.3, signal=6), rank(1, end=10.4, signal=15, told=True)
+        found = verdict_of(*statuses, failures={1: both})
+        assert (found.exit_code, found.sentence) == (
+            1,
+            "ranks 0-1 are at fault together: error[TTG001]: no",
+        )
+        late = verdict_of(
+            rank(0, end=10.3, signal=6), rank(1, code=1), failures={1: self.raised(0, code="TTG005")}
+        )
+        assert late.exit_code == 134 and "was killed by SIGABRT" in late.sentence
+
     @pytest.mark.parametrize(("end", "code"), [(10.3, 1), (8.9, 137)])
     def test_a_kill_after_it_was_accused_is_mpiruns(self, end: float, code: int) -> None:
         statuses = rank(0, code=1), rank(1, end=end, signal=9)

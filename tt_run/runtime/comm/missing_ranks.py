@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -84,9 +82,7 @@ def place_of(rank: int, environment: Mapping[str, str]) -> str:
     registered = _process(before)
     if registered is None:
         return ""
-    try:
-        os.kill(registered, signal.SIGUSR1)
-    except OSError:
+    if not contract.ask_stacks(registered):
         return ""
     deadline = time.monotonic() + _ANSWER_SECONDS
     place = ""

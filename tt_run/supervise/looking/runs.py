@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -158,8 +157,7 @@ def ask_stacks(run: Run) -> list[RankStack]:
         path = run.folder.stacks(status.rank)
         for pid in registered_pids(run.folder, status.rank):
             before = path.stat().st_size
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGUSR1)
+            if contract.ask_stacks(pid):
                 asked.setdefault(status.rank, before)
     found: dict[int, RankStack] = {}
     deadline = time.monotonic() + COLLECT_SECONDS

@@ -6,14 +6,13 @@ which would kill it. Ranks of other hosts are reached through mpirun, which pass
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 
 from mgd.lean import dataclass
+from tt_run import contract
 from tt_run.launch.backend import Job
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.status import StatusBoard
@@ -149,10 +148,7 @@ def collect(board: StatusBoard, job: Job, folder: RunFolder, host: str) -> list[
         if not pids or folder.ending(status.rank).exists():
             continue  # not Python, or past the end of its program, where nothing answers any more
         if status.host == host:
-            for pid in pids:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGUSR1)
-                    asked.add(status.rank)
+            asked.update(status.rank for pid in pids if contract.ask_stacks(pid))
         else:
             remote.append((status, pids))
     if remote and all(status.pid in registered_pids(folder, status.rank) for status in live):

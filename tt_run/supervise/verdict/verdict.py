@@ -223,8 +223,11 @@ def _accused(case: Case) -> Verdict | None:
         return None
     culprit, what, accused = found
     followers, victims = others_than(culprit, case)
-    killed = culprit.was_killed and not _killed_afterwards(culprit, what, case.failures)
-    own = [s for s in case.failed if s.signal not in ENDED_BY_MPIRUN]
+    killed_afterwards = _killed_afterwards(culprit, what, case.failures)
+    killed = culprit.was_killed and not killed_afterwards
+    own = [
+        s for s in case.failed if s.signal not in ENDED_BY_MPIRUN and not (killed_afterwards and s is culprit)
+    ]
     # Over what the guard tells the library may crash as well, in a rank that is right.
     own.sort(key=lambda status: not case.failures.get(status.rank, {}).get("guard"))
     own = [culprit] if killed or culprit in own else own
@@ -242,11 +245,15 @@ def _accused(case: Case) -> Verdict | None:
 
 
 def _killed_afterwards(culprit: RankStatus, what: str, failures: Failures) -> bool:
-    """Whether mpirun's signal ended a rank that had been accused of something else than being gone: on a busy machine that is SIGKILL."""
+    """Whether mpirun's signal ended a rank that had been accused of something else than being gone: on a busy machine that is SIGKILL.
+
+    So may a crash of the library that computes on over what the guard has told.
+    """
+    gone = (PROCESS_GONE,) if culprit.signal in ENDED_BY_MPIRUN else _LOST
     if (
-        culprit.signal not in ENDED_BY_MPIRUN
+        culprit.signal not in (*ENDED_BY_MPIRUN, *_CRASHES)
         or culprit.end is None
-        or what.startswith(f"error[{PROCESS_GONE}]")
+        or what.startswith(tuple(f"error[{code}]" for code in gone))
     ):
         return False
     accused = [

@@ -204,6 +204,7 @@ def test_queries_and_keys_are_on_cores_of_their_own(one: MeshDevice):
 def test_a_rotated_sequence_lies_as_it_lay(one: MeshDevice):
     cache = put(one, np.ones((1, 1, 64, 64)), BF16)
     tensor = cut(one, np.ones((1, 4, 64, 64)), HEIGHT, (3, 0), (64, 64), BF16, TILE)
+    assert where(named(ONE)(tensor, cache, cache)) == (HEIGHT, (3, 0), (64, 64))
     assert where(named(ONE)(tensor, cache, cache, memory_config=HM)) == (HEIGHT, (3, 0), (64, 64))
     with pytest.raises(RuntimeError, match=r"Input tensor shard width \(32\) must equal padded width \(64\)"):
         named(ONE)(cut(one, np.ones((1, 4, 64, 64)), BLOCK, (1, 3), (64, 32)), cache, cache)

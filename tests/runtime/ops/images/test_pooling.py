@@ -94,6 +94,14 @@ def test_adaptive_pools(one: MeshDevice, kind: str) -> None:
         compare(found, images(golden.numpy()), 8)
 
 
+@pytest.mark.parametrize("kind", ["avg", "max"])
+def test_adaptive_pools_whose_borders_are_narrower(one: MeshDevice, kind: str) -> None:
+    """8 become 3, 4 and 3: a window of 4 in steps of 3, with a border of 1."""
+    x = sample((1, 32, 8, 8), 1)
+    found = call(f"adaptive_{kind}_pool2d", put(one, images(x), BF16, ROW), 1, 8, 8, 32, (3, 3))
+    compare(found, images(getattr(F, f"adaptive_{kind}_pool2d")(wide(x), (3, 3)).numpy()), 8)
+
+
 @pytest.mark.parametrize(("image", "size", "message"), [
     ((6, 6), (4, 4), r"kernel=\[2,2\], stride=\[1,1\], padding=\[0,0,0,0\]\) do not produce uniform pooling behavior"),
     ((19, 19), (7, 7), r"Height kernel pattern \[3,4,4,3,4,4,3\] - middle elements not uniform"),

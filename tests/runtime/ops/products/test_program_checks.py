@@ -88,6 +88,7 @@ A, B = (256, 128), (128, 256)
         (A, B, plane((1, 1), 0, 1, 4, 8, 8), "in0_block_w is 0, which is not valid"),
         (A, B, plane((1, 1), 4, 1, 0, 8, 8), "out_subblock_w is 0, which is not valid"),
         (A, B, plane((8, 8), 4, 1, 1, 9, 1), "per_core_M (9) exceeds Mt (8)"),
+        (A, B, plane((8, 2), 4, 1, 1, 1, 1), "Num output blocks along y (8) must be smaller than or equal to the number of rows"),
         (A, B, plane((2, 8), 4, 1, 1, 1, 1), "Num output blocks along x (8) must be smaller than or equal to the number of columns"),
         ((2, *A), (2, *B), plane((8, 8), 4, 1, 1, 8, 8), "Matmul with fused batch requires input tensors of shapes BCMK*11KN=BCMN"),
         (A, B, apart((1, 1), 2, 1, 3, 8, 8), "per_core_N (8) must be divisible by out_subblock_w (3)"),
