@@ -51,6 +51,7 @@ class Placing:
     placings: list[Any]
     distribution: MeshShape
     on_device: bool = True
+    local_rows: int = 2
     dtype: Any = field(default_factory=lambda: SimpleNamespace(name="FLOAT32"))
     layout: Any = field(default_factory=lambda: SimpleNamespace(name="TILE"))
 
@@ -66,7 +67,8 @@ class Placing:
         return self.mesh if self.on_device else None
 
     def host_buffer(self) -> Any:
-        return SimpleNamespace(shape=lambda: self.mesh.shape, is_local=lambda coord: True)
+        assert not self.on_device
+        return SimpleNamespace(shape=lambda: self.mesh.shape, is_local=lambda coord: coord[0] < self.local_rows)
 
     def storage_type(self) -> str:
         return f"StorageType.{'DEVICE' if self.on_device else 'HOST'}"
@@ -176,6 +178,13 @@ def test_equal_parts_share_a_colour(mesh: MeshDevice) -> None:
     assert len(colors) == len(set(colors.values())) == 4
     assert colors[shards[MeshCoordinate(0, 1)].ranges] == colors[shards[MeshCoordinate(1, 1)].ranges]
     assert colors[shards[MeshCoordinate(0, 0)].ranges] == "#cc6a6a"
+
+
+def test_what_other_hosts_hold_is_remote(mesh: MeshDevice, capsys: pytest.CaptureFixture[str]) -> None:
+    tensor = Placing((64, 128), mesh, [Shard(0), Shard(1)], MeshShape(2, 4), on_device=False, local_rows=1)
+    visualize_tensor(tensor)
+    said = capsys.readouterr().out
+    assert said.count("Local") == said.count("Remote") == 4 and said.index("Local") < said.index("Remote")
 
 
 def test_the_svg_of_a_placement(mesh: MeshDevice) -> None:
