@@ -34,4 +34,5 @@ def test_a_right_clock_is_left_alone_however_late_its_records_are_seen(late: flo
 
 
 def test_this_machines_clock_is_the_measure() -> None:
+    assert on_one_clock([record("a", 0.0)], {"b": 5.0}) == [record("a", 0.0)]
     assert offsets([record("a", 60.0)], seen(), BEGAN, "a") == {}

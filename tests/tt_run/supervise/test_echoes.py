@@ -42,6 +42,12 @@ def test_ranks_that_name_themselves_say_the_same() -> None:
     assert echoes.due(0.1, final=True) == ([], "rank 12 printed the same")
 
 
+def test_a_line_of_many_words_is_no_mistake_of_the_programs_own() -> None:
+    echoes = Echoes()
+    for rank in (0, 1):
+        assert echoes.take(rank, [b"errors: 3\n"], 0.0) == [b"errors: 3\n"]
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -69,6 +69,14 @@ def test_a_fault_at_a_time_names_the_line(tmp_path: Path) -> None:
     assert injected_lines(tmp_path, 1)[0] == "  injected: kill of rank 1 after 4 calls, at train.py:6"
 
 
+@pytest.mark.parametrize(("faults", "more"), [(5, []), (7, ["  injected: 2 more"])])
+def test_five_faults_are_told(tmp_path: Path, faults: int, more: list[str]) -> None:
+    for number in range(faults):
+        note(tmp_path, number, f"kill=rank:{number},call=4")
+    lines = injected_lines(tmp_path, 1)
+    assert lines[5:-1] == more and all(" of rank " in line for line in lines[:5])
+
+
 @pytest.mark.parametrize(("after", "when"), [(0.0, "from its start"), (2.5, "after 2.5 s")])
 def test_a_fault_that_no_call_was_counted_for_says_its_time(tmp_path: Path, after: float, when: str) -> None:
     facts = {

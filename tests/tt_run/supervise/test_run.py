@@ -118,6 +118,12 @@ def test_a_rank_that_ignores_its_end_is_ended(local: Local) -> None:
     assert attempt.verdict.exit_code == 4
 
 
+def test_a_rank_has_time_for_its_end(local: Local) -> None:
+    tidy = ("sh", "-c", "trap 'sleep 0.2; touch done; exit' TERM; touch up; while :; do sleep 0.02; done")
+    local.run(tidy, ("sh", "-c", "while [ ! -e up ]; do sleep 0.02; done; exit 4"))
+    assert (local.path / "done").exists()
+
+
 def test_timeout(local: Local) -> None:
     attempt = local.run(*sh("sleep 600"), options=RunOptions(tee=Tee("none"), timeout=0.3))
     assert attempt.verdict.exit_code == Exit.TIMEOUT
@@ -229,7 +235,9 @@ class TestReport:
         told = failure_report(many, ["x"])
         assert told[14:17] == ["  rank 39  <-", "  and 26 lines more in the log", "  help: c"]
 
-    @pytest.mark.parametrize("says", ["was stopped by a signal", "is at fault: error[TTG005]: rank 1 is late"])
+    @pytest.mark.parametrize(
+        "says", ["was stopped by a signal", "is at fault: error[TTG005]: rank 1 is late"]
+    )
     def test_what_the_guard_found_is_said_once(self, failed: Attempt, says: str) -> None:
         """The console has held it back for the report, whatever the verdict puts first."""
         said = "error[TTG005]: rank 1 is late\n  rank 1: in a\n  help: c"

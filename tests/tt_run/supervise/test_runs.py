@@ -63,6 +63,7 @@ def test_where_runs_are_looked_for(tmp_path: Path) -> None:
     folder = make(tmp_path, "mine", {})
     assert [run.name for run in find_runs(folder)] == ["mine"]
     assert read_run(folder).ranks == ()
+    assert read_run(folder).size == sum(path.stat().st_size for path in folder.iterdir()) > 0
 
 
 def frame(function: str, line: int = 1) -> Frame:

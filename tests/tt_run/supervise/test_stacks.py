@@ -185,6 +185,21 @@ def test_a_program_that_has_taken_a_ranks_place_is_not_signalled(records: Record
             other.kill()
 
 
+def test_a_slow_answer_is_waited_for(records: Records, tmp_path: Path) -> None:
+    path, dump = records.folder.stacks(0), tmp_path / "dump"
+    dump.write_text('Thread 0x1 (most recent call first):\n  File "/u/a.py", line 7 in step\n')
+    script = """trap 'sleep 0.15; cat "$1" >> "$0"; exit' USR1; echo ready; while :; do sleep 0.02; done"""
+    with subprocess.Popen(["sh", "-c", script, path, dump], stdout=subprocess.PIPE) as slow:
+        try:
+            assert slow.stdout is not None and slow.stdout.readline()
+            records.status(0, pid=slow.pid, pgid=slow.pid)
+            path.write_text(f"# registered pid={slow.pid}\n")
+            [stack] = collect(records.board, DeadJob(), records.folder, "vm")
+        finally:
+            slow.kill()
+    assert [(frame.file, frame.line) for frame in stack.frames] == [("/u/a.py", 7)]
+
+
 BARRIER = RankStack(0, (Frame("x.py", 5, "f", "comm.Barrier()"),))
 
 
