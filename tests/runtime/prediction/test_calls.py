@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tt_run.runtime.prediction.calls import carries
+from tt_run.runtime.prediction.calls import _detour, carries
 from tt_run.runtime.traffic import Fabric
 
 
@@ -24,3 +24,8 @@ def test_a_lost_cable_costs_what_was_used_of_it(
     left: float, channels: int, used: float, expected: float
 ) -> None:
     assert carries(Fabric((1, 2), left={(0, 1): left}), (0, 1), channels, used) == expected
+
+
+def test_hops_around_a_lost_link_are_counted() -> None:
+    lost = Fabric((2, 2), left={(0, 1): 0.0, (1, 0): 0.0})
+    assert (_detour((0, 1, 3), lost), _detour((0, 2, 3), lost)) == (2, 0)

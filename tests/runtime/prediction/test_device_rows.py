@@ -35,7 +35,10 @@ def read(text: str) -> list[dict[str, str]]:
 def test_a_row_tells_program_tensors_and_times(one: MeshDevice) -> None:
     rows = DeviceRows("WORMHOLE_B0", 64)
     left = empty((3, 40, 96), DataType.BFLOAT16, Layout.TILE, device=one)
-    right = empty((96, 128), DataType.BFLOAT8_B, Layout.TILE, device=one, memory_config=L1_MEMORY_CONFIG)
+    right = empty(
+        (2, 1, 96, 128), DataType.BFLOAT8_B, Layout.TILE, device=one, memory_config=L1_MEMORY_CONFIG
+    )
+    rest = empty((4,), DataType.BFLOAT16, Layout.ROW_MAJOR, device=one)
     product = Matmul(40, 96, 128, batch=3, fidelity="LoFi", grid=(4, 2))
     rows.add(
         "MatmulDeviceOperation",
@@ -45,7 +48,7 @@ def test_a_row_tells_program_tensors_and_times(one: MeshDevice) -> None:
         10.0,
         "a.py:4",
         "Program(a=1, b=2)",
-        (left, right),
+        (left, right, rest),
         left,
     )
     rows.signpost("stop")
@@ -64,13 +67,19 @@ def test_a_row_tells_program_tensors_and_times(one: MeshDevice) -> None:
     assert sizes == ["1[1]", "3[3]", "64[40]", "96[96]"]
     assert (first["INPUT_0_DATATYPE"], first["INPUT_0_MEMORY"]) == ("BFLOAT16", "DEV_0_DRAM_INTERLEAVED")
     assert (first["INPUT_1_LAYOUT"], first["INPUT_1_MEMORY"]) == ("TILE", "DEV_0_L1_INTERLEAVED")
+    assert (first["INPUT_1_W_PAD[LOGICAL]"], first["INPUT_2_LAYOUT"]) == ("2[2]", "ROW_MAJOR")
     assert (mark["OP CODE"], mark["OP TYPE"], mark["HOST START TS"]) == ("stop", "signpost", "12500")
     assert (second["OP TO OP LATENCY [ns]"], second["CORE COUNT"], second["INPUT_0_MEMORY"]) == (
         "500",
         "64",
         "",
     )
-    assert int(first["GLOBAL CALL COUNT"]) < int(mark["GLOBAL CALL COUNT"]) < int(second["GLOBAL CALL COUNT"])
+    assert (
+        0
+        < int(first["GLOBAL CALL COUNT"])
+        < int(mark["GLOBAL CALL COUNT"])
+        < int(second["GLOBAL CALL COUNT"])
+    )
 
 
 def test_ranks_tell_of_their_own_devices_and_marks_are_told_once(tmp_path: Path) -> None:

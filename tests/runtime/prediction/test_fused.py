@@ -49,6 +49,8 @@ def test_a_collective_runs_beside_the_matmul_that_it_is_fused_with() -> None:
         Together((one, SCATTER)),
         one,
     ]
+    flat = replace(GATE, shape=GATE.shape[2:])
+    assert len(works_of("llama_rs_matmul", [ROWS, GATE, Operand((32, 512)), flat], [SCATTER], product)) == 2
     # Gathered first: four devices' columns are the rows of the weights.
     part = replace(ROWS, shape=(1, 1, 32, 512))
     assert works_of("all_gather_matmul_async", [part, GATE], [GATHER], product) == [Together((one, GATHER))]

@@ -95,6 +95,12 @@ def test_what_raises_counts_for_nothing(mesh: MeshDevice, heard: Heard) -> None:
     assert [entry[1:] for entry in heard.entries()[len(before) :]] == [("ttnn.matmul", 1)]
 
 
+def test_messages_go_to_other_ranks(heard: Heard) -> None:
+    for kind, peers in (("send", (0, 1)), ("recv", (2,)), ("wait", (3,))):
+        heard.listener.note(events.Event(kind, "send_bytes", 0.0, 1.0, bytes=64, peers=peers))
+    assert heard.account.part()["order"] == [["send 1", 64.0], ["recv 2", 64.0]]
+
+
 def test_a_trace_is_a_region_each_time_that_it_runs(mesh: MeshDevice, heard: Heard) -> None:
     x, w = operands(mesh)
     step(x, w)

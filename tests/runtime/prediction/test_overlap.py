@@ -54,6 +54,7 @@ def test_what_a_tensor_holds_is_waited_for() -> None:
 
 def test_events_order_queues() -> None:
     clocks = streams()
+    clocks.hold("never recorded")
     clocks.run(FIRST, 10)
     clocks.record("written", FIRST)
     clocks.run(FIRST, 10)

@@ -10,10 +10,10 @@ import pytest
 from tt_run.hardware.files import load, shipped
 from tt_run.hardware.numbers import Hardware, scaled
 from tt_run.runtime.model.work import Collective, Kernel, Matmul, Work
-from tt_run.runtime.prediction.account import Account, as_json, from_json
+from tt_run.runtime.prediction.account import PROGRAM, Account, as_json, from_json
 from tt_run.runtime.prediction.changes import gains, total
-from tt_run.runtime.prediction.forecast import forecast
-from tt_run.runtime.prediction.report import LEVELS, _drawing, _short, _time, report
+from tt_run.runtime.prediction.forecast import forecast, group_of
+from tt_run.runtime.prediction.report import _ENDS, LEVELS, Table, _critical, _drawing, _short, _time, report
 
 WORKS: list[Work] = [
     Matmul(32, 2048, 2048, program="1d", grid=(8, 8)),
@@ -122,12 +122,37 @@ def test_no_error_is_claimed_where_nobody_measured(hw: Hardware) -> None:
     for name, work in told.items():
         found.add(None, "p.py:1", f"ttnn.{name}", work)
     predicted = forecast([found.part()], hw, (2, 4))
+    assert predicted.to_json()["regions"][0]["name"] == PROGRAM
+    assert [group_of(hw, Matmul(1024, k, 1024)) for k in (1024, 992)] == ["matmul large", "matmul small"]
     sites = predicted.to_json()["regions"][0]["sites"]
     known = {name.split("ttnn.")[1] for name, share in sites.items() if share["error"] is not None}
     assert known == {"grid", "add", "gather", "sum"}
     classes = predicted.to_json()["regions"][0]["classes"]
     assert classes["matmuls"]["error"] is None  # of some of them nobody knows
     assert "blank where there are none" in report(predicted)
+
+
+def test_time_beside_other_work_is_counted_by_lane() -> None:
+    found = account()
+    for us in (2.5, 0.5):
+        found.overlap("step AdamW", 0, us)
+    assert found.part()["order"][-1][2] == [(0, 3.0)]
+
+
+def test_ranks_are_told_that_are_on_the_path_or_wait() -> None:
+    plan = SimpleNamespace(makespan=100.0, critical={0: 90.0, 1: 0.0, 2: 0.0}, waited={1: 0.5}, unfinished=())
+    _, *lines = _critical(SimpleNamespace(schedule=plan, ranks=3))  # type: ignore[arg-type]
+    assert [line.split()[1] for line in lines] == ["0", "1"]
+
+
+def test_one_link_is_drawn() -> None:
+    drawn = _drawing(SimpleNamespace(dims=(1, 2), links=[(0, 0, 1, 5.0, 1.0)]))  # type: ignore[arg-type]
+    assert drawn[0] == "     0 ##   1"
+
+
+def test_a_table_is_as_wide_as_it_may() -> None:
+    assert sum(Table.within(80)) + _ENDS == 80
+    assert _short("abcdefgh.py:123  ttnn.add", 9) == "abcd…:123"
 
 
 def test_nothing_ran(hw: Hardware) -> None:
@@ -140,6 +165,8 @@ def test_changes_are_sorted_and_save_what_they_say(hw: Hardware) -> None:
     assert [c.saved_us for c in found] == sorted((c.saved_us for c in found), reverse=True)
     texts = " ".join(change.text for change in found)
     assert "ring" in texts and "channels" in texts and "DRAM banks" in texts
+    [alone] = gains(hw, [(Kernel("binary", 1, 100.0, traced=False), 10)])
+    assert alone.text.endswith("in a trace")
     doubled = scaled(hw, {"fabric.channels": 2.0})
     saved = next(c.saved_us for c in found if "channels" in c.text)
     assert saved == pytest.approx(total(hw, counted) - total(doubled, counted))

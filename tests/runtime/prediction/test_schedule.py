@@ -30,6 +30,13 @@ def test_the_critical_path_changes_ranks() -> None:
     assert found.critical == {0: 45, 1: 30, 2: 0}
 
 
+def test_the_critical_path_comes_back_to_a_rank() -> None:
+    a, b, c, d = (meet(0, f"meet {name}") for name in "abcd")
+    first = [work(1), a, work(10), b, work(1), c, work(10), d, work(5)]
+    found = schedule({0: first, 1: [work(5), a, work(1), b, work(20), c, work(1), d]})
+    assert (found.makespan, found.critical, found.waited) == (50, {0: 25, 1: 25}, {0: 23, 1: 18})
+
+
 def test_a_pipeline_of_two_stages() -> None:
     stage = [work(10), Step("send", 2, peer=1)]
     found = schedule({0: stage * 3, 1: [Step("recv", 2, peer=0), work(20)] * 3})
