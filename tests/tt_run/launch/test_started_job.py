@@ -74,6 +74,17 @@ def test_signals_reach_it(tmp_path: Path) -> None:
     job.finish()
 
 
+def test_processes_are_known_by_their_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = "for rank in 0 1; do OMPI_COMM_WORLD_RANK=$rank sleep 60 & done; wait"
+    job = KeptJob(order(script, tmp_path))
+    until(lambda: sorted(job.processes().values()) == [0, 1], 10, "the ranks")
+    signalled: list[int] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "kill", lambda pid, number: signalled.append(number))
+        assert job.poll() is None and signalled == []
+    job.finish()
+
+
 def test_a_program_that_cannot_be_executed(tmp_path: Path) -> None:
     (tmp_path / "text").touch()
     with pytest.raises(PermissionError):

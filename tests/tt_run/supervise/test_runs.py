@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.e2e.jobs import until
+from tt_run import contract
 from tt_run.supervise.folder import make_folder
-from tt_run.supervise.looking.runs import ENDED, LOST, RUNNING, find_runs, parent_of_runs, read_run, remove
+from tt_run.supervise.looking.runs import (
+    ENDED,
+    LOST,
+    RUNNING,
+    find_going_on,
+    find_runs,
+    parent_of_runs,
+    read_run,
+    remove,
+)
 from tt_run.supervise.looking.stack_tree import stack_tree, tree_lines, without_emulation
 from tt_run.supervise.looking.stacks import Frame, RankStack
 
@@ -54,6 +66,18 @@ def test_states(tmp_path: Path) -> None:
     assert runs["20260101"].began == 100.5
     remove(runs["20260104"])
     assert len(find_runs(tmp_path)) == 4
+
+
+def test_runs_that_go_on_are_found_by_their_processes(tmp_path: Path) -> None:
+    alive = f"rank=0\nhost=here\npid={os.getpid()}\nstart=100.5\n"
+    folders = make(tmp_path, "a", {0: alive}), make(tmp_path, "b", {0: alive + "exit=0\n"}, {"exit_code": 0})
+    processes = [subprocess.Popen(["sleep", "60"], env={contract.RUN_DIR: str(folder)}) for folder in folders]
+    try:
+        until(lambda: [run.folder.path for run in find_going_on(tmp_path)] == [folders[0]], 5.0)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
 def test_where_runs_are_looked_for(tmp_path: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +17,9 @@ from tt_run.inputs.environment import EnvVar
 from tt_run.plan.model import LaunchPlan, RankPlan
 from tt_run.supervise.attend import _patience
 from tt_run.supervise.looking.stopped_ranks import StoppedRanks
+from tt_run.supervise.status import RankStatus
+from tt_run.supervise.verdict.stopped import stopped_elsewhere
+from tt_run.supervise.vitals import state_of
 
 PATIENCE = 30.0
 
@@ -65,6 +71,26 @@ def test_other_hosts_are_asked_while_somebody_waits(records: Records) -> None:
     assert stops.elsewhere == (1,)
     stops.look(20.0, (), 0.0)  # nobody waits any more
     assert stops.elsewhere == ()
+
+
+class Asked:
+    """Hosts that all have the processes of this machine."""
+
+    def ask(self, hosts: Sequence[str], line: str, seconds: float) -> dict[str, SimpleNamespace]:
+        out = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=10).stdout
+        return {host: SimpleNamespace(out=out) for host in (*hosts, "here")}
+
+
+def test_other_hosts_tell_which_of_their_ranks_are_stopped() -> None:
+    with subprocess.Popen(["sleep", "60"]) as held, subprocess.Popen(["sleep", "60"]) as other:
+        held.send_signal(signal.SIGSTOP)
+        until(lambda: state_of(held.pid) == "T", 10.0, "the stop")
+        pids = ("here", held.pid), ("there", held.pid), ("there", other.pid), ("there", None)
+        ranks = [RankStatus(n, host, pid=pid, start=1.0) for n, (host, pid) in enumerate(pids)]
+        ranks.append(RankStatus(4, "there", pid=held.pid, start=1.0, end=2.0, code=0))
+        assert stopped_elsewhere(Asked(), ranks, "here") == (1,)  # type: ignore[arg-type]
+        held.kill()
+        other.kill()
 
 
 def test_hosts_that_take_long_to_answer_hold_nothing_up(records: Records) -> None:
