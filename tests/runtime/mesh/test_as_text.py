@@ -68,7 +68,9 @@ class Placing:
 
     def host_buffer(self) -> Any:
         assert not self.on_device
-        return SimpleNamespace(shape=lambda: self.mesh.shape, is_local=lambda coord: coord[0] < self.local_rows)
+        return SimpleNamespace(
+            shape=lambda: self.mesh.shape, is_local=lambda coord: coord[0] < self.local_rows
+        )
 
     def storage_type(self) -> str:
         return f"StorageType.{'DEVICE' if self.on_device else 'HOST'}"

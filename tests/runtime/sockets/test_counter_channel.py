@@ -24,6 +24,7 @@ def test_one_process_injects_and_another_takes() -> None:
     )
     assert done.stdout.split() == ["7"]
     assert (channel.try_consume_all(), channel.try_consume_all()) == (7, 0)
+    assert InterProcessCounterChannel.connect(name).had_clean_prior_shutdown()
     assert not InterProcessCounterChannel(name).had_clean_prior_shutdown()
     channel.shutdown()
     with pytest.raises(RuntimeError, match="no process created the counter channel"):

@@ -61,7 +61,10 @@ def test_batches_are_windows(tmp_path: Path) -> None:
     assert x.shape == y.shape == (5, 6)
     assert x.dtype == np.uint32
     assert (x[:, 1:] == y[:, :-1]).all()
-    for generator in (np.random.default_rng(0), None):  # from the first window to the last that has a token behind it
+    for generator in (
+        np.random.default_rng(0),
+        None,
+    ):  # from the first window to the last that has a token behind it
         x, y = data.get_batch(np.arange(8, dtype=np.uint32), 6, 64, generator)
         assert {*x[:, 0].tolist()} == {0, 1} and (y == x + 1).all()
     with pytest.raises(ValueError, match="a window needs 91"):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import struct
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from tt_run.runtime import events
 from tt_run.runtime.cores import CoreCoord, CoreRange
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, open_mesh_device
@@ -16,6 +18,7 @@ from tt_run.runtime.queues import synchronize_device
 from tt_run.runtime.sockets.services.device_to_device import D2DStreamService
 from tt_run.runtime.sockets.services.device_to_host import D2HStreamService
 from tt_run.runtime.sockets.services.host_to_device import H2DStreamService
+from tt_run.runtime.sockets.services.service import StreamService
 from tt_run.runtime.sockets.services.stage_gates import UNGATED_SLOT, D2DStageGateConfig, D2DStageGateMode
 from tt_run.runtime.sockets.services.sync import inbound_socket_service_sync, outbound_socket_service_sync
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_numpy
@@ -324,6 +327,21 @@ def test_ends_that_own_their_links(mesh: MeshDevice) -> None:
         assert words(metadata) == [step, 1, 2]
 
 
+def test_another_process_attaches_to_a_mesh_of_one_rank() -> None:
+    shared = SimpleNamespace(_device=SimpleNamespace(owner_ranks=(0, 1, 0)))
+    with pytest.raises(RuntimeError, match="export_descriptor: the mesh has devices of ranks 0, 1, and"):
+        StreamService.require_own_mesh(shared, "export_descriptor")  # type: ignore[arg-type]
+
+
+def test_bytes_are_those_of_each_element(mesh: MeshDevice) -> None:
+    sender, _, above, _ = pair(mesh, share_fabric_links=False)
+    heard: list[int] = []
+    leave = events.subscribe(lambda event: heard.append(event.bytes) if event.kind == "send" else None)
+    outbound_socket_service_sync(sender, allocate_tensor_on_device(sender.get_per_shard_spec(), above))  # type: ignore[attr-defined]
+    leave()
+    assert heard[-1] == 2 * 8 * 4
+
+
 def test_links_are_lent_for_each_transfer(mesh: MeshDevice) -> None:
     sender, receiver, above, below = pair(mesh)
     sent = allocate_tensor_on_device(sender.get_per_shard_spec(), above)  # type: ignore[attr-defined]
@@ -342,9 +360,14 @@ def test_links_are_lent_for_each_transfer(mesh: MeshDevice) -> None:
     (tokens,) = inbound_socket_service_sync(receiver)
     with pytest.raises(RuntimeError, match="links were not lent to the receiver"):
         each(tokens)
-    sender.release_fabric_links()  # type: ignore[attr-defined]
+    for _ in range(2):  # lent for two
+        sender.release_fabric_links()  # type: ignore[attr-defined]
+    receiver.release_fabric_links()  # type: ignore[attr-defined]
+    synchronize_device(below)
+    outbound_socket_service_sync(sender, sent)
     with pytest.raises(RuntimeError, match="nothing was handed over that could leave"):
         sender.wait_for_fabric_links()  # type: ignore[attr-defined]
+    inbound_socket_service_sync(receiver)
     receiver.release_fabric_links()  # type: ignore[attr-defined]
     synchronize_device(below)
     receiver.release_fabric_links()  # type: ignore[attr-defined]
