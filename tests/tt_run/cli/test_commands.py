@@ -82,9 +82,12 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert out.startswith("TTR204: ") and "\nTTG001: " in out
     assert run(["explain"]) == Exit.OK
-    assert len(capsys.readouterr().out.splitlines()) > 80
+    *codes, empty, _ = capsys.readouterr().out.splitlines()
+    assert len(codes) > 80 and not empty and all(re.match(r"TT[RGP]\d{3}  \S", line) for line in codes)
     assert run(["explain", "TTR2040"]) == Exit.USAGE
     assert "TTR204?" in capsys.readouterr().err
+    assert run(["explain", "1"]) == Exit.USAGE
+    assert "1 is the number of MGD001 and of TTR001 and of" in capsys.readouterr().err
 
 
 def test_completion_is_the_same_as_the_option(capsys: pytest.CaptureFixture[str]) -> None:

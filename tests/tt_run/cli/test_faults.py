@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tt_run.cli.faults import _are_neighbours, _unfit
+from tt_run.cli.faults import _are_neighbours, _of_file, _unfit
+from tt_run.errors import InputError
 from tt_run.faults import read_fault
 from tt_run.plan.model import LaunchPlan, RankPlan
 
@@ -54,6 +55,14 @@ HERE = os.uname().nodename
 )  # fmt: skip
 def test_what_a_plan_cannot_have(fault: str, emulated: bool, made: LaunchPlan, why: str) -> None:
     assert _unfit(read_fault(fault), emulated, made) == why
+
+
+def test_faults_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "faults.yaml"
+    with pytest.raises(InputError, match="file of faults not found"):
+        _of_file(path)
+    path.write_text("faults:\n- kill=rank:1,call=12\n")
+    assert _of_file(path) == ["kill=rank:1,call=12"]
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,12 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def test_logs_of_a_rank_that_a_run_has(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["logs", "--rank", "0", "20260102"]) == Exit.OK
+    assert run(["logs", "--rank", "1", "20260102"]) == Exit.USAGE
+    assert "20260102-0900-7 has no rank 1" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "live", "name"),
     [
