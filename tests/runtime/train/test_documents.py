@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,9 @@ import numpy as np
 import pytest
 
 from tests.e2e.launch import ROOT, environment, tt_run
+from tt_run import contract
+from tt_run.runtime.mesh import system_mesh
+from tt_run.runtime.train.autograd import device
 
 PROGRAMS = Path(__file__).parent / "programs"
 N150 = ("--emulate", "--system", "n150", "python")
@@ -214,6 +218,14 @@ def test_a_descriptor_that_does_not_do(shape: str, env: dict[str, str], told: st
     ran = run_alone(OPEN, shape, env)
     assert ran.returncode not in (0, -9)
     assert told in ran.stderr
+
+
+def test_a_process_keeps_the_system_that_it_has_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (contract.MESH_GRAPH_DESC_PATH, contract.SYSTEM):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(device, "_chosen", None)
+    system_mesh()
+    assert not device._choose_descriptor(8) and contract.SYSTEM not in os.environ
 
 
 def run_alone(code: str, word: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:

@@ -154,6 +154,10 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 }  # fmt: skip
 
 
+def test_an_epsilon_of_nothing_is_taken() -> None:
+    assert adamw.AdamWConfig.make(epsilon=0.0).epsilon == 0.0
+
+
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_told(opened: Any, mistake: str) -> None:
     opened()

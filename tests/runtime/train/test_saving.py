@@ -17,6 +17,7 @@ from tests.runtime.train.test_models import (
     GPT2,
     LENGTH,
     LLAMA,
+    NANO,
     gpt_reference,
     ids,
     loss_of,
@@ -28,7 +29,12 @@ from tt_run.runtime.train.common.checkpoints import export_safetensors, import_s
 from tt_run.runtime.train.models import safetensors
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig as DecoderConfig
-from tt_run.runtime.train.models.gpt import create_distributed_gpt2_model, create_gpt2_model
+from tt_run.runtime.train.models.gpt import (
+    create_distributed_gpt2_model,
+    create_distributed_nanogpt,
+    create_gpt2_model,
+    create_nanogpt,
+)
 from tt_run.runtime.train.models.llama import LlamaConfig, create_distributed_llama_model, create_llama_model
 from tt_run.runtime.train.models.safetensors import Weights
 from tt_run.runtime.train.optimizers.adamw import AdamW, AdamWConfig
@@ -240,6 +246,13 @@ def test_a_loaded_gpt2_computes_what_its_file_means(opened: Any, tmp_path: Path,
         torch, {n: torch.tensor(a) for n, a in arrays.items()}, torch.tensor(tokens.astype(np.int64))
     )
     np.testing.assert_allclose(model(ids(tokens), mask()).to_numpy()[:, 0], expected.numpy(), atol=1e-5)
+
+
+def test_a_nanogpt_is_cut_over_devices(opened: Any) -> None:
+    opened((1, 2), tp=True)
+    whole, cut = (make(NANO).parameters() for make in (create_nanogpt, create_distributed_nanogpt))
+    halved = [(a, b) for a, b in zip(whole.values(), cut.values(), strict=True) if a.shape() != b.shape()]
+    assert halved and all(np.prod(a.shape()) == 2 * np.prod(b.shape()) for a, b in halved)
 
 
 def test_bad_weight_files(opened: Any, tmp_path: Path) -> None:
