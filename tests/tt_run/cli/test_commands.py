@@ -77,6 +77,11 @@ def test_a_program_of_that_name_is_a_program(tmp_path: Path, monkeypatch: pytest
     assert named_command(["doctor"]) is None
 
 
+def test_help_tells_what_an_option_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["logs", "--help"]) == Exit.OK
+    assert "--log-dir DIR" in capsys.readouterr().out
+
+
 def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "TTR204", "ttg001"]) == Exit.OK
     out = capsys.readouterr().out

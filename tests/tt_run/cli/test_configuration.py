@@ -148,6 +148,8 @@ def test_what_is_wrong_is_told_with_its_line(
     [finding] = caught.value.diagnostics
     assert finding.code == "TTR029" and says in f"{finding.message} {finding.help}"
     assert finding.position is not None and finding.position.line == line
+    if "sets nothing" in says:
+        assert text.splitlines()[line - 1][finding.position.column - 1 :].strip(' "').startswith(says[1:5])
 
 
 @pytest.mark.parametrize(

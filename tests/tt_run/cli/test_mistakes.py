@@ -688,6 +688,11 @@ def test_files_without_a_line_to_blame_are_pointed_at(
     assert place in capsys.readouterr().err
 
 
+def test_behind_options_a_word_is_a_program(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--emulate", "--dry-run", "statsu"]) != Exit.OK
+    assert "no command statsu" not in capsys.readouterr().err
+
+
 def test_a_misspelt_command_is_told_in_a_folder_with_defaults_too(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -295,6 +295,15 @@ def test_options_that_say_nothing(words: list[str], said: str, capsys: pytest.Ca
     assert said in capsys.readouterr().err
 
 
+def test_a_script_is_run_by_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").touch()
+    assert run(["what-if", "--", "train.py"]) == Exit.USAGE
+    assert "write -- python train.py" in capsys.readouterr().err
+
+
 def test_no_candidate_ran(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
