@@ -90,6 +90,13 @@ def test_where_a_folder_is_meant_no_file_is_offered(folder: Path) -> None:
     assert "functions" in answers and "program.py" not in answers
 
 
+def test_fish_offers_files_where_names_may_be_files() -> None:
+    lines = completion_script("fish").splitlines()
+    for option, words in (("rank-binding", " -r -a "), ("split", " -x -a "), ("log-dir", " -x -a ")):
+        named = [line for line in lines if f" -l {option} " in line]
+        assert named and all(words in line for line in named)
+
+
 def test_fish(folder: Path) -> None:
     asked = "\n".join(f"echo '== {line}'; complete -C 'tt-run {line}'" for line, _ in OFFERED)
     answers = run(folder, "fish", "-c", f"source of.fish\n{asked}").split("== ")[1:]

@@ -53,6 +53,13 @@ def test_what_a_run_is_watched_with(line: str, expected: dict[str, object]) -> N
     assert {name: getattr(options, name) for name in expected} == expected
 
 
+def test_progress_is_for_a_terminal_that_no_debugger_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    for terminal in (True, False):
+        monkeypatch.setattr("sys.stderr", SimpleNamespace(isatty=lambda seen=terminal: seen))
+        shown = [run_options(parse([*words, "prog"])).progress for words in ([], ["--debug-rank", "0"])]
+        assert shown == [terminal, False]
+
+
 @pytest.mark.parametrize("seconds", ["0", "-1", "soon", "nan"])
 def test_a_hang_is_no_shorter_than_a_moment(seconds: str) -> None:
     with pytest.raises(UsageError, match="TTR034") as refused:
