@@ -84,7 +84,7 @@ def test_triangles(one: MeshDevice, name: str):
 
 def test_parts_and_rotations(one: MeshDevice):
     check(one, "narrow", [sample(32, 1, 3, 7)], 0, 24, 3, steps=0)
-    check(one, "alt_complex_rotate90", [sample(2, 5, 8)], steps=0)
+    check(one, "alt_complex_rotate90", [sample(2, 3, 5, 8)], steps=0)
     with pytest.raises(
         RuntimeError, match="Narrow length 3 out of bounds for dimension 1 with start index 3 and size 5"
     ):

@@ -330,7 +330,9 @@ def test_a_plot_marks_every_candidate_and_joins_the_front(tmp_path: Path) -> Non
     texts = [text.text or "" for text in picture.findall("{*}text")]
     assert {"one", "two", "two <slow>", "eight (does not fit)", "nine: failed", "1", "2", "8"} <= set(texts)
     first, second, third = sorted({float(mark.get("cx") or 0) for mark in marks})
-    assert second - first == pytest.approx(third - second, abs=1.0)
+    assert second - first == pytest.approx(third - second, abs=1.0) and third < float(
+        (picture.get("viewBox") or "").split()[2]
+    )
     heights = {mark.get("cx"): float(mark.get("cy") or 0) for mark in marks}
     assert heights[max(heights, key=lambda x: float(x or 0))] == min(heights.values()), (
         "the fastest is highest"

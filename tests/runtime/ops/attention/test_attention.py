@@ -463,3 +463,10 @@ def test_joint_attention_needs_heads(one: MeshDevice):
 def test_heads_are_four_dimensional(one: MeshDevice, shape: tuple[int, ...], hint: str) -> None:
     with pytest.raises(RuntimeError, match=f"(?s){hint}.*Input must have rank 4"):
         four_dims(put(one, np.zeros(shape)))
+
+
+def test_sinks_are_told_by_user_or_listed() -> None:
+    scores = np.arange(8.0)
+    assert attention.sink_of(scores.reshape(2, 4), 8, 1).tolist() == scores.tolist()
+    assert attention.sink_of(scores.reshape(2, 1, 4), 4, 1).tolist() == [4, 5, 6, 7]
+    assert attention.sink_of(scores.reshape(2, 4), 2, 1).tolist() == [0, 4]

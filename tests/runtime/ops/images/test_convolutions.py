@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.ops.golden import compare
-from tests.runtime.ops.tensors import BF16, BFP8, F32, ROW, TILE, held, put, rounded
+from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, TILE, held, put, rounded
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
@@ -147,6 +147,13 @@ def test_conv1d(one: MeshDevice) -> None:
     golden = F.conv1d(wide(x), wide(filters), wide(bias.ravel()), 2, 2).numpy()
     assert length == golden.shape[2]
     compare(result, golden.transpose(0, 2, 1).reshape(1, 1, -1, 12), 32)
+    with pytest.raises(
+        RuntimeError, match="Unsupported data format for input A"
+    ):  # a product, as of 1x1 images
+        call(
+            "conv1d", input_tensor=put(one, np.ones((2, 20, 8)), I32, ROW), weight_tensor=host(filters[..., :1]), device=one,
+            in_channels=8, out_channels=12, batch_size=2, input_length=20, kernel_size=1,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("mirror", [True, False])

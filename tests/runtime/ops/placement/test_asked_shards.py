@@ -128,4 +128,6 @@ def test_the_total_of_everything_keeps_the_pieces(one: MeshDevice):
                 reduce(tensor)
     of_three = lying(one, (1, 32, 256), WIDTH, (3, 0), (32, 64), TILE)
     assert where(ops.max(of_three, keepdim=True)) == (WIDTH, (3, 0), (32, 64))
+    with pytest.raises(RuntimeError, match="Changing the last dimension of a sharded tensor"):
+        ops.max(of_three)
     assert where(ops.sum(narrow)) == (WIDTH, (3, 0), (32, 32))
