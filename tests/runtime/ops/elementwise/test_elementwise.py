@@ -531,3 +531,9 @@ def test_six_dimensions_broadcast_and_the_seventh_does_not(one: MeshDevice):
     assert tuple(six.shape) == (2, 1, 1, 1, 2, 3)
     with pytest.raises(RuntimeError, match=r"for rank >= 7 at dimension index -7 \(output rank 7\)"):
         ops.add(put(one, np.ones((2, 1, 1, 1, 1, 2, 3))), put(one, np.ones((1, 1, 1, 1, 1, 2, 3))))
+
+
+def test_products_below_the_smallest_numbers_are_rounded_in_large_tensors_too(one: MeshDevice) -> None:
+    x = np.full((1, 1, 512, 512), 1.0078125 * 2.0**-66, np.float32)
+    large, small = (ops.multiply(*[put(one, part, BF16)] * 2) for part in (x, x[..., :32, :32]))
+    assert np.unique(held(large)).tolist() == np.unique(held(small)).tolist() == [2.0**-132]
