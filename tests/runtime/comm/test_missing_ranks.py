@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -99,19 +98,20 @@ def test_the_place_of_a_rank_is_the_users_line(
 ) -> None:
     """It is asked by a signal; what stood in its file before is of an earlier question."""
     path = stacks(environment, 3, f"# registered pid=72\n{DUMP.replace('12', '99')}")
-    asked: list[tuple[int, int]] = []
+    asked: list[int] = []
 
-    def kill(pid: int, number: int) -> None:
-        asked.append((pid, number))
+    def ask(pid: int) -> bool:
+        asked.append(pid)
         with path.open("a") as file:
             file.write(dump)
+        return True
 
     clock: Iterator[float] = iter(range(100))
-    monkeypatch.setattr(missing_ranks.os, "kill", kill)
+    monkeypatch.setattr(missing_ranks.contract, "ask_stacks", ask)
     monkeypatch.setattr(missing_ranks.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(missing_ranks.time, "sleep", lambda seconds: None)
     assert place_of(3, environment) == place
-    assert asked == [(72, signal.SIGUSR1)]
+    assert asked == [72]
 
 
 def test_a_rank_that_is_gone_or_has_no_hook_has_no_place(environment: dict[str, str]) -> None:
