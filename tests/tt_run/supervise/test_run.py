@@ -246,6 +246,13 @@ class TestReport:
         told = failure_report(dataclasses.replace(failed, failures={1: record}, verdict=verdict), ["x"])
         assert "\n".join(told[:3]).count("error[TTG005]: rank 1 is late") == 1 and "  rank 1: in a" in told
 
+    def test_the_place_of_a_call_with_long_arguments_is_told(self, failed: Attempt) -> None:
+        said = f"a\n  rank 1: in call 5 add({'x' * 900}) at /u/p.py:16, waiting for rank 0  <-\n  help: c"
+        record = {"rank": 1, "exception": "GuardError", "message": said, "guard": True}
+        line = failure_report(dataclasses.replace(failed, failures={1: record}), ["x"])[1]
+        assert line.startswith("  rank 1: in call 5 add(x") and len(line) == 400
+        assert line.endswith("x… at /u/p.py:16, waiting for rank 0  <-")
+
     def test_a_native_check_is_told_by_its_message(self, failed: Attempt) -> None:
         text = "TT_FATAL @ a.cpp:9: x == y\ninfo:\nthe shapes differ\nbacktrace:\n --- main"
         record = {"rank": 1, "exception": "RuntimeError", "message": text, "file": "a.py", "line": 3}

@@ -178,7 +178,7 @@ def _guard_head(record: Mapping[str, Any], sentence: str) -> list[str]:
 
 def _guard_lines(message: str) -> list[str]:
     """What the guard says of each rank and its hint; of many ranks those at fault and the first."""
-    *said, help = [line[:LONGEST] for line in message.splitlines()[1:]] or [""]
+    *said, help = [_cut(line) for line in message.splitlines()[1:]] or [""]
     said = _alike_together(said)
     if len(said) > GUARD_LINES:
         marked = [line for line in said if line.endswith("  <-")]
@@ -187,6 +187,15 @@ def _guard_lines(message: str) -> list[str]:
         left = len(said) - len(kept)
         said = [*(line for line in said if line in kept), f"  and {left} lines more in the log"]
     return [*said, help]
+
+
+def _cut(line: str) -> str:
+    """A line without the middle of a call's long arguments: its place stands behind them."""
+    if len(line) <= LONGEST:
+        return line
+    found = re.search(r" at [^\s:]+:\d+(?!.* at [^\s:]+:\d).*$", line)
+    tail = found[0][:LONGEST] if found else ""
+    return f"{line[: max(LONGEST - len(tail) - 1, 0)]}…{tail}"
 
 
 def _alike_together(lines: Sequence[str]) -> list[str]:
