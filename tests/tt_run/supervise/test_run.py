@@ -118,12 +118,6 @@ def test_a_rank_that_ignores_its_end_is_ended(local: Local) -> None:
     assert attempt.verdict.exit_code == 4
 
 
-def test_a_rank_has_time_for_its_end(local: Local) -> None:
-    tidy = ("sh", "-c", "trap 'sleep 0.2; touch done; exit' TERM; touch up; while :; do sleep 0.02; done")
-    local.run(tidy, ("sh", "-c", "while [ ! -e up ]; do sleep 0.02; done; exit 4"))
-    assert (local.path / "done").exists()
-
-
 def test_timeout(local: Local) -> None:
     attempt = local.run(*sh("sleep 600"), options=RunOptions(tee=Tee("none"), timeout=0.3))
     assert attempt.verdict.exit_code == Exit.TIMEOUT
