@@ -64,7 +64,7 @@ def check_paged_fill(
     """What `paged_fill_cache` refuses of the users and of the length of a sequence."""
     if user < 0:
         raise ArgumentMismatch(f"batch_idx counts from 0, not {user}")
-    batch, length, room = new.shape[0], new.shape[-2], pages.shape[-1] * size
+    batch, length, room = new.shape[0], new.shape[2], pages.shape[1] * size
     if user >= pages.shape[0]:
         raise fatal(
             "Batch idx must be within the page_table batch size",
@@ -73,7 +73,7 @@ def check_paged_fill(
         )
     if ring is None and length > room:
         raise fatal(
-            f"Input seq_len ({length}) must fit in max_num_blocks_per_seq ({pages.shape[-1]}) * block_size ({size})",
+            f"Input seq_len ({length}) must fit in max_num_blocks_per_seq ({pages.shape[1]}) * block_size ({size})",
             hint=f"positions are 0 to {room - 1}; a page table with another column has {size} more",
         )
     users, stop = named.get("user"), named.get("length")

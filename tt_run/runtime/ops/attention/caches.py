@@ -23,6 +23,7 @@ from tt_run.runtime.ops.attention.cache_checks import (
     check_rows,
     check_tokens,
 )
+from tt_run.runtime.ops.attention.operand_shapes import refuse, without_four_dims
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import ints, on_device
@@ -66,6 +67,7 @@ def _rewrite(
 
 
 def _fill(cache: Tensor, input: Tensor, user: int, start: int) -> Tensor:
+    refuse(without_four_dims(cache, input))
     check_fill(cache, input, user, start)
     check_rows(cache, input)
     heads, depth, stop = cache.shape[1], cache.shape[3], start + input.shape[-2]
@@ -89,9 +91,10 @@ def fill_cache_for_user_(cache: Tensor, input: Tensor, batch_index: int, *, upda
 
 
 def _update(cache: Tensor, input: Tensor, position: int, offset: int) -> Tensor:
+    refuse(without_four_dims(cache, input))
     users, heads, length, depth = cache.shape
     check_cut(input)
-    batch, given, rows = input.shape[0], (1, 1, *input.shape)[-3], whole_tiles(input.shape[-2])
+    batch, given, rows = input.shape[0], input.shape[1], whole_tiles(input.shape[2])
     for fits, words in (
         (
             input.shape[-1] == depth,
@@ -178,6 +181,7 @@ def paged_update_cache(
             "paged_update_cache needs one of update_idxs and update_idxs_tensor",
             hint="update_idxs=[…] of one position for each user",
         )
+    refuse(without_four_dims(cache_tensor, input_tensor))
     listed = ints(update_idxs)
     check_tokens(cache_tensor, input_tensor, listed, update_idxs_tensor, page_table, bool(share_cache))
     given = {"positions": update_idxs_tensor, "pages": page_table}
@@ -281,6 +285,7 @@ def paged_fill_cache(
     With a batch_idx_tensor of as many users the input is [B, H, S, D]. The blocks may be seen with another `block_size`, and as a ring, of which the last `cache_position_modulo` positions stay. Raises
     RuntimeError when those do not fit.
     """
+    refuse(without_four_dims(cache_tensor, input_tensor))
     if input_tensor.is_sharded():
         raise fatal(
             "Expect input_tensor to have memory layout INTERLEAVED",
