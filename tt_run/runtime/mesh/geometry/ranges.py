@@ -1,4 +1,7 @@
-"""Rectangles of mesh coordinates, sets of them, and the devices that a distribution takes."""
+"""Rectangles of mesh coordinates, sets of them, and the devices that a distribution takes.
+
+Ranges and their sets compare by value. Those of reference library 0.81.1 compare by identity, which versions after it mend.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,6 @@ _RANGE_CONSTRUCTORS = (
 class MeshCoordinateRange(metaclass=Native):
     """A rectangle of coordinates, both corners included: `(start, end)`, or `(shape)` from the origin. Iterates row-major.
 
-    Two of them are equal when they are one object, as in the reference (0.81.1); compare their lists or reprs for what they cover.
     Raises RuntimeError when the start lies beyond the end or their dimensions differ.
     """
 
@@ -62,13 +64,19 @@ class MeshCoordinateRange(metaclass=Native):
         spans = (range(a, b + 1) for a, b in zip(self.start, self.end, strict=True))
         return (MeshCoordinate(values) for values in product(*spans))
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MeshCoordinateRange) and self.start == other.start and self.end == other.end
+
+    def __hash__(self) -> int:
+        return hash((self.start, self.end))
+
     def __repr__(self) -> str:
         return f"MeshCoordinateRange(start={self.start}, end={self.end})"
 
 
 @native("ttnn._ttnn.multi_device.MeshCoordinateRangeSet")
 class MeshCoordinateRangeSet(metaclass=Native):
-    """Ranges of coordinates that do not overlap; ranges that form a larger rectangle are joined. Equal when it is one object."""
+    """Ranges of coordinates that do not overlap; ranges that form a larger rectangle are joined."""
 
     __slots__ = ("_ranges",)
     _bound_name = "ttnn._ttnn.multi_device.MeshCoordinateRangeSet"
@@ -123,6 +131,12 @@ class MeshCoordinateRangeSet(metaclass=Native):
     def coords(self) -> list[MeshCoordinate]:
         """Every coordinate, range by range."""
         return [c for r in self._ranges for c in r]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MeshCoordinateRangeSet) and set(self._ranges) == set(other._ranges)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._ranges))
 
     def empty(self) -> bool:
         """True when there is no range."""
