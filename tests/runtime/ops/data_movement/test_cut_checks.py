@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -22,25 +23,34 @@ from tt_run.runtime.tensor.spec.memory_config import (
 
 SHAPE = (1, 1, 64, 64)
 ROWS, COLUMNS, MORE = cut(HEIGHT, (1, 0), 32, 64), cut(WIDTH, (1, 0), 64, 32), cut(WIDTH, (0, 0), 64, 64)
+TALL = cut(HEIGHT, (1, 0), 64, 64)
 NAMELESS = L1_HEIGHT_SHARDED_MEMORY_CONFIG
 
 
 @pytest.mark.parametrize(
-    ("memories", "words"),
+    ("memories", "axis", "asked", "words"),
     [
-        ((ROWS, None), "All tensors must be sharded or all must be interleaved"),
-        ((None, ROWS), "All tensors must be sharded or all must be interleaved"),
-        ((COLUMNS, MORE), "Sharded tensors must have the same grid."),
-        ((ROWS, COLUMNS), "Sharded tensors must have the same memory layout."),
+        ((ROWS, None), 1, None, "All tensors must be sharded or all must be interleaved"),
+        ((None, ROWS), 1, None, "All tensors must be sharded or all must be interleaved"),
+        ((COLUMNS, MORE), 2, None, "Sharded tensors must have the same grid."),
+        ((ROWS, COLUMNS), 3, None, "Shard width 96 must match physical width 128 for height sharded"),
+        ((ROWS, COLUMNS), 1, TALL, "Sharded tensors must have the same memory layout."),
+        ((COLUMNS, COLUMNS), 1, TALL, "Sharded output and inputs must have the same memory layout."),
+        ((ROWS, ROWS), 1, TALL, "Only width or height concat on sharded tensors"),
+        ((ROWS, ROWS), 2, TALL, "Only support height concat on width-sharded or block-sharded tensors."),
+        ((COLUMNS, MORE), 1, None, None),
+        ((ROWS, COLUMNS), 1, None, None),
+        ((COLUMNS, MORE), 3, L1_MEMORY_CONFIG, None),
     ],
 )
-def test_parts_that_are_cut_differently(one: MeshDevice, memories: tuple[Any, Any], words: str):
+def test_parts_on_cores(one: MeshDevice, memories: tuple[Any, Any], axis: int, asked: Any, words: str | None):
     parts = [zeros(one, SHAPE, memory) for memory in memories]
-    with pytest.raises(RuntimeError) as caught:
-        ops.concat(parts, dim=1)
-    assert words in str(caught.value)
-    if None not in memories:
-        assert ops.concat(parts, dim=1, memory_config=L1_MEMORY_CONFIG).memory_config() == L1_MEMORY_CONFIG
+    with nullcontext() if words is None else pytest.raises(RuntimeError) as caught:
+        result = ops.concat(parts, dim=axis, memory_config=asked)
+    if caught is None:
+        assert result.memory_config() == (asked or DRAM_MEMORY_CONFIG)
+    else:
+        assert words in str(caught.value)
 
 
 def test_a_tensor_is_the_sequence_of_its_entries(one: MeshDevice):

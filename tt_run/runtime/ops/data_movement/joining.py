@@ -12,9 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout
-from tt_run.runtime.errors import as_type, fatal
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
+from tt_run.runtime.ops.data_movement.joined_cuts import stay_on_cores
+from tt_run.runtime.ops.data_movement.joined_layouts import (
+    AS_BFLOAT16,
+    ONLY_TILES,
+    as_bfloat16,
+    in_one_layout,
+)
 from tt_run.runtime.ops.data_movement.movement import moved, settled, unmoved, unsqueeze
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
@@ -22,14 +29,13 @@ from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, se
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import asked_shards, fitted_shards
 from tt_run.runtime.ops.placement.sharded_results import in_dram
-from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
-from tt_run.runtime.values.dtypes import BLOCK_FLOATS, convert
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS
 from tt_run.runtime.values.shards import Shards, combine
 
 Array = npt.NDArray[Any]
-_AS_BFLOAT16 = "ttnn.typecast(tensor, ttnn.bfloat16)"
 
 
 @operation("ttnn.concat", family=families.MOVEMENT, golden=goldens.concat)
@@ -43,7 +49,7 @@ def concat(
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
     """Tensors one after the other along `dim`; groups > 1 takes a group's part of each in turn."""
-    parts = _same_kind(tensors, "concat")
+    parts = _listed(tensors, "concat")
     if groups < 1:
         raise fatal("groups must be greater than 0", hint=f"groups is {groups}")
     first = parts[0]
@@ -59,12 +65,8 @@ def concat(
     if len(parts) == 1 and output_tensor is None and unmoved(first, memory_config):
         return first.alias()
 
-    if any(part.is_sharded() for part in parts):
-        in_rows = [axis >= len(first.shape) - 2 and part.padded_shape != part.shape for part in parts]
-        _check_cuts(parts, in_rows, memory_config)
-    apart = [[n * (d == axis) for d, n in enumerate(part.shape)] for part in parts]
-    if any(_of_rows(part, ends, (1,)) is not part for part, ends in zip(parts, apart, strict=True)):
-        parts = [_as_bfloat16(part) for part in parts]
+    if not stay_on_cores(parts, axis, memory_config):
+        parts = in_one_layout(parts, axis)
     first = parts[0]
 
     def joined(*stacks: Array) -> Array:
@@ -81,37 +83,6 @@ def concat(
     return settle(parts, shards, first.dtype, memory_config=memory_config, output_tensor=output_tensor)
 
 
-def _check_cuts(parts: Sequence[Tensor], in_rows: Sequence[bool], asked: MemoryConfig | None) -> None:
-    """Raises RuntimeError unless all parts are cut over cores alike, or none is; those that join `in_rows` leave other cuts than by rows."""
-
-    def held(part: Tensor, leaves: bool) -> MemoryConfig:
-        own = part.memory_config()
-        by_rows = own.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED
-        return own if by_rows or not leaves else DRAM_MEMORY_CONFIG
-
-    if asked is not None and not asked.is_sharded() and all(part.is_sharded() for part in parts):
-        return
-    first, *others = (held(part, leaves) for part, leaves in zip(parts, in_rows, strict=True))
-    for other in others:
-        if other.is_sharded() is not first.is_sharded():
-            raise fatal(
-                "All tensors must be sharded or all must be interleaved",
-                hint="ttnn.to_memory_config(tensor, ttnn.L1_MEMORY_CONFIG) for those in shards",
-            )
-        if first.shard_spec is None or other.shard_spec is None or not (asked or first).is_sharded():
-            continue
-        if other.shard_spec.grid != first.shard_spec.grid:
-            raise fatal(
-                "Sharded tensors must have the same grid.",
-                hint="ttnn.to_memory_config(tensor, first.memory_config())",
-            )
-        if other.memory_layout is not first.memory_layout:
-            raise fatal(
-                "Sharded tensors must have the same memory layout.",
-                hint="ttnn.to_memory_config(tensor, first.memory_config())",
-            )
-
-
 @operation(
     "ttnn.stack",
     family=families.MOVEMENT,
@@ -119,7 +90,7 @@ def _check_cuts(parts: Sequence[Tensor], in_rows: Sequence[bool], asked: MemoryC
 )
 def stack(input_tensors: Sequence[Tensor], dim: int) -> Tensor:
     """Tensors of one shape along a new dimension at `dim`: each gets it, and then they are joined."""
-    parts = _same_kind(input_tensors, "stack")
+    parts = _listed(input_tensors, "stack")
     axis = axis_of(dim, len(parts[0].shape) + 1)
     if any(t.shape != parts[0].shape for t in parts):
         raise fatal(
@@ -130,7 +101,7 @@ def stack(input_tensors: Sequence[Tensor], dim: int) -> Tensor:
     return joined
 
 
-def _same_kind(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
+def _listed(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
     if isinstance(tensors, Tensor) and len(tensors.shape):
         tensors = [tensors[place] for place in range(tensors.shape[0])]
     if isinstance(tensors, Tensor) or not isinstance(tensors, Sequence):
@@ -139,11 +110,6 @@ def _same_kind(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
     if not parts:
         raise fatal(f"ttnn.{name}: expected a non-empty list of Tensors!", hint=f"ttnn.{name}([a, b], dim)")
     on_device(*parts, kind=name)
-    if any(t.dtype is not parts[0].dtype for t in parts):
-        raise fatal(
-            f"{name}: all tensors need one dtype, got {', '.join(str(t.dtype) for t in parts)}",
-            hint=as_type("tensor", parts[0].dtype.name.lower()),
-        )
     return parts
 
 
@@ -231,15 +197,10 @@ def _of_rows(tensor: Tensor, starts: Sequence[int], step: Sequence[int]) -> Tens
     inside = any(start % edge for start, edge in zip(starts[-2:], tensor.tile.edges, strict=False))
     stepped = any(length != 1 for length in step)
     if dtype is DataType.BFLOAT4_B and (inside or stepped):
-        raise fatal("Only TILE layout is supported for BFLOAT8_B dtype!", hint=_AS_BFLOAT16)
+        raise fatal(ONLY_TILES, hint=AS_BFLOAT16)
     if stepped:
-        raise fatal("Strided slice is not supported for BFLOAT8 tensors", hint=_AS_BFLOAT16)
-    return _as_bfloat16(tensor) if inside else tensor
-
-
-def _as_bfloat16(tensor: Tensor) -> Tensor:
-    shards = tensor.shards.map(lambda stack: convert(stack, DataType.BFLOAT16))
-    return tensor.derive(shards, dtype=DataType.BFLOAT16)
+        raise fatal("Strided slice is not supported for BFLOAT8 tensors", hint=AS_BFLOAT16)
+    return as_bfloat16(tensor) if inside else tensor
 
 
 def _differ(bounds: Sequence[int] | Tensor | None) -> bool:

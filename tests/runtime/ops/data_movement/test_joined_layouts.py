@@ -1,0 +1,66 @@
+"""Joining tensors of several layouts and types, as recorded from the reference library 0.81.1."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tt_run.runtime.ops as ops
+from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, TILE, held, put
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.mesh import MeshDevice
+
+KINDS = {
+    "T8": (BFP8, TILE),
+    "T4": (DataType.BFLOAT4_B, TILE),
+    "T16": (BF16, TILE),
+    "T32": (F32, TILE),
+    "Ti": (I32, TILE),
+}
+KINDS |= {"R16": (BF16, ROW), "R32": (F32, ROW), "Ri": (I32, ROW)}
+APART, TYPES = "expected all input tensors to be in tile layout", "All Tensors should have same dtypes."
+
+RESULTS = [
+    # Rows beside tiles: the first's layout, or rows where some fill no tiles.
+    ("T16 R16", (64, 64), 2, "T16"),
+    ("R16 T16", (64, 64), 2, "R16"),
+    ("R16 T16 T8", (64, 64), 3, "R16"),
+    ("R16 T8", (64, 64), 3, "R16"),
+    ("T16 R16", (64, 40), 2, "R16"),
+    ("T8 R16 T16", (64, 40), 2, "R16"),
+    ("Ti Ri", (64, 40), 0, "Ri"),
+    ("Ri Ti", (64, 64), 0, "Ri"),
+    ("T32 R32", (64, 64), 0, "T32"),
+    # Padding along the dimension.
+    ("T8 T8", (64, 40), 3, "T16"),
+    ("T8 T16", (64, 40), 3, "T16"),
+    ("T16 T8", (40, 64), 2, "T16"),
+    ("T8 T8", (64, 40), 2, "T8"),
+    # Refused.
+    ("T8 T16", (64, 64), 3, TYPES),
+    ("T8 R16", (64, 64), 3, TYPES),
+    ("T16 T8", (64, 40), 3, TYPES),
+    ("R16 R32", (64, 64), 3, TYPES),
+    ("T8 R16", (40, 64), 2, APART),
+    ("R16 T16", (64, 40), 3, APART),
+    ("R16 T4", (64, 64), 3, "Only TILE layout is supported for BFLOAT8_B dtype!"),
+]
+
+
+@pytest.mark.parametrize(("kinds", "rows", "axis", "expected"), RESULTS)
+def test_parts_of_several_kinds(
+    one: MeshDevice, kinds: str, rows: tuple[int, int], axis: int, expected: str
+) -> None:
+    values = [
+        np.arange(np.prod(rows), dtype=np.float32).reshape(1, 1, *rows) % (7 + n)
+        for n, _ in enumerate(kinds.split())
+    ]
+    parts = [put(one, each, *KINDS[kind]) for each, kind in zip(values, kinds.split(), strict=True)]
+    if expected not in KINDS:
+        with pytest.raises(RuntimeError, match=expected):
+            ops.concat(parts, axis)
+        return
+    result = ops.concat(parts, axis)
+    kind: tuple[DataType, Layout] = (result.dtype, result.layout)
+    assert kind == KINDS[expected]
+    assert np.array_equal(held(result), np.concatenate(values, axis))

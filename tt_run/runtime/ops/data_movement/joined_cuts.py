@@ -1,0 +1,97 @@
+"""Which operands of a join stay on the cores that they are cut over, and what it refuses then. Source: reference library 0.81.1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tt_run.runtime.enums import Layout, TensorMemoryLayout
+from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.data_movement.joined_layouts import check_types
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+
+HEIGHT, WIDTH = TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED
+_ALONG = {HEIGHT: (-1,), WIDTH: (-2,), TensorMemoryLayout.BLOCK_SHARDED: (-1, -2)}
+"""Dimensions along which pieces of a cut are joined where they lie; along others the tensors leave their cores first."""
+_REFUSED = {
+    -1: "Only support width concat on height-sharded or block-sharded tensors.",
+    -2: "Only support height concat on width-sharded or block-sharded tensors.",
+}
+_LAYOUTS = "ttnn.to_layout(tensor, …) for those that have another"
+_LIKE_FIRST = "ttnn.to_memory_config(tensor, first.memory_config())"
+
+
+def stay_on_cores(parts: Sequence[Tensor], axis: int, asked: MemoryConfig | None) -> bool:
+    """True where the tensors are joined on their cores; where they are not, those on cores count as any others.
+
+    Raises RuntimeError for tensors of which some leave their cores and others do not, and for cuts that do not go together.
+    """
+    first, end = parts[0], axis - len(parts[0].shape)
+    staying = [part.is_sharded() and not _leaves(part, end) for part in parts]
+    if not any(staying):
+        return False
+    cut, cores = first.memory_config().memory_layout, asked is not None and asked.is_sharded()
+    if not all(staying):
+        elsewhere = asked is not None and cores and asked.memory_layout is not HEIGHT
+        if staying[0] and first.layout is Layout.ROW_MAJOR and (cut is not HEIGHT or elsewhere):
+            return False
+        if staying[0]:
+            check_layouts(parts)
+            check_types(parts)
+        raise fatal(
+            "All tensors must be sharded or all must be interleaved",
+            hint="ttnn.to_memory_config(tensor, ttnn.L1_MEMORY_CONFIG) for those in shards",
+        )
+    if not cores and end not in _ALONG.get(cut, ()):
+        return False
+    if not cores and cut is not TensorMemoryLayout.BLOCK_SHARDED:
+        _check_pieces(parts, cut)
+    check_layouts(parts)
+    check_types(parts)
+    _check_alike(parts)
+    if asked is not None and cores:
+        if asked.memory_layout is not cut:
+            raise fatal("Sharded output and inputs must have the same memory layout.", hint=_LIKE_FIRST)
+        if end not in _ALONG.get(cut, (end,)):
+            raise fatal(
+                _REFUSED.get(end, "Only width or height concat on sharded tensors"),
+                hint="leave memory_config out, which joins them in DRAM",
+            )
+    return True
+
+
+def check_layouts(parts: Sequence[Tensor]) -> None:
+    """Raises RuntimeError for tensors of several layouts."""
+    if any(part.layout is not parts[0].layout for part in parts):
+        raise fatal("All Tensors should have same layouts.", hint=_LAYOUTS)
+
+
+def _leaves(part: Tensor, end: int) -> bool:
+    """Tiles with padding are joined as rows, for which they leave other cuts than by rows."""
+    return end >= -2 and part.padded_shape != part.shape and part.memory_config().memory_layout is not HEIGHT
+
+
+def _check_pieces(parts: Sequence[Tensor], cut: TensorMemoryLayout) -> None:
+    """The pieces of all tensors side by side are as wide, or as high, as what they are joined to."""
+    side, word = (1, "width") if cut is HEIGHT else (0, "height")
+    specs = [part.memory_config().shard_spec for part in parts]
+    joined = sum(spec.shape[side] for spec in specs if spec is not None)
+    whole = sum(part.padded_shape[side - 2] for part in parts)
+    if parts[0].layout is Layout.ROW_MAJOR and cut is HEIGHT:
+        whole = -(-whole // joined) * joined
+    if None not in specs and joined != whole:
+        raise fatal(
+            f"Shard {word} {joined} must match physical {word} {whole} for {cut.name.split('_')[0].lower()} sharded",
+            hint=_LIKE_FIRST,
+        )
+
+
+def _check_alike(parts: Sequence[Tensor]) -> None:
+    first, *others = (part.memory_config() for part in parts)
+    for other in others:
+        if first.shard_spec is None or other.shard_spec is None:
+            continue
+        if other.shard_spec.grid != first.shard_spec.grid:
+            raise fatal("Sharded tensors must have the same grid.", hint=_LIKE_FIRST)
+        if other.memory_layout is not first.memory_layout:
+            raise fatal("Sharded tensors must have the same memory layout.", hint=_LIKE_FIRST)
