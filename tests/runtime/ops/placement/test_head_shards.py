@@ -58,6 +58,42 @@ def test_heads_split_and_join_on_the_same_cores(
 
 
 @pytest.mark.parametrize(
+    ("name", "shape", "rows"),
+    [
+        ("transformer.split_query_key_value_and_split_heads", (2, 50, 768), 50),
+        ("experimental.split_query_key_value_and_split_heads", (2, 1, 50, 768), 64),
+        ("experimental.create_qkv_heads", (2, 1, 50, 768), 64),
+    ],
+)
+def test_heads_of_sequences_that_fill_no_tiles(
+    one: MeshDevice, name: str, shape: tuple[int, ...], rows: int
+) -> None:
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape) % 61
+    blocks = create_sharded_memory_config(
+        (*shape[:-2], 64, 768), CoreGrid(x=2, y=2), ShardStrategy.BLOCK, ShardOrientation.ROW_MAJOR
+    )
+    split = catalog.find(f"ttnn.{name}")
+    assert split is not None
+    fused = ops.to_memory_config(put(one, x, BF16, TILE), blocks)
+    query, key, value = split(fused, num_heads=4, memory_config=L1_HEIGHT_SHARDED_MEMORY_CONFIG)
+    shapes = [list(head.shape) for head in (query, key, value)]
+    assert shapes == [[2, 4, rows, 64], [2, 4, 64, rows], [2, 4, rows, 64]]
+    assert [list(head.padded_shape)[-2:] for head in (query, key, value)] == [[64, 64]] * 3
+    assert place(query) == place(key) == ([128, 64], "{[0-0 - 1-1]}")
+    assert np.array_equal(held(query)[1, 0, :50], x.reshape(2, 50, 768)[1, :, :64])
+
+
+def test_keys_of_their_own_beside_a_cut_tensor(one: MeshDevice) -> None:
+    split = catalog.find("ttnn.transformer.split_query_key_value_and_split_heads")
+    assert split is not None
+    fused = cut(one, (2, 64, 256), (2, 2), ShardStrategy.BLOCK)
+    with pytest.raises(
+        RuntimeError, match="KV tensor should not be provided when the input tensor is sharded"
+    ):
+        split(fused, put(one, np.ones((2, 64, 512), np.float32), BF16, TILE), num_heads=4)
+
+
+@pytest.mark.parametrize(
     ("shape", "columns", "grid", "kind", "asked", "found"),
     [
         ((1, 5, 128, 64), 128, (5, 4), ShardStrategy.HEIGHT, L1_HEIGHT_SHARDED_MEMORY_CONFIG, ([32, 128], "{[0-0 - 4-3]}")),

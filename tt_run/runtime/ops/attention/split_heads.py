@@ -12,10 +12,7 @@ from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.attention import head_counts
-from tt_run.runtime.ops.attention.grouped_heads import (
-    create_qkv_heads,
-    create_qkv_heads_from_separate_tensors,
-)
+from tt_run.runtime.ops.attention.grouped_heads import create_qkv_heads
 from tt_run.runtime.ops.attention.head_counts import four_dims
 from tt_run.runtime.ops.attention.heads import (
     Place,
@@ -69,10 +66,17 @@ def split_query_key_value_and_split_heads(
     elif input_tensor.is_sharded():
         words: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": kv_heads}
         words |= {"transpose_k_heads": transpose_key, "memory_config": memory_config}
-        given = [unsqueeze.compute(t, 1) for t in (input_tensor, kv_input_tensor) if t is not None]
-        split = create_qkv_heads if kv_input_tensor is None else create_qkv_heads_from_separate_tensors
-        found: Three = split.compute(*given, **words)
-        return found
+        if kv_input_tensor is not None:
+            raise fatal(
+                "Invalid operation: KV tensor should not be provided when the input tensor is sharded. Please ensure that the KV tensor is "
+                "only used in non-sharded configuration",
+                hint="ttnn.experimental.create_qkv_heads_from_separate_tensors, or ttnn.sharded_to_interleaved of both",
+            )
+        query, key, value = create_qkv_heads.compute(unsqueeze.compute(input_tensor, 1), **words)
+        length = input_tensor.shape[1]
+        kept = (query, -2), (key, -1 if transpose_key else -2), (value, -2)
+        query, key, value = (_of_length(heads, length, axis) for heads, axis in kept)
+        return query, key, value
     if memory_config is not None and memory_config.is_sharded():
         raise fatal(
             f"Output memory config layout must be INTERLEAVED but got {cpp(memory_config.memory_layout)}",
@@ -80,6 +84,16 @@ def split_query_key_value_and_split_heads(
         )
     return split_columns(
         input_tensor, kv_input_tensor, num_heads, kv_heads, by_sequence(transpose_key), memory_config
+    )
+
+
+def _of_length(heads: Tensor, length: int, axis: int) -> Tensor:
+    """Heads with as many rows, or columns, as the sequence is long: the others become padding where they lie."""
+    if heads.shape[axis] == length:
+        return heads
+    cut = (..., slice(length)) if axis == -1 else (..., slice(length), slice(None))
+    return heads.derive(
+        heads.shards.map(lambda stack: stack[cut]), memory_config=heads.memory_config(), view=True
     )
 
 
@@ -130,12 +144,13 @@ def split_fused_heads(
     place: Place = memory_config
     if spec is not None and (memory_config or input_tensor.memory_config()).is_sharded():
         place = partial(of_own_heads, input_tensor, memory_config, num_heads // groups)
+    arrange = by_sequence(True)
     return split_columns(
         input_tensor,
         None,
         num_heads,
         num_heads,
-        by_sequence(True),
+        arrange if spec is None else in_whole_rows(arrange),
         place,
         output_tensors,
         groups=groups,
