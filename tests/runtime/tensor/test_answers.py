@@ -118,12 +118,15 @@ def test_torch_types_hold_the_values() -> None:
 @pytest.mark.parametrize(
     ("channels", "groups", "rows", "high", "by_row", "wanted"),
     [
-        (320, 32, 1024, False, False, ((128, 160), BY_COLUMN, (8, 2))),
-        (320, 32, 1024, False, True, ((128, 160), BY_ROW, (2, 8))),
-        (640, 32, 4097, False, False, ((544, 160), BY_COLUMN, (8, 4))),
-        (64, 2, 1000, True, False, ((32, 64), BY_ROW, (8, 8))),
-        (128, 4, 65 * 64, True, True, ((96, 128), BY_ROW, (8, 8))),
-        (32, 1, 33, False, False, ((32, 32), BY_COLUMN, (8, 1))),
+        (320, 32, 1024, False, False, ((128, 40), BY_COLUMN, (8, 8))),
+        (320, 32, 1024, False, True, ((128, 40), BY_ROW, (8, 8))),
+        (640, 32, 3136, False, False, ((448, 80), BY_COLUMN, (7, 8))),
+        (96, 32, 1000, False, False, ((128, 48), BY_COLUMN, (8, 2))),
+        (32, 32, 1000, False, True, ((128, 32), BY_ROW, (1, 8))),
+        (64, 2, 1000, True, False, ((32, 64), BY_ROW, (8, 4))),
+        (128, 4, 65 * 64, True, True, ((160, 128), BY_ROW, (8, 4))),
+        (320, 32, 64, True, True, ((32, 320), BY_ROW, (2, 1))),
+        (32, 1, 33, False, False, ((32, 32), BY_COLUMN, (2, 1))),
     ],
 )
 def test_the_cores_of_a_group_norm(

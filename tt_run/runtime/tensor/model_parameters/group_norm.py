@@ -243,34 +243,45 @@ def determine_expected_group_norm_sharded_config_and_grid_size(
 ) -> tuple[MemoryConfig, CoreGrid]:
     """The memory configuration and the grid of a group norm whose input is cut over cores.
 
-    Raises RuntimeError for channels that are no whole tiles and groups.
+    As many cores as divide the tiles of rows; channels over as many as leave each whole groups, 8 channels or a multiple and a tile at least.
+    Pieces are rows by channels. Those of reference library 0.81.1 have both the other way round where shards run by columns: none of its tensors
+    can lie so, and versions before it did as here. Raises RuntimeError for channels that are no whole tiles and groups.
     """
-    _divides(num_channels, num_groups)
-    if num_channels % TILE_SIZE:
+    if num_groups < 1:
         raise fatal(
-            f"num_channels {num_channels} must be divisible by {TILE_SIZE}",
-            hint=f"pad the channels to {-(-num_channels // TILE_SIZE) * TILE_SIZE}",
+            "num_groups needs to be greater than 0", hint=f"num_groups divides {num_channels} channels"
         )
+    for divisor, name in ((TILE_SIZE, "tile width"), (num_groups, "num_groups")):
+        if num_channels % divisor:
+            raise fatal(
+                f"group_norm: num_channels ({num_channels}) must be divisible by {name} ({divisor}).",
+                hint=f"pad the channels to {_up(num_channels, math.lcm(TILE_SIZE, num_groups))}",
+            )
     grid = device.core_grid
+    most = grid.x * grid.y if is_height_sharded else grid.x
+    tiles = -(-input_nhw // TILE_SIZE)
+    tall = find_closest_largest_divisor(tiles, most)
     if is_height_sharded:
-        columns, rows = grid.x, grid.y
-        piece = [_up(-(-input_nhw // (rows * columns))), num_channels]
-        kind = TensorMemoryLayout.HEIGHT_SHARDED
+        kind, wide = TensorMemoryLayout.HEIGHT_SHARDED, 1
+        cores = (min(grid.x, tall), -(-tall // grid.x))
     else:
-        columns = dram_group_norm_virtual_columns(grid, num_channels, num_groups)
-        rows = grid.y
-        piece = [_up(-(-input_nhw // rows)), num_channels // columns]
-        kind = TensorMemoryLayout.BLOCK_SHARDED
-    orientation = (
-        ShardOrientation.ROW_MAJOR if is_row_major or is_height_sharded else ShardOrientation.COL_MAJOR
-    )
-    cores = (columns, rows) if orientation is ShardOrientation.ROW_MAJOR else (rows, columns)
-    cores = (min(cores[0], grid.x), min(cores[1], grid.y))
+        kind, wide = TensorMemoryLayout.BLOCK_SHARDED, _channel_cores(grid.y, num_channels, num_groups)
+        cores = (wide, tall) if is_row_major else (tall, wide)
+    by_rows = is_row_major or is_height_sharded
+    orientation = ShardOrientation.ROW_MAJOR if by_rows else ShardOrientation.COL_MAJOR
+    piece = [_up(input_nhw, tall * TILE_SIZE) // tall, num_channels // wide]
     place = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(cores[0] - 1, cores[1] - 1))])
     return (
         MemoryConfig(kind, BufferType.L1, ShardSpec(place, piece, orientation)),
         CoreGrid(x=cores[0], y=cores[1]),
     )
+
+
+def _channel_cores(most: int, channels: int, groups: int) -> int:
+    """Over how many cores channels are cut at most: each has whole groups, 8 channels or a multiple, and a tile at least."""
+    size = math.lcm(channels // groups, 8)
+    counts = range(min(most, channels // TILE_SIZE), 1, -1)
+    return next((n for n in counts if channels % n == 0 and channels // n % size == 0), 1)
 
 
 def create_layer_norm_reciprocals(device: MeshDevice, core_range_set: CoreRangeSet, width: int) -> Tensor:
