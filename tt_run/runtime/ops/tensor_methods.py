@@ -17,7 +17,7 @@ from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal, in_rows, type_name
 from tt_run.runtime.native.arguments import also_named
 from tt_run.runtime.native.refusals import listed, refusal
-from tt_run.runtime.ops.data_movement import movement
+from tt_run.runtime.ops.data_movement import movement, subscripts
 from tt_run.runtime.ops.declaration.dispatch import Operation, view
 from tt_run.runtime.ops.elementwise import arithmetic, binary
 from tt_run.runtime.ops.products import operations as products
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor
 
 _RESHAPE = Operation("ttnn.Tensor.reshape", shaping.reshape)
-_GETITEM = Operation("ttnn.Tensor.__getitem__", shaping.take)
+_GETITEM = Operation("ttnn.Tensor.__getitem__", subscripts.take)
 _TO_LAYOUT = Operation("ttnn.Tensor.to", layouts.to_layout)
 _COMPARE = {name: binary.BINARY[name] for name in ("eq", "ne", "lt", "le", "gt", "ge")}
 

@@ -330,6 +330,10 @@ def chunk(input_tensor: Tensor, chunks: int, dim: int) -> list[Tensor]:
     size = max(1, -(-length // chunks))
     sizes = [min(size, length - start) for start in range(0, length, size)]
     whole = len(sizes) == 1
+    for piece, each in enumerate(sizes):
+        starts = [piece * size * (d == axis) for d in range(len(input_tensor.shape))]
+        if _by_rows(input_tensor, starts, (1,)):
+            fitted_shards.of_rows(input_tensor, _part(input_tensor, axis, each))
     places = [
         None if whole else fitted_shards.of_part(input_tensor, _part(input_tensor, axis, each))
         for each in sizes

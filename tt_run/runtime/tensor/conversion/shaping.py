@@ -8,6 +8,7 @@ from typing import Any
 import numpy.typing as npt
 
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor.spec.shape import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, quantize
 
@@ -52,21 +53,25 @@ def _requantized(tensor: Tensor, function: Any) -> Tensor:
 
 
 def take(tensor: Tensor, key: Any) -> Tensor:
-    """`tensor[key]` per shard, with integers, slices and one ellipsis; an integer drops its dimension.
+    """`tensor[key]` of a host tensor, with integers, slices and one ellipsis; an integer drops its dimension.
 
-    Raises IndexError for too many or too large indices, RuntimeError for a stride on the host, TypeError for slices on the host that count
-    from the end and for other keys.
+    Raises IndexError for too many or too large indices, RuntimeError for a stride, TypeError for slices that count from the end and for
+    other keys.
     """
-    if key is None:
-        raise TypeError("'NoneType' object is not iterable")
-    keys = _complete(key if isinstance(key, tuple) else (key,), tensor.shape.rank)
-    checked = tuple(_check_key(k, d, n) for d, (k, n) in enumerate(zip(keys, tensor.shape, strict=True)))
-    if tensor.device() is None and any(isinstance(k, slice) and k.step not in (None, 1) for k in checked):
+    checked = checked_keys(tensor.shape, key)
+    if any(isinstance(k, slice) and k.step not in (None, 1) for k in checked):
         raise RuntimeError("Host tensors cannot be accessed with non-unit stride")
-    if tensor.device() is None:
-        _check_bounds(checked, tensor)
+    _check_bounds(checked, tensor)
     where = (slice(None), *checked)
     return _requantized(tensor, lambda stack: stack[where].copy())
+
+
+def checked_keys(shape: Shape, key: Any) -> tuple[int | slice, ...]:
+    """One key for each dimension, numbers counted from the front. Raises IndexError and TypeError as `take` does."""
+    if key is None:
+        raise TypeError("'NoneType' object is not iterable")
+    keys = _complete(key if isinstance(key, tuple) else (key,), shape.rank)
+    return tuple(_check_key(k, d, n) for d, (k, n) in enumerate(zip(keys, shape, strict=True)))
 
 
 def _check_bounds(keys: tuple[int | slice, ...], tensor: Tensor) -> None:
