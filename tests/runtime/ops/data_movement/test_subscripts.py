@@ -69,3 +69,14 @@ def test_chunks_that_are_no_whole_tiles_on_their_cores(one: MeshDevice) -> None:
     tensor = ops.to_memory_config(put(one, X[..., :96], BF16, TILE), cut(HEIGHT, (3, 0), 64, 96))
     with pytest.raises(RuntimeError, match=r"Physical shard shape .64, 48. must be tile"):
         ops.chunk(tensor, 2, 3)
+
+
+def test_what_is_rolled_on_its_cores_keeps_its_type(one: MeshDevice) -> None:
+    tensor = put(one, X, BFP8, TILE)
+    cored = ops.to_memory_config(tensor, CUTS["H"])
+    rolled = ops.roll(cored, 1, 2)
+    assert rolled.dtype is BFP8
+    assert rolled.memory_config() == CUTS["H"]
+    assert [ops.roll(tensor, n).dtype for n in (1, 32)] == [BF16, BFP8]
+    with pytest.raises(RuntimeError, match="roll without dims does not support sharded inputs"):
+        ops.roll(cored, 1)

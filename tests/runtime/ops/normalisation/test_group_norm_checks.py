@@ -13,7 +13,11 @@ from tt_run.runtime import catalog, ops
 from tt_run.runtime.cores import CoreGrid
 from tt_run.runtime.enums import ShardStrategy
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config
+from tt_run.runtime.tensor.spec.memory_config import (
+    DRAM_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+    create_sharded_memory_config,
+)
 
 
 def images(device: MeshDevice, *shape: int, **words: Any) -> Any:
@@ -112,3 +116,12 @@ def test_cut_over_cores(one: MeshDevice) -> None:
         64,
         64,
     )
+
+
+def test_a_result_beside_an_operand_in_l1_lies_in_dram(one: MeshDevice) -> None:
+    tensor = ops.to_memory_config(images(one), L1_MEMORY_CONFIG)
+    found = [
+        ops.group_norm(tensor, num_groups=2, inplace=False, **words).memory_config()
+        for words in ({}, {"memory_config": L1_MEMORY_CONFIG})
+    ]
+    assert found == [DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG]

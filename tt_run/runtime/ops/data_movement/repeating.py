@@ -109,14 +109,23 @@ def roll(
     on_device(input_tensor, kind="data movement")
     rank = len(input_tensor.shape)
     if dim is None:
+        if input_tensor.is_sharded():
+            raise fatal(
+                "ttnn::roll without dims does not support sharded inputs. Convert to interleaved first.",
+                hint="dim=…, or ttnn.sharded_to_interleaved(input_tensor)",
+            )
         if rank > 1:
             check_moves(input_tensor)
         size = volume(tuple(input_tensor.shape))
-        return moved(
-            input_tensor,
-            lambda s: np.roll(s.reshape(len(s), size), shifts, axis=1).reshape(s.shape),
-            memory_config=memory_config,
+        shards = input_tensor.shards.map(
+            lambda s: np.roll(s.reshape(len(s), size), shifts, axis=1).reshape(s.shape)
         )
+        dtype = input_tensor.dtype
+        amount = shifts if isinstance(shifts, int) else sum(shifts)
+        if dtype in BLOCK_FLOATS and amount % max(size, 1) % TILE_SIZE:  # one row of all, cut within a tile
+            _check_leaves(input_tensor)
+            dtype = DataType.BFLOAT16
+        return settle((input_tensor,), shards, dtype, memory_config=memory_config)
     axes = [axis_of(d, rank) + 1 for d in ([dim] if isinstance(dim, int) else dim)]
     amounts = [shifts] if isinstance(shifts, int) else list(shifts)
     dtype = _rolled_type(input_tensor, [axis - 1 for axis in axes], amounts)
@@ -129,9 +138,11 @@ def roll(
 def _rolled_type(tensor: Tensor, dims: Sequence[int], amounts: Sequence[int]) -> DataType:
     """The type of what is cut in two along each dimension and joined the other way round: blocks that do not come out whole become bfloat16.
 
-    Raises RuntimeError where one part alone does, and for blocks that have no such way.
+    A tensor on cores is moved there and keeps its own. Raises RuntimeError where one part alone does, and for blocks that have no such way.
     """
     dtype = tensor.dtype
+    if tensor.is_sharded():
+        return dtype
     for dim, amount in zip(dims, amounts, strict=False):
         length = tensor.shape[dim]
         seam = -amount % max(length, 1)

@@ -26,6 +26,7 @@ from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.goldens import norm_goldens
 from tt_run.runtime.ops.normalisation import group_norm_checks, norm_checks
 from tt_run.runtime.ops.normalisation.softmaxes import check_normed
+from tt_run.runtime.ops.placement.sharded_results import in_dram
 from tt_run.runtime.tensor.model_parameters.group_norm import channel_values
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -255,7 +256,7 @@ def group_norm(
         return finish(_affine(back, sides, weight is not None, bias is not None), target)
 
     shards = combine(compute, *(t.shards for t in (input_tensor, *given)))
-    place = None if inplace else memory_config
+    place = None if inplace else memory_config or in_dram(input_tensor)
     return settle((input_tensor, *given), shards, target, memory_config=place, layout=output_layout)
 
 
