@@ -27,9 +27,8 @@ class Verbs(click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if (
-            not args and not ctx.resilient_parsing
-        ):  # what click itself does then differs from version to version
+        # What click itself does then differs from version to version.
+        if not args and not ctx.resilient_parsing:
             click.echo(overview(), err=True)
             ctx.exit(2)
         return super().parse_args(ctx, args)
