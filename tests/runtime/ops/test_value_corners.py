@@ -136,9 +136,17 @@ def test_a_tensor_is_no_number(one: MeshDevice, name: str):
         operation(tensor, tensor)
 
 
-@pytest.mark.parametrize(("axis", "count"), [(None, 3), (0, 3), (1, 2)])
-def test_levels_of_a_quantization_are_as_many_as_its_axis_has(one: MeshDevice, axis: int | None, count: int):
+@pytest.mark.parametrize(
+    ("axis", "count", "said"),
+    [
+        (None, 3, "has one value, or one for each of the"),
+        *((*case, "match the size") for case in ((0, 3), (1, 2))),
+    ],
+)
+def test_levels_of_a_quantization_are_as_many_as_its_axis_has(
+    one: MeshDevice, axis: int | None, count: int, said: str
+):
     operation = catalog.find("ttnn.quantize")
     assert operation is not None
-    with pytest.raises(RuntimeError, match="has one value, or one for each of the"):
+    with pytest.raises(RuntimeError, match=said):
         operation(put(one, np.ones((2, 3))), put(one, np.ones(count)), 0, axis=axis)

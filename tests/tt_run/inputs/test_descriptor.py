@@ -100,7 +100,7 @@ def test_what_is_no_pci_address_is_shown_as_written() -> None:
     [
         (b"arch: {0: n\xff}", "1:12", "0xff is not UTF-8"),
         ("arch: {0: \x01}", "1:11", "U+0001"),
-        ("arch: {0: x", "2:1", "expected ',' or '}'"),
+        ("arch: {0: x", "1:7", "never closed"),
         ("- arch", "1:1", "is a map"),
         ("", "1:1", "is a map"),
         ("arch: {0: " + "1" * 5000 + "}", "1:11", "digits"),
