@@ -21,6 +21,7 @@ from tt_run.runtime.tensor.spec.memory_config import (
     ShardSpec,
 )
 
+pytestmark = pytest.mark.torch
 PLACES = {
     "d": DRAM_MEMORY_CONFIG,
     "l": L1_MEMORY_CONFIG,
