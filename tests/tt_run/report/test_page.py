@@ -51,7 +51,7 @@ def test_every_section_is_filled(reported: Reported) -> None:
     assert 'class="lack"' not in text
     for part in (
         "ValueError: so &lt;/pre&gt;",
-        "failed first",
+        "began it",
         "all_gather</code>",
         "co.py:12",
         'data-name="loss"',
