@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from difflib import get_close_matches
-from importlib.util import find_spec
 
 from tt_run.contract import Exit
 from tt_run.supervise.folder import RunFolder
@@ -64,6 +62,8 @@ def advice_on(exception: str, message: str) -> str | None:
     if exception == "EOFError" and "reading a line" in message:
         return "ranks read nothing; tt-run --stdin … gives rank 0 this terminal, or what is piped into it"
     if exception == "AttributeError" and message.startswith("'numpy.ndarray' object has no attribute"):
+        from importlib.util import find_spec
+
         missing = find_spec("torch") is None
         return f"ttnn gives NumPy arrays where PyTorch is missing: {_install('torch')}" if missing else None
     if found is None or not (exits or exception == "ModuleNotFoundError"):
@@ -90,6 +90,8 @@ def _where_modules_are(name: str) -> str:
 
 def _nearest_module(name: str) -> str | None:
     """The module that a slip of the finger may have meant."""
+    from difflib import get_close_matches
+
     known = (*PACKAGES, *EMULATED, "numpy", "mpi4py")
     near = [each for each in get_close_matches(name, known, 3, 0.8) if abs(len(each) - len(name)) <= 1]
     return f"did you mean import {near[0]}?" if near else None

@@ -6,8 +6,8 @@ import re
 import resource
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
+from mgd.lean import dataclass
 from tt_run.contract import Exit
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.status import StatusBoard
@@ -16,7 +16,8 @@ from tt_run.supervise.verdict.evidence import Verdict
 from tt_run.supervise.watch import EndedBy, Observation
 
 
-class Limit(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Limit:
     """What there may be no more of: how mpirun says it, what it is, and what to do."""
 
     said: str
