@@ -319,7 +319,7 @@ class TestReport:
     def test_an_array_of_numpy_where_a_tensor_of_torch_is_meant(
         self, failed: Attempt, has_torch: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("tt_run.supervise.output.advice.find_spec", lambda name: has_torch or None)
+        monkeypatch.setattr("importlib.util.find_spec", lambda name: has_torch or None)
         message = "'numpy.ndarray' object has no attribute 'float'. Did you mean: 'flat'?"
         record = {"rank": 1, "exception": "AttributeError", "message": message}
         told = "\n".join(failure_report(dataclasses.replace(failed, failures={1: record}), ["x"]))
