@@ -29,7 +29,7 @@ class _Show(click.Command):
             option = next((word for word in ("--svg", "--html") if word in words), None)
             said = error.format_message()
             known = ("requires an argument", "FILE", "unexpected extra argument")
-            if option is None or not any(words in said for words in known):
+            if option is None or not any(part in said for part in known):
                 raise
             plain = [word for word in words if not word.startswith("-")]
             file = next((word for word in plain if not word.endswith((".svg", ".html"))), "t3000")

@@ -127,7 +127,7 @@ def _lines(ranks: Sequence[RankNow], is_each: bool) -> list[str]:
 
 def _look(run: Run) -> list[RankNow]:
     """Every rank of a run, those that run asked for their stacks."""
-    from tt_run.supervise.looking.long_waits import last_call, read_waits
+    from tt_run.supervise.looking.long_waits import last_seen, read_waits
     from tt_run.supervise.looking.runs import RUNNING, ask_stacks
 
     is_running = run.state == RUNNING
@@ -137,7 +137,7 @@ def _look(run: Run) -> list[RankNow]:
     for status in run.ranks:
         is_live = status.started and not status.ended
         stack, wait = (stacks.get(status.rank), waits.get(status.rank)) if is_live else (None, None)
-        last = last_call(run.folder, status.rank) if is_live else ""
+        last = last_seen(run.folder, status.rank)[1] if is_live else ""
         if not is_live:
             what = status.outcome()
         elif wait is not None:

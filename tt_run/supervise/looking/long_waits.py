@@ -53,15 +53,16 @@ def read_waits(folder: Path) -> dict[int, LongWait]:
     return found
 
 
-def last_call(folder: RunFolder, rank: int) -> str:
-    """The call that an emulated rank made last together with others, with its place; empty where it has noted none."""
+def last_seen(folder: RunFolder, rank: int) -> tuple[str, str]:
+    """The line at which an emulated rank was seen last, and the call that it made last together with others; empty where it has noted none."""
     try:
         text = (folder.path / contract.PLACE_FILE.format(rank=rank)).read_text(
             encoding="utf-8", errors="replace"
         )
     except OSError:
-        return ""
-    return text.partition("\n")[2].strip()
+        return "", ""
+    place, _, call = text.partition("\n")
+    return place, call.strip()
 
 
 def who_waits(missing_of: Mapping[int, tuple[int, ...]]) -> list[str]:
@@ -74,6 +75,11 @@ def who_waits(missing_of: Mapping[int, tuple[int, ...]]) -> list[str]:
         f"{rank_list(ranks)} wait{'s' if len(ranks) == 1 else ''} for {rank_list(missing)}"
         for missing, ranks in groups.items()
     ]
+
+
+def told_in_one(waits: Mapping[int, LongWait]) -> str:
+    """The first lines of `who_waits`, in one."""
+    return ", ".join(who_waits({rank: wait.missing for rank, wait in waits.items()})[:_MOST_SAID])
 
 
 @dataclass()
@@ -121,8 +127,7 @@ def standstill_line(
     first = min(late.values(), key=lambda wait: wait.since)
     guilty = [rank for rank in first.missing if rank not in waits]
     if not _ahead(first, late):
-        whom = ", ".join(who_waits({rank: wait.missing for rank, wait in late.items()})[:_MOST_SAID])
-        return f"no progress for {first.seconds:.0f} s: {whom}, in {first.call} at {first.site}"
+        return f"no progress for {first.seconds:.0f} s: {told_in_one(late)}, in {first.call} at {first.site}"
     guilty = guilty or list(first.missing)
     places = {stack.rank: stack.where for stack in stacks}
     parts = []

@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mgd.diagnostics import Position, showable
-from tt_run.contract import PLACE_FILE, essence
+from tt_run.contract import essence
 from tt_run.inputs.github import workflow_command
 from tt_run.launch.wrapper import SCRIPT
 from tt_run.supervise.attempt import Attempt
 from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.looking.long_waits import last_seen
 from tt_run.supervise.looking.stacks import parse_stack, rank_list
 from tt_run.supervise.output.advice import advice_on, launcher_advice, own_advice
 from tt_run.supervise.output.console import last_lines
@@ -249,13 +250,9 @@ def _said_of_its_end(folder: RunFolder, culprit: int) -> list[str]:
 
 def _last_seen(folder: RunFolder, culprit: int) -> list[str]:
     """Where the culprit was, as it wrote down itself from time to time: a moment before its end."""
-    try:
-        text = (folder.path / PLACE_FILE.format(rank=culprit)).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return []
-    place, _, call = text.partition("\n")
+    place, call = last_seen(folder, culprit)
     lines = [f"    last seen at {place}"[:LONGEST]] if place else []
-    return [*lines, f"    last call: {call.strip()}"[:LONGEST]] if call.strip() else lines
+    return [*lines, f"    last call: {call}"[:LONGEST]] if call else lines
 
 
 def _launcher_lines(folder: RunFolder) -> list[str]:

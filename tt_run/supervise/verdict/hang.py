@@ -19,7 +19,6 @@ from tt_run.supervise.options import STRANDED_SECONDS
 from tt_run.supervise.status import RankStatus, StatusBoard, mpi_at_end
 
 RESAMPLE_SECONDS = 1.0
-MOST_SAID = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ class HangWatch:
         why = stranded(board, second)
         if overdue:
             late = [] if why else absent(second) or last_one(board, second)
-            whom = _waiting(second, late) if late else ", ".join(_said(board)[:MOST_SAID])
+            whom = _waiting(second, late) if late else _said(board)
             whom = f": {whom}" if whom else ""
             return HangFinding(
                 why or f"no rank has made progress for {quiet:.0f} s{whom}",
@@ -135,11 +134,11 @@ def _at(stacks: Sequence[RankStack]) -> str:
     return f" at {places.pop()}" if len(places) == 1 else ""
 
 
-def _said(board: StatusBoard) -> list[str]:
+def _said(board: StatusBoard) -> str:
     """Who waits for whom, as emulated ranks say themselves."""
-    from tt_run.supervise.looking.long_waits import read_waits, who_waits  # of runs that hang alone
+    from tt_run.supervise.looking.long_waits import read_waits, told_in_one  # of runs that hang alone
 
-    return who_waits({rank: wait.missing for rank, wait in read_waits(board.folder.path).items()})
+    return told_in_one(read_waits(board.folder.path))
 
 
 def absent(stacks: Sequence[RankStack]) -> list[RankStack]:

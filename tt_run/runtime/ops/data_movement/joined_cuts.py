@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tt_run.runtime.enums import Layout, TensorMemoryLayout
+from tt_run.runtime.enums import BLOCK_SHARDED, HEIGHT_SHARDED, WIDTH_SHARDED, Layout, TensorMemoryLayout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.data_movement.joined_layouts import check_types
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 
-HEIGHT, WIDTH = TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED
-_ALONG = {HEIGHT: (-1,), WIDTH: (-2,), TensorMemoryLayout.BLOCK_SHARDED: (-1, -2)}
+_ALONG = {HEIGHT_SHARDED: (-1,), WIDTH_SHARDED: (-2,), BLOCK_SHARDED: (-1, -2)}
 """Dimensions along which pieces of a cut are joined where they lie; along others the tensors leave their cores first."""
 _REFUSED = {
     -1: "Only support width concat on height-sharded or block-sharded tensors.",
@@ -32,8 +31,8 @@ def stay_on_cores(parts: Sequence[Tensor], axis: int, asked: MemoryConfig | None
         return False
     cut, cores = first.memory_config().memory_layout, asked is not None and asked.is_sharded()
     if not all(staying):
-        elsewhere = asked is not None and cores and asked.memory_layout is not HEIGHT
-        if staying[0] and first.layout is Layout.ROW_MAJOR and (cut is not HEIGHT or elsewhere):
+        elsewhere = asked is not None and cores and asked.memory_layout is not HEIGHT_SHARDED
+        if staying[0] and first.layout is Layout.ROW_MAJOR and (cut is not HEIGHT_SHARDED or elsewhere):
             return False
         if staying[0]:
             check_layouts(parts)
@@ -44,7 +43,7 @@ def stay_on_cores(parts: Sequence[Tensor], axis: int, asked: MemoryConfig | None
         )
     if not cores and end not in _ALONG.get(cut, ()):
         return False
-    if not cores and cut is not TensorMemoryLayout.BLOCK_SHARDED:
+    if not cores and cut is not BLOCK_SHARDED:
         _check_pieces(parts, cut)
     check_layouts(parts)
     check_types(parts)
@@ -68,16 +67,20 @@ def check_layouts(parts: Sequence[Tensor]) -> None:
 
 def _leaves(part: Tensor, end: int) -> bool:
     """Tiles with padding are joined as rows, for which they leave other cuts than by rows."""
-    return end >= -2 and part.padded_shape != part.shape and part.memory_config().memory_layout is not HEIGHT
+    return (
+        end >= -2
+        and part.padded_shape != part.shape
+        and part.memory_config().memory_layout is not HEIGHT_SHARDED
+    )
 
 
 def _check_pieces(parts: Sequence[Tensor], cut: TensorMemoryLayout) -> None:
     """The pieces of all tensors side by side are as wide, or as high, as what they are joined to."""
-    side, word = (1, "width") if cut is HEIGHT else (0, "height")
+    side, word = (1, "width") if cut is HEIGHT_SHARDED else (0, "height")
     specs = [part.memory_config().shard_spec for part in parts]
     joined = sum(spec.shape[side] for spec in specs if spec is not None)
     whole = sum(part.padded_shape[side - 2] for part in parts)
-    if parts[0].layout is Layout.ROW_MAJOR and cut is HEIGHT:
+    if parts[0].layout is Layout.ROW_MAJOR and cut is HEIGHT_SHARDED:
         whole = -(-whole // joined) * joined
     if None not in specs and joined != whole:
         raise fatal(

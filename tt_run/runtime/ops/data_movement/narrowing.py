@@ -137,7 +137,6 @@ def _of_pieces(tensor: Tensor, axis: int, start: int, length: int) -> MemoryConf
     if spec is None or memory.buffer_type is not BufferType.L1:
         return None
     high, wide = spec.shape
-    across = -(-padded[-1] // wide)
     unit = 1 if last else math.prod(padded[axis + 1 : -1])
     edge = wide if last else high
     first, many, span = start * unit, length * unit, padded[axis] * unit
@@ -145,7 +144,7 @@ def _of_pieces(tensor: Tensor, axis: int, start: int, length: int) -> MemoryConf
     alone = last or math.prod(padded[:axis]) == 1
     inside = first // edge == (first + many - 1) // edge
     if alone and not (first % edge or many % edge):
-        cores = _taken(spec, memory, first // edge, many // edge, last, across)
+        cores = _taken(spec, memory, first // edge, many // edge, last)
         return MemoryConfig(
             memory.memory_layout, memory.buffer_type, ShardSpec(cores, [high, wide], spec.orientation)
         )
@@ -157,14 +156,12 @@ def _of_pieces(tensor: Tensor, axis: int, start: int, length: int) -> MemoryConf
             f"Got start {start} and length {length} of pieces {list(spec.shape)}",
             hint=_COPY,
         )
-    cores = spec.grid if not alone else _taken(spec, memory, first // edge, 1, last, across)
+    cores = spec.grid if not alone else _taken(spec, memory, first // edge, 1, last)
     piece = [high, many] if last else [many, wide]
     return MemoryConfig(memory.memory_layout, memory.buffer_type, ShardSpec(cores, piece, spec.orientation))
 
 
-def _taken(
-    spec: ShardSpec, memory: MemoryConfig, first: int, many: int, last: bool, across: int
-) -> CoreRangeSet:
+def _taken(spec: ShardSpec, memory: MemoryConfig, first: int, many: int, last: bool) -> CoreRangeSet:
     """The cores of `many` pieces from the `first` on, along the columns (`last`) or the rows of pieces."""
     by_row = spec.orientation is ShardOrientation.ROW_MAJOR
     if memory.memory_layout is BLOCK_SHARDED:
