@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 _PR_SET_PDEATHSIG = 1
@@ -29,14 +30,27 @@ def inherit_orphans(name: bytes) -> bool:
     lets it go on then.
     """
     try:
-        import ctypes
-
-        prctl = ctypes.CDLL(None).prctl
-        prctl(_PR_SET_NAME, ctypes.c_char_p(name), 0, 0, 0)
-        prctl(_PR_SET_PDEATHSIG, int(signal.SIGCONT), 0, 0, 0)
-        return bool(prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+        prctl = _prctl()
+        prctl(_PR_SET_NAME, name)
+        prctl(_PR_SET_PDEATHSIG, int(signal.SIGCONT))
+        return prctl(_PR_SET_CHILD_SUBREAPER, 1) == 0
     except Exception:  # a Python without ctypes, or another system than Linux
         return False
+
+
+def _prctl() -> Callable[[int, int | bytes], int]:
+    """The C library's `prctl`. Of ctypes only the part that calls, where it is as expected: the rest of it would keep mpirun waiting for
+    longer than all else that happens before it."""
+    try:
+        from _ctypes import call_function, dlopen, dlsym
+
+        address = dlsym(dlopen(None, 0), "prctl")  # type: ignore[arg-type]
+        return lambda what, value: int(call_function(address, (what, value, 0, 0, 0)))
+    except (ImportError, TypeError):
+        import ctypes
+
+        function = ctypes.CDLL(None).prctl
+        return lambda what, value: int(function(what, value, 0, 0, 0))
 
 
 def descendants(root: int) -> dict[int, int]:
