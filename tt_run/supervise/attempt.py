@@ -29,6 +29,7 @@ from tt_run.supervise.verdict.lost_hosts import (
     LEFTOVER_FOUND,
     LostHost,
     read_first_exits,
+    read_improper,
     read_lost_hosts,
     read_noticed,
     told,
@@ -101,6 +102,7 @@ def conclude(
         _without_folder(plan, board, said),
         leaving,
         read_first_exits(said),
+        read_improper(said),
     )
     if may_be_split(observation, failures, board.all(), verdict.culprit) and not observation.stopped:
         verdict = split_verdict(RemoteAgent.chosen(environ, plan.mpi_args), board.all()) or verdict

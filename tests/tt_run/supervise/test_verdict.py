@@ -14,6 +14,7 @@ from tt_run.contract import Exit
 from tt_run.supervise.status import RankStatus
 from tt_run.supervise.verdict.culprit import PROCESS_GONE, find_culprit, find_vanished
 from tt_run.supervise.verdict.evidence import Verdict
+from tt_run.supervise.verdict.lost_hosts import read_improper
 from tt_run.supervise.verdict.verdict import judge
 from tt_run.supervise.watch import EndedBy, Observation
 
@@ -223,6 +224,21 @@ class TestQuitters:
         assert found.culprit is not None and found.culprit.rank == 1
         assert found.exit_code == Exit.FAILED
         assert "ended with 0 but without MPI_Finalize" in found.sentence
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            "mpirun has exited due to process rank 1 with PID 0 on\nnode vm exiting improperly. There are three reasons",
+            "prterun has exited due to process rank 1 with PID 31274 on node vm exiting\nimproperly. There are three",
+        ],
+    )
+    def test_the_one_whom_mpirun_names_though_it_took_long_to_end_the_others(self, said: str) -> None:
+        """Open MPI 4.1 gives the others a second before it kills them."""
+        late = (rank(0, end=11.3, signal=15, told=True), rank(1, end=10.0, code=0), rank(2, end=10.1, code=0))
+        observation = dataclasses.replace(ENDED, launcher_code=1)
+        found = judge(late, observation, {}, improper=read_improper(said))
+        assert found.culprit is not None and found.culprit.rank == 1
+        assert "sent a signal from outside" in judge(late, observation, {}).sentence
 
     def test_one_who_was_never_in_mpi_is_told_so(self) -> None:
         statuses = (rank(0, end=10.3, signal=15), rank(1, end=10.0, code=0))

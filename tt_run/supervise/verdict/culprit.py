@@ -69,10 +69,11 @@ def code_of(record: Mapping[str, Any]) -> int:
     return Exit.INTERRUPTED if record.get("exception") == "KeyboardInterrupt" else Exit.FAILED
 
 
-def find_quitter(statuses: Sequence[RankStatus]) -> RankStatus | None:
-    """The rank that left with 0 in the middle of an MPI program, for which mpirun ended the others at once.
+def find_quitter(statuses: Sequence[RankStatus], improper: Sequence[int] = ()) -> RankStatus | None:
+    """The rank that left with 0 in the middle of an MPI program, for which mpirun ended the others: one of those that it calls `improper`, or
+    else the last before them.
 
-    Nobody else has a failure of its own then: all were sent SIGTERM or SIGKILL right after it, or saw its connection close.
+    Nobody else has a failure of its own then: all were sent SIGTERM or SIGKILL after it, or saw its connection close.
     """
     failed = [status for status in statuses if status.failed]
     own = [
@@ -80,6 +81,8 @@ def find_quitter(statuses: Sequence[RankStatus]) -> RankStatus | None:
     ]
     if not failed or own or any(status.end is None for status in failed):
         return None
+    if named := next((status for status in statuses if status.rank in improper and status.succeeded), None):
+        return named  # Open MPI 4.1 takes a second and more to end the others
     first = min(status.end for status in failed if status.end is not None)
     # A peer sees the connection close before the quitter's own wrapper has written its record.
     last = first + SAME_MOMENT if any(status.code in PEER_CODES for status in failed) else first

@@ -48,6 +48,7 @@ class Case:
         str
     ] = ()  # hosts of the plan on which no rank started, where the run folder was not found
     leaving: Set[int] = frozenset()  # ranks without a record whose program was over by their own note
+    improper: Sequence[int] = ()  # ranks that mpirun says left in the middle of MPI
 
     @property
     def ended_by_itself(self) -> bool:

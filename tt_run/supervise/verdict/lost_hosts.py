@@ -23,6 +23,8 @@ _SSH = (
     (r"ssh: connect to host (?P<host>[^\s\x00]+) port \d+: (?!Connection refused)", "it does not answer ssh"),
     (r"(?:[^\s@\x00]+@)?(?P<host>[^\s:@\x00]+): Permission denied \(", "ssh does not let this user in"),
 )
+# The words are folded where a line is full.
+_IMPROPER = r"exited\s+due\s+to\s+process\s+rank\s+(?P<rank>\d+)\s+with\s+PID\s+\d+\s+on\s+node\s+\S+\s+exiting\s+improperly"
 _FIRST_EXIT = (
     r"first process to do so was:\s+Process name: \[[^\]\n]*,(?P<rank>\d+)\]\s+Exit code:\s+(?P<code>\d+)"
 )
@@ -73,6 +75,11 @@ def read_noticed(launcher_said: str) -> tuple[int, ...]:
 def read_first_exits(launcher_said: str) -> dict[int, int]:
     """The rank whose wrapper Open MPI says was the first to exit with other than 0, and its code; empty where none was."""
     return {int(match["rank"]): int(match["code"]) for match in re.finditer(_FIRST_EXIT, launcher_said)}
+
+
+def read_improper(launcher_said: str) -> tuple[int, ...]:
+    """The ranks that Open MPI says left with 0 in the middle of MPI, for which it ended the others."""
+    return tuple(int(match["rank"]) for match in re.finditer(_IMPROPER, launcher_said))
 
 
 def told(hosts: Sequence[LostHost], statuses: Sequence[RankStatus]) -> str:

@@ -45,6 +45,7 @@ def judge(
     absent: Sequence[str] = (),
     leaving: Set[int] = frozenset(),
     first_exits: Mapping[int, int] = NOBODY,
+    improper: Sequence[int] = (),
 ) -> Verdict:
     """The verdict on a run that is over: the first of the rules below that has one.
 
@@ -52,7 +53,7 @@ def judge(
     `without_mpi` the ranks that noted at their end that they had never entered MPI, `noticed` those that mpirun saw killed.
     `removed` is the run folder if that is gone, `absent` names the hosts that never had it,
     `leaving` the ranks that left no record but had noted that their program was over, `first_exits` whom mpirun saw exit before it ended
-    the others: nobody but an outsider can have told that rank to end.
+    the others: nobody but an outsider can have told that rank to end. `improper` are those that mpirun says left in the middle of MPI.
     """
     statuses = [
         replace(status, told=False)
@@ -71,6 +72,7 @@ def judge(
         removed,
         absent,
         leaving,
+        improper,
     )
     for rule in (
         _folder_not_shared,
@@ -264,7 +266,7 @@ def _killed_afterwards(culprit: RankStatus, what: str, failures: Failures) -> bo
 
 def _quitter(case: Case) -> Verdict | None:
     """A rank left with 0 in the middle of MPI."""
-    quitter = find_quitter(case.statuses) if case.ended_by_itself else None
+    quitter = find_quitter(case.statuses, case.improper) if case.ended_by_itself else None
     if quitter is None:
         return None
     how = "without ever entering MPI" if quitter.rank in case.without_mpi else "but without MPI_Finalize"
