@@ -129,6 +129,60 @@ def test_what_a_program_has_caught_of_the_guard_is_shown(tmp_path: Path, code: i
     assert ran.code == code and "GuardError: error[TTG001]: ranks 0 and 1 disagree" in ran.err, ran.err
 
 
+STREAMS = """import io, os, sys
+stream = {"none": None, "closed": io.StringIO(), "odd": type("Odd", (), {"write": lambda *words: 0})()}[sys.argv[1]]
+getattr(stream, "close", int)() if sys.argv[1] == "closed" else None
+sys.stdout = sys.stderr = stream
+import ttnn
+device = ttnn.open_mesh_device(ttnn.MeshShape(1, 2))
+if os.environ["OMPI_COMM_WORLD_RANK"] == "1":
+    raise ValueError("hidden")
+ttnn.all_gather(ttnn.ones((32, 32), device=device, layout=ttnn.TILE_LAYOUT), dim=0)
+"""
+
+
+@pytest.mark.parametrize("stream", sweep(["none", "closed", "odd"], quick=["none"]))
+def test_a_program_without_streams_fails_as_others_do(tmp_path: Path, stream: str) -> None:
+    (tmp_path / "program.py").write_text(STREAMS)
+    ran = tt_run("--emulate", "--system", "n300", "--split", "1x2", "python", "program.py", stream, cwd=tmp_path)
+    assert ran.code == 1 and "rank 1 on " in named(ran.err), ran.err
+    assert "is at fault: error[TTG003]: rank 1 raised an exception" in named(ran.err)
+    assert "program.py:8" in ran.err and "sys.excepthook" not in ran.err
+
+
+BROKEN_HOOK = """import os, sys
+sys.excepthook = lambda *found: undefined
+import ttnn
+device = ttnn.open_mesh_device(ttnn.MeshShape(1, 2))
+if os.environ["OMPI_COMM_WORLD_RANK"] == "1":
+    raise ValueError("shown all the same")
+ttnn.all_gather(ttnn.ones((32, 32), device=device, layout=ttnn.TILE_LAYOUT), dim=0)
+"""
+
+
+def test_a_hook_for_exceptions_that_raises_hides_nothing(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(BROKEN_HOOK)
+    ran = tt_run("--emulate", "--system", "n300", "--split", "1x2", "python", "program.py", cwd=tmp_path)
+    assert "is at fault: error[TTG003]: rank 1 raised an exception" in named(ran.err), ran.err
+    assert "NameError: name 'undefined'" in ran.err and "ValueError: shown all the same" in ran.err
+
+
+TIMED = """import faulthandler, time
+faulthandler.dump_traceback_later(float(%r), exit=True)
+import ttnn
+ttnn.open_mesh_device(ttnn.MeshShape(1, 2))
+time.sleep(30)
+"""
+
+
+@pytest.mark.parametrize("seconds", sweep(["3", "0.001"], quick=["3"]))
+def test_the_timer_of_faulthandler_is_the_programs(tmp_path: Path, seconds: str) -> None:
+    """The emulation sets it while MPI starts."""
+    (tmp_path / "program.py").write_text(TIMED % seconds)
+    ran = tt_run("--emulate", "--system", "n300", "--split", "1x2", "python", "program.py", cwd=tmp_path)
+    assert ran.code == 1 and "Timeout (0:00:0" in ran.err, ran.err
+
+
 def test_a_stopped_rank_is_called_stopped(jobs: Jobs) -> None:
     ran = jobs.run(*jobs.python(EMULATED), "SIGSTOP", options=("--hang-timeout", "1"))
     assert ran.code == Exit.HANG, ran.err

@@ -1,14 +1,16 @@
-"""Launches where the machine allows few open files: mpirun wants some for each of its ranks."""
+"""Launches where the machine allows little: few open files, small ones, little memory or processor time, no room for records."""
 
 from __future__ import annotations
 
 import resource
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.e2e.launch import ROOT, environment, tt_run
+from tests.e2e.launch import ROOT, Ran, environment, tt_run
+from tests.sweep import sweep
 from tt_run.contract import Exit
 from tt_run.launch.open_files import needed
 
@@ -33,13 +35,65 @@ def test_a_soft_limit_is_raised_for_mpirun_alone(own: tuple[int, int]) -> None:
     assert [line.split()[-1] for line in ran.out.splitlines()] == [str(FEW)] * RANKS
 
 
+def limited(limit: str, *words: str, cwd: Path = ROOT) -> Ran:
+    """`tt-run WORDS…` in a shell with a limit."""
+    line = ["sh", "-c", f'ulimit {limit}; exec timeout -k 5 60 tt-run "$@"', "sh", *words]
+    ran = subprocess.run(line, cwd=cwd, env=environment(), capture_output=True, text=True, check=False)
+    return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+
 def test_a_hard_limit_is_told_and_no_rank_blamed() -> None:
-    limited = ["sh", "-c", f'ulimit -n {FEW}; exec timeout -k 5 60 tt-run "$@"', "sh", *LAUNCH]
-    ran = subprocess.run(
-        [*limited, *TELLS_ITS_LIMIT], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == Exit.NO_LAUNCHER
-    assert f"could not start all of {RANKS} ranks" in ran.stderr
-    assert f"no more open files (ulimit -Hn), of which there may be {FEW}" in ran.stderr
-    assert "help: fewer ranks on this machine, or more open files: ulimit -n" in ran.stderr
-    assert "SIGTERM" not in ran.stderr and "ended because of it" not in ran.stderr
+    ran = limited(f"-n {FEW}", *LAUNCH, *TELLS_ITS_LIMIT)
+    assert ran.code == Exit.NO_LAUNCHER
+    assert f"could not start all of {RANKS} ranks" in ran.err
+    assert f"no more open files (ulimit -Hn), of which there may be {FEW}" in ran.err
+    assert "help: fewer ranks on this machine, or more open files: ulimit -n" in ran.err
+    assert "SIGTERM" not in ran.err and "ended because of it" not in ran.err
+
+
+TWO = ("--emulate", "--system", "n300", "--split", "1x2")
+TURNS = ("python", "-c", "while True: pass")
+WRITES = ("dd", "if=/dev/zero", "of=written", "bs=1M", "count=4")
+MEETS = ("python", "-c", "import ttnn; ttnn.open_mesh_device(ttnn.MeshShape(1, 2))")
+NEEDS_MEMORY = ("python", "-c", "held = bytearray(1 << 30)")
+
+
+@pytest.mark.parametrize(
+    ("limit", "words", "code", "says"),
+    sweep(
+        [
+            ("-S -t 1", TURNS, 152, "was killed by SIGXCPU: it had used the processor time that it may have"),
+            ("-t 1", TURNS, 137, "was killed by SIGKILL: it had used the 1 s of processor time that it may have"),
+            (
+                "-t 2",
+                ("--warm", "json", *TURNS),
+                137,
+                "was killed by SIGKILL: it had used the 2 s of processor time that it may have",
+            ),
+            ("-f 2048", WRITES, 153, "was killed by SIGXFSZ: it wrote more into a file than that may hold"),
+            ("-f 64", MEETS, Exit.NO_LAUNCHER, "larger than files may be (ulimit -f), which is 32 KiB"),
+            ("-v 900000", NEEDS_MEMORY, 1, "a program may have 900000 KiB of memory here (ulimit -v)"),
+        ],
+        quick=["-t 1", "-f 64", "-v 900000"],
+    ),
+)
+def test_a_limit_that_a_rank_comes_to_is_named(
+    tmp_path: Path, limit: str, words: tuple[str, ...], code: int, says: str
+) -> None:
+    ran = limited(limit, *TWO, *words, cwd=tmp_path)
+    assert ran.code == code, ran.err
+    assert says in ran.err
+
+
+def test_a_rank_that_may_not_write_its_log_says_so(tmp_path: Path) -> None:
+    """As where the run folder has no room for one more file."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "rank-0001.out").symlink_to("nowhere/out")
+    ran = tt_run(*TWO, "--log-dir", "run", *MEETS, cwd=tmp_path)
+    assert ran.code == Exit.NO_LAUNCHER
+    assert "did not start: " in ran.err and "rank-0001.out cannot be written on" in ran.err
+
+
+def test_a_rank_without_room_for_its_stacks_runs(tmp_path: Path) -> None:
+    (tmp_path / "run" / "rank-0001.stacks").mkdir(parents=True)
+    assert not tt_run(*TWO, "--log-dir", "run", *MEETS, cwd=tmp_path).check().out

@@ -116,6 +116,14 @@ _tt_kills_before=$_tt_kills
         printf 'rank=%s\nhost=%s\npid=%s\npgid=%s\nstart=%s\n' "$OMPI_COMM_WORLD_RANK" "$_tt_host" "$_tt_pid" "$_tt_pgid" \
             "$_tt_now" >>"$_tt_base.status"
         [ -z "$_tt_cage" ] || printf 'cgroup=%s\n' "$_tt_cage" >>"$_tt_base.status"
+        _tt_refuse() {
+            echo "tt-run: $2" >&2
+            printf 'error=%s\n' "$2" >>"$_tt_base.status"
+            exit "$1"
+        }
+        for _tt_word in "$_tt_base.status" "$_tt_base.out" "$_tt_base.err"; do # no file of its own: the shell would end without a word of ours
+            { true >>"$_tt_word"; } 2>/dev/null || _tt_refuse 69 "$_tt_word cannot be written on $_tt_host (is its disk full?)"
+        done
         exec >>"$_tt_base.out" 2>>"$_tt_base.err"
         umask "$_tt_umask"
         # And here its own number of open files, which was raised for mpirun.
@@ -129,11 +137,6 @@ _tt_kills_before=$_tt_kills
         elif [ ! -e "$_tt_run/launch/stdin-from-mpirun" ]; then
             exec </dev/null
         fi
-        _tt_refuse() {
-            echo "tt-run: $2" >&2
-            printf 'error=%s\n' "$2" >>"$_tt_base.status"
-            exit "$1"
-        }
         # Sets the environment, appends the program and its words to "$@", and defines _tt_cwd and _tt_program.
         . "$_tt_run/launch/rank-$_tt_rank.env"
         cd "$_tt_cwd" || _tt_refuse 127 "cannot enter the launch directory $_tt_cwd on $_tt_host"
@@ -164,8 +167,19 @@ fi
 [ -e "$_tt_base.status" ] || exit "$_tt_code" # somebody has removed the run folder: nothing can be recorded
 
 # How much of a rank that was killed is told by the kernel: its own count for the control group, or its log where one may read it.
-_tt_memory=
+_tt_memory= _tt_limit=
 if [ "$_tt_how=$_tt_value" = signal=9 ]; then
+    _tt_word=$(ulimit -t)
+    if [ "$_tt_word" != unlimited ] && times >"$_tt_notes" 2>/dev/null; then
+        # The second line is of those that this shell has waited for: 0m1.002s 0m0.017s
+        { read -r _tt_number && read -r _tt_number _tt_any; } <"$_tt_notes"
+        _tt_count=0
+        for _tt_number in "$_tt_number" "$_tt_any"; do
+            _tt_any=${_tt_number#*m} _tt_any=${_tt_any%%[.,]*}
+            _tt_count=$((_tt_count + ${_tt_number%%m*} * 60 + _tt_any))
+        done
+        [ $((_tt_count + 1)) -lt "$_tt_word" ] || _tt_limit="it had used the $_tt_word s of processor time that it may have (ulimit -t)"
+    fi
     _tt_count_kills
     if [ "$_tt_kills" != "$_tt_kills_before" ]; then
         _tt_memory='its control group counts it'
@@ -201,6 +215,7 @@ fi
 
 {
     [ -z "$_tt_memory" ] || printf 'memory=%s\n' "$_tt_memory"
+    [ -z "$_tt_limit" ] || printf 'limit=%s\n' "$_tt_limit"
     [ -z "$_tt_left" ] || echo left=yes
     printf 'end=%s\n%s=%s\n' "$_tt_end" "$_tt_how" "$_tt_value"
 } >>"$_tt_base.status"

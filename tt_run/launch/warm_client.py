@@ -188,6 +188,15 @@ def pass_on(rank: int, numbers: Iterable[int], group_sender: int, before: Iterab
         pass
 
 
+def note_limit(status: str, seconds: int) -> None:
+    """Writes down that a rank that was killed had used all its processor time, if so: `rank.sh` sees that of this process alone."""
+    most = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    if most == resource.RLIM_INFINITY or seconds + 1 < most:
+        return
+    with open(status, "a") as record:
+        record.write(f"limit=it had used the {most} s of processor time that it may have (ulimit -t)\n")
+
+
 def end_as(word: bytes, number: int) -> NoReturn:
     if word == b"signal":
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the rank has left the core
@@ -236,8 +245,10 @@ def main() -> None:
         _thread.start_new_thread(pass_on, (process, numbers, mpirun(), early))
     except (RuntimeError, OSError):  # no more threads: signals to this process alone are lost
         pass
-    word, _, number = answers.readline().strip().partition(b" ")
+    word, number, *seconds = answers.readline().split() or (b"", b"")
     answers.read()  # until its minder has gone
+    if word == b"signal" and int(number) == signal.SIGKILL and seconds:
+        note_limit(status, int(seconds[0]))
     end_as(word, int(number)) if word in (b"exit", b"signal") else end_as(b"signal", signal.SIGKILL)
 
 

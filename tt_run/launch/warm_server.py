@@ -233,4 +233,6 @@ def _mind(link: socket.socket, rank: int, released: int, streams: list[int]) -> 
             return
         os.write(released, b"g")
     code = os.waitstatus_to_exitcode(os.waitpid(rank, 0)[1])
-    link.sendall(b"exit %d\n" % code if code >= 0 else b"signal %d\n" % -code)
+    used = os.times()
+    seconds = used.children_user + used.children_system
+    link.sendall(b"exit %d\n" % code if code >= 0 else b"signal %d %d\n" % (-code, seconds))

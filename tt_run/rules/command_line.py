@@ -307,9 +307,10 @@ COMMAND_LINE = (
     Rule(
         "TTR049",
         "Python that overlooks its environment under --emulate",
-        why="Emulated ranks find ttnn and ttml on PYTHONPATH, which python -I and -E do not read.",
+        why="Emulated ranks find ttnn and ttml on PYTHONPATH, which python -I and -E do not read, and what these need among the installed "
+        "packages, which -S leaves out.",
         severity=Severity.WARNING,
-        help="Leave -I or -E out; -P and -s do not hide the emulation.",
+        help="Leave -I, -E or -S out; -P and -s do not hide the emulation.",
         bad="tt-run --emulate --system t3000 python -I x.py",
     ),
 )

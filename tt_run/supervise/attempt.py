@@ -18,13 +18,14 @@ from tt_run.launch.line import LaunchLine
 from tt_run.launch.wrapper import SCRIPT
 from tt_run.plan.model import LaunchPlan
 from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.output.console import last_lines
 from tt_run.supervise.status import StatusBoard, failure_of, mpi_at_end, signal_name
 from tt_run.supervise.sweep import Swept, hosts_of, sweep_hosts
 from tt_run.supervise.verdict.clocks import failures_on_one_clock, offsets, on_one_clock
 from tt_run.supervise.verdict.culprit import ENDED_BY_MPIRUN, PEER_CODES
 from tt_run.supervise.verdict.evidence import Verdict, named
 from tt_run.supervise.verdict.injected import of_what_was_dropped
-from tt_run.supervise.verdict.limits import of_limits
+from tt_run.supervise.verdict.limits import met, of_limits, why
 from tt_run.supervise.verdict.lost_hosts import (
     LEFTOVER_FOUND,
     LostHost,
@@ -40,6 +41,7 @@ from tt_run.supervise.watch import EndedBy, Observation
 
 _CRASHES = frozenset((signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL))
 _NO_START = r"MPI_INIT (?:has )?failed|An error occurred in MPI_Init"
+_LINES = 60  # of a rank's errors, among which MPI says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ def conclude(
     verdict = _with_shutdown(verdict, folder)
     verdict = _without_a_start_of_mpi(verdict, board, said)
     verdict = of_limits(verdict, board, observation)
+    verdict = _without_logs(verdict, board, said)
     verdict = of_what_was_dropped(verdict, observation, board)
     elsewhere = Swept()
     if not verdict.succeeded:
@@ -152,20 +155,40 @@ def _without_a_start_of_mpi(verdict: Verdict, board: StatusBoard, launcher_said:
     mpirun ends the others."""
     failed = [status for status in board.all() if status.failed]
     first = min((s for s in failed if s.code in PEER_CODES), key=lambda s: s.end or 0.0, default=None)
-    if first is None or verdict.culprit is None or not re.search(_NO_START, launcher_said):
+    if first is None or verdict.culprit is None:
+        return verdict
+    own = "\n".join(last_lines(board.folder.err(first.rank), _LINES))
+    if not re.search(_NO_START, f"{launcher_said}\n{own}"):
         return verdict
     if not all(s.told or s.signal in ENDED_BY_MPIRUN or s.code in PEER_CODES for s in failed):
         return verdict
     victims = tuple(status for status in failed if status is not first)
-    return Verdict(
-        first.code or Exit.FAILED, f"MPI could not start in {named(first)}", first, (), victims, verdict.lost
+    sentence, code = f"MPI could not start in {named(first)}", first.code or Exit.FAILED
+    if (limit := met(board.folder, first.rank)) is not None:
+        sentence, code = f"{sentence}: {why(limit)}", Exit.NO_LAUNCHER
+    return Verdict(code, sentence, first, (), victims, verdict.lost)
+
+
+def _without_logs(verdict: Verdict, board: StatusBoard, launcher_said: str) -> Verdict:
+    """The verdict, where a rank could not write its logs, nor even that."""
+    found = re.search(r"^tt-run: (\S+/rank-(\d+)\.\w+ cannot be written on .*)$", launcher_said, re.MULTILINE)
+    if found is None or verdict.succeeded or (verdict.culprit is not None and verdict.culprit.error):
+        return verdict
+    sentence = f"rank {int(found[2])} did not start: {found[1]}"
+    return replace(verdict, exit_code=Exit.NO_LAUNCHER, sentence=sentence)
+
+
+def is_missing(folder: RunFolder, launcher_said: str) -> bool:
+    """Whether the shell of a host says that it does not find the wrapper's script, so that the run folder is not there."""
+    path = f"{folder.path}/launch/{SCRIPT}"
+    return any(
+        path in line and ("open" in line or "No such file" in line) for line in launcher_said.splitlines()
     )
 
 
 def _without_folder(plan: LaunchPlan, board: StatusBoard, launcher_said: str) -> tuple[str, ...]:
     """The hosts on which no rank has started, where a shell says that the wrapper's script is not there."""
-    missing = f"{board.folder.path}/launch/{SCRIPT}"
-    if missing not in launcher_said:
+    if not is_missing(board.folder, launcher_said):
         return ()
     started = {rank.host for rank in plan.ranks if board.of(rank.rank).started}
     found = (rank.host for rank in plan.ranks if not board.of(rank.rank).started)

@@ -67,7 +67,11 @@ def predicted_folder(log_dir: Path | None, cwd: Path) -> Path:
     """The folder of the next run: `--log-dir` itself, or `tt-run-logs/<time>-<pid>` below the working directory."""
     if log_dir is not None:
         return log_dir if log_dir.is_absolute() else cwd / log_dir
-    return cwd / DEFAULT_PARENT / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    path = cwd / DEFAULT_PARENT / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    if not path.exists():
+        return path
+    # Of another container, in which tt-run has the same number: the first process there, as a rule.
+    return path.with_name(f"{path.name}-{os.urandom(3).hex()}")
 
 
 def make_folder(path: Path) -> RunFolder:

@@ -13,6 +13,13 @@ from mgd.lean import dataclass, field, replace
 from tt_run.supervise.folder import RunFolder
 
 
+_OF_LIMITS = {
+    signal.SIGXCPU: "it had used the processor time that it may have (ulimit -t)",
+    signal.SIGXFSZ: "it wrote more into a file than that may hold (ulimit -f)",
+}
+"""What signals mean by which the kernel ends who comes to a limit."""
+
+
 @dataclass(frozen=True, slots=True)
 class RankStatus:
     """How far one rank has come. `code` and `signal` exclude each other; both None means that no end is on record."""
@@ -32,6 +39,7 @@ class RankStatus:
     passed: str = ""  # a signal that its whole group was sent and that mpirun passes on, without SIG
     over: str = ""  # how the program ended, `signal:9`, as far as is known while its wrapper sees to what it has left behind
     memory: str = ""  # why its SIGKILL is known to be the memory killer's
+    limit: str = ""  # which limit of its own a SIGKILL is known to be for
     left: bool = False  # it has left processes behind on its host, which its wrapper has ended
     cgroup: str | None = None  # a control group of its own, where its wrapper could make one
 
@@ -68,13 +76,14 @@ class RankStatus:
             return self
         return replace(self, signal=int(value)) if how == "signal" else replace(self, code=int(value))
 
-    def outcome(self) -> str:
-        """The end in words."""
+    def outcome(self, with_reason: bool = True) -> str:
+        """The end in words; what is known of why a signal was sent only `with_reason`."""
         if self.error:
             return f"did not start: {self.error}"
         if self.signal is not None:
             by = f"was killed by {signal_name(self.signal)}"
-            return f"{by}: out of memory ({self.memory})" if self.memory else by
+            why = f"out of memory ({self.memory})" if self.memory else self.limit or _OF_LIMITS.get(self.signal)
+            return f"{by}: {why}" if why and with_reason else by
         if self.code is not None:
             return f"exited with {self.code}"
         return "did not start" if not self.started else "left no record of its end"
@@ -117,6 +126,7 @@ def parse_status(rank: int, text: str) -> RankStatus:
         passed=values.get("passed", ""),
         over=values.get("over", ""),
         memory=values.get("memory", ""),
+        limit=values.get("limit", ""),
         left="left" in values,
         cgroup=values.get("cgroup"),
     )

@@ -589,6 +589,7 @@ def test_a_script_that_is_not_here_is_told_before_the_ranks_find_out(
         ("--emulate python3.11 -u -OE x.py", "python -OE overlooks PYTHONPATH"),
         ("--emulate python -X dev -I x.py", "python -I overlooks PYTHONPATH"),
         ("--emulate python -I -c pass", "python -I overlooks PYTHONPATH"),
+        ("--emulate python -S x.py", "python -S overlooks the packages that are installed"),
         ("--emulate python -P -s x.py -I", None),
         ("--emulate python -m pytest -E", None),
         ("--emulate perl -I x.pl", None),

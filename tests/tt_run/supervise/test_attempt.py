@@ -49,6 +49,54 @@ def test_a_rank_in_which_mpi_could_not_start_is_the_culprit(records: Records) ->
     assert (found.exit_code, found.sentence) == (14, f"MPI could not start in rank 1 on {HERE}")
 
 
+@pytest.mark.parametrize(
+    ("why", "code", "sentence", "help"),
+    [
+        ("PMIX ERROR: PMIX_ERR_OUT_OF_RESOURCE in file /x/pmix_client.c", 14, "on vm", "TMPDIR=DIR"),
+        ("  pmix_progress_thread_start failed", 69, "it no more processes and threads (ulimit -u)", "ulimit -u"),
+    ],
+)
+def test_why_mpi_could_not_start_stands_in_the_log_of_that_rank(
+    records: Records, why: str, code: int, sentence: str, help: str
+) -> None:
+    """Which failed first: mpirun ended the other for it a quarter of a second later."""
+    records.status(0, end=9.0, told="TERM", signal=15)
+    records.status(1, end=8.7, exit=14)
+    records.folder.err(1).write_text(f"{why}\n*** An error occurred in MPI_Init_thread\n")
+    seen = Observation(EndedBy.ITSELF, 14, 0.0, 10.0)
+    plan, line = plan_of(("true",)), cast(LaunchLine, None)
+    found = conclude(plan, line, records.board, seen, 1, {}).verdict
+    assert found.culprit is not None and found.culprit.rank == 1 and found.exit_code == code
+    assert sentence in found.sentence
+    assert [said for said in launcher_advice(records.folder, found) if help in said]
+
+
+def test_a_limit_of_file_sizes_that_mpirun_meets_is_told(records: Records) -> None:
+    """It kills the ranks with their wrappers then."""
+    records.status(0)
+    records.status(1)
+    said = "prterun noticed that process rank 1 with PID 7018 on node vm exited on\nsignal 25 (File size limit exceeded)."
+    records.folder.launcher_log.write_text(said)
+    seen = Observation(EndedBy.ITSELF, 153, 0.0, 10.0, gone={0: 8.0, 1: 8.0})
+    plan, line = plan_of(("true",)), cast(LaunchLine, None)
+    found = conclude(plan, line, records.board, seen, 1, {}).verdict
+    assert (found.exit_code, found.culprit) == (Exit.NO_LAUNCHER, None)
+    assert "files that it needs would be larger than files may be (ulimit -f)" in found.sentence
+    assert [word for word in launcher_advice(records.folder, found) if "ulimit -f unlimited" in word]
+
+
+def test_a_rank_without_room_for_its_first_record_is_told(records: Records) -> None:
+    records.folder.launcher_log.write_text(
+        f"tt-run: {records.folder.path}/rank-0001.status cannot be written on vm (is its disk full?)\n"
+        f"{records.folder.path}/launch/rank.sh: 126: cannot create rank-0001.status: No space left on device\n"
+    )
+    seen = Observation(EndedBy.ITSELF, 69, 0.0, 10.0)
+    plan, line = plan_of(("true",)), cast(LaunchLine, None)
+    found = conclude(plan, line, records.board, seen, 1, {}).verdict
+    assert found.exit_code == Exit.NO_LAUNCHER
+    assert found.sentence.startswith("rank 1 did not start: ") and "is its disk full?" in found.sentence
+
+
 NO_PIPES = "[vm:1] PMIX ERROR: PMIX_ERR_SYS_LIMITS_PIPES in file /x/iof_base_setup.c at line 119"
 NO_FORK = "[vm:1] PRTE ERROR: Unknown error in file /x/odls/default/odls_default_module.c at line 579"
 
@@ -92,6 +140,8 @@ def test_ranks_that_got_no_start_are_not_blamed_on_another(
         ("BlockingIOError", "[Errno 11] Resource temporarily unavailable", "ulimit -u"),
         ("OSError", "[Errno 24] Too many open files: 'x'", "ulimit -n"),
         ("OSError", "[Errno 12] Cannot allocate memory", "ulimit -v"),
+        ("OSError", "[Errno 27] File too large", "ulimit -f"),
+        ("OSError", "no room for 9 bytes of shared memory in /dev/shm, /tmp: File too large", "ulimit -f"),
     ],
 )
 def test_what_a_rank_got_no_more_of_has_its_advice(exception: str, message: str, word: str) -> None:

@@ -21,7 +21,7 @@ from tt_run.launch.mpirun import Launcher
 from tt_run.launch.options import LaunchOptions
 from tt_run.launch.started_job import KeptJob
 from tt_run.supervise.attempt import Attempt
-from tt_run.supervise.folder import hold, make_folder
+from tt_run.supervise.folder import hold, make_folder, predicted_folder
 from tt_run.supervise.looking.stacks import Frame, RankStack
 from tt_run.supervise.options import RunOptions, Tee
 from tt_run.supervise.output.report import MOST_LINES, annotation, failure_report, report_json
@@ -30,6 +30,15 @@ from tt_run.supervise.run import run_plan
 from tt_run.supervise.watch import EndedBy
 
 QUIET = RunOptions(tee=Tee("none"))
+NO_FOLDER = "PMIx detected a call to mkdir was unable to create the desired directory:"
+
+
+def test_runs_of_two_containers_in_one_second_have_folders_of_their_own(tmp_path: Path) -> None:
+    """In each of them tt-run may have the same number."""
+    first = predicted_folder(None, tmp_path)
+    make_folder(first)
+    again = [predicted_folder(None, tmp_path) for _ in range(2)]
+    assert len({first, *again}) == 3
 
 
 class Local:
@@ -391,10 +400,22 @@ class TestReport:
             ("not enough space for /dev/shm/sm_segment", "--shm-size"),
             ("PMIX_ERR_FILE_WRITE_FAILURE", "TMPDIR"),
             (
-                "PMIx detected a call to mkdir was unable to create the desired directory:\n  Directory: /no/ompi.159\n",
-                "mpirun may not write in /no: set TMPDIR to",
+                f"{NO_FOLDER}\n  Directory: /no/ompi.159\n  Error:     Read-only file system\n",
+                "mpirun may not write in /no (Read-only file system): set TMPDIR to",
             ),
-            ("but no available\n    interfaces were found", "ip link set lo up"),
+            (
+                f"{NO_FOLDER}\n  Directory: /no/tt-run-5-18e/ompi.159/0/0\n  Error:     Permission denied\n",
+                "mpirun may not write in /no (Permission denied): set TMPDIR to",
+            ),
+            (
+                f"{NO_FOLDER}\n  Directory: /tmp/ompi.159\n  Error:     Read-only file system\n",
+                "as in TMPDIR=$PWD",
+            ),
+            (
+                f"{NO_FOLDER}\n  Directory: /no/ompi.159\n  Error:     No space left on device\n",
+                "mpirun cannot write its temporary files: make room",
+            ),
+            ("but no available\n    interfaces were found", "127.0.0.1/8 dev lo"),  # that of this machine is up
             ("A daemon failed to report back after", "--doctor --hosts A,B"),
             ("A daemon failed to report back\n  Remote host: node2\n", "--doctor --hosts node2 "),
         ],

@@ -179,9 +179,14 @@ def isolated_python(given: CommandLine) -> tuple[Diagnostic, ...]:
     """A warning where Python is told to overlook its environment, in which emulated ranks find `ttnn`."""
     flags = _python(given.program)[0] if given.emulate else ()
     for word in flags:
-        deaf = re.fullmatch(r"-[a-zA-Z]*?([IE])[a-zA-Z]*", word)
+        deaf = re.fullmatch(r"-[a-zA-Z]*?([IES])[a-zA-Z]*", word)
         if deaf:
-            message = f"python {word} overlooks PYTHONPATH, where emulated ranks find ttnn and ttml"
+            lost = (
+                "the packages that are installed for it, which emulated ranks need"
+                if deaf[1] == "S"
+                else "PYTHONPATH, where emulated ranks find ttnn and ttml"
+            )
+            message = f"python {word} overlooks {lost}"
             help = f"leave {deaf[1]} out: tt-run --emulate … {given.program[0]} {given.program[-1]}"
             return (Diagnostic("TTR049", message, help=help, severity=Severity.WARNING),)
     return ()

@@ -88,16 +88,65 @@ def _register_stack_dumps() -> None:
     import faulthandler
 
     Rank.is_child = _is_started_by_another()
-    stacks = private("stacks")  # open for as long as the process lives
-    # faulthandler puts the former disposition back before MPI_Finalize runs; the default one would kill the rank there.
-    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-    faulthandler.register(signal.SIGUSR1, file=stacks, all_threads=True, chain=False)
-    stacks.write(f"{_REGISTERED}{Rank.pid}\n")
-    stacks.flush()
-    _OPEN.append(stacks)
-    if os.environ.get("TT_RUN_EMULATE") == "1" and not faulthandler.is_enabled():
+    try:
+        stacks = private("stacks")  # open for as long as the process lives
+    except OSError:  # a full disk is no reason for a program not to run
+        stacks = None
+    if stacks is not None:
+        # faulthandler puts the former disposition back before MPI_Finalize runs; the default one would kill the rank there.
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        faulthandler.register(signal.SIGUSR1, file=stacks, all_threads=True, chain=False)
+        _OPEN.append(stacks)
+        try:  # noqa: SIM105 - contextlib is not imported for it
+            os.write(stacks.fileno(), f"{_REGISTERED}{Rank.pid}\n".encode())
+        except OSError:  # then nobody asks for them
+            pass
+    if os.environ.get("TT_RUN_EMULATE") != "1":
+        return
+    if not faulthandler.is_enabled() and sys.stderr is not None:
         # Where it crashes, the line of the program; Open MPI's list of C functions, which this replaces, names none.
         faulthandler.enable(all_threads=False)
+    _remember_dumps(faulthandler)
+
+
+def _remember_dumps(faulthandler: Any) -> None:
+    """Notes what the program asks of faulthandler's one timer, which the emulation borrows while MPI starts."""
+    later, cancel = faulthandler.dump_traceback_later, faulthandler.cancel_dump_traceback_later
+    asked: Any = None
+
+    def dump_traceback_later(timeout: float, *args: Any, **kwargs: Any) -> None:
+        import time
+
+        nonlocal asked
+        later(timeout, *args, **kwargs)
+        asked = (time.monotonic() + timeout, timeout, args, kwargs)
+
+    def cancel_dump_traceback_later() -> None:
+        nonlocal asked
+        cancel()
+        asked = None
+
+    def borrow(seconds: float) -> Any:
+        """Sets the timer for the end of this process, and returns what gives it back, with what is left of the program's own time."""
+        import time
+
+        before = asked
+        repeats = before is not None and bool((*before[2], before[3].get("repeat"))[0])
+        if before is not None and not repeats and before[0] <= time.monotonic():
+            before = None  # it is over
+        later(seconds, exit=True, file=2)
+
+        def give_back() -> None:
+            cancel()
+            if before is not None:
+                ends, timeout, args, kwargs = before
+                later(timeout if repeats else max(ends - time.monotonic(), 1e-3), *args, **kwargs)
+
+        return give_back
+
+    dump_traceback_later.tt_run_borrow = borrow  # type: ignore[attr-defined]
+    faulthandler.dump_traceback_later = dump_traceback_later
+    faulthandler.cancel_dump_traceback_later = cancel_dump_traceback_later
 
 
 def _note_ending() -> None:

@@ -42,6 +42,7 @@ class SharedBlock:
                 os.close(descriptor)
         raise OSError(
             f"no room for {nbytes} bytes of shared memory in {', '.join(_folders(in_memory)) or 'memory'}"
+            + (f": {failure.strerror}" if failure is not None else "")
         ) from failure
 
     @classmethod

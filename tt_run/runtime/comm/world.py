@@ -10,8 +10,8 @@ from __future__ import annotations
 import faulthandler
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib import import_module
 from types import SimpleNamespace
@@ -94,15 +94,12 @@ class World:
         sign = None if "mpi4py.MPI" in sys.modules else self.arrive()
         if sign is not None:
             sign.await_others(max(seconds_to_wait(), _START_WAIT))
-        _limit_start()
-        try:
+        with _limited_start():
             import mpi4py
 
             mpi4py.rc.thread_level = "multiple"  # a program may have threads that use MPI, as on a cluster
             with _crashes_left_to_python():
                 from mpi4py import MPI
-        finally:
-            faulthandler.cancel_dump_traceback_later()
         _check_size(MPI, self.size)
         hidden = getattr(MPI, "_tt_run_raw", None)  # the communicators that the program does not see
         return MPI if hidden is None else SimpleNamespace(**{**vars(MPI), **hidden})
@@ -131,14 +128,11 @@ class World:
             self._peers = (Peer(0, 0, *mine),)
             return
         mpi = self.mpi
-        _limit_start()
-        try:
+        with _limited_start():
             node = mpi.COMM_WORLD.Split_type(mpi.COMM_TYPE_SHARED, key=self.rank)
             leader = node.bcast(self.rank, 0)
             facts = mpi.COMM_WORLD.allgather((leader, mine))
             node.Free()
-        finally:
-            faulthandler.cancel_dump_traceback_later()
         if self._arrival is not None:
             self._arrival.close()
         leaders = sorted({leader for leader, _ in facts})
@@ -162,11 +156,17 @@ class World:
 
     def abort(self, code: int) -> None:
         """End every rank of the job now. Does not return."""
-        sys.stdout.flush()
-        sys.stderr.flush()
+        flush_streams()
         if self.size > 1 and "mpi" in self.__dict__ and not self.mpi.Is_finalized():
             self.mpi.COMM_WORLD.Abort(code)
         os._exit(code)
+
+
+def flush_streams() -> None:
+    """Flush what the program prints to, which may be anything by now: None, closed, an object that only writes."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):
+            stream.flush()
 
 
 _world: World | None = None
@@ -243,10 +243,23 @@ def _crashes_left_to_python() -> Iterator[None]:
             del os.environ["UCX_ERROR_SIGNALS"]
 
 
-def _limit_start() -> None:
+@contextmanager
+def _limited_start() -> Iterator[None]:
     """A watchdog over what cannot be interrupted, unless a rank may be stopped in a debugger for as long as its user likes."""
-    if not debugger_pause.is_expected():
-        faulthandler.dump_traceback_later(max(2 * seconds_to_wait(), _START_DEADLINE), exit=True)
+    if debugger_pause.is_expected():
+        yield
+        return
+    borrow = getattr(faulthandler.dump_traceback_later, "tt_run_borrow", _borrow)  # of the hook of ranks
+    give_back = borrow(max(2 * seconds_to_wait(), _START_DEADLINE))
+    try:
+        yield
+    finally:
+        give_back()
+
+
+def _borrow(seconds: float) -> Callable[[], None]:
+    faulthandler.dump_traceback_later(seconds, exit=True, file=2)  # sys.stderr may be replaced, or None
+    return faulthandler.cancel_dump_traceback_later
 
 
 def _check_size(mpi: Any, expected: int) -> None:

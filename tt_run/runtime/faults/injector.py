@@ -10,7 +10,6 @@ import atexit
 import json
 import os
 import signal
-import sys
 import threading
 import time
 from collections import Counter
@@ -21,7 +20,7 @@ from typing import Any
 from tt_run import contract
 from tt_run.faults import ANY_TIME, LINKS, SPOILING, Fault, over_before, read_faults, starts_of
 from tt_run.runtime import events, guard, launched
-from tt_run.runtime.comm.world import seconds_to_wait, world
+from tt_run.runtime.comm.world import flush_streams, seconds_to_wait, world
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.faults.effects import fill_disk, floats_in, raise_in_main_thread, slow_disk, spoil
 from tt_run.runtime.faults.functions import announce
@@ -195,8 +194,7 @@ class Injector:
         if fault.action in _SIGNALS:
             os.kill(os.getpid(), _SIGNALS[fault.action])
         else:
-            sys.stdout.flush()
-            sys.stderr.flush()
+            flush_streams()
             os._exit(fault.code)
 
     def note(self, fault: Fault, name: str, site: str, number: int) -> None:

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from tt_run import contract
 from tt_run.runtime import events, launched
 from tt_run.runtime.comm import debugger_pause
-from tt_run.runtime.comm.world import World
+from tt_run.runtime.comm.world import World, flush_streams
 from tt_run.runtime.guard.board import CALLS, ENDED, RAISED
 from tt_run.runtime.guard.last_place import LastPlace
 from tt_run.runtime.guard.own_traffic import own_traffic
@@ -94,17 +94,12 @@ class Lifecycle:
             self._previous_hook(kind, error, trace)
             self._leave_fork(1)
         self._failed = True
-        with suppress(
-            OSError, ValueError
-        ):  # a full disk, or a closed stream: the others must hear of it all the same
-            sys.stdout.flush()
-        with suppress(OSError, ValueError):
+        flush_streams()
+        with suppress(Exception):  # a full disk, a closed stream: the others must hear of it all the same
             if contract.RUN_DIR not in launched.variables:  # tt-run puts the rank in front of every line
                 print(f"[rank {self._world.rank}] uncaught {kind.__name__}", file=sys.stderr)
-            self._previous_hook(
-                kind, error, events.users_part(trace) if issubclass(kind, GuardError) else trace
-            )
-            sys.stderr.flush()
+            self._show(kind, error, events.users_part(trace) if issubclass(kind, GuardError) else trace)
+        flush_streams()
         site = _origin(trace)
         _call_all(self._before)
         write_failure(self._world, self._guard, error, trace)
@@ -117,6 +112,20 @@ class Lifecycle:
                 time.sleep(_COURTESY)
         _call_all(self._after)
         self._world.abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
+
+    def _show(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        """What the hook before this one shows; where that is the program's and fails, what Python shows then."""
+        try:
+            self._previous_hook(kind, error, trace)
+        except (OSError, ValueError):
+            raise
+        except Exception as own:
+            print("Error in sys.excepthook:", file=sys.stderr)
+            sys.__excepthook__(type(own), own, own.__traceback__)
+            print("\nOriginal exception was:", file=sys.stderr)
+            sys.__excepthook__(kind, error, trace)
 
     def _on_unraisable(self, found: sys.UnraisableHookArgs) -> None:
         """A report of the guard is no exception to ignore: in an exit handler or a destructor the call would wait for ever on a cluster."""
@@ -160,8 +169,7 @@ class Lifecycle:
 
     def _leave_fork(self, status: int) -> NoReturn:
         """End a forked child: it is no rank, and shutting down the MPI it inherited would block."""
-        sys.stdout.flush()
-        sys.stderr.flush()
+        flush_streams()
         os._exit(status)
 
     def _leave(self, guard: Guard) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+import resource
 import sys
+import struct
+from contextlib import suppress
 
 from tt_run.contract import Exit
 from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.output.console import last_lines
 from tt_run.supervise.verdict.evidence import Verdict
-from tt_run.supervise.verdict.limits import FILES, PROCESSES, met
+from tt_run.supervise.verdict.limits import FILE_SIZE, FILES, PROCESSES, met
 from tt_run.supervise.verdict.lost_hosts import read_lost_hosts
 
 PACKAGES = frozenset(
@@ -28,6 +33,7 @@ PACKAGES = frozenset(
 
 
 EMULATED = ("ttnn", "ttml")
+_LINES = 60  # of a rank's errors, among which a library says what it did not get
 FORMER_NAMES = frozenset(("tt_lib", "tt_eager"))
 """Modules that older programs for TT-NN import."""
 
@@ -38,12 +44,27 @@ _EXHAUSTED = (
         PROCESSES.help,
     ),
     (r"\[Errno 24\] Too many open files", FILES.help),
+    (r"\[Errno 27\] File too large|shared memory in .*: File too large$", FILE_SIZE.help),
     (
         r"\[Errno 12\] Cannot allocate memory",
         "memory that the program may have is at its end: see ulimit -v, or what its container may have",
     ),
 )
 """What exceptions say of something that a rank got no more of, and what to do."""
+
+
+_NO_MEMORY = r"Cannot allocate memory|failed to map segment|Unable to allocate|std::bad_alloc|MemoryError"
+
+
+def _memory_advice(said: str) -> str | None:
+    """What to do about memory that a limit of processes keeps from them, where there is such a limit."""
+    if not re.search(_NO_MEMORY, said):
+        return None
+    for number, command in ((resource.RLIMIT_AS, "ulimit -v"), (resource.RLIMIT_DATA, "ulimit -d")):
+        most = resource.getrlimit(number)[0]
+        if most != resource.RLIM_INFINITY:
+            return f"a program may have {most >> 10} KiB of memory here ({command}), and came to that: {command} unlimited"
+    return None
 
 
 def own_advice(message: str) -> str | None:
@@ -54,6 +75,8 @@ def own_advice(message: str) -> str | None:
 
 def advice_on(exception: str, message: str) -> str | None:
     """What to do about a package that the ranks' Python lacks and tt-run knows of, or an input that nobody gives."""
+    if limited := _memory_advice(f"{exception}: {message}"):
+        return limited
     for said, advice in _EXHAUSTED:
         if exception in ("RuntimeError", "OSError", "BlockingIOError") and re.search(said, message):
             return advice
@@ -97,31 +120,60 @@ def _nearest_module(name: str) -> str | None:
     return f"did you mean import {near[0]}?" if near else None
 
 
+_FLAGS_OF_INTERFACE = 0x8913  # SIOCGIFFLAGS; the first of the flags says that it is up
+
+
+def _of_networks() -> str:
+    """What to do where mpirun finds no interface: it takes those that are up and have an address of IPv4, the loopback among them."""
+    import fcntl
+    import socket
+
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        answer = fcntl.ioctl(asked, _FLAGS_OF_INTERFACE, struct.pack("16s16x", b"lo"))
+        if struct.unpack_from("H", answer, 16)[0] & 1:
+            return (
+                "the loopback interface, over which processes of one machine meet, has no IPv4 address here, and mpirun takes no other: "
+                "ip addr add 127.0.0.1/8 dev lo"
+            )
+    return (
+        "the loopback interface, over which processes of one machine meet, is not up here: "
+        "ip link set lo up (in a container: start it with a network)"
+    )
+
+
+_NO_ROOM = "mpirun cannot write its temporary files: make room, or name another folder with TMPDIR=DIR"
+
+
 def launcher_advice(folder: RunFolder, verdict: Verdict) -> list[str]:
     """What to do about what kept MPI from starting: a host out of reach, a full disk."""
     said = folder.launcher_said()
+    culprit = verdict.culprit.rank if verdict.culprit is not None else None
     if "failed to report back" in said:
         named = ",".join(host.name for host in read_lost_hosts(said)) or "A,B"
         return [f"  help: tt-run --doctor --hosts {named} says what a launch lacks there"]
     if "no available" in said and "interfaces were found" in said:
-        return [
-            "  help: no network interface is up here, not even the loopback over which processes of one machine meet: "
-            "ip link set lo up (in a container: start it with a network)"
-        ]
+        return [f"  help: {_of_networks()}"]
     if "not enough space for /dev/shm" in said:
         return [
             "  help: /dev/shm is full: remove what is left there, or give the container more (docker run --shm-size=1g)"
         ]
-    refused = re.search(r"unable to create the desired directory:\s*Directory: (\S+)/ompi\.", said)
-    if refused is not None:
+    refused = re.search(
+        r"unable to create the desired directory:\s*Directory: (\S+?)(?:/tt-run-[^/\s]+)?/ompi\.\S*\s*Error: *(.*)", said
+    )
+    if refused is not None and "No space left" not in refused[2]:
+        other = "/tmp" if os.access("/tmp", os.W_OK) and not refused[1].startswith("/tmp") else "$PWD"
         return [
-            f"  help: mpirun may not write in {refused[1]}: set TMPDIR to a folder that is there and yours, as in TMPDIR=/tmp tt-run …"
+            f"  help: mpirun may not write in {refused[1]} ({refused[2].strip()}): set TMPDIR to a folder that is there and yours, "
+            f"as in TMPDIR={other} tt-run …"
         ]
     if "PMIX_ERR_FILE_WRITE_FAILURE" in said or "No space left on device" in said:
-        return [
-            "  help: mpirun cannot write its temporary files: make room, or name another folder with TMPDIR=DIR"
-        ]
-    if verdict.exit_code == Exit.NO_LAUNCHER and (limit := met(folder)) is not None:
+        return [f"  help: {_NO_ROOM}"]
+    own = "\n".join(last_lines(folder.err(culprit), _LINES)) if culprit is not None else ""
+    if limited := _memory_advice(own):
+        return [f"  help: {limited}"]
+    if "PMIX_ERR_OUT_OF_RESOURCE" in own and verdict.exit_code != Exit.NO_LAUNCHER:
+        return [f"  help: {_NO_ROOM}"]
+    if verdict.exit_code == Exit.NO_LAUNCHER and (limit := met(folder, culprit)) is not None:
         return [f"  help: {limit.help}"]
     unknown = re.search(r"unrecognized option[^\n]*\n\s*Option: (\S+)", said)
     if unknown is not None:

@@ -11,8 +11,7 @@ from typing import Any
 from mgd.diagnostics import Position, showable
 from tt_run.contract import essence
 from tt_run.inputs.github import workflow_command
-from tt_run.launch.wrapper import SCRIPT
-from tt_run.supervise.attempt import Attempt
+from tt_run.supervise.attempt import Attempt, is_missing
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.looking.long_waits import last_seen
 from tt_run.supervise.looking.stacks import parse_stack, rank_list
@@ -263,11 +262,7 @@ def _launcher_lines(folder: RunFolder) -> list[str]:
     ):  # then Open MPI's guesses help nobody
         said = [line for line in said if "ssh" in line or "Permission denied" in line]
     lines = ["  mpirun said:", *(f"    {line[:LONGEST]}" for line in said)] if said else []
-    missing = f"{folder.path}/launch/{SCRIPT}"
-    if any(
-        missing in line and ("open" in line or "No such file" in line)
-        for line in folder.launcher_said().splitlines()
-    ):
+    if is_missing(folder, folder.launcher_said()):
         lines.append(
             f"  help: every host must see {folder.path}: name a folder that they share with --log-dir DIR"
         )
@@ -285,7 +280,7 @@ def _other_lines(verdict: Verdict, alike: Sequence[int]) -> list[str]:
         lines.append(f"  {rank_list(alike)} failed in the same way, at the same line")
     others = [status for status in verdict.followers if status.rank not in alike]
     for status in others[:4]:
-        lines.append(f"  rank {status.rank} {status.outcome()} as well, after it")
+        lines.append(f"  rank {status.rank} {status.outcome(with_reason=False)} as well, after it")
     if len(others) > 4:
         lines.append(f"  and {len(others) - 4} further ranks after it")
     ended = [status.rank for status in (*verdict.victims, *verdict.lost)]

@@ -1,4 +1,5 @@
-"""Where mpirun gets no more open files or processes. It ends the ranks that have started then, and none of them began it."""
+"""Where mpirun, or MPI in a rank, gets no more open files or processes, or may not write what it must. It ends the ranks that have started
+then, and none of them began it."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from pathlib import Path
 from mgd.lean import dataclass
 from tt_run.contract import Exit
 from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.output.console import last_lines
 from tt_run.supervise.status import StatusBoard
 from tt_run.supervise.verdict.culprit import ENDED_BY_MPIRUN
 from tt_run.supervise.verdict.evidence import Verdict
@@ -21,30 +23,44 @@ class Limit:
     """What there may be no more of: how mpirun says it, what it is, and what to do."""
 
     said: str
-    what: str
+    cause: str
     number: int
     help: str
+    most: str = "of which there may be {}"
+    scale: int = 1  # of the number in the unit that is shown
 
 
 FILES = Limit(
     r"ERR_SYS_LIMITS_PIPES|Too many open files",
-    "open files (ulimit -Hn)",
+    "this machine gave it no more open files (ulimit -Hn)",
     resource.RLIMIT_NOFILE,
     "fewer ranks on this machine, or more open files: ulimit -n 4096 (docker run --ulimit nofile=4096)",
 )
 PROCESSES = Limit(
-    r"ERR_SYS_LIMITS_CHILDREN|ERROR: .* in file \S*/odls_default_module\.c|[Cc](?:annot|an't) fork|fork: .*unavailable",
-    "processes and threads (ulimit -u)",
+    r"ERR_SYS_LIMITS_CHILDREN|ERROR: .* in file \S*/odls_default_module\.c|[Cc](?:annot|an't) fork|fork: .*unavailable"
+    r"|progress_thread_start failed",
+    "this machine gave it no more processes and threads (ulimit -u)",
     resource.RLIMIT_NPROC,
     "fewer ranks on this machine, or more processes: ulimit -u 4096 (docker run --pids-limit 4096)",
 )
+FILE_SIZE = Limit(
+    r"File size limit exceeded",
+    "files that it needs would be larger than files may be (ulimit -f)",
+    resource.RLIMIT_FSIZE,
+    "allow larger files: ulimit -f unlimited",
+    most="which is {} KiB",
+    scale=1024,
+)
 _LONGEST_NOTE = 4096
-_LIMITS = (FILES, PROCESSES)  # the first that is said: without pipes there are no processes either
+_LINES_OF_MPI = 60
+_LIMITS = (FILES, PROCESSES, FILE_SIZE)  # the first that is said: without pipes there are no processes either
 
 
-def met(folder: RunFolder) -> Limit | None:
-    """What mpirun, or the shell around a rank, got no more of, by its own words."""
+def met(folder: RunFolder, rank: int | None = None) -> Limit | None:
+    """What mpirun, the shell around a rank, or MPI in this `rank` got no more of, by its own words."""
     said = folder.launcher_said()
+    if rank is not None:
+        said += "\n".join(last_lines(folder.err(rank), _LINES_OF_MPI))
     for notes in sorted((folder.path / "launch").glob("rank-*.shell")):
         with suppress(OSError):
             said += notes.read_text(encoding="utf-8", errors="replace")[:_LONGEST_NOTE]
@@ -60,11 +76,15 @@ def of_limits(verdict: Verdict, board: StatusBoard, observation: Observation) ->
         return verdict
     if (limit := met(board.folder)) is None:
         return verdict
-    sentence = f"mpirun could not start all of {board.size} ranks: this machine gave it no more {limit.what}"
-    if (most := _most(limit)) is not None:
-        sentence += f", of which there may be {most}"
+    sentence = f"mpirun could not start all of {board.size} ranks: {why(limit)}"
     victims = (*verdict.victims, *([verdict.culprit] if verdict.culprit is not None else []))
     return Verdict(Exit.NO_LAUNCHER, sentence, victims=victims, lost=verdict.lost)
+
+
+def why(limit: Limit) -> str:
+    """What it was that there was no more of, and how much there may be where a number is set."""
+    most = _most(limit)
+    return limit.cause + (f", {limit.most.format(most // limit.scale)}" if most is not None else "")
 
 
 def _most(limit: Limit) -> int | None:
