@@ -64,7 +64,7 @@ PYTEST_ARCH = "TT_RUN_PYTEST_ARCH"
 
 VARIABLES: dict[str, tuple[str, str, str]] = {
     ARITHMETIC: ("user", "runtime", "`float32`: training computes in float32 throughout; `bfloat16` (default): as devices do"),
-    CHECK_REPLICAS: ("user", "runtime", "`1`: before each collective, compare hashes of what devices should hold alike; `--check-replicas` sets it"),
+    CHECK_REPLICAS: ("user", "runtime", "`1`: before each collective, compare hashes of what devices should hold alike, trained weights too; `--check-replicas` sets it"),
     DENSE_MEMORY: ("user", "runtime", "memory of a rank for numbers as float32, such as `4GiB` (40 % of the host's, shared by its ranks); beyond it, tensors take what they take on a device"),
     EXIT_TIMEOUT: ("user", "programs", "seconds that what a Python rank does at its end may take after an uncaught exception (10; 0: no limit)"),
     GUARD: ("user", "runtime", "`off`: ranks do not compare what they are about to call; `--guard off` sets it"),

@@ -47,9 +47,26 @@ Keeper = Callable[[Draft, tuple[Any, ...], Any], None]
 listening = False
 """True while anybody listens. Test it before building an event."""
 
+Trained = Callable[[Mapping[str, Any], Callable[[Any], Any]], None]
+"""Called with tensors by their names that a program trains, and with what reads the value of one."""
+
+_trained: list[Trained] = []
 _listeners: list[Listener] = []
 _keepers: list[Keeper] = []
 _befores: list[Before] = []
+
+
+
+def hear_of_trained(listener: Trained) -> None:
+    """Call `listener` with what optimizers, and functions that sum gradients, are given from now on."""
+    _trained.append(listener)
+
+
+def tell_of_trained(parameters: Mapping[str, Any], read: Callable[[Any], Any]) -> None:
+    """Tell whoever listens that these are trained."""
+    for listener in _trained:
+        listener(parameters, read)
+
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH100, PTH120 - hot path strings
 

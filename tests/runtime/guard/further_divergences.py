@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.runtime.guard.divergences import HEAD, SOCKETS, TRAINING, Divergence, other
+from tests.runtime.guard.divergences import HEAD, SOCKETS, SYNCED, TRAINING, Divergence, other
 
 REDUCED = "ttnn.all_reduce(next(iter(model.parameters().values())).get_value(), cluster_axis=1)  # here\n"
 FLAGS = (
@@ -25,11 +25,20 @@ def absent(
 
 
 def replicas(
-    prepare: str, steps: str = "for _ in range(2):\n    step(optimizer)\n", then: bool = True
+    prepare: str,
+    steps: str = "for _ in range(2):\n    step(optimizer)\n",
+    then: bool = True,
+    head: str = TRAINING,
+    says: str = "",
 ) -> Divergence:
     """Training after which the weights differ between ranks; the collective that shows it is on the last line, where one comes `then`."""
     body = f"{prepare}\n{steps}{REDUCED if then else ''}"
-    return Divergence(body, code="TTG008", options=("--check-replicas",), head=TRAINING, tail="")
+    return Divergence(body, code="TTG008", options=("--check-replicas",), head=head, tail="", says=says)
+
+
+def synced(prepare: str, steps: str = "for _ in range(2):\n    step(optimizer)\n") -> Divergence:
+    """The same, where no collective is given the weights: the next step compares them before it sums gradients."""
+    return replicas(prepare, steps, then=False, head=SYNCED, says="the weight 'LinearLayer/weight', compared in all_reduce(")
 
 
 FURTHER: dict[str, Divergence] = {
@@ -407,12 +416,13 @@ FURTHER: dict[str, Divergence] = {
     "gradients clipped on one rank": replicas(
         "optimizer = sgd()",
         "for _ in range(2):\n    optimizer.zero_grad()\n    loss = ttml.ops.unary.mean(model(batch()))\n    loss.backward()\n    context.reset_graph()\n"
-        "    ttml.sync_gradients(model.parameters())\n    if odd:\n        ttml.core.clip_grad_norm(model.parameters(), 1e-3, 2.0, False)\n    optimizer.step()\n",
+        "    ttml.sync_gradients(model.parameters())  # here\n    if odd:\n        ttml.core.clip_grad_norm(model.parameters(), 1e-3, 2.0, False)\n    optimizer.step()\n",
+        then=False,
     ),
     "another momentum": replicas(
         "optimizer = ttml.optimizers.SGD(model.parameters(), ttml.optimizers.SGDConfig.make(lr=0.1, momentum=0.1 if odd else 0.9))"
     ),
-    "another decay of weights": replicas(
+    "another decay of weights": synced(
         "optimizer = ttml.optimizers.AdamW(model.parameters(), ttml.optimizers.AdamWConfig.make(lr=0.1, weight_decay=0.5 if odd else 0.0))"
     ),
     "a step that one rank leaves out": replicas(
@@ -426,7 +436,30 @@ FURTHER: dict[str, Divergence] = {
         "    ttml.sync_gradients(model.parameters())  # here\n    optimizer.step()\n",
         then=False,
     ),
-    "weights loaded on one rank": replicas(
+    "weights that no collective is given": replicas(
+        "optimizer = sgd(0.2 if odd else 0.1)",
+        "step(optimizer)\ncontext.close_device()  # here\n",
+        then=False,
+        says="the weight 'LinearLayer/weight', compared before the mesh is closed",
+    ),
+    "a step that one rank takes twice": synced(
+        "optimizer = sgd()", "step(optimizer)\nif odd:\n    optimizer.step()\nstep(optimizer)\n"
+    ),
+    "a rate that one rank sets": synced("optimizer = sgd()\nif odd:\n    optimizer.set_lr(0.5)"),
+    "a weight assigned on one rank": synced(
+        "optimizer = sgd()",
+        "step(optimizer)\nif odd:\n    for each in model.parameters().values():\n"
+        "        each.assign(ttml.autograd.Tensor.from_numpy(each.to_numpy(ttnn.DataType.FLOAT32) * 1.5))\nstep(optimizer)\n",
+    ),
+    "a layer of another seed without an optimizer": replicas(
+        "ttml.manual_seed(7 if odd else 0)\nmodel = LinearLayer(64, 32)\n"
+        "def plain():\n    loss = ttml.ops.unary.mean(model(batch()))\n    loss.backward()\n    context.reset_graph()\n"
+        "    ttml.sync_gradients(model.parameters())  # here\n",
+        "plain()\n",
+        then=False,
+        says="the weight 'LinearLayer/weight', compared in all_reduce(",
+    ),
+    "weights loaded on one rank": synced(
         "optimizer = sgd()\nif odd:\n    for each in model.parameters().values():\n        each.set_value(ttnn.multiply(each.get_value(), 2.0))\n"
     ),
     "gradients summed on one rank": Divergence(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.runtime.guard.divergences import HEAD, SOCKETS, TRAINING, Divergence, other
-from tests.runtime.guard.further_divergences import TRACED, absent, replicas
+from tests.runtime.guard.further_divergences import TRACED, absent, replicas, synced
 
 MPI = "from mpi4py import MPI\ncomm = MPI.COMM_WORLD\n"
 FILLED = (
@@ -299,13 +299,13 @@ PROGRAMS: dict[str, Divergence] = {
         says="",
         symmetric=False,
     ),
-    "an optimizer of another kind on replicas": replicas(
+    "an optimizer of another kind on replicas": synced(
         "optimizer = ttml.optimizers.AdamW(model.parameters(), ttml.optimizers.AdamWConfig.make(lr=0.1)) if odd else sgd()"
     ),
     "a rate that one rank lowers": replicas(
         "optimizer = sgd()",
         "for turn in range(2):\n    if odd and turn == 1:\n        optimizer.set_lr(0.01)\n    step(optimizer)\n",
     ),
-    "weights of another seed": replicas("ttml.manual_seed(7 if odd else 0)\nmodel = LinearLayer(64, 32)\noptimizer = sgd()"),
+    "weights of another seed": synced("ttml.manual_seed(7 if odd else 0)\nmodel = LinearLayer(64, 32)\noptimizer = sgd()"),
 }  # fmt: skip
 """By what is different."""

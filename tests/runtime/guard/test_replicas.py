@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.runtime.mpi import ROOT, Result, run_ranks
+from tests.sweep import sweep
 
 PROGRAM = """
 import numpy as np, ttnn
@@ -77,3 +78,18 @@ def test_another_collective_is_still_a_divergence() -> None:
 
 def test_nobody_looks_unless_asked() -> None:
     assert run(2, "rank", on="0").check().stdout.split() == ["passed"] * 2
+
+
+@pytest.mark.parametrize(
+    "call",
+    sweep(
+        [
+            "ttnn.all_reduce(ttnn.broadcast(x, ttnn.MeshCoordinate(0, 0)))",
+            "ttnn.point_to_point(x, ttnn.MeshCoordinate(0, 0), ttnn.MeshCoordinate(0, 3))",
+        ],
+        quick=["ttnn.all_reduce(ttnn.broadcast(x, ttnn.MeshCoordinate(0, 0)))"],
+    ),
+)
+def test_what_one_device_sends_may_differ_elsewhere(call: str) -> None:
+    """That it becomes the same is what a broadcast is for."""
+    assert run(2, "rank", call=call).check().stdout.split() == ["passed"] * 2

@@ -295,7 +295,7 @@ class CommandLine(Arguments):
         EMULATION,
         "--check-replicas",
         "",
-        "Before each collective, compare what devices should hold alike.",
+        "Before each collective, compare what devices should hold alike, weights too.",
         variable=contract.CHECK_REPLICAS,
     )
 

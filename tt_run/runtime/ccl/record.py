@@ -51,6 +51,8 @@ class Collective:
     placing: Placing
     several: bool = False
     """Whether the algorithm gives one result for each member of a group."""
+    from_one: bool = False
+    """Whether the shard of one device is sent: what the others hold does not count, even where they should hold the same."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.traffic, Pattern):

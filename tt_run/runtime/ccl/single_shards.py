@@ -197,9 +197,11 @@ def _carried(call: Call, sender: int, ranks: list[int]) -> Array | None:
     return row
 
 
-BROADCAST = Collective("broadcast", _check_broadcast, _carried, traffic.CHAIN, result_topology.replicated)
+BROADCAST = Collective(
+    "broadcast", _check_broadcast, _carried, traffic.CHAIN, result_topology.replicated, from_one=True
+)
 POINT_TO_POINT = Collective(
-    "point_to_point", _check_point_to_point, _carried, traffic.DIRECT, result_topology.unchanged
+    "point_to_point", _check_point_to_point, _carried, traffic.DIRECT, result_topology.unchanged, from_one=True
 )
 
 

@@ -7,6 +7,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from tt_run.runtime import events
+from tt_run.runtime.train.autograd.graph import PreferredPrecision
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
@@ -27,6 +28,11 @@ def emit(
     device = None if value is None else value.device()
     layout = (0, (), ()) if device is None else (device.mesh_id, device.positions, device.local_positions)
     events.tell(training_event, kind, name, start, end, *where, *layout, operands, results, facts)
+
+
+def trained(parameters: Mapping[str, Any]) -> None:
+    """Tell whoever compares what ranks should hold alike that the program trains these."""
+    events.tell_of_trained(parameters, lambda tensor: tensor.get_value(PreferredPrecision.NATIVE))
 
 
 def training_event(

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tt_run.runtime import events
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
-from tt_run.runtime.train.autograd.observation import emit
+from tt_run.runtime.train.autograd.observation import emit, trained
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.base import NamedParameters
 from tt_run.runtime.train.optimizers.update import Slot
@@ -101,6 +101,7 @@ class OptimizerBase(ABC):
                 f"{f' whose {name!r} is {type_name(value)}' if name else ''}; help: {type(self).__name__}(model.parameters(), config)"
             )
         self._parameters = dict(parameters)
+        trained(self._parameters)
         self._lr = lr
         self._initial_lr: float | None = None
         self._steps = 0

@@ -19,6 +19,7 @@ from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.axis_placement import is_replicated, members
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.observation import trained
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice
@@ -132,6 +133,7 @@ def synchronize_gradients(
 
     `cluster_axes` says the mesh axes instead. Parameters are visited by name, so that all ranks reduce in one order.
     """
+    trained(parameters)
     context = AutoContext.get_instance()
     axes: list[int | None] = [None]
     if cluster_axes is not None:

@@ -14,6 +14,7 @@ from tt_run.runtime.ccl.collectives import all_reduce
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.axis_placement import is_replicated
 from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.observation import trained
 from tt_run.runtime.train.autograd.parallelism import Axis, ParallelismContext
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.parallel.distributed import enable_fabric, shard_tensor_to_mesh_mapper
@@ -138,6 +139,7 @@ def sync_gradients(parameters: Mapping[str, Tensor], axis_names: Iterable[str] =
     Along the axis over which `fully_shard` cut a parameter its gradient is the mean already. Parameters are visited by name, so that all
     ranks reduce in one order.
     """
+    trained(parameters)
     found = maybe_mesh()
     if found is None:
         return
