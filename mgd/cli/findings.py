@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from mgd.cli.output import page_width, wants_colour
 from mgd.diagnostics import Diagnostic, render
+from mgd.errors import MgdError, UnreadableError
 from mgd.excerpts import Excerpts
 
 
@@ -17,3 +19,13 @@ def teller(
     width = page_width(stream, 0) if stream.isatty() else 0
     colour, excerpts = wants_colour(stream), Excerpts(texts, width)
     return lambda finding: render(finding, colour=colour, more=more, excerpt=excerpts.at, width=width)
+
+
+def tell_error(error: MgdError) -> int:
+    """Print what an error found to standard error; the exit code that it stands for."""
+    text_of = teller(sys.stderr)
+    for diagnostic in error.diagnostics:
+        sys.stderr.write(text_of(diagnostic) + "\n")
+    if not error.diagnostics:
+        sys.stderr.write(f"error: {error}\n")
+    return 2 if isinstance(error, UnreadableError) else 1

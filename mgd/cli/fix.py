@@ -7,12 +7,13 @@ from collections import Counter
 
 import click
 
-from mgd.cli.findings import teller
+from mgd.cli.findings import tell_error, teller
 from mgd.cli.inputs import STDIN, expand_words, load_text
 from mgd.cli.output import say
 from mgd.cli.rewrite import difference, is_yaml, write_back
 from mgd.cli.words import DescriptorWord
 from mgd.diagnostics import Diagnostic, count
+from mgd.errors import MgdError
 
 
 @click.command()
@@ -33,8 +34,12 @@ def command(files: tuple[str, ...], dry_run: bool, show_diff: bool) -> int:
         if is_yaml(word):
             say(f"{word}: left alone, it is MGD 1.0 YAML (mgd convert makes a textproto of it)", err=True)
             continue
-        text, name = load_text(word)
-        repaired = repair(text, name)
+        try:
+            text, name = load_text(word)
+            repaired = repair(text, name)
+        except MgdError as error:  # the other files are repaired all the same
+            code = max(code, tell_error(error))
+            continue
         if show_diff:
             say(difference(text, repaired.text, name), end="")
         elif dry_run:

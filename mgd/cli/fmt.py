@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from mgd.cli.findings import tell_error
 from mgd.cli.inputs import STDIN, expand_words, load_text
 from mgd.cli.output import say
 from mgd.cli.rewrite import difference, is_yaml, write_back
 from mgd.cli.words import DescriptorWord
+from mgd.errors import MgdError
 
 
 @click.command()
@@ -18,16 +20,21 @@ def command(files: tuple[str, ...], only_check: bool, show_diff: bool) -> int:
     """Lay descriptors out in one way, in place; comments and meaning stay.
 
     FILE is a path, a folder (all *.textproto below it), or - to go from standard input to standard output.
+    What cannot be read is told and left as it is; the other files are laid out all the same.
     """
     from mgd.authoring.reformat import reformatted
 
-    changed = 0
+    changed = code = 0
     for word in expand_words(files, systems=False):
         if is_yaml(word):
             say(f"{word}: left alone, it is MGD 1.0 YAML (mgd convert makes a textproto of it)", err=True)
             continue
-        text, name = load_text(word)
-        new = reformatted(text, name)
+        try:
+            text, name = load_text(word)
+            new = reformatted(text, name)
+        except MgdError as error:
+            code = max(code, tell_error(error))
+            continue
         if word == STDIN and not (only_check or show_diff):
             say(new, end="")
         elif new != text:
@@ -39,4 +46,4 @@ def command(files: tuple[str, ...], only_check: bool, show_diff: bool) -> int:
             else:
                 write_back(name, new)
                 say(f"{name}: formatted", err=True)
-    return 1 if changed and (only_check or show_diff) else 0
+    return max(code, int(bool(changed and (only_check or show_diff))))

@@ -85,7 +85,7 @@ def _environment(error: OSError) -> int:
 def _reported(error: Exception) -> int:
     """Print one of our own errors; anything else is our bug and keeps its traceback."""
     from mgd.cli.inputs import WrongUsage
-    from mgd.errors import MgdError, UnreadableError
+    from mgd.errors import MgdError
 
     if isinstance(error, WrongUsage):
         from mgd.cli.usage import tell
@@ -93,11 +93,6 @@ def _reported(error: Exception) -> int:
         return tell(error)
     if not isinstance(error, MgdError):
         raise error
-    from mgd.cli.findings import teller
+    from mgd.cli.findings import tell_error
 
-    text_of = teller(sys.stderr)
-    for diagnostic in error.diagnostics:
-        sys.stderr.write(text_of(diagnostic) + "\n")
-    if not error.diagnostics:
-        sys.stderr.write(f"error: {error}\n")
-    return 2 if isinstance(error, UnreadableError) else 1
+    return tell_error(error)

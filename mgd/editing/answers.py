@@ -13,7 +13,8 @@ from mgd.text.lexer import find_tokens
 
 _SEVERITIES = {Severity.ERROR: 1, Severity.WARNING: 2, Severity.NOTE: 3}
 _WORD = re.compile(r'"(?:[^"\\\n]|\\.)*"|[A-Za-z0-9_.+-]+|.')
-_FIELD, _VALUE, _BLOCK = 5, 12, 22  # kinds of completions: field, value, struct
+_FIELD, _VALUE, _REFERENCE, _BLOCK = 5, 12, 18, 22  # kinds of completions: field, value, reference, struct
+_REFERENCES = ("mesh_descriptor", "graph_descriptor", "switch_descriptor")  # each to a name of those of its plural
 
 
 def findings(text: str, name: str, first_format: bool) -> list[Diagnostic]:
@@ -92,12 +93,18 @@ def explanation(text: str, position: dict[str, int], name: str, first_format: bo
 
 
 def completions(text: str, position: dict[str, int]) -> list[dict[str, Any]]:
-    """What can be written at a position: the fields of the message there, or the names that an enum or bool takes."""
+    """What can be written at a position: the fields of the message there, the names that an enum or bool takes, or those that a reference may have."""
     offset = Lines(text).offset(position)
-    start = offset - len(re.search(r"\w*\Z", text[:offset])[0])  # type: ignore[index] # the pattern matches anything
-    message, waiting = _context(text, start)
+    begun: str = re.search(r"[\"']?\w*\Z", text[:offset])[0]  # type: ignore[index] # the pattern matches anything
+    message, waiting = _context(text, offset - len(begun))
     if waiting is not None:
         field = _field(message, waiting)
+        if field is not None and field.name in _REFERENCES:
+            quote = "" if begun[:1] in ('"', "'") else '"'
+            return [
+                {"label": name, "kind": _REFERENCE, "insertText": f"{quote}{name}{quote}"}
+                for name in _names_of(text, f"{field.name}s")
+            ]
         return [{"label": word, "kind": _VALUE} for word in _words(field)] if field else []
     return [
         {
@@ -166,6 +173,24 @@ def _context(text: str, offset: int) -> tuple[str, str | None]:
             waiting = False
             lists[-1] = lists[-1] and word != "]"
     return around[-1], name if waiting else None
+
+
+def _names_of(text: str, blocks: str) -> list[str]:
+    """The names that the blocks of a field of the whole file have, in their order; the text may be unfinished."""
+    names: list[str] = []
+    depth, outer, last = 0, "", ""
+    for token in find_tokens(text):
+        kind, word = token.lastgroup, token[0]
+        if kind == "open":
+            outer = outer if depth else last
+            depth += 1
+        elif kind == "close":
+            depth -= 1
+        elif kind == "name":
+            last = word
+        elif kind == "string" and depth == 1 and (outer, last) == (blocks, "name"):
+            names.append(word[1:-1])
+    return list(dict.fromkeys(names))
 
 
 def _field(message: str, name: str) -> _schema.SchemaField | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
 from mgd.editing import answers
 
-_MISSING, _BROKEN, _FAILED = -32601, -32700, -32603
+_NO_METHOD, _WRONG, _BROKEN, _FAILED = -32601, -32602, -32700, -32603
 _LARGEST = 64 << 20  # of one message
 
 
@@ -28,16 +29,21 @@ class Server:
             if method == "exit":
                 return 0 if self._shut_down else 1
             if method.startswith("textDocument/did"):
-                self._changed(method.removeprefix("textDocument/"), message.get("params", {}))
+                with suppress(KeyError, IndexError, TypeError, AttributeError):  # nobody waits for an answer
+                    self._changed(method.removeprefix("textDocument/"), message["params"])
             elif "id" in message and method:
                 self._answer(message["id"], method, message.get("params") or {})
         return 0 if self._shut_down else 1
 
     def _answer(self, number: object, method: str, params: dict[str, Any]) -> None:
+        if method not in _METHODS:
+            self._send(id=number, error={"code": _NO_METHOD, "message": f"{method}: there is no such method"})
+            return
         try:
             found = self._result(method, params)
-        except KeyError as unknown:
-            self._send(id=number, error={"code": _MISSING, "message": f"{method}: there is no {unknown}"})
+        except (KeyError, TypeError, AttributeError) as error:
+            told = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+            self._send(id=number, error={"code": _WRONG, "message": f"{method}: its parameters: {told}"})
         except Exception as error:
             self._send(id=number, error={"code": _FAILED, "message": f"{method}: {error}"})
         else:
@@ -50,19 +56,19 @@ class Server:
             self._shut_down = True
             return None
         uri = params["textDocument"]["uri"]
+        if uri not in self._texts:
+            raise TypeError(f"{uri} is not open")
         text = self._texts[uri]
         if method == "textDocument/hover":
             told = answers.explanation(text, params["position"], _name(uri), _is_yaml(uri))
             return {"contents": {"kind": "markdown", "value": told}} if told else None
         if _is_yaml(uri):
-            return [] if method in _FOR_TEXTPROTO else _none(method)
+            return []
         if method == "textDocument/completion":
             return answers.completions(text, params["position"])
         if method == "textDocument/formatting":
             return answers.laid_out(text)
-        if method == "textDocument/codeAction":
-            return answers.repairs(text, uri)
-        return _none(method)
+        return answers.repairs(text, uri)
 
     def _changed(self, event: str, params: dict[str, Any]) -> None:
         document = params.get("textDocument", {})
@@ -103,19 +109,22 @@ class Server:
         self._target.flush()
 
 
-_FOR_TEXTPROTO = ("textDocument/completion", "textDocument/formatting", "textDocument/codeAction")
+_METHODS = (
+    "initialize",
+    "shutdown",
+    "textDocument/hover",
+    "textDocument/completion",
+    "textDocument/formatting",
+    "textDocument/codeAction",
+)
 _CAPABILITIES = {
     "positionEncoding": "utf-16",
     "textDocumentSync": {"openClose": True, "change": 1},
     "hoverProvider": True,
-    "completionProvider": {"triggerCharacters": ["{", ":", " "]},
+    "completionProvider": {"triggerCharacters": ["{", ":", " ", '"']},
     "documentFormattingProvider": True,
     "codeActionProvider": {"codeActionKinds": ["quickfix"]},
 }
-
-
-def _none(method: str) -> Any:
-    raise KeyError(f"method {method}")
 
 
 def _name(uri: str) -> str:

@@ -96,6 +96,20 @@ def test_fix_without_writing(mgd: Mgd, tmp_path: Path, good: str) -> None:
     assert mgd("fix", "-", stdin=broken).out == good
 
 
+def test_a_file_that_cannot_be_read_keeps_no_other_from_being_written(
+    mgd: Mgd, tmp_path: Path, good: str
+) -> None:
+    broken, messy = tmp_path / "a.textproto", tmp_path / "b.textproto"
+    broken.write_text(good.replace("WORMHOLE_B0", "WORMHOLE"), encoding="utf-8")
+    for verb, odd in (("fmt", good.replace("[2, 4]", "[2,4]")), ("fix", good.replace("dims", "dimz", 1))):
+        messy.write_text(odd, encoding="utf-8")
+        result = mgd(verb, broken, messy)
+        assert result.code == 1 and "MGD106" in result.err and str(messy) in result.err, verb
+        assert messy.read_text(encoding="utf-8") == good, verb
+    assert mgd("fmt", tmp_path / "none.textproto", messy).code == 2
+    assert mgd("fmt", "--check", tmp_path / "none.textproto", messy).code == 2
+
+
 # --- new ------------------------------------------------------------------------------------------------------------------
 
 

@@ -89,7 +89,15 @@ def test_a_session_through_a_process() -> None:
 
 
 def test_what_is_no_message_ends_nothing_and_what_is_unknown_is_told() -> None:
-    assert ask(GOOD, "textDocument/rename")["code"] == -32601
+    assert ask(GOOD, "textDocument/rename") == {
+        "code": -32601,
+        "message": "textDocument/rename: there is no such method",
+    }
+    assert ask(GOOD, "textDocument/hover") == {
+        "code": -32602,
+        "message": "textDocument/hover: its parameters: 'position' is missing",
+    }
+    assert ask(GOOD, "textDocument/hover", textDocument={"uri": "file:///other"})["code"] == -32602
     assert ask(GOOD, "textDocument/hover", position={"line": 99, "character": 99}) is None
     target = io.BytesIO()
     source = b"Content-Length: 3\r\n\r\n{x}" + framed({"id": 1, "method": "shutdown"}, {"method": "exit"})
@@ -97,6 +105,26 @@ def test_what_is_no_message_ends_nothing_and_what_is_unknown_is_told() -> None:
     broken, last = unframed(target.getvalue())
     assert broken["error"]["code"] == -32700 and last["id"] == 1
     assert Server(io.BytesIO(b""), io.BytesIO()).serve() == 1
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        None,
+        {},
+        [],
+        "x",
+        {"textDocument": {"uri": URI}},
+        {"textDocument": {"uri": URI}, "contentChanges": []},
+        {"textDocument": 3, "contentChanges": [{"text": "x"}]},
+    ],
+)
+def test_a_notification_without_sense_ends_nothing(params: Any) -> None:
+    odd = [{"method": f"textDocument/did{event}", "params": params} for event in ("Open", "Change")]
+    session = framed(*odd, {"method": "textDocument/didChange"}, {"id": 1, "method": "shutdown"})
+    target = io.BytesIO()
+    Server(io.BytesIO(session), target).serve()
+    assert unframed(target.getvalue()) == [{"jsonrpc": "2.0", "id": 1, "result": None}]
 
 
 def test_a_message_may_have_other_headers_besides_its_length() -> None:
@@ -137,7 +165,26 @@ def test_completions_are_those_of_the_place(text: str, wanted: set[str]) -> None
 
 
 @pytest.mark.parametrize(
-    "text", ["mesh_descriptors { name: |", "unknown { |", "mesh_descriptors { channels { count: |"]
+    ("begun", "inserted"),
+    [
+        ("mesh { mesh_descriptor: |", ['"M0"', '"M1"']),
+        ("mesh { mesh_descriptor: M|", ['"M0"', '"M1"']),
+        ('mesh { mesh_descriptor: "|" mesh_id: 0 }', ["M0", "M1"]),
+        ("mesh { mesh_descriptor: 'M|", ["M0", "M1"]),
+        ('graph { graph_descriptor: "|', ["G0"]),
+        ("switch { switch_descriptor: |", []),
+    ],
+)
+def test_a_reference_is_completed_by_the_names_of_the_file(begun: str, inserted: list[str]) -> None:
+    blocks = 'mesh_descriptors { name: "M0" channels { count: 2 } } mesh_descriptors { name: \'M1\' }\n'
+    graphs = 'graph_descriptors { name: "G0" type: "FABRIC" instances { mesh { mesh_descriptor: "M0" } } }\n'
+    plain, position = at(f"{blocks}{graphs}top_level_instance {{ {begun}")
+    found = ask(plain, "textDocument/completion", position=position)
+    assert [each["insertText"] for each in found] == inserted
+
+
+@pytest.mark.parametrize(
+    "text", ['mesh_descriptors { name: "|', "mesh_descriptors { name: |", "unknown { |", "mesh_descriptors { channels { count: |"]
 )
 def test_nothing_is_completed_where_anything_may_stand(text: str) -> None:
     plain, position = at(text)
