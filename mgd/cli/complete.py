@@ -27,5 +27,17 @@ def command(shell: str) -> None:
     if found is None:
         raise Misused(f"click cannot complete for {shell}", "mgd completion bash")
     script = found(cli, {}, "mgd", "_MGD_COMPLETE").source()
-    # click's script for fish ends a description at its first comma.
-    say(script.replace('string split "," ', 'string split -m 1 "," '))
+    for old, new in _BETTER:
+        script = script.replace(old, new)
+    say(script)
+
+
+_BETTER = (
+    # Fish: click's script ends a description at its first comma.
+    ('string split "," ', 'string split -m 1 "," '),
+    # Bash: click's script drops the names of systems where a file may stand as well.
+    (
+        "COMPREPLY=()\n            compopt -o default",
+        'COMPREPLY+=($(compgen -f -- "$value"))\n            compopt -o filenames',
+    ),
+)

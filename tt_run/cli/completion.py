@@ -50,6 +50,8 @@ def _values(option: Option) -> Sequence[str]:
         return [f"{action}=" for action in ACTIONS]
     if option.key == "split":
         return ("1x2", "2x1", "2x2", "1x4", "2x4")
+    if option.key in ("rank", "debug_rank", "print_env"):
+        return ("0", "1", "2", "3")
     from tt_run.inputs.shipped import shipped
 
     kinds = {
@@ -71,6 +73,8 @@ def _positional(command: str) -> Sequence[str]:
         return _codes()
     if command == "completion":
         return SHELLS
+    if command == "help":
+        return list(COMMANDS)
     if command == "examples":
         from tt_run.cli.commands.examples import example_names
 
@@ -107,6 +111,10 @@ def _bash() -> str:
     return f"""_tt_run() {{
   local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" command="${{COMP_WORDS[1]}}" options
   COMPREPLY=()
+  case "$word:$before" in
+    =:*) word= ;;
+    *:=) before="${{COMP_WORDS[COMP_CWORD-2]}}" ;;
+  esac
   if [ "$COMP_CWORD" = 1 ] && [[ "$word" != -* ]]; then
     COMPREPLY=($(compgen -f -W '{" ".join(COMMANDS)}' -- "$word")); return
   fi
@@ -160,6 +168,10 @@ _tt_run() {{
   case $command in
 {lines.join(names)}
   esac
+  if [[ $PREFIX == --*=* ]]; then
+    before=${{PREFIX%%=*}}
+    compset -P '*='
+  fi
   case "$command $before" in
 {lines.join(values)}
   esac

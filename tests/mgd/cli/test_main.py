@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -118,6 +120,35 @@ def test_completion_knows_verbs_and_systems() -> None:
     assert "t3000" in complete("mgd", "new", "--system", "t3")
     assert "MGD012" in complete("mgd", "explain", "MGD01")
     assert "rank-bindings" in complete("mgd", "schema", "rank")
+
+
+@pytest.mark.parametrize(
+    ("word", "offered"), [("t3000-two-h", "t3000-two-hosts"), ("a b", "a b.textproto"), ("fiv", "five")]
+)
+def test_bash_completes_names_of_systems_and_files(tmp_path: Path, word: str, offered: str) -> None:
+    """`compopt` means something only in a shell that reads keys."""
+    if shutil.which("bash") is None:
+        pytest.skip("bash is not installed")
+    (tmp_path / "a b.textproto").touch()
+    (tmp_path / "five").mkdir()
+    (tmp_path / "five" / "x.textproto").touch()
+    tool = tmp_path / "bin"
+    tool.mkdir()
+    (tool / "mgd").write_text(f'#!/bin/sh\nexec {MGD[0]} -m mgd "$@"\n', encoding="utf-8")
+    (tool / "mgd").chmod(0o755)
+    typed = word.replace(" ", "\\ ")
+    script = 'eval "$(mgd completion bash)"; set -o emacs; compopt() { :; }\n'
+    script += f'COMP_WORDS=(mgd show {typed}); COMP_CWORD=2; _mgd_completion mgd; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{tool}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert offered in done.stdout.splitlines(), done
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ OFFERED = [
     ("examples ring", "ring_all_gather"),
     ("examples nano", "nano_gpt"),
     ("completion f", "fish"),
+    ("help re", "replay"),
+    ("logs --rank ", "1"),
     ("--check e", "error"),
     ("--rankfile-syntax m", "map-by"),
     ("replay --al", "--allow-changes"),
@@ -73,6 +75,22 @@ def test_bash(folder: Path, line: str, offered: str) -> None:
     answers = run(folder, "bash", "-c", f". ./of.bash\n{ask}").split()
     assert offered in answers
     assert all(answer.startswith(words[-1]) for answer in answers)
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("--system = t3000-two-h", "t3000-two-hosts"),
+        ("--guard =", "off"),
+        ("what-if --format =", "json"),
+        ("--emulate --ledger = prog", "program.py"),
+    ],
+)
+def test_bash_after_an_equals_sign(folder: Path, line: str, offered: str) -> None:
+    """Bash parts words at it, which leaves its two sides and itself."""
+    words = line.split(" ")
+    ask = f'COMP_WORDS=(tt-run {line}); COMP_CWORD={len(words)}; _tt_run; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    assert offered in run(folder, "bash", "-c", f". ./of.bash\n{ask}").split()
 
 
 @pytest.mark.parametrize("line", ["--split ", "--timeout ", "--hosts ", "logs --rank "])
@@ -147,6 +165,8 @@ def _typed(folder: Path, setup: str, keys: str, is_seen: Callable[[str], bool]) 
     [
         ("--emulate --system t3000-two-h", "t3000-two-hosts "),
         ("replay --al", "--allow-changes "),
+        ("--emulate --system=t3000-two-h", "--system=t3000-two-hosts "),
+        ("help repl", "replay "),
         ("python prog", "program.py "),
     ],
 )
