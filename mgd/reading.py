@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from mgd.descriptor import Descriptor
+from mgd.diagnostics import Label
 from mgd.errors import ParseError
 from mgd.files import as_source, read_bytes
 from mgd.lean import replace
@@ -46,9 +47,17 @@ def loads(text: str | bytes, *, file: str = "") -> Descriptor:
     source, warnings = as_source(text, file)
     descriptor, problems = parse(source)
     if descriptor is None:
-        is_many = len(problems.errors) > MANY_ERRORS or re.search(PROGRAM, source.text)
-        if is_many and not re.search(ROOT_FIELDS, source.text):
-            raise ParseError(_of_no_descriptor(problems.errors[0], source.text))
+        if not re.search(ROOT_FIELDS, source.text):
+            from mgd.v1.recognition import other_kind
+
+            if other := other_kind(source.text):
+                kind, option, at = other
+                told = f"the file holds {kind}, not a mesh graph descriptor"
+                labels = (Label(source.position(at)),)
+                help = f"it is for tt-run {option}"
+                raise ParseError([replace(problems.errors[0], message=told, labels=labels, help=help)])
+            if len(problems.errors) > MANY_ERRORS or re.search(PROGRAM, source.text):
+                raise ParseError(_of_no_descriptor(problems.errors[0], source.text))
         raise ParseError(_once_for_each_place(problems.errors, (*warnings, *problems.warnings)))
     if warnings:
         return replace(descriptor, notices=(*warnings, *descriptor.notices))

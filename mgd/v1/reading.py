@@ -16,6 +16,7 @@ from mgd.v1.edge_ports import Ports
 from mgd.v1.links import read_links
 from mgd.v1.model import Board, BoardMesh, FirstFormat
 from mgd.v1.nodes import Findings, YamlSource, compose, entries, integer, is_map, offset, text_of
+from mgd.v1.recognition import OTHER_KINDS
 from mgd.v1.sections import KEYS, list_section, shape_of, shown_shape, unknown_keys
 
 BOARD_TYPES = ("MESH", "TORUS_X", "TORUS_Y", "TORUS_XY")
@@ -64,16 +65,6 @@ def read(text: str | bytes, *, file: str = "") -> tuple[FirstFormat | None, Find
     if found.has_errors:
         return None, found
     return FirstFormat(arch, ports, z_ports, tuple(boards.values()), tuple(meshes), mode, links), found
-
-
-OTHER_KINDS = {
-    "rank_bindings": ("rank bindings", "--rank-binding"),
-    "rank_pinnings": ("a rank pinning file", "--rank-pinning-file"),
-    "mesh_host_pinnings": ("a rank pinning file", "--rank-pinning-file"),
-    "rank_to_cluster_mock_cluster_desc": ("a mock cluster mapping", "--mock-cluster-rank-binding"),
-    "ethernet_connections": ("a cluster descriptor", "--mock-cluster-rank-binding"),
-}
-"""Files of the launcher, by a key that each has."""
 
 
 def _refuse_other_kind(found: Findings, root: Node, sections: Mapping[str, Node]) -> None:

@@ -1,4 +1,4 @@
-"""Telling MGD 1.0 from other YAML by its section names, also where it is broken."""
+"""Telling MGD 1.0 and the files of the launcher from each other by their keys, also where they are broken."""
 
 from __future__ import annotations
 
@@ -7,6 +7,22 @@ import re
 _SECTION = re.compile(
     rb"(?m)^\{?[ \t]*[\"']?(ChipSpec|Board|Mesh|RelaxedGraph|Graph)[\"']?[ \t]*:(?=[\s\[{]|\Z)"
 )
+
+OTHER_KINDS = {
+    "rank_bindings": ("rank bindings", "--rank-binding"),
+    "rank_pinnings": ("a rank pinning file", "--rank-pinning-file"),
+    "mesh_host_pinnings": ("a rank pinning file", "--rank-pinning-file"),
+    "rank_to_cluster_mock_cluster_desc": ("a mock cluster mapping", "--mock-cluster-rank-binding"),
+    "ethernet_connections": ("a cluster descriptor", "--mock-cluster-rank-binding"),
+}
+"""Files of the launcher, by a key that each has: what they are, and the option of tt-run that takes them."""
+_OTHER_KEY = re.compile(rf"(?m)^[\"']?({'|'.join(OTHER_KINDS)})[\"']?[ \t]*:")
+
+
+def other_kind(text: str) -> tuple[str, str, int] | None:
+    """The kind of a launcher's file, its option and where the key is that tells it, at the left margin of a text."""
+    found = _OTHER_KEY.search(text)
+    return (*OTHER_KINDS[found[1]], found.start(1)) if found else None
 
 
 def is_first_format(data: bytes) -> bool:

@@ -93,6 +93,10 @@ def test_things_that_are_no_descriptors(mgd: Mgd, tmp_path: Path, verb: tuple[st
             "the file holds a Python program, not a mesh",
         ),
         ("import ttnn\nprint(1)\n", "the file holds a Python program, not a mesh"),
+        (
+            "# Two ranks.\nrank_bindings:\n  - rank: 0\n    mesh_id: 0\n",
+            "the file holds rank bindings, not a mesh graph descriptor\n  --> {path}:2:1\n",
+        ),
         ("\udcff", "note: the byte 0xff is not UTF-8\n  help: save the file as UTF-8"),
         (
             "# Title\n\n" + "Words of a page, `code` and more.\n" * 9,
@@ -106,5 +110,5 @@ def test_a_file_of_another_kind_is_one_mistake(mgd: Mgd, tmp_path: Path, text: s
     (tmp_path / "a.textproto").write_text(text, errors="surrogateescape")
     result = mgd("check", str(tmp_path / "a.textproto"))
     assert result.code == 1
-    assert told in result.out
+    assert told.format(path=tmp_path / "a.textproto") in result.out
     assert ("1 rejected: 1 error, 0 warnings" in result.out) is (told != "expected")
