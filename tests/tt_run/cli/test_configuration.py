@@ -182,6 +182,17 @@ def test_a_dry_run_shows_where_options_come_from(project: Path, capsys: pytest.C
     assert describe(with_configuration(parse(["true"]))) in err
 
 
+def test_an_option_that_was_not_typed_is_told_with_its_place(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "pyproject.toml").write_text('[tool.tt-run]\nemulate = false\nrank-binding = "x.yaml"\n')
+    assert run(["--split", "1x2", "--dry-run", "true"]) == Exit.USAGE
+    err = capsys.readouterr().err
+    assert "configured: no --emulate (" in err
+    assert "--split is for --system" in err
+    assert f"--> {project}/pyproject.toml:3:1   configured here" in err
+
+
 def test_a_byte_order_mark_and_line_ends_of_windows_are_passed_over(project: Path) -> None:
     (project / "pyproject.toml").write_bytes(b"\xef\xbb\xbf[tool.tt-run]\r\nemulate = true\r\n")
     assert set(with_configuration(parse(["prog"])).configured) == {"emulate"}

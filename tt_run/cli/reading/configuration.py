@@ -106,12 +106,14 @@ def with_configuration(given: CommandLine) -> CommandLine:
 
 def located(diagnostics: Iterable[Diagnostic], given: CommandLine) -> tuple[Diagnostic, ...]:
     """The same, with the place of an option that a file has set and that one of them speaks of first."""
-    about = {"TTR012": "--system"}  # what speaks of the value alone
+    # What speaks of the value alone, or of an option that was not typed.
+    about = {"no system is called": "--system", "rank bindings say themselves": "--rank-binding"}
     places = {option.name: given.configured.get(option.key, "") for option in given.options()}
     found = []
     for each in diagnostics:
+        told = next((name for words, name in about.items() if words in each.message), "")
         place = re.fullmatch(
-            r"(.+):(\d+):(\d+)", places.get(about.get(each.code) or each.message.partition(" ")[0], "")
+            r"(.+):(\d+):(\d+)", places.get(each.message.partition(" ")[0]) or places.get(told, "")
         )
         if place is not None and not each.labels:
             at = Position(place[1], int(place[2]), int(place[3]))
@@ -147,8 +149,8 @@ def describe(given: CommandLine) -> str:
 
 
 def _typed(option: Option, value: Any) -> str:
-    if value is True:
-        return option.name
+    if isinstance(value, bool):
+        return option.name if value else f"no {option.name}"
     return f"{option.name} {from_here(Path(value)) if option.is_path and isinstance(value, str) else value}"
 
 
