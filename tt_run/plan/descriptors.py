@@ -6,26 +6,33 @@ from collections.abc import Callable
 from pathlib import Path
 
 import mgd
-from mgd.diagnostics import Diagnostic, Label
+from mgd.diagnostics import Diagnostic, Label, Position
 from mgd.expanding.instances import expand_checked
 from mgd.graph import Mesh, MeshGraph
+from mgd.lean import replace
 from tt_run.inputs.document import read_text
 from tt_run.inputs.findings import Findings
 from tt_run.inputs.site import Site
 from tt_run.plan.request import CheckLevel
 
 YAML_SUFFIXES = (".yaml", ".yml")
+OTHER_FILE = "not a mesh graph descriptor"  # which mgd says of files of another kind
 
 
-def read_descriptor(path: Path, site: Site, findings: Findings, level: CheckLevel) -> MeshGraph | None:
+def read_descriptor(
+    path: Path, site: Site, findings: Findings, level: CheckLevel, named: Position | None = None
+) -> MeshGraph | None:
     """The mesh graph that the descriptor at `path` describes; None, with the descriptor's own findings, when it has errors.
 
-    A file that is no descriptor at all stops the plan, unless `level` only warns; what the rules refuse is for the check.
+    A file that is no descriptor at all stops the plan, unless `level` only warns; what the rules refuse is for the check. `named` is where
+    another file names this one: the mistake is there when this one is of another kind.
     """
     if path.suffix in YAML_SUFFIXES:
-        return _expanded(lambda: mgd.load(path), findings, level)
+        return _expanded(lambda: mgd.load(path), findings, level, named)
     text = read_text(path, site, findings)
-    return None if text is None else read_text_descriptor(text, site.shown(path), findings, level)
+    if text is None:
+        return None
+    return _expanded(lambda: mgd.loads(text, file=site.shown(path)), findings, level, named)
 
 
 def read_text_descriptor(text: str, file: str, findings: Findings, level: CheckLevel) -> MeshGraph | None:
@@ -33,11 +40,14 @@ def read_text_descriptor(text: str, file: str, findings: Findings, level: CheckL
     return _expanded(lambda: mgd.loads(text, file=file), findings, level)
 
 
-def _expanded(load: Callable[[], mgd.Descriptor], findings: Findings, level: CheckLevel) -> MeshGraph | None:
+def _expanded(
+    load: Callable[[], mgd.Descriptor], findings: Findings, level: CheckLevel, named: Position | None = None
+) -> MeshGraph | None:
     try:
         descriptor = load()
     except mgd.MgdError as error:
-        (findings.broken if level is CheckLevel.ERROR else findings.judged).extend(error.diagnostics)
+        found = [_with_namer(each, named) if named else each for each in error.diagnostics]
+        (findings.broken if level is CheckLevel.ERROR else findings.judged).extend(found)
         return None
     found = mgd.check(descriptor)
     findings.judged.extend(found)
@@ -49,6 +59,13 @@ def _expanded(load: Callable[[], mgd.Descriptor], findings: Findings, level: Che
         (findings.broken if level is CheckLevel.ERROR else findings.judged).append(repeated)
         return None
     return graph
+
+
+def _with_namer(found: Diagnostic, named: Position) -> Diagnostic:
+    """A finding about a file of another kind, with the place that names the file."""
+    if OTHER_FILE not in found.message:
+        return found
+    return replace(found, labels=(*found.labels, Label(named, "named here as the descriptor")))
 
 
 def _repeated_id(graph: MeshGraph) -> Diagnostic | None:

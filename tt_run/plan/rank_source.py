@@ -105,10 +105,14 @@ def _read_graphs(
     from tt_run.plan.descriptors import read_descriptor
 
     graphs: dict[Path, MeshGraph] = {}
-    for path in dict.fromkeys(bindings.descriptor_of(binding) for binding in bindings.bindings):
+    named: dict[Path, Position | None] = {}
+    for binding in bindings.bindings:
+        own = binding.descriptor_position if binding.descriptor else bindings.descriptor_position
+        named.setdefault(bindings.descriptor_of(binding), own)
+    for path, position in named.items():
         if request.skip_mgd_check and not is_file(path):
             continue
-        graph = read_descriptor(path, site, findings, request.check)
+        graph = read_descriptor(path, site, findings, request.check, position)
         if graph is not None:
             graphs[path] = graph
     return graphs

@@ -62,7 +62,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("line", "code", "says", "help"),
     [
-        ("-np 2 python x.py", "TTR020", "no option -np", "--split 1x2"),
+        ("-np 2 python x.py", "TTR020", "no option -np", "--split 1x2 makes 2"),
+        ("-np 8 python x.py", "TTR020", "no option -np", "--split 2x4 makes 8"),
+        ("--nproc-per-node=4 x.py", "TTR020", "no option --nproc-per-node", "--split 2x2 makes 4"),
+        ("--ranks three x.py", "TTR020", "no option --ranks", "--split 1x2 makes 2"),
         ("doctor --system t300", "TTR012", "no system is called 't300'", "write --system t3000"),
         ("--emulate --guard of python x.py", "TTR021", "--guard of: not one of on, off", "write --guard off"),
         (
@@ -139,7 +142,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "tt-run clean: unexpected yesterday",
             "write tt-run clean; tt-run clean --help",
         ),
-        ("--nproc 4 python x.py", "TTR020", "no option --nproc", "--split 1x2"),
+        ("--nproc 4 python x.py", "TTR020", "no option --nproc", "--split 2x2"),
         ("--hostfile h python x.py", "TTR020", "no option --hostfile", "--mpi-args '--hostfile FILE'"),
         ("--bind-to none python x.py", "TTR020", "no option --bind-to", "--mpi-args '--bind-to none'"),
         (
@@ -413,6 +416,19 @@ def test_one_mistake_is_one_message(
     assert err.count("error[") == 1
     looks_only = named_command(shlex.split(line)) in set(COMMANDS) - set(LAUNCHING)
     assert err.endswith("1 error. Nothing was launched.\n") is not looks_only
+
+
+def test_bindings_that_name_another_file_as_the_descriptor(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The place that is told second is the one to mend."""
+    text = Path("ranks.yaml").read_text(encoding="utf-8").replace("mesh.textproto", "ranks.yaml")
+    Path("own.yaml").write_text(text, encoding="utf-8")
+    line = next(number for number, each in enumerate(text.splitlines(), 1) if "desc_path" in each)
+    assert run(["--rank-binding", "own.yaml", "true"]) == Exit.UNREADABLE
+    err = capsys.readouterr().err
+    assert "error[MGD201]: the file holds rank bindings" in err
+    assert re.search(rf"--> own.yaml:{line}:\d+ +named here as the descriptor", err), err
 
 
 @pytest.mark.parametrize(

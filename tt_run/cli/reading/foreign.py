@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-_COUNTS = "the rank bindings say how many ranks there are; without them --emulate --system t3000 --split 1x2 makes two"
+_COUNTS = "the rank bindings say how many ranks there are; without them --emulate --system {cut} of them"
+_CUTS = {
+    "1": "t3000 makes 1",
+    "2": "t3000 --split 1x2 makes 2",
+    "4": "t3000 --split 2x2 makes 4",
+    "8": "t3000 --split 2x4 makes 8",
+    "16": "galaxy --split 4x4 makes 16",
+    "32": "galaxy --split 8x4 makes 32",
+}
+"""A system and its split, by the number of ranks."""
 _CODE = f"a program is its own words: tt-run … python -c 'CODE'; {_COUNTS}"
 _HOSTS = "hosts are --hosts a:2,b:2, or --mpi-args '--hostfile FILE'"
 _MEETING = "leave it out: one tt-run starts the ranks of all hosts, and they meet by MPI"
@@ -116,4 +125,4 @@ def hint_for(word: str, following: str = "…") -> str | None:
     """What to write for an option of mpirun, torchrun or srun, which has the `following` word; None for one of nobody's."""
     found = HINTS.get(word)
     words = (word,) if word in _ALONE else (word, following, "…") if "mca" in word else (word, following)
-    return found and found.format(words=" ".join(words))
+    return found and found.format(words=" ".join(words), cut=_CUTS.get(following, _CUTS["2"]))
