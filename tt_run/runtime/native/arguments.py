@@ -129,12 +129,17 @@ def nearest(function: Callable[..., Any], kwargs: Mapping[str, Any], args: Seque
     return "".join(f"\nhelp: {word!r}: did you mean {match[0]!r}?" for word, match in near if match)
 
 
+_ELSEWHERE = {"axis": "dim", "dims": "dim", "keepdims": "keepdim", "perm": "dims", "axes": "dims", "out": "output_tensor"}
+"""Parameters as NumPy, JAX and PyTorch call them."""
+
+
 def _near(word: str, known: Sequence[str]) -> list[str]:
     """The name that was probably meant: the nearest, or the only one that has the word as a part (`axis` of `cluster_axis`)."""
     having = [name for name in known if word in name.split("_")]
     from difflib import get_close_matches
 
-    return get_close_matches(word, known, 1) or (having if len(having) == 1 else [])
+    elsewhere = [name for name in (_ELSEWHERE.get(word),) if name in known]
+    return elsewhere or get_close_matches(word, known, 1) or (having if len(having) == 1 else [])
 
 
 def _fits(value: Any, annotation: str) -> bool:

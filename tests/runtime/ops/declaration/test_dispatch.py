@@ -123,14 +123,40 @@ def test_kinds_are_as_strict_as_the_reference_binds_them(one: MeshDevice, call: 
         ({"dtype": np.float32}, "write ttnn.float32"),
         ({"dtype": np.dtype("uint8")}, "write ttnn.uint8"),
         ({"dtype": "bfloat16"}, "write ttnn.bfloat16"),
-        ({"dtype": np.float64}, None),
+        ({"dtype": "bf16"}, "write ttnn.bfloat16"),
+        ({"dtype": np.float64}, "write ttnn.bfloat16, or another name of ttnn.DataType"),
+        ({"layout": "tile"}, "write ttnn.TILE_LAYOUT"),
+        ({"layout": "ROW_MAJOR_LAYOUT"}, "write ttnn.ROW_MAJOR_LAYOUT"),
+        ({"layout": 3}, None),
+        ({"memory_config": "L1"}, "write ttnn.L1_MEMORY_CONFIG or ttnn.DRAM_MEMORY_CONFIG"),
         ({"device": 0}, "a device comes from ttnn.open_mesh_device(ttnn.MeshShape(2, 4))"),
+        ({"device": "cpu"}, "a device comes from ttnn.open_mesh_device(ttnn.MeshShape(2, 4))"),
     ],
 )
 def test_words_of_another_library_get_ours(words: dict[str, Any], help: str | None):
     with pytest.raises(TypeError) as error:
         ops.ones((2, 2), **words)
     assert f"\nhelp: {help}" in str(error.value) if help else "help: " not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "help"),
+    [
+        (lambda t: ops.matmul(t, 3), "ttnn.full((32, 32), 3, layout=ttnn.TILE_LAYOUT, device=device)"),
+        (lambda t: ops.concat(t, t), "write several tensors as a list: [a, b]"),
+        (lambda t: ops.sum(t, axis=1), "'axis': did you mean 'dim'?"),
+        (lambda t: ops.concat([t, full((4, 4), 1.0, device=t.device())], 1), "makes all dimensions but one alike"),
+        (lambda t: ops.concat([t, full((4, 2), 1.0, device=t.device())], 1), "dim=0 joins them"),
+        (lambda t: ops.concat([t, full((1, 2, 2), 1.0, device=t.device())]), "gives both 2 dimensions"),
+        (lambda t: ops.permute(t, (0, 0)), "write each of 0 to 1 once"),
+        (lambda t: ops.slice(t, [0, 0], [64, 2]), "write 0:2"),
+        (lambda t: ops.slice(t, [2, 0], [1, 2]), "write 0:1"),
+    ],
+)  # fmt: skip
+def test_a_wrong_argument_is_told_with_what_to_write(one: MeshDevice, call: Any, help: str):
+    with pytest.raises((TypeError, RuntimeError)) as error:
+        call(put(one, np.ones((2, 2))))
+    assert re.search(rf"(?m)^help: .*{re.escape(help)}", str(error.value)), error.value
 
 
 class Pair(NamedTuple):

@@ -30,6 +30,7 @@ from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import asked_shards, fitted_shards
 from tt_run.runtime.ops.placement.sharded_results import in_dram
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.spec.shape import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS
@@ -59,7 +60,7 @@ def concat(
         if len(other.shape) != len(first.shape) or any(other.shape[d] != first.shape[d] for d in rest):
             raise fatal(
                 "All dimensions must be the same size except for the dimension along which the contenation is taking place.",
-                hint=f"{first.shape} and {other.shape}",
+                hint=_unlike(first.shape, other.shape),
             )
 
     if len(parts) == 1 and output_tensor is None and unmoved(first, memory_config):
@@ -99,6 +100,17 @@ def stack(input_tensors: Sequence[Tensor], dim: int) -> Tensor:
         )
     joined: Tensor = concat.compute([unsqueeze.compute(t, axis) for t in parts], axis)
     return joined
+
+
+def _unlike(first: Shape, other: Shape) -> str:
+    """What would join two shapes that differ in another dimension than the one that is joined."""
+    both = f"{first} and {other}"
+    if len(first) != len(other):
+        return f"{both}: ttnn.reshape gives both {len(first)} dimensions"
+    axes = [d for d, (one, two) in enumerate(zip(first, other, strict=True)) if one != two]
+    if len(axes) == 1:
+        return f"{both}: dim={axes[0]} joins them"
+    return f"{both}: ttnn.pad or ttnn.slice makes all dimensions but one alike"
 
 
 def _listed(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
@@ -155,7 +167,11 @@ def slice(
     # A row of tiles has two padded dimensions.
     padded = tuple(input_tensor.padded_shape)[-len(shape) :]
     for d, (chosen, length) in enumerate(zip(index, shape, strict=True)):
-        where = f"slice [{begin[d]}:{end[d]}] of dimension {d}, which has length {length}"
+        last = builtins.min(end[d], length)
+        where = (
+            f"slice [{begin[d]}:{end[d]}] of dimension {d}, which has length {length}: "
+            f"write {begin[d] if begin[d] <= last else 0}:{last}"
+        )
         if end[d] > padded[d]:
             raise fatal(
                 f"Ends {end[d]} must be less than or equal to the shape of the tensor {length}", hint=where

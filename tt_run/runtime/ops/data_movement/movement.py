@@ -218,7 +218,7 @@ def permute(
     if sorted(order) != list(range(rank)):
         raise fatal(
             "The number of dimensions in the tensor input does not match the length of the desired ordering",
-            hint=f"{rank} dimensions, ordered {list(dims)}",
+            hint=f"{rank} dimensions, ordered {list(dims)}: write each of 0 to {rank - 1} once",
         )
     if order == sorted(order) and not pad_value:
         if unmoved(input_tensor, memory_config):

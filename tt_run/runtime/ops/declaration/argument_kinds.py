@@ -45,15 +45,38 @@ class Kind(NamedTuple):
         return f"{name} must be of type {self.text}, not {type_name(value)}{_meant(self.text, value)}"
 
 
+_TYPES_ELSEWHERE = {
+    "bf16": "bfloat16",
+    "fp32": "float32",
+    "float": "float32",
+    "f32": "float32",
+    "bf8": "bfloat8_b",
+    "bfp8": "bfloat8_b",
+    "bf4": "bfloat4_b",
+    "bfp4": "bfloat4_b",
+    "int": "int32",
+}
+"""What others call the element types."""
+_LAYOUTS_ELSEWHERE = {"tile": "TILE", "tiled": "TILE", "row_major": "ROW_MAJOR", "rm": "ROW_MAJOR"}
+
+
 def _meant(text: str, value: Any) -> str:
     """What to write for a value that means the right thing in words of another library: an element type, a device by its number."""
+    said = value if isinstance(value, str) else getattr(value, "__name__", str(value))
+    word = said.rpartition(".")[2].lower()
     if "DataType" in text:
-        said = value if isinstance(value, str) else getattr(value, "__name__", str(value))
-        word = said.rpartition(".")[2]
-        if word.upper() in DataType.__members__:
-            return f"\nhelp: write ttnn.{word.lower()}"
-    if "MeshDevice" in text and type(value) is int:
+        word = _TYPES_ELSEWHERE.get(word, word)
+        known = word.upper() in DataType.__members__
+        return f"\nhelp: write ttnn.{word if known else 'bfloat16, or another name of ttnn.DataType'}"
+    if "Layout" in text:
+        name = _LAYOUTS_ELSEWHERE.get(word.removesuffix("_layout"))
+        return f"\nhelp: write ttnn.{name}_LAYOUT" if name else ""
+    if "MemoryConfig" in text and isinstance(value, (str, NamedEnum)):
+        return "\nhelp: write ttnn.L1_MEMORY_CONFIG or ttnn.DRAM_MEMORY_CONFIG"
+    if "MeshDevice" in text and isinstance(value, (int, str)) and not isinstance(value, bool):
         return "\nhelp: a device comes from ttnn.open_mesh_device(ttnn.MeshShape(2, 4)), or ttnn.open_device(device_id=0)"
+    if text == "int" and isinstance(value, Tensor):
+        return "\nhelp: write several tensors as a list: [a, b]"
     return ""
 
 

@@ -66,6 +66,8 @@ def no_tensor(what: str, value: object) -> ArgumentMismatch:
     text = f"{what} is a {type_name(value)}, not a ttnn.Tensor"
     if type(value).__module__.partition(".")[0] in ("torch", "numpy"):
         text += "\nhelp: ttnn.from_torch(tensor, dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device) makes one of it"
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        text += f"\nhelp: ttnn.full((32, 32), {value!r}, layout=ttnn.TILE_LAYOUT, device=device) makes one of a number"
     return ArgumentMismatch(text)
 
 
