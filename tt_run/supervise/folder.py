@@ -77,6 +77,10 @@ def predicted_folder(log_dir: Path | None, cwd: Path) -> Path:
 def make_folder(path: Path) -> RunFolder:
     """Creates the folder. Raises UsageError when it cannot be made, or already holds a run whose records would be mixed up."""
     try:
+        if path.parent.name == DEFAULT_PARENT and not path.parent.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # No project wants its runs in its history; those who do want it take this line out.
+            (path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=0o700, exist_ok=True)  # what ranks print may be secret
         taken = next(path.glob("rank-*.status"), None)

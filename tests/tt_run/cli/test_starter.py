@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shlex
 import shutil
 from pathlib import Path
@@ -23,6 +24,7 @@ def test_the_starter_project_runs_at_once(tmp_path: Path, capsys: pytest.Capture
     assert ran.out.count("8 devices hold the sum") == 2
     checked = tt_run("--check-only", "--no-config", "--rank-binding", "ranks.yaml", "true", cwd=folder)
     assert checked.check().err == "tt-run: 2 ranks, no errors\n"
+    assert (folder / "tt-run-logs" / ".gitignore").read_text(encoding="utf-8") == "*\n"
     compile((folder / "test_program.py").read_text(), "test_program.py", "exec")
 
 
@@ -82,6 +84,17 @@ def test_every_example_comes_with_what_to_type(
             if line.startswith("tt-run --"):
                 assert run([*shlex.split(line)[1:2], "--check-only", *shlex.split(line)[2:]]) == Exit.OK, line
                 capsys.readouterr()
+
+
+def test_examples_that_need_pytorch_say_so_where_it_is_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for found, told in ((None, True), (importlib.util.find_spec("json"), False)):
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name, found=found: found)
+        folder = str(tmp_path / str(told))
+        assert run(["examples", "matmul_all_gather_torch", "sharding", "--to", folder]) == Exit.OK
+        line = "pip install torch first, for matmul_all_gather_torch\n"
+        assert capsys.readouterr().out.endswith(line) is told
 
 
 def test_an_unknown_example(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import re
 import shutil
 import textwrap
@@ -97,6 +98,9 @@ def copy(paths: Sequence[Path], root: Path, folder: Path) -> Iterator[str]:
     for path in paths:
         for line in _lines(path):
             yield f"  {line.replace('examples/', f'{folder}/')}"
+    takers = [path.stem for path in paths if "torch" in _imports(path)]
+    if takers and importlib.util.find_spec("torch") is None:
+        yield f"pip install torch first, for {' and '.join(takers)}"
 
 
 def _is_example(path: Path) -> bool:
