@@ -40,7 +40,7 @@ COLUMNS = [
 def tt_run(*words: str) -> str:
     """What a command prints; what it says when it fails stands on the terminal, and ends the program."""
     command = [sys.executable, "-m", "tt_run", *words]
-    ran = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    ran = subprocess.run(command, check=False, capture_output=True, text=True)
     if ran.returncode:
         sys.exit(ran.stderr.rstrip())
     return ran.stdout

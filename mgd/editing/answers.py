@@ -14,7 +14,11 @@ from mgd.text.lexer import find_tokens
 _SEVERITIES = {Severity.ERROR: 1, Severity.WARNING: 2, Severity.NOTE: 3}
 _WORD = re.compile(r'"(?:[^"\\\n]|\\.)*"|[A-Za-z0-9_.+-]+|.')
 _FIELD, _VALUE, _REFERENCE, _BLOCK = 5, 12, 18, 22  # kinds of completions: field, value, reference, struct
-_REFERENCES = ("mesh_descriptor", "graph_descriptor", "switch_descriptor")  # each to a name of those of its plural
+_REFERENCES = (
+    "mesh_descriptor",
+    "graph_descriptor",
+    "switch_descriptor",
+)  # each to a name of those of its plural
 
 
 def findings(text: str, name: str, first_format: bool) -> list[Diagnostic]:

@@ -176,7 +176,7 @@ def test_completions_are_those_of_the_place(text: str, wanted: set[str]) -> None
     ],
 )
 def test_a_reference_is_completed_by_the_names_of_the_file(begun: str, inserted: list[str]) -> None:
-    blocks = 'mesh_descriptors { name: "M0" channels { count: 2 } } mesh_descriptors { name: \'M1\' }\n'
+    blocks = "mesh_descriptors { name: \"M0\" channels { count: 2 } } mesh_descriptors { name: 'M1' }\n"
     graphs = 'graph_descriptors { name: "G0" type: "FABRIC" instances { mesh { mesh_descriptor: "M0" } } }\n'
     plain, position = at(f"{blocks}{graphs}top_level_instance {{ {begun}")
     found = ask(plain, "textDocument/completion", position=position)
@@ -184,7 +184,13 @@ def test_a_reference_is_completed_by_the_names_of_the_file(begun: str, inserted:
 
 
 @pytest.mark.parametrize(
-    "text", ['mesh_descriptors { name: "|', "mesh_descriptors { name: |", "unknown { |", "mesh_descriptors { channels { count: |"]
+    "text",
+    [
+        'mesh_descriptors { name: "|',
+        "mesh_descriptors { name: |",
+        "unknown { |",
+        "mesh_descriptors { channels { count: |",
+    ],
 )
 def test_nothing_is_completed_where_anything_may_stand(text: str) -> None:
     plain, position = at(text)

@@ -129,7 +129,14 @@ def nearest(function: Callable[..., Any], kwargs: Mapping[str, Any], args: Seque
     return "".join(f"\nhelp: {word!r}: did you mean {match[0]!r}?" for word, match in near if match)
 
 
-_ELSEWHERE = {"axis": "dim", "dims": "dim", "keepdims": "keepdim", "perm": "dims", "axes": "dims", "out": "output_tensor"}
+_ELSEWHERE = {
+    "axis": "dim",
+    "dims": "dim",
+    "keepdims": "keepdim",
+    "perm": "dims",
+    "axes": "dims",
+    "out": "output_tensor",
+}
 """Parameters as NumPy, JAX and PyTorch call them."""
 
 
