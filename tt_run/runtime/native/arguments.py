@@ -145,8 +145,10 @@ def _near(word: str, known: Sequence[str]) -> list[str]:
     having = [name for name in known if word in name.split("_")]
     from difflib import get_close_matches
 
-    elsewhere = [name for name in (_ELSEWHERE.get(word),) if name in known]
-    return elsewhere or get_close_matches(word, known, 1) or (having if len(having) == 1 else [])
+    meant = _ELSEWHERE.get(word, "")
+    if meant in known:
+        return [meant]
+    return get_close_matches(word, known, 1) or (having if len(having) == 1 else [])
 
 
 def _fits(value: Any, annotation: str) -> bool:
