@@ -95,7 +95,7 @@ def test_it_has_an_owner(option: Option) -> None:
 @by_key
 def test_it_is_covered(option: Option) -> None:
     assert any(f'"{name}"' in TESTS or f"{name} " in TESTS or f"{name}=" in TESTS for name in option.names), (
-        f"no test writes {option.name}"
+        f"no test writes {option.name}: add one that runs tt-run with it, beside tests/tt_run/cli/test_command.py"
     )
 
 
