@@ -107,6 +107,20 @@ def test_malformed_files(tmp_path: Path, text: str, message: str) -> None:
         load_config(tmp_path / "x.yaml")
 
 
+def test_a_setting_that_stands_twice_is_told_and_not_lost(tmp_path: Path) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text(
+        "base: &base\n  seed: 1\n  seed: 2\ntraining_config:\n  <<: *base\n  batch_size: 3\n  seed: 4\n  batch_size: 5\ntraining_config: {}\n"
+    )
+    with pytest.raises(ConfigError) as caught:
+        load_config(file)
+    assert sorted(str(caught.value).splitlines()) == [
+        f"{file}:3:3: 'seed' stands twice, first in line 2; help: keep one of the two",
+        f"{file}:8:3: 'batch_size' stands twice, first in line 6; help: keep one of the two",
+        f"{file}:9:1: 'training_config' stands twice, first in line 4; help: keep one of the two",
+    ]
+
+
 def test_where_files_are_found(tmp_path: Path) -> None:
     places = [
         Path("configs/model_configs/m.yaml"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +81,34 @@ def read_config(file: Path) -> Configuration:
         raise ConfigError(
             f"{document.position(document.root)}: a configuration is a map of sections, not {document.root.shown() if document.root else ''}"
         )
+    twice = "\n".join(_repeated(document))
+    if twice:
+        raise ConfigError(twice)
     return Configuration(content, document)
+
+
+def _repeated(document: Document) -> Iterator[str]:
+    """A line for each key that stands twice in one map: the settings of the first one would be lost."""
+    from mgd.documents import Mapping as MappingNode
+    from mgd.documents import Scalar, Sequence
+    from mgd.documents.nodes import is_merge
+
+    waiting, seen = [document.root], set[int]()
+    while waiting:
+        node = waiting.pop(0)
+        if node is None or id(node) in seen:  # what an alias stands for is looked at once
+            continue
+        seen.add(id(node))
+        if isinstance(node, Sequence):
+            waiting += node.items
+        if not isinstance(node, MappingNode):
+            continue
+        first: dict[str, Scalar] = {}
+        for key, value in node.pairs:
+            waiting.append(value)
+            if isinstance(key, Scalar) and not is_merge(key) and first.setdefault(key.text, key) is not key:
+                line = first[key.text].line
+                yield f"{document.position(key)}: {key.text!r} stands twice, first in line {line}; help: keep one of the two"
 
 
 def find_config(path: str | os.PathLike[str], configs_root: str | os.PathLike[str] | None = None) -> Path:
