@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.operation import recorded, result
 from tt_run.runtime.train.autograd.tensor import Tensor
+from tt_run.runtime.values.recycled_arrays import contiguous, empty
 from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:
@@ -100,15 +101,21 @@ def _parts(
 
         def rule(gradient: Value) -> None:
             shards = gradient.shards
-            rows = shards.data.transpose(0, 1, 3, 2, 4).reshape(-1, batch, 1, length, width)
+
+            def write(into: Array) -> None:
+                own = into[..., start : start + width].reshape(len(into), batch, length, heads, width // heads)
+                np.copyto(own, shards.data.transpose(0, 1, 3, 2, 4))
+
             whole = hub.get_grad() if hub.is_grad_initialized() else None
             held = None if whole is None else whole.shards
             if whole is not None and held is not None and held.index == shards.index:
-                held.data[..., start : start + width] = rows
+                write(held.data)
                 whole.overwrite(held)
                 return
-            padded = np.zeros((len(rows), batch, 1, length, full), np.float32)
-            padded[..., start : start + width] = rows
+            padded = empty((len(shards.data), batch, 1, length, full), np.float32)
+            for others in (padded[..., :start], padded[..., start + width :]):
+                others.fill(0)
+            write(padded)
             hub.add_grad(gradient.derive(Shards(padded, shards.index)))
 
         return result(stacks.moved(there, x), (hub,), rule)
@@ -122,7 +129,7 @@ def heads_fusion(x: Tensor) -> Tensor:
     batch, heads, length, width = _four(x, "heads_fusion")
     return _moved(
         x,
-        lambda u: u.transpose(0, 1, 3, 2, 4).reshape(-1, batch, 1, length, heads * width),
+        lambda u: contiguous(u.transpose(0, 1, 3, 2, 4)).reshape(-1, batch, 1, length, heads * width),
         lambda g: g.reshape(-1, batch, length, heads, width).transpose(0, 1, 3, 2, 4),
     )
 
