@@ -88,6 +88,8 @@ def train(name):
         context.reset_graph()
         ttml.sync_gradients(model.parameters(), ("dp", "fsdp", "cp"))
         ttml.core.clip_grad_norm(model.parameters(), 1.0)
+        for mixture in model.get_moe_layers() if isinstance(model, deepseek.DeepSeek) else ():
+            mixture.update_expert_bias()
         optimizer.step()
     digest = hashlib.sha256()
     for _, tensor in sorted(model.parameters().items()):

@@ -230,6 +230,30 @@ def test_experts_dealt_over_devices_are_those_of_one(opened_mesh: Any) -> None: 
         SparseMoEEP(DeepSeekConfig(n_routed_experts=6, moe_axis_name="ep"))
 
 
+@pytest.mark.parametrize("kind", [pytest.param("dense", marks=pytest.mark.wide), "sparse_ep"])
+def test_the_tokens_of_all_devices_move_the_bias(opened_mesh: Any, kind: str) -> None:  # noqa: F811
+    """Data-parallel copies would choose apart from each other, and from one device, if each counted its own tokens."""
+    given = numbers(8, 4, 1, LENGTH, WIDTH)
+
+    def run(shape: tuple[int, int], cut: int | None) -> tuple[np.ndarray, np.ndarray]:
+        opened_mesh(shape, ("dp", "ep"))
+        manual_seed(3)
+        moe = {"dense": MoE, "sparse_ep": SparseMoEEP}[kind](replace(CONFIG, moe_axis_name=None))
+        device = AutoContext.get_instance().get_device()
+        mapper = None if cut is None else shard_tensor_to_mesh_mapper(device, 0, cut)
+        x = Tensor.from_numpy(given, mapper=mapper)
+        for _ in range(3):
+            moe(x)
+            moe.update_expert_bias(0.05)
+        return moe._expert_bias.tensor.to_numpy(), whole_value(moe(x).get_value())
+
+    bias, out = run((1, 1), None)
+    found, cut_out = run((4, 1), 0)
+    assert np.abs(bias).max() > 0.04
+    np.testing.assert_array_equal(found, bias)
+    np.testing.assert_allclose(cut_out, out, atol=1e-6)
+
+
 @pytest.mark.filterwarnings("ignore:fully_shard")
 @pytest.mark.parametrize(
     ("shape", "kinds", "runner"),

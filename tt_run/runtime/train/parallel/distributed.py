@@ -156,6 +156,14 @@ def synchronize_gradients(
                 _average(parameter, axis)
 
 
+def summed_over_devices(value: Value) -> Value:
+    """The sum of a value over every mesh axis along which its devices hold different ones; the same on all of them."""
+    for axis in range(0 if (device := value.device()) is None else device.shape.dims()):
+        if members(value, axis) > 1 and not is_replicated(value, axis):
+            value = collectives.all_reduce(value, cluster_axis=axis)
+    return value
+
+
 def set_tensor_placements(tensor: Tensor, placements: Sequence[Placement]) -> None:
     """Say otherwise how a tensor lies over the mesh, one placement for each axis; its shards stay as they are.
 

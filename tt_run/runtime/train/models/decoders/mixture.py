@@ -25,7 +25,10 @@ from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.modules.parameter import Buffer
 from tt_run.runtime.train.ops import binary, pieces
 from tt_run.runtime.train.ops.unary import silu
-from tt_run.runtime.train.parallel.distributed import concat_mesh_to_tensor_composer
+from tt_run.runtime.train.parallel.distributed import (
+    concat_mesh_to_tensor_composer,
+    summed_over_devices,
+)
 
 Array = npt.NDArray[Any]
 
@@ -59,7 +62,7 @@ class DeepSeekConfig:
     runner_type: RunnerType = RunnerType.Default
     use_tp: bool = False
     moe_tp_axis_name: str | None = None
-    moe_axis_name: str = "tp"
+    moe_axis_name: str | None = "tp"
 
     def __post_init__(self) -> None:
         check_sizes(self)
@@ -222,7 +225,10 @@ class MoE(AbstractModuleBase):
         return total * np.float32(self.n_activated / max(float(total.sum()), 1.0))
 
     def update_expert_bias(self, coeff: float = 0.001) -> None:
-        """Make experts that fewer tokens chose than the mean more likely, and others less; starts to count anew."""
+        """Make experts that fewer tokens chose than the mean more likely, and others less; starts to count anew.
+
+        The tokens of all devices count, so that data-parallel copies go on choosing alike, as one device would. Every rank of the mesh calls it.
+        """
         step = np.float32(coeff)
 
         def move(bias: Array, counts: Array) -> Array:
@@ -232,6 +238,7 @@ class MoE(AbstractModuleBase):
         bias, counts = (
             held.tensor.get_value(PreferredPrecision.FULL) for held in (self._expert_bias, self._token_counts)
         )
+        counts = summed_over_devices(counts)
         self._expert_bias.tensor.set_value(stacks.compute(move, bias, counts, dtype=DataType.FLOAT32))
         self._token_counts.tensor.set_value(stacks.full_like(counts, 0.0))
 
