@@ -92,6 +92,10 @@ def test_values_in_both_precisions() -> None:
     assert third.get_value(PreferredPrecision.HALF).dtype is DataType.BFLOAT16
     assert third.to_numpy()[0, 0, 0, 0] == np.float32(1 / 3)
     assert third.to_numpy(DataType.BFLOAT16)[0, 0, 0, 0] == half
+    assert third.to_numpy(None, None, PreferredPrecision.HALF)[0, 0, 0, 0] == half
+    assert third.to_numpy(precision=PreferredPrecision.NATIVE).dtype == np.float32
+    own = Tensor(third.get_value()).to_numpy(precision=PreferredPrecision.NATIVE)
+    assert own.dtype == ml_dtypes.bfloat16 and float(own[0, 0, 0, 0]) == half
     whole = Tensor.from_numpy(np.array([[[[3]]]], np.int32))
     assert whole.get_value().item() == 3
     assert third.get_value().get_layout() is Layout.TILE

@@ -18,6 +18,7 @@ from tt_run.runtime.train.autograd.graph import NodeId, PreferredPrecision
 from tt_run.runtime.train.autograd.variable import Variable
 from tt_run.runtime.train.ops import binary
 from tt_run.runtime.values import shapes
+from tt_run.runtime.values.bfloat16 import BFLOAT16
 from tt_run.runtime.values.dtypes import convert, is_float, stored_dtype
 
 if TYPE_CHECKING:
@@ -83,13 +84,18 @@ class Tensor(Variable):
         assert value is not None
         return Tensor(value)
 
-    def to_numpy(self, new_type: DataType | None = None, composer: Any = None) -> Array:
-        """The full-precision value as an array. A tensor over several devices needs a composer unless all hold the same.
+    def to_numpy(
+        self,
+        new_type: DataType | None = None,
+        composer: Any = None,
+        precision: PreferredPrecision = PreferredPrecision.FULL,
+    ) -> Array:
+        """The value as an array. A tensor over several devices needs a composer unless all hold the same.
 
-        bfloat16 and FP8 come as float32. `float()` reads an array of one element, of any shape. Raises RuntimeError for a sharded tensor without composer, TypeError for a type NumPy has not.
+        bfloat16 and FP8 come as float32; with `precision` NATIVE bfloat16 comes in its own two bytes, with HALF float32 is rounded to bfloat16 first.
+        `float()` reads an array of one element, of any shape. Raises RuntimeError for a sharded tensor without composer, TypeError for a type NumPy has not.
         """
-
-        value = self.get_value(PreferredPrecision.FULL)
+        value = self.get_value(precision)
         if new_type is not None and new_type not in _READABLE_TYPES:
             raise TypeError(f"Unsupported type: {new_type}. help: one of {', '.join(map(str, _NUMPY_TYPES))}")
         array = first_shard(value) if composer is None else to_numpy(value, composer)
@@ -99,6 +105,8 @@ class Tensor(Variable):
                 if is_float(new_type)
                 else array.astype(stored_dtype(new_type))
             )
+        if precision is PreferredPrecision.NATIVE and (new_type or value.dtype) is DataType.BFLOAT16:
+            array = array.astype(BFLOAT16)
         return array.view(_OneElement) if array.size == 1 else array
 
     @property
