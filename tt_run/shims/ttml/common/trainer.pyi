@@ -4,5 +4,7 @@
 from tt_run.runtime.train.common.trainer import Placing as Placing
 from tt_run.runtime.train.common.trainer import Trainer as Trainer
 from tt_run.runtime.train.common.trainer import describe as describe
+from tt_run.runtime.train.common.training_loop import get_batch_ttml as get_batch_ttml
 from tt_run.runtime.train.common.trainer import rates as rates
+from tt_run.runtime.train.common.training_loop import train as train
 
