@@ -16,7 +16,12 @@ from tt_run.runtime.enums import DataType, Layout, ShardStrategy
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.mesh.view import SubDeviceId
 from tt_run.runtime.tensor.model_parameters.group_norm import create_group_norm_input_mask
-from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config
+from tt_run.runtime.tensor.spec.memory_config import (
+    DRAM_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+    create_sharded_memory_config,
+)
+from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
 
 Case = Callable[[Callable[..., Any]], object]
 
@@ -26,6 +31,8 @@ def call(name: str, *arguments: Any, **keywords: Any) -> Any:
     assert operation is not None, name
     return operation(*arguments, **keywords)
 
+
+ON_A_CORE = create_sharded_memory_config((32, 64), CoreGrid(y=1, x=1), ShardStrategy.HEIGHT)
 
 CASES: dict[str, tuple[Case, str]] = {
     "add, to the nearest": (
@@ -216,6 +223,112 @@ CASES: dict[str, tuple[Case, str]] = {
     "masks of groups, channels": (
         lambda t: create_group_norm_input_mask(0, 2, 1), "W needs to be greater than 0 and is 0",
     ),
+    "fused function, no parameter": (
+        lambda t: call("add", t(32, 32), 1.0, activations=[UnaryWithParam(UnaryOpType.LEAKY_RELU)]),
+        "Undefined non-parametrized op type UnaryOpType::LEAKY_RELU",
+    ),
+    "fused function, too few parameters": (
+        lambda t: call("add", t(32, 32), 1.0, activations=[UnaryWithParam(UnaryOpType.SELU, 1.0)]),
+        "Expected selu to take 2 parameters, got [1.0]",
+    ),
+    "fused function, a parameter": (
+        lambda t: call("multiply", t(32, 32), 1.0, activations=[UnaryWithParam(UnaryOpType.SIN, 1.0)]),
+        "operator should support at least one parameter but op_type UnaryOpType::SIN does not",
+    ),
+    "fused function, how to round": (
+        lambda t: call("add", t(32, 32), 1.0, activations=[UnaryWithParam(UnaryOpType.RDIV, 1.0, 3.0)]),
+        "Invalid rdiv rounding mode 3 (expected 0, 1 or 2)",
+    ),
+    "fused function, bits": (
+        lambda t: call("unary_chain", t(32, 32), [UnaryWithParam(UnaryOpType.BITWISE_XOR, 1.0)]),
+        "Unsupported input dtype for bitwise/shift op_type UnaryOpType::BITWISE_XOR: expected Int32, UInt32, or UInt16.",
+    ),
+    "fused function, a name": (
+        lambda t: call("linear", t(32, 32), t(32, 32), activation="leaky_relu"), "Unknown unary op: leaky_relu",
+    ),
+    "unary_chain, integers": (
+        lambda t: call("unary_chain", t(32, 32, dtype=DataType.INT32), [UnaryOpType.NEG, UnaryOpType.SIN]),
+        "Unary: UnaryOpType::SIN does not support integer input dtype DataType::INT32",
+    ),
+    "sigmoid, parts of a tile": (
+        lambda t: call("sigmoid", t(32, 32), vector_mode=1),
+        "Invalid Vector mode value. Expected vector mode C (2) or RC (4) for sigmoid",
+    ),
+    "threshold, room in rows": (
+        lambda t: call("threshold", t(32, 32), 1.0, 0.0, output_tensor=t(32, 32, layout=Layout.ROW_MAJOR)),
+        "Unary: Output format (tile/row-major) must match input when preallocated. Output: 0, Input: 1",
+    ),
+    "remainder by a number, room of integers": (
+        lambda t: call("remainder", t(32, 32), 2.0, output_tensor=t(32, 32, dtype=DataType.INT32)),
+        "Preallocated output dtype DataType::INT32 is not compatible with input dtype DataType::BFLOAT16.",
+    ),
+    "typecast, room of another shape": (
+        lambda t: call("typecast", t(32, 64), BF16, output_tensor=t(32, 32)),
+        "Input shape: Shape([32, 64]), Preallocated output shape: Shape([32, 32])",
+    ),
+    "typecast, room of another type": (
+        lambda t: call("typecast", t(32, 64), F32, output_tensor=t(32, 64)),
+        "If both output dtype and output tensor provided dtype should match",
+    ),
+    "typecast, room in rows": (
+        lambda t: call("typecast", t(32, 64), BF16, output_tensor=t(32, 64, layout=Layout.ROW_MAJOR)),
+        "Typecast operation requires input and output layouts to match. Input layout: Layout::TILE, Output layout: Layout::ROW_MAJOR",
+    ),
+    "experimental.typecast, rows": (
+        lambda t: call("experimental.typecast", t(32, 64, layout=Layout.ROW_MAJOR), F32),
+        "Only tile layout supports dtype conversion",
+    ),
+    "to_memory_config, room of another type": (
+        lambda t: call("to_memory_config", t(32, 64), DRAM_MEMORY_CONFIG, F32, t(32, 64)), "Mismatched output dtype",
+    ),
+    "to_memory_config, room elsewhere": (
+        lambda t: call("to_memory_config", t(32, 64), L1_MEMORY_CONFIG, None, t(32, 64)),
+        "Mismatched output memory config.",
+    ),
+    "interleaved_to_sharded, not sharded": (
+        lambda t: call("interleaved_to_sharded", t(32, 64), L1_MEMORY_CONFIG), "Output memory config must be sharded",
+    ),
+    "reshard, not sharded": (
+        lambda t: call("reshard", call("to_memory_config", t(32, 64), ON_A_CORE), L1_MEMORY_CONFIG), "output must be sharded",
+    ),
+    "untilize on some cores, rows of tiles": (
+        lambda t: call("untilize", t(64, 64), sub_core_grids=CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(1, 0))])),
+        "sub_core_grid untilize only supports tensors one tile row tall, got height 64 with tile height 32",
+    ),
+    "transpose_rm, no whole tiles": (
+        lambda t: call("experimental.transpose_rm", t(64, 33, layout=Layout.ROW_MAJOR)),
+        "transpose_rm: C (last dim) must be a multiple of 32 and >=32 (got 33).",
+    ),
+    "complex_mul, types": (
+        lambda t: call("experimental.complex_mul", *[t(4, 32, dtype=d, layout=Layout.ROW_MAJOR) for d in (F32, F32, F32, BF16)]),
+        "complex_mul: all four input tensors must share the same dtype.",
+    ),
+    "moreh_full_like, a vector": (
+        lambda t: call("moreh_full_like", t(32), 1.0),
+        "Full operation error: Shape size must be greater than 1, but got shape size = 1",
+    ),
+    "moreh_full_like, another type": (
+        lambda t: call("moreh_full_like", t(32, 32), 1.0, DataType.UINT32), "Full: Unsupported data type DataType::UINT32",
+    ),
+    "mac, a fraction beside integers": (
+        lambda t: call("mac", *[t(32, 32, dtype=DataType.INT32)] * 2, 1.5),
+        "tensor cannot represent the scalar 1.5: only a finite integer within the range of DataType::INT32",
+    ),
+    "div_no_nan, types": (
+        lambda t: call("div_no_nan", t(32, 32), t(32, 32, dtype=F32)),
+        "Mixed dtype is not supported for binary operation BinaryOpType::WHERE_TST",
+    ),
+    "quantize, zero points": (
+        lambda t: call("quantize", t(32, 32), t(1), t(1)), "Quantization only takes int32 zero-points for now",
+    ),
+    "isin, short integers": (
+        lambda t: call("experimental.isin", *[t(32, 32, dtype=DataType.UINT16)] * 2),
+        "Can only work with bfloat16/float32 or int32/uint32 tensors",
+    ),
+    "alt_complex_rotate90, integers": (
+        lambda t: call("alt_complex_rotate90", t(32, 32, dtype=DataType.INT32)),
+        "Unary: UnaryOpType::ALT_COMPLEX_ROTATE90 does not support integer input dtype DataType::INT32",
+    ),
 }  # fmt: skip
 OF_TORCH = ("hc_sum_reduce, columns",)
 """Refused by the function that PyTorch computes."""
@@ -244,3 +357,44 @@ def test_integers_in_rows_to_the_powers_that_change_nothing(one: MeshDevice) -> 
     x = put(one, np.arange(64).reshape(2, 32), DataType.INT32, Layout.ROW_MAJOR)
     assert (call("pow", x, 0).cpu().to_numpy() == 1).all()
     assert call("pow", x, 1).cpu().to_numpy().tolist() == np.arange(64).reshape(2, 32).tolist()
+
+
+def test_what_some_operations_of_two_operands_do_not_take(one: MeshDevice) -> None:
+    """A keyword that most of them have, and the reference's does not."""
+    x, y = put(one, np.ones((32, 32))), put(one, np.ones((32, 32)), DataType.INT32)
+    for name, tensor, word, value in (
+        ("hypot", x, "dtype", F32),
+        ("atan2", x, "output_tensor", x),
+        ("fmod", x, "output_tensor", x),
+        ("floor_div", x, "output_tensor", x),
+        ("bitwise_and", y, "dtype", DataType.INT32),
+        ("gcd", y, "sub_core_grids", None),
+    ):
+        with pytest.raises(TypeError, match=word):
+            call(name, tensor, tensor, **{word: value})
+
+
+def test_scores_get_four_dimensions(one: MeshDevice) -> None:
+    x = np.random.default_rng(0).standard_normal((33, 65)).astype(np.float32)
+    found = call("transformer.attention_softmax", put(one, x, F32))
+    assert tuple(found.shape) == (1, 1, 33, 65)
+    wanted = np.exp(x) / np.exp(x).sum(-1, keepdims=True)
+    np.testing.assert_allclose(found.cpu().to_numpy()[0, 0], wanted, rtol=1e-5)
+
+
+def test_what_is_made_on_the_host_lies_nowhere() -> None:
+    assert call("zeros", [32, 32], memory_config=L1_MEMORY_CONFIG).memory_config() == DRAM_MEMORY_CONFIG
+
+
+def test_functions_fused_with_their_parameters(one: MeshDevice) -> None:
+    x = put(one, [[1.26, -2.0]])
+    for step, wanted in (
+        (UnaryWithParam(UnaryOpType.ROUND, 1.0), [1.3, -2.0]),
+        (UnaryWithParam(UnaryOpType.SELU, 2.0, 1.0), [2.52, 2 * np.expm1(-2.0)]),
+        (UnaryWithParam(UnaryOpType.RDIV, 4.0, 2.0), [3.0, -2.0]),
+        (UnaryWithParam(UnaryOpType.RELU_MAX, 1.0, 9.0), [1.0, 0.0]),
+        (UnaryWithParam(UnaryOpType.LOG1P, 1.0), [np.log1p(1.26), np.nan]),
+        (UnaryWithParam(UnaryOpType.RELU, 1.0), [1.26, 0.0]),
+    ):
+        found = call("add", x, put(one, np.zeros((1, 2))), activations=[step]).cpu().to_numpy()[0]
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, err_msg=str(step))

@@ -157,7 +157,7 @@ ELSEWHERE: dict[str, str] = {
     moreh_norm_backward moreh_sgd moreh_sum moreh_sum_backward
     """,
     "ops/data_movement/test_movement.py": """
-    concat gather scatter stack tilize typecast unsqueeze_to_4D untilize
+    concat experimental.typecast gather scatter stack tilize typecast unsqueeze_to_4D untilize
     """,
     "ops/normalisation/test_norms.py": """
     embedding experimental.wan_fused_rmsnorm_post_allgather experimental.wan_fused_rmsnorm_pre_allgather group_norm

@@ -12,6 +12,7 @@ from mgd.lean import dataclass
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
+from tt_run.runtime.tuning.activation_words import WORDS
 from tt_run.runtime.values.bfloat16 import round_bfloat16
 
 Array = npt.NDArray[Any]
@@ -164,6 +165,39 @@ INTEGER_FUNCTIONS = frozenset(
 )
 """Those that take integers as they are; the operations of the others refuse them."""
 
+
+def _check_bits(name: str, x: Array) -> None:
+    """Raises RuntimeError for a block of real numbers."""
+    if x.dtype.kind == "f":
+        raise fatal(
+            f"Unsupported input dtype for bitwise/shift op_type UnaryOpType::{name.upper()}: expected Int32, UInt32, or UInt16.",
+            hint="ttnn.typecast(tensor, ttnn.int32)",
+        )
+
+
+def _on_bits(name: str, function: Callable[[Array, Any], Array]) -> Callable[..., Array]:
+    """A function of the bits of integers and of a number."""
+
+    def compute(x: Array, bits: float) -> Array:
+        _check_bits(name, x)
+        return np.asarray(function(x, f.number(x, bits)))
+
+    return compute
+
+
+def _inverted(x: Array) -> Array:
+    _check_bits("bitwise_not", x)
+    return np.invert(x)
+
+
+def _rounding(mode: float) -> str | None:
+    """How RDIV rounds, by the number of a mode."""
+    modes = (None, "trunc", "floor")
+    if mode not in (0, 1, 2):
+        raise fatal(f"Invalid rdiv rounding mode {mode:g} (expected 0, 1 or 2)", hint="0 does not round")
+    return modes[int(mode)]
+
+
 _WITH_PARAMETER: dict[str, Callable[..., Array]] = {
     "leaky_relu": f.leaky_relu,
     "elu": f.elu,
@@ -181,7 +215,7 @@ _WITH_PARAMETER: dict[str, Callable[..., Array]] = {
     "mul_unary_sfpu": lambda x, value: x * np.float32(value),
     "div_unary_sfpu": lambda x, value: x / np.float32(value),
     "rsub": lambda x, value: np.float32(value) - x,
-    "rdiv": lambda x, value: np.float32(value) / x,
+    "rdiv": lambda x, value, mode: f.divided(x, value, _rounding(mode)),
     "rpow": f.rpow,
     "heaviside": f.heaviside,
     "threshold": f.threshold,
@@ -203,16 +237,44 @@ _WITH_PARAMETER: dict[str, Callable[..., Array]] = {
     "unary_le": lambda x, value: x <= f.number(x, value),
     "unary_gt": lambda x, value: x > f.number(x, value),
     "unary_ge": lambda x, value: x >= f.number(x, value),
-    "bitwise_not": np.invert,
-    "bitwise_and": lambda x, bits: x & f.number(x, bits),
-    "bitwise_or": lambda x, bits: x | f.number(x, bits),
-    "bitwise_xor": lambda x, bits: x ^ f.number(x, bits),
-    "left_shift": lambda x, bits: x << f.number(x, bits),
-    "right_shift": lambda x, bits: x >> f.number(x, bits),
+    "round": f.rounded,
+    "selu": f.selu,
+    **{
+        name: _on_bits(name, function)
+        for name, function in {
+            "bitwise_and": np.bitwise_and,
+            "bitwise_or": np.bitwise_or,
+            "bitwise_xor": np.bitwise_xor,
+            "left_shift": np.left_shift,
+            "right_shift": np.right_shift,
+        }.items()
+    },
+    "mish": lambda x, _mode: f.mish(x),
 }
 
-# A first parameter of these chooses an approximation of the same function.
-MODES = frozenset(["gelu", "exp", "log", "sqrt", "rsqrt", "sigmoid", "tanh", "mish", "erf", "erfc"])
+_COUNTS = dict.fromkeys(
+    ["clamp", "hardtanh", "mac_tss", "rdiv", "selu", "softplus", "threshold", "where_tss", "xielu"], 2
+)
+"""How many parameters those take that take more than one; more than these do not count."""
+
+MODES = frozenset(
+    [
+        "erf",
+        "exp",
+        "gelu",
+        "gelu_tanh",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "mish",
+        "rsqrt",
+        "sigmoid",
+        "sqrt",
+        "tanh",
+    ]
+)
+"""Parameters of these choose an approximation of the same function."""
 
 # Members of UnaryOpType whose function has another name in the tables above.
 _RENAMED = {
@@ -254,19 +316,19 @@ Activation = str | UnaryWithParam | UnaryOpType | tuple[UnaryOpType, float]
 
 def activation(given: Activation) -> Function:
     """The function behind an activation argument. Raises RuntimeError for a name that no function has."""
-    if isinstance(given, UnaryWithParam):
-        return _parametrised(name_of(given.op_type), given.params)
-    if isinstance(given, (tuple, list)) and len(given) == 2 and isinstance(given[0], UnaryOpType):
-        paired = name_of(given[0])
-        alone = paired in FUNCTIONS and paired not in _WITH_PARAMETER
-        return FUNCTIONS[paired] if alone else _parametrised(paired, [float(given[1])])
-    name = name_of(given) if isinstance(given, UnaryOpType) else str(given)
-    if name in FUNCTIONS:
-        return FUNCTIONS[name]
+    fused = UnaryWithParam.of(given)
+    if isinstance(fused, UnaryWithParam):
+        return _parametrised(name_of(fused.op_type), fused.op_type.name, fused.params)
+    if given in FUNCTIONS and given in WORDS:
+        return FUNCTIONS[str(given)]
+    name = str(given)
     from difflib import get_close_matches
 
-    near = get_close_matches(name, FUNCTIONS, n=3)
-    raise fatal(f"Unknown unary op: {name}", hint=f"did you mean {' or '.join(near)}?" if near else None)
+    near = get_close_matches(name, WORDS, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else None
+    if name in _WITH_PARAMETER:
+        hint = f"ttnn.UnaryWithParam(ttnn.UnaryOpType.{name.upper()}, …)"
+    raise fatal(f"Unknown unary op: {name}", hint=hint)
 
 
 def name_of(op_type: UnaryOpType) -> str:
@@ -274,18 +336,42 @@ def name_of(op_type: UnaryOpType) -> str:
     return _RENAMED.get(op_type, op_type.name.lower())
 
 
-def _parametrised(name: str, params: Sequence[float]) -> Function:
-    if name in FUNCTIONS and (not params or name in MODES):
-        return FUNCTIONS[name]
-    if name not in _WITH_PARAMETER:
-        what = "takes no parameter" if name in FUNCTIONS else "cannot be fused in the emulation"
-        raise fatal(
-            f"{name} {what}, got {list(params)}",
-            hint=f"ttnn.UnaryWithParam(ttnn.UnaryOpType.{name.upper()}) without a parameter"
-            if name in FUNCTIONS
-            else "leave it out, and call the operation on the result",
+def _parametrised(name: str, native: str, params: Sequence[float]) -> Function:
+    """The function of a member of UnaryOpType, which is called `native` there. Raises RuntimeError for parameters that it has not."""
+    count = _COUNTS.get(name, 1)
+    if name in _WITH_PARAMETER and len(params) >= count:
+        return Applied(_WITH_PARAMETER[name], tuple(params[:count]))
+    op_type = f"ttnn.UnaryOpType.{native}"
+    if name in _WITH_PARAMETER:
+        refusal = (
+            f"Expected {name} to take {count} parameters, got {list(params)}"
+            if params
+            else f"Undefined non-parametrized op type UnaryOpType::{native}"
         )
-    return Applied(_WITH_PARAMETER[name], tuple(params))
+        raise fatal(refusal, hint=f"ttnn.UnaryWithParam({op_type}{', …' * count})")
+    plain = _inverted if name == "bitwise_not" else FUNCTIONS.get(name)
+    if plain is None:
+        raise fatal(
+            f"{name} cannot be fused in the emulation, got {list(params)}",
+            hint="leave it out, and call the operation on the result",
+        )
+    if params and name not in MODES:
+        raise fatal(
+            f"operator should support at least one parameter but op_type UnaryOpType::{native} does not",
+            hint=f"ttnn.UnaryWithParam({op_type}) without a parameter",
+        )
+    if name == "sigmoid" and params:
+        check_vector_mode(params[0])
+    return plain
+
+
+def check_vector_mode(mode: float) -> None:
+    """Raises RuntimeError for parts of a tile that a sigmoid is not computed of."""
+    if mode not in (2, 4):
+        raise fatal(
+            "Invalid Vector mode value. Expected vector mode C (2) or RC (4) for sigmoid",
+            hint="vector_mode=4",
+        )
 
 
 def counted(values: Array, like: Array) -> Array:

@@ -231,6 +231,12 @@ def selu(x: Array, scale: float = SELU_SCALE, alpha: float = SELU_ALPHA) -> Arra
     return np.float32(scale) * elu(x, alpha)
 
 
+def rounded(x: Array, decimals: float = 0) -> Array:
+    """x rounded to `decimals` places, ties to even; what is whole already (2**23 and more) stays, and is not scaled past the largest."""
+    scale, whole = np.float32(10.0**decimals), 2.0**23 if decimals > 0 else np.inf
+    return np.where(np.abs(x) < whole, np.rint(x * scale) / scale, x)
+
+
 def celu(x: Array, alpha: float = 1.0) -> Array:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
     return at_least(x, 0) + at_most(np.float32(alpha) * np.expm1(x / np.float32(alpha)), 0)

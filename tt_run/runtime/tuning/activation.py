@@ -137,6 +137,52 @@ class UnaryOpType(NamedEnum):
     SOFTCAP = 118
 
 
+OF_INTEGERS = frozenset(
+    UnaryOpType[name]
+    for name in [
+        "ABS_INT32",
+        "ADD_UNARY_SFPU",
+        "BITCAST",
+        "BITWISE_AND",
+        "BITWISE_NOT",
+        "BITWISE_OR",
+        "BITWISE_XOR",
+        "CLAMP_TSS",
+        "EQZ",
+        "FILL",
+        "GEZ",
+        "GTZ",
+        "IDENTITY",
+        "LEFT_SHIFT",
+        "LEZ",
+        "LOGICAL_NOT_UNARY",
+        "LTZ",
+        "MAXIMUM",
+        "MINIMUM",
+        "NEG",
+        "NEZ",
+        "RELU",
+        "RELU6",
+        "RELU_MAX",
+        "RELU_MIN",
+        "RIGHT_SHIFT",
+        "RSUB",
+        "SIGNBIT",
+        "SQUARE",
+        "SUB_UNARY_SFPU",
+        "TYPECAST",
+        "UNARY_EQ",
+        "UNARY_GE",
+        "UNARY_GT",
+        "UNARY_LE",
+        "UNARY_LT",
+        "UNARY_NE",
+        "WHERE_TSS",
+    ]
+)
+"""Those that take INT32."""
+
+
 @bound("ttnn._ttnn.activation.UnaryWithParam")
 class UnaryWithParam(metaclass=Native):
     """A fused activation: the function and its parameters, `UnaryWithParam(UnaryOpType.LEAKY_RELU, 0.1)`."""

@@ -46,13 +46,15 @@ _PARAMETERS: dict[str, tuple[str, tuple[float, ...]]] = {
 }
 """The function and the parameters that a name has; float32 where they are fractions."""
 
+WORDS = frozenset(_PLAIN) | frozenset(_PARAMETERS)
+"""All names."""
+
 
 def string_to_unary_with_param(arg: str, /) -> UnaryWithParam:
     """The activation of a name. Raises RuntimeError for a name that has none."""
     if not isinstance(arg, str):
         raise incompatible("string_to_unary_with_param", (_SIGNATURE,), (arg,))
-    if arg not in _PLAIN and arg not in _PARAMETERS:
-        names = ", ".join(sorted([*_PLAIN, *_PARAMETERS]))
-        raise throw(f"Unknown unary op: {arg}", hint=f"one of {names}")
+    if arg not in WORDS:
+        raise throw(f"Unknown unary op: {arg}", hint=f"one of {', '.join(sorted(WORDS))}")
     function, parameters = _PARAMETERS.get(arg, (arg.upper(), ()))
     return UnaryWithParam(UnaryOpType[function], *parameters)

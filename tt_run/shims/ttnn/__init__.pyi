@@ -538,7 +538,7 @@ def assign_bw(grad_tensor: _Tensor, input_tensor: _Tensor, input_tensor_b: _Tens
 def atan(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """atan of every element; dtype, shape and placement of the input."""
     ...
-def atan2(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def atan2(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The angle of the point (b, a). Tensors broadcast; either may be a number."""
     ...
 def atan2_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
@@ -580,22 +580,22 @@ def bias_gelu_bw(grad_tensor: _Tensor, input_tensor: _Tensor, bias: _Tensor | fl
 def bitcast(input_tensor: _Tensor, dtype: _DataType, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The same bits taken for elements of another type of the same size: UINT16 and BFLOAT16, UINT32, INT32 and FLOAT32."""
     ...
-def bitwise_and(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def bitwise_and(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """The bits that both have. Tensors broadcast; either may be a number."""
     ...
-def bitwise_left_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def bitwise_left_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """a moved b bits up; 0 from 32 on. Tensors broadcast; either may be a number."""
     ...
 def bitwise_not(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The bits that x has not."""
     ...
-def bitwise_or(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def bitwise_or(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """The bits that one has. Tensors broadcast; either may be a number."""
     ...
-def bitwise_right_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def bitwise_right_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """a moved b bits down, the sign coming in; counts end at 31. Tensors broadcast; either may be a number."""
     ...
-def bitwise_xor(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def bitwise_xor(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """The bits that exactly one has. Tensors broadcast; either may be a number."""
     ...
 def broadcast(input_tensor: _Tensor, sender_coord: _MeshCoordinate, *, num_links: int | None = None, memory_config: _MemoryConfig | None = None, topology: _Any = _Topology.Linear, cluster_axis: int | None = None, subdevice_id: _Any = None) -> _Tensor:
@@ -765,7 +765,7 @@ def empty(shape: _Sequence[int] | _Shape, dtype: _DataType = _DataType.BFLOAT16,
 def empty_like(tensor: _Tensor, *, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice_ | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """A tensor in the shape of `tensor` whose content is not specified (here zeros)."""
     ...
-def eq(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def eq(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """1 where a = b, else 0. Tensors broadcast; either may be a number."""
     ...
 def eq_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
@@ -780,8 +780,8 @@ def erf(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memor
 def erf_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `erf`'s operand."""
     ...
-def erfc(input_tensor: _Tensor, *, fast_and_approximate_mode: bool = False, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """erfc of every element. The approximate mode of a device is computed exactly here."""
+def erfc(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+    """erfc of every element; dtype, shape and placement of the input."""
     ...
 def erfc_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `erfc`'s operand."""
@@ -841,10 +841,10 @@ def floor(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, 
 def floor_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Zeros: `floor` is constant between its steps."""
     ...
-def floor_div(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
+def floor_div(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The floor of a / b."""
     ...
-def fmod(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def fmod(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """What is left of a after a / b cut towards zero times b. Tensors broadcast; either may be a number."""
     ...
 def fmod_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
@@ -881,10 +881,10 @@ def fused_rms_minimal(input_tensor: _Tensor, program_config: object, cluster_axi
 def gather(input: _Tensor, dim: int, index: _Tensor, *, sparse_grad: bool = False, memory_config: _MemoryConfig | None = None, out: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """out[…, i, …] = input[…, index[…, i, …], …] along `dim`; shape of the index."""
     ...
-def gcd(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def gcd(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = ()) -> _Tensor:
     """The greatest common divisor. Tensors broadcast; either may be a number."""
     ...
-def ge(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def ge(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """1 where a >= b, else 0. Tensors broadcast; either may be a number."""
     ...
 def ge_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
@@ -929,7 +929,7 @@ def grid_sample(input_tensor: _Tensor, grid: _Tensor, *, mode: str = 'bilinear',
 def group_norm(input_tensor: _Tensor, *, num_groups: int, epsilon: float = 1e-12, input_mask: _Tensor | None = None, weight: _Tensor | None = None, bias: _Tensor | None = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, core_grid: _CoreGrid | None = None, inplace: bool | None = True, output_layout: _Layout | None = None, num_out_blocks: int | None = None, compute_kernel_config: object = None, negative_mask: _Tensor | None = None, use_welford: bool = False) -> _Tensor:
     """Channels (last dimension of [N, 1, H*W, C]) normalised in `num_groups` groups over all positions of an image."""
     ...
-def gt(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def gt(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """1 where a > b, else 0. Tensors broadcast; either may be a number."""
     ...
 def gt_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
@@ -968,7 +968,7 @@ def hardtanh_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, min: float = -1.
 def heaviside(input_tensor: _Tensor, value: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """0 below zero, 1 above, `value` at zero."""
     ...
-def hypot(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def hypot(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """sqrt(a*a + b*b). Tensors broadcast; either may be a number."""
     ...
 def hypot_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
@@ -1045,10 +1045,10 @@ def layer_norm_post_all_gather(input_tensor: _Tensor, stats: _Tensor, *, epsilon
 def layer_norm_pre_all_gather(input_tensor: _Tensor, *, dtype: _DataType = _DataType.BFLOAT16, residual_input_tensor: _Tensor | None = None, compute_kernel_config: object = None, program_config: object = None, memory_config: _MemoryConfig | None = None, recip_tensor: _Tensor | None = None, fast_and_approximate_mode: bool = False) -> _Tensor:
     """Statistics of each shard for `layer_norm_post_all_gather`: (…, W) -> (…, 64), sum of squares in column 0, sum in 32."""
     ...
-def lcm(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def lcm(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = ()) -> _Tensor:
     """The least common multiple. Tensors broadcast; either may be a number."""
     ...
-def ldexp(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def ldexp(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """a * 2**b. Tensors broadcast; either may be a number."""
     ...
 def ldexp_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
@@ -1057,7 +1057,7 @@ def ldexp_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Se
 def ldexp_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradients of `ldexp`'s two operands."""
     ...
-def le(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def le(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """1 where a <= b, else 0. Tensors broadcast; either may be a number."""
     ...
 def le_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
@@ -1120,10 +1120,10 @@ def log_sigmoid(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = 
 def log_sigmoid_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `log_sigmoid`'s operand."""
     ...
-def logaddexp(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def logaddexp(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """log(exp(a) + exp(b)). Tensors broadcast; either may be a number."""
     ...
-def logaddexp2(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def logaddexp2(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """log2(2**a + 2**b). Tensors broadcast; either may be a number."""
     ...
 def logaddexp2_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
@@ -1138,31 +1138,31 @@ def logaddexp_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations:
 def logaddexp_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradients of `logaddexp`'s two operands."""
     ...
-def logical_and(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def logical_and(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """1 where both are not zero, else 0. Tensors broadcast; either may be a number."""
     ...
 def logical_and_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.logical_and` written over its first operand; returns that."""
     ...
-def logical_left_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def logical_left_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """a moved b bits up; 0 from 32 on. Tensors broadcast; either may be a number."""
     ...
 def logical_not(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """1 where an element is 0, else 0; dtype, shape and placement of the input."""
     ...
-def logical_not_(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+def logical_not_(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """`ttnn.logical_not` written over its operand; returns that."""
     ...
-def logical_or(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def logical_or(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """1 where one is not zero, else 0. Tensors broadcast; either may be a number."""
     ...
 def logical_or_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.logical_or` written over its first operand; returns that."""
     ...
-def logical_right_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def logical_right_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """a moved b bits down, zeros coming in; 0 from 32 on. Tensors broadcast; either may be a number."""
     ...
-def logical_xor(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def logical_xor(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """1 where exactly one is not zero, else 0. Tensors broadcast; either may be a number."""
     ...
 def logical_xor_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
@@ -1177,7 +1177,7 @@ def logit_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _Mem
 def logiteps_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, eps: float = 0.0, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `logiteps`'s operand."""
     ...
-def lt(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def lt(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """1 where a < b, else 0. Tensors broadcast; either may be a number."""
     ...
 def lt_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
@@ -1252,25 +1252,25 @@ def moreh_arange(start: float = 0, end: float = 0, step: float = 1, device: _Mes
 def moreh_bmm(input: _Tensor, mat2: _Tensor, *, output: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """Products of batches of matrices."""
     ...
-def moreh_bmm_backward(output_grad: _Tensor, input: _Tensor, mat2: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., input_grad: _Tensor | None = None, mat2_grad: _Tensor | None = None, input_grad_memory_config: _MemoryConfig | None = None, mat2_grad_memory_config: _MemoryConfig | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+def moreh_bmm_backward(output_grad: _Tensor, input: _Tensor, mat2: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., input_grad: _Tensor | None = None, mat2_grad: _Tensor | None = None, input_grad_memory_config: _MemoryConfig | None = None, mat2_grad_memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """The gradients of the operands of batches of products."""
     ...
 def moreh_clip_grad_norm(inputs: _Sequence[_Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, *, total_norm: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """Gradients scaled in place so that their joint norm is at most max_norm; returns that norm from before, (1, 1)."""
     ...
-def moreh_cumsum(input: _Tensor, dim: int, *, output: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+def moreh_cumsum(input: _Tensor, dim: int, *, output: _Tensor | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Running sums along a dimension."""
     ...
-def moreh_cumsum_backward(output_grad: _Tensor, dim: int, *, input_grad: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+def moreh_cumsum_backward(output_grad: _Tensor, dim: int, *, input_grad: _Tensor | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of running sums: running sums from the end."""
     ...
 def moreh_dot(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, output: _Tensor | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """The product of two vectors."""
     ...
-def moreh_dot_backward(output_grad: _Tensor, input: _Tensor, other: _Tensor, *, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+def moreh_dot_backward(output_grad: _Tensor, input: _Tensor, other: _Tensor, *, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradients of a product of vectors, those that have room."""
     ...
-def moreh_fold(input: _Tensor, output: _Tensor | None = None, output_size: _Sequence[int] = (), kernel_size: _Sequence[int] = (), dilation: _Sequence[int] = ..., padding: _Sequence[int] = ..., stride: _Sequence[int] = ..., memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+def moreh_fold(input: _Tensor, output: _Tensor | None = None, output_size: _Sequence[int] = (), kernel_size: _Sequence[int] = (), dilation: _Sequence[int] = ..., padding: _Sequence[int] = ..., stride: _Sequence[int] = ..., memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Columns of patches put together to images, overlaps summed."""
     ...
 def moreh_full(shape: _Sequence[int], fill_value: float, device: _MeshDevice_, *, dtype: _DataType = _DataType.BFLOAT16, layout: _Layout = _Layout.TILE, memory_config: _MemoryConfig | None = None) -> _Tensor:
@@ -1279,13 +1279,13 @@ def moreh_full(shape: _Sequence[int], fill_value: float, device: _MeshDevice_, *
 def moreh_full_like(input: _Tensor, fill_value: float, dtype: _DataType | None = None, layout: _Layout | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """One value in the shape of a tensor."""
     ...
-def moreh_getitem(input: _Tensor, index_tensors: _Sequence[_Tensor], index_dims: _Sequence[int], *, output: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+def moreh_getitem(input: _Tensor, index_tensors: _Sequence[_Tensor], index_dims: _Sequence[int], *, output: _Tensor | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The elements at lists of indices along dimensions; negative ones count from the end."""
     ...
 def moreh_group_norm(input: _Tensor, num_groups: int, eps: float = 1e-05, gamma: _Tensor | None = None, beta: _Tensor | None = None, *, are_required_outputs: _Sequence[bool] = ..., output: _Tensor | None = None, mean: _Tensor | None = None, rstd: _Tensor | None = None, mean_memory_config: _MemoryConfig | None = None, rstd_memory_config: _MemoryConfig | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """A group norm; its means and reciprocal deviations where they are asked for."""
     ...
-def moreh_group_norm_backward(output_grad: _Tensor, input: _Tensor, mean: _Tensor, rstd: _Tensor, num_groups: int, *, are_required_outputs: _Sequence[bool] = ..., gamma: _Tensor | None = None, input_grad: _Tensor | None = None, gamma_grad: _Tensor | None = None, beta_grad: _Tensor | None = None, input_grad_memory_config: _MemoryConfig | None = None, gamma_grad_memory_config: _MemoryConfig | None = None, beta_grad_memory_config: _MemoryConfig | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+def moreh_group_norm_backward(output_grad: _Tensor, input: _Tensor, mean: _Tensor, rstd: _Tensor, num_groups: int, *, are_required_outputs: _Sequence[bool] = ..., gamma: _Tensor | None = None, input_grad: _Tensor | None = None, gamma_grad: _Tensor | None = None, beta_grad: _Tensor | None = None, input_grad_memory_config: _MemoryConfig | None = None, gamma_grad_memory_config: _MemoryConfig | None = None, beta_grad_memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """The gradients of a group norm's operands, those that are asked for."""
     ...
 def moreh_layer_norm(input: _Tensor, normalized_dims: int, eps: float = 1e-05, gamma: _Tensor | None = None, beta: _Tensor | None = None, *, output: _Tensor | None = None, mean: _Tensor | None = None, rstd: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
@@ -1297,7 +1297,7 @@ def moreh_layer_norm_backward(output_grad: _Tensor, input: _Tensor, mean: _Tenso
 def moreh_linear(input: _Tensor, weight: _Tensor, *, bias: _Tensor | None = None, output: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """input @ weight transposed + bias."""
     ...
-def moreh_linear_backward(output_grad: _Tensor, input: _Tensor, weight: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., bias: _Tensor | None = None, input_grad: _Tensor | None = None, weight_grad: _Tensor | None = None, bias_grad: _Tensor | None = None, input_grad_memory_config: _MemoryConfig | None = None, weight_grad_memory_config: _MemoryConfig | None = None, bias_grad_memory_config: _MemoryConfig | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+def moreh_linear_backward(output_grad: _Tensor, input: _Tensor, weight: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., bias: _Tensor | None = None, input_grad: _Tensor | None = None, weight_grad: _Tensor | None = None, bias_grad: _Tensor | None = None, input_grad_memory_config: _MemoryConfig | None = None, weight_grad_memory_config: _MemoryConfig | None = None, bias_grad_memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """The gradients of a linear layer's operands."""
     ...
 def moreh_logsoftmax(input_tensor: _Tensor, dim: int, *, output_tensor: _Tensor | None = None, op: object = None, strategy: object = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
@@ -1369,7 +1369,7 @@ def mul_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequ
 def mul_bw(grad_tensor: _Tensor, input_tensor: _Tensor, other_tensor: _Tensor | float, *, are_required_outputs: _Sequence[bool] = ..., memory_config: _MemoryConfig | None = None, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None) -> _Tensor:
     """The gradients of `mul`'s operands; of the first alone where the second is a number."""
     ...
-def multigammaln(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
+def multigammaln(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The logarithm of the multivariate gamma function of dimension 4."""
     ...
 def multigammaln_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
@@ -1384,7 +1384,7 @@ def multiply_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: 
 def narrow(input_tensor: _Tensor, dim: int, start: int, length: int) -> _Tensor:
     """`length` entries of dimension `dim` from `start` on, in the tensor's own buffer."""
     ...
-def ne(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def ne(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """1 where a differs from b, else 0. Tensors broadcast; either may be a number."""
     ...
 def ne_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
@@ -1441,7 +1441,7 @@ def polar(input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None =
 def polar_bw(grad_tensor: _Tensor | _ComplexTensor, input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> list[_ComplexTensor]:
     """The gradient of `polar`'s complex operand."""
     ...
-def polygamma(input_tensor: _Tensor, k: int, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
+def polygamma(input_tensor: _Tensor, k: int, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The derivative of order k of the digamma function."""
     ...
 def polygamma_bw(grad_tensor: _Tensor, input_tensor: _Tensor, n: int, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
@@ -1543,7 +1543,7 @@ def relu_max(input_tensor: _Tensor, upper_limit: float, *, memory_config: _Memor
 def relu_min(input_tensor: _Tensor, lower_limit: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The larger of x and lower_limit."""
     ...
-def remainder(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def remainder(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """What is left of a after the floor of a / b times b. Tensors broadcast; either may be a number."""
     ...
 def remainder_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
@@ -1738,7 +1738,7 @@ def square(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None,
 def square_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `square`'s operand."""
     ...
-def squared_difference(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def squared_difference(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """(a - b) squared. Tensors broadcast; either may be a number."""
     ...
 def squared_difference_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
@@ -1914,7 +1914,7 @@ def where_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Ten
 def xielu(input_tensor: _Tensor, *, alpha_p: float = 0.8, alpha_n: float = 0.8, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """alpha_p x² + x / 2 above zero, alpha_n (exp(x) - 1 - x) + x / 2 below."""
     ...
-def xlogy(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+def xlogy(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
     """a * log(b), 0 where a is 0 and b a number. Tensors broadcast; either may be a number."""
     ...
 def xlogy_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:

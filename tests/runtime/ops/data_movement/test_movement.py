@@ -249,6 +249,7 @@ def test_typecast_forms(one: MeshDevice):
         ops.typecast(t, F32, I32),
         ops.typecast(input_tensor=t, dtype=I32),
         ops.typecast(t, input_dtype=F32, output_dtype=I32),
+        getattr(ops, "experimental.typecast")(t, I32),
     ):
         assert (result.dtype, held(result).tolist()) == (I32, X.tolist())
     with pytest.raises(RuntimeError, match="does not match"):

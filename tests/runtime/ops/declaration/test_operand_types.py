@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 import tt_run.runtime.ops as ops
-from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, TILE, U32, held, put
+from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, TILE, U32, held, put
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.declaration.layouts import LAYOUTS
 from tt_run.runtime.ops.declaration.operand_types import TYPES
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS
 
 pytestmark = pytest.mark.torch
 
@@ -26,8 +28,9 @@ def test_an_operand_of_another_type_is_refused(one: MeshDevice, name: str):
     for taken in TYPES[name]:
         for operand in taken.operands:
             rules = [rule for rule in TYPES[name] if operand in rule.operands]
-            other = next(dtype for dtype in ASKED if not any(dtype in rule.types for rule in rules))
-            layout = ROW if "page_table" in operand or "cur_pos" in operand else TILE
+            layout = next((rule.layout for rule in LAYOUTS.get(name, ()) if operand in rule.operands), TILE)
+            asked = [dtype for dtype in ASKED if layout is TILE or dtype not in BLOCK_FLOATS]
+            other = next(dtype for dtype in asked if not any(dtype in rule.types for rule in rules))
             tensor = put(one, np.ones((32, 32)), other, layout)
             many = operand in ("inputs", "index_tensors")
             with pytest.raises(RuntimeError, match=f"(?s){operand}=ttnn.typecast.*(?i:type|format|must be)"):

@@ -100,11 +100,17 @@ def test_a_chain_into_other_types(one: MeshDevice):
         UnaryWithParam(UnaryOpType.NEG),
     ]
     found = chain(put(one, x, BF16), over)
-    assert (found.dtype, held(found).tolist()) == (I32, [[0, -4, -1]])
+    assert (found.dtype, held(found).tolist()) == (BF16, [[0, -4, -1]])
+    found = chain(put(one, x, BF16), over[:2])
+    assert (found.dtype, held(found).tolist()) == (I32, [[0, 4, 1]])
     bits = np.array([[0x3F80_0001, 0x4000_0000]], np.uint32)
-    again = [step(UnaryOpType.BITCAST, U32, F32), UnaryWithParam(UnaryOpType.NEG)]
+    again = [step(UnaryOpType.BITCAST, U32, F32)]
+    with pytest.raises(
+        RuntimeError, match=r"BITCAST cannot share a chain with other ops \(chain has 2 ops\)"
+    ):
+        chain(put(one, bits, U32), [*again, UnaryWithParam(UnaryOpType.NEG)])
     found = chain(put(one, bits, U32), again)
-    assert (found.dtype, held(found).tolist()) == (F32, (-bits.view(np.float32)).tolist())
+    assert (found.dtype, held(found).tolist()) == (F32, bits.view(np.float32).tolist())
     torch = pytest.importorskip("torch")
     golden = get_golden_function(chain)
     assert golden(torch.from_numpy(x), over).tolist() == [[0, -4, -1]]
@@ -148,7 +154,7 @@ def test_slopes_by_channel(one: MeshDevice):
 
 # Functions that are fused into other operations: parameters, and what becomes of 0.25 and 2.
 FUSED: dict[str, tuple[list[float], list[float]]] = {
-    "RDIV": ([2.0], [8, 1]),
+    "RDIV": ([2.0, 0.0], [8, 1]),
     "RPOW": ([4.0], [2**0.5, 16]),
     "HEAVISIDE": ([3.0], [1, 1]),
     "THRESHOLD": ([1.0, -5.0], [-5, 2]),

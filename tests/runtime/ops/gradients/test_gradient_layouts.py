@@ -108,6 +108,21 @@ def test_places(one: MeshDevice, name: str, given: str, found: str):
     assert [tensor.memory_config() for tensor in results] == [PLACES[letter] for letter in found]
 
 
+@pytest.mark.parametrize(
+    ("name", "count", "found"),
+    [
+        ("frac", 2, "d"), ("assign", 2, "d"), ("assign", 3, "ll"), ("ceil", 2, "l"), ("fmod", 3, "dl"), ("remainder", 3, "dl"),
+        ("addcmul", 4, "dll"), ("addcdiv", 4, "dll"),
+    ],
+)  # fmt: skip
+def test_a_gradient_that_is_handed_on_stays_where_it_lies(one: MeshDevice, name: str, count: int, found: str):
+    operation = catalog.find(f"ttnn.{name}_bw")
+    assert operation is not None
+    given = [lying(one, "d")] * count
+    results = operation(*given, *NUMBERS.get(name, ()), memory_config=PLACES["l"])
+    assert [tensor.memory_config() for tensor in results] == [PLACES[letter] for letter in found]
+
+
 @pytest.mark.parametrize("name", ["where", "clamp", "log2", "relu6", "hardshrink"])
 def test_types_that_are_chosen_between(one: MeshDevice, name: str):
     given = [like(one, "T"), put(one, np.ones((64, 64)), F32, TILE), *([like(one, "T")] * 2)]

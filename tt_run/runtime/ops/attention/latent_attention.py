@@ -15,12 +15,13 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.attention.cache_blocks import blocks_of
 from tt_run.runtime.ops.attention.decoding import Decode, cache_of, decode
 from tt_run.runtime.ops.attention.operand_shapes import refuse, without_four_dims
-from tt_run.runtime.ops.attention.prefill import attention_softmax, causal_mask, prefill, tell_of_bias
+from tt_run.runtime.ops.attention.prefill import causal_mask, prefill, tell_of_bias
 from tt_run.runtime.ops.attention.prefill_checks import Call, check_chunk, check_whole, enough_keys
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import ints
 from tt_run.runtime.ops.goldens import attention_goldens
+from tt_run.runtime.ops.normalisation.softmaxes import scale_mask_softmax_in_place
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.blocks import PagedCacheGeometryOverride
@@ -295,8 +296,8 @@ def attention_softmax_(
             "Cannot apply divide by sqrt(head_size) using in-place version when attention_mask is not set.",
             hint="ttnn.transformer.attention_softmax, or an attention_mask",
         )
-    result: Tensor = attention_softmax.compute(
-        tensor, head_size=head_size, attention_mask=attention_mask, causal_mask=causal_mask
+    scale = None if head_size is None else 1 / math.sqrt(head_size)
+    result: Tensor = scale_mask_softmax_in_place.compute(
+        tensor, scale, attention_mask, program_config=program_config, is_causal_mask=bool(causal_mask)
     )
-    tensor.overwrite(result.shards)
-    return tensor
+    return result

@@ -20,6 +20,7 @@ from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.rowwise import along_last
 from tt_run.runtime.ops.attention.operand_shapes import check_block_map
 from tt_run.runtime.ops.attention.prefill_checks import Call, check_whole, check_windows
+from tt_run.runtime.ops.data_movement.movement import unsqueeze_to_4D
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
@@ -29,6 +30,7 @@ from tt_run.runtime.ops.normalisation.softmaxes import (
     check_users,
     mask_of_rows,
     masked_softmax,
+    softmax,
 )
 from tt_run.runtime.ops.placement.sharded_results import in_dram
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -272,7 +274,15 @@ def attention_softmax(
     causal_mask: bool | None = False,
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
-    """softmax(scores / sqrt(head_size) + mask) along the last dimension; without head_size the scores are not scaled."""
+    """softmax(scores / sqrt(head_size) + mask) along the last dimension; without head_size the scores are not scaled.
+
+    The result has four dimensions at least.
+    """
+    if len(tensor.shape) < 4:
+        tensor = unsqueeze_to_4D.compute(tensor)
+    if head_size is None and attention_mask is None:
+        plain: Tensor = softmax.compute(tensor, -1, memory_config=memory_config)
+        return plain
     scale = None if head_size is None else 1 / math.sqrt(head_size)
     check_users(tensor, attention_mask)
     check_height(tensor, attention_mask)

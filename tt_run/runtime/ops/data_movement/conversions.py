@@ -5,6 +5,7 @@ The work is done by the tensor layer; entered as operations, traces record them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from tt_run.runtime.cores import core_of
@@ -40,7 +41,6 @@ to_memory_config: Operation = operation(
     "ttnn.typecast",
     family=families.CONVERSION,
     golden=creation_goldens.typecast,
-    aliases=["ttnn.experimental.typecast"],
 )
 def typecast(
     input_tensor: Tensor,
@@ -62,6 +62,29 @@ def typecast(
         input_tensor, first, output_dtype, memory_config=memory_config, output_tensor=output_tensor
     )
     return found if output_tensor is None else replaced(found, input_tensor)
+
+
+@operation("ttnn.experimental.typecast", family=families.CONVERSION, golden=creation_goldens.typecast)
+def typecast_tiles(
+    input_tensor: Tensor,
+    dtype: DataType,
+    *,
+    memory_config: MemoryConfig | None = None,
+    optional_output_tensor: Tensor | None = None,
+) -> Tensor:
+    """The tensor, in tiles on a device, in another element type."""
+    on_device(input_tensor, kind="data movement")
+    if dtype is not input_tensor.dtype and input_tensor.layout is not Layout.TILE:
+        raise fatal(
+            "Only tile layout supports dtype conversion", hint="ttnn.typecast(tensor, dtype) takes rows"
+        )
+    if optional_output_tensor is not None and optional_output_tensor.dtype is not dtype:
+        raise fatal(
+            "Mismatched output dtype",
+            f"{optional_output_tensor.dtype} and {dtype}",
+            hint=f"dtype={optional_output_tensor.dtype}",
+        )
+    return _copied(input_tensor, dtype, memory_config, optional_output_tensor)
 
 
 def _copied(
@@ -167,6 +190,10 @@ def interleaved_to_sharded(
         )
     config = sharded_memory_config or (grid if isinstance(grid, MemoryConfig) else None)
     if config is not None:
+        if not config.is_sharded():
+            raise fatal(
+                "Output memory config must be sharded", hint="ttnn.to_memory_config(tensor, memory_config)"
+            )
         if config.shard_spec is not None and min(config.shard_spec.shape) < 1:
             raise fatal("shard_shape must be greater than 0", hint=f"{list(config.shard_spec.shape)}")
         dtype = shard_shape if isinstance(shard_shape, DataType) else output_dtype
@@ -279,11 +306,29 @@ def untilize(
             hint=in_tiles("tensor"),
         )
     own = input_tensor.memory_config()
+    if sub_core_grids is not None:
+        _check_untilized_on(input_tensor, memory_config or own)
     if not own.is_sharded():
         return elements_in_rows(input_tensor, memory_config)
     rows = elements_in_rows(input_tensor, memory_config or own)
     # What leaves its cores takes the padding along.
     return rows if rows.is_sharded() else framing.filled(rows, 0.0, tuple(input_tensor.padded_shape))
+
+
+def _check_untilized_on(tensor: Tensor, place: MemoryConfig) -> None:
+    """Raises RuntimeError for tiles that cores of the caller's choice do not take apart."""
+    for word, memory in (("Input", tensor.memory_config()), ("Output", place)):
+        if memory.is_sharded():
+            raise fatal(
+                f"{word} memory layout must be interleaved when sub_core_grid argument provided",
+                hint="leave sub_core_grids out: a sharded tensor's own cores do it",
+            )
+    height, tile = math.prod(tensor.padded_shape.dims[:-1]), tensor.tile.edges[0]
+    if height > tile:
+        raise fatal(
+            f"sub_core_grid untilize only supports tensors one tile row tall, got height {height} with tile height {tile}",
+            hint="leave sub_core_grids out",
+        )
 
 
 def elements_in_rows(tensor: Tensor, memory_config: MemoryConfig | None) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy.typing as npt
@@ -19,14 +19,26 @@ from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.shape import Shape
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 
 Array = npt.NDArray[Any]
+
+
+def _check_exchanged(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    """Raises RuntimeError for matrices that are no whole tiles."""
+    shape = (1, 1, *given[0].shape)
+    for place, said in ((-2, "A (second-to-last dim)"), (-1, "C (last dim)")):
+        if shape[place] % TILE_SIZE or not shape[place]:
+            raise fatal(
+                f"transpose_rm: {said} must be a multiple of {TILE_SIZE} and >={TILE_SIZE} (got {shape[place]}).",
+                hint="ttnn.transpose(tensor, -2, -1)",
+            )
 
 
 EXCHANGED = declare(
     families.MOVEMENT,
     Row("experimental.transpose_rm", "(input: Tensor)", lambda x: x.swapaxes(-1, -2),
-        "The last two dimensions exchanged.", golden=lambda x, **_: x.mT),
+        "The last two dimensions exchanged.", golden=lambda x, **_: x.mT, check=_check_exchanged),
     engine=stacks,
 )  # fmt: skip
 

@@ -185,6 +185,8 @@ def reshard(
     input_tensor: Tensor, output_memory_config: MemoryConfig, output_tensor: Tensor | None = None
 ) -> Tensor:
     """The same elements spread over cores in another way."""
+    if not output_memory_config.is_sharded():
+        raise fatal("output must be sharded", hint="ttnn.sharded_to_interleaved(tensor, memory_config)")
     result: Tensor = conversions.to_memory_config.compute(
         input_tensor, output_memory_config, output_tensor=output_tensor
     )

@@ -130,7 +130,9 @@ _UNARY_INTEGERS = {
     **dict.fromkeys(("eqz", "nez", "logical_not", "square"), _INTEGERS),
     **dict.fromkeys(("gez", "gtz", "lez", "ltz", "neg", "signbit"), _INT32),
     **dict.fromkeys(("heaviside", "prelu", "rpow", "sign", "threshold"), frozenset[DataType]()),
+    "alt_complex_rotate90": frozenset[DataType](),
     "bitwise_not": _WIDE,
+    "fill": _INTEGERS,
     "clamp_tss": _INT32,
 }
 """Integers that unary operations take, where it is not all or none of them."""

@@ -11,6 +11,7 @@ from typing import Any
 from mgd.lean import dataclass
 from tt_run.runtime.enums import Layout, cpp
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.declaration.element_types import unary_result
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import is_float
 
@@ -236,6 +237,16 @@ _enter(
     """,
     Layout.ROW_MAJOR,
 )
+_enter(
+    "{name}: only ROW_MAJOR layout is supported.",
+    """
+    experimental.complex_mul: a_real a_imag b_real b_imag
+    experimental.fft: input_real input_imag
+    experimental.ifft: spectrum_real spectrum_imag
+    experimental.transpose_rm: input
+    """,
+    Layout.ROW_MAJOR,
+)
 
 
 def check_layouts(
@@ -276,13 +287,27 @@ _UNARY_WITH_A_NUMBER = frozenset(
 """Operations of two operands that are another kernel when the second one is a number."""
 
 
-def check_room(name: str, tensors: Sequence[Tensor]) -> None:
-    """Raises RuntimeError for operands in rows whose result operation `name`, of two operands, is to write into a tensor that is there."""
-    if any(tensor.layout is not Layout.ROW_MAJOR for tensor in tensors):
-        return
+def check_room(name: str, tensors: Sequence[Tensor], room: Any) -> None:
+    """Raises RuntimeError for operands whose result operation `name`, of two operands, cannot write into a tensor that is there."""
     if len(tensors) == 1 and name in _UNARY_WITH_A_NUMBER:
+        check_unary_room(tensors[0], room)
+        return
+    if any(tensor.layout is not Layout.ROW_MAJOR for tensor in tensors):
         return
     raise fatal(
         _WRITTEN,
         hint="tensor = ttnn.to_layout(tensor, ttnn.TILE_LAYOUT), or take the result that is returned without output_tensor",
     )
+
+
+def check_unary_room(operand: Tensor, room: Any) -> None:
+    """Raises RuntimeError for a tensor in another layout, or of a type into which the operand's does not go over."""
+    if not isinstance(room, Tensor):
+        return
+    if room.layout is not operand.layout:
+        raise fatal(
+            f"Unary: Output format (tile/row-major) must match input when preallocated. Output: {room.layout.value}, "
+            f"Input: {operand.layout.value}",
+            hint=f"make the output tensor with layout={operand.layout}",
+        )
+    unary_result(operand.dtype, room.dtype)

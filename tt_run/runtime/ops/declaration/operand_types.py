@@ -108,7 +108,6 @@ _enter("{operand} type must be bfloat16", (_BF16,), "moreh_nll_loss: input_tenso
 _enter("{operand} type must be int32", (_I32,), "moreh_nll_loss: target_tensor")
 _enter("Input tensor must be of type INT32 or BFLOAT16!", (_BF16, _I32), "moreh_getitem: input")
 _enter("Index tensor must be of type INT32!", (_I32,), "moreh_getitem: index_tensors")
-_enter("Full: Unsupported data type {given}", (_BF16, _F32, _I32), "moreh_full_like: input")
 _enter(
     "Data type of input tensor must be BFLOAT16, BFLOAT8_B, or BFLOAT4_B and is {given}",
     (_BF16, _BFP8, _BFP4),
@@ -236,7 +235,12 @@ _enter(
 _enter(
     "{name}: only Float32 and BFloat16 supported (got {given}).",
     (_F32, _BF16),
-    "experimental.transpose_rm: input",
+    """
+    experimental.complex_mul: a_real a_imag b_real b_imag
+    experimental.fft: input_real input_imag
+    experimental.ifft: spectrum_real spectrum_imag
+    experimental.transpose_rm: input
+    """,
 )
 _enter(
     "{name} {operand} only supports specific data types. [BFLOAT16, BFLOAT8_B]",

@@ -8,7 +8,6 @@ the call's `dtype` or the row says otherwise; bfloat16 is computed in float32 an
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -21,14 +20,16 @@ from tt_run.runtime.enums import BufferType, DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import evaluate, finish
-from tt_run.runtime.ops.declaration import whole_numbers
+from tt_run.runtime.ops.declaration import families, whole_numbers
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.costs import tensors
 from tt_run.runtime.ops.declaration.dispatch import Golden, Operation, operation
 from tt_run.runtime.ops.declaration.element_types import check_unary
 from tt_run.runtime.ops.declaration.families import NUMPY, TORCH, Family
+from tt_run.runtime.ops.declaration.layouts import check_unary_room
 from tt_run.runtime.ops.declaration.operands import on_device, room_type, settle
 from tt_run.runtime.ops.declaration.places import like_operand
+from tt_run.runtime.ops.declaration.signatures import with_signature
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, is_float, stored_dtype
@@ -97,6 +98,7 @@ class Row:
     `as_given`: result by result, which of the call's tensors it has its type from, and which its place, unless the call says.
     `carried`: result by result, the tensors of which the first that lies on cores gives it its place before that, unless one before it is in L1.
     `laid`: result by result, the tensors of which one in tiles makes it be in tiles, all of them where none are named.
+    `stays`: beside how many tensors the first result lies where those lie, whatever `memory_config` says.
     """
 
     name: str
@@ -121,6 +123,7 @@ class Row:
     as_given: Sequence[tuple[int, int]] = ()
     carried: Sequence[tuple[int, ...]] = ()
     laid: Sequence[tuple[int, ...]] | None = None
+    stays: Sequence[int] = ()
 
 
 def declare(
@@ -133,7 +136,20 @@ def declare(
     }
 
 
+def _into_room(check: Check | None) -> Check:
+    """What a row of one operand refuses besides: a tensor for its result that does not go with the operand."""
+
+    def both(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+        check_unary_room(given[0], arguments.get("output_tensor"))
+        if check is not None:
+            check(name, given, arguments)
+
+    return both
+
+
 def _declared(family: Family, row: Row, engine: Engine) -> Operation:
+    if family is families.UNARY:
+        row = replace(row, check=_into_room(row.check))
     compute = with_signature(row.name, row.signature, partial(_compute, row, engine), row.doc)
     by_torch = engine is torch_shards
     return operation(
@@ -172,27 +188,6 @@ def _values(row: Row, arguments: Mapping[str, Any]) -> list[Any]:
     """The arguments that are values of the row's function."""
     outside = (PLACING | set(row.rooms)) - set(row.seen)
     return [value for name, value in arguments.items() if name not in outside]
-
-
-def with_signature(
-    name: str, signature: str, body: Callable[[dict[str, Any]], Any], doc: str
-) -> Callable[..., Any]:
-    """A function of that signature which hands its arguments by name to `body`: Python binds them, `inspect` and editors see them."""
-    word = re.sub(r"\W", "_", name)
-    source = (
-        f"from __future__ import annotations\ndef {word}{signature} -> Tensor:\n    return _body(locals())\n"
-    )
-    space: dict[str, Any] = {"_body": body, **_NAMES}
-    # The name of its file says that a line in it is not the program's.
-    exec(compile(source, f"{__file__.removesuffix('.py')}/{name}", "exec"), space)
-    made: Callable[..., Any] = space[word]
-    made.__doc__ = doc
-    made.__module__ = __name__
-    return made
-
-
-# What defaults in signatures may name.
-_NAMES = {"DataType": DataType, "Layout": Layout, "MemoryConfig": MemoryConfig}
 
 
 def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
@@ -242,12 +237,13 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
         plain = types[number] if number < len(types) else target
         dtype = room_type(plain if made is None else made[number], output)
         own = arguments.get(f"{row.rooms[number]}_memory_config") if row.rooms else None
+        said = None if number == 0 and len(given) in row.stays else own or memory
         results.append(
             settle(
                 given,
                 Shards(finish(shards.data, dtype), shards.index) if unrounded else shards,
                 dtype,
-                memory_config=own or memory or _place(row, given, number, shards),
+                memory_config=said or _place(row, given, number, shards),
                 output_tensor=output,
                 layout=laid or (Layout.TILE if mixed else _layout(row, given, number, dtype)),
             )

@@ -32,7 +32,6 @@ SPELLINGS: Mapping[str, Words] = {
         "value2": "input_tensor_c",
         "value": ("input_tensor_c", "input_tensor_b"),
     },
-    "ttnn.experimental.typecast": {"optional_output_tensor": "output_tensor"},
     "ttnn.prepare_conv_transpose2d_weights": {"slice_config": "dram_slice_config"},
     "ttnn.typecast": {"optional_output_tensor": "output_tensor"},
 }

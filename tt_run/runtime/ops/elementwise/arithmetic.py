@@ -188,10 +188,9 @@ def floor_div(
     input_tensor_b: Operand,
     *,
     memory_config: MemoryConfig | None = None,
-    output_tensor: Tensor | None = None,
 ) -> Tensor:
     """The floor of a / b."""
-    return apply(_FLOOR, input_tensor_a, input_tensor_b, None, memory_config, output_tensor)
+    return apply(_FLOOR, input_tensor_a, input_tensor_b, None, memory_config)
 
 
 def _with_second(rule: Rule) -> Operation:

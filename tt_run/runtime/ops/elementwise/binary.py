@@ -25,10 +25,12 @@ from tt_run.runtime.ops.declaration.element_types import check_nearest, check_pa
 from tt_run.runtime.ops.declaration.layouts import check_room
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.declaration.places import check_cores
+from tt_run.runtime.ops.declaration.signatures import with_signature
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import larger_shards
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
 from tt_run.runtime.values.dtypes import is_float, stored_dtype
 from tt_run.runtime.values.shards import Shards, combine
 
@@ -170,10 +172,10 @@ def apply(
     tensors = _tensors(a, b)
     on_device(*tensors)
     if output_tensor is not None:
-        check_room(rule.name, tensors)
+        check_room(rule.name, tensors, output_tensor)
     kernel = rule.kernel
     if activations or a_activations or b_activations:
-        kernel = _fused(kernel, chain(activations), chain(a_activations), chain(b_activations))
+        kernel = _fused(kernel, chain(_packed(activations)), chain(a_activations), chain(b_activations))
     own, other = tensors[0].dtype, tensors[-1].dtype
     real = rule.real or is_float(own) or is_float(other)
     if len(tensors) == 2:
@@ -282,6 +284,13 @@ def _scalar(value: Operand, dtype: np.dtype[Any]) -> Any:
     return np.array(int(value)).astype(dtype)[()]  # type: ignore[arg-type]
 
 
+def _packed(activations: Sequence[Activation]) -> Sequence[Activation]:
+    """A RELU alone is applied where results are packed, which has no use for parameters."""
+    fused = UnaryWithParam.of(activations[0]) if len(activations) == 1 else None
+    alone = isinstance(fused, UnaryWithParam) and fused.op_type is UnaryOpType.RELU
+    return [UnaryOpType.RELU] if alone else activations
+
+
 def _fused(kernel: Kernel, after: Any, on_a: Any, on_b: Any) -> Kernel:
     def fused(a: Any, b: Any) -> Array:
         # Activations work in place on what they are given, which a lone number has none of.
@@ -298,35 +307,53 @@ def _golden(rule: Rule) -> Golden:
     return goldens.comparison(found) if isinstance(found, str) else found
 
 
+_FUSED = {
+    f"{place}activations": f"{place}activations: Sequence[UnaryWithParam] = ()"
+    for place in ("", "input_tensor_a_", "input_tensor_b_")
+}
+_CORES = {
+    "sub_core_grids": "sub_core_grids: CoreRangeSet | None = None",
+    "sub_device_id": "sub_device_id: SubDeviceId | None = None",
+}
+_OPTIONS = {
+    "dtype": "dtype: DataType | None = None",
+    "memory_config": "memory_config: MemoryConfig | None = None",
+    "output_tensor": "output_tensor: Tensor | None = None",
+    **_FUSED,
+    **_CORES,
+}
+_WITHOUT: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("atan2", "hypot"), frozenset(_OPTIONS) - {"memory_config"}),
+    **dict.fromkeys(("gcd", "lcm"), frozenset(_CORES)),
+    **dict.fromkeys(
+        [f"bitwise_{name}" for name in ("and", "or", "xor", "left_shift", "right_shift")],
+        frozenset({"dtype"}),
+    ),
+    "logical_left_shift": frozenset({"dtype"}),
+    "fmod": frozenset(_OPTIONS) - {"memory_config"} - set(_CORES),
+}
+"""Keywords of most operations that some do not have."""
+
+
 def _binary(rule: Rule) -> Operation:
-    def compute(
-        input_tensor_a: Tensor | float,
-        input_tensor_b: Tensor | float,
-        *,
-        dtype: DataType | None = None,
-        memory_config: MemoryConfig | None = None,
-        output_tensor: Tensor | None = None,
-        activations: Sequence[Activation] = (),
-        input_tensor_a_activations: Sequence[Activation] = (),
-        input_tensor_b_activations: Sequence[Activation] = (),
-        sub_core_grids: CoreRangeSet | None = None,
-        sub_device_id: object = None,
-    ) -> Tensor:
-        check_cores(sub_core_grids, sub_device_id)
+    def compute(given: dict[str, Any]) -> Tensor:
+        check_cores(given.get("sub_core_grids"), given.get("sub_device_id"))
         return apply(
             rule,
-            input_tensor_a,
-            input_tensor_b,
-            dtype,
-            memory_config,
-            output_tensor,
-            activations,
-            input_tensor_a_activations,
-            input_tensor_b_activations,
+            given["input_tensor_a"],
+            given["input_tensor_b"],
+            given.get("dtype"),
+            given.get("memory_config"),
+            given.get("output_tensor"),
+            *(given.get(name, ()) for name in _FUSED),
         )
 
-    compute.__doc__ = f"{rule.doc} Tensors broadcast; either may be a number."
-    return operation(f"ttnn.{rule.name}", family=families.BINARY, golden=_golden(rule))(compute)
+    without = _WITHOUT.get(rule.name, frozenset())
+    options = ", ".join(text for name, text in _OPTIONS.items() if name not in without)
+    signature = f"(input_tensor_a: Tensor | float, input_tensor_b: Tensor | float, *, {options})"
+    doc = f"{rule.doc} Tensors broadcast; either may be a number."
+    made = with_signature(rule.name, signature, compute, doc)
+    return operation(f"ttnn.{rule.name}", family=families.BINARY, golden=_golden(rule))(made)
 
 
 def _moded(rule: Rule, approximate: bool) -> Operation:

@@ -16,9 +16,10 @@ from tt_run.runtime.kernels.elementwise import BFLOAT16
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.broadcast import align
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
-from tt_run.runtime.ops.declaration.element_types import check_pair, check_unary
+from tt_run.runtime.ops.declaration.element_types import check_pair, check_unary, scalar_among_integers
 from tt_run.runtime.ops.declaration.operands import axis_of, on_device
 from tt_run.runtime.ops.declaration.rows import PLACED, WRITTEN, Row, declare, elements, stacks
+from tt_run.runtime.ops.elementwise.binary import WIDE
 from tt_run.runtime.ops.elementwise.ternary import ternary
 from tt_run.runtime.ops.elementwise.triple_checks import summed_type
 from tt_run.runtime.ops.goldens import common as goldens
@@ -26,6 +27,7 @@ from tt_run.runtime.ops.placement import fitted_shards
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
+from tt_run.runtime.values.dtypes import is_float
 
 Array = npt.NDArray[Any]
 _PAIR = "(input_tensor_a: Tensor, input_tensor_b: Tensor"
@@ -144,6 +146,15 @@ def _check_situ(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, An
         )
 
 
+def _check_no_nan(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    first, second = given[0].dtype, given[-1].dtype
+    if first is not second and is_float(first) and is_float(second):
+        raise fatal(
+            f"Mixed dtype is not supported for binary operation BinaryOpType::WHERE_TST, dtype A: {cpp(second)}, dtype B: {cpp(first)}",
+            hint=f"ttnn.typecast(input_tensor_b, {first})",
+        )
+
+
 PAIRS = declare(
     families.BINARY,
     Row("addalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a + a.dtype.type(alpha) * b,
@@ -153,7 +164,7 @@ PAIRS = declare(
     Row("isclose", f"{_PAIR}, *, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, {PLACED})", _isclose,
         "1 where a and b differ by at most atol + rtol |b|, else 0; NaN equals NaN if equal_nan.", check=_check_close, golden="isclose"),
     Row("div_no_nan", f"(input_tensor_a: Tensor, input_tensor_b: Tensor | float | None = None, *, value: float | None = None, {PLACED})", _no_nan,
-        "a / b, 0 where b is 0.", integers=False,
+        "a / b, 0 where b is 0.", integers=False, check=_check_no_nan,
         golden=_no_nan_golden),
     Row("clamped_silu_glu", f"{_GATED}, limit: float, {_GATED_TAIL}", _clamped,
         "silu of the gate, at most `limit`, times up limited to [-limit, limit].", integers=False, check=_check_gates, golden=_clamped_golden),
@@ -161,6 +172,13 @@ PAIRS = declare(
         "beta1 tanh(gate / beta1) sigmoid(gate) beta2 tanh(up / beta2).", integers=False, golden=_situ_golden, check=_check_situ),
     engine=elements,
 )  # fmt: skip
+
+
+def _check_mac(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    """Raises RuntimeError for a number that is added to products of integers and is none."""
+    term = arguments["input_tensor_c"]
+    if len(given) == 2 and not isinstance(term, Tensor) and given[0].dtype is given[1].dtype in WIDE:
+        scalar_among_integers("add", given[0].dtype, term)
 
 
 def _summed(arguments: Mapping[str, Any]) -> DataType:
@@ -171,7 +189,7 @@ TRIPLES = declare(
     families.TERNARY,
     Row("mac", f"(input_tensor_a: Tensor, input_tensor_b: Tensor | float, input_tensor_c: Tensor | float, *, {WRITTEN}, "
         "sub_core_grids: CoreRangeSet | None = None)", lambda a, b, c: a * b + c, "a b + c.",
-        type_of=_summed, golden=lambda a, b, c, **_: a * b + c),
+        type_of=_summed, check=_check_mac, golden=lambda a, b, c, **_: a * b + c),
     Row("snake_beta", f"(input_tensor: Tensor, alpha: Tensor, beta: Tensor, *, {WRITTEN})",
         lambda x, alpha, beta: x + np.square(np.sin(alpha * x)) / beta, "x + sin(alpha x)² / beta.",
         integers=False, check=_check_snake, golden=lambda x, alpha, beta, **_: x + (alpha * x).sin() ** 2 / beta),

@@ -16,10 +16,11 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import chain
 from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.element_types import check_unary
 from tt_run.runtime.ops.declaration.rows import PLACED, UNARY_TAIL, Row, declare, elements
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
+from tt_run.runtime.tuning.activation import OF_INTEGERS, UnaryOpType, UnaryWithParam
 from tt_run.runtime.values.casting import BITS, cast, reread
 from tt_run.runtime.values.dtypes import convert
 from tt_run.runtime.values.shards import Shards
@@ -76,8 +77,26 @@ def chained(x: Array, activations: Sequence[Any]) -> Array:
 
 
 def _last_type(arguments: Mapping[str, Any]) -> DataType | None:
-    """The type that a chain ends in, None where it stays in that of its operand."""
-    return next((types[1] for types in map(_types, reversed(arguments["ops_chain"])) if types), None)
+    """The type into which the last step of a chain goes over; None where the result has that of the operand."""
+    types = _types(arguments["ops_chain"][-1]) if arguments["ops_chain"] else None
+    return types[1] if types else None
+
+
+def _check_chain(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    """Raises RuntimeError for integers of which one of the steps is no function, and for other bits in the midst of a chain."""
+    steps = arguments["ops_chain"]
+    for step in steps:
+        types = _types(step)
+        if types and step.op_type is UnaryOpType.BITCAST and len(steps) > 1:
+            raise fatal(
+                f"Unary: BITCAST cannot share a chain with other ops (chain has {len(steps)} ops)",
+                hint="ttnn.bitcast(tensor, dtype) before, and the chain of its result",
+            )
+        if types:
+            return
+        fused = UnaryWithParam.of(step)
+        if isinstance(fused, UnaryWithParam) and fused.op_type not in OF_INTEGERS:
+            check_unary(fused.op_type.name, given[0].dtype, integers=False)
 
 
 def _types(step: Any) -> tuple[DataType, DataType] | None:
@@ -190,6 +209,7 @@ PARAMETRIC = declare(
 PARAMETRIC |= declare(
     families.UNARY,
     Row("unary_chain", f"(input_tensor: Tensor, ops_chain: Sequence[Any], {UNARY_TAIL})", chained,
-        "The functions of a chain of `UnaryWithParam`, one after the other, rounded once; `TYPECAST` and `BITCAST` go over into another type.", golden=goldens.chain, type_of=_last_type),
+        "The functions of a chain of `UnaryWithParam`, one after the other, rounded once; `TYPECAST` and `BITCAST` go over into another type.", golden=goldens.chain, type_of=_last_type,
+        check=_check_chain),
     engine=_in_steps,
 )  # fmt: skip

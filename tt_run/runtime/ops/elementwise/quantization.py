@@ -170,6 +170,10 @@ def quantize(
 ) -> Tensor:
     """round(x / scale + zero_point), ties to even; int32 unless `dtype`, saturating."""
     on_device(input_tensor)
+    if isinstance(zero_point, Tensor) and zero_point.dtype is not DataType.INT32:
+        raise fatal(
+            "Quantization only takes int32 zero-points for now", hint="ttnn.typecast(zero_point, ttnn.int32)"
+        )
     if not is_float(input_tensor.dtype):
         raise fatal("Quantize only takes floating-point number inputs", hint="ttnn.requantize takes integers")
     return _computed(

@@ -11,7 +11,7 @@ from typing import Any
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.ops.declaration import families
-from tt_run.runtime.ops.declaration.rows import UNARY_TAIL, WRITTEN, Row, declare
+from tt_run.runtime.ops.declaration.rows import PLACED, UNARY_TAIL, Row, declare
 from tt_run.runtime.tensor.tensor import Tensor
 
 _SATURATED = 88.5  # a device's Bessel functions look at no more of their argument
@@ -47,11 +47,11 @@ SPECIAL = declare(
     Row("i1", _UNARY, _i1,
         "The modified Bessel function of the first kind and order 1, of x limited to 88.5 on both sides as a device does.", integers=False),
     Row(
-        "multigammaln", _UNARY, lambda x: x.mvlgamma(4),
+        "multigammaln", f"(input_tensor: Tensor, *, {PLACED})", lambda x: x.mvlgamma(4),
         "The logarithm of the multivariate gamma function of dimension 4.", integers=False,
     ),
     Row(
-        "polygamma", f"(input_tensor: Tensor, k: int, *, {WRITTEN})", _polygamma,
+        "polygamma", f"(input_tensor: Tensor, k: int, *, {PLACED})", _polygamma,
         "The derivative of order k of the digamma function.", integers=False, check=_check_order,
     ),
 )  # fmt: skip

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, NamedEnum
-from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import (
     FUNCTIONS,
@@ -19,6 +18,7 @@ from tt_run.runtime.kernels.activations import (
     INTEGER_FUNCTIONS,
     Applied,
     Function,
+    check_vector_mode,
     is_closed,
 )
 from tt_run.runtime.kernels.bfloat16_tables import look_up, pays
@@ -26,7 +26,8 @@ from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.native.classes import native
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import Operation, operation
-from tt_run.runtime.ops.declaration.element_types import check_unary, unary_result
+from tt_run.runtime.ops.declaration.element_types import check_unary
+from tt_run.runtime.ops.declaration.layouts import check_unary_room
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.goldens import common as goldens
@@ -74,15 +75,10 @@ def apply(
     data = shards.data
     if data.dtype != np.float32:
         check_unary(name, dtype, integers)
-    if isinstance(output_tensor, Tensor) and output_tensor.layout is not input_tensor.layout:
-        raise fatal(
-            f"Unary: Output format (tile/row-major) must match input when preallocated. Output: {output_tensor.layout.value}, "
-            f"Input: {input_tensor.layout.value}",
-            hint=f"make the output tensor with layout={input_tensor.layout}",
-        )
+    check_unary_room(input_tensor, output_tensor)
     closed = is_closed(function)
     if isinstance(output_tensor, Tensor) and output_tensor.dtype is not dtype:
-        dtype, closed = unary_result(dtype, output_tensor.dtype), False
+        dtype, closed = output_tensor.dtype, False
         result = Shards(evaluate(function, dtype, data), shards.index)
     elif dtype is DataType.BFLOAT16 and not closed and pays(function, data.size):
         result = Shards(look_up(function, data), shards.index)
@@ -156,7 +152,7 @@ def _with_mode(name: str, function: Function) -> Operation:
     return operation(f"ttnn.{name}", family=families.UNARY, golden=goldens.UNARY.get(name, name))(compute)
 
 
-_MODED = ("exp", "log", "sqrt", "rsqrt", "mish", "log2", "log10", "log1p", "erf", "erfc")
+_MODED = ("exp", "log", "sqrt", "rsqrt", "mish", "log2", "log10", "log1p", "erf")
 _OTHERS = frozenset(
     [
         "gelu",
@@ -194,12 +190,7 @@ PLAIN: dict[str, Operation] = {
 
 
 @operation("ttnn.logical_not_", family=families.UNARY, golden="logical_not")
-def logical_not_(
-    input_tensor: Tensor,
-    *,
-    memory_config: MemoryConfig | None = None,
-    sub_core_grids: CoreRangeSet | None = None,
-) -> Tensor:
+def logical_not_(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
     """`ttnn.logical_not` written over its operand; returns that."""
     result: Tensor = PLAIN["logical_not"].compute(input_tensor, output_tensor=input_tensor)
     return result
@@ -243,6 +234,7 @@ def sigmoid(
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
     """1 / (1 + exp(-x)), computed accurately in every mode."""
+    check_vector_mode(vector_mode)
     return apply(input_tensor, f.sigmoid, memory_config, output_tensor, name="sigmoid")
 
 
@@ -284,12 +276,7 @@ def round(
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
     """x rounded to `decimals` places, ties to even; what is whole already (2**23 and more) stays, and is not scaled past the largest."""
-    scale, whole = np.float32(10.0**decimals), 2.0**23 if decimals > 0 else np.inf
-
-    def rounded(x: Any) -> Any:
-        return np.where(np.abs(x) < whole, np.rint(x * scale) / scale, x)
-
-    return apply(input_tensor, rounded, memory_config, output_tensor, name="round")
+    return apply(input_tensor, Applied(f.rounded, (decimals,)), memory_config, output_tensor, name="round")
 
 
 @operation("ttnn.leaky_relu", family=families.UNARY, golden=goldens.leaky_relu)

@@ -35,11 +35,7 @@ _INTO_OTHER = f"{_ASKED}, input_grad: Tensor | None = None, other_grad: Tensor |
 
 def _declared(*rows: Row) -> dict[str, Operation]:
     """Enter backward operations, each with the types, places and layouts of its gradients."""
-    told = (gradient_places.of(row.name.removesuffix("_bw")) for row in rows)
-    placed = [
-        replace(row, as_given=like, carried=carried, laid=laid)
-        for row, (like, carried, laid) in zip(rows, told, strict=True)
-    ]
+    placed = [replace(row, **gradient_places.of(row.name.removesuffix("_bw"))) for row in rows]
     return declare(families.BACKWARD, *placed, check=gradient_shapes.check)
 
 

@@ -6,6 +6,7 @@ Numbers are those of the call's tensors: the gradient, then the operands. What i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 Like = Sequence[tuple[int, int]]
 Carried = Sequence[tuple[int, ...]]
@@ -63,6 +64,19 @@ _LAID: dict[str, Laid] = {
 """The tensors of which one in tiles makes a gradient be in tiles; all of a call where none are named."""
 
 
-def of(name: str) -> tuple[Like, Carried, Laid]:
-    """Which tensors the gradients of an operation have their types and places from, on whose cores they lie, and which are in tiles with them."""
-    return _LIKE.get(name, ()), _CARRIED.get(name, ()), _LAID.get(name, ())
+_STAYS: dict[str, Sequence[int]] = {
+    **dict.fromkeys(["assign", "frac"], (2,)),
+    **dict.fromkeys(["fmod", "remainder"], (2, 3)),
+    **dict.fromkeys(["addcdiv", "addcmul"], (4,)),
+}
+"""Beside how many tensors the first gradient is the given one itself, or zeros like it: it lies where that does, whatever `memory_config` says."""
+
+
+def of(name: str) -> dict[str, Any]:
+    """What a row says of the gradients of an operation: where they have their types and places from, and when `memory_config` does not count."""
+    return {
+        "as_given": _LIKE.get(name, ()),
+        "carried": _CARRIED.get(name, ()),
+        "laid": _LAID.get(name, ()),
+        "stays": _STAYS.get(name, ()),
+    }

@@ -64,6 +64,11 @@ def ifft(spectrum_real: Tensor, spectrum_imag: Tensor, precision: str = "precise
 def complex_mul(a_real: Tensor, a_imag: Tensor, b_real: Tensor, b_imag: Tensor) -> tuple[Tensor, Tensor]:
     """The product of two complex tensors given by their parts; its parts."""
     given = (a_real, a_imag, b_real, b_imag)
+    if len({tensor.dtype for tensor in given}) > 1:
+        raise fatal(
+            "complex_mul: all four input tensors must share the same dtype.",
+            hint=f"ttnn.typecast them to {a_real.dtype}",
+        )
     real = ternary(lambda a, b, c, d: a * c - b * d, given, a_real.dtype, None, None)
     return real, ternary(lambda a, b, c, d: a * d + b * c, given, a_real.dtype, None, None)
 

@@ -19,6 +19,25 @@ from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryC
 from tt_run.runtime.tensor.tensor import Tensor
 
 
+def _check_full(shape: Sequence[int], dtype: DataType) -> None:
+    """Raises RuntimeError for elements and shapes that the kernel does not fill."""
+    if dtype not in (DataType.BFLOAT16, DataType.FLOAT32, DataType.INT32):
+        raise fatal(f"Full: Unsupported data type {cpp(dtype)}", hint="dtype=ttnn.bfloat16, or ttnn.full")
+    dims = tuple(shape)
+    if len(dims) < 2:
+        raise fatal(
+            f"Full operation error: Shape size must be greater than 1, but got shape size = {len(dims)}",
+            hint=f"shape={[1] * (2 - len(dims)) + list(dims)}, or ttnn.full",
+        )
+    for place, length in enumerate(dims):
+        if length < 1:
+            raise fatal(
+                f"Full operation error: Invalid shape at index {place}. Each dimension of the shape must be greater than 0, but got "
+                f"shape[{place}] = {length}",
+                hint="ttnn.full",
+            )
+
+
 @operation("ttnn.moreh_full", family=families.CREATION, golden=creation_goldens.full)
 def moreh_full(
     shape: Sequence[int],
@@ -30,6 +49,7 @@ def moreh_full(
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
     """A tensor with one value everywhere."""
+    _check_full(shape, dtype)
     return from_shape.full(shape, fill_value, dtype, layout, device, memory_config)
 
 
@@ -42,6 +62,7 @@ def moreh_full_like(
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
     """One value in the shape of a tensor."""
+    _check_full(input.shape, dtype or input.dtype)
     return from_shape.full_like(input, fill_value, dtype, layout, None, memory_config)
 
 

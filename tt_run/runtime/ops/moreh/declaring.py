@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt_run.runtime.ops.declaration.rows import Row
+from tt_run.runtime.ops.declaration.rows import PLACED, Row
 
-TUNED = "memory_config: MemoryConfig | None = None, compute_kernel_config: object = None"
+KERNELS = "compute_kernel_config: object = None"
+TUNED = f"{PLACED}, {KERNELS}"
 OUT = f"output: Tensor | None = None, {TUNED}"
 DIM = "dim: int | Sequence[int] | None = None"
 

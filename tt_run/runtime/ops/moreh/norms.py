@@ -9,7 +9,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.torch_cpu import named
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import declare
-from tt_run.runtime.ops.moreh.declaring import TUNED, kept_shape, row
+from tt_run.runtime.ops.moreh.declaring import KERNELS, TUNED, kept_shape, row
 
 
 def _normalised_gradient(gradient: Any, normal: Any, rstd: Any, dims: tuple[int, ...]) -> Any:
@@ -103,7 +103,7 @@ NORMS = declare(
          "(output_grad: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, num_groups: int, *, "
          "are_required_outputs: Sequence[bool] = (True, False, False), gamma: Tensor | None = None, input_grad: Tensor | None = None, "
          "gamma_grad: Tensor | None = None, beta_grad: Tensor | None = None, input_grad_memory_config: MemoryConfig | None = None, "
-         f"gamma_grad_memory_config: MemoryConfig | None = None, beta_grad_memory_config: MemoryConfig | None = None, {TUNED})",
+         f"gamma_grad_memory_config: MemoryConfig | None = None, beta_grad_memory_config: MemoryConfig | None = None, {KERNELS})",
          lambda g, x, mean, rstd, groups, gamma, *tuning: _group_norm_backward(g, x, mean, rstd, groups, gamma),
          "The gradients of a group norm's operands, those that are asked for.",
          integers=False, rooms=("input_grad", "gamma_grad", "beta_grad"), on_request=0),

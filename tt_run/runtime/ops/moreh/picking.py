@@ -9,8 +9,8 @@ from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.torch_cpu import library, named
 from tt_run.runtime.ops.declaration import families
-from tt_run.runtime.ops.declaration.rows import declare
-from tt_run.runtime.ops.moreh.declaring import TUNED, row
+from tt_run.runtime.ops.declaration.rows import PLACED, declare
+from tt_run.runtime.ops.moreh.declaring import row
 
 
 def _picked(x: Any, index_tensors: Sequence[Any], index_dims: Sequence[int]) -> Any:
@@ -39,10 +39,10 @@ def _fold(x: Any, size: Any, kernel: Any, dilation: Any, padding: Any, stride: A
 
 MOVEMENT = declare(
     families.MOREH,
-    row("getitem", f"(input: Tensor, index_tensors: Sequence[Tensor], index_dims: Sequence[int], *, output: Tensor | None = None, {TUNED})",
+    row("getitem", f"(input: Tensor, index_tensors: Sequence[Tensor], index_dims: Sequence[int], *, output: Tensor | None = None, {PLACED})",
          _picked, "The elements at lists of indices along dimensions; negative ones count from the end."),
     row("fold",
          "(input: Tensor, output: Tensor | None = None, output_size: Sequence[int] = (), kernel_size: Sequence[int] = (), "
-         f"dilation: Sequence[int] = (1, 1), padding: Sequence[int] = (0, 0), stride: Sequence[int] = (1, 1), {TUNED})",
+         f"dilation: Sequence[int] = (1, 1), padding: Sequence[int] = (0, 0), stride: Sequence[int] = (1, 1), {PLACED})",
          _fold, "Columns of patches put together to images, overlaps summed.", integers=False, layout=Layout.ROW_MAJOR),
 )  # fmt: skip

@@ -9,8 +9,8 @@ from typing import Any
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.torch_cpu import gradients, library
 from tt_run.runtime.ops.declaration import families
-from tt_run.runtime.ops.declaration.rows import declare
-from tt_run.runtime.ops.moreh.declaring import OUT, TUNED, row
+from tt_run.runtime.ops.declaration.rows import PLACED, declare
+from tt_run.runtime.ops.moreh.declaring import KERNELS, OUT, TUNED, row
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -94,17 +94,17 @@ PRODUCTS = declare(
          gradients("matmul", 2), "The gradients of a product's operands.", integers=False),
     row("bmm_backward",
          "(output_grad: Tensor, input: Tensor, mat2: Tensor, *, are_required_outputs: Sequence[bool] = (True, True), input_grad: Tensor | None = None, "
-         f"mat2_grad: Tensor | None = None, input_grad_memory_config: MemoryConfig | None = None, mat2_grad_memory_config: MemoryConfig | None = None, {TUNED})",
+         f"mat2_grad: Tensor | None = None, input_grad_memory_config: MemoryConfig | None = None, mat2_grad_memory_config: MemoryConfig | None = None, {KERNELS})",
          lambda g, a, b, *tuning: gradients("matmul", 2)(g, a, b), "The gradients of the operands of batches of products.",
          integers=False, rooms=("input_grad", "mat2_grad")),
     row("linear_backward",
          "(output_grad: Tensor, input: Tensor, weight: Tensor, *, are_required_outputs: Sequence[bool] = (True, True, True), bias: Tensor | None = None, "
          "input_grad: Tensor | None = None, weight_grad: Tensor | None = None, bias_grad: Tensor | None = None, "
-         f"input_grad_memory_config: MemoryConfig | None = None, weight_grad_memory_config: MemoryConfig | None = None, bias_grad_memory_config: MemoryConfig | None = None, {TUNED})",
+         f"input_grad_memory_config: MemoryConfig | None = None, weight_grad_memory_config: MemoryConfig | None = None, bias_grad_memory_config: MemoryConfig | None = None, {KERNELS})",
          lambda g, x, w, bias=None, *tuning: _linear_backward(g, x, w, bias), "The gradients of a linear layer's operands.",
          integers=False, rooms=("input_grad", "weight_grad", "bias_grad"), on_request=0),
     row("dot_backward",
-         f"(output_grad: Tensor, input: Tensor, other: Tensor, *, input_grad: Tensor | None = None, other_grad: Tensor | None = None, {TUNED})",
+         f"(output_grad: Tensor, input: Tensor, other: Tensor, *, input_grad: Tensor | None = None, other_grad: Tensor | None = None, {PLACED})",
          lambda g, a, b: [g * b, g * a], "The gradients of a product of vectors, those that have room.",
          integers=False, rooms=("input_grad", "other_grad"), on_request=0),
 )  # fmt: skip

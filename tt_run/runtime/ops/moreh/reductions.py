@@ -8,7 +8,7 @@ from typing import Any
 
 from tt_run.runtime.kernels.torch_cpu import gradients, library
 from tt_run.runtime.ops.declaration import families
-from tt_run.runtime.ops.declaration.rows import declare
+from tt_run.runtime.ops.declaration.rows import PLACED, declare
 from tt_run.runtime.ops.moreh import dimension_checks
 from tt_run.runtime.ops.moreh.declaring import DIM, OUT, TUNED, dimensions, kept_shape, row
 
@@ -95,9 +95,9 @@ REDUCTIONS = declare(
          f"(input: Tensor, output: Tensor, output_grad: Tensor, p: float, *, {DIM}, keepdim: bool = False, input_grad: Tensor | None = None, {TUNED})",
          _norm_backward, "The gradient of a norm.", integers=False,
          check=dimension_checks.of_gradient("rank"), rooms=("input_grad",), seen=("output",)),
-    row("cumsum", f"(input: Tensor, dim: int, *, {OUT})", lambda x, dim: x.cumsum(dim), "Running sums along a dimension.",
+    row("cumsum", f"(input: Tensor, dim: int, *, output: Tensor | None = None, {PLACED})", lambda x, dim: x.cumsum(dim), "Running sums along a dimension.",
          check=dimension_checks.running),
-    row("cumsum_backward", f"(output_grad: Tensor, dim: int, *, input_grad: Tensor | None = None, {TUNED})",
+    row("cumsum_backward", f"(output_grad: Tensor, dim: int, *, input_grad: Tensor | None = None, {PLACED})",
          lambda g, dim: g.flip(dim).cumsum(dim).flip(dim), "The gradient of running sums: running sums from the end.",
          check=dimension_checks.running, rooms=("input_grad",)),
     row("abs_pow", f"(input: Tensor, p: float, *, {OUT})", lambda x, p: x.abs() ** p, "Absolute values to a power.", integers=False),

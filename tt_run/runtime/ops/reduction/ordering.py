@@ -389,6 +389,13 @@ def isin(
             hint="ttnn.typecast one of them to the other's element type",
         )
 
+    for tensor in given:
+        if len(tensor.shape) > 1 and tensor.dtype in (DataType.UINT16, DataType.UINT8):
+            raise fatal(
+                "Can only work with bfloat16/float32 or int32/uint32 tensors",
+                hint="ttnn.typecast(tensor, ttnn.uint32), or ttnn.reshape(tensor, (-1,))",
+            )
+
     def among(stack: Array, tests: Array) -> Array:
         found = np.array([np.isin(a, b, invert=invert) for a, b in zip(stack, tests, strict=True)]).reshape(
             stack.shape

@@ -153,11 +153,47 @@ def typecast(
         )
     wanted = output_dtype or dtype
     check_layout(wanted, tensor.layout)
+    if output_tensor is not None:
+        _check_cast(tensor, wanted, output_tensor)
     result = _converted(tensor, wanted, tensor.layout, memory_config)
     if output_tensor is None:
         return result
     output_tensor.overwrite(result.shards)
     return output_tensor
+
+
+def _check_cast(tensor: Tensor, dtype: DataType, output: Tensor) -> None:
+    """Raises RuntimeError for a tensor that has no room for this one's elements in another type."""
+    if output.dtype is not dtype:
+        raise fatal(
+            "If both output dtype and output tensor provided dtype should match",
+            f"{output.dtype} and {dtype}",
+            hint=f"dtype=ttnn.{output.dtype.name.lower()}, or leave output_tensor out",
+        )
+    if output.layout is not tensor.layout:
+        raise fatal(
+            f"Typecast operation requires input and output layouts to match. Input layout: {cpp(tensor.layout)}, "
+            f"Output layout: {cpp(output.layout)}",
+            hint=f"ttnn.to_layout(tensor, ttnn.{output.layout.name}_LAYOUT)",
+        )
+    if output.shape != tensor.shape:
+        raise fatal(
+            f"Typecast operation requires input and preallocated output logical shapes to match. Input shape: {tensor.shape}, "
+            f"Preallocated output shape: {output.shape}",
+            hint="ttnn.empty_like(tensor, dtype=…), or leave output_tensor out",
+        )
+
+
+def _check_moved(dtype: DataType, memory_config: MemoryConfig, output: Tensor) -> None:
+    """Raises RuntimeError for a tensor that lies elsewhere, or has other elements, than what is to be moved into it."""
+    if output.memory_config() != memory_config:
+        raise fatal(
+            "Mismatched output memory config. Check to see if the preallocated output tensor has a different shard spec than the one "
+            "specified in the passed-in memory config.",
+            hint="memory_config=output_tensor.memory_config()",
+        )
+    if output.dtype is not dtype:
+        raise fatal("Mismatched output dtype", f"{output.dtype} and {dtype}", hint=f"dtype={output.dtype}")
 
 
 @public
@@ -191,6 +227,8 @@ def to_memory_config(
             "input_tensor_a.layout() == Layout::TILE",
             hint="ttnn.typecast(tensor, dtype) takes rows",
         )
+    if output_tensor is not None:
+        _check_moved(dtype or tensor.dtype, memory_config, output_tensor)
     result = _converted(tensor, dtype or tensor.dtype, tensor.layout, memory_config)
     if output_tensor is None:
         return result

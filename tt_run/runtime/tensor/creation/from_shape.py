@@ -366,6 +366,8 @@ def _filled(
         device.require_open("a tensor made from its shape")
         if memory_config is not None and memory_config.nameless:
             raise _nameless(laid)
+    else:
+        memory_config = None  # nothing lies anywhere on the host
     scalar = convert(_one(value), dtype)[0]
     data = np.full((shapes.rows(), *dims), scalar, stored_dtype(dtype))
     count = 1 if device is None else len(device.local_positions)

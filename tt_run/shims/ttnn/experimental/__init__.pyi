@@ -472,8 +472,8 @@ def topk_router_gpt(input_tensor: _Tensor, *, weight_tensor: _Tensor, bias_tenso
 def transpose_rm(input: _Tensor) -> _Tensor:
     """The last two dimensions exchanged."""
     ...
-def typecast(input_tensor: _Tensor, dtype: _DataType | None = None, output_dtype: _DataType | None = None, *, input_dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """The tensor in another element type: `(x, dtype)` or `(x, input_dtype, output_dtype)`, the first of which must be the tensor's."""
+def typecast(input_tensor: _Tensor, dtype: _DataType, *, memory_config: _MemoryConfig | None = None, optional_output_tensor: _Tensor | None = None) -> _Tensor:
+    """The tensor, in tiles on a device, in another element type."""
     ...
 def view(input_tensor: _Tensor, shape: _Sequence[int] | int, *others: int, C: int | None = None, H: int | None = None, W: int | None = None) -> _Tensor:
     """`reshape` that moves nothing; the new shape as a sequence or as numbers, which may be called `N`, `C`, `H` and `W`."""

@@ -31,34 +31,34 @@ def arange(start: float = 0, end: float = 0, step: float = 1, device: _MeshDevic
 def bmm(input: _Tensor, mat2: _Tensor, *, output: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """Products of batches of matrices."""
     ...
-def bmm_backward(output_grad: _Tensor, input: _Tensor, mat2: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., input_grad: _Tensor | None = None, mat2_grad: _Tensor | None = None, input_grad_memory_config: _MemoryConfig | None = None, mat2_grad_memory_config: _MemoryConfig | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+def bmm_backward(output_grad: _Tensor, input: _Tensor, mat2: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., input_grad: _Tensor | None = None, mat2_grad: _Tensor | None = None, input_grad_memory_config: _MemoryConfig | None = None, mat2_grad_memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """The gradients of the operands of batches of products."""
     ...
 def clip_grad_norm(inputs: _Sequence[_Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, *, total_norm: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """Gradients scaled in place so that their joint norm is at most max_norm; returns that norm from before, (1, 1)."""
     ...
-def cumsum(input: _Tensor, dim: int, *, output: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+def cumsum(input: _Tensor, dim: int, *, output: _Tensor | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Running sums along a dimension."""
     ...
-def cumsum_backward(output_grad: _Tensor, dim: int, *, input_grad: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+def cumsum_backward(output_grad: _Tensor, dim: int, *, input_grad: _Tensor | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of running sums: running sums from the end."""
     ...
 def dot(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, output: _Tensor | None = None, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """The product of two vectors."""
     ...
-def dot_backward(output_grad: _Tensor, input: _Tensor, other: _Tensor, *, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+def dot_backward(output_grad: _Tensor, input: _Tensor, other: _Tensor, *, input_grad: _Tensor | None = None, other_grad: _Tensor | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradients of a product of vectors, those that have room."""
     ...
-def fold(input: _Tensor, output: _Tensor | None = None, output_size: _Sequence[int] = (), kernel_size: _Sequence[int] = (), dilation: _Sequence[int] = ..., padding: _Sequence[int] = ..., stride: _Sequence[int] = ..., memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+def fold(input: _Tensor, output: _Tensor | None = None, output_size: _Sequence[int] = (), kernel_size: _Sequence[int] = (), dilation: _Sequence[int] = ..., padding: _Sequence[int] = ..., stride: _Sequence[int] = ..., memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Columns of patches put together to images, overlaps summed."""
     ...
-def getitem(input: _Tensor, index_tensors: _Sequence[_Tensor], index_dims: _Sequence[int], *, output: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+def getitem(input: _Tensor, index_tensors: _Sequence[_Tensor], index_dims: _Sequence[int], *, output: _Tensor | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The elements at lists of indices along dimensions; negative ones count from the end."""
     ...
 def group_norm(input: _Tensor, num_groups: int, eps: float = 1e-05, gamma: _Tensor | None = None, beta: _Tensor | None = None, *, are_required_outputs: _Sequence[bool] = ..., output: _Tensor | None = None, mean: _Tensor | None = None, rstd: _Tensor | None = None, mean_memory_config: _MemoryConfig | None = None, rstd_memory_config: _MemoryConfig | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """A group norm; its means and reciprocal deviations where they are asked for."""
     ...
-def group_norm_backward(output_grad: _Tensor, input: _Tensor, mean: _Tensor, rstd: _Tensor, num_groups: int, *, are_required_outputs: _Sequence[bool] = ..., gamma: _Tensor | None = None, input_grad: _Tensor | None = None, gamma_grad: _Tensor | None = None, beta_grad: _Tensor | None = None, input_grad_memory_config: _MemoryConfig | None = None, gamma_grad_memory_config: _MemoryConfig | None = None, beta_grad_memory_config: _MemoryConfig | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+def group_norm_backward(output_grad: _Tensor, input: _Tensor, mean: _Tensor, rstd: _Tensor, num_groups: int, *, are_required_outputs: _Sequence[bool] = ..., gamma: _Tensor | None = None, input_grad: _Tensor | None = None, gamma_grad: _Tensor | None = None, beta_grad: _Tensor | None = None, input_grad_memory_config: _MemoryConfig | None = None, gamma_grad_memory_config: _MemoryConfig | None = None, beta_grad_memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """The gradients of a group norm's operands, those that are asked for."""
     ...
 def layer_norm(input: _Tensor, normalized_dims: int, eps: float = 1e-05, gamma: _Tensor | None = None, beta: _Tensor | None = None, *, output: _Tensor | None = None, mean: _Tensor | None = None, rstd: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
@@ -70,7 +70,7 @@ def layer_norm_backward(output_grad: _Tensor, input: _Tensor, mean: _Tensor, rst
 def linear(input: _Tensor, weight: _Tensor, *, bias: _Tensor | None = None, output: _Tensor | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """input @ weight transposed + bias."""
     ...
-def linear_backward(output_grad: _Tensor, input: _Tensor, weight: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., bias: _Tensor | None = None, input_grad: _Tensor | None = None, weight_grad: _Tensor | None = None, bias_grad: _Tensor | None = None, input_grad_memory_config: _MemoryConfig | None = None, weight_grad_memory_config: _MemoryConfig | None = None, bias_grad_memory_config: _MemoryConfig | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
+def linear_backward(output_grad: _Tensor, input: _Tensor, weight: _Tensor, *, are_required_outputs: _Sequence[bool] = ..., bias: _Tensor | None = None, input_grad: _Tensor | None = None, weight_grad: _Tensor | None = None, bias_grad: _Tensor | None = None, input_grad_memory_config: _MemoryConfig | None = None, weight_grad_memory_config: _MemoryConfig | None = None, bias_grad_memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """The gradients of a linear layer's operands."""
     ...
 def logsoftmax(input_tensor: _Tensor, dim: int, *, output_tensor: _Tensor | None = None, op: object = None, strategy: object = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
