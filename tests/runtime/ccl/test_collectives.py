@@ -74,7 +74,7 @@ def message(error):
     return str(error.value).partition("info:\n")[2]
 
 
-@pytest.mark.parametrize("axis", [None, 0, 1, -1, -2])
+@pytest.mark.parametrize("axis", [None, 0, 1])
 @pytest.mark.parametrize("shape", [(1, 1, 32, 32), (1, 3, 7, 5), (33, 65)])
 def test_all_gather(device, axis, shape):
     for dim in range(-1, len(shape)):
@@ -82,7 +82,7 @@ def test_all_gather(device, axis, shape):
         found = all_gather(tensor, dim, cluster_axis=axis, topology=Topology.Ring, num_links=1)
         same(
             shards_of(found),
-            reference.expected("all_gather", MESH, shards, None if axis is None else axis % 2, dim),
+            reference.expected("all_gather", MESH, shards, axis, dim),
         )
         assert list(found.shape) == list(shards_of(found)[0].shape)
 
@@ -374,7 +374,7 @@ def test_ranks_must_agree_on_the_sub_device(device):
 def test_one_call_written_in_several_ways_is_one_signature(device):
     tensor, _ = sharded(device, (1, 1, 32, 32), 0)
     device.known.clear()
-    for axis in (1, -1, np.int64(1)):
+    for axis in (1, np.int64(1)):
         all_reduce(tensor, cluster_axis=axis)
         all_reduce(tensor, cluster_axis=axis, memory_config=tensor.memory_config())
     found = {code_of(plan[1].signature) for plan in device.known.values() if isinstance(plan, tuple)}

@@ -59,9 +59,10 @@ def test_borders_come_from_one_shard(mesh: MeshDevice, before: int, after: int, 
             2,
         )
         return
-    with pytest.raises(
-        RuntimeError, match=f"padding {before} and {after} of dimension 2 must be between 0 and the 2 rows"
-    ):
+    refused = f"padding {before} and {after} of dimension 2 must be between 0 and the 2 rows"
+    if min(before, after) < 0:
+        refused = r"padding_(left|right) must be whole numbers from 0, got \[-1\]"
+    with pytest.raises(TypeError if min(before, after) < 0 else RuntimeError, match=refused):
         call("neighbor_pad_async", image(mesh), *words)
 
 

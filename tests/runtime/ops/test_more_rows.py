@@ -424,7 +424,7 @@ def test_random_numbers_are_refused(one: MeshDevice):
         call("uniform", put(one, np.ones((32, 32)), BFP8))
     with pytest.raises(RuntimeError, match=r"must be less than upper bound, got \[1, 1\)"):
         call("uniform", put(one, np.ones((32, 32))), 1.0, 1.0)
-    with pytest.raises(TypeError, match="seed must be a whole number from 0 to 4294967295, not -1"):
+    with pytest.raises(TypeError, match="seed must be a whole number from 0, got -1"):
         call("bernoulli", put(one, np.ones((32, 32))), -1)
     with pytest.raises(RuntimeError, match="Dropout operation requires tensor to be in Tile layout"):
         call("experimental.dropout", put(one, np.ones((64, 64)), BF16, ROW), 0.25, 4 / 3, 11)

@@ -166,7 +166,9 @@ def test_decode(one: MeshDevice):
     tq, tk, tv = put(one, q), put(one, k), put(one, v)
     near(decode(tq, tk, tv, cur_pos=positions), wanted, steps=16)
     near(decode(tq, tk, tv, cur_pos_tensor=put(one, positions, I32, ROW)), wanted, steps=16)
-    absent = held(decode(tq, tk, tv, cur_pos=[-1, 5, 31, 17]))
+    absent = held(decode(tq, tk, tv, cur_pos_tensor=put(one, [-1, 5, 31, 17], I32, ROW)))
+    with pytest.raises(TypeError, match="-1, which leaves a user out, stands in cur_pos_tensor"):
+        decode(tq, tk, tv, cur_pos=[-1, 5, 31, 17])
     assert not absent[0, 0].any()
     mask = sample(BF16, users, 1, heads, length, seed=5)
     free = reference(q[0][:, :, None], k, v, mask.transpose(0, 2, 1, 3))[:, :, 0][None]
@@ -386,7 +388,7 @@ def test_paged_caches(one: MeshDevice):
     update, fill = op("experimental.paged_update_cache"), op("experimental.paged_fill_cache")
     cache, token = sample(F32, 4, 2, 64, 32), sample(F32, 1, 4, 2, 32, seed=1)
     t = put(one, cache)
-    assert update(t, by_user(put(one, token)), update_idxs=[3, -1, 63, 0]) is t
+    assert update(t, by_user(put(one, token)), update_idxs_tensor=put(one, [3, -1, 63, 0], I32, ROW)) is t
     for user, position in ((0, 3), (2, 63), (3, 0)):
         cache[user, :, position] = token[0, user]
     assert np.array_equal(held(t), cache)

@@ -43,7 +43,7 @@ DELTA = (
 
 CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("scaled_dot_product_attention_decode", (ONE, KEYS, VALUES), {"cur_pos": [5, 40, 95]}),
-    ("scaled_dot_product_attention_decode", (ONE, KEYS, VALUES), {"cur_pos": [5, -1, 95]}),
+    ("scaled_dot_product_attention_decode", (ONE, KEYS, VALUES), {"cur_pos_tensor": np.array([5, -1, 95], np.int32)}),
     ("scaled_dot_product_attention_decode", (ONE, KEYS, VALUES), {"cur_pos_tensor": AT, "scale": 0.3}),
     ("scaled_dot_product_attention_decode", (ONE, KEYS, VALUES), {"cur_pos": [5, 40, 95], "sliding_window_size": 8}),
     ("scaled_dot_product_attention_decode", (ONE, KEYS, VALUES), {"is_causal": False, "attn_mask": draw(3, 1, 8, 96)}),

@@ -124,7 +124,6 @@ SHAPES: list[tuple[str, list[tuple[int, ...]], tuple[Any, ...], str]] = [
     (ONE, [(1, 4, 64, 96), (1, 1, 64, 96), (1, 1, 64, 96)], (), r"X dimension \(96\) must be either 32 \(single tile\) or"),
     (ONE, [S, (1, 1, 40, 64), (1, 1, 40, 64)], (), "must cover the input sequence length. Input sequence length: 64, Cos"),
     (ONE, [S, C, C], (70,), "Token index: 70, Cos cache sequence length: 64"),
-    (ONE, [S, C, C], (-1,), "Token index: -1, Cos cache sequence length: 64"),
     (ONE, [S, C, (1, 1, 32, 64)], (), "Cosine and Sine cache dimensions must match"),
     (ONE, [S, S, S], (), r"Expected \(1, 1, 64\), but got Shape\(\[1, 4, 64, 64\]\)"),
     (ONE, [S, (64, 64), (64, 64)], (), r"Expected \(1, 1, 64\), but got Shape\(\[64, 64\]\)"),

@@ -16,6 +16,7 @@ from tt_run.runtime import tuning
 from tt_run.runtime.enums import DataType, NamedEnum
 from tt_run.runtime.errors import ArgumentMismatch, type_name
 from tt_run.runtime.native.classes import Native
+from tt_run.runtime.ops.declaration.argument_ranges import instead, lengths, unsigned
 from tt_run.runtime.tensor.tensor import Tensor
 
 
@@ -27,6 +28,8 @@ class Kind(NamedTuple):
     text: str
     plain: Callable[[Any], Any] | None = None
     """Makes Python's own numbers of others."""
+    besides: str = ""
+    """What whole numbers must be besides that."""
 
     def takes(self, value: Any) -> bool:
         """Whether a value is one of them."""
@@ -40,6 +43,8 @@ class Kind(NamedTuple):
 
     def fault(self, name: str, value: Any) -> str:
         """What to say of a value that is none of them."""
+        if self.besides and (_whole(value) or _wholes(value)):
+            return f"{name} must be {self.besides}, got {value!r}{instead(name)}"
         if _sequence(value) and "Sequence[int]" in self.text:
             return f"{name}: expected a sequence of ints, got {value!r}"
         return f"{name} must be of type {self.text}, not {type_name(value)}{_meant(self.text, value)}"
@@ -118,11 +123,14 @@ class Kinds(NamedTuple):
         return None
 
 
-def kinds_of(function: Callable[..., Any]) -> Kinds:
-    """The kinds that a function's annotations tell, or else the names of its parameters."""
+def kinds_of(function: Callable[..., Any], operation: str = "") -> Kinds:
+    """The kinds that a function's annotations tell, or else the names of its parameters. `operation`: its name below `ttnn`."""
     parameters = inspect.signature(function).parameters.values()
     space = getattr(function, "__globals__", {})
-    found = {p.name: _kind(p.annotation, space) or _by_name(p.name) for p in parameters}
+    found = {
+        p.name: _narrowed(_kind(p.annotation, space) or _by_name(p.name), operation, p.name)
+        for p in parameters
+    }
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         positional = []
@@ -130,6 +138,32 @@ def kinds_of(function: Callable[..., Any]) -> Kinds:
         {name: kind for name, kind in found.items() if kind is not None},
         tuple(_at_place(found[p.name]) for p in positional),
         tuple(p.name for p in positional),
+    )
+
+
+def _narrowed(kind: Kind | None, operation: str, parameter: str) -> Kind | None:
+    """The kind without negative numbers, or without sequences of another length, where an operation has such a parameter."""
+    least, counts = unsigned(operation, parameter), lengths(operation, parameter)
+    if kind is None or "int" not in kind.text or "Tensor" in kind.text or not (least or counts):
+        return kind
+    several = "Sequence" in kind.text
+
+    def inside(value: Any) -> bool:
+        if _whole(value):
+            return not least or operator.index(value) >= 0
+        if several and _wholes(value):
+            short = not counts or len(value) in counts
+            return short and (not least or all(operator.index(each) >= 0 for each in value))
+        return True
+
+    count = f"{' or '.join(map(str, counts))} " if counts else ""
+    said = f"{count or ('' if several else 'a ')}whole number{'s' * several}{' from 0' * least}"
+    return Kind(
+        kind.exact - {int},
+        lambda value: kind.takes(value) and inside(value),
+        kind.text,
+        kind.plain,
+        said,
     )
 
 

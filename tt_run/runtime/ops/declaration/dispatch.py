@@ -223,7 +223,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
 
     def _learned(self) -> Kinds:
         """The kinds of the parameters, found at the first call that needs them."""
-        self.kinds = kinds_of(self.compute)
+        self.kinds = kinds_of(self.compute, self.name.removeprefix("ttnn."))
         return self.kinds
 
     def _compiled(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> None:
