@@ -17,6 +17,7 @@ from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.elementwise.bcast import BcastOpDim, BcastOpMath
 from tt_run.runtime.ops.elementwise.complex_numbers import COMPLEX, ComplexTensor
 from tt_run.runtime.ops.reduction.losses import LossReductionMode
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG
 from tt_run.runtime.tools.golden import get_golden_function
 
 pytestmark = pytest.mark.torch
@@ -357,7 +358,12 @@ def test_gradients_of_complex_tensors(one: MeshDevice, name: str):
     grad = torch.complex(torch.from_numpy(g).double(), torch.from_numpy(h).double())
     (wanted,) = torch.autograd.grad(result, [z], grad if result.is_complex() else grad.real)
     given = call("complex_tensor", put(one, g), put(one, h)) if result.is_complex() else put(one, g)
-    (found,) = call(f"{name}_bw", given, call("complex_tensor", put(one, a), put(one, b)))
+    z = call("complex_tensor", put(one, a), put(one, b))
+    (found,) = call(f"{name}_bw", given, input_tensor=z, memory_config=L1_MEMORY_CONFIG)
+    stays = {"real": "real", "conj": "real", "imag": "imag"}.get(name)
+    for part in ("real", "imag"):
+        wanted_place = DRAM_MEMORY_CONFIG if part == stays else L1_MEMORY_CONFIG
+        assert getattr(found, part).memory_config() == wanted_place
     compare(found.real, wanted.resolve_conj().real.numpy(), 16)
     compare(found.imag, wanted.resolve_conj().imag.numpy(), 16)
 
@@ -370,7 +376,7 @@ def test_complex_tensors_are_taken_as_soon_as_there_are_some():
         "from tt_run.runtime.tensor.creation.from_shape import ones\n"
         "x = ones((1, 1, 32, 32), device=open_mesh_device(MeshShape(1, 1)))\n"
         "z = catalog.find('ttnn.complex_tensor')(x, x)\n"
-        "print(catalog.find('ttnn.abs')(z).shards.data.max())\n"
+        "print(catalog.find('ttnn.abs')(z, memory_config=x.memory_config()).shards.data.max())\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.stdout.startswith("1.4"), done.stderr
@@ -379,12 +385,33 @@ def test_complex_tensors_are_taken_as_soon_as_there_are_some():
 def test_plain_functions_of_complex_tensors(one: MeshDevice):
     a, b = sample(2, 3, low=0.5), sample(2, 3, seed=1)
     z = call("complex_tensor", put(one, a), put(one, b))
-    np.testing.assert_allclose(held(call("abs", z)), np.abs(a + 1j * b), rtol=1e-6)
-    found = call("reciprocal", z)
+    placed = {"input_tensor": z, "memory_config": DRAM_MEMORY_CONFIG}
+    np.testing.assert_allclose(held(call("abs", **placed)), np.abs(a + 1j * b), rtol=1e-6)
+    found = call("reciprocal", **placed)
+    for name, *more in (("abs",), ("reciprocal",), ("mul_bw", z, z), ("div_bw", z, z)):
+        with pytest.raises(TypeError, match="memory_config must be given for complex tensors"):
+            call(name, z, *more)
     wanted = 1 / (a.astype(complex) + 1j * b)
     np.testing.assert_allclose(held(found.real), wanted.real, rtol=1e-5)
     np.testing.assert_allclose(held(found.imag), wanted.imag, rtol=1e-5)
     assert held(call("abs", put(one, -a))).tolist() == a.tolist()
+
+
+def test_where_the_parts_of_complex_tensors_lie(one: MeshDevice):
+    z = call("complex_tensor", put(one, np.ones((32, 32))), put(one, np.ones((32, 32))))
+    found = call("conj", z, memory_config=L1_MEMORY_CONFIG)
+    assert [part.memory_config() for part in (found.real, found.imag)] == [
+        DRAM_MEMORY_CONFIG,
+        L1_MEMORY_CONFIG,
+    ]
+    first, second = call(
+        "add_bw", grad_tensor=z, input_tensor_a=z, input_tensor_b=z, alpha=2.0, memory_config=L1_MEMORY_CONFIG
+    )
+    assert [z.real.memory_config() for z in (first, second)] == [DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG]
+    whole = call("complex_tensor", *[put(one, np.ones((32, 32)), I32)] * 2)
+    for name, said in (("angle", "ATAN2"), ("polar", "UnaryOpType::COS")):
+        with pytest.raises(RuntimeError, match=said):
+            call(name, whole)
 
 
 @pytest.mark.parametrize("training", [False, True])

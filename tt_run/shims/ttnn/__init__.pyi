@@ -505,7 +505,7 @@ def alt_complex_rotate90(input_tensor: _Tensor, *, memory_config: _MemoryConfig 
 def angle(input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The angle to the real axis."""
     ...
-def angle_bw(grad_tensor: _Tensor | _ComplexTensor, input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> list[_ComplexTensor]:
+def angle_bw(grad_tensor: _Tensor | _ComplexTensor, input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig) -> list[_ComplexTensor]:
     """The gradient of `angle`'s complex operand."""
     ...
 def arange(start: int | None = None, end: int | None = None, step: int = 1, *, dtype: _DataType = _DataType.BFLOAT16, device: _MeshDevice_ | None = None, memory_config: _MemoryConfig = ..., layout: _Layout = _Layout.ROW_MAJOR) -> _Tensor:
@@ -653,9 +653,9 @@ def concat_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Te
     """The gradients of `concat`'s two operands."""
     ...
 def conj(input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> _ComplexTensor:
-    """The conjugate."""
+    """The conjugate. The real part stays where it lies; `memory_config` places the imaginary one."""
     ...
-def conj_bw(grad_tensor: _Tensor | _ComplexTensor, input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> list[_ComplexTensor]:
+def conj_bw(grad_tensor: _Tensor | _ComplexTensor, input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig) -> list[_ComplexTensor]:
     """The gradient of `conj`'s complex operand."""
     ...
 def conv1d(*, input_tensor: _Tensor, weight_tensor: _Tensor, device: _MeshDevice_, in_channels: int, out_channels: int, batch_size: int, input_length: int, kernel_size: int, stride: int = 1, padding: int | _Sequence[int] = 0, dilation: int = 1, groups: int = 1, dtype: _DataType | None = None, bias_tensor: _Tensor | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, memory_config: _MemoryConfig | None = None, slice_config: _Op2DSliceConfig | None = None, return_output_dim: bool = False, return_weights_and_bias: bool = False) -> _Any:
@@ -989,7 +989,7 @@ def identity(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = Non
 def imag(input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The imaginary part."""
     ...
-def imag_bw(grad_tensor: _Tensor | _ComplexTensor, input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> list[_ComplexTensor]:
+def imag_bw(grad_tensor: _Tensor | _ComplexTensor, input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig) -> list[_ComplexTensor]:
     """The gradient of `imag`'s complex operand."""
     ...
 def index_fill(input: _Tensor, dim: int, index: _Tensor, value: float, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
@@ -1438,7 +1438,7 @@ def point_to_point(input_tensor: _Tensor, sender_coord: _MeshCoordinate, receive
 def polar(input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> _ComplexTensor:
     """The complex number of a radius, the real part, and an angle, the imaginary one."""
     ...
-def polar_bw(grad_tensor: _Tensor | _ComplexTensor, input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> list[_ComplexTensor]:
+def polar_bw(grad_tensor: _Tensor | _ComplexTensor, input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig) -> list[_ComplexTensor]:
     """The gradient of `polar`'s complex operand."""
     ...
 def polygamma(input_tensor: _Tensor, k: int, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
@@ -1504,7 +1504,7 @@ def rdiv_bw(grad_tensor: _Tensor, input_tensor: _Tensor, scalar: float, *, round
 def real(input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The real part."""
     ...
-def real_bw(grad_tensor: _Tensor | _ComplexTensor, input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig | None = None) -> list[_ComplexTensor]:
+def real_bw(grad_tensor: _Tensor | _ComplexTensor, input_tensor: _ComplexTensor, *, memory_config: _MemoryConfig) -> list[_ComplexTensor]:
     """The gradient of `real`'s complex operand."""
     ...
 def reallocate(tensor: _Tensor, memory_config: _MemoryConfig | None = None) -> _Tensor:

@@ -35,7 +35,7 @@ _SIGNED = {
     "experimental.dit_fused_distributed_groupnorm": "num_groups",
     "experimental.minimal_matmul_split": "chunks",
     "experimental.strided_all_gather_minimal_matmul_async": "chunks",
-    "experimental.view": "C H N W shape",
+    "experimental.view": "C H W shape",
     "group_norm": "num_groups",
     "moreh_arange": "start end step",
     "narrow": "start",

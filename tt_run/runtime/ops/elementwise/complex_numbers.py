@@ -11,6 +11,8 @@ import numpy.typing as npt
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Operation, operation
+from tt_run.runtime.ops.declaration.element_types import check_pair, check_unary
+from tt_run.runtime.ops.elementwise import unary
 from tt_run.runtime.ops.elementwise.ternary import ternary
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -59,11 +61,26 @@ def _part(
     function: Callable[[Array, Array], Array], value: object, memory_config: MemoryConfig | None
 ) -> Tensor:
     real, imag = parts_of(value)
-    return ternary(function, (real, imag), real.dtype, memory_config, None)
+    return ternary(function, (real, imag), real.dtype, memory_config, None, as_pair=True)
+
+
+def _check(name: str, value: object) -> None:
+    """Raises RuntimeError for parts of integers that a function is not of."""
+    real, imag = parts_of(value)
+    if name in _PAIRS_OF:
+        check_pair(_PAIRS_OF[name], imag.dtype, real.dtype)
+    if name in _UNARY_OF:
+        check_unary(_UNARY_OF[name], imag.dtype, integers=False)
+
+
+_PAIRS_OF = {"abs": "hypot", "angle": "atan2"}
+_UNARY_OF = {"polar": "cos", "reciprocal": "recip"}
+"""The operations of real numbers that some of complex ones begin with."""
 
 
 def _to_real(name: str, function: Callable[[Array, Array], Array], doc: str, golden: Any) -> Operation:
     def compute(input_tensor: ComplexTensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
+        _check(name, input_tensor)
         return _part(function, input_tensor, memory_config)
 
     compute.__doc__ = doc
@@ -79,8 +96,32 @@ def to_complex(
     return ComplexTensor((_part(function[0], value, memory_config), _part(function[1], value, memory_config)))
 
 
+def reciprocal(value: ComplexTensor, memory_config: MemoryConfig | None = None) -> ComplexTensor:
+    """1 / z."""
+    _check("reciprocal", value)
+    return to_complex(RECIPROCAL, value, memory_config)
+
+
+def _one_part(name: str, place: int, doc: str) -> Operation:
+    def compute(input_tensor: ComplexTensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
+        part = parts_of(input_tensor)[place]
+        return unary.apply(part, np.positive, memory_config, name="identity", integers=True)
+
+    compute.__doc__ = doc
+    return operation(f"ttnn.{name}", family=families.COMPLEX, golden=name)(compute)
+
+
+@operation("ttnn.conj", family=families.COMPLEX, golden="conj")
+def conj(input_tensor: ComplexTensor, *, memory_config: MemoryConfig | None = None) -> ComplexTensor:
+    """The conjugate. The real part stays where it lies; `memory_config` places the imaginary one."""
+    real, imag = parts_of(input_tensor)
+    kept = unary.apply(real, np.positive, name="identity", integers=True)
+    return ComplexTensor((kept, unary.apply(imag, np.negative, memory_config, name="neg", integers=True)))
+
+
 def _to_complex(name: str, real: Any, imag: Any, doc: str, golden: Any) -> Operation:
     def compute(input_tensor: ComplexTensor, *, memory_config: MemoryConfig | None = None) -> ComplexTensor:
+        _check(name, input_tensor)
         return to_complex((real, imag), input_tensor, memory_config)
 
     compute.__doc__ = doc
@@ -91,14 +132,14 @@ RECIPROCAL = (lambda a, b: a / (a * a + b * b), lambda a, b: -b / (a * a + b * b
 """The parts of 1 / z."""
 
 COMPLEX = {
-    "real": _to_real("real", lambda a, b: a + 0 * b, "The real part.", "real"),
-    "imag": _to_real("imag", lambda a, b: b + 0 * a, "The imaginary part.", "imag"),
+    "real": _one_part("real", 0, "The real part."),
+    "imag": _one_part("imag", 1, "The imaginary part."),
     "angle": _to_real("angle", lambda a, b: np.arctan2(b, a), "The angle to the real axis.", "angle"),
     "is_real": _to_real("is_real", lambda a, b: b == 0, "1 where the imaginary part is 0, else 0.", "isreal"),
     "is_imag": _to_real(
         "is_imag", lambda a, b: a == 0, "1 where the real part is 0, else 0.", lambda z, **_: z.real == 0
     ),
-    "conj": _to_complex("conj", lambda a, b: a + 0 * b, lambda a, b: -b + 0 * a, "The conjugate.", "conj"),
+    "conj": conj,
     "polar": _to_complex(
         "polar",
         lambda r, t: r * np.cos(t),
@@ -111,4 +152,5 @@ COMPLEX = {
 
 def absolute(value: ComplexTensor, memory_config: MemoryConfig | None = None) -> Tensor:
     """The distance from zero of a complex tensor's elements."""
+    _check("abs", value)
     return _part(np.hypot, value, memory_config)

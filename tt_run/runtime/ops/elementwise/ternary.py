@@ -46,11 +46,13 @@ def ternary(
     kept: int = 0,
     real: bool = False,
     in_tiles: bool = False,
+    as_pair: bool = False,
 ) -> Tensor:
     """A kernel of several operands, tensors or numbers, that broadcast against each other.
 
     Computed in the stored form of `dtype`, or among integers in float64 where `real`; the first `kept` operands come as they are. `in_tiles`:
-    rows on cores are computed in whole tiles, which their pieces are then.
+    rows on cores are computed in whole tiles, which their pieces are then. `as_pair`: rows that leave their cores stay rows, as those of
+    operations of two operands do.
     """
     tensors = [t for t in operands if isinstance(t, Tensor)]
     on_device(*tensors, kind="eltwise ternary")
@@ -68,7 +70,7 @@ def ternary(
 
     shards = combine(on_stacks, *(t.shards for t in tensors))
     first, free = tensors[0], memory_config is None and output_tensor is None
-    layout = _layout(tensors, memory_config, chosen=in_tiles and len(tensors) == 2)
+    layout = _layout(tensors, memory_config, chosen=as_pair or (in_tiles and len(tensors) == 2))
     if free:
         memory_config = larger_shards.of_broadcast(
             tensors, shards.data.shape[1:], first.layout, any_first=True

@@ -5,6 +5,7 @@ PyTorch's automatic differentiation computes the gradients, in its convention (t
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -14,10 +15,10 @@ import numpy.typing as npt
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.declaration import families
-from tt_run.runtime.ops.declaration.dispatch import Operation, operation
+from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Operation, operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.elementwise import complex_numbers, unary
-from tt_run.runtime.ops.elementwise.complex_numbers import RECIPROCAL, ComplexTensor, parts_of
+from tt_run.runtime.ops.elementwise.complex_numbers import ComplexTensor, parts_of
 from tt_run.runtime.ops.gradients import backward
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -73,13 +74,19 @@ def _backward(
         return torch_cpu.on_each(on_shards, stacks)
 
     found = combine_all(on_stacks, *(t.shards for t in given))
+    # The part that is the given gradient itself lies where that does.
+    places = [memory_config] * 2
+    if name in _HANDED_ON:
+        places[_HANDED_ON[name]] = gradient[0].memory_config()
     parts = [
-        settle(
-            (real, imag), Shards(finish(s.data, real.dtype), s.index), real.dtype, memory_config=memory_config
-        )
-        for s in found
+        settle((real, imag), Shards(finish(s.data, real.dtype), s.index), real.dtype, memory_config=place)
+        for s, place in zip(found, places, strict=True)
     ]
     return [ComplexTensor((parts[0], parts[1]))]
+
+
+_HANDED_ON = {"real": 0, "imag": 1, "conj": 0}
+"""The part of a gradient that is given as it is."""
 
 
 _PAIRS: dict[str, Callable[..., Any]] = {
@@ -96,8 +103,8 @@ def _pair(name: str) -> Callable[..., list[ComplexTensor]]:
 
     def of_complex(
         grad_tensor: ComplexTensor,
-        input_tensor_a: ComplexTensor,
-        input_tensor_b: ComplexTensor,
+        input_tensor: ComplexTensor,
+        other_tensor: ComplexTensor,
         *alpha: float,
         memory_config: MemoryConfig | None = None,
         **named: float,
@@ -107,7 +114,7 @@ def _pair(name: str) -> Callable[..., list[ComplexTensor]]:
             raise TypeError(
                 f"{name}_bw of complex tensors takes {'alpha' if name in ('add', 'sub') else 'no factor'}"
             )
-        operands = (input_tensor_a, input_tensor_b)
+        operands = (input_tensor, other_tensor)
         given = [part for z in (grad_tensor, *operands) for part in parts_of(z)]
         on_device(*given, kind=f"{name}_bw")
 
@@ -121,9 +128,12 @@ def _pair(name: str) -> Callable[..., list[ComplexTensor]]:
 
         found = combine_all(lambda *stacks: torch_cpu.on_each(on_shards, stacks), *(t.shards for t in given))
         dtype = given[2].dtype
+        # The first gradient of a sum is the given one, and lies where that does.
+        handed_on = [part.memory_config() for part in given[:2]] if name in ("add", "sub") else []
+        places = [*handed_on, *([memory_config] * 4)]
         parts = [
-            settle(given[2:4], Shards(finish(s.data, dtype), s.index), dtype, memory_config=memory_config)
-            for s in found
+            settle(given[2:4], Shards(finish(s.data, dtype), s.index), dtype, memory_config=place)
+            for s, place in zip(found, places, strict=False)
         ]
         return [ComplexTensor((parts[0], parts[1])), ComplexTensor((parts[2], parts[3]))]
 
@@ -160,7 +170,7 @@ def _declared(name: str) -> Operation:
         grad_tensor: Tensor | ComplexTensor,
         input_tensor: ComplexTensor,
         *,
-        memory_config: MemoryConfig | None = None,
+        memory_config: MemoryConfig,
     ) -> list[ComplexTensor]:
         return _backward(name, grad_tensor, input_tensor, memory_config)
 
@@ -174,9 +184,14 @@ COMPLEX_BACKWARD = {f"{name}_bw": _declared(name) for name in ("real", "imag", "
 
 
 def _takes_complex(
-    plain: Operation, place: int, of_complex: Callable[..., Any], golden: Callable[..., Any] | None = None
+    plain: Operation,
+    place: int,
+    of_complex: Callable[..., Any],
+    golden: Callable[..., Any] | None = None,
+    placed: bool = True,
 ) -> None:
-    """Let an operation of real tensors take complex ones as well: its operand number `place` tells.
+    """Let an operation of real tensors take complex ones as well: its operand number `place` tells. `placed`: a call has to say where the
+    result lies.
 
     `golden` is what it is compared with then, where it is not what a function of real tensors gives of complex ones.
     """
@@ -184,12 +199,22 @@ def _takes_complex(
 
     @wraps(real)
     def compute(*args: Any, **kwargs: Any) -> Any:
-        operand = (
-            args[place] if len(args) > place else kwargs.get("input_tensor", kwargs.get("input_tensor_a"))
-        )
-        return of_complex(*args, **kwargs) if isinstance(operand, ComplexTensor) else real(*args, **kwargs)
+        operand = args[place] if len(args) > place else kwargs.get("input_tensor")
+        if not isinstance(operand, ComplexTensor):
+            return real(*args, **kwargs)
+        if placed and kwargs.get("memory_config") is None:
+            raise ArgumentMismatch("memory_config must be given for complex tensors")
+        return of_complex(*args, **kwargs)
 
-    plain.compute = compute
+    own = inspect.signature(real)
+    operands = {"grad_tensor", "input_tensor", "other_tensor"}
+    compute.__signature__ = own.replace(  # type: ignore[attr-defined]
+        parameters=[
+            p.replace(annotation=f"{p.annotation} | ComplexTensor") if name in operands else p
+            for name, p in own.parameters.items()
+        ]
+    )
+    plain.compute, plain.kinds = compute, None
     of_real = plain.golden
     if golden is None or not callable(of_real):
         return
@@ -207,7 +232,7 @@ def _absolute(input_tensor: ComplexTensor, *, memory_config: MemoryConfig | None
 
 
 def _reciprocal(input_tensor: ComplexTensor, *, memory_config: MemoryConfig | None = None) -> ComplexTensor:
-    return complex_numbers.to_complex(RECIPROCAL, input_tensor, memory_config)
+    return complex_numbers.reciprocal(input_tensor, memory_config)
 
 
 def _bw(name: str) -> Callable[..., list[ComplexTensor]]:
@@ -225,4 +250,6 @@ _takes_complex(unary.PLAIN["reciprocal"], 0, _reciprocal)
 _takes_complex(backward.UNARY["abs_bw"], 1, _bw("abs"), _golden("abs"))
 _takes_complex(backward.UNARY["reciprocal_bw"], 1, _bw("reciprocal"))
 for _name in _PAIRS:
-    _takes_complex(backward.BINARY[f"{_name}_bw"], 1, _pair(_name), _golden_pair(_name))
+    _takes_complex(
+        backward.BINARY[f"{_name}_bw"], 1, _pair(_name), _golden_pair(_name), _name in ("mul", "div")
+    )
