@@ -144,7 +144,9 @@ ttnn.all_gather(ttnn.ones((32, 32), device=device, layout=ttnn.TILE_LAYOUT), dim
 @pytest.mark.parametrize("stream", sweep(["none", "closed", "odd"], quick=["none"]))
 def test_a_program_without_streams_fails_as_others_do(tmp_path: Path, stream: str) -> None:
     (tmp_path / "program.py").write_text(STREAMS)
-    ran = tt_run("--emulate", "--system", "n300", "--split", "1x2", "python", "program.py", stream, cwd=tmp_path)
+    ran = tt_run(
+        "--emulate", "--system", "n300", "--split", "1x2", "python", "program.py", stream, cwd=tmp_path
+    )
     assert ran.code == 1 and "rank 1 on " in named(ran.err), ran.err
     assert "is at fault: error[TTG003]: rank 1 raised an exception" in named(ran.err)
     assert "program.py:8" in ran.err and "sys.excepthook" not in ran.err

@@ -63,7 +63,12 @@ NEEDS_MEMORY = ("python", "-c", "held = bytearray(1 << 30)")
     sweep(
         [
             ("-S -t 1", TURNS, 152, "was killed by SIGXCPU: it had used the processor time that it may have"),
-            ("-t 1", TURNS, 137, "was killed by SIGKILL: it had used the 1 s of processor time that it may have"),
+            (
+                "-t 1",
+                TURNS,
+                137,
+                "was killed by SIGKILL: it had used the 1 s of processor time that it may have",
+            ),
             (
                 "-t 2",
                 ("--warm", "json", *TURNS),

@@ -187,6 +187,21 @@ def unwanted_hostfiles(plan: LaunchPlan, environ: Mapping[str, str]) -> tuple[st
     return tuple(name for name in DEFAULT_HOSTFILES if name in environ)
 
 
+# What mpirun of Open MPI 4.1 tells its ranks of their job, by the beginnings of names.
+_OF_A_JOB_4 = (
+    *("OMPI_APP_CTX_", "OMPI_ARGV", "OMPI_COMMAND", "OMPI_COMM_WORLD_", "OMPI_FILE_LOCATION", "OMPI_FIRST_RANKS"),
+    *("OMPI_NUM_APP_CTX", "OMPI_UNIVERSE_SIZE", "OMPI_MCA_ess", "OMPI_MCA_initial_wdir", "OMPI_MCA_mpi_oversubscribe"),
+    *("OMPI_MCA_orte_", "OMPI_MCA_pmix", "OMPI_MCA_rmaps_base_oversubscribe", "OMPI_MCA_shmem_RUNTIME_QUERY_hint", "PMIX_"),
+)  # fmt: skip
+
+
+def job_around(environ: Mapping[str, str], major: int | None) -> tuple[str, ...]:
+    """Variables of a job in one of whose ranks this launch is made: mpirun of Open MPI 4.1 refuses to start beside them ("recursive calls")."""
+    if major != 4 or "OMPI_UNIVERSE_SIZE" not in environ:
+        return ()
+    return tuple(name for name in environ if name.startswith(_OF_A_JOB_4))
+
+
 def _slots_are_ordinals(plan: LaunchPlan) -> bool:
     """Whether the rankfile names single numbers only; a range or list of cores is meant as binding."""
     return plan.placement.rankfile is not None and all(

@@ -15,6 +15,7 @@ from tt_run.launch.defaults import (
     PLACEMENT_WORDS,
     GivenWords,
     default_words,
+    job_around,
     launcher_environment,
     unwanted_hostfiles,
 )
@@ -165,6 +166,7 @@ def _line(
         unset=(
             *(name for name in plan.unset if name in machine.environ),
             *unwanted_hostfiles(plan, machine.environ),
+            *job_around(machine.environ, major),
         ),
         defaults=told,
         rankfile=rankfile,

@@ -56,7 +56,6 @@ _keepers: list[Keeper] = []
 _befores: list[Before] = []
 
 
-
 def hear_of_trained(listener: Trained) -> None:
     """Call `listener` with what optimizers, and functions that sum gradients, are given from now on."""
     _trained.append(listener)

@@ -78,7 +78,9 @@ def attend(
     host, patience = os.uname().nodename, _patience(plan)
     watch.stops = StoppedRanks(board, host, say, patience, watch.ask_stopped)
     watch.launcher_stops = StoppedLauncher(job.pid, board, host, say, patience)
-    watch.slow_start = SlowStart(board, _hosts(plan), say, options.start_timeout)
+    watch.slow_start = SlowStart(
+        board, _hosts(plan), say, options.start_timeout, partial(_is_out_of_room, folder)
+    )
     try:
         return board, watch.run()
     finally:
@@ -108,6 +110,12 @@ def _patience(plan: LaunchPlan) -> float | None:
         return float(text or contract.GUARD_SECONDS) + MARGIN_SECONDS
     except ValueError:  # the ranks refuse it
         return None
+
+
+def _is_out_of_room(folder: RunFolder) -> bool:
+    from tt_run.supervise.verdict.limits import met
+
+    return met(folder) is not None
 
 
 def _opened(path: Path) -> BinaryIO | None:

@@ -12,7 +12,6 @@ from typing import Any
 from mgd.lean import dataclass, field, replace
 from tt_run.supervise.folder import RunFolder
 
-
 _OF_LIMITS = {
     signal.SIGXCPU: "it had used the processor time that it may have (ulimit -t)",
     signal.SIGXFSZ: "it wrote more into a file than that may hold (ulimit -f)",
@@ -82,7 +81,9 @@ class RankStatus:
             return f"did not start: {self.error}"
         if self.signal is not None:
             by = f"was killed by {signal_name(self.signal)}"
-            why = f"out of memory ({self.memory})" if self.memory else self.limit or _OF_LIMITS.get(self.signal)
+            why = (
+                f"out of memory ({self.memory})" if self.memory else self.limit or _OF_LIMITS.get(self.signal)
+            )
             return f"{by}: {why}" if why and with_reason else by
         if self.code is not None:
             return f"exited with {self.code}"

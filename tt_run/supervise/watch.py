@@ -223,8 +223,12 @@ class Watch:
         if self.standstill is not None and not self.options.debugged:
             self.standstill.look(now)
         self._check_ends()
-        if self.slow_start is not None:
-            self.slow_start.look(now - self._started - self._stood)
+        if (
+            self.slow_start is not None
+            and self.slow_start.look(now - self._started - self._stood)
+            and self._deadline is None
+        ):
+            self._deadline = now  # mpirun does not end by itself
         self._check_deadlines(now - self._started - self._stood)
         if self._deadline is None and self.torn_down_at is None:
             self._check_stops(now)

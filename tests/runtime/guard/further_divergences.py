@@ -38,7 +38,13 @@ def replicas(
 
 def synced(prepare: str, steps: str = "for _ in range(2):\n    step(optimizer)\n") -> Divergence:
     """The same, where no collective is given the weights: the next step compares them before it sums gradients."""
-    return replicas(prepare, steps, then=False, head=SYNCED, says="the weight 'LinearLayer/weight', compared in all_reduce(")
+    return replicas(
+        prepare,
+        steps,
+        then=False,
+        head=SYNCED,
+        says="the weight 'LinearLayer/weight', compared in all_reduce(",
+    )
 
 
 FURTHER: dict[str, Divergence] = {

@@ -181,6 +181,22 @@ def test_blocked_variables_are_taken_from_the_launcher_too() -> None:
     assert line(plan, Machine({"TT_VISIBLE_DEVICES": "3"}, cores=8)).unset == ("TT_VISIBLE_DEVICES",)
 
 
+def test_a_rank_of_open_mpi_4_may_launch_a_job_of_its_own() -> None:
+    """mpirun of 4.1 refuses to start beside what another tells its ranks; 5 takes no notice of it."""
+    job = {
+        "OMPI_UNIVERSE_SIZE": "2",
+        "OMPI_COMM_WORLD_RANK": "0",
+        "OMPI_MCA_orte_hnp_uri": "1.0;tcp",
+        "PMIX_RANK": "0",
+    }
+    own = {"OMPI_MCA_btl_tcp_if_include": "eth0", "HOME": "/root"}
+    machine = Machine({**job, **own}, cores=8)
+    assert line(plan_of(*TWO), machine, major=4).unset == tuple(job)
+    assert line(plan_of(*TWO), machine).unset == ()
+    outside = Machine({"OMPI_MCA_orte_tmpdir_base": "/scratch"}, cores=8)
+    assert line(plan_of(*TWO), outside, major=4).unset == ()
+
+
 def rankfile_plan(tmp_path: Path, text: str, slot: str = "0") -> LaunchPlan:
     read = parse_rankfile(text, "rankfile", Findings(), tmp_path / "rankfile")
     ranks = tuple(rank_plan(number, ("prog",), host=f"h{number}", slot=slot) for number in (0, 1))

@@ -53,7 +53,12 @@ def test_a_rank_in_which_mpi_could_not_start_is_the_culprit(records: Records) ->
     ("why", "code", "sentence", "help"),
     [
         ("PMIX ERROR: PMIX_ERR_OUT_OF_RESOURCE in file /x/pmix_client.c", 14, "on vm", "TMPDIR=DIR"),
-        ("  pmix_progress_thread_start failed", 69, "it no more processes and threads (ulimit -u)", "ulimit -u"),
+        (
+            "  pmix_progress_thread_start failed",
+            69,
+            "it no more processes and threads (ulimit -u)",
+            "ulimit -u",
+        ),
     ],
 )
 def test_why_mpi_could_not_start_stands_in_the_log_of_that_rank(

@@ -415,7 +415,10 @@ class TestReport:
                 f"{NO_FOLDER}\n  Directory: /no/ompi.159\n  Error:     No space left on device\n",
                 "mpirun cannot write its temporary files: make room",
             ),
-            ("but no available\n    interfaces were found", "127.0.0.1/8 dev lo"),  # that of this machine is up
+            (
+                "but no available\n    interfaces were found",
+                "127.0.0.1/8 dev lo",
+            ),  # that of this machine is up
             ("A daemon failed to report back after", "--doctor --hosts A,B"),
             ("A daemon failed to report back\n  Remote host: node2\n", "--doctor --hosts node2 "),
         ],

@@ -31,6 +31,28 @@ def test_it_is_said_ever_more_seldom_until_all_have_started(records: Records) ->
     assert len(said) == 3
 
 
+def test_nothing_is_waited_for_once_mpirun_has_said_that_it_cannot(records: Records) -> None:
+    """Asked ever more seldom, since it reads a file."""
+    asked: list[float] = []
+    said: list[str] = []
+
+    def is_hopeless() -> bool:
+        asked.append(elapsed)
+        return elapsed > 12.0
+
+    board = records.board
+    start = SlowStart(board, [], said.append, None, is_hopeless)
+    found = {}
+    for elapsed in (1.0, 4.9, 5.0, 6.0, 9.9, 10.0, 19.0, 20.0):
+        found[elapsed] = start.look(elapsed)
+    assert asked == [5.0, 10.0, 20.0] and [elapsed for elapsed, ends in found.items() if ends] == [20.0]
+    assert said == []
+    for rank in (0, 1):
+        records.status(rank, host="a", pid=41 + rank)
+    board.refresh()
+    assert not start.look(50.0)
+
+
 def test_on_this_machine_there_is_nobody_to_ask(records: Records) -> None:
     said: list[str] = []
     SlowStart(records.board, [], said.append, None).look(20.0)

@@ -201,7 +201,12 @@ BROADCAST = Collective(
     "broadcast", _check_broadcast, _carried, traffic.CHAIN, result_topology.replicated, from_one=True
 )
 POINT_TO_POINT = Collective(
-    "point_to_point", _check_point_to_point, _carried, traffic.DIRECT, result_topology.unchanged, from_one=True
+    "point_to_point",
+    _check_point_to_point,
+    _carried,
+    traffic.DIRECT,
+    result_topology.unchanged,
+    from_one=True,
 )
 
 

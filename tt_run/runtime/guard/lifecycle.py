@@ -113,9 +113,7 @@ class Lifecycle:
         _call_all(self._after)
         self._world.abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
 
-    def _show(
-        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
-    ) -> None:
+    def _show(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         """What the hook before this one shows; where that is the program's and fails, what Python shows then."""
         try:
             self._previous_hook(kind, error, trace)

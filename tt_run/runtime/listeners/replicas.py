@@ -58,7 +58,9 @@ class _Weights:
         self._keys: weakref.WeakKeyDictionary[Any, tuple[int, str]] = weakref.WeakKeyDictionary()
         self._count: defaultdict[str, int] = defaultdict(int)
         self._read: Callable[[Any], Tensor] = lambda tensor: tensor
-        self._last: defaultdict[tuple[int, ...], dict[int, object]] = defaultdict(dict)  # of each group, shards as they were told
+        self._last: defaultdict[tuple[int, ...], dict[int, object]] = defaultdict(
+            dict
+        )  # of each group, shards as they were told
         self._known: defaultdict[tuple[int, ...], dict[tuple[int, int], int]] = defaultdict(dict)
 
     def add(self, parameters: Mapping[str, Any], read: Callable[[Any], Tensor]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 import resource
-import sys
 import struct
+import sys
 from contextlib import suppress
 
 from tt_run.contract import Exit
@@ -158,7 +158,8 @@ def launcher_advice(folder: RunFolder, verdict: Verdict) -> list[str]:
             "  help: /dev/shm is full: remove what is left there, or give the container more (docker run --shm-size=1g)"
         ]
     refused = re.search(
-        r"unable to create the desired directory:\s*Directory: (\S+?)(?:/tt-run-[^/\s]+)?/ompi\.\S*\s*Error: *(.*)", said
+        r"unable to create the desired directory:\s*Directory: (\S+?)(?:/tt-run-[^/\s]+)?/ompi\.\S*\s*Error: *(.*)",
+        said,
     )
     if refused is not None and "No space left" not in refused[2]:
         other = "/tmp" if os.access("/tmp", os.W_OK) and not refused[1].startswith("/tmp") else "$PWD"

@@ -31,13 +31,13 @@ class Limit:
 
 
 FILES = Limit(
-    r"ERR_SYS_LIMITS_PIPES|Too many open files",
+    r"ERR_SYS_LIMITS_PIPES|limit on number of pipes|Too many open files",
     "this machine gave it no more open files (ulimit -Hn)",
     resource.RLIMIT_NOFILE,
     "fewer ranks on this machine, or more open files: ulimit -n 4096 (docker run --ulimit nofile=4096)",
 )
 PROCESSES = Limit(
-    r"ERR_SYS_LIMITS_CHILDREN|ERROR: .* in file \S*/odls_default_module\.c|[Cc](?:annot|an't) fork|fork: .*unavailable"
+    r"ERR_SYS_LIMITS_CHILDREN|limit on number of children|ERROR: .* in file \S*/odls_default_module\.c|[Cc](?:annot|an't) fork|fork: .*unavailable"
     r"|progress_thread_start failed",
     "this machine gave it no more processes and threads (ulimit -u)",
     resource.RLIMIT_NPROC,

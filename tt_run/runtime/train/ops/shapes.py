@@ -103,7 +103,9 @@ def _parts(
             shards = gradient.shards
 
             def write(into: Array) -> None:
-                own = into[..., start : start + width].reshape(len(into), batch, length, heads, width // heads)
+                own = into[..., start : start + width].reshape(
+                    len(into), batch, length, heads, width // heads
+                )
                 np.copyto(own, shards.data.transpose(0, 1, 3, 2, 4))
 
             whole = hub.get_grad() if hub.is_grad_initialized() else None
