@@ -18,6 +18,7 @@ from tt_run.runtime.record.mpi.datatypes import Datatype
 from tt_run.runtime.record.mpi.failures import ReplayedError
 from tt_run.runtime.record.mpi.local import UNDEFINED, Grid, Group, Status
 from tt_run.runtime.record.mpi.ops import PREDEFINED
+from tt_run.runtime.record.mpi.recorded import _datatype
 from tt_run.runtime.record.mpi.replayed import NoParts
 from tt_run.runtime.record.mpi.replayed_communicators import Own, ReplayedIntra
 from tt_run.runtime.record.play import words_of
@@ -251,3 +252,30 @@ def test_a_status_comes_back_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     odd = Status()
     odd.say(0, 0, 12)
     assert (odd.Get_count(DOUBLE), odd.Get_count(), odd.Get_elements(byte)) == (UNDEFINED, 12, 12)
+
+
+def test_datatypes_that_a_library_lacks_are_left_out() -> None:
+    """Debian's Open MPI is built without some of Fortran's: their handles are there, and every question about them fails."""
+
+    class Fault(Exception):
+        pass
+
+    class Kind:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def Get_size(self) -> int:
+            if self.name == "INTEGER16":
+                raise Fault("MPI_ERR_TYPE: invalid datatype")
+            return 8
+
+        def Get_extent(self) -> tuple[int, int]:
+            return 0, 16
+
+        def Get_name(self) -> str:
+            return f"MPI_{self.name}"
+
+    library = SimpleNamespace(DATATYPE_NULL=Kind("DATATYPE_NULL"), Exception=Fault)
+    assert _datatype(library, Kind("DOUBLE")) == (8, 16, "DOUBLE")
+    assert _datatype(library, Kind("INTEGER16")) is None
+    assert _datatype(library, library.DATATYPE_NULL) is None

@@ -78,15 +78,12 @@ def _and_recorded(start: Any, module: ModuleType, book: Callable[[], Book]) -> A
 def _constants(mpi: Any, world: Any) -> dict[str, Any]:
     """What the names of this library mean: numbers, and bytes of datatypes."""
     numbers = {n: int(v) for n, v in vars(mpi).items() if isinstance(v, int) and n.isupper()}
-    sizes = {}
-    for name, value in vars(mpi).items():
-        if isinstance(value, mpi.Datatype) and value != mpi.DATATYPE_NULL:
-            sizes[name] = (value.Get_size(), value.Get_extent()[1], value.Get_name().removeprefix("MPI_"))
+    kinds = {name: value for name, value in vars(mpi).items() if isinstance(value, mpi.Datatype)}
+    sizes = {name: facts for name, value in kinds.items() if (facts := _datatype(mpi, value)) is not None}
     names = {kind: name for name, (_, _, kind) in sizes.items() if kind == name}
+    typed = {code: _datatype(mpi, value) for code, value in getattr(mpi, "_typedict", {}).items()}
     codes = {
-        code: names[kind]
-        for code, value in getattr(mpi, "_typedict", {}).items()
-        if value != mpi.DATATYPE_NULL and (kind := value.Get_name().removeprefix("MPI_")) in names
+        code: names[facts[2]] for code, facts in typed.items() if facts is not None and facts[2] in names
     }
     package = sys.modules["mpi4py"]
     return {
@@ -104,6 +101,16 @@ def _constants(mpi: Any, world: Any) -> dict[str, Any]:
         "tick": mpi.Wtick(),
         "tag_ub": world.Get_attr(mpi.TAG_UB),
     }
+
+
+def _datatype(mpi: Any, value: Any) -> tuple[int, int, str] | None:
+    """Size, extent and name of a datatype; None for one that this library was built without, as Open MPI of Debian some of Fortran's."""
+    try:
+        if value == mpi.DATATYPE_NULL:
+            return None
+        return value.Get_size(), value.Get_extent()[1], value.Get_name().removeprefix("MPI_")
+    except mpi.Exception:
+        return None
 
 
 class _Recorder:
