@@ -423,6 +423,25 @@ DIVERGENCES: dict[str, Divergence] = {
         symmetric=False,
         head=HEAD + SOCKETS,
     ),
+    "a tensor of another shape that nobody reads": Divergence(
+        "if rank < 2:\n    socket = pair(0, 1)\n"
+        "if rank == 0:\n    ttnn.experimental.send_async(tensor(1, 1, 32, 64), socket)  # there\n"
+        "if odd:\n    ttnn.experimental.recv_async(tensor(1, 1, 32, 32), socket)\nttnn.close_mesh_device(mesh)  # here\n",
+        code="TTG003",
+        says="rank 0 at",
+        symmetric=False,
+        head=HEAD + SOCKETS,
+        tail="",
+    ),
+    "a tensor sent twice and received once": Divergence(
+        "if rank < 2:\n    socket = pair(0, 1)\n"
+        "if rank == 0:\n    for _ in range(2):\n        ttnn.experimental.send_async(tensor(1, 1, 32, 32), socket)  # there\n"
+        "if odd:\n    ttnn.experimental.recv_async(tensor(1, 1, 32, 32), socket)\nttnn.close_mesh_device(mesh)  # here\n",
+        code="TTG004",
+        pair=True,
+        head=HEAD + SOCKETS,
+        tail="",
+    ),
     "a receive that nothing answers": Divergence(
         "if rank < 2:\n    socket = pair(0, 1)\n"
         "if odd:\n    y = tensor(1, 1, 32, 32)\n    ttnn.experimental.recv_async(y, socket)  # here\n    ttnn.synchronize_device(mesh)\n"

@@ -64,6 +64,8 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
     _opened = 0
     _roots: ClassVar[WeakSet[MeshDevice]] = WeakSet()
     """The meshes of this process that were opened and not closed."""
+    finishing: ClassVar[list[Callable[[MeshDevice], None]]] = []
+    """Called before the ranks agree to close a mesh: what is under way on it comes to its end."""
     closing: ClassVar[list[Callable[[MeshDevice], None]]] = []
     """Told of each mesh that closes, submeshes before their parent."""
 
@@ -260,6 +262,8 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
         for child in self._children:
             child.close()
         if self.parent is None and self.group.is_member and sys.exc_info()[1] is None:
+            for finish in MeshDevice.finishing:
+                finish(self)
             guard.collective(self.group, guard.Signature("close_mesh_device", shape=tuple(self._shape)))
         for heard in MeshDevice.closing:
             heard(self)

@@ -81,6 +81,8 @@ class MeshSocket(metaclass=Native):
         self._device, self._role, self._connections = device, role, connections
         self.lanes = ()
         self.unfinished: deque[Callable[[], None]] = deque()
+        self.has_failed = False
+        """Whether the program has been told that the next tensor is not as it was asked for, or never comes."""
         _open[:] = [socket for socket in _open if socket._device.is_open or not socket.idle]
         _open.append(self)
 
@@ -264,15 +266,28 @@ def _stranger(rank: int, ends: tuple[Sequence[int], Sequence[int]]) -> NoReturn:
     )
 
 
+def _on(device: MeshDevice) -> Iterator[MeshSocket]:
+    """The sockets on a device and on its submeshes."""
+    for socket in tuple(_open):
+        mesh: MeshDevice | None = socket.get_mesh_device()
+        while mesh is not None and mesh is not device:
+            mesh = mesh.parent
+        if mesh is not None:
+            yield socket
+
+
 def _finish_on(device: MeshDevice) -> None:
     """What waiting for a device includes: the sockets on it and on its submeshes."""
-    for socket in _open:
-        mesh: MeshDevice | None = socket.get_mesh_device()
-        while mesh is not None:
-            if mesh is device:
-                socket.finish()
-                break
-            mesh = mesh.parent
+    for socket in _on(device):
+        socket.finish()
+
+
+def _finish_between_ranks(device: MeshDevice) -> None:
+    """What closing a mesh includes: a device that waits for another rank's tensor, or for its taking one, does not come to its end."""
+    for socket in _on(device):
+        if not socket.has_failed and any(isinstance(stream, RankStream) for stream, _ in socket.lanes):
+            socket.finish()
 
 
 queues.on_finish(_finish_on)
+MeshDevice.finishing.append(_finish_between_ranks)

@@ -61,8 +61,10 @@ def recv_async(output_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
 
     def complete() -> None:
         rows: dict[int, Any] = {}
+        mesh_socket.has_failed = True
         for arrival, numbers in arrivals:
             rows.update(dict(zip(numbers, arrival.take(), strict=True)))
+        mesh_socket.has_failed = False
         waiting.popleft()
         if rows and buffer.allocated:
             old = buffer.shards
