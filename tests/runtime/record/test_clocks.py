@@ -52,6 +52,8 @@ class Timer:
     def both(self):
         return self.clock(), self.moment(time.CLOCK_REALTIME)
 print(*Timer().both(), time.clock_gettime(time.CLOCK_MONOTONIC))
+import os, resource
+print(os.times(), os.times().user, resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 import random
 random.seed()
 print(random.random())

@@ -1,13 +1,16 @@
 """The clocks that a program reads: what they said in the run they say in a replay.
 
-`time.time`, `monotonic`, `perf_counter`, `process_time`, `clock_gettime`, their `_ns` forms, `localtime` and its kin without a moment, and `datetime`'s
-`now`, `utcnow` and `today`. Only what the main thread of the program asks counts: threads, and libraries that wait, ask as often as it
+`time.time`, `monotonic`, `perf_counter`, `process_time`, `clock_gettime`, their `_ns` forms, `localtime` and its kin without a moment, `datetime`'s
+`now`, `utcnow` and `today`, and what the process has used: `os.times` and `resource.getrusage`. Only what the main thread of the program asks counts: threads, and libraries that wait, ask as often as it
 happens to take, and read the true clock.
 """
 
 from __future__ import annotations
 
 import datetime
+import functools
+import os
+import resource
 import struct
 import sys
 import sysconfig
@@ -21,6 +24,9 @@ CLOCKS = (
     "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "process_time_ns",
     "thread_time", "thread_time_ns", "clock_gettime", "clock_gettime_ns",
 )  # fmt: skip
+_USED = ("times", "getrusage")
+"""Calls that give several numbers, each of which is a reading; after the clocks by number."""
+_NAMES = (*CLOCKS, *_USED)
 _FROM_NOW = ("localtime", "gmtime", "ctime")
 _SECONDS, _NANOSECONDS = struct.Struct("<Bd"), struct.Struct("<Bq")
 _STANDARD = sysconfig.get_path("stdlib") + "/"
@@ -75,8 +81,8 @@ class Replayed:
     """Readings of a record, those of each clock in their order; where they end, it goes on from the last."""
 
     def __init__(self, data: bytes) -> None:
-        self._queues: tuple[deque[Any], ...] = tuple(deque() for _ in CLOCKS)
-        self._offsets: list[Any] = [0] * len(CLOCKS)
+        self._queues: tuple[deque[Any], ...] = tuple(deque() for _ in _NAMES)
+        self._offsets: list[Any] = [0] * len(_NAMES)
         for which, found in readings(data):
             self._queues[which].append(found)
 
@@ -97,7 +103,7 @@ class Replayed:
 def readings(data: bytes) -> Iterator[tuple[int, Any]]:
     """The clocks that were read, and what they said."""
     for at in range(0, len(data) - len(data) % _SECONDS.size, _SECONDS.size):
-        form = _NANOSECONDS if CLOCKS[data[at]].endswith("_ns") else _SECONDS
+        form = _NANOSECONDS if _NAMES[data[at]].endswith("_ns") else _SECONDS
         yield form.unpack_from(data, at)
 
 
@@ -137,12 +143,26 @@ def install(book: Written | Replayed) -> None:
     def asctime(*moment: Any) -> str:
         return str(REAL["asctime"](*(moment or (REAL["localtime"](now()),))))
 
+    def used(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        which = _NAMES.index(name)
+
+        @functools.wraps(real)
+        def numbers(*words: Any) -> Any:
+            found = real(*words)
+            if not (counted[sys._getframe(1).f_code.co_filename] and threading.get_ident() == main):
+                return found
+            return type(found)(type(each)(book.reading(which, lambda each=each: float(each))) for each in found)
+
+        return numbers
+
     made: dict[str, Callable[..., Any]] = {name: wrapped(n, REAL[name]) for n, name in enumerate(CLOCKS)}
     made |= {name: from_now(REAL[name]) for name in _FROM_NOW} | {"strftime": strftime, "asctime": asctime}
     for name, function in made.items():
         function.__name__ = function.__qualname__ = name
         function.__module__, function.__doc__ = "time", REAL[name].__doc__
         setattr(time, name, staticmethod(function))  # as the original, no method where a class holds it
+    os.times = used("times", os.times)
+    resource.getrusage = used("getrusage", resource.getrusage)
     datetime.datetime, datetime.date = _calendars(now)  # type: ignore[misc]
 
 
