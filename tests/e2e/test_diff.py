@@ -118,3 +118,36 @@ def test_words_that_name_no_records(folder: Path) -> None:
     assert diff(folder, "one").code == 2
     ran = diff(folder, "one", "nowhere")
     assert ran.code == 66 and "there is no folder nowhere" in ran.err
+
+
+MESSAGES = """\
+import sys
+sys.modules["torch"] = None
+import ttnn
+ttnn.init_distributed_context()
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
+rank = int(ttnn.distributed_context_get_rank())
+here, there = (ttnn.MeshCoreCoord(ttnn.MeshCoordinate(0, n), ttnn.CoreCoord(0, 0)) for n in (0, 2))
+config = ttnn.SocketConfig([ttnn.SocketConnection(here, there)], ttnn.SocketMemoryConfig(ttnn.BufferType.L1, 4096), sender_rank=0, receiver_rank=1)
+socket = ttnn.MeshSocket(mesh, config)
+x = ttnn.full((1, 1, 32, 32), 3.0, dtype=ttnn.float32, layout=ttnn.TILE_LAYOUT, device=mesh)
+if rank == 0:
+    ttnn.experimental.send_async(x, socket)
+    ttnn.distributed_context_send_bytes(b"12345", 1)
+else:
+    ttnn.experimental.recv_async(x, socket)
+    print(ttnn.distributed_context_recv_bytes(5, 0))
+ttnn.close_mesh_device(mesh)
+"""
+
+
+def test_a_line_more_in_the_program_is_no_difference(tmp_path: Path) -> None:
+    """Messages say where they were sent, for the errors of their receivers."""
+    for name, text in (("a", MESSAGES), ("b", f"# a line more\n{MESSAGES}")):
+        (tmp_path / f"{name}.py").write_text(text)
+        words = ("--emulate", "--system", "t3000", "--split", "1x2", "--record", name)
+        tt_run(*words, "python", f"{name}.py", cwd=tmp_path).check()
+    assert "No difference: " in diff(tmp_path, "a", "b").check().out
+    for rank in ("0", "1"):
+        again = tt_run("replay", "a", "--rank", rank, "--", "python", "b.py", cwd=tmp_path).check()
+        assert "all as recorded" in again.err

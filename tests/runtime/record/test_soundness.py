@@ -151,9 +151,9 @@ def test_a_value_that_was_changed_is_damage_and_no_other_program(tmp_path: Path)
 
 def test_a_record_of_another_version_says_which(tmp_path: Path) -> None:
     path = write(tmp_path / "rank-0000.record")
-    path.write_bytes(path.read_bytes().replace(frames.MAGIC, b"tt-run record 3\n"))
+    path.write_bytes(path.read_bytes().replace(frames.MAGIC, b"tt-run record 4\n"))
     with pytest.raises(
-        NoRecord, match="is a record of version 3, and this tt-run reads version 4: record the run again"
+        NoRecord, match="is a record of version 4, and this tt-run reads version 5: record the run again"
     ):
         header_of(path)
 

@@ -86,6 +86,26 @@ class Pending:
 _in_flight: set[Pending] = set()
 
 
+class Headed(np.ndarray[Any, np.dtype[Any]]):
+    """A message that also says where in the program it was sent, for what its receiver may have to tell. `meant` is the rest of what is
+    sent: what two runs have to agree on, since lines move.
+    """
+
+    meant: Array | None = None
+
+
+def headed(array: Array, meant: Array | None = None) -> Headed:
+    """An array to send of which `meant` is what does not depend on the program's lines, or one to receive such a message into."""
+    found = array.view(Headed)
+    found.meant = meant
+    return found
+
+
+def meant(array: Array) -> Array:
+    """What an array to send says, wherever it is sent."""
+    return array.meant if isinstance(array, Headed) and array.meant is not None else array
+
+
 class Group:
     """Some ranks of the world in a fixed order. Members connect on first use; byte counts may exceed 2 GiB if divisible by 8.
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from tt_run import contract
 from tt_run.runtime import events, guard
+from tt_run.runtime.comm.group import headed
 from tt_run.runtime.comm.world import Group, world
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.geometry.numbers import CountedNumber
@@ -186,7 +187,8 @@ def _send(data: bytes, peer: int, tag: int, name: str) -> None:
         header = np.zeros(_ENVELOPE, np.uint8)
         text = json.dumps([body.nbytes, events.call_site()[-_ENVELOPE // 2 :]]).encode()
         header[: len(text)] = np.frombuffer(text, np.uint8)
-        parts = [header, body] if body.nbytes else [header]
+        told = headed(header, np.array([body.nbytes]))
+        parts = [told, body] if body.nbytes else [told]
         for sent in [guard.isend(group, part, peer, _BYTES_TAG + tag, name) for part in parts]:
             guard.wait(sent)
         block.facts.update(bytes=body.nbytes, messages=1, detail=f"to rank {group.ranks[peer]}")
@@ -196,7 +198,7 @@ def _receive(size: int, peer: int, tag: int, name: str) -> bytes:
     group = _context()
     with events.Block("recv", "recv_bytes", None, (group.ranks[peer],), size) as block:
         guard.message(name, f"{size} bytes")
-        header = np.empty(_ENVELOPE, np.uint8)
+        header = headed(np.empty(_ENVELOPE, np.uint8))
         guard.wait(guard.irecv(group, header, peer, _BYTES_TAG + tag, name))
         sent, site = json.loads(header.tobytes().rstrip(b"\0"))
         body = np.empty(sent, np.uint8)

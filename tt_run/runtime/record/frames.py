@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from tt_run.runtime.record.preallocation import Room
 from tt_run.runtime.record.soundness import Damaged
 
-MAGIC = b"tt-run record 4\n"
+MAGIC = b"tt-run record 5\n"
 _ANY_MAGIC = re.compile(rb"tt-run record (\d+)\n")
 SUFFIX = ".record"
 _HEAD = struct.Struct("<cIQ")

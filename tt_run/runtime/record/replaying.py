@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run import contract
+from tt_run.runtime.comm.group import meant
 from tt_run.runtime.comm.world import Peer
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.guard.report import GuardError
@@ -205,7 +206,7 @@ class Replaying:
 
     def sends(self, facts: Facts, buffer: Array, start: Callable[[], T]) -> T:
         """Compare what would be sent."""
-        self._begin(facts, digest(buffer))
+        self._begin(facts, digest(meant(buffer)))
         return Arrived()  # type: ignore[return-value]
 
     def receives(self, facts: Facts, buffer: Array, start: Callable[[], T]) -> tuple[int, T]:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tt_run.runtime import events, guard
 from tt_run.runtime.comm.deadlines import Patience
+from tt_run.runtime.comm.group import headed
 from tt_run.runtime.comm.world import Group, seconds_to_wait, world
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal
@@ -138,10 +139,11 @@ class RankStream:
         """Start all messages; their arrays are kept until they have left."""
         while self._leaving and self._leaving[0].test():
             self._leaving.popleft()
-        header = np.zeros(HEADER_BYTES, np.uint8)
+        filled = np.zeros(HEADER_BYTES, np.uint8)
         site = events.call_site()[-HEADER_BYTES // 2 :]
         text = f"{describe(spec)}\n{site}".encode()[:HEADER_BYTES]
-        header[: len(text)] = np.frombuffer(text, np.uint8)
+        filled[: len(text)] = np.frombuffer(text, np.uint8)
+        header = headed(filled, filled[: len(describe(spec).encode())])
         narrow = self._narrow(spec)
         for array in (header, *(to_wire(row) if narrow else np.ascontiguousarray(row) for row in rows)):
             tag = self._tag if array is header else _tag_of(self._tag, array.nbytes)
@@ -149,7 +151,7 @@ class RankStream:
 
     def ask(self, spec: TensorSpec) -> Delivery:
         """Post the receives of the next parcel."""
-        header = np.empty(HEADER_BYTES, np.uint8)
+        header = headed(np.empty(HEADER_BYTES, np.uint8))
         kind = np.dtype(np.uint16) if self._narrow(spec) else stored_dtype(spec.dtype)
         shape = (0,) if shapes.active() else tuple(spec.shape)
         rows = [np.empty(shape, kind) for _ in range(self._connections)]

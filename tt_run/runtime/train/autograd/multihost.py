@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime import events, guard
+from tt_run.runtime.comm.group import headed
 from tt_run.runtime.comm.world import Group, world
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh.distributed import init_distributed_context
@@ -160,8 +161,9 @@ def _send(value: Value, context: DistributedContext, rank: int) -> None:
     body = to_wire(cast("npt.NDArray[np.float32]", data)) if value.dtype is DataType.BFLOAT16 else data
     site = events.call_site()[-8 * _SITE :].encode()[-8 * _SITE :]
     header[-_SITE:].view(np.uint8)[: len(site)] = np.frombuffer(site, np.uint8)
-    for part in (header, np.array(shards.index, np.int64), body):
-        guard.wait(guard.isend(context.group, np.ascontiguousarray(part), rank, _TAG, "SocketManager.send"))
+    told = headed(header, header[:-_SITE])
+    for part in (told, np.array(shards.index, np.int64), np.ascontiguousarray(body)):
+        guard.wait(guard.isend(context.group, part, rank, _TAG, "SocketManager.send"))
 
 
 def receive_value(like: Value, context: DistributedContext, rank: int) -> Value:
@@ -177,7 +179,7 @@ def receive_value(like: Value, context: DistributedContext, rank: int) -> Value:
 
 def _receive(like: Value, context: DistributedContext, rank: int) -> Value:
     guard.message("SocketManager.recv", f"shape {list(like.shards.shape)} of {like.dtype.name}")
-    header = np.zeros(_HEADER, np.int64)
+    header = headed(np.zeros(_HEADER, np.int64))
     guard.wait(guard.irecv(context.group, header, rank, _TAG, "SocketManager.recv"))
     dtype, rows, devices, dims = DataType(int(header[0])), int(header[1]), int(header[2]), int(header[3])
     shape = tuple(int(n) for n in header[4 : 4 + dims])
