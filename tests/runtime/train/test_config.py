@@ -519,6 +519,25 @@ def test_optimizers_by_configuration(opened: Any, training: dict[str, Any], name
         create_optimizer(model, {"training_config": {"optimizer": {"type": "AdamX"}}})
 
 
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ("optimizer: {lr: 0.1, type: AdamX}", "2:24: optimizer.type: 'AdamX' is not one of"),
+        ("optimizer: {nesterov: true}", "2:15: optimizer.nesterov is no setting of AdamW"),
+        ("use_sgd: true\n  optimizer: {type: sgd, beta1: 0.1}", "3:26: optimizer.beta1 is no setting of SGD"),
+    ],
+)
+def test_what_an_optimizer_refuses_has_its_line(
+    opened: Any, tmp_path: Path, settings: str, told: str
+) -> None:
+    opened()
+    model = create_mlp_model(MultiLayerPerceptronParameters(4, [8], 2))
+    (tmp_path / "x.yaml").write_text(f"training_config:\n  {settings}\n")
+    with pytest.raises(ConfigError) as caught:
+        create_optimizer(model, load_config(tmp_path / "x.yaml"))
+    assert str(caught.value).startswith(f"{tmp_path / 'x.yaml'}:{told}")
+
+
 def test_schedules_by_configuration() -> None:
     warm = schedule({"training_config": {"scheduler_type": "warmup_linear", "learning_rate": 2.0}}, 100)
     assert [round(warm(step), 4) for step in (0, 9, 99)] == [0.2, 2.0, 0.02]

@@ -21,6 +21,7 @@ from tt_run.runtime.train.autograd.graph import GradMode
 from tt_run.runtime.train.autograd.parallelism import DistributedConfig, ParallelismContext
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.config import DeviceConfig, TrainingConfig
+from tt_run.runtime.train.common.documents import places
 from tt_run.runtime.train.memory import MemoryUsageTracker
 from tt_run.runtime.train.modules.base import ModuleBase, RunMode
 from tt_run.runtime.train.optimizers import registry
@@ -28,6 +29,7 @@ from tt_run.runtime.train.optimizers.registry import KNOWN, type_of
 from tt_run.runtime.train.parallel.distributed import concat_mesh_to_tensor_composer, enable_fabric
 from tt_run.runtime.train.parallel.named_mesh import Mesh
 from tt_run.runtime.train.parallel.sharded_parameters import whole_shape
+from tt_run.runtime.train.settings import Path, Place
 
 PADDING = 1e4
 
@@ -167,8 +169,9 @@ def create_optimizer(model: ModuleBase, yaml_config: Mapping[str, Any]) -> Any:
         return registry.create_optimizer(yaml_config, model.parameters())
     training = TrainingConfig({"training_config": yaml_config.get("training_config")})
     nested = training.optimizer_settings
+    place = _places_of(yaml_config, nested)
     flat = "SGD" if training.use_sgd else "MorehAdamW" if training.use_moreh_adamw else "AdamW"
-    kind = type_of({"type": nested.get("type", flat)})
+    kind = type_of({"type": nested.get("type", flat)}, place)
     if kind not in KNOWN:
         return registry.create_optimizer({**nested, "type": kind}, model.parameters())
     own = {"lr": training.lr, **training.given}
@@ -176,7 +179,22 @@ def create_optimizer(model: ModuleBase, yaml_config: Mapping[str, Any]) -> Any:
     # One name for what has two, so that the nested form is over the flat one whichever name each uses.
     over = {_ALIASES.get(key, key): value for key, value in nested.items()}
     config = {**{_ALIASES.get(key, key): value for key, value in settings.items()}, **over, "type": kind}
-    return registry.create_optimizer(config, model.parameters())
+    return registry.placed_optimizer(config, model.parameters(), place)
+
+
+def _places_of(yaml_config: Mapping[str, Any], nested: Mapping[str, Any]) -> Place:
+    """Where a setting of the optimizer stands in the file of a configuration: in the nested map, or flat; "" for one of a program."""
+    at = places(yaml_config)
+
+    def place(path: Path) -> str:
+        names = (path[-1], *(name for name, same in _ALIASES.items() if same == path[-1]))
+        inside = next((name for name in names if name in nested), None)
+        if inside is not None:
+            return at(("training_config", "optimizer", inside))
+        flat = yaml_config.get("training_config") or {}
+        return at(("training_config", next((name for name in names if name in flat), "optimizer")))
+
+    return place
 
 
 _ALIASES = {"learning_rate": "lr", "eps": "epsilon", "use_kahan_summation": "kahan_summation"}

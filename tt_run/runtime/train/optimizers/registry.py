@@ -10,7 +10,7 @@ from typing import Any
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.optimizers import adamw, combined, muon, sgd
 from tt_run.runtime.train.optimizers.settings import OptimizerConfig
-from tt_run.runtime.train.settings import ConfigError, Report
+from tt_run.runtime.train.settings import ConfigError, Path, Place, Report
 
 Parameters = Mapping[str, Tensor]
 Creator = Callable[[Mapping[str, Any], Parameters], Any]
@@ -98,7 +98,12 @@ def register_optimizer(type: str, creator: Creator) -> None:
     registered[type] = creator
 
 
-def type_of(config: Mapping[str, Any]) -> str:
+def _nowhere(path: Path) -> str:
+    """The place of settings that a program gives: none."""
+    return ""
+
+
+def type_of(config: Mapping[str, Any], place: Place = _nowhere) -> str:
     """The optimizer that a configuration means, AdamW without a type, in the spelling of the class. Raises ConfigError listing those there are."""
     if not isinstance(config, Mapping):
         raise ConfigError(
@@ -112,7 +117,9 @@ def type_of(config: Mapping[str, Any]) -> str:
     if found is None:
         near = difflib.get_close_matches(str(kind).lower(), names, n=1)
         hint = f"; did you mean {names[near[0]]!r}?" if near else ""
-        raise ConfigError(f"optimizer.type: {kind!r} is not one of {', '.join(sorted(names.values()))}{hint}")
+        at = place(("optimizer", "type"))
+        told = f"optimizer.type: {kind!r} is not one of {', '.join(sorted(names.values()))}{hint}"
+        raise ConfigError(f"{at}: {told}" if at else told)
     return found
 
 
@@ -121,13 +128,18 @@ def create_optimizer(config: Mapping[str, Any], params: Parameters) -> Any:
 
     Raises ConfigError for a type that is not known, and for settings that are wrong or that the type does not read.
     """
-    name = type_of(config)
+    return placed_optimizer(config, params, _nowhere)
+
+
+def placed_optimizer(config: Mapping[str, Any], params: Parameters, place: Place) -> Any:
+    """The same of settings that stand in a file, where `place` says of each."""
+    name = type_of(config, place)
     if name in registered:
         return registered[name](config, params)
     if name == "MuonWithAdamW":
         return make_muon_with_adamw(config, params)
     known = KNOWN[name]
-    report, made = Report(lambda path: "", ("optimizer",)), OptimizerConfig()
+    report, made = Report(place, ("optimizer",)), OptimizerConfig()
     for key in config:
         if key in OptimizerConfig.settings and key not in (*known.settings, "type"):
             report.below(key).wrong(f" is no setting of {name}; it has {', '.join(known.settings)}")
