@@ -62,3 +62,24 @@ def test_a_traceback_begins_in_the_program(tmp_path: Path) -> None:
     done = run(tmp_path, "prog.py")
     assert (done.returncode, done.stderr.count("  File ")) == (1, 2), done.stderr
     assert "runpy" not in done.stderr and done.stderr.endswith("ValueError: so\n")
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("activate('t300')", "ValueError: no system is called 't300': did you mean t3000"),
+        ("activate('n300'); import ttnn; print(ttnn.get_num_devices()); activate('n300')", "2"),
+        ("activate(); import ttnn; activate('n300'); print(ttnn.get_num_devices())", "2"),
+        (
+            "activate(); import ttnn; ttnn.get_num_devices(); activate('t3000'); activate(); activate('galaxy')",
+            "RuntimeError: this process has t3000 already, whose mesh was opened; help: restart it, and write activate('galaxy') first",
+        ),
+    ],
+)
+def test_a_machine_is_chosen_once(lines: str, told: str) -> None:
+    """As a notebook does: later, it would be passed over without a word."""
+    code = f"from tt_run.emulate import activate; {lines}"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout + done.stderr).strip().splitlines()[-1].startswith(told), done

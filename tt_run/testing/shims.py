@@ -21,8 +21,15 @@ def activate(
 ) -> None:
     """Put the shims first on the path of this process and its children; `system` names the machine to emulate.
 
-    Raises RuntimeError when another `ttnn` is loaded already.
+    Raises RuntimeError when another `ttnn` is loaded already, or a mesh of another system was opened; ValueError for a system that is none.
     """
+    if wrong := unknown_system(system):
+        raise ValueError(wrong)
+    known = environment.get(contract.SYSTEM) or contract.DEFAULT_SYSTEM
+    if system and system != known and environment is os.environ and _is_system_read():
+        raise RuntimeError(
+            f"this process has {known} already, whose mesh was opened; help: restart it, and write activate({system!r}) first"
+        )
     loaded = sys.modules.get("ttnn")
     home = str(getattr(loaded, "__file__", "") or "")
     if loaded is not None and not home.startswith(str(FOLDER)):
@@ -34,6 +41,12 @@ def activate(
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(FOLDER), before)))
     if system:
         environment[contract.SYSTEM] = system
+
+
+def _is_system_read() -> bool:
+    """Whether the emulation has been asked for its devices, after which they stay."""
+    module = sys.modules.get("tt_run.runtime.mesh.system")
+    return module is not None and module.system_mesh.cache_info().currsize > 0
 
 
 def unknown_system(system: str | None) -> str:

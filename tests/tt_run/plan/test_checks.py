@@ -381,6 +381,7 @@ def test_programs(sandbox: Sandbox) -> None:
     sandbox.two_ranks()
     sandbox.write("app.py", "")
     sandbox.write("run.sh", "").chmod(0o755)
+    sandbox.write("book.ipynb", "{}")
     (sandbox.cwd / "folder").mkdir()
     assert codes(found(sandbox, program=("./run.sh",))) == []
     for program, help in (
@@ -388,6 +389,7 @@ def test_programs(sandbox: Sandbox) -> None:
         ("app.py", "python app.py"),
         ("./folder", "name the file"),
         ("run.sh", "./run.sh"),
+        ("book.ipynb", "jupyter nbconvert --to script book.ipynb"),
     ):
         assert help in only(found(sandbox, program=(program,)), "TTR014").help
         assert found(sandbox, program=(program,), skip_executable_check=True) == ()

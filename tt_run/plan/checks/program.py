@@ -82,12 +82,19 @@ def check_program(subject: Subject, findings: Findings) -> None:
         findings.error(
             "TTR014",
             f"{word} is a file here, but no command on PATH",
-            help=f"write python {word}" if word.endswith(".py") else f"write ./{word}",
+            help=_started_as(word),
         )
     else:
         starter = "python " if word.endswith(".py") else "bash " if word.endswith(".sh") else ""
         help = f"write {starter}{word}" if starter else f"chmod +x {word}"
         findings.error("TTR014", f"the program {word} is not executable", help=help)
+
+
+def _started_as(word: str) -> str:
+    """How a file is started whose name was given as a command."""
+    if word.endswith(".ipynb"):
+        return f"jupyter nbconvert --to script {shlex.quote(word)} writes the program of a notebook"
+    return f"write python {word}" if word.endswith(".py") else f"write ./{word}"
 
 
 def _check_first_line(word: str, path: Path, site: Site, findings: Findings) -> None:
