@@ -74,8 +74,8 @@ MEANINGS: dict[str, dict[str, str]] = {
         "lazy_parameter_init": "Make parameters when they are cut already, so that no device ever holds a whole one.",
         "enable_cp": "Context parallel: positions are cut over an axis, and attention goes around it.",
         "enable_sp": "Sequence parallel: between the cut layers of a Llama the positions are cut; needs `enable_tp`.",
-        "sp_linear_impl": "Layers with a gather or scatter as two operations, or as one fused operation.",
-        "sp_linear_backward_impl": "The same for the backward pass alone.",
+        "sp_linear_impl": "For programs that read it: layers with a gather or scatter as two operations, or as one fused operation (`set_sp_linear_impl`).",
+        "sp_linear_backward_impl": "For programs that read it: the same for the backward pass alone.",
         "sp_overlap": "For programs that read it: sums of the backward pass from a second command queue; `split` only keeps the cores for it.",
         "sp_ccl_rows": "For programs that read it: rows of cores at the bottom that are kept for collectives of the second queue.",
         "sp_ccl_columns": "For programs that read it: columns of cores at the right instead.",
@@ -150,7 +150,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "seed": "Start of the draws.",
         "top_k": "Draw from so many of the best tokens; 0 for all.",
         "top_p": "Draw from the best tokens that have so much probability together.",
-        "architecture_model_id": "The model on a hub whose sizes are taken.",
+        "architecture_model_id": "For programs that read it: the model on a hub whose sizes are taken.",
     },
     "scheduler_config": {
         "max_lr": "The rate after warm-up.",
@@ -164,7 +164,7 @@ MEANINGS: dict[str, dict[str, str]] = {
     },
     "lora_config": {
         "r": "Rank of the adapters.",
-        "lora_alpha": "An adapter's part is scaled by `lora_alpha / r`.",
+        "lora_alpha": "For programs that read it: an adapter's part is scaled by `lora_alpha / r`.",
         "lora_dropout": "Share of an adapter's inputs that drop-out zeroes.",
         "is_bias_trainable": "Biases of adapted layers are trained too.",
         "use_rslora": "Scale by `lora_alpha / sqrt(r)`.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from tt_run.runtime.train.common.config import (
     TrainingConfig,
     schedule,
 )
-from tt_run.runtime.train.common.documents import load_config
+from tt_run.runtime.train.common.documents import SECTIONS, load_config
 from tt_run.runtime.train.common.factory import TransformerModelFactory, adjust_vocab_size
 from tt_run.runtime.train.common.files import find_config
 from tt_run.runtime.train.common.model_config import TransformerConfig
@@ -31,6 +32,7 @@ from tt_run.runtime.train.parallel.named_mesh import Mesh
 from tt_run.runtime.train.settings import ConfigError
 
 SHIPPED = configs_root() / "training"
+ROOT = Path(__file__).resolve().parents[3]
 FILES = sorted(SHIPPED.glob("*_configs/*.yaml"))
 
 
@@ -74,6 +76,25 @@ def test_there_is_a_configuration_for_each_machine() -> None:
     assert {(1, 1), (1, 2), (1, 8), (4, 8)} <= shapes
     assert "tinyllama.yaml" in names
     assert load_config("tinyllama.yaml")["transformer_config"]["model_type"] == "llama"
+
+
+def test_every_setting_is_read_or_said_to_be_for_programs() -> None:
+    """Outside of its declaration, by its attribute or its key."""
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "examples").rglob("*.py")]
+    texts += [
+        re.sub(r"(?m)^ +\w+(: [^=]+)? = Setting\(.*$", "", path.read_text(encoding="utf-8"))
+        for path in (ROOT / "tt_run/runtime/train").rglob("*.py")
+    ]
+    whole = "\n".join(texts)
+    words = {*re.findall(r"\.(\w+)", whole), *re.findall(r"[\"'](\w+)[\"']", whole)}
+    elsewhere = re.compile("for programs that read it|chooses kernels of a device")
+    unread = [
+        f"{section}.{key}"
+        for section, kind in SECTIONS.items()
+        for key, setting in kind.settings.items()
+        if not {setting.name, key} & words and not elsewhere.search(setting.source)
+    ]
+    assert not unread, f"nothing reads these: let something, or give them the source PROGRAMS: {unread}"
 
 
 def test_unknown_keys_are_named_all_at_once(tmp_path: Path) -> None:

@@ -107,8 +107,8 @@ class DeviceConfig(FileSection):
     lazy_parameter_init = Setting(flag, False, UPSTREAM)
     enable_cp = Setting(flag, False, UPSTREAM)
     enable_sp = Setting(flag, False, UPSTREAM)
-    sp_linear_impl = Setting(either("composed", "fused"), "composed", UPSTREAM)
-    sp_linear_backward_impl = Setting(either("same", "composed", "fused"), "same", UPSTREAM)
+    sp_linear_impl = Setting(either("composed", "fused"), "composed", PROGRAMS)
+    sp_linear_backward_impl = Setting(either("same", "composed", "fused"), "same", PROGRAMS)
     # YAML reads a bare `off` as false.
     sp_overlap = Setting(either("off", "split", "backward", false="off", true="backward"), "off", UPSTREAM)
     sp_ccl_rows = Setting(whole(0), 1, UPSTREAM)
@@ -213,7 +213,7 @@ class RemoteRolloutFileConfig(FileSection):
     seed: Setting[int | None] = Setting(whole(0), None, UPSTREAM)
     top_k = Setting(whole(0), 32, UPSTREAM)
     top_p = Setting(number(0.0, high=1.0), 1.0, UPSTREAM)
-    architecture_model_id: Setting[str | None] = Setting(text, None, UPSTREAM)
+    architecture_model_id: Setting[str | None] = Setting(text, None, PROGRAMS)
 
 
 class LoraFileConfig(FileSection):
@@ -221,7 +221,7 @@ class LoraFileConfig(FileSection):
 
     section = "lora_config"
     r = Setting(whole(1), 8, UPSTREAM)
-    lora_alpha = Setting(number(), 16.0, UPSTREAM)
+    lora_alpha = Setting(number(), 16.0, PROGRAMS)
     lora_dropout = Setting(number(0.0, below=1.0), 0.0, UPSTREAM)
     is_bias_trainable = Setting(flag, False, UPSTREAM)
     use_rslora = Setting(flag, False, UPSTREAM)
