@@ -118,7 +118,7 @@ class Fault:
     @property
     def comes_once(self) -> bool:
         """Whether it is over for a rank once it has happened, also at later starts of the run."""
-        return self.action in (*ENDINGS, "nan", "flip") and not self.mtbf and bool(self.nth)
+        return self.action in (*ENDINGS, *SPOILING) and not self.mtbf and bool(self.nth)
 
     def is_of(self, name: str, site: str) -> bool:
         """Whether a call of that name, at that `file:line`, is one that `op` and `site` mean."""

@@ -39,6 +39,7 @@ def program(tmp_path: Path) -> list[str]:
         [
             ("kill=rank:1,call=5", 137, "kill of rank 1 before call 5"),
             ("raise=rank:0,op=add,nth=2,text=boom", 1, "raise of rank 0 in add at"),
+            ("term=rank:1,call=5", 143, "term of rank 1 before call 5"),
             ("exit=rank:1,site=prog.py:7,code=9", 9, "exit of rank 1 in all_gather at"),
             ("kill=rank:1,call=8", 137, "kill of rank 1 before call 8, close_mesh_device at"),
             ("cut=link:1-2,call=4", 1, "cut of link:1-2 on rank 1 before call 4, all_gather at"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,17 @@ def test_mistakes(text: str, message: str) -> None:
 def test_every_fault_is_in_the_table_of_the_documentation(action: str) -> None:
     table = (Path(__file__).resolve().parents[2] / "docs" / "failures.md").read_text(encoding="utf-8")
     assert f"`{action}`" in table, f"say in the table of docs/failures.md what {action} does"
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_every_fault_happens_in_a_test(action: str) -> None:
+    tests = Path(__file__).resolve().parents[1]
+    paths = [
+        path for folder in ("e2e", "runtime/faults", "multihost") for path in (tests / folder).glob("*.py")
+    ]
+    assert any(re.search(rf"[\"' ]{action}=", path.read_text(encoding="utf-8")) for path in paths), (
+        f"add a row with {action}=… to tests/e2e/test_injection.py"
+    )
 
 
 @given(

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tt_run.faults import Fault
 from tt_run.runtime.enums import DataType
@@ -95,9 +96,18 @@ def spoil(args: Iterable[Any], fault: Fault, name: str) -> None:
         )
     data = found[0].shards.data.copy()
     first = data.reshape(-1)[:1]
-    if fault.action == "nan":
-        first[0] = np.nan
-    else:
-        bits = first.view(np.uint32)
-        bits ^= np.uint32(1 << fault.bit)
+    SPOILERS[fault.action](first, fault)
     found[0].overwrite(Shards(data, found[0].shards.index))
+
+
+def _put_nan(first: npt.NDArray[np.float32], fault: Fault) -> None:
+    first[0] = np.nan
+
+
+def _turn_bit(first: npt.NDArray[np.float32], fault: Fault) -> None:
+    bits = first.view(np.uint32)
+    bits ^= np.uint32(1 << fault.bit)
+
+
+SPOILERS = {"nan": _put_nan, "flip": _turn_bit}
+"""What each fault of `SPOILING` does to an array of one number."""
