@@ -20,7 +20,22 @@ SYSTEM = ("--emulate", "--system", "t3000", "--split", "1x2")
 
 
 def test_every_code_has_a_meaning() -> None:
+    lacking = [code.name for code in Exit if code not in EXIT_MEANING]
+    assert not lacking, f"say in EXIT_MEANING (tt_run/contract.py) what these mean: {lacking}"
     assert set(EXIT_MEANING) == set(Exit)
+
+
+@pytest.mark.parametrize("code", Exit)
+def test_every_code_is_met_by_a_test(code: Exit) -> None:
+    folder = README.parent / "tests"
+    paths = [
+        *(folder / "e2e").glob("*.py"),
+        *(folder / "multihost").glob("*.py"),
+        *(folder / "tt_run").rglob("*.py"),
+    ]
+    assert any(f"Exit.{code.name}" in path.read_text(encoding="utf-8") for path in paths), (
+        f"add a run here that ends with Exit.{code.name}"
+    )
 
 
 def test_the_readme_lists_every_code() -> None:

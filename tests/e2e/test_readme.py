@@ -6,7 +6,6 @@ environments of their own are CI's to run.
 
 from __future__ import annotations
 
-import re
 import shlex
 import shutil
 import subprocess
@@ -17,7 +16,6 @@ import pytest
 
 from tests.e2e.launch import ROOT, environment
 from tests.e2e.shown import Shown, blocks, commands
-from tt_run.contract import Exit
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RUN_BY_CI = {"./scripts/demo", "./scripts/test"}
@@ -67,13 +65,6 @@ def test_the_other_commands_are_run_by_ci() -> None:
     assert given <= RUN_BY_CI
     script = (ROOT / ".ci" / "run").read_text()
     assert all(command.removeprefix("./") in script for command in given)
-
-
-def test_the_table_of_exit_codes_is_complete() -> None:
-    listed = {
-        int(word) for row in re.findall(r"^\| ([\d, ]+) \|", README, re.MULTILINE) for word in row.split(",")
-    }
-    assert listed == {int(code) for code in Exit}
 
 
 def test_python_is_the_one_under_test(workplace: Path) -> None:
