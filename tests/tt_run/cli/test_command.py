@@ -127,7 +127,9 @@ class TestDryRun:
     def test_without_a_launcher_the_plan_can_still_be_seen(
         self, launch_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        monkeypatch.setenv("PATH", "/usr/bin:/bin")
+        (launch_folder / "bin").mkdir()  # and none of the system's: an mpirun may be there
+        (launch_folder / "bin" / "true").symlink_to("/bin/true")
+        monkeypatch.setenv("PATH", str(launch_folder / "bin"))
         monkeypatch.setattr(sys, "executable", "/nowhere/python")
         assert run([*BINDING, "--dry-run", "true"]) == Exit.OK
         out, err = capsys.readouterr()

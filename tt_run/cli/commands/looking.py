@@ -59,7 +59,8 @@ def one_run(words: tuple[str, ...], log_dir: str | None, live: bool = False) -> 
         return next((run for run in fitting if live and run.state == RUNNING), fitting[0])
     parent = parent_of_runs(log_dir, Path.cwd())
     if not runs:
-        wrong, help = f"there are no runs in {parent}", "name their folder with --log-dir DIR"
+        wrong = f"there are no runs in {parent}"
+        help = "tt-run … python x.py makes one here; name another folder of runs with --log-dir DIR"
     elif fitting:
         names = ", ".join(run.name for run in fitting[:4])
         wrong, help = f"{words[0]} is the beginning of several runs: {names}", "write more of the name"

@@ -10,7 +10,7 @@ from typing import Any
 from tt_run.runtime.record import frames
 from tt_run.runtime.record.soundness import check_header, reading
 
-_HELP = "name the folder of tt-run --emulate --record rec … python prog.py: tt-run replay rec --rank 1"
+_HELP = "name the folder of --record: tt-run --emulate --record rec … python prog.py makes one"
 _NAME = re.compile(r"rank-(\d+)(?:\.(\d+))?\.record$")
 
 
