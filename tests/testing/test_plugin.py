@@ -334,6 +334,14 @@ def test_a_mark_that_makes_no_sense_fails_its_test_alone(tmp_path: Path) -> None
     assert "Traceback" not in done.stdout and "tt_run/testing" not in done.stdout
 
 
+def test_what_pytest_itself_finds_is_told_in_the_summary(tmp_path: Path) -> None:
+    text = "import pytest\n\n\n@pytest.mark.ranks(2)\ndef test_it(mesh_devce):\n    pass\n"
+    done = run(tmp_path, text)
+    assert "test_it.py::test_it - rank 0: fixture 'mesh" in done.stdout, (
+        done.stdout
+    )  # as much as the line takes
+
+
 def report(outcome: str, longrepr: object = None, **more: object) -> pytest.TestReport:
     words = {"outcome": outcome, "longrepr": longrepr, "when": "call", **more}
     return pytest.TestReport("test_it.py::test", ("test_it.py", 1, "test"), {}, **words)  # type: ignore[arg-type]
@@ -392,6 +400,7 @@ def test_a_system_that_is_not_there_is_told_once(tmp_path: Path) -> None:
     ("mark", "message"),
     [
         (ranks(), "ranks needs a number of ranks"),
+        (ranks(4, split="1x3"), "write split='1x4' or split='2x2' or split='4x1'"),
         (ranks(3, meshes=2), "that 2 meshes share evenly, not 3"),
         (ranks(4, split="1x3"), "split='1x3' does not make 4 ranks of each mesh"),
         (ranks(4, spilt="1x4"), "ranks does not know spilt"),

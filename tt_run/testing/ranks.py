@@ -50,7 +50,9 @@ class Ranks:
         split = str(words.pop("split", f"1x{per_mesh}"))
         rows, _, columns = split.partition("x")
         if not (rows.isdigit() and columns.isdigit() and int(rows) * int(columns) == per_mesh):
-            raise ValueError(f"split={split!r} does not make {per_mesh} ranks of each mesh; write 'RxC'")
+            pairs = [(r, per_mesh // r) for r in range(1, per_mesh + 1) if per_mesh % r == 0]
+            forms = " or ".join(f"split='{r}x{c}'" for r, c in pairs[:3])
+            raise ValueError(f"split={split!r} does not make {per_mesh} ranks of each mesh; write {forms}")
         found = cls(
             count,
             split,
@@ -251,7 +253,9 @@ class Recorder:
             text = report.longreprtext if expected is None else expected
             self._text = str(reason[2] if isinstance(reason, tuple) else text)
             crash = getattr(reason, "reprcrash", None)
-            self._short = str(crash.message).partition("\n")[0] if crash is not None else ""
+            # What pytest itself finds, such as a fixture that is none, has a sentence and no crash.
+            self._short = str(crash.message if crash is not None else getattr(reason, "errorstring", ""))
+            self._short = self._short.strip().partition("\n")[0]
 
     def write(self) -> None:
         """Write the outcome whole or not at all."""
