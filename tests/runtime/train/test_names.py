@@ -168,9 +168,13 @@ PUBLISHED = {
         set_seed round_up_to_tile initialize_device create_optimizer get_loss_over_devices build_logits_mask no_grad
         PerformanceMeter summary resolve_padded_load_shape build_causal_mask build_mesh get_available_device_memory_in_bytes get_tt_metal_runtime_root
     """,
-    "ttml.common.data": "CharTokenizer load_shakespeare_text prepare_data get_batch build_causal_mask",
+    "ttml.common.data": "PAD_TOKEN BEGIN_TOKEN END_TOKEN CharTokenizer load_shakespeare_text prepare_data get_batch build_causal_mask",
     "ttml.common.model_factory": "TransformerModelFactory adjust_vocab_size map_runner_type",
-    "ttml.common.performance": "PerformanceMeter",
+    "ttml.common.performance": "PerformanceMeter get_available_device_memory_in_bytes get_device_peak_tflops_bf16",
+    "ttml.common.generate": "generate create_causal_mask_kv_cache tokens_to_tensor_kv_cache",
+    "ttml.common.sampling": "positions_to_tensor",
+    "ttml.common.trainer": "train get_batch_ttml",
+    "ttml.common.memory_utils": "MemoryUsageTracker MemorySnapshotFunction memory_snapshot memory_tracking_enabled",
     "ttml.common.muon_optimizer": "Muon MuonWithAdamW register",
     "ttml.common.profiler_utils": "profiler_marker profiler_marker_start profiler_marker_end",
     "ttml.init": "uniform normal zeros ones uniform_ normal_ constant_ xavier_uniform kaiming_normal manual_seed",

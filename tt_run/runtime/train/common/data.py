@@ -24,15 +24,18 @@ from tt_run.runtime.train.named_files import read_text
 Ids = npt.NDArray[np.uint32]
 
 
+PAD_TOKEN, BEGIN_TOKEN, END_TOKEN = "<PAD>", "<BEG>", "<END>"
+
+
 class CharTokenizer:
     """One id per character: 0 is padding, then the characters in order, then the two marks of beginning and end."""
 
     def __init__(self, text: str, add_padding_token: bool = True, add_begin_end_tokens: bool = True) -> None:
         if not isinstance(text, str):
             raise TypeError(f"CharTokenizer: a vocabulary is made of a text, not {type_name(text)}")
-        symbols = ["<PAD>"] if add_padding_token else []
+        symbols = [PAD_TOKEN] if add_padding_token else []
         symbols += sorted(set(text))
-        symbols += ["<BEG>", "<END>"] if add_begin_end_tokens else []
+        symbols += [BEGIN_TOKEN, END_TOKEN] if add_begin_end_tokens else []
         self.stoi = {symbol: number for number, symbol in enumerate(symbols)}
         self.itos = dict(enumerate(symbols))
 

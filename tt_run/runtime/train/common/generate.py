@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from tt_run.runtime.train.autograd.axis_placement import is_replicated
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.tensor import Tensor
+from tt_run.runtime.train.common.cached_text import generate_to_the_end
 from tt_run.runtime.train.common.data import build_causal_mask
 from tt_run.runtime.train.common.trainer import Placing
 from tt_run.runtime.train.common.utils import no_grad
@@ -59,7 +60,55 @@ def next_token(logits: Array, sampling: Sampling, seen: Sequence[int], generator
     return int(generator.choice(chances.size, p=chances))
 
 
+@overload
 def generate(
+    model: ModuleBase,
+    prompt_tokens: Sequence[int],
+    *,
+    max_new_tokens: int,
+    sequence_length: int,
+    vocab_size: int,
+    sampling: Sampling | None = None,
+    seed: int = 0,
+    pad: int = 0,
+    on_token: Callable[[int], None] | None = None,
+    share: Callable[[Callable[[], int]], int] | None = None,
+) -> list[int]: ...
+@overload
+def generate(
+    model: ModuleBase,
+    prompt_tokens: Sequence[int],
+    transformer_config: Any,
+    temperature: float = 0.0,
+    composer: Any = None,
+) -> npt.NDArray[Any]: ...
+def generate(
+    model: ModuleBase,
+    prompt_tokens: Sequence[int],
+    transformer_config: Any = None,
+    temperature: float = 0.0,
+    composer: Any = None,
+    **words: Any,
+) -> Any:
+    """Token ids behind a prompt, one after the other; `on_token` is called with each.
+
+    The model sees the last `sequence_length` tokens, padded on the left with `pad`. Only ids below `vocab_size`, those the tokenizer
+    has, are drawn. Every rank of a mesh must call it with the same arguments. In a pipeline only the last rank has logits: `share` is given
+    the draw and returns the token on every rank. The model's mode comes back afterwards.
+
+    With a `transformer_config` (`num_blocks`, `num_heads`, `num_groups`, `embedding_dim`, `vocab_size`, `max_sequence_length`) instead of the words: the
+    prompt and what follows it as an array, up to that length, by keys and values that are kept; `sample_op` draws at a `temperature`.
+    """
+    if transformer_config is None:
+        return _generate(model, prompt_tokens, **words)
+    if words:
+        raise TypeError(
+            f"generate: with a transformer_config takes no {', '.join(words)}; help: leave either out"
+        )
+    return generate_to_the_end(model, prompt_tokens, transformer_config, temperature, composer)
+
+
+def _generate(
     model: ModuleBase,
     prompt: Sequence[int],
     *,
@@ -72,12 +121,6 @@ def generate(
     on_token: Callable[[int], None] | None = None,
     share: Callable[[Callable[[], int]], int] | None = None,
 ) -> list[int]:
-    """Token ids behind a prompt, one after the other; `on_token` is called with each.
-
-    The model sees the last `sequence_length` tokens, padded on the left with `pad`. Only ids below `vocab_size`, those the tokenizer
-    has, are drawn. Every rank of a mesh must call it with the same arguments. In a pipeline only the last rank has logits: `share` is given
-    the draw and returns the token on every rank. The model's mode comes back afterwards.
-    """
     sampling = sampling or Sampling()
     generator = np.random.default_rng(seed)
     running = [pad] * max(0, sequence_length - len(prompt)) + [int(token) for token in prompt][

@@ -243,6 +243,23 @@ def summary(model: ModuleBase) -> str:
     return text
 
 
+def get_device_peak_tflops_bf16() -> float:
+    """What all cores of one device of the open mesh can do in bfloat16 products, in 10^12 operations per second.
+
+    Raises ValueError for another architecture than Wormhole and Blackhole.
+    """
+    context = AutoContext.get_instance()
+    arch = context.get_device().arch().name
+    if arch not in _TFLOPS:
+        raise ValueError(f"Unknown device {arch}; help: {' or '.join(_TFLOPS)}")
+    grid = context.full_compute_grid_size()
+    return grid.x * grid.y * _TFLOPS[arch]
+
+
+_TFLOPS = {"WORMHOLE_B0": 1.0, "BLACKHOLE": 1.35}
+"""Of a core at its clock; what upstream's meters of use divide by."""
+
+
 def get_available_device_memory_in_bytes() -> int:
     """DRAM of one device of the open mesh, in bytes, less what tensors hold where a memory capture runs.
 

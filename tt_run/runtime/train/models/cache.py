@@ -10,6 +10,7 @@ import numpy as np
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.tensor import Tensor
+from tt_run.runtime.train.ops.rope import RotaryEmbeddingParams, rope
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
@@ -41,6 +42,11 @@ class KvCache:
         else:
             self._config = KvCacheConfig(*sizes, **named)  # type: ignore[arg-type]
         self.reset()
+
+    @property
+    def room(self) -> int:
+        """The most tokens that it can hold."""
+        return self._config.max_seq_len
 
     def reset(self) -> None:
         """Forget everything."""
@@ -116,15 +122,26 @@ def update_for(
     """All keys and values, those of new tokens put behind those held, as many as a mask has columns.
 
     Programs pad new tokens to whole tiles, and the mask to whole tiles of what it is about: of padded tokens only `new_tokens` are put there
-    then, and rows that nobody sees come behind them.
+    then, and where the cache has no room for more, and rows that nobody sees come behind them.
     """
     wanted = None if mask is None else mask.shape()[-1]
-    if wanted is None or wanted == cache.position + key.shape()[2]:
+    rows = cache.position + key.shape()[2]
+    if wanted is None or (wanted == rows and rows <= cache.room):
         return cache.update(layer, key, value)
     if new_tokens is not None and new_tokens < key.shape()[2]:
         key, value = (_as_many(t, new_tokens) for t in (key, value))
     key, value = cache.update(layer, key, value)
     return _as_many(key, wanted), _as_many(value, wanted)
+
+
+def turned(
+    heads: Tensor, parameters: RotaryEmbeddingParams, start: int = 0, new_tokens: int | None = None
+) -> Tensor:
+    """`rope` of heads [B, H, S, E] from the position `start`; where their padding goes beyond the last position, of `new_tokens`, with zeros behind."""
+    count = heads.shape()[2]
+    if new_tokens is None or new_tokens >= count or start + count <= parameters.sequence_length:
+        return rope(heads, parameters, start)
+    return _as_many(rope(_as_many(heads, new_tokens), parameters, start), count)
 
 
 def _as_many(rows: Tensor, count: int) -> Tensor:

@@ -10,7 +10,7 @@ from typing import Any
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
-from tt_run.runtime.train.models.cache import KvCache
+from tt_run.runtime.train.models.cache import KvCache, turned, update_for
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, run
 from tt_run.runtime.train.models.sizes import check_sizes
 from tt_run.runtime.train.models.transformer import (
@@ -123,17 +123,21 @@ class GroupedQueryAttention(AbstractModuleBase):
         self.dropout = DropoutLayer(config.dropout_prob)
 
     def forward(
-        self, x: Tensor, mask: Tensor | None = None, cache: KvCache | None = None, layer: int = 0
+        self,
+        x: Tensor,
+        mask: Tensor | None = None,
+        cache: KvCache | None = None,
+        layer: int = 0,
+        new_tokens: int | None = None,
     ) -> Tensor:
         """[B, 1, S, D] -> the same shape; with a cache, S new positions after those it holds."""
         query, key, value = shapes.grouped_heads_creation(
             self.q_linear(x), self.kv_linear(x), self.heads, self.groups
         )
         start = 0 if cache is None else cache.position
-        query = rope.rope(query, self.rope_parameters, start)
-        key = rope.rope(key, self.rope_parameters, start)
+        query, key = (turned(t, self.rope_parameters, start, new_tokens) for t in (query, key))
         if cache is not None:
-            key, value = cache.update(layer, key, value)
+            key, value = update_for(cache, layer, key, value, mask, new_tokens)
         mixed = shapes.heads_fusion(attention(query, key, value, mask))
         return self.dropout(self.out_linear(mixed))
 
@@ -169,10 +173,15 @@ class LlamaBlock(AbstractModuleBase):
         self.mlp = LlamaMLP(config, parallel)
 
     def forward(
-        self, x: Tensor, mask: Tensor | None = None, cache: KvCache | None = None, layer: int = 0
+        self,
+        x: Tensor,
+        mask: Tensor | None = None,
+        cache: KvCache | None = None,
+        layer: int = 0,
+        new_tokens: int | None = None,
     ) -> Tensor:
         """[B, 1, S, D] -> the same shape."""
-        x = binary.add(x, self.attention(self.attention_norm(x), mask, cache, layer))
+        x = binary.add(x, self.attention(self.attention_norm(x), mask, cache, layer, new_tokens))
         return binary.add(x, self.mlp(self.mlp_norm(x)))
 
 
@@ -261,7 +270,7 @@ class Llama(BaseTransformer):
             if kv_cache is None:
                 x = run(partial(_masked, block, mask), x, self.config.runner_type)
             else:
-                x = block(x, mask, kv_cache, number)
+                x = block(x, mask, kv_cache, number, new_tokens)
         if kv_cache is not None:
             kv_cache.advance(new_tokens if new_tokens is not None else tensor.shape()[-1])
         if self.ln_fc is None:

@@ -2,6 +2,8 @@
 """`ttml.common.generate`."""
 
 from tt_run.runtime.train.common.generate import Sampling as Sampling
+from tt_run.runtime.train.common.cached_text import create_causal_mask_kv_cache as create_causal_mask_kv_cache
 from tt_run.runtime.train.common.generate import generate as generate
 from tt_run.runtime.train.common.generate import next_token as next_token
+from tt_run.runtime.train.common.cached_text import tokens_to_tensor_kv_cache as tokens_to_tensor_kv_cache
 

@@ -2,4 +2,6 @@
 """`ttml.common.performance`."""
 
 from tt_run.runtime.train.common.utils import PerformanceMeter as PerformanceMeter
+from tt_run.runtime.train.common.utils import get_available_device_memory_in_bytes as get_available_device_memory_in_bytes
+from tt_run.runtime.train.common.utils import get_device_peak_tflops_bf16 as get_device_peak_tflops_bf16
 

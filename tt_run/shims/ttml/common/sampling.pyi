@@ -3,4 +3,5 @@
 
 from tt_run.runtime.train.common.generate import Sampling as Sampling
 from tt_run.runtime.train.common.generate import next_token as next_token
+from tt_run.runtime.train.common.cached_text import positions_to_tensor as positions_to_tensor
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tt_run.runtime.tile import TILE_SIZE, whole_tiles
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
-from tt_run.runtime.train.models.cache import KvCache, update_for
+from tt_run.runtime.train.models.cache import KvCache, turned, update_for
 from tt_run.runtime.train.models.decoders.flops import swiglu_width
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, run
@@ -145,20 +145,23 @@ class GroupedQueryAttention(AbstractModuleBase):
 
     def forward_no_kv(self, input: Tensor, mask: Tensor | None = None) -> Tensor:
         """All positions at once."""
-        query, key, value = self._heads(input, 0)
+        query, key, value = self._heads(input)
         return self._out(query, key, value, mask)
 
     def forward_kv(
         self, input: Tensor, mask: Tensor | None, kv_cache: KvCache, layer_idx: int, new_tokens: int | None
     ) -> Tensor:
         """New positions after those that the cache holds; keys are as many as the mask has columns."""
-        query, key, value = self._heads(input, kv_cache.position)
+        query, key, value = self._heads(input, kv_cache.position, new_tokens)
         key, value = update_for(kv_cache, layer_idx, key, value, mask, new_tokens)
         return self._out(query, key, value, mask)
 
-    def _heads(self, input: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
+    def _heads(
+        self, input: Tensor, start: int = 0, new_tokens: int | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         query, key, value = shapes.heads_creation(self.qkv_linear(input), self.num_heads, self.num_groups)
-        return rope.rope(query, self.rope_params, start), rope.rope(key, self.rope_params, start), value
+        query, key = (turned(t, self.rope_params, start, new_tokens) for t in (query, key))
+        return query, key, value
 
     def _out(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
         mixed = shapes.heads_fusion(self.sdpa(query, key, value, mask))

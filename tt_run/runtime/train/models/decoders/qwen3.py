@@ -11,7 +11,7 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.train.autograd.tensor import Tensor
-from tt_run.runtime.train.models.cache import KvCache
+from tt_run.runtime.train.models.cache import KvCache, turned, update_for
 from tt_run.runtime.train.models.decoders.cut_layers import axis_of, narrow, parts_of, wide
 from tt_run.runtime.train.models.decoders.llama import through
 from tt_run.runtime.train.models.decoders.llama_config import (
@@ -178,11 +178,11 @@ class Qwen3Attention(AbstractModuleBase):
         key = self.k_norm(pieces.split_heads(self.k_proj(hidden_states), self.num_kv_heads))
         value = pieces.split_heads(self.v_proj(hidden_states), self.num_kv_heads)
         start = 0 if kv_cache is None else kv_cache.position
-        query, key = rope.rope(query, self.rope_params, start), rope.rope(key, self.rope_params, start)
+        query, key = (turned(t, self.rope_params, start, new_tokens) for t in (query, key))
         if kv_cache is not None:
             if layer_idx is None:
                 raise ValueError("forward with kv_cache requires layer_idx")
-            key, value = kv_cache.update(layer_idx, key, value)
+            key, value = update_for(kv_cache, layer_idx, key, value, mask, new_tokens)
         mixed = self.sdpa(query, key, value, mask)
         out: Tensor = self.o_proj(shapes.heads_fusion(mixed))
         return out
