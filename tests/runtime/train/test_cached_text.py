@@ -164,4 +164,6 @@ def test_phases_end_where_a_tensor_passes(opened: Any, monkeypatch: pytest.Monke
     assert [name for name, _, _ in names] == ["FORWARD", "BACKWARD", "END_TRACE"]
     assert int(names[1][2]) == int(names[0][2]) + 1
     assert len(names[0][2]) == 6
-    np.testing.assert_array_equal(x.get_grad_tensor().to_numpy(), np.full((1, 1, 32, 32), 2.0**-10))
+    gradient = x.get_grad_tensor()
+    assert gradient is not None
+    np.testing.assert_array_equal(gradient.to_numpy(), np.full((1, 1, 32, 32), 2.0**-10))

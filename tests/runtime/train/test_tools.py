@@ -41,7 +41,7 @@ ANALYZE = ROOT / "scripts" / "analyze_memory.py"
 
 def test_characters_are_tokens() -> None:
     tokenizer = data.CharTokenizer("cabba")
-    assert tokenizer.itos == {0: "<PAD>", 1: "a", 2: "b", 3: "c", 4: "<BEG>", 5: "<END>"}
+    assert tokenizer.itos == ["<PAD>", "a", "b", "c", "<BEG>", "<END>"]
     assert tokenizer.vocab_size == 6
     assert tokenizer.encode("abc") == [1, 2, 3]
     assert tokenizer.decode([4, 1, 2, 3, 5, 0]) == "abc"
@@ -50,6 +50,23 @@ def test_characters_are_tokens() -> None:
         tokenizer.encode("axb")
     with pytest.raises(ValueError, match="no token has the id 9"):
         tokenizer.decode([9])
+
+
+def test_a_tokenizer_is_found_in_its_folder_and_below_tt_train(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    folder = tmp_path / "tt-train" / "data" / "words"
+    folder.mkdir(parents=True)
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "b": 1}, unk_token="a"))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    made.save(str(folder / "tokenizer.json"))
+    monkeypatch.setenv("TT_METAL_HOME", str(tmp_path))
+    for path in (folder, folder / "tokenizer.json", "data/words", "data/words/tokenizer.json"):
+        tokenizer = data.make_tokenizer(SimpleNamespace(use_bpe=True, tokenizer_path=str(path)), "")
+        assert tokenizer.encode("b a b") == [1, 0, 1]
+    with pytest.raises(FileNotFoundError, match=r"tokenizer_path data/no\.json"):
+        data.make_tokenizer(SimpleNamespace(use_bpe=True, tokenizer_path="data/no.json"), "")
 
 
 def test_batches_are_windows(tmp_path: Path) -> None:
@@ -61,12 +78,15 @@ def test_batches_are_windows(tmp_path: Path) -> None:
     assert x.shape == y.shape == (5, 6)
     assert x.dtype == np.uint32
     assert (x[:, 1:] == y[:, :-1]).all()
-    for generator in (
-        np.random.default_rng(0),
-        None,
-    ):  # from the first window to the last that has a token behind it
-        x, y = data.get_batch(np.arange(8, dtype=np.uint32), 6, 64, generator)
+    # From the first window to the last that has a token behind it; the global generator draws what it does for the reference, without the last.
+    for generator, length in ((np.random.default_rng(0), 8), (None, 9)):
+        x, y = data.get_batch(np.arange(length, dtype=np.uint32), 6, 64, generator)
         assert {*x[:, 0].tolist()} == {0, 1} and (y == x + 1).all()
+    assert data.get_batch(np.arange(7, dtype=np.uint32), 6, 1)[0].tolist() == [[0, 1, 2, 3, 4, 5]]
+    np.random.seed(3)
+    drawn = data.get_batch(train, 6, 5)[0]
+    np.random.seed(3)
+    assert (drawn == [train[i : i + 6] for i in np.random.randint(0, len(train) - 7, size=(5,))]).all()
     with pytest.raises(ValueError, match="a window needs 91"):
         data.get_batch(train, 90, 1)
     with pytest.raises(ValueError, match="needs tokenizer_path"):
@@ -207,7 +227,7 @@ def test_draws_follow_their_limits() -> None:
 def test_generation_repeats_with_its_seed(opened: Any) -> None:
     opened()
     model = create_gpt2_model(GPT2)
-    words = {"max_new_tokens": 6, "sequence_length": LENGTH, "vocab_size": 40}
+    words: dict[str, Any] = {"max_new_tokens": 6, "sequence_length": LENGTH, "vocab_size": 40}
     first = generate(model, [1, 2, 3], seed=5, **words)
     assert first == generate(model, [1, 2, 3], seed=5, **words)
     assert len(first) == 6

@@ -62,7 +62,11 @@ def positions_to_tensor(
 
 
 def generate_to_the_end(
-    model: ModuleBase, prompt: Sequence[int], config: Any, temperature: float = 0.0, composer: Any = None
+    model: ModuleBase,
+    prompt: Sequence[int] | npt.NDArray[Any],
+    config: Any,
+    temperature: float = 0.0,
+    composer: Any = None,
 ) -> npt.NDArray[Any]:
     """A prompt and what follows it, up to `config.max_sequence_length`, by keys and values that are kept; the most likely tokens at temperature 0.
 

@@ -19,6 +19,7 @@ from tt_run.runtime.errors import type_name
 from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.config import TrainingConfig
+from tt_run.runtime.train.common.files import get_tt_metal_home, get_tt_metal_runtime_root
 from tt_run.runtime.train.named_files import read_text
 
 Ids = npt.NDArray[np.uint32]
@@ -37,7 +38,7 @@ class CharTokenizer:
         symbols += sorted(set(text))
         symbols += [BEGIN_TOKEN, END_TOKEN] if add_begin_end_tokens else []
         self.stoi = {symbol: number for number, symbol in enumerate(symbols)}
-        self.itos = dict(enumerate(symbols))
+        self.itos = symbols
 
     @property
     def vocab_size(self) -> int:
@@ -56,7 +57,7 @@ class CharTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids; padding and marks are left out. Raises ValueError for an id that does not exist."""
         numbers = [int(number) for number in ids]
-        unknown = [number for number in numbers if number not in self.itos]
+        unknown = [number for number in numbers if not 0 <= number < self.vocab_size]
         if unknown:
             raise ValueError(
                 f"no token has the id {unknown[0]}; there are {self.vocab_size}; help: take the tokenizer that the model was trained with"
@@ -108,7 +109,16 @@ def make_tokenizer(cfg: Any, text: str) -> CharTokenizer | BytePairTokenizer:
         raise ValueError(
             "tokenizer_type: bpe needs tokenizer_path, the tokenizer.json of the model; help: tokenizer_path: FILE, or tokenizer_type: char"
         )
-    return BytePairTokenizer(path)
+    return BytePairTokenizer(_tokenizer_file(Path(path)))
+
+
+def _tokenizer_file(path: Path) -> Path:
+    """A path as it stands or below tt-train, where configurations of the reference's tree mean it; of a folder its tokenizer.json."""
+    homes = (get_tt_metal_runtime_root(), get_tt_metal_home())
+    found = next(
+        (each for each in (path, *(Path(home) / "tt-train" / path for home in homes)) if each.exists()), path
+    )
+    return found / "tokenizer.json" if found.is_dir() else found
 
 
 def load_shakespeare_text(path: str | os.PathLike[str] | None = None) -> str:
@@ -132,7 +142,7 @@ def prepare_data(cfg: Any) -> tuple[Ids, Ids, int, Callable[[Sequence[int]], str
     """(training ids, validation ids, vocabulary rounded up to 32, decode): nine tenths to train on, the rest to check.
 
     `cfg` is a `TrainingConfig` or the whole configuration as a map: `data_path` names the text; `tokenizer_type: bpe` needs
-    `tokenizer_path`, a tokenizer.json, and the tokenizers package.
+    `tokenizer_path`, a tokenizer.json or its folder, also below $TT_METAL_HOME/tt-train, and the tokenizers package.
     """
     if isinstance(cfg, Mapping):
         cfg = TrainingConfig(cfg)
@@ -150,7 +160,8 @@ def get_batch(
 ) -> tuple[Ids, Ids]:
     """Random windows x and the same windows one token later, each (batch, seq_len) uint32.
 
-    NumPy's global generator draws them unless one is given. Raises ValueError for a text shorter than a window.
+    NumPy's global generator draws them unless one is given, and as in the reference never the last window then, but for a text that has no other.
+    Raises ValueError for a text shorter than a window.
     """
     last = len(ids) - seq_len - 1
     if last < 0:
@@ -158,7 +169,7 @@ def get_batch(
             f"the text has {len(ids)} tokens, a window needs {seq_len + 1}; help: max_sequence_length: {len(ids) - 1}, or a longer text"
         )
     starts = (
-        np.random.randint(0, last + 1, batch_size)
+        np.random.randint(0, max(last, 1), batch_size)
         if generator is None
         else generator.integers(0, last + 1, batch_size)
     )

@@ -77,14 +77,14 @@ def generate(
 @overload
 def generate(
     model: ModuleBase,
-    prompt_tokens: Sequence[int],
+    prompt_tokens: Sequence[int] | npt.NDArray[Any],
     transformer_config: Any,
     temperature: float = 0.0,
     composer: Any = None,
 ) -> npt.NDArray[Any]: ...
 def generate(
     model: ModuleBase,
-    prompt_tokens: Sequence[int],
+    prompt_tokens: Any,
     transformer_config: Any = None,
     temperature: float = 0.0,
     composer: Any = None,
