@@ -82,7 +82,7 @@ MENDED = [
     ("moreh_arange(0, 10, 0, m)", "step=1", "moreh_arange(0, 10, 1, m)"),
     ("moreh_arange(0, 10, -2, m)", "step=2", "moreh_arange(0, 10, 2, m)"),
     ("experimental.bluestein_fft(x, 32)", "N=64", "experimental.bluestein_fft(x, 64)"),
-    ("experimental.fft(x, precision='p')", "precision='precise'", "experimental.fft(x, precision='precise')"),
+    ("experimental.fft(r, precision='p')", "precision='precise'", "experimental.fft(r, precision='precise')"),
     ("experimental.deepseek_prefill.per_token_cast_to_fp8(slice(r, [0, 0, 0, 0], [1, 1, 32, 32]))", "to 128", "experimental.deepseek_prefill.per_token_cast_to_fp8(pad(r, [(0, 0), (0, 0), (0, 0), (0, 64)], 0.0))"),
     ("t.item()", "ttnn.to_torch(tensor) reads them all", "t.cpu()"),
 ]  # fmt: skip

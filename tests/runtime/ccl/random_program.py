@@ -116,8 +116,9 @@ def unary(draw, pool, a):
 
 def binary(draw, pool, a):
     other = fitting(draw, pool, a)
-    words = {"activations": [ttnn.UnaryOpType.SILU]} if draw.random() < 0.2 else {}
-    return getattr(ttnn, draw.choice(BINARY))(a, other, **words)
+    fused, name = draw.random() < 0.2, draw.choice(BINARY)
+    words = {"activations": [ttnn.UnaryOpType.SILU]} if fused and name not in ("atan2", "hypot") else {}
+    return getattr(ttnn, name)(a, other, **words)
 
 
 def product(draw, pool, a):
@@ -203,7 +204,10 @@ def total(draw, pool, a):
 
 
 def partition(draw, pool, a):
-    return ttnn.mesh_partition(a, draw.choice([2, 3]), draw.choice([0, 1]))
+    dim, axis = draw.choice([2, 3]), draw.choice([0, 1])
+    if a.layout == ttnn.TILE_LAYOUT and a.padded_shape[dim] % (32 * (2, 4)[axis]):
+        a = ttnn.to_layout(a, ttnn.ROW_MAJOR_LAYOUT)
+    return ttnn.mesh_partition(a, dim, axis)
 
 
 def exchange(draw, pool, a):

@@ -121,7 +121,7 @@ def test_replicas_count_once_per_device_and_are_stored_once(device, axis):
 
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_all_broadcast_and_partition(device, axis):
-    tensor, shards = sharded(device, (1, 1, 6, 16), 2)
+    tensor, shards = sharded(device, (1, 1, 6, 256), 2)
     found = all_broadcast(tensor, cluster_axis=axis)
     wanted = reference.expected("all_broadcast", MESH, shards, axis)
     for i, one in enumerate(found):
@@ -129,6 +129,16 @@ def test_all_broadcast_and_partition(device, axis):
     part = mesh_partition(tensor, 3, axis)
     same(shards_of(part), reference.expected("mesh_partition", MESH, shards, axis, 3))
     same(shards_of(all_gather(part, 3, cluster_axis=axis)), gathered_back(shards, axis))
+
+
+def test_parts_of_tiles_begin_at_their_borders(device):
+    tensor, _ = sharded(device, (1, 1, 64, 64), 2)
+    assert tuple(mesh_partition(tensor, 3, 0).shape) == (1, 1, 64, 32)
+    for dim, axis, word in ((3, 1, "width"), (2, 1, "height"), (-1, None, "width")):
+        with pytest.raises(RuntimeError, match=f"slice tilized tensor with {word} begin index aligned"):
+            mesh_partition(tensor, dim, axis)
+    rows, _ = sharded(device, (1, 1, 64, 64), 2, layout=Layout.ROW_MAJOR)
+    assert tuple(mesh_partition(rows, 3, 1).shape) == (1, 1, 64, 16)
 
 
 def gathered_back(shards, axis):

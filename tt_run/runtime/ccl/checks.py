@@ -148,7 +148,26 @@ def partition_dim(tensor: Tensor, dim: int, members: int) -> int:
             f"input shape {tensor.shape} must be divisible by cluster axis size {members}",
             hint=_divisible(tensor, dim, members),
         )
+    _check_tile_borders(tensor, dim, members)
     return dim
+
+
+def _check_tile_borders(tensor: Tensor, dim: int, members: int) -> None:
+    """Raises RuntimeError for parts of tiles that do not begin at the border of one: the reference counts them with their padding.
+
+    A tensor that is padded to as many tiles as there are parts gets through there, and its parts are wrong; here they are the golden function's.
+    """
+    from_the_end = dim - tensor.shape.rank
+    length = tensor.padded_shape[from_the_end] // members
+    if tensor.layout is not Layout.TILE or from_the_end < -2 or members == 1 or not length:
+        return
+    if length % tensor.tile.edges[from_the_end]:
+        word = "width" if from_the_end == -1 else "height"
+        raise fatal(
+            f"Can only slice tilized tensor with {word} begin index aligned to tiles",
+            f"{members} parts of {length} along dimension {dim}",
+            hint="ttnn.to_layout(tensor, ttnn.ROW_MAJOR_LAYOUT) before, or parts of whole tiles",
+        )
 
 
 def position_of(device: MeshDevice, coord: MeshCoordinate, role: str) -> int:
