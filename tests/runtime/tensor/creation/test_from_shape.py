@@ -75,6 +75,14 @@ def test_optional_tensor_is_written(mesh: MeshDevice) -> None:
         full([3], 9, optional_tensor=target)
 
 
+def test_a_tensor_for_the_result_keeps_its_type(mesh: MeshDevice) -> None:
+    target = full([2], 0, dtype=DataType.BFLOAT16, device=mesh)
+    written = full_like(target, 1.001, dtype=DataType.FLOAT32, layout=Layout.TILE, optional_tensor=target)
+    assert written is target
+    assert (written.dtype, written.layout) == (DataType.BFLOAT16, Layout.ROW_MAJOR)
+    assert np.asarray(written.shards.of(0), np.float32).tolist() == [1.0, 1.0]
+
+
 @pytest.mark.parametrize("arguments", [(5,), (2, 7), (2, 9, 3), (9, 2, -2), (3, 3)])
 def test_arange(arguments: tuple[int, ...]) -> None:
     tensor = arange(*arguments, dtype=DataType.INT32)

@@ -289,8 +289,9 @@ def full_like(
     A tiled device tensor also hands on its topology; others become replicated, as in the reference.
     """
     target = device or tensor.device()
-    like = tensor if optional_tensor is None else optional_tensor
-    wanted, laid = dtype or like.dtype, layout or like.layout
+    if optional_tensor is not None:
+        dtype, layout = optional_tensor.dtype, optional_tensor.layout
+    wanted, laid = dtype or tensor.dtype, layout or tensor.layout
     memory = memory_config or tensor.memory_config()
     if memory.nameless and target is not None:
         if laid is Layout.TILE and wanted is not tensor.dtype:
