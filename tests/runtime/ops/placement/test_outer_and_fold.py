@@ -8,7 +8,7 @@ import pytest
 
 from tests.runtime.ops.placement.test_fitted_shards import where
 from tests.runtime.ops.placement.test_halves import named
-from tests.runtime.ops.placement.test_larger_shards import HEIGHT, WIDTH
+from tests.runtime.ops.placement.test_larger_shards import BLOCK, HEIGHT, WIDTH
 from tests.runtime.ops.placement.test_reordered_shards import MANY, SMALL, SQUARE, TALL, UNEVEN, WIDE, lying
 from tests.runtime.ops.tensors import ROW, held
 from tt_run.runtime.mesh import MeshDevice
@@ -51,3 +51,32 @@ def test_outer_products_of_rows_without_tiles(one: MeshDevice):
 )
 def test_rows_of_folded_images(one: MeshDevice, cut: Any, stride: int, found: Any):
     assert where(named("fold")(lying(one, *cut), stride, stride)) == found
+
+
+IMAGE, TEN = (1, 16, 16, 64), (1, 10, 10, 64)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("cut", "strides", "more", "found"),
+    [
+        ((IMAGE, BLOCK, (1, 1), (128, 32)), (2, 2), {}, (BLOCK, (1, 1), (32, 128))),
+        ((IMAGE, BLOCK, (1, 3), (64, 32)), (8, 8), {}, (BLOCK, (1, 3), (1, 2048))),
+        ((TEN, BLOCK, (1, 1), (64, 32)), (1, 2), {}, (BLOCK, (1, 1), (32, 64))),
+        (((2, 8, 8, 64), HEIGHT, (3, 3), (8, 64)), (1, 2), {}, (HEIGHT, (3, 3), (4, 128))),
+        ((TEN, HEIGHT, (1, 0), (50, 64)), (2, 2), {}, (HEIGHT, (4, 0), (5, 256))),
+        (((1, 160, 4, 64), HEIGHT, (3, 0), (162, 64)), (1, 2), {}, (HEIGHT, (7, 4), (8, 128))),
+        ((TEN, HEIGHT, (1, 0), (50, 64)), (2, 2), {"padding": [1, 1, 1, 1]}, (HEIGHT, (1, 0), (18, 256))),
+        ((TEN, HEIGHT, (3, 0), (30, 64)), (2, 2), {"padding": [1, 1, 1, 1]}, (HEIGHT, (5, 0), (6, 256))),
+    ],
+)
+def test_blocks_of_folded_images(one: MeshDevice, cut: Any, strides: Any, more: Any, found: Any):
+    assert where(named("fold")(lying(one, *cut, ROW), *strides, **more)) == found
+
+
+@pytest.mark.torch
+def test_folded_images_whose_blocks_are_parted(one: MeshDevice):
+    with pytest.raises(RuntimeError, match=r"shard height \(64\) must be divisible by patch_size \(25\)"):
+        named("fold")(lying(one, TEN, BLOCK, (1, 1), (64, 32), ROW), 5, 5)
+    with pytest.raises(RuntimeError, match=r"logical H \(16\) must be divisible by stride_h \(5\)"):
+        named("fold")(lying(one, IMAGE, BLOCK, (1, 1), (160, 32), ROW), 5, 5)

@@ -90,7 +90,9 @@ def test_pairs_of_rows_leave_the_padding_of_their_pieces(one: MeshDevice):
 
 def test_choices_of_rows_are_made_in_tiles(one: MeshDevice):
     low, columns = lying(one, *LOW, ROW), lying(one, *COLUMNS, ROW)
+    odd = lying(one, (1, 1, 64, 48), HEIGHT, (1, 0), (40, 48), ROW)
     for function in (ops.where, ops.addcmul, ops.addcdiv):
+        assert where(function(odd, odd, odd)) == (HEIGHT, (1, 0), (40, 48))
         assert where(function(low, low, low)) == (HEIGHT, (3, 0), (32, 32))
         assert function(low, low, low).layout is Layout.ROW_MAJOR
         moved = function(low, low, low, memory_config=L1_MEMORY_CONFIG)

@@ -51,8 +51,8 @@ def ternary(
     """A kernel of several operands, tensors or numbers, that broadcast against each other.
 
     Computed in the stored form of `dtype`, or among integers in float64 where `real`; the first `kept` operands come as they are. `in_tiles`:
-    rows on cores are computed in whole tiles, which their pieces are then. `as_pair`: rows that leave their cores stay rows, as those of
-    operations of two operands do.
+    rows on cores are computed in tiles, and their pieces are no smaller than one then. `as_pair`: rows that leave their cores stay rows, as
+    those of operations of two operands do.
     """
     tensors = [t for t in operands if isinstance(t, Tensor)]
     on_device(*tensors, kind="eltwise ternary")
@@ -78,7 +78,7 @@ def ternary(
     if shards.data.shape[1:] == tuple(first.shape):
         memory_config = like_operand(first, memory_config)
     if free and in_tiles and len(tensors) > 1:
-        memory_config = fitted_shards.in_whole_tiles(first, memory_config)
+        memory_config = fitted_shards.at_least_a_tile(first, memory_config)
     return settle(
         tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor, layout=layout
     )

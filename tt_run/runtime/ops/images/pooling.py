@@ -334,12 +334,7 @@ def fold(
         else:
             x = pad(x, (front, back, left, right, top, bottom))
         batch, height, width, channels = x.shape
-        for word, size, step in (("H", height, stride_h), ("W", width, stride_w)):
-            if size % step:
-                raise fatal(
-                    f"Fold: logical {word} ({size}) must be divisible by stride_{word.lower()} ({step}).",
-                    hint=f"ttnn.pad the {word.lower()} to a multiple of {step}",
-                )
+        _check_blocks(height, width, stride_h, stride_w)
         rows, columns = height // stride_h, width // stride_w
         blocks = x.reshape(batch, rows, stride_h, columns, stride_w, channels).permute(0, 1, 3, 2, 4, 5)
         deep = blocks.reshape(batch, rows, columns, -1)
@@ -356,8 +351,19 @@ def fold(
     place = override_memory_config
     if place is None and len(input.shape) == 4:
         batch, height, width, channels = input.shape
-        high, wide = (height + top + bottom) // stride_h, (width + left + right) // stride_w
-        place = of_fold(
-            input, batch * high, wide, (channels + front + back) * stride_h * stride_w, stride_h * stride_w
-        )
+        high, wide = height + top + bottom, width + left + right
+        _check_blocks(high, wide, stride_h, stride_w)
+        pixels, padded = stride_h * stride_w, any((top, bottom, left, right, front, back))
+        deep = (channels + front + back) * pixels
+        place = of_fold(input, batch * high // stride_h, wide // stride_w, deep, pixels, padded)
     return one_of(forward, input, dtype=dtype, memory_config=place)
+
+
+def _check_blocks(height: int, width: int, stride_h: int, stride_w: int) -> None:
+    """Raises RuntimeError for images that are not whole blocks of the strides."""
+    for word, size, step in (("H", height, stride_h), ("W", width, stride_w)):
+        if size % step:
+            raise fatal(
+                f"Fold: logical {word} ({size}) must be divisible by stride_{word.lower()} ({step}).",
+                hint=f"ttnn.pad the {word.lower()} to a multiple of {step}",
+            )

@@ -163,13 +163,13 @@ def of_tiles(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
     )
 
 
-def in_whole_tiles(tensor: Tensor, place: MemoryConfig | None) -> MemoryConfig | None:
-    """A place, or the tensor's own, with pieces of whole tiles. None for what is not cut, or by pieces of any rank."""
+def at_least_a_tile(tensor: Tensor, place: MemoryConfig | None) -> MemoryConfig | None:
+    """A place, or the tensor's own, with pieces that are no smaller than a tile. None for what is not cut, or by pieces of any rank."""
     memory = place or tensor.memory_config()
     spec = memory.shard_spec
     if spec is None or tensor.device() is None or memory.created_with_nd_shard_spec:
         return place
-    piece = [-(-length // step) * step for length, step in zip(spec.shape, tensor.tile.edges, strict=True)]
+    piece = [max(length, edge) for length, edge in zip(spec.shape, tensor.tile.edges, strict=True)]
     if piece == list(spec.shape):
         return place
     return MemoryConfig(

@@ -157,7 +157,7 @@ def _within(tensor: Tensor, kind: TensorMemoryLayout, times: Sequence[int]) -> b
     rows = [axis for axis, count in enumerate(times[:-1]) if count > 1]
     if not rows:
         return tensor.layout is Layout.TILE or kind is TensorMemoryLayout.HEIGHT_SHARDED
-    if times[-1] > 1 or kind is TensorMemoryLayout.BLOCK_SHARDED:
+    if times[-1] > 1 or len(rows) > 1:
         return False
     padded = padded_shape(tuple(tensor.shape), tensor.layout, tensor.tile).dims
     full = (1,) * (len(times) - len(padded)) + tuple(padded)

@@ -125,22 +125,37 @@ def _held(cut: Cut, rows: int, channels: int, layout: Layout, dtype: DataType, p
     return windows + (2 * out if pooling.indices else out)
 
 
-def of_fold(tensor: Tensor, rows: int, columns: int, channels: int, pixels: int) -> MemoryConfig | None:
-    """Images folded on cores: whole rows on each of the device's first ones, columns where they were; None for blocks.
+def of_fold(
+    tensor: Tensor, rows: int, columns: int, channels: int, pixels: int, padded: bool
+) -> MemoryConfig | None:
+    """Images folded on cores: where they were if each has whole rows of blocks, else as many such rows on each of the device's first ones.
 
-    `rows` and `columns` of blocks of `pixels`, whose channels are `channels` then.
+    `rows` and `columns` of blocks of `pixels`, whose channels are `channels` then; images `padded` before are cut evenly again. Raises
+    RuntimeError for a cut in two ways that parts such a block.
     """
     memory, device = tensor.memory_config(), tensor.device()
-    spec = memory.shard_spec
+    spec, kind = memory.shard_spec, memory.memory_layout
     if spec is None or device is None or not rows:
         return None
-    if memory.memory_layout is WIDTH_SHARDED:
-        piece = ShardSpec(spec.grid, (rows * columns, spec.shape[1] * pixels), spec.orientation)
-        return MemoryConfig(WIDTH_SHARDED, memory.buffer_type, piece)
-    if memory.memory_layout is not HEIGHT_SHARDED:
-        return None
-    each = -(-rows // spec.grid.num_cores())
-    return on_first_cores(device, -(-rows // each), HEIGHT_SHARDED, (each * columns, channels))
+    high = spec.shape[0]
+    if kind is HEIGHT_SHARDED:
+        high = -(-rows * columns * pixels // spec.grid.num_cores()) if padded else high
+        if high % (columns * pixels):
+            grid = device.compute_with_storage_grid_size()
+            cores = _divisor(rows, grid.x * grid.y)
+            return on_first_cores(device, cores, HEIGHT_SHARDED, (rows // cores * columns, channels))
+        return MemoryConfig(
+            kind, memory.buffer_type, ShardSpec(spec.grid, (high // pixels, channels), spec.orientation)
+        )
+    piece = (high // pixels, spec.shape[1] * pixels)
+    if kind is WIDTH_SHARDED:
+        piece = (rows * columns, piece[1])
+    elif high % pixels and -(-rows * columns // piece[0]) <= _lines(memory):
+        raise fatal(
+            f"Fold: sharded input shard height ({high}) must be divisible by patch_size ({pixels}).",
+            hint=f"pieces of {_up(high, pixels)} rows",
+        )
+    return MemoryConfig(kind, memory.buffer_type, ShardSpec(spec.grid, piece, spec.orientation))
 
 
 def _on_same_cores(memory: MemoryConfig, rows: int, step: int) -> MemoryConfig:
