@@ -66,6 +66,11 @@ def test_padded(one: MeshDevice):
         32,
         96,
     )
+    one_piece = lying(one, (64, 64), HEIGHT, (0, 0), (64, 64), TILE)
+    grown = ops.pad(one_piece, [(0, 0), (0, 0), (0, 32), (0, 32)], 0.0).memory_config().shard_spec
+    assert tuple(grown.shape) == (96, 96)
+    with pytest.raises(RuntimeError, match=r"Physical shard shape \(16, 96\) must be tile \{32, 32\} sized!"):
+        ops.pad(lying(one, (64, 64), HEIGHT, (3, 0), (32, 64), TILE), [(0, 0), (0, 0), (0, 0), (0, 32)], 0.0)
     with pytest.raises(
         RuntimeError, match="Number of shards along height 5 must not exceed number of cores 4"
     ):

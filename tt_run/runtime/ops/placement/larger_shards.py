@@ -18,10 +18,10 @@ from tt_run.runtime.tensor.tensor import Tensor
 
 
 def of_padding(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
-    """The same cores; pieces of whole rows are as wide as the padded rows, and without tiles shared anew where those are wider. None for a
-    tensor that is not sharded.
+    """The same cores; pieces of whole rows are as wide as the padded rows, and shared anew where those are wider. None for a tensor that is
+    not sharded.
 
-    Raises RuntimeError when the padded tensor has more pieces than there are cores.
+    Raises RuntimeError when the padded tensor has more pieces than there are cores, and for pieces that are no whole tiles then.
     """
     memory = tensor.memory_config()
     spec = memory.shard_spec
@@ -29,7 +29,7 @@ def of_padding(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
         return None
     padded = padded_shape(tuple(shape), tensor.layout, tensor.tile).dims
     if memory.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED:
-        wider = tensor.layout is not Layout.TILE and padded[-1] != tensor.shape[-1]
+        wider = shape[-1] != tensor.shape[-1]
         rows = -(-math.prod(padded[:-1]) // spec.grid.num_cores()) if wider else spec.shape[0]
         spec = ShardSpec(spec.grid, [rows, padded[-1]], spec.orientation)
     grown = MemoryConfig(memory.memory_layout, memory.buffer_type, spec)
