@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tt_run.runtime.values.shards import Shards
 from tt_run.runtime.values.storage import Storage
@@ -12,18 +11,36 @@ if TYPE_CHECKING:
     from tt_run.runtime.mesh.residents import Move
 
 
+class Settling(Protocol):
+    """What comes: shards, or None where it has written into the buffer itself."""
+
+    value: Any
+
+    def settle(self) -> Any: ...
+    @property
+    def missing(self) -> bool: ...
+
+
 class Arriving:
     """The buffer of a tensor that waits for a socket: whoever looks at the content waits for it first."""
 
-    __slots__ = ("_buffer", "_finish")
+    __slots__ = ("_buffer", "awaited")
 
-    def __init__(self, buffer: Storage, finish: Callable[[], None]) -> None:
-        self._buffer, self._finish = buffer, finish
+    def __init__(self, buffer: Storage, awaited: Settling) -> None:
+        self._buffer = buffer
+        self.awaited: Settling | None = awaited
 
     @property
     def buffer(self) -> Storage:
         """Where the content goes."""
         return self._buffer
+
+    def _finish(self) -> None:
+        if self.awaited is not None:
+            shards = self.awaited.settle()
+            self.awaited = None
+            if shards is not None and self._buffer.allocated and self._buffer.shards is not shards:
+                self._buffer.write(shards)
 
     @property
     def shards(self) -> Shards:

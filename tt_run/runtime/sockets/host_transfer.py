@@ -9,6 +9,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.sockets.arriving import Arriving
+from tt_run.runtime.sockets.awaited import Awaited
 from tt_run.runtime.sockets.host import D2HSocket, H2DSocket
 from tt_run.runtime.sockets.streams import describe
 from tt_run.runtime.tensor.tensor import Tensor
@@ -39,7 +40,7 @@ def recv_async_h2d(output_tensor: Tensor, h2d_socket: H2DSocket) -> list[Tensor]
 
     with events.Block("recv", "recv_async_h2d", h2d_socket) as block:
         waiting.append(complete)
-        output_tensor._storage = Arriving(buffer, finish)
+        output_tensor._storage = Arriving(buffer, Awaited(finish))
         block.facts = _facts(output_tensor)
     return [output_tensor]
 

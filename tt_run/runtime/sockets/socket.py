@@ -7,7 +7,7 @@ import json
 import zlib
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from tt_run.runtime import guard, queues
 from tt_run.runtime.comm.world import Group, world
@@ -80,9 +80,14 @@ class MeshSocket(metaclass=Native):
     ) -> None:
         self._device, self._role, self._connections = device, role, connections
         self.lanes = ()
+<<<<<<< HEAD
         self.unfinished: deque[Callable[[], None]] = deque()
         self.has_failed = False
         """Whether the program has been told that the next tensor is not as it was asked for, or never comes."""
+=======
+        self.unfinished: deque[Callable[[], Any]] = deque()
+        self.last_receive: Any = None
+>>>>>>> 5eea2437 (Compute on what another mesh of the process sends later once it has come)
         _open[:] = [socket for socket in _open if socket._device.is_open or not socket.idle]
         _open.append(self)
 

@@ -6,6 +6,7 @@ side at the latest when it reads; shards are never changed in place, so nobody c
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -31,8 +32,27 @@ LOOK = 0.05
 """Seconds between two looks at whether anybody may still send."""
 
 
+class Later(Protocol):
+    """Rows that are there once something else has come."""
+
+    def settle(self) -> Any: ...
+
+
+Rows = Sequence[Array] | Later
+
+
 class Delivery(Protocol):
     """A parcel that was asked for."""
+
+    @property
+    def unsent(self) -> bool:
+        """Whether this process has it to send and has not."""
+        ...
+
+    @property
+    def later(self) -> Sequence[Any]:
+        """What its rows wait for, if anything."""
+        ...
 
     def take(self) -> list[Array]:
         """Wait for it; one row per connection. Raises RuntimeError when it is of another spec or can never come."""
@@ -42,7 +62,7 @@ class Delivery(Protocol):
 class Stream(Protocol):
     """One direction between the ends: parcels arrive in the order in which they were sent."""
 
-    def send(self, spec: TensorSpec, rows: Sequence[Array]) -> None:
+    def send(self, spec: TensorSpec, rows: Rows) -> None:
         """Hand over a parcel without waiting."""
         ...
 
@@ -69,18 +89,19 @@ class ProcessStream:
     """Both ends in one process."""
 
     def __init__(self) -> None:
-        self._sent: deque[tuple[TensorSpec, list[Array]]] = deque()
+        self._sent: dict[int, tuple[TensorSpec, Rows]] = {}
+        self._sends, self._asks = itertools.count(), itertools.count()
         self._arrived = threading.Condition()
 
-    def send(self, spec: TensorSpec, rows: Sequence[Array]) -> None:
+    def send(self, spec: TensorSpec, rows: Rows) -> None:
         """Queue a parcel."""
         with self._arrived:
-            self._sent.append((spec, list(rows)))
+            self._sent[next(self._sends)] = (spec, list(rows) if isinstance(rows, Sequence) else rows)
             self._arrived.notify_all()
 
     def ask(self, spec: TensorSpec) -> Delivery:
         """The next parcel, whether it was sent already or not."""
-        return _Queued(self._sent, self._arrived, spec)
+        return _Queued(self._sent, next(self._asks), self._arrived, spec)
 
     def flush(self) -> None:
         """Nothing is under way."""
@@ -98,25 +119,41 @@ class ProcessStream:
 
 class _Queued:
     def __init__(
-        self, sent: deque[tuple[TensorSpec, list[Array]]], arrived: threading.Condition, spec: TensorSpec
+        self,
+        sent: dict[int, tuple[TensorSpec, Rows]],
+        number: int,
+        arrived: threading.Condition,
+        spec: TensorSpec,
     ) -> None:
-        self._sent, self._arrived, self._spec = sent, arrived, spec
+        self._sent, self._number, self._arrived, self._spec = sent, number, arrived, spec
+        self._site = "" if number in sent else events.call_site()
+
+    @property
+    def unsent(self) -> bool:
+        return self._number not in self._sent
+
+    @property
+    def later(self) -> Sequence[Any]:
+        parcel = self._sent.get(self._number)
+        return () if parcel is None or isinstance(parcel[1], Sequence) else (parcel[1],)
 
     def take(self) -> list[Array]:
         with self._arrived:
             patience = Patience()
-            while not self._sent:
+            while self._number not in self._sent:
                 patience.look()
                 if not others_may_send() or patience.over(seconds_to_wait()):
                     raise fatal(
-                        "recv_async waits for a tensor that was never sent: both ends of the socket are in this process, "
-                        "and send_async on the sender comes before reading what recv_async returned",
+                        f"recv_async at {self._site} waits for a tensor that was never sent, and {events.call_site()} needs it: both ends of "
+                        "the socket are in this process, and send_async on the sender comes before reading what recv_async returned",
                         hint="ttnn.experimental.send_async(tensor, socket) before the result is read",
                     )
                 self._arrived.wait(LOOK)
-            spec, rows = self._sent.popleft()
+            spec, rows = self._sent[self._number]
         check_spec(describe(spec), self._spec)
-        return rows
+        found: list[Array] = list(rows if isinstance(rows, Sequence) else rows.settle())
+        del self._sent[self._number]
+        return found
 
 
 def others_may_send() -> bool:
@@ -135,8 +172,9 @@ class RankStream:
         self._group, self._peer, self._tag, self._connections = group, peer, tag, connections
         self._leaving: deque[guard.Transfer] = deque()
 
-    def send(self, spec: TensorSpec, rows: Sequence[Array]) -> None:
+    def send(self, spec: TensorSpec, rows: Rows) -> None:
         """Start all messages; their arrays are kept until they have left."""
+        rows = rows if isinstance(rows, Sequence) else list(rows.settle())
         while self._leaving and self._leaving[0].test():
             self._leaving.popleft()
         filled = np.zeros(HEADER_BYTES, np.uint8)
@@ -193,6 +231,8 @@ def _tag_of(tag: int, nbytes: int) -> int:
 
 
 class _Posted:
+    unsent, later = False, ()
+
     def __init__(
         self,
         transfers: Sequence[guard.Transfer],

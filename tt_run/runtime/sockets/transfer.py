@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,17 +11,17 @@ from tt_run.runtime import events, guard
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
-from tt_run.runtime.sockets.arriving import Arriving
+from tt_run.runtime.sockets import awaited
+from tt_run.runtime.sockets.arriving import Arriving, Settling
+from tt_run.runtime.sockets.awaited import Awaited
 from tt_run.runtime.sockets.config import SocketConnection, SocketEndpoint
 from tt_run.runtime.sockets.socket import MeshSocket
-from tt_run.runtime.sockets.streams import describe
+from tt_run.runtime.sockets.streams import ProcessStream, describe
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import element_size
 from tt_run.runtime.values.shards import Shards
-
-if TYPE_CHECKING:
-    pass
+from tt_run.runtime.values.storage import Buffer
 
 
 @operation("ttnn.experimental.send_async", family=families.SOCKET)
@@ -32,8 +33,12 @@ def send_async(input_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
     _check(input_tensor, mesh_socket, SocketEndpoint.SENDER, "send_async")
     with events.Block("send", "send_async", mesh_socket, *_way(input_tensor, mesh_socket)) as block:
         guard.message("send_async", describe(input_tensor.spec))
+        later = awaited.of(input_tensor)
         for stream, connections in mesh_socket.lanes:
-            stream.send(input_tensor.spec, [_row(input_tensor, c) for c in connections])
+            if later is not None and isinstance(stream, ProcessStream):
+                stream.send(input_tensor.spec, _rows_of(later, input_tensor, connections))
+            else:
+                stream.send(input_tensor.spec, [_row(input_tensor, c) for c in connections])
         if events.listening:
             block.facts = _facts("send", input_tensor, mesh_socket)
     return []
@@ -58,28 +63,41 @@ def recv_async(output_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
         if events.listening:
             block.facts = _facts("recv", output_tensor, mesh_socket)
     waiting = mesh_socket.unfinished
+    before = mesh_socket.last_receive
+    open_here = any(arrival.unsent for arrival, _ in arrivals)
+    # For operations that wait for it, whatever becomes of the buffer.
+    kept = buffer.shards if open_here else None
 
-    def complete() -> None:
+    def complete() -> Shards | None:
         rows: dict[int, Any] = {}
         mesh_socket.has_failed = True
         for arrival, numbers in arrivals:
             rows.update(dict(zip(numbers, arrival.take(), strict=True)))
         mesh_socket.has_failed = False
         waiting.popleft()
-        if rows and buffer.allocated:
-            old = buffer.shards
-            if shapes.active():
-                rows = dict.fromkeys(rows, old.row(0))
-            each = [rows.get(i, array) for i, array in enumerate(old.each())]
-            buffer.write(Shards.from_each(each, like=old.data))
+        if open_here:
+            awaited.ended(receive)
+        old = buffer.shards if buffer.allocated else kept
+        if not rows or old is None:
+            return old
+        if shapes.active():
+            rows = dict.fromkeys(rows, old.row(0))
+        found = Shards.from_each([rows.get(i, array) for i, array in enumerate(old.each())], like=old.data)
+        if buffer.allocated:
+            buffer.write(found)
+        return found
 
-    def finish() -> None:
-        while complete in waiting:
-            waiting[0]()
+    def needs() -> list[Any]:
+        ahead = [] if before is None else [before]
+        return ahead + [later for arrival, _ in arrivals for later in arrival.later]
 
-    waiting.append(complete)
+    receive = Awaited(complete, needs, lambda: any(arrival.unsent for arrival, _ in arrivals))
+    mesh_socket.last_receive = receive
+    waiting.append(receive.settle)
+    if open_here:
+        awaited.begun(receive, device)
     # The tensor looks at its buffer through the arrival from now on; other tensors over the same buffer see the data once it came.
-    output_tensor._storage = Arriving(buffer, finish)
+    output_tensor._storage = Arriving(buffer, receive)
     return [output_tensor]
 
 
@@ -120,6 +138,16 @@ def _local(device: Any, connection: SocketConnection) -> int:
     """The local number of a connection's receiving device."""
     number: int = device.local_positions.index(device.index_of(connection.receiver_core.device_coord))
     return number
+
+
+def _rows_of(later: Settling, tensor: Tensor, connections: Sequence[SocketConnection]) -> Awaited:
+    """The rows of a tensor whose content has still to come, as it will be then."""
+
+    def make() -> list[Any]:
+        content = later.value if later.value is not None else tensor.shards
+        return [_row(tensor.on(Buffer(content)), c) for c in connections]
+
+    return Awaited(make, lambda: (later,))
 
 
 def _row(tensor: Tensor, connection: SocketConnection) -> Any:

@@ -125,6 +125,8 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
     output_tensor_kwarg_names: tuple[str, ...] = OUTPUTS
     crossing: ClassVar[Callable[[FastOperation, tuple[Any, ...], dict[str, Any]], Any] | None] = None
     """Computes a direct operation while a graph is captured, which no event tells of."""
+    postponing: ClassVar[Callable[[FastOperation, tuple[Any, ...], dict[str, Any]], Any] | None] = None
+    """Computes an operation on tensors that are still to be sent later; only there while a receive waits for its sender."""
     dispatched: ClassVar[bool] = True
     """Whether programs go to a device, which keeps them; not while a graph is captured with NO_DISPATCH."""
 
@@ -295,7 +297,13 @@ def perform(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any])
     """Compute an operation: the one path of every call, whether anybody listens or not."""
     begun = events.begin("op", operation.name, operation, args, kwargs) if events.listening else None
     try:
-        result = operation.compute(*args, **kwargs)
+        result = (
+            NotImplemented
+            if FastOperation.postponing is None
+            else FastOperation.postponing(operation, args, kwargs)
+        )
+        if result is NotImplemented:
+            result = operation.compute(*args, **kwargs)
     except BaseException as error:
         if begun is not None:
             begun.fail(error)

@@ -14,6 +14,7 @@ from tt_run.runtime.cores import CoreRange
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.sockets.arriving import Arriving
+from tt_run.runtime.sockets.awaited import Awaited
 from tt_run.runtime.sockets.services.transfers import WORD, Delivery, Transfer
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.distribution.mappers import Mapper, ReplicateTensorToMesh
@@ -130,7 +131,8 @@ class StreamService:
         self._unfinished.append(complete)
         found = [result for result, _ in results]
         waiting = [
-            (result, buffer, Arriving(buffer, finish)) for result, buffer in zip(found, buffers, strict=True)
+            (result, buffer, Arriving(buffer, Awaited(finish)))
+            for result, buffer in zip(found, buffers, strict=True)
         ]
         for result, _, arriving in waiting:
             result._storage = arriving
