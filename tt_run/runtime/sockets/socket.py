@@ -80,14 +80,10 @@ class MeshSocket(metaclass=Native):
     ) -> None:
         self._device, self._role, self._connections = device, role, connections
         self.lanes = ()
-<<<<<<< HEAD
-        self.unfinished: deque[Callable[[], None]] = deque()
-        self.has_failed = False
-        """Whether the program has been told that the next tensor is not as it was asked for, or never comes."""
-=======
         self.unfinished: deque[Callable[[], Any]] = deque()
         self.last_receive: Any = None
->>>>>>> 5eea2437 (Compute on what another mesh of the process sends later once it has come)
+        self.has_failed = False
+        """Whether the program has been told that the next tensor is not as it was asked for, or never comes."""
         _open[:] = [socket for socket in _open if socket._device.is_open or not socket.idle]
         _open.append(self)
 
