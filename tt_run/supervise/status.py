@@ -12,7 +12,7 @@ from typing import Any
 from mgd.lean import dataclass, field, replace
 from tt_run.supervise.folder import RunFolder
 
-_OF_LIMITS = {
+_OF_LIMITS: dict[int, str] = {
     signal.SIGXCPU: "it had used the processor time that it may have (ulimit -t)",
     signal.SIGXFSZ: "it wrote more into a file than that may hold (ulimit -f)",
 }

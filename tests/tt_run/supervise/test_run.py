@@ -427,6 +427,24 @@ class TestReport:
         failed.folder.launcher_log.write_text(said)
         assert advice in "\n".join(failure_report(failed, ["x"]))
 
+    @pytest.mark.parametrize(
+        "said",
+        [
+            "No components were able to be opened in the pml framework.",
+            "Please revise the conflict and try again.",
+        ],
+    )
+    def test_settings_of_the_surroundings_are_named(
+        self, failed: Attempt, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / ".prte").mkdir()
+        (tmp_path / ".prte" / "mca-params.conf").write_text("rmaps_default_mapping_policy = ppr:1:node\n")
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.setenv("OMPI_MCA_pml", "cm")
+        failed.folder.launcher_log.write_text(said)
+        [help] = [line for line in failure_report(failed, ["x"]) if "mpirun was told" in line]
+        assert "OMPI_MCA_pml=cm" in help and help.endswith(f"{tmp_path}/.prte/mca-params.conf")
+
     def test_json_has_every_rank(self, failed: Attempt) -> None:
         record = report_json(failed, {"command": ["x"]})
         assert record["command"] == ["x"]

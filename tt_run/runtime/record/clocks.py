@@ -143,27 +143,34 @@ def install(book: Written | Replayed) -> None:
     def asctime(*moment: Any) -> str:
         return str(REAL["asctime"](*(moment or (REAL["localtime"](now()),))))
 
-    def used(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        which = _NAMES.index(name)
-
-        @functools.wraps(real)
-        def numbers(*words: Any) -> Any:
-            found = real(*words)
-            if not (counted[sys._getframe(1).f_code.co_filename] and threading.get_ident() == main):
-                return found
-            return type(found)(type(each)(book.reading(which, lambda each=each: float(each))) for each in found)
-
-        return numbers
-
     made: dict[str, Callable[..., Any]] = {name: wrapped(n, REAL[name]) for n, name in enumerate(CLOCKS)}
     made |= {name: from_now(REAL[name]) for name in _FROM_NOW} | {"strftime": strftime, "asctime": asctime}
     for name, function in made.items():
         function.__name__ = function.__qualname__ = name
         function.__module__, function.__doc__ = "time", REAL[name].__doc__
         setattr(time, name, staticmethod(function))  # as the original, no method where a class holds it
-    os.times = used("times", os.times)
-    resource.getrusage = used("getrusage", resource.getrusage)
+    os.times = _used("times", os.times, book, counted, main)
+    resource.getrusage = _used("getrusage", resource.getrusage, book, counted, main)
     datetime.datetime, datetime.date = _calendars(now)  # type: ignore[misc]
+
+
+def _used(
+    name: str, real: Callable[..., Any], book: Written | Replayed, counted: Counted, main: int | None
+) -> Callable[..., Any]:
+    """A call of `_USED` whose numbers are those of the book."""
+    which = _NAMES.index(name)
+
+    def reading(value: float) -> Any:
+        return type(value)(book.reading(which, lambda: float(value)))
+
+    @functools.wraps(real)
+    def numbers(*words: Any) -> Any:
+        found = real(*words)
+        if not (counted[sys._getframe(1).f_code.co_filename] and threading.get_ident() == main):
+            return found
+        return type(found)(reading(value) for value in found)
+
+    return numbers
 
 
 def _calendars(now: Callable[[], float]) -> tuple[Any, Any]:

@@ -141,6 +141,21 @@ def _of_networks() -> str:
     )
 
 
+_SETTINGS = ("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_")
+_SETTING_FILES = (".openmpi/mca-params.conf", ".prte/mca-params.conf", ".pmix/mca-params.conf")
+_OF_SETTINGS = (
+    r"requested component was not found|No components were able to be opened|Please revise the conflict"
+)
+
+
+def _settings_of_mpi() -> str:
+    """What the user's surroundings say to MPI beside tt-run; empty where nothing does."""
+    found = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith(_SETTINGS)]
+    home = os.environ.get("HOME", "")
+    found += [f"{home}/{name}" for name in _SETTING_FILES if home and os.path.exists(f"{home}/{name}")]  # noqa: PTH110
+    return ", ".join(found)
+
+
 _NO_ROOM = "mpirun cannot write its temporary files: make room, or name another folder with TMPDIR=DIR"
 
 
@@ -169,6 +184,10 @@ def launcher_advice(folder: RunFolder, verdict: Verdict) -> list[str]:
         ]
     if "PMIX_ERR_FILE_WRITE_FAILURE" in said or "No space left on device" in said:
         return [f"  help: {_NO_ROOM}"]
+    if re.search(_OF_SETTINGS, said) and (settings := _settings_of_mpi()):
+        return [
+            f"  help: mpirun was told to do something else than tt-run wants, or what it cannot: {settings}"
+        ]
     own = "\n".join(last_lines(folder.err(culprit), _LINES)) if culprit is not None else ""
     if limited := _memory_advice(own):
         return [f"  help: {limited}"]
