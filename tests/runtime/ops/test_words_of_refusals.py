@@ -262,6 +262,10 @@ CASES: dict[str, tuple[Case, str]] = {
         lambda t: call("remainder", t(32, 32), 2.0, output_tensor=t(32, 32, dtype=DataType.INT32)),
         "Preallocated output dtype DataType::INT32 is not compatible with input dtype DataType::BFLOAT16.",
     ),
+    "pow, an exponent of integers": (
+        lambda t: call("pow", 2, t(32, 32, dtype=DataType.INT32)),
+        "tensor exponents are not supported for integer inputs, use a scalar integer exponent",
+    ),
     "typecast, room of another shape": (
         lambda t: call("typecast", t(32, 64), BF16, output_tensor=t(32, 32)),
         "Input shape: Shape([32, 64]), Preallocated output shape: Shape([32, 32])",

@@ -133,6 +133,7 @@ _UNARY_INTEGERS = {
     "alt_complex_rotate90": frozenset[DataType](),
     "bitwise_not": _WIDE,
     "fill": _INTEGERS,
+    "power_iterative": _INTEGERS,
     "clamp_tss": _INT32,
 }
 """Integers that unary operations take, where it is not all or none of them."""

@@ -287,10 +287,15 @@ _UNARY_WITH_A_NUMBER = frozenset(
 """Operations of two operands that are another kernel when the second one is a number."""
 
 
-def check_room(name: str, tensors: Sequence[Tensor], room: Any) -> None:
-    """Raises RuntimeError for operands whose result operation `name`, of two operands, cannot write into a tensor that is there."""
-    if len(tensors) == 1 and name in _UNARY_WITH_A_NUMBER:
-        check_unary_room(tensors[0], room)
+def check_room(name: str, tensors: Sequence[Tensor], room: Any, by_number: bool) -> None:
+    """Raises RuntimeError for operands whose result operation `name`, of two operands, cannot write into a tensor that is there.
+
+    `by_number`: the second operand is a number.
+    """
+    if by_number and name in _UNARY_WITH_A_NUMBER:
+        # What is left of integers is a floating number, which goes over into any type.
+        if name != "remainder" or is_float(tensors[0].dtype):
+            check_unary_room(tensors[0], room)
         return
     if any(tensor.layout is not Layout.ROW_MAJOR for tensor in tensors):
         return

@@ -19,7 +19,7 @@ from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Activation
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Operation, operation
-from tt_run.runtime.ops.declaration.element_types import check_nearest
+from tt_run.runtime.ops.declaration.element_types import check_nearest, check_unary
 from tt_run.runtime.ops.declaration.places import check_cores
 from tt_run.runtime.ops.elementwise.binary import BINARY, WIDE, Operand, Rule, apply
 from tt_run.runtime.ops.goldens import common as goldens
@@ -258,7 +258,10 @@ def pow(
     input_tensor_a_activations: Sequence[Activation] = (),
     input_tensor_b_activations: Sequence[Activation] = (),
 ) -> Tensor:
-    """input_tensor to the power of exponent; either may be a number. Integers wrap, and take a whole number of at least 0."""
+    """input_tensor to the power of exponent; either may be a number. Integers wrap, and take a whole number of at least 0.
+
+    Raises RuntimeError for an exponent of integers.
+    """
     fused = (activations, input_tensor_a_activations, input_tensor_b_activations)
     whole = isinstance(input_tensor, Tensor) and not is_float(input_tensor.dtype)
     if whole and (isinstance(exponent, Tensor) or exponent < 0 or exponent != int(exponent)):
@@ -267,10 +270,16 @@ def pow(
             f"pow of integers needs a whole number of at least 0 as exponent, got {given}",
             hint="ttnn.typecast(tensor, ttnn.float32)",
         )
-    if whole and isinstance(input_tensor, Tensor) and exponent not in (0, 1):
-        _check_whole_power(input_tensor, output_tensor)
-    if isinstance(exponent, Tensor) and not is_float(exponent.dtype):
-        whole = isinstance(input_tensor, numbers.Integral)
+    if whole and isinstance(input_tensor, Tensor):
+        check_unary("power_iterative", input_tensor.dtype)
+        if exponent not in (0, 1):
+            _check_whole_power(input_tensor, output_tensor)
+    if isinstance(exponent, Tensor) and not (is_float(exponent.dtype) or isinstance(input_tensor, Tensor)):
+        raise fatal(
+            f"Input tensor A dtype {cpp(exponent.dtype)} is not supported for binary operation POWER: tensor exponents are not supported "
+            "for integer inputs, use a scalar integer exponent",
+            hint="exponent=ttnn.typecast(exponent, ttnn.float32)",
+        )
     rule = _WHOLE_POWER if whole else _POWER
     return apply(rule, input_tensor, exponent, dtype, memory_config, output_tensor, *fused)
 

@@ -172,7 +172,7 @@ def apply(
     tensors = _tensors(a, b)
     on_device(*tensors)
     if output_tensor is not None:
-        check_room(rule.name, tensors, output_tensor)
+        check_room(rule.name, tensors, output_tensor, by_number=not isinstance(b, Tensor))
     kernel = rule.kernel
     if activations or a_activations or b_activations:
         kernel = _fused(kernel, chain(_packed(activations)), chain(a_activations), chain(b_activations))
