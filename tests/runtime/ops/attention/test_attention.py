@@ -351,6 +351,11 @@ def test_heads_of_one_token(one: MeshDevice):
     assert np.array_equal(held(v), x[..., 192:].reshape(1, 3, 2, 32))
     with pytest.raises(RuntimeError, match=r"shard shape \(32, 16\) must be tile"):
         split(put(one, x[..., :128]), num_heads=4, num_kv_heads=2)
+    for shape in ((1, 1, 33, 256), (1, 2, 32, 256)):
+        with pytest.raises(
+            RuntimeError, match=rf"Unsupported input shape = Shape\(\[1, {shape[1]}, {shape[2]}, 256"
+        ):
+            split(put(one, sample(F32, *shape)), num_heads=4, num_kv_heads=2)
     back = op("experimental.nlp_concat_heads_decode")(q, num_heads=4)
     # As many rows as the tiles of the users have, also in the shape: recorded from the reference library 0.81.1.
     assert back.shape == (1, 1, 32, 128)

@@ -57,6 +57,30 @@ def test_a_pair_that_is_cut_keeps_its_cut_where_no_cores_are_named(one: MeshDevi
     assert where(ops.add(rows, rows, memory_config=nameless(kind))) == tuple(ROWS[1:])
 
 
+@pytest.mark.parametrize("name", ["add", "addalpha", "isclose", "nextafter"])
+@pytest.mark.parametrize("kind", [HEIGHT, WIDTH, BLOCK])
+@pytest.mark.parametrize("layout", [TILE, ROW])
+def test_a_pair_without_named_cores_lies_on_those_of_its_first_operand_that_is_cut(
+    one: MeshDevice, name, kind, layout
+):
+    plain = put(one, np.ones(SHAPE), BF16, layout)
+    rows, blocks = lying(one, *ROWS, layout), lying(one, *BLOCKS, layout)
+    alpha = [2.0] if name == "addalpha" else []
+    words = {"memory_config": nameless(kind)}
+    for pair, found in (((plain, rows), ROWS), ((rows, blocks), ROWS), ((plain, blocks), BLOCKS)):
+        made = getattr(ops, name)(*pair, *alpha, **words)
+        assert where(made) == tuple(found[1:]), (pair, found)
+
+
+@pytest.mark.parametrize("asked", [None, HEIGHT, WIDTH])
+def test_a_column_that_is_cut_grows_with_the_result(one: MeshDevice, asked):
+    plain = put(one, np.ones((64, 128)), BF16, ROW)
+    column = lying(one, (64, 1), HEIGHT, (1, 0), (32, 32), ROW)
+    words = {} if asked is None else {"memory_config": nameless(asked)}
+    for function in (ops.add, ops.pow, ops.gt):
+        assert where(function(plain, column, **words)) == (HEIGHT, (1, 0), (32, 128))
+
+
 def test_a_function_keeps_the_pieces_under_the_name_that_is_asked(one: MeshDevice):
     rows = lying(one, SHAPE, HEIGHT, (0, 3), (32, 256), TILE)
     for function in (

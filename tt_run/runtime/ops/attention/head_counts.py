@@ -100,6 +100,11 @@ def check_tokens(
 ) -> None:
     """What `experimental.nlp_create_qkv_heads_decode` refuses; `together`: whether keys lie on the cores of queries."""
     layout = x.memory_config().memory_layout
+    if x.shape[1] != 1 or x.shape[-2] > TILE_SIZE:
+        raise fatal(
+            f"Unsupported input shape = {x.shape}",
+            hint=f"[1, 1, users, columns] of {TILE_SIZE} users at most",
+        )
     if x.is_sharded() and layout is not TensorMemoryLayout.WIDTH_SHARDED:
         raise fatal(
             f"Current input memory layout is {cpp(layout)}. It must be width sharded",

@@ -51,6 +51,9 @@ Check = Callable[[str, Sequence[Tensor], Mapping[str, Any]], None]
 """Raises RuntimeError for arguments that an operation refuses: its name, the tensors among its values, and all arguments by name."""
 
 Place = Callable[[Sequence[Tensor]], MemoryConfig | None]
+Beside = Callable[
+    [Sequence[Tensor], Sequence[int], Layout, MemoryConfig | None, Tensor | None], MemoryConfig | None
+]
 """Where the results of a call with these tensors are unless it says; None for where their first one is."""
 
 PLACING = frozenset(
@@ -91,7 +94,7 @@ class Row:
 
     `name` is below `ttnn`; `signature` as Python writes it, without the result; `doc` one sentence. `integers`: tensors of integers are
     taken. `check`: what else it refuses before it computes. `dtype`: of the results, where it is not that of tensor `like`; `layout` likewise; `memory`: where the
-    results are unless a call says; `place` says it of the call's tensors. `golden` where it is not the function itself.
+    results are unless a call says; `place` says it of the call's tensors, `beside` of several of them with the result's shape and what is asked. `golden` where it is not the function itself.
     `rooms`: the parameters into which results may go, result by result, where they are not the usual ones; from `on_request` on a result
     is None unless there is room for it, or `are_required_outputs` or the switch `asked_by` asks. A room in `seen` is handed to the
     function too. `type_of`: the type that a call's arguments give its result, None where they say none. Of a `first_only` row's results the call gives the first; the others go into their rooms.
@@ -110,6 +113,7 @@ class Row:
     dtype: DataType | None = None
     layout: Layout | Callable[[Sequence[Tensor]], Layout | None] | None = None
     place: Place | None = None
+    beside: Beside | None = None
     golden: Golden | None = None
     aliases: Sequence[str] = ()
     like: int = 0
@@ -225,7 +229,11 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
     memory = _given(arguments, _MEMORY) or row.memory
     if memory is None and row.place is not None:
         memory = row.place(given)
-    if memory is not None and len(found) == 1 and found[0].data.shape[1:] == tuple(first.shape):
+    result = found[0].data.shape[1:]
+    if row.beside is not None and len(given) > 1:
+        tiled = any(t.layout is Layout.TILE for t in given)
+        memory = row.beside(given, result, Layout.TILE if tiled else first.layout, memory, rooms[0])
+    elif memory is not None and len(found) == 1 and result == tuple(first.shape):
         pair = len(given) == 2 and memory.nameless and first.is_sharded()
         memory = first.memory_config() if pair else like_operand(first, memory)
     mixed = engine is elements and any(

@@ -23,7 +23,7 @@ from tt_run.runtime.ops.elementwise.binary import WIDE
 from tt_run.runtime.ops.elementwise.ternary import ternary
 from tt_run.runtime.ops.elementwise.triple_checks import summed_type
 from tt_run.runtime.ops.goldens import common as goldens
-from tt_run.runtime.ops.placement import fitted_shards
+from tt_run.runtime.ops.placement import fitted_shards, larger_shards
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
@@ -158,11 +158,12 @@ def _check_no_nan(name: str, given: Sequence[Tensor], arguments: Mapping[str, An
 PAIRS = declare(
     families.BINARY,
     Row("addalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a + a.dtype.type(alpha) * b,
-        "a + alpha b.", check=_check_types, golden=lambda a, b, alpha, **_: a + alpha * b),
+        "a + alpha b.", check=_check_types, golden=lambda a, b, alpha, **_: a + alpha * b, beside=larger_shards.of_pair),
     Row("subalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a - a.dtype.type(alpha) * b,
-        "a - alpha b.", check=_check_types, golden=lambda a, b, alpha, **_: a - alpha * b),
+        "a - alpha b.", check=_check_types, golden=lambda a, b, alpha, **_: a - alpha * b, beside=larger_shards.of_pair),
     Row("isclose", f"{_PAIR}, *, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, {PLACED})", _isclose,
-        "1 where a and b differ by at most atol + rtol |b|, else 0; NaN equals NaN if equal_nan.", check=_check_close, golden="isclose"),
+        "1 where a and b differ by at most atol + rtol |b|, else 0; NaN equals NaN if equal_nan.", check=_check_close, golden="isclose",
+        beside=larger_shards.of_pair),
     Row("div_no_nan", f"(input_tensor_a: Tensor, input_tensor_b: Tensor | float | None = None, *, value: float | None = None, {PLACED})", _no_nan,
         "a / b, 0 where b is 0.", integers=False, check=_check_no_nan,
         golden=_no_nan_golden),
@@ -315,11 +316,15 @@ def nextafter(
     on_device(input_tensor_a, input_tensor_b)
     check_pair("nextafter", input_tensor_a.dtype, input_tensor_b.dtype)
     short = input_tensor_a.dtype is DataType.BFLOAT16
+    pair = (input_tensor_a, input_tensor_b)
+    if memory_config is not None and memory_config.nameless:
+        shape = np.broadcast_shapes(*(t.shape.dims for t in pair))
+        memory_config = larger_shards.of_pair(pair, shape, input_tensor_a.layout, memory_config, None)
     return ternary(
         (lambda a, b: np.nextafter(a.astype(BFLOAT16), b.astype(BFLOAT16)).astype(np.float32))
         if short
         else np.nextafter,
-        (input_tensor_a, input_tensor_b),
+        pair,
         input_tensor_a.dtype,
         memory_config,
         None,

@@ -55,8 +55,11 @@ def of_pair(
         return sharding.reaching(place, math.prod(outer), columns)
     if len(tensors) == 1 or (free and first.spec is last.spec):
         return like_operand(first, asked)
-    if asked is not None and asked.nameless and first.is_sharded() and alike:
-        asked = None
+    if asked is not None and asked.nameless and (first.is_sharded() or last.is_sharded()):
+        if output is None:
+            held = first if first.is_sharded() else last
+            return _scaled(held, shape, layout) or held.memory_config()
+        asked = None if alike else asked
     if asked is not None or output is not None:
         return asked
     if alike and first.memory_config() is last.memory_config():
@@ -79,14 +82,22 @@ def of_broadcast(
     held = min(cut, key=_rank if alike else lambda _: 0, default=None)
     if held is None:
         return None
+    return _scaled(held, shape, layout) or (None if held is tensors[0] else held.memory_config())
+
+
+def _scaled(held: Tensor, shape: Sequence[int], layout: Layout) -> MemoryConfig | None:
+    """The cores of an operand with pieces as much larger as the result is; None where it is no larger."""
     memory = held.memory_config()
     spec = memory.shard_spec
-    before = padded_shape(tuple(held.shape), held.layout, held.tile).dims
-    after = padded_shape(tuple(shape), layout, held.tile).dims
+    before, after = held.padded_shape.dims, padded_shape(tuple(shape), layout, held.tile).dims
     few, many = (math.prod(dims[:-1]) for dims in (before, after))
     narrow, wide = before[-1], after[-1]
+    if math.prod(held.shape.dims[:-1]) == math.prod(shape[:-1]):
+        many = few
+    if held.shape[-1] == shape[-1]:
+        wide = narrow
     if spec is None or (few, narrow) == (many, wide) or not few or not narrow:
-        return None if held is tensors[0] else memory
+        return None
     piece = [spec.shape[0] * many // few, spec.shape[1] * wide // narrow]
     return MemoryConfig(
         memory.memory_layout, memory.buffer_type, ShardSpec(spec.grid, piece, spec.orientation)
