@@ -693,7 +693,7 @@ def test_one_slip_in_a_large_file_does_not_bury_the_rest(sandbox: Sandbox) -> No
 def test_one_finding_for_all_ranks_on_a_device(sandbox: Sandbox) -> None:
     visible = 'env_overrides: {TT_VISIBLE_DEVICES: "0,1"}'
     sandbox.two_ranks(bindings(*(f"rank: {r}, mesh_id: 0, mesh_host_rank: {r}, {visible}" for r in range(5))))
-    assert only(found(sandbox), "TTR213").message == "ranks 0..4 on vm share device 0, 1"
+    assert only(found(sandbox), "TTR213").message == "ranks 0..4 on vm share devices 0, 1"
 
 
 # --- described machines --------------------------------------------------------------------------------------------------------

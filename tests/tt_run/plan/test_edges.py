@@ -295,7 +295,7 @@ def test_ranks_without_a_seat_hide_no_others_that_share_a_device(sandbox: Sandbo
     sandbox.write("rb.yaml", f"rank_bindings:\n{entries}mesh_graph_desc_path: mesh.textproto\n")
     sandbox.write("rf", "rank 1=vm slot=0\nrank 2=vm slot=1\n")
     found = sandbox.refusal(mpi_args="--rankfile rf")
-    assert only(found, "TTR213").message == "ranks 1 and 2 on vm share device 0, 1"
+    assert only(found, "TTR213").message == "ranks 1 and 2 on vm share devices 0, 1"
 
 
 def test_hosts_of_a_rankfile_have_as_many_slots_as_ranks(sandbox: Sandbox) -> None:

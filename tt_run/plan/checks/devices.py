@@ -78,7 +78,7 @@ def _check_shared(
         ranks = listed([first, *others])
         tell(
             "TTR213",
-            f"ranks {ranks} on {subject.seating.seats[first].host} share device {', '.join(map(str, shared))}",
+            f"ranks {ranks} on {subject.seating.seats[first].host} share device{'s' * (len(shared) > 1)} {', '.join(map(str, shared))}",
             *label(subject.set_at(second, VISIBLE_DEVICES), f"rank {second} sees {_text(visible[second])}"),
             *label(subject.set_at(first, VISIBLE_DEVICES), f"rank {first} sees {_text(visible[first])}"),
             help="give each rank of a host its own devices, or put the ranks on different hosts with a rankfile",

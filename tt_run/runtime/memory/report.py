@@ -109,7 +109,7 @@ def _lines(rank: int, found: dict[str, Any], columns: int) -> list[str]:
         if found[word]:
             lines.append(f"  {title}:")
         lines += [
-            f"    {size(each['bytes']):>10}  {each['tensors']:>5} tensors  {_short(each['site'])}"
+            f"    {size(each['bytes']):>10}  {each['tensors']:>5} tensor{'s' if each['tensors'] != 1 else ' '}  {_short(each['site'])}"
             for each in found[word]
         ]
     return lines
