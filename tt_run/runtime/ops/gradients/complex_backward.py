@@ -62,7 +62,7 @@ def _backward(
 ) -> list[ComplexTensor]:
     real, imag = parts_of(input_tensor)
     to_complex = _FORWARD[name][1]
-    gradient = parts_of(grad_tensor) if to_complex else (grad_tensor,)
+    gradient: tuple[Any, ...] = parts_of(grad_tensor) if to_complex else (grad_tensor,)
     given = [*gradient, real, imag]
     on_device(*given, kind=f"{name}_bw")
 

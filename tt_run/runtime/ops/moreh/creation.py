@@ -62,7 +62,7 @@ def moreh_full_like(
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
     """One value in the shape of a tensor."""
-    _check_full(input.shape, dtype or input.dtype)
+    _check_full(tuple(input.shape), dtype or input.dtype)
     return from_shape.full_like(input, fill_value, dtype, layout, None, memory_config)
 
 
