@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tt_run.runtime.ccl import collectives, single_shards
+from tt_run.runtime.ccl import checks, collectives, single_shards
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.axis_placement import is_replicated
@@ -117,7 +117,8 @@ def gather_parameter(parameter: Tensor) -> Tensor:
         # The whole gradient goes with it, and does not count again in a second pass over a graph that is kept.
         out.set_grad(None)
         if is_replicated(gradient, axis):
-            parameter.add_grad(single_shards.mesh_partition(gradient, dim, axis))
+            with checks.within_tiles():
+                parameter.add_grad(single_shards.mesh_partition(gradient, dim, axis))
             return
         device = gradient.device()
         assert device is not None
