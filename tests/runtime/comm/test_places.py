@@ -74,11 +74,17 @@ def test_the_start_of_mpi_has_a_limit_but_in_a_debugger(
     limits: list[tuple[float, bool]] = []
     monkeypatch.setenv("TT_RUN_GUARD_TIMEOUT", patience)
     monkeypatch.setattr(
-        module.faulthandler, "dump_traceback_later", lambda time, exit: limits.append((time, exit))
+        module.faulthandler, "dump_traceback_later", lambda time, exit, file: limits.append((time, exit))
     )
-    module._limit_start()
+    monkeypatch.setattr(
+        module.faulthandler, "cancel_dump_traceback_later", lambda: limits.append((0.0, False))
+    )
+    with module._limited_start():
+        assert limits == [(seconds, True)]
+    assert limits.pop() == (0.0, False)
     monkeypatch.setattr(module.debugger_pause, "is_expected", lambda: True)
-    module._limit_start()
+    with module._limited_start():
+        pass
     assert limits == [(seconds, True)]
 
 

@@ -363,9 +363,12 @@ def _filled(
 ) -> Tensor:
     laid = layout or default_layout(dtype)
     check_layout(dtype, laid)
+    is_nameless = (
+        memory_config is not None and memory_config.nameless
+    )  # also to refuse what is no configuration
     if device is not None:
         device.require_open("a tensor made from its shape")
-        if memory_config is not None and memory_config.nameless:
+        if is_nameless:
             raise _nameless(laid)
     else:
         memory_config = None  # nothing lies anywhere on the host
