@@ -112,8 +112,10 @@ def end_descendants(at_once: bool = False) -> dict[int, int]:
         told: set[int] = set()
         while not reap_all():
             living = descendants(os.getpid())
-            ended.update({pid: rank for pid, rank in living.items() if rank >= 0 or not _is_mpiruns(pid)})
-            for pid in living:
+            for pid, rank in living.items():
+                # One that is ending has no environment any more: what it said before counts.
+                if rank >= 0 or (pid not in ended and not _is_mpiruns(pid)):
+                    ended[pid] = rank
                 # A killed process may have started another one meanwhile: look until there is none.
                 if number == signal.SIGKILL or pid not in told:
                     told.add(pid)

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+import tt_run.launch.descendants as module
 from tests.tt_run.launch.conftest import DEADLINE
 
 WRAPPER = """
@@ -42,6 +43,17 @@ def test_what_ends_by_itself_in_time_was_not_left_behind() -> None:
 @pytest.mark.parametrize(("rank", "known"), [("5", 5), ("0", 0), ("", -1)])
 def test_what_stays_is_ended_and_named_by_its_rank(rank: str, known: int) -> None:
     assert left("exec sleep 600", rank=rank) == f"[{known}]\n"
+
+
+def test_one_that_is_ending_keeps_the_rank_that_it_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its environment goes before the process does."""
+    gone = 1 << 22  # no process has this number
+    looks = iter([{gone: 0, gone + 1: -1}, {gone: -1, gone + 1: 3}, {gone: -1}])
+    reaped = iter([False, False, False, False, True])
+    monkeypatch.setattr(module, "_PARTING_SECONDS", 0.0)
+    monkeypatch.setattr(module, "descendants", lambda root: next(looks))
+    monkeypatch.setattr(module, "reap_all", lambda: next(reaped))
+    assert module.end_descendants() == {gone: 0, gone + 1: 3}
 
 
 def test_an_orphan_in_a_session_of_its_own_is_found(tmp_path: object) -> None:
