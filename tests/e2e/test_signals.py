@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -252,6 +253,8 @@ def kill_at_random(folder: Path, times: int, latest: float) -> None:
         moment, number = chance.uniform(0.0, latest), chance.choice(signals)
         with suppress(subprocess.TimeoutExpired):
             process.wait(moment)
+        if number == signal.SIGINT:
+            until(partial(keeps_interrupts, process.pid), GONE_WITHIN, "the start of Python")
         process.send_signal(number)
         process.wait(2 * GONE_WITHIN)
         # The folder is the test's own: it stands in the words of tt-run, of its wrappers and of the ranks' programs.
@@ -260,6 +263,16 @@ def kill_at_random(folder: Path, times: int, latest: float) -> None:
             GONE_WITHIN,
             f"the end of everything in {folder}/run{count}, ended by {number.name} after {moment:.3f} s",
         )
+
+
+def keeps_interrupts(pid: int) -> bool:
+    """Whether Python is not just about to start tt-run: it catches SIGINT by itself then, and may lose it in a callback."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return True
+    caught = next((int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigCgt")), 0)
+    return not caught >> (signal.SIGINT - 1) & 1 or bool(caught >> (signal.SIGTERM - 1) & 1)
 
 
 def mentioning(words: str) -> list[str]:

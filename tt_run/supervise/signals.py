@@ -36,7 +36,8 @@ class SignalInbox:
 
     def forget(self, number: int) -> None:
         """Take this signal as never arrived."""
-        self.arrived = [each for each in self.arrived if each != number]
+        while number in self.arrived:  # in place: another may arrive meanwhile
+            self.arrived.remove(number)
 
 
 @contextmanager
