@@ -256,7 +256,10 @@ def kill_at_random(folder: Path, times: int, latest: float) -> None:
         if number == signal.SIGINT:
             until(partial(keeps_interrupts, process.pid), GONE_WITHIN, "the start of Python")
         process.send_signal(number)
-        process.wait(2 * GONE_WITHIN)
+        try:
+            process.wait(2 * GONE_WITHIN)
+        finally:
+            process.kill()  # which its keeper tidies up after
         # The folder is the test's own: it stands in the words of tt-run, of its wrappers and of the ranks' programs.
         until(
             lambda: not mentioning(str(folder)) and not list(temporary.iterdir()),
