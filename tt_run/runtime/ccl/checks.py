@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import operator
-from collections.abc import Iterator
-from contextvars import ContextVar
 from typing import Any
 
 from tt_run.runtime.ccl.exchange import fabric
@@ -151,30 +148,14 @@ def partition_dim(tensor: Tensor, dim: int, members: int) -> int:
             f"input shape {tensor.shape} must be divisible by cluster axis size {members}",
             hint=_divisible(tensor, dim, members),
         )
-    _check_tile_borders(tensor, dim, members)
     return dim
 
 
-_within_tiles = ContextVar("_within_tiles", default=False)
-
-
-@contextlib.contextmanager
-def within_tiles() -> Iterator[None]:
-    """A block in which mesh partitions may cut within tiles: what `ttml` divides has any size."""
-    token = _within_tiles.set(True)
-    try:
-        yield
-    finally:
-        _within_tiles.reset(token)
-
-
-def _check_tile_borders(tensor: Tensor, dim: int, members: int) -> None:
+def tile_borders(tensor: Tensor, dim: int, members: int) -> None:
     """Raises RuntimeError for parts of tiles that do not begin at the border of one: the reference counts them with their padding.
 
     A tensor that is padded to as many tiles as there are parts gets through there, and its parts are wrong; here they are the golden function's.
     """
-    if _within_tiles.get():
-        return
     from_the_end = dim - tensor.shape.rank
     length = tensor.padded_shape[from_the_end] // members
     if tensor.layout is not Layout.TILE or from_the_end < -2 or members == 1 or not length:

@@ -22,7 +22,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.ops.declaration import families
-from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.dispatch import Operation, operation
 from tt_run.runtime.ops.goldens import mesh_goldens
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -133,9 +133,36 @@ def mesh_partition(
 
     Raises RuntimeError when `dim` does not divide by the size of the group.
     """
-    device = checks.device_of(input_tensor, "mesh_partition")
-    members = checks.members_of(input_tensor, device, cluster_axis, any_ring=True)
-    dim = checks.partition_dim(input_tensor, dim, members)
+    device, members, dim = _partition(input_tensor, dim, cluster_axis)
+    checks.tile_borders(input_tensor, dim, members)
+    return _partitioned(input_tensor, device, members, dim, cluster_axis, memory_config)
+
+
+def _partition_of_any_size(input_tensor: Tensor, dim: int, cluster_axis: int | None = None) -> Tensor:
+    return _partitioned(input_tensor, *_partition(input_tensor, dim, cluster_axis), cluster_axis, None)
+
+
+partition_of_any_size = Operation(
+    mesh_partition.name, _partition_of_any_size, family=mesh_partition.family, golden=mesh_partition.golden
+)
+"""The same operation for `ttml`, whose parameters and activations are of any size: its parts may begin within a tile."""
+
+
+def _partition(tensor: Tensor, dim: int, cluster_axis: int | None) -> tuple[MeshDevice, int, int]:
+    """The mesh, the number of parts, and the dimension counted from the front."""
+    device = checks.device_of(tensor, "mesh_partition")
+    members = checks.members_of(tensor, device, cluster_axis, any_ring=True)
+    return device, members, checks.partition_dim(tensor, dim, members)
+
+
+def _partitioned(
+    input_tensor: Tensor,
+    device: MeshDevice,
+    members: int,
+    dim: int,
+    cluster_axis: int | None,
+    memory_config: MemoryConfig | None,
+) -> Tensor:
     place = {
         p: i
         for group in lanes_of(device, cluster_axis, checks.holders(input_tensor, device)).groups

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
-from tt_run.runtime.ccl import checks, collectives, single_shards
+from tt_run.runtime.ccl import collectives, single_shards
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.autograd.axis_placement import by_axes, is_replicated, members
 from tt_run.runtime.train.autograd.operation import recorded, result
@@ -135,8 +135,7 @@ def _scattered_sum(value: Value, dim: int, axis: int | None) -> Value:
 
 
 def _own_slice(value: Value, dim: int, axis: int | None) -> Value:
-    with checks.within_tiles():
-        return _by_axes(single_shards.mesh_partition(value, dim, axis))
+    return _by_axes(single_shards.partition_of_any_size(value, dim, axis))
 
 
 def _by_axes(value: Value) -> Value:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tt_run.runtime.ccl import checks, single_shards
+from tt_run.runtime.ccl import single_shards
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.tensor.spec.topology import PlacementShard
 from tt_run.runtime.tile import TILE_SIZE
@@ -251,8 +251,7 @@ def _manage(state: FSDPState, name: str, shard_dim: int | str, tensor: Tensor) -
         raise RuntimeError(
             f"fully_shard: parameter {name!r} has shape {shape}; dim {chosen} does not divide by the {state.axis_size} devices of {state.mesh_axis_name!r}; help: a shard_dim that does, or a layer whose size is a multiple of {state.axis_size}"
         )
-    with checks.within_tiles():
-        tensor.set_value(single_shards.mesh_partition(value, chosen, state.axis_index))
+    tensor.set_value(single_shards.partition_of_any_size(value, chosen, state.axis_index))
     tensor.fsdp_axis, tensor.fsdp_dim = state.axis_index, chosen
     state.managed.append(tensor)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tt_run.runtime.ccl import checks, collectives, single_shards
+from tt_run.runtime.ccl import collectives, single_shards
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.axis_placement import is_replicated
@@ -117,8 +117,7 @@ def gather_parameter(parameter: Tensor) -> Tensor:
         # The whole gradient goes with it, and does not count again in a second pass over a graph that is kept.
         out.set_grad(None)
         if is_replicated(gradient, axis):
-            with checks.within_tiles():
-                parameter.add_grad(single_shards.mesh_partition(gradient, dim, axis))
+            parameter.add_grad(single_shards.partition_of_any_size(gradient, dim, axis))
             return
         device = gradient.device()
         assert device is not None
