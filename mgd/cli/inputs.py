@@ -181,6 +181,9 @@ def _is_name(word: str) -> bool:
     if not word or "/" in word or "." in word:
         return False
     try:
-        return not Path(word).exists()
+        os.stat(word)  # noqa: PTH116 - Path.exists says no to names that no file can have, since Python 3.14
+    except FileNotFoundError:
+        return True
     except (OSError, ValueError):
         return False
+    return False

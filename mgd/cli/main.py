@@ -36,6 +36,9 @@ def main(words: Sequence[str] | None = None) -> None:
         code = 130
     except OSError as error:
         code = _environment(error)
+        if error.filename is None:
+            # The output itself: the last flush would fail once more, and end with a code of its own.
+            _drop_output()
     except Exception as error:
         code = _reported(error)
     sys.exit(code)
@@ -64,7 +67,7 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _drop_output() -> None:
-    """Nobody reads any more: let the interpreter's last flush go nowhere."""
+    """Nobody can read any more: let the interpreter's last flush go nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 

@@ -3,7 +3,7 @@
 
 find_python() {
   local candidate
-  for candidate in ${TT_RUN_PYTHON:-} python3 python3.13 python3.12 python3.11 python3.10 python; do
+  for candidate in ${TT_RUN_PYTHON:-} python3 python3.15 python3.14 python3.13 python3.12 python3.11 python3.10 python; do
     if command -v "$candidate" >/dev/null 2>&1 &&
       "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1; then
       command -v "$candidate"

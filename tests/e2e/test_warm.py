@@ -20,6 +20,12 @@ import json, multiprocessing, resource, stat, threading
 def stream(number):
     found = os.fstat(number)
     return stat.S_IFMT(found.st_mode), os.path.basename(os.readlink(f"/proc/self/fd/{number}"))
+def opened():  # some builds of libffi keep themselves open
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            yield os.readlink(f"/proc/self/fd/{number}").rstrip("0123456789.")
+        except FileNotFoundError:
+            pass  # the folder itself
 print(json.dumps({
     "argv": sys.argv, "orig_argv": sys.orig_argv, "path": sys.path, "name": __name__, "file": __file__, "spec": str(__spec__),
     "main": sorted(vars(sys.modules["__main__"])), "loader": type(__loader__).__name__,
@@ -29,7 +35,7 @@ print(json.dumps({
     "limits": [resource.getrlimit(n) for n in range(10)], "cpus": sorted(os.sched_getaffinity(0)), "nice": os.nice(0),
     "handlers": [str(signal.getsignal(n)) for n in (1, 2, 3, 13, 15, 10)], "streams": [stream(n) for n in (0, 1, 2)],
     "flags": str(sys.flags), "buffering": sys.stdout.line_buffering, "threads": threading.active_count(),
-    "process": multiprocessing.current_process().name, "group": os.getpgid(0) != os.getpid(), "open": len(os.listdir("/proc/self/fd")),
+    "process": multiprocessing.current_process().name, "group": os.getpgid(0) != os.getpid(), "open": sum(not name.endswith(".so") for name in opened()),
     "folder": os.path.isdir(os.environ["TT_RUN_DIR"]), "hook": sys.excepthook.__name__, "words": open("/proc/self/cmdline").read(),
 }))
 """

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from tt_run import contract
 
 REFUSED = "Nothing was launched."  # the end of what tt-run says of words that it refuses
 _DEFAULT_TIMEOUT = 300.0
+_OTHERS_SECONDS = 5.0  # for ranks that are still on their way to what failed on one
 _GRACE = 20.0  # seconds that the launcher has to end its ranks after a timeout
 PASSED, FAILED, SKIPPED, XFAILED, UNEXPECTED = "passed", "failed", "skipped", "xfailed", "unexpected"
 _SHOWN = 60  # last lines of the launcher that a failure shows when no rank says why
@@ -239,7 +241,7 @@ class Recorder:
     def __init__(self, folder: str) -> None:
         self._path = Path(folder) / f"rank-{os.environ.get('OMPI_COMM_WORLD_RANK', '0')}.json"
         self._outcome: str | None = None
-        self._text = self._short = ""
+        self._text = self._short = self._phase = ""
 
     def note(self, report: pytest.TestReport) -> None:
         """Take a report of a phase: the first that fails or skips decides."""
@@ -250,6 +252,7 @@ class Recorder:
             self._outcome = self._outcome or PASSED
         elif self._outcome in (None, PASSED):
             self._outcome = XFAILED if expected is not None else report.outcome
+            self._phase = report.when or ""
             text = report.longreprtext if expected is None else expected
             self._text = str(reason[2] if isinstance(reason, tuple) else text)
             crash = getattr(reason, "reprcrash", None)
@@ -263,3 +266,13 @@ class Recorder:
         found = {"outcome": self._outcome, "text": self._text, "short": self._short}
         part.write_text(json.dumps(found), encoding="utf-8")
         part.replace(self._path)
+        if self._outcome == FAILED and self._phase == "setup":
+            self._await_others()
+
+    def _await_others(self) -> None:
+        """Let the other ranks say that they failed, too: what fails before a test begins fails on all, and the first to end ends them."""
+        count = int(os.environ.get("OMPI_COMM_WORLD_SIZE", "1"))
+        others = [self._path.with_name(f"rank-{rank}.json") for rank in range(count)]
+        end = time.monotonic() + _OTHERS_SECONDS
+        while time.monotonic() < end and not all(path.exists() for path in others):
+            time.sleep(0.01)

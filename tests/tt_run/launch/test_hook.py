@@ -158,7 +158,13 @@ def test_the_programs_own_end_is_kept_while_mpi_is_up(hooked: HookedPython, endi
 )
 def test_an_exit_that_is_no_failure_goes_its_ordinary_way(hooked: HookedPython, ending: str) -> None:
     ran = hooked.run(f"import sys\nfrom mpi4py import MPI\n{ending}\n")
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "waits in MPI_Finalize\n", "")
+    assert (ran.returncode, ran.stdout) == (0, "waits in MPI_Finalize\n")
+    # Python 3.14 warns of a `return` in a `finally` block, and quotes it in a second line.
+    assert (
+        "SyntaxWarning" in ran.stderr
+        if "finally" in ending and sys.version_info >= (3, 14)
+        else not ran.stderr
+    )
 
 
 @pytest.mark.parametrize(

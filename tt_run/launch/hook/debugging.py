@@ -70,6 +70,11 @@ class RankPdb(pdb.Pdb):
 
     fails = False
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # "inline" asks on quitting whether to kill the process, and does so without a word.
+        kwargs.pop("mode", None)
+        super().__init__(*args, **kwargs)
+
     def interaction(self, *args: Any, **kwargs: Any) -> None:
         with _lent():
             super().interaction(*args, **kwargs)

@@ -13,9 +13,17 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from tt_run.launch.hook.tt_run_failures import Rank, end, is_library, mpi, record_path, write_record
+    from tt_run.launch.hook.tt_run_failures import (
+        Rank,
+        end,
+        is_library,
+        mpi,
+        record_path,
+        say_what_pdb_needs,
+        write_record,
+    )
 else:
-    from tt_run_failures import Rank, end, is_library, mpi, record_path, write_record
+    from tt_run_failures import Rank, end, is_library, mpi, record_path, say_what_pdb_needs, write_record
 
 
 def install_exit() -> None:
@@ -35,6 +43,7 @@ def install_exit() -> None:
         def __init__(self, *words: object) -> None:
             super().__init__(*words)
             self._tt_run_site = _users_line()
+            self._tt_run_debugger = _is_pdb(sys._getframe(1)) or _is_pdb(sys._getframe(1).f_back)
 
         def __del__(self) -> None:
             if Rank.is_ending or os.getpid() != Rank.pid or _thread.get_ident() != main_thread:
@@ -42,6 +51,8 @@ def install_exit() -> None:
             try:
                 sys._getframe(1)
             except ValueError:
+                if getattr(self, "_tt_run_debugger", False):
+                    say_what_pdb_needs()
                 _end_with(self.code, getattr(self, "_tt_run_site", ("", 0)))
 
     Exit.__name__ = Exit.__qualname__ = "SystemExit"
@@ -72,6 +83,11 @@ def _let_threads_exit_quietly(_thread: ModuleType) -> None:
     threading: Any = sys.modules.get("threading")
     if threading is not None and threading.excepthook is usual:
         threading.excepthook = threading.__excepthook__ = report
+
+
+def _is_pdb(frame: Any) -> bool:
+    """Whether pdb runs here: since Python 3.14 the end of its input is an exit where it was BdbQuit."""
+    return frame is not None and frame.f_globals.get("__name__") == "pdb"
 
 
 def _users_line() -> tuple[str, int]:

@@ -222,12 +222,16 @@ def end(code: int) -> None:
     leave(code)
 
 
+def say_what_pdb_needs() -> None:
+    hint = f"tt-run: a debugger on rank {Rank.number} needs a terminal: tt-run --debug-rank {Rank.number} …"
+    print(hint, file=sys.stderr)
+
+
 def install_hook() -> None:
     def report(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
         _show(kind, value, traceback)
         if kind.__name__ == "BdbQuit":
-            hint = f"tt-run: a debugger on rank {Rank.number} needs a terminal: tt-run --debug-rank {Rank.number} …"
-            print(hint, file=sys.stderr)
+            say_what_pdb_needs()
         if os.getpid() != Rank.pid:
             return
         if Rank.debugger is not None:
