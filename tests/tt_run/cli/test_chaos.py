@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.e2e.launch import tt_run
 from tt_run.cli.commands.chaos import _is_well, _show
 from tt_run.cli.commands.chaos_trials import Trial, Undisturbed, patience_for, random_fault
+from tt_run.contract import Exit
 from tt_run.faults import read_fault
 
 
@@ -82,3 +85,22 @@ def test_ranks_wait_less_than_a_run_is_given(lasted: float, timeout: float, seco
 def test_one_mistake_is_told_once(words: tuple[str, ...], told: str) -> None:
     ran = tt_run("chaos", *words)
     assert told in ran.err and ran.err.count("error[") == 1 and ran.code not in (0, 70)
+
+
+def test_the_last_line_is_compared_of_programs_that_print_one(tmp_path: Path) -> None:
+    words = (
+        "chaos",
+        "--runs",
+        "1",
+        "--seed",
+        "1",
+        "--same-end",
+        "--",
+        "--emulate",
+        "--system",
+        "n150",
+        "python",
+    )
+    silent = tt_run(*words, "-c", "import ttnn", cwd=tmp_path)
+    assert silent.code == Exit.USAGE and "the program prints nothing" in silent.err
+    assert "1 of 1" in tt_run(*words, "-c", "import ttnn; print(1)", cwd=tmp_path).err

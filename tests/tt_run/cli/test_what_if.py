@@ -25,7 +25,7 @@ from tt_run.cli.comparison.outcomes import (
 )
 from tt_run.cli.comparison.plot import BESIDE, LINE, svg
 from tt_run.cli.main import run
-from tt_run.contract import Exit
+from tt_run.contract import SHAPES_ONLY, Exit
 
 PROGRAM = """
 import sys, ttnn
@@ -302,6 +302,28 @@ def test_a_script_is_run_by_python(
     (tmp_path / "train.py").touch()
     assert run(["what-if", "--", "train.py"]) == Exit.USAGE
     assert "write -- python train.py" in capsys.readouterr().err
+
+
+def test_a_script_that_is_not_there_is_told_before_the_first_candidate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").touch()
+    assert run(["what-if", "--", "python", "tarin.py"]) == Exit.UNREADABLE
+    said = capsys.readouterr().err
+    assert "TTR013" in said and "train.py" in said and "1 of" not in said
+
+
+@pytest.mark.parametrize(("values", "shapes"), [((), "on"), (("--values",), "")])
+def test_candidates_compute_values_where_they_are_asked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: tuple[str, ...], shapes: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    look = f"import os, pathlib\npathlib.Path('shapes').write_text(os.environ.get({SHAPES_ONLY!r}, ''))\n"
+    (tmp_path / "program.py").write_text(look + PROGRAM)
+    words = ["--systems", "n150", *values, "--", "python", "program.py", "1"]
+    assert run(["what-if", *words]) == Exit.OK
+    assert (tmp_path / "shapes").read_text() == shapes
 
 
 def test_no_candidate_ran(

@@ -250,16 +250,13 @@ def _try(candidate: Candidate, number: int, count: int, given: WhatIf) -> Outcom
     import tempfile
     from pathlib import Path
 
-    from tt_run.cli.reading.command_line import CommandLine
-
-    shapes = hasattr(CommandLine, "shapes_only") and not given.values
     print(f"tt-run what-if: {number} of {count}: {candidate.label}", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="tt-run-what-if-") as folder:
         target, memory = Path(folder) / "prediction.json", Path(folder) / "memory.json"
         line = [
             f"--timeout={given.timeout:g}",
             f"--log-dir={folder}/logs",
-            *candidate.words(str(target), str(memory), shapes),
+            *candidate.words(str(target), str(memory), not given.values),
         ]
         ran = subprocess.run(
             [sys.executable, "-c", _START, *line],
