@@ -155,6 +155,27 @@ def test_what_a_rank_got_no_more_of_has_its_advice(exception: str, message: str,
 
 
 @pytest.mark.parametrize(
+    ("activated", "told"),
+    [
+        ("", "/tools/tt-run/bin/python -m pip install torch"),
+        ("/tools/tt-run", "/tools/tt-run/bin/python -m pip install torch"),
+        ("/home/me/env/", "/tools/tt-run/bin/python -m pip install torch; /home/me/env, which is activated, is another: install tt-run there to use that"),
+    ],
+)  # fmt: skip
+def test_a_package_is_wanted_in_the_python_that_ran(
+    activated: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """tt-run as a tool of its own, beside the environment of the program."""
+    monkeypatch.setenv("VIRTUAL_ENV", activated)
+    python = "/tools/tt-run/bin/python"
+    assert advice_on("ModuleNotFoundError", "No module named 'torch'", python) == told
+    mine = advice_on("ModuleNotFoundError", "No module named 'mine'", python) or ""
+    assert mine.startswith("is it yours? PYTHONPATH=/folder/of/mine") and mine.endswith(
+        told.replace("torch", "it")
+    )
+
+
+@pytest.mark.parametrize(
     ("crash", "reached", "code", "sentence"),
     [
         (

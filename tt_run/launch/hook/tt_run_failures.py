@@ -128,6 +128,7 @@ def _record_failure(kind: type[BaseException], value: BaseException, traceback: 
             "time": time.time(),
             "pid": Rank.pid,
             "guard": _accusation(value),
+            **({"python": sys.executable} if isinstance(value, ImportError) else {}),
         }
     )
 

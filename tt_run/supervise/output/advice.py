@@ -73,8 +73,8 @@ def own_advice(message: str) -> str | None:
     return next((line.partition(": ")[2] for line in lines if line.startswith("help: ")), None)
 
 
-def advice_on(exception: str, message: str) -> str | None:
-    """What to do about a package that the ranks' Python lacks and tt-run knows of, or an input that nobody gives."""
+def advice_on(exception: str, message: str, python: str = "") -> str | None:
+    """What to do about a package that the rank's `python` lacks and tt-run knows of, or an input that nobody gives."""
     if limited := _memory_advice(f"{exception}: {message}"):
         return limited
     for said, advice in _EXHAUSTED:
@@ -92,23 +92,38 @@ def advice_on(exception: str, message: str) -> str | None:
     if found is None or not (exits or exception == "ModuleNotFoundError"):
         return None
     if found[1] in PACKAGES:
-        return _install(found[1])
+        return _install(found[1], python)
     if found[1] in FORMER_NAMES:
         return "what it had is in ttnn: import ttnn"
     if found[1] not in (*EMULATED, "tt_run"):
-        return _nearest_module(found[1]) or _where_modules_are(found[1])
+        return _nearest_module(found[1]) or _where_modules_are(found[1], python)
     if found[1] == "tt_run":
         return f"install tt-run in the Python that runs the program, or start {sys.executable}, which has it"
     return "add --emulate to run without hardware, or install TT-NN in the Python that runs the program"
 
 
-def _install(package: str) -> str:
-    return f"pip install {package}, in the Python that runs the program"
+def _install(package: str, python: str = "") -> str:
+    if not python:
+        return f"pip install {package}, in the Python that runs the program"
+    return f"{python} -m pip install {package}{_not_activated(python)}"
 
 
-def _where_modules_are(name: str) -> str:
+def _not_activated(python: str) -> str:
+    """That the rank's Python is not that of the activated environment, which `python` names in the shell: tt-run has one of its own."""
+    activated = os.environ.get("VIRTUAL_ENV", "").rstrip("/")
+    if not activated or python.startswith(f"{activated}/"):
+        return ""
+    return f"; {activated}, which is activated, is another: install tt-run there to use that"
+
+
+def _where_modules_are(name: str, python: str) -> str:
     """What to do about a module of which nothing is known: a file of the user's, or a package that is not ours to name."""
-    return f"is it yours? PYTHONPATH=/folder/of/{name} tt-run …; is it a package? install it in the Python that runs the program"
+    install = (
+        f"{python} -m pip install it{_not_activated(python)}"
+        if python
+        else "install it in the Python that runs the program"
+    )
+    return f"is it yours? PYTHONPATH=/folder/of/{name} tt-run …; is it a package? {install}"
 
 
 def _nearest_module(name: str) -> str | None:

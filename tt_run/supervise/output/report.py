@@ -159,7 +159,7 @@ def _exception_lines(record: Mapping[str, Any], culprit: int, words_stand_above:
         lines.append(f"  {exception}{': ' * bool(said)}{said}"[:LONGEST])
         if advice := own_advice(message):
             lines.append(f"    help: {advice}")
-    if advice := advice_on(exception, message):
+    if advice := advice_on(exception, message, str(record.get("python", ""))):
         lines.append(f"    help: {advice}")
     if record.get("rank") != culprit or record.get("guard"):  # the guard's lines name every rank's place
         return lines
