@@ -111,6 +111,14 @@ def fake_mpirun(folder: Path, does: str, version: str = "5.0.11") -> dict[str, s
     return {"MPIRUN": str(launcher)}
 
 
+def test_a_launcher_that_crashes_over_several_contexts(tmp_path: Path) -> None:
+    """As the Open MPI 5.0 of Debian 13 and Ubuntu 26.04 does."""
+    launcher = fake_mpirun(tmp_path, "kill -SEGV $$")
+    ran = tt_run(*SYSTEM, "--mpmd", "sh", "-c", "exit 0", cwd=tmp_path, env=launcher)
+    assert ran.code == Exit.NO_LAUNCHER, ran.err
+    assert "mpirun started no rank (it was killed by SIGSEGV)" in ran.err and "leave --mpmd out" in ran.err
+
+
 def test_start_timeout(jobs: Jobs, tmp_path: Path) -> None:
     launcher = fake_mpirun(tmp_path, "exec sleep 600")
     job = jobs.start("true", options=("--start-timeout", "0.5"), env=launcher)

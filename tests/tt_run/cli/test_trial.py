@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tt_run.cli.doctor.machine import SLOW_PRODUCTS, local_checks, loopback, products, trial
+from tt_run.cli.doctor.machine import (
+    SLOW_PRODUCTS,
+    application_contexts,
+    local_checks,
+    loopback,
+    products,
+    trial,
+)
 from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher, find_launcher
 
@@ -43,6 +50,22 @@ def test_what_ranks_and_mpirun_print_is_not_read(tmp_path: Path) -> None:
 def test_a_trial_that_fails_says_why(tmp_path: Path, script: str, says: str) -> None:
     check = trial(launcher(tmp_path, script), Machine.current())
     assert check.ok is False and check.text == says
+
+
+@pytest.mark.parametrize(
+    ("end", "ok", "says"),
+    [
+        ("kill -SEGV $$", None, "crashes over"),
+        ("exit 3", None, "fails over"),
+        (":", True, "a context for each"),
+    ],
+)
+def test_a_line_of_several_contexts(tmp_path: Path, end: str, ok: bool | None, says: str) -> None:
+    """Open MPI 5.0 of Debian 13 and Ubuntu 26.04 crashes over it; launches do without."""
+    several = f'case " $* " in *" : "*) {end};; esac; exec "$REAL" "$@"'
+    check = application_contexts(launcher(tmp_path, several), Machine.current())
+    assert check.ok is ok and says in check.text
+    assert ("ompi/issues/13303" in check.hint) == ("SEGV" in end)
 
 
 def test_a_machine_without_mpirun_and_setpriv(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

