@@ -12,7 +12,7 @@ import pytest
 from tt_run.cli.commands.status import command
 from tt_run.runtime.guard.long_wait import LongWait as Telling
 from tt_run.runtime.guard.states import Wait
-from tt_run.supervise.looking.long_waits import Standstill, read_waits, who_waits
+from tt_run.supervise.looking.long_waits import Standstill, _ahead, read_waits, who_waits
 from tt_run.supervise.looking.stacks import Frame, RankStack
 
 
@@ -157,3 +157,13 @@ def test_ranks_that_wait_in_a_circle_are_told_one_by_one(tmp_path: Path) -> None
     Standstill(tmp_path, said.append, list).look(1.0)
     circle = "rank 0 waits for rank 1, rank 1 waits for rank 2, rank 2 waits for rank 0"
     assert said == [f"no progress for 31 s: {circle}, in MPI Recv at /w/a.py:3"]
+
+
+@pytest.mark.parametrize(("last", "ahead"), [((3,), {3}), ((0,), set()), ((), set())])
+def test_a_wait_is_followed_from_rank_to_rank(tmp_path: Path, last: tuple[int, ...], ahead: set[int]) -> None:
+    """0 waits for 1 and that for 2, which waits for one that computes, for the first of them, or for nobody."""
+    write(tmp_path, 0, 60, 1)
+    write(tmp_path, 1, 50, 2)
+    write(tmp_path, 2, 40, *last)
+    waits = read_waits(tmp_path)
+    assert _ahead(waits[0], waits) == ahead

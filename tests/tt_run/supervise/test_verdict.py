@@ -617,3 +617,9 @@ def test_which_of_the_vanished_went_first(
     guard = {"guard": {"code": PROCESS_GONE, "culprits": culprits}}
     found = find_vanished(statuses[:2], {2: guard} if culprits else {}, gone, noticed)
     assert found is statuses[first]
+
+
+def test_a_failure_beside_a_rank_without_a_record_is_judged_before_mpirun_has_ended() -> None:
+    """Of a launcher that is still there no code is known."""
+    found = verdict_of(rank(0, code=3), rank(1, end=None), launcher_code=None)
+    assert found.culprit is not None and (found.culprit.rank, found.exit_code) == (0, 3)
