@@ -40,7 +40,11 @@ for again in 1 2 3 4 5 6 7 8 9 0; do
 done
 for found in "${{TMPDIR:-/tmp}}"/prted.*/pmix.*.tool.prterun-*-{launcher}@0; do
     found=${{found%/*}}
-    [ ! -d "$found" ] || kill -0 "${{found##*.}}" || rm -rf "$found"
+    [ -d "$found" ] || continue
+    for pid in "$found"/pmix.*.tool.[0-9]*; do  # its own number, which the folder's name has at other places in other releases
+        kill -0 "${{pid##*.}}" && continue 2
+    done
+    rm -rf "$found"
 done 2>/dev/null
 exit 0
 """
