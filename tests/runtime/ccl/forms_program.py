@@ -363,6 +363,11 @@ def products():
         part, _ = put(weights, (dim, None))
         found = E.all_gather_minimal_matmul_async(x, part, **senders, cluster_axis=1, fsdp_cluster_axis=0)
         check(f"ag fsdp {label}", found, lambda p: whole @ rows[0])
+        kept = put(np.zeros_like(rows[0]), (None, None))[0]  # four dimensions, as programs keep it
+        found = E.all_gather_minimal_matmul_async(
+            x, part, **senders, cluster_axis=1, fsdp_cluster_axis=0, persistent_weight_buffer=kept
+        )
+        check(f"ag fsdp kept {label}", found, lambda p: whole @ rows[0])
     base, gate = random(1, 1, 32, 128), random(1, 1, 1, 128)
     a, g = put(base, (None, None))[0], put(gate, (None, None))[0]
     found = E.all_gather_minimal_matmul_async(

@@ -210,7 +210,7 @@ ELSEWHERE: dict[str, str] = {
 
 WITHOUT: dict[str, str] = {
     "experimental.deepseek_prefill.hybrid_routed_expert_moe_forwarding_buffer": "room that nothing reads",
-    "copy_host_to_device_tensor_partial": "copies or refuses what `copy_host_to_device_tensor` copies; see test_copies.py",
+    "copy_host_to_device_tensor_partial": "writes what the cores hold that are named; see tests/runtime/tensor/conversion/test_copies.py",
     "experimental.reduce_scatter_minimal_async_create_intermediate_buffer": "room that nothing reads",
     "experimental.reduce_scatter_minimal_direct_create_staging_buffer": "room that nothing reads",
 }

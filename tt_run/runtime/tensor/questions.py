@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, corerange_to_cores
 from tt_run.runtime.enums import (
@@ -109,24 +110,49 @@ def compute_shard_page_mapping(
     )
     cut = _pieces(pages, piece)
     numbers = np.arange(math.prod(pages)).reshape(-1, *pages[len(pages) - len(piece) + 1 :])
-    by_row = shard_orientation is ShardOrientation.ROW_MAJOR
-    cores = corerange_to_cores(core_range_set, row_wise=by_row)
-    matrix = distribution_strategy is ShardDistributionStrategy.GRID_2D
-    if matrix:
-        size = core_range_set.bounding_box().grid_size()
-        high, wide = (size.y, size.x) if by_row else (size.x, size.y)
-        for length, most, name in ((cut[-1], wide, "width"), (cut[-2], high, "height")):
-            if length > most:
-                raise fatal(
-                    f"Number of shards along {name} must not exceed core grid {name}!",
-                    hint=f"{length} shards on {most} cores: larger shards, or a larger grid",
-                )
-        cores = [core for turn, core in enumerate(cores) if turn // wide < cut[-2] and turn % wide < cut[-1]]
+    cores = _cores_in_turn(cut, core_range_set, shard_orientation, distribution_strategy)
     held: list[list[int]] = [[] for _ in cores]
-    for turn, at in enumerate(np.ndindex(cut)):
-        part = tuple(slice(n * length, (n + 1) * length) for n, length in zip(at, piece, strict=True))
+    for turn, part in enumerate(_parts(cut, piece)):
         held[turn % len(cores)] += numbers[part].reshape(-1).tolist()
     return list(zip(cores, held, strict=True))
+
+
+def elements_on(tensor: Tensor, cores: CoreRangeSet) -> npt.NDArray[np.bool_]:
+    """Which elements of each device's padded shard of a tensor that is cut over cores these hold; cores that hold none of it count as none."""
+    shape, pieces = tuple(tensor.padded_shape), tensor.memory_config().nd_shard_spec
+    assert pieces is not None
+    piece = tuple(pieces.shard_shape)
+    cut = _pieces(shape, piece)
+    turns = _cores_in_turn(cut, pieces.grid, pieces.orientation, pieces.shard_distribution_strategy)
+    asked = [cores.contains(core) for core in turns]
+    held = np.zeros(shape, bool)
+    joined = held.reshape(-1, *shape[len(shape) - len(piece) + 1 :])
+    for turn, part in enumerate(_parts(cut, piece)):
+        joined[part] = asked[turn % len(asked)]
+    return held
+
+
+def _cores_in_turn(
+    cut: tuple[int, ...], grid: CoreRangeSet, orientation: ShardOrientation, strategy: ShardDistributionStrategy
+) -> list[CoreCoord]:
+    by_row = orientation is ShardOrientation.ROW_MAJOR
+    cores = corerange_to_cores(grid, row_wise=by_row)
+    if strategy is not ShardDistributionStrategy.GRID_2D:
+        return cores
+    size = grid.bounding_box().grid_size()
+    high, wide = (size.y, size.x) if by_row else (size.x, size.y)
+    for length, most, name in ((cut[-1], wide, "width"), (cut[-2], high, "height")):
+        if length > most:
+            raise fatal(
+                f"Number of shards along {name} must not exceed core grid {name}!",
+                hint=f"{length} shards on {most} cores: larger shards, or a larger grid",
+            )
+    return [core for turn, core in enumerate(cores) if turn // wide < cut[-2] and turn % wide < cut[-1]]
+
+
+def _parts(cut: tuple[int, ...], piece: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
+    for at in np.ndindex(cut):
+        yield tuple(slice(n * length, (n + 1) * length) for n, length in zip(at, piece, strict=True))
 
 
 def _pieces(shape: tuple[int, ...], piece: tuple[int, ...]) -> tuple[int, ...]:

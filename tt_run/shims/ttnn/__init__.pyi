@@ -677,7 +677,7 @@ def copy_host_to_device_tensor(host_tensor: _Tensor, device_tensor: _Tensor, cq_
     """Write a host tensor into the buffer of a device tensor. Raises RuntimeError when their specs differ."""
     ...
 def copy_host_to_device_tensor_partial(host_tensor: _Tensor, device_tensor: _Tensor, logical_core_filter: _CoreRangeSet, cq_id: int | None = None) -> None:
-    """Copy a host tensor into a sharded device tensor on the cores named: on all that hold it, or on none."""
+    """Copy of a host tensor what the cores named hold of a device tensor that is cut over cores; what others hold stays."""
     ...
 def cos(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """cos of every element; dtype, shape and placement of the input."""

@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 from tests.runtime.tensor.made import ar, made, sharded
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import BufferType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.ops.data_movement.conversions import to_memory_config
 from tt_run.runtime.ops.data_movement.movement import unsqueeze
+from tt_run.runtime.ops.data_movement.padding import copy_host_to_device_tensor_partial
 from tt_run.runtime.tensor.conversion.copies import (
     copy_device_to_host_tensor,
     copy_host_to_device_tensor,
@@ -21,7 +25,13 @@ from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
 from tt_run.runtime.tensor.distribution.per_device import (
     get_device_tensors,
 )
-from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG
+from tt_run.runtime.tensor.spec.memory_config import (
+    DRAM_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+    MemoryConfig,
+    NdShardSpec,
+    ShardSpec,
+)
 
 
 def test_copy_host_to_device_checks_specs(mesh: MeshDevice) -> None:
@@ -32,6 +42,58 @@ def test_copy_host_to_device_checks_specs(mesh: MeshDevice) -> None:
         copy_host_to_device_tensor(made(ar(1).astype(np.int32)), device)
     copy_host_to_device_tensor(made(ar(1) + 5), device)
     assert device.to_numpy(ConcatMeshToTensor(mesh, 0)).tolist() == [5] * 8
+
+
+ROWS, COLUMNS = ShardOrientation.ROW_MAJOR, ShardOrientation.COL_MAJOR
+
+
+def _matrix(kind: str, cores: tuple[int, int], piece: tuple[int, int], order: ShardOrientation = ROWS) -> MemoryConfig:
+    grid = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(cores[0] - 1, cores[1] - 1))])
+    spec = ShardSpec(grid, piece, order)
+    return MemoryConfig(TensorMemoryLayout[f"{kind}_SHARDED"], BufferType.L1, spec)
+
+
+@pytest.mark.parametrize(
+    ("memory", "written"),
+    [
+        (_matrix("HEIGHT", (2, 1), (32, 64)), [[0, 0], [1, 1]]),
+        (_matrix("HEIGHT", (1, 2), (32, 64)), [[0, 0], [0, 0]]),
+        (_matrix("WIDTH", (2, 1), (64, 32)), [[0, 1], [0, 1]]),
+        (_matrix("BLOCK", (4, 1), (64, 32)), [[0, 1], [0, 1]]),
+        (_matrix("BLOCK", (4, 2), (32, 32)), [[0, 1], [0, 0]]),
+        (_matrix("BLOCK", (2, 2), (32, 32), COLUMNS), [[0, 0], [1, 0]]),
+        (
+            MemoryConfig(
+                BufferType.L1,
+                NdShardSpec([1, 32, 32], CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(1, 0))]), ROWS),
+            ),
+            [[0, 1], [0, 1]],
+        ),
+    ],
+)
+@pytest.mark.parametrize("layout", list(Layout)[:2])
+def test_copy_to_some_cores(mesh: MeshDevice, memory: MemoryConfig, written: list[list[int]], layout: Layout) -> None:
+    ones, two = np.ones((1, 64, 64), np.float32), np.full((1, 64, 64), 2, np.float32)
+    device = to_memory_config(to_layout(made(ones, device=mesh), layout), memory)
+    host = to_layout(made(two), layout)
+    for cores in ([], [CoreRange(CoreCoord(3, 3), CoreCoord(3, 3))], [CoreRange(CoreCoord(1, 0), CoreCoord(1, 0))]):
+        before = ones if not cores or cores[0].start.y else two
+        copy_host_to_device_tensor_partial(host, device, CoreRangeSet(cores))
+        expected = np.kron(np.array(written), np.ones((32, 32))) * (before[0, 0, 0] - 1) + 1
+        for part in get_device_tensors(device):
+            assert np.array_equal(np.asarray(part.to_numpy())[0], expected)
+
+
+def test_copy_to_some_cores_checks_specs(mesh: MeshDevice) -> None:
+    some = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(0, 0))])
+    whole = made(np.ones((1, 64, 64), np.float32), device=mesh)
+    with pytest.raises(RuntimeError, match="sharded buffer"):
+        copy_host_to_device_tensor_partial(made(np.ones((1, 64, 64), np.float32)), whole, some)
+    device = to_memory_config(whole, _matrix("HEIGHT", (2, 1), (32, 64)))
+    with pytest.raises(RuntimeError, match="Host tensor has different shape"):
+        copy_host_to_device_tensor_partial(made(np.ones((1, 32, 64), np.float32)), device, some)
+    with pytest.raises(RuntimeError, match="Source tensor is not on host"):
+        copy_host_to_device_tensor_partial(device, device, some)
 
 
 def test_copy_device_to_host(mesh: MeshDevice) -> None:

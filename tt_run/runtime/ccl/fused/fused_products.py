@@ -22,6 +22,7 @@ from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.activations import Activation
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.ops.data_movement.movement import seen_as
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.products.minimal import in_parts
@@ -150,9 +151,11 @@ def all_gather_minimal_matmul_async(
     gathered = gather_as(name, input_tensor, -1, cluster_axis, tuning, persistent_output_buffer)
     weight = weight_tensor
     if fsdp_cluster_axis is not None:
-        weight = gather_as(
-            name, weight, -2, fsdp_cluster_axis, (fsdp_topology, num_links, None), persistent_weight_buffer
-        )
+        buffer = persistent_weight_buffer
+        if buffer is not None:  # programs keep the whole matrix as [1, 1, K, N]
+            missing = len(buffer.shape) - len(weight.shape)
+            weight = seen_as(weight, (*(1,) * missing, *weight.shape))
+        weight = gather_as(name, weight, -2, fsdp_cluster_axis, (fsdp_topology, num_links, None), buffer)
     call = MinimalCall(
         gathered,
         weight,

@@ -22,6 +22,7 @@ from tt_run.runtime.ops.declaration.operands import ints, keep_label, on_device,
 from tt_run.runtime.ops.goldens import creation_goldens
 from tt_run.runtime.ops.placement import fitted_shards, viewed_shards
 from tt_run.runtime.tensor.conversion import copies, framing, layouts
+from tt_run.runtime.tensor.questions import elements_on
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
@@ -267,28 +268,21 @@ def sharded_to_interleaved_partial(
 def copy_host_to_device_tensor_partial(
     host_tensor: Tensor, device_tensor: Tensor, logical_core_filter: CoreRangeSet, cq_id: int | None = None
 ) -> None:
-    """Copy a host tensor into a sharded device tensor on the cores named: on all that hold it, or on none.
+    """Copy of a host tensor what the cores named hold of a device tensor that is cut over cores; what others hold stays.
 
-    Raises RuntimeError for a tensor that is not sharded, and for some of its cores: which elements those hold is not emulated.
+    Raises RuntimeError for a device tensor that is not cut over cores, and where the two differ in shape, type or layout.
     """
     for name, tensor in (("host_tensor", host_tensor), ("device_tensor", device_tensor)):
         if not isinstance(tensor, Tensor):
             raise no_tensor(name, tensor)
     if logical_core_filter.empty():
         return
-    spec = device_tensor.memory_config().shard_spec
-    if spec is None:
+    if not device_tensor.memory_config().is_sharded():
         raise fatal(
             "copy_host_to_device_tensor_partial needs a device tensor with a sharded buffer",
             hint="ttnn.copy_host_to_device_tensor(host_tensor, device_tensor) writes it whole",
         )
-    if not logical_core_filter.contains(spec.grid):
-        raise fatal(
-            "copy_host_to_device_tensor_partial: the filter leaves out cores that hold the tensor, and the emulation does "
-            "not place elements on cores",
-            hint="name all cores of the shard spec, or none",
-        )
-    copies.copy_host_to_device_tensor(host_tensor, device_tensor, cq_id)
+    copies.copy_elements(host_tensor, device_tensor, elements_on(device_tensor, logical_core_filter), cq_id)
 
 
 @operation(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from tt_run.runtime import queues
 from tt_run.runtime.errors import fatal, read_to_host
 from tt_run.runtime.mesh import transfer_rules
@@ -9,7 +12,7 @@ from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tensor.conversion.devices import counted_on, is_distributed
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.values.shards import Shards
+from tt_run.runtime.values.shards import Shards, combine
 
 
 @public
@@ -17,6 +20,24 @@ def copy_host_to_device_tensor(
     host_tensor: Tensor, device_tensor: Tensor, cq_id: int | None = None, *, queue_id: int | None = None
 ) -> None:
     """Write a host tensor into the buffer of a device tensor. Raises RuntimeError when their specs differ."""
+    device_tensor.overwrite(_for_buffer(host_tensor, device_tensor, "copy_host_to_device_tensor"))
+    queues.copied(device_tensor, False, queue_id if cq_id is None else cq_id)
+
+
+def copy_elements(
+    host_tensor: Tensor, device_tensor: Tensor, written: npt.NDArray[np.bool_], cq_id: int | None
+) -> None:
+    """Write those elements of a host tensor into the buffer of a device tensor for which `written`, of its padded shape, is true.
+
+    Raises RuntimeError as `copy_host_to_device_tensor`.
+    """
+    fresh = _for_buffer(host_tensor, device_tensor, "copy_host_to_device_tensor_partial")
+    inside = written[tuple(map(slice, device_tensor.shape))]
+    device_tensor.overwrite(combine(lambda new, old: np.where(inside, new, old), fresh, device_tensor.shards))
+    queues.copied(device_tensor, False, cq_id)
+
+
+def _for_buffer(host_tensor: Tensor, device_tensor: Tensor, call: str) -> Shards:
     device = device_tensor.device()
     if host_tensor.device() is not None:
         raise fatal("Source tensor is not on host.", hint=read_to_host("source"))
@@ -25,10 +46,9 @@ def copy_host_to_device_tensor(
             "Destination tensor is not on device.",
             hint="ttnn.allocate_tensor_on_device(spec, device) makes a destination",
         )
-    device.require_open("copy_host_to_device_tensor")
+    device.require_open(call)
     _check_same(host_tensor, device_tensor)
-    device_tensor.overwrite(counted_on(host_tensor, device))
-    queues.copied(device_tensor, False, queue_id if cq_id is None else cq_id)
+    return counted_on(host_tensor, device)
 
 
 @public
