@@ -36,6 +36,9 @@ def test_state_space(one: MeshDevice) -> None:
         for t, layout, m in zip((a, bx, h[:, :, :1]), (TILE, TILE, ROW), cut, strict=True)
     ]
     near(call("experimental.prefix_scan", *places), np.concatenate(rows, 2).astype(np.float32), steps=16)
+    near(places[2], rows[-1].astype(np.float32), steps=16)  # the next piece of the sequence goes on from it
+    again = call("experimental.prefix_scan", *places)
+    near(again[:, :, :1], (a[:, :, :1] * rows[-1] + bx[:, :, :1]).astype(np.float32), steps=16)
     for given, words in (
         ((*places[:2], put(one, h[:, :, :1])), "hidden state to be row-major"),
         ((put(one, a), *places[1:]), "tensors to be sharded"),

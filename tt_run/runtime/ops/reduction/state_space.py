@@ -23,14 +23,14 @@ LATENT = 32
 HIDDEN = 5120
 
 
-def _scan(a: Any, bx: Any, before: Any) -> Any:
-    """h = a h + bx from row to row."""
+def _scan(a: Any, bx: Any, before: Any) -> tuple[Any, Any]:
+    """h = a h + bx from row to row, and the last of them."""
     rows = []
     state = before
     for row in range(a.shape[2]):
         state = a[:, :, row : row + 1] * state + bx[:, :, row : row + 1]
         rows.append(state)
-    return library().cat(rows, 2)
+    return library().cat(rows, 2), state
 
 
 def _check_scan(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
@@ -81,7 +81,8 @@ def _repeated_product(a: Any, b: Any) -> Any:
 STATE_SPACE = declare(
     families.REDUCTION,
     Row("experimental.prefix_scan", f"(a: Tensor, bx: Tensor, h_prev: Tensor, {_STATE})", _scan,
-        "The states h = a h + bx of a sequence (1, 1, L, E), row after row from h_prev on.", integers=False, check=_check_scan),
+        "The states h = a h + bx of a sequence (1, 1, L, E), row after row from h_prev on, which becomes the last of them.",
+        integers=False, check=_check_scan, rooms=("", "h_prev"), seen=("h_prev",), first_only=True),
     Row("experimental.hc_sum_reduce", f"(input: Tensor, {_STATE})",
         _summed_states,
         "The sums of each 32 elements of the last dimension.", integers=False),
