@@ -40,7 +40,7 @@ from tt_run.runtime.tensor.spec.topology import (
 )
 from tt_run.runtime.values.dtypes import element_size
 from tt_run.runtime.values.shards import Shards
-from tt_run.runtime.values.storage import Buffer, BufferPart, Storage
+from tt_run.runtime.values.storage import Buffer, BufferPart, Seen, Storage
 
 if TYPE_CHECKING:
     from tt_run.runtime.cores import CoreCoord
@@ -141,9 +141,11 @@ class Tensor(TensorMethods, metaclass=Native):
         memory_config: MemoryConfig | None = None,
         topology: TensorTopology | None = None,
         tile: Tile | None = None,
-        view: bool = False,
+        view: Seen | None = None,
     ) -> Tensor:
-        """A new tensor on the same devices over new shards; what is not named stays as it is here. A `view` takes no room of its own.
+        """A new tensor on the same devices over new shards; what is not named stays as it is here.
+
+        With a `view`, which makes the new shards of these here, it takes no room of its own, and each sees what is written into the other.
 
         Raises RuntimeError for a `memory_config` whose pieces do not fit the shape or its cores.
         """
@@ -160,11 +162,11 @@ class Tensor(TensorMethods, metaclass=Native):
             cores = self._device.compute_with_storage_grid_size()
             memory_config = sharding.completed(memory_config, old.memory_config, padded.dims, steps, cores)
         spec = spec_of(dims, dtype or old.dtype, layout, memory_config, tile, fits=fits)
-        if not view or self._device is None or not isinstance(self._storage, Buffer):
+        if view is None or self._device is None or not isinstance(self._storage, Buffer):
             return self._make(Buffer(shards), spec, topology or self._topology, self._device, self._site)
         seen = Buffer(shards, self._storage.place)
         made = self._make(seen, spec, topology or self._topology, self._device, self._site)
-        self._storage.seen_as(self, made)
+        self._storage.seen_as(seen, view, self, made)
         return made
 
     def on(self, storage: Storage, topology: TensorTopology | None = None) -> Tensor:

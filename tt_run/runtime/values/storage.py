@@ -6,18 +6,25 @@ into them, `deallocate` takes them away. Every write replaces the shards as a wh
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy.typing as npt
 
 from tt_run.runtime.errors import throw
 from tt_run.runtime.values.at_rest import SMALLEST, dense
 from tt_run.runtime.values.packing import Packed, pack, unpack
-from tt_run.runtime.values.shards import Shards
+from tt_run.runtime.values.shards import Shards, combine
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
     from tt_run.runtime.mesh.residents import Move
+
+Array = npt.NDArray[Any]
+Seen = Callable[[Array], Array]
+"""How elements that lie where they are get another shape, or a part of them is seen: a stack of shards to a view of it."""
 
 GONE = "Tensor is not allocated."
 GONE_HINT = (
@@ -45,11 +52,17 @@ class Place:
     force; they stay readable when it goes. Every buffer has one and few are shared, so an unshared one holds nothing.
     """
 
-    __slots__ = ("__weakref__", "_owner", "_sharers", "address")
+    __slots__ = ("__weakref__", "_owner", "_shape", "_sharers", "_views", "_whole", "address")
     address: int
     """Where it begins; only there once somebody has asked."""
     _owner: weakref.ref[Buffer]
+    _views: list[weakref.ref[Buffer]]
+    """The buffers over these bytes, the first one first."""
     _sharers: tuple[weakref.ref[object], ...]
+    _shape: tuple[int, ...]
+    """The shape of a shard of the first one."""
+    _whole: Shards
+    """What the first one holds, where a buffer sees a part of it."""
 
     @property
     def owner(self) -> Buffer | None:
@@ -70,11 +83,69 @@ class Place:
         others = (ref for ref in self.sharers if (one := ref()) is not None and id(one) not in added)
         self._sharers = (*others, *map(weakref.ref, tensors))
 
+    def look(self, at: Buffer, buffer: Buffer, seen: Seen) -> None:
+        """Note a buffer that sees what another one holds: from now on each has what is written into the other."""
+        whole = at.shards
+        if not hasattr(self, "_views"):
+            self._views = [weakref.ref(at)]
+            self._shape = whole.data.shape[1:]
+        views = self._views
+        if len(views) > _MANY and not len(views) & (len(views) - 1):
+            views[:] = [ref for ref in views if ref() is not None]
+        views.append(weakref.ref(buffer))
+        if self._is_whole(buffer.shards):
+            shape = buffer.shards.data.shape[1:]
+            buffer.seen = lambda stack: stack.reshape(len(stack), *shape)
+            return
+        before = at.seen
+        buffer.seen = seen if before is None else lambda stack: seen(before(stack))
+        if not hasattr(self, "_whole"):
+            self._whole = self._reshaped(whole)
+
+    def written(self, by: Buffer, shards: Shards) -> None:
+        """Let the other buffers over these bytes see what was written into one of them."""
+        others = [one for ref in self._views if (one := ref()) is not None and one is not by]
+        if not others:
+            return
+        if self._is_whole(shards):
+            whole = self._reshaped(shards)
+        else:
+            own = by.seen or _as_it_is
+            whole = combine(lambda old, new: _with_part(old, own, new), self._whole, shards)
+        if hasattr(self, "_whole"):
+            self._whole = whole
+        for one in others:
+            if one.allocated:
+                seen = whole if one.seen is None else Shards.unchecked(one.seen(whole.data), whole.index)
+                one.hold(seen)
+
+    def _is_whole(self, shards: Shards) -> bool:
+        return math.prod(shards.data.shape[1:]) == math.prod(self._shape)
+
+    def _reshaped(self, shards: Shards) -> Shards:
+        return Shards.unchecked(shards.data.reshape(len(shards.data), *self._shape), shards.index)
+
+
+_MANY = 8
+"""Views from which on those that are gone are forgotten."""
+
+
+def _as_it_is(stack: Array) -> Array:
+    return stack
+
+
+def _with_part(whole: Array, seen: Seen, part: Array) -> Array:
+    made = whole.copy()
+    seen(made)[...] = part
+    return made
+
 
 class Buffer:
     """The shards of one tensor on this rank's devices."""
 
-    __slots__ = ("__weakref__", "_packed", "_shards", "_sharers", "place", "writes")
+    __slots__ = ("__weakref__", "_packed", "_shards", "_sharers", "place", "seen", "writes")
+    seen: Seen | None
+    """How it sees what the first buffer over its bytes holds, where it is not that."""
     freed: ClassVar[Callable[[Buffer], None] | None] = None
     """Called with every buffer that a program gives back, while somebody counts memory."""
     stay: ClassVar[bool] = False
@@ -83,6 +154,7 @@ class Buffer:
     def __init__(self, shards: Shards, place: Place | None = None) -> None:
         self._shards: Shards | None = shards
         self.place = place or Place()
+        self.seen = None
         self._packed: tuple[Packed, tuple[int, ...]] | None = None
         self.writes = 0
         if shards.data.nbytes >= SMALLEST:
@@ -122,6 +194,12 @@ class Buffer:
         """Replace the content. Raises RuntimeError once freed."""
         if not self.allocated:
             raise throw(GONE, hint=GONE_HINT)
+        self.hold(shards)
+        if hasattr(self.place, "_views"):
+            self.place.written(self, shards)
+
+    def hold(self, shards: Shards) -> None:
+        """Have these as the content; `write` tells the other buffers in this place."""
         self._shards, self._packed = shards, None
         self.writes += 1
         if shards.data.nbytes >= SMALLEST:
@@ -148,9 +226,10 @@ class Buffer:
         sharers = (ref() for ref in (*self._sharers, *self.place.sharers))
         return any(sharer is not None and sharer is not tensor for sharer in sharers)
 
-    def seen_as(self, *tensors: object) -> None:
-        """Note tensors over these bytes, of which one is new and has another shape."""
+    def seen_as(self, buffer: Buffer, seen: Seen, *tensors: object) -> None:
+        """Note tensors over these bytes, of which one is new: its buffer sees what this one holds, in another shape or a part of it."""
         self.place.share(self, *tensors)
+        self.place.look(self, buffer, seen)
 
     def follow(self, move: Move) -> None:
         """Count the devices anew after a reshape of the mesh; nothing happens once freed."""

@@ -92,9 +92,12 @@ def _of_length(heads: Tensor, length: int, axis: int) -> Tensor:
     if heads.shape[axis] == length:
         return heads
     cut = (..., slice(length)) if axis == -1 else (..., slice(length), slice(None))
-    return heads.derive(
-        heads.shards.map(lambda stack: stack[cut]), memory_config=heads.memory_config(), view=True
-    )
+
+
+    def seen(stack: Array) -> Array:
+        return stack[cut]
+
+    return heads.derive(heads.shards.map(seen), memory_config=heads.memory_config(), view=seen)
 
 
 def _check_falcon(tensor: Tensor, kv_heads: int | None, transpose_key: bool) -> None:

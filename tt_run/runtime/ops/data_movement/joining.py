@@ -29,7 +29,7 @@ from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, se
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import asked_shards, fitted_shards
 from tt_run.runtime.ops.placement.sharded_results import in_dram
-from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec.shape import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
@@ -63,8 +63,11 @@ def concat(
                 hint=_unlike(first.shape, other.shape),
             )
 
-    if len(parts) == 1 and output_tensor is None and unmoved(first, memory_config):
-        return first.alias()
+    if len(parts) == 1 and output_tensor is None:
+        asked = memory_config or DRAM_MEMORY_CONFIG  # as several do
+        if unmoved(first, asked):
+            return first.alias()
+        memory_config = memory_config if first.is_sharded() else asked
 
     if not stay_on_cores(parts, axis, memory_config):
         parts = in_one_layout(parts, axis)
@@ -330,6 +333,9 @@ def split(
     else:
         parts = [_part(input_tensor, axis, size) for size in sizes]
         places = [asked_shards.of_part(input_tensor, memory_config, part) for part in parts]
+    by_columns = input_tensor.layout is Layout.TILE and axis == len(input_tensor.shape) - 1
+    if len(sizes) == 1 and not by_columns and unmoved(input_tensor, places[0]):
+        return [input_tensor.alias()]
     return _pieces(input_tensor, axis, sizes, places)
 
 
@@ -345,15 +351,13 @@ def chunk(input_tensor: Tensor, chunks: int, dim: int) -> list[Tensor]:
         raise fatal(f"chunk needs a positive number of chunks, got {chunks}", hint="chunks=1 or more")
     size = max(1, -(-length // chunks))
     sizes = [min(size, length - start) for start in range(0, length, size)]
-    whole = len(sizes) == 1
+    if len(sizes) == 1:
+        return [input_tensor.alias()]
     for piece, each in enumerate(sizes):
         starts = [piece * size * (d == axis) for d in range(len(input_tensor.shape))]
         if _by_rows(input_tensor, starts, (1,)):
             fitted_shards.of_rows(input_tensor, _part(input_tensor, axis, each))
-    places = [
-        None if whole else fitted_shards.of_part(input_tensor, _part(input_tensor, axis, each))
-        for each in sizes
-    ]
+    places = [fitted_shards.of_part(input_tensor, _part(input_tensor, axis, each)) for each in sizes]
     return _pieces(input_tensor, axis, sizes, places)
 
 

@@ -44,15 +44,13 @@ def moved(
     dtype = tensor.dtype
     shards = tensor.shards.map(lambda stack: settled(function(stack), dtype))
     return settle(
-        (tensor,), shards, dtype, memory_config=memory_config, output_tensor=output_tensor, view=view
+        (tensor,), shards, dtype, memory_config=memory_config, output_tensor=output_tensor, view=function if view else None
     )
 
 
 def unmoved(tensor: Tensor, memory_config: MemoryConfig | None = None) -> bool:
     """Whether an operation that changes nothing gives the tensor itself back: on a device, and to lie where it lies."""
-    if tensor.device() is None or tensor.memory_config().is_sharded():
-        return False
-    return memory_config in (None, tensor.memory_config())
+    return tensor.device() is not None and memory_config in (None, tensor.memory_config())
 
 
 def seen_as(tensor: Tensor, shape: Sequence[int]) -> Tensor:

@@ -92,8 +92,8 @@ def broadcast_to(
     """Dimensions of length 1 repeated up to `output_shape`."""
     _check_broadcast(input, output_shape, memory_config, output)
     found: Tensor = repeating.expand.compute(input, output_shape, memory_config=memory_config)
-    if output is None:
-        return found
+    if output is None:  # it copies where `expand` would not
+        return movement.moved(input, lambda s: s) if found.storage is input.storage else found
     output.overwrite(found.shards)
     return output
 

@@ -163,7 +163,7 @@ def fill_implicit_tile_padding(
     It stays where it lies, whatever `memory_config` says. Raises RuntimeError for several matrices that are cut over cores.
     """
     on_device(input_tensor, kind="data movement")
-    result: Tensor = conversions.clone.compute(input_tensor)
+    result = input_tensor.alias()
     edges = input_tensor.tile.edges
     *batch, high, wide = (1, 1, *result.shape)
     padded = bool(high % edges[0] or wide % edges[1])
@@ -178,7 +178,7 @@ def fill_implicit_tile_padding(
             f"FillPadL1ShardedProgramFactory: N_slices > 1 not yet supported (got {math.prod(batch)})",
             hint="ttnn.sharded_to_interleaved(tensor) before",
         )
-    return framing.filled(result, fill_value) if result.layout is Layout.TILE else result
+    return framing.filled(result, fill_value) if padded else result
 
 
 @operation("ttnn.reshard", family=families.CONVERSION, golden=lambda x, *_, **__: x)
@@ -188,6 +188,9 @@ def reshard(
     """The same elements spread over cores in another way."""
     if not output_memory_config.is_sharded():
         raise fatal("output must be sharded", hint="ttnn.sharded_to_interleaved(tensor, memory_config)")
+    if output_tensor is None and output_memory_config == input_tensor.memory_config():
+        copied: Tensor = conversions.clone.compute(input_tensor)
+        return copied
     result: Tensor = conversions.to_memory_config.compute(
         input_tensor, output_memory_config, output_tensor=output_tensor
     )

@@ -128,6 +128,10 @@ def roll(
         return settle((input_tensor,), shards, dtype, memory_config=memory_config)
     axes = [axis_of(d, rank) + 1 for d in ([dim] if isinstance(dim, int) else dim)]
     amounts = [shifts] if isinstance(shifts, int) else list(shifts)
+    lengths = [max(input_tensor.shape[axis - 1], 1) for axis in axes]
+    stays = not any(amount % length for amount, length in zip(amounts, lengths, strict=False))
+    if stays and unmoved(input_tensor, memory_config):
+        return input_tensor.alias()
     dtype = _rolled_type(input_tensor, [axis - 1 for axis in axes], amounts)
     if dtype is input_tensor.dtype:
         return moved(input_tensor, lambda s: np.roll(s, amounts, axis=axes), memory_config=memory_config)

@@ -17,7 +17,7 @@ from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, is_float
 from tt_run.runtime.values.shards import Shards
-from tt_run.runtime.values.storage import Buffer
+from tt_run.runtime.values.storage import Buffer, Seen
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh import MeshDevice
@@ -97,11 +97,11 @@ def settle(
     output_tensor: Tensor | None = None,
     layout: Layout | None = None,
     tile: Tile | None = None,
-    view: bool = False,
+    view: Seen | None = None,
 ) -> Tensor:
     """The result tensor: on the devices of the first operand, or written into `output_tensor` when there is one.
 
-    A `view` lies where the first operand does and takes no room of its own.
+    With a `view`, which makes the shards of the first operand's, it lies where that does and takes no room of its own.
 
     `shards` hold values of `dtype` already. Raises RuntimeError when `output_tensor` has another shape, dtype or device.
     """
@@ -118,7 +118,7 @@ def settle(
         and dtype is first.dtype
         and layout is None
         and tile is None
-        and not view
+        and view is None
         and memory_config is None
         and first.spec.shape.dims == shards.data.shape[1:]
     ):

@@ -158,6 +158,8 @@ def _normalised(
         return along_last(rows, x.dtype, stack, *sides)
 
     shards = combine(compute, *(t.shards for t in (x, *given)))
+    if x.is_sharded() and getattr(program, "inplace", False):
+        return settle((x, *given), shards, x.dtype, output_tensor=x).alias()
     place = like_operand(x, memory_config)
     return settle((x, *given), shards, x.dtype, memory_config=place)
 
@@ -256,7 +258,9 @@ def group_norm(
         return finish(_affine(back, sides, weight is not None, bias is not None), target)
 
     shards = combine(compute, *(t.shards for t in (input_tensor, *given)))
-    place = None if inplace else memory_config or in_dram(input_tensor)
+    if inplace:
+        return settle((input_tensor, *given), shards, target, output_tensor=input_tensor).alias()
+    place = memory_config or in_dram(input_tensor)
     return settle((input_tensor, *given), shards, target, memory_config=place, layout=output_layout)
 
 

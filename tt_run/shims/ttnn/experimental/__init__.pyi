@@ -335,7 +335,7 @@ def paged_update_cache(cache_tensor: _Tensor, input_tensor: _Tensor, *, update_i
     """One token per user into the cache, each at its own position (-1: none), in place: input [1, B, H or more, D]."""
     ...
 def prefix_scan(a: _Tensor, bx: _Tensor, h_prev: _Tensor, *, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, math_fidelity: object = None) -> _Tensor:
-    """The states h = a h + bx of a sequence (1, 1, L, E), row after row from h_prev on."""
+    """The states h = a h + bx of a sequence (1, 1, L, E), row after row from h_prev on, which becomes the last of them."""
     ...
 def prepare_conv3d_weights(*, weight_tensor: _Tensor, groups: int = 1, C_in_block: int = 0, alignment: int = 32, device: _MeshDevice | None = None) -> _Tensor:
     """Filters `(out, in / groups, kt, kh, kw)` as the matrix `(kt*kh*kw*in, out)`, in the layout of the filters, on a device that is given."""

@@ -1,0 +1,151 @@
+"""What an operation makes of a tensor without moving it: both are the same bytes, as in reference library 0.81.1."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt_run.runtime.ops as ops
+from tests.runtime.ops.placement.test_larger_shards import HEIGHT, WIDTH, cores
+from tests.runtime.ops.placement.test_reordered_shards import BY_ROW
+from tests.runtime.ops.tensors import BF16, ROW, TILE, held, put
+from tt_run.runtime import catalog
+from tt_run.runtime.enums import BufferType
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.conversion.copies import deallocate
+from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from tt_run.runtime.tuning.blocks import LayerNormShardedMultiCoreProgramConfig
+
+SHAPE = (2, 1, 32, 64)
+NUMBERS = (np.arange(4096) % 251).astype(np.float32)
+ROWS = MemoryConfig(HEIGHT, BufferType.L1, ShardSpec(cores((0, 1)), (32, 64), BY_ROW))
+
+
+def call(name: str, *words: Any, **named: Any) -> Any:
+    found = catalog.find(f"ttnn.{name}")
+    assert found is not None
+    return found(*words, **named)
+
+
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "reshape": lambda t: ops.reshape(t, (1, 2, 32, 64)),
+    "experimental.view": lambda t: call("experimental.view", t, (64, 64)),
+    "unsqueeze": lambda t: ops.unsqueeze(t, 0),
+    "squeeze": lambda t: ops.squeeze(t, 1),
+    "chain": lambda t: ops.reshape(ops.reshape(ops.squeeze(t, 1), (1, 2, 32, 64)), (64, 64)),
+    "chunk": lambda t: call("chunk", t, 1, 0)[0],
+    "split": lambda t: call("split", t, 2, 0)[0],
+    "roll": lambda t: call("roll", t, (2, -32), (0, 2)),
+    "slice": lambda t: t[:, :, :, :],
+    "permute": lambda t: ops.permute(t, (0, 1, 2, 3)),
+    "repeat": lambda t: ops.repeat(t, (1, 1, 1, 1)),
+    "concat": lambda t: ops.concat([t], 1),
+    "fill_implicit_tile_padding": lambda t: call("fill_implicit_tile_padding", t, 1.0),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("layout", [TILE, ROW], ids=str)
+def test_what_is_written_into_one_is_in_the_other(one: MeshDevice, view: str, layout: Any) -> None:
+    first = put(one, np.zeros(SHAPE), BF16, layout)
+    seen = VIEWS[view](first)
+    assert seen.buffer_address() == first.buffer_address()
+    ops.copy(put(one, NUMBERS.reshape(SHAPE), BF16, layout), first)
+    assert np.array_equal(held(seen).reshape(-1), NUMBERS)
+    ops.copy(put(one, NUMBERS[::-1].reshape(tuple(seen.shape)), BF16, layout), seen)
+    assert np.array_equal(held(first).reshape(-1), NUMBERS[::-1])
+
+
+@pytest.mark.parametrize("view", ["chunk", "split", "roll", "slice", "permute", "repeat"])
+def test_pieces_on_cores_stay_as_well(one: MeshDevice, view: str) -> None:
+    first = ops.to_memory_config(put(one, np.zeros(SHAPE), BF16), ROWS)
+    assert VIEWS[view](first).buffer_address() == first.buffer_address()
+
+
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "split by columns": lambda t: call("split", t, 64, 3)[0],
+    "roll of everything": lambda t: call("roll", t, 0),
+    "broadcast_to": lambda t: call("experimental.broadcast_to", t, SHAPE),
+    "elsewhere": lambda t: ops.permute(t, (0, 1, 2, 3), memory_config=L1_MEMORY_CONFIG),
+    "reshard": lambda t: call("reshard", ops.to_memory_config(t, ROWS), ROWS),
+}
+
+
+@pytest.mark.parametrize("copy", COPIES)
+def test_what_is_copied_is_another_tensor(one: MeshDevice, copy: str) -> None:
+    first = put(one, np.zeros(SHAPE), BF16)
+    seen = COPIES[copy](first)
+    ops.copy(put(one, np.ones(SHAPE), BF16), first)
+    assert not held(seen).any()
+
+
+def test_one_tensor_joined_comes_into_dram(one: MeshDevice) -> None:
+    first = ops.to_memory_config(put(one, np.zeros(SHAPE), BF16), L1_MEMORY_CONFIG)
+    assert ops.concat([first], 1).memory_config().buffer_type is BufferType.DRAM
+    assert ops.concat([first], 1, memory_config=L1_MEMORY_CONFIG).buffer_address() == first.buffer_address()
+
+
+def test_a_part_sees_the_whole(one: MeshDevice) -> None:
+    first = put(one, np.zeros(SHAPE), BF16)
+    half = call("narrow", first, 0, 0, 1)
+    flat = ops.reshape(half, (32, 64))
+    ops.copy(put(one, NUMBERS.reshape(SHAPE), BF16), first)
+    assert np.array_equal(held(flat).reshape(-1), NUMBERS[:2048])
+    ops.copy(put(one, np.ones((32, 64)), BF16), flat)
+    assert np.array_equal(held(first).reshape(-1), [*np.ones(2048), *NUMBERS[2048:]])
+    assert held(half).all()
+
+
+def test_views_outlive_what_they_were_made_of(one: MeshDevice) -> None:
+    first = put(one, np.zeros(SHAPE), BF16)
+    views = [VIEWS["reshape"](first), VIEWS["experimental.view"](first), call("narrow", first, 0, 0, 1)]
+    del first
+    gc.collect()
+    ops.copy(put(one, np.ones((1, 2, 32, 64)), BF16), views[0])
+    assert all(held(view).all() for view in views)
+    deallocate(views[0])
+    assert held(views[1]).all()
+
+
+def test_every_device_of_a_mesh(mesh: MeshDevice) -> None:
+    first = put(mesh, np.zeros((1, 1, 32, 64)), BF16)
+    seen = ops.reshape(first, (32, 64))
+    parts = put(mesh, np.arange(8).reshape(8, 1, 1, 1) * np.ones((8, 1, 32, 64)), BF16, shard=0)
+    ops.copy(parts, first)  # the same on all of them before, another on each of them now
+    assert [held(seen, device)[0, 0] for device in range(8)] == list(range(8))
+
+
+def test_views_of_views_without_end(one: MeshDevice) -> None:
+    first = put(one, np.zeros(SHAPE), BF16)
+    seen = first
+    for turn in range(2000):
+        seen = ops.reshape(seen, (64, 64) if turn % 2 else (1, 2, 32, 64))
+    ops.copy(put(one, np.ones(SHAPE), BF16), first)
+    assert held(seen).all()
+
+
+@pytest.mark.parametrize("norm", ["layer_norm", "rms_norm"])
+def test_norms_in_place(one: MeshDevice, norm: str) -> None:
+    cut = MemoryConfig(WIDTH, BufferType.L1, ShardSpec(cores((1, 0)), (32, 64), BY_ROW))
+    values = NUMBERS.reshape(1, 1, 32, 128)
+    for inplace in (True, False):
+        first = ops.to_memory_config(put(one, values, BF16), cut)
+        program = LayerNormShardedMultiCoreProgramConfig(
+            compute_with_storage_grid_size=(2, 1), subblock_w=2, block_h=1, block_w=2, inplace=inplace
+        )
+        found = getattr(ops, norm)(first, program_config=program, memory_config=cut)
+        assert np.array_equal(held(found), held(first)) is inplace
+        assert (found.buffer_address() == first.buffer_address()) is inplace
+
+
+def test_group_norm_in_place(one: MeshDevice) -> None:
+    for inplace in (True, False):
+        first = ops.to_memory_config(put(one, NUMBERS.reshape(1, 1, 64, 64), BF16, ROW), ROWS)
+        place = {} if inplace else {"memory_config": ROWS}
+        found = ops.group_norm(first, num_groups=2, inplace=inplace, **place)
+        assert np.array_equal(held(found), held(first)) is inplace
+        assert (found.buffer_address() == first.buffer_address()) is inplace
