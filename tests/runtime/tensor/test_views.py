@@ -34,6 +34,8 @@ def call(name: str, *words: Any, **named: Any) -> Any:
 VIEWS: dict[str, Callable[[Any], Any]] = {
     "reshape": lambda t: ops.reshape(t, (1, 2, 32, 64)),
     "experimental.view": lambda t: call("experimental.view", t, (64, 64)),
+    "Tensor.reshape": lambda t: t.reshape([64, 64]),
+    "padded reshape": lambda t: ops.reshape(t, (64, 64), (1, 64, 64)),
     "unsqueeze": lambda t: ops.unsqueeze(t, 0),
     "squeeze": lambda t: ops.squeeze(t, 1),
     "chain": lambda t: ops.reshape(ops.reshape(ops.squeeze(t, 1), (1, 2, 32, 64)), (64, 64)),
@@ -98,6 +100,22 @@ def test_a_part_sees_the_whole(one: MeshDevice) -> None:
     ops.copy(put(one, np.ones((32, 64)), BF16), flat)
     assert np.array_equal(held(first).reshape(-1), [*np.ones(2048), *NUMBERS[2048:]])
     assert held(half).all()
+
+
+def test_a_part_of_a_tile_sees_the_whole(one: MeshDevice) -> None:
+    first = put(one, np.zeros((1, 1, 32, 64)), BF16)
+    users = ops.reshape(first, (1, 1, 4, 64), (1, 1, 32, 64))
+    assert users.buffer_address() == first.buffer_address()
+    ops.copy(put(one, NUMBERS[:2048].reshape(1, 1, 32, 64), BF16), first)
+    assert np.array_equal(held(users).reshape(-1), NUMBERS[:256])
+    ops.copy(put(one, np.zeros((1, 1, 4, 64)), BF16), users)
+    assert np.array_equal(held(first).reshape(-1), [*np.zeros(256), *NUMBERS[256:2048]])
+
+
+def test_dimensions_of_one_that_change_places_stay(one: MeshDevice) -> None:
+    first = put(one, np.zeros((1, 1, 32, 64)), BF16)
+    assert ops.permute(first, (1, 0, 2, 3)).buffer_address() == first.buffer_address()
+    assert ops.permute(first, (0, 2, 1, 3)).buffer_address() != first.buffer_address()
 
 
 def test_views_outlive_what_they_were_made_of(one: MeshDevice) -> None:

@@ -33,7 +33,16 @@ if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice
     from tt_run.runtime.tensor.tensor import Tensor
 
-_RESHAPE = Operation("ttnn.Tensor.reshape", shaping.reshape)
+
+
+def _reshaped(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """On a device as `ttnn.reshape` does it, which leaves tiles and rows where they are."""
+    if tensor.device() is None or not movement.stays(tensor, shape):
+        return shaping.reshape(tensor, shape)
+    return movement.seen_as(tensor, shape)
+
+
+_RESHAPE = Operation("ttnn.Tensor.reshape", _reshaped)
 _GETITEM = Operation("ttnn.Tensor.__getitem__", subscripts.take)
 _TO_LAYOUT = Operation("ttnn.Tensor.to", layouts.to_layout)
 _COMPARE = {name: binary.BINARY[name] for name in ("eq", "ne", "lt", "le", "gt", "ge")}
@@ -126,7 +135,7 @@ class TensorMethods:
             ) or TypeError(why)
         if isinstance(dims, Shape) and dims.volume() != self.shape.volume():
             return cast("Tensor", movement.reshape(self, dims))
-        return _on_device(_RESHAPE, self, _lengths(self, dims))
+        return _on_device(_RESHAPE, self, shaping.resolved(self, _lengths(self, dims)))
 
     def pad(self: Any, shape: Sequence[int], starts: Sequence[int], value: float) -> Tensor:
         """A host tensor in a larger array filled with `value`, its first element at `starts`; `shape` stays, `padded_shape` grows."""

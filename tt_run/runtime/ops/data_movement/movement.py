@@ -160,9 +160,9 @@ def reshape(
     given = ints(asked)
     if -1 not in given and volume(given) != volume(tuple(input_tensor.shape)):
         if padded_shape is not None:
-            return moved(
-                input_tensor, reinterpreting.corner(input_tensor, given, ints(padded_shape)), memory_config
-            )
+            cut = reinterpreting.corner(input_tensor, given, ints(padded_shape))
+            full = input_tensor.device() is not None and input_tensor.shape == input_tensor.padded_shape
+            return moved(input_tensor, cut, memory_config, view=full and memory_config is None)
         if isinstance(asked, Shape) and given:
             return moved(input_tensor, reinterpreting.under(input_tensor, given), memory_config)
     wanted = resolve_shape(given, tuple(input_tensor.shape))
@@ -218,7 +218,8 @@ def permute(
             "The number of dimensions in the tensor input does not match the length of the desired ordering",
             hint=f"{rank} dimensions, ordered {list(dims)}: write each of 0 to {rank - 1} once",
         )
-    if order == sorted(order) and not pad_value:
+    alone = order[:2] == [1, 0] and rank == 4 and input_tensor.shape[0] == input_tensor.shape[1] == 1
+    if (order == sorted(order) or (alone and order[2:] == [2, 3])) and not pad_value:
         if unmoved(input_tensor, memory_config):
             return input_tensor.alias()
         _check_named(memory_config)

@@ -24,6 +24,8 @@ Dims = tuple[int, ...]
 
 def _buffer(stack: Array, padded: Dims) -> Array:
     """Each shard with its padding, which is zeros."""
+    if stack.shape[1:] == padded:
+        return stack
     filled = np.zeros((len(stack), *padded), stack.dtype)
     where: tuple[Any, ...] = (
         slice(None),
@@ -37,6 +39,7 @@ def _buffer(stack: Array, padded: Dims) -> Array:
 def corner(tensor: Tensor, shape: Dims, padded: Dims) -> Callable[[Array], Array]:
     """The elements of a padded buffer under another padded shape, as far as the logical shape reaches."""
     buffer = tuple(tensor.padded_shape)
+    padded = padded[_ones_ahead(padded, len(padded) - len(shape)) :]
     if len(shape) != len(padded) or volume(buffer) != volume(padded) or any(map(operator.gt, shape, padded)):
         raise fatal(
             "Invalid arguments to reshape",
@@ -48,6 +51,11 @@ def corner(tensor: Tensor, shape: Dims, padded: Dims) -> Callable[[Array], Array
         return _first(taken, shape)
 
     return cut
+
+
+def _ones_ahead(shape: Dims, most: int) -> int:
+    """How many of at most so many first lengths are 1."""
+    return next((n for n, length in enumerate(shape[: max(most, 0)]) if length != 1), max(most, 0))
 
 
 def _first(stack: Array, shape: Dims) -> Array:

@@ -17,11 +17,13 @@ Array = npt.NDArray[Any]
 
 def reshape(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The same elements in another shape; one length may be -1. Raises RuntimeError when the volumes differ."""
-    dims = _resolve(tensor.logical_volume(), shape)
+    dims = resolved(tensor, shape)
     return _requantized(tensor, lambda stack: stack.reshape((len(stack), *dims)))
 
 
-def _resolve(volume: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+def resolved(tensor: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The lengths of a shape of a tensor's elements, of which one may be -1. Raises RuntimeError when the volumes differ."""
+    volume = tensor.logical_volume()
     if shape.count(-1) > 1:
         raise fatal(
             "Shape cannot have more than 1 elements that is set to -1! "
