@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor
 
 
-
 def _reshaped(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     """On a device as `ttnn.reshape` does it, which leaves tiles and rows where they are."""
     if tensor.device() is None or not movement.stays(tensor, shape):

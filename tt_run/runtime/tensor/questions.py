@@ -133,7 +133,10 @@ def elements_on(tensor: Tensor, cores: CoreRangeSet) -> npt.NDArray[np.bool_]:
 
 
 def _cores_in_turn(
-    cut: tuple[int, ...], grid: CoreRangeSet, orientation: ShardOrientation, strategy: ShardDistributionStrategy
+    cut: tuple[int, ...],
+    grid: CoreRangeSet,
+    orientation: ShardOrientation,
+    strategy: ShardDistributionStrategy,
 ) -> list[CoreCoord]:
     by_row = orientation is ShardOrientation.ROW_MAJOR
     cores = corerange_to_cores(grid, row_wise=by_row)

@@ -93,7 +93,6 @@ def _of_length(heads: Tensor, length: int, axis: int) -> Tensor:
         return heads
     cut = (..., slice(length)) if axis == -1 else (..., slice(length), slice(None))
 
-
     def seen(stack: Array) -> Array:
         return stack[cut]
 

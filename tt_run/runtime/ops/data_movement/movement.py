@@ -44,7 +44,12 @@ def moved(
     dtype = tensor.dtype
     shards = tensor.shards.map(lambda stack: settled(function(stack), dtype))
     return settle(
-        (tensor,), shards, dtype, memory_config=memory_config, output_tensor=output_tensor, view=function if view else None
+        (tensor,),
+        shards,
+        dtype,
+        memory_config=memory_config,
+        output_tensor=output_tensor,
+        view=function if view else None,
     )
 
 

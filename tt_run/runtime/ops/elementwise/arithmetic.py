@@ -20,7 +20,7 @@ from tt_run.runtime.kernels.activations import Activation
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Operation, operation
 from tt_run.runtime.ops.declaration.element_types import check_nearest, check_unary
-from tt_run.runtime.ops.declaration.places import check_cores
+from tt_run.runtime.ops.declaration.places import check_cores, like_operand
 from tt_run.runtime.ops.elementwise.binary import BINARY, WIDE, Operand, Rule, apply
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
@@ -190,6 +190,12 @@ def floor_div(
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
     """The floor of a / b."""
+    tensors = [t for t in (input_tensor_a, input_tensor_b) if isinstance(t, Tensor)]
+    cut = [t for t in tensors if t.is_sharded()]
+    if (
+        memory_config is not None and cut and tensors[0].shape == tensors[-1].shape
+    ):  # the floor is taken where a / b lies
+        memory_config = like_operand(cut[0], memory_config)
     return apply(_FLOOR, input_tensor_a, input_tensor_b, None, memory_config)
 
 

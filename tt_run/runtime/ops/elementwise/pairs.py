@@ -18,6 +18,7 @@ from tt_run.runtime.ops.declaration.broadcast import align
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.element_types import check_pair, check_unary, scalar_among_integers
 from tt_run.runtime.ops.declaration.operands import axis_of, on_device
+from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.declaration.rows import PLACED, WRITTEN, Row, declare, elements, stacks
 from tt_run.runtime.ops.elementwise.binary import WIDE
 from tt_run.runtime.ops.elementwise.ternary import ternary
@@ -25,6 +26,7 @@ from tt_run.runtime.ops.elementwise.triple_checks import summed_type
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import fitted_shards, larger_shards
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import spec_of
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.dtypes import is_float
@@ -155,6 +157,21 @@ def _check_no_nan(name: str, given: Sequence[Tensor], arguments: Mapping[str, An
         )
 
 
+def _no_nan_place(
+    tensors: Sequence[Tensor],
+    shape: Sequence[int],
+    layout: Layout,
+    asked: MemoryConfig | None,
+    output: Tensor | None,
+) -> MemoryConfig | None:
+    """As of any pair; the zeros of b are looked for on its own cores first, in the kind of pieces that is asked for."""
+    divisor = tensors[-1]
+    if asked is not None and asked.nameless and divisor.is_sharded():
+        own = like_operand(divisor, asked) or divisor.memory_config()
+        spec_of(tuple(divisor.shape), divisor.dtype, divisor.layout, own, divisor.tile, fits=True)
+    return larger_shards.of_pair(tensors, shape, layout, asked, output)
+
+
 PAIRS = declare(
     families.BINARY,
     Row("addalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a + a.dtype.type(alpha) * b,
@@ -166,7 +183,7 @@ PAIRS = declare(
         beside=larger_shards.of_pair),
     Row("div_no_nan", f"(input_tensor_a: Tensor, input_tensor_b: Tensor | float | None = None, *, value: float | None = None, {PLACED})", _no_nan,
         "a / b, 0 where b is 0.", integers=False, check=_check_no_nan,
-        golden=_no_nan_golden),
+        golden=_no_nan_golden, beside=_no_nan_place),
     Row("clamped_silu_glu", f"{_GATED}, limit: float, {_GATED_TAIL}", _clamped,
         "silu of the gate, at most `limit`, times up limited to [-limit, limit].", integers=False, check=_check_gates, golden=_clamped_golden),
     Row("situ_glu", f"{_GATED}, beta1: float, beta2: float, {_GATED_TAIL}", _situ,

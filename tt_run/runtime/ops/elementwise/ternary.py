@@ -47,12 +47,13 @@ def ternary(
     real: bool = False,
     in_tiles: bool = False,
     as_pair: bool = False,
+    in_order: bool = False,
 ) -> Tensor:
     """A kernel of several operands, tensors or numbers, that broadcast against each other.
 
     Computed in the stored form of `dtype`, or among integers in float64 where `real`; the first `kept` operands come as they are. `in_tiles`:
     rows on cores are computed in tiles, and their pieces are no smaller than one then. `as_pair`: rows that leave their cores stay rows, as
-    those of operations of two operands do.
+    those of operations of two operands do. `in_order`: of several operands on cores the first says where the result lies, not the one on the most.
     """
     tensors = [t for t in operands if isinstance(t, Tensor)]
     on_device(*tensors, kind="eltwise ternary")
@@ -71,12 +72,15 @@ def ternary(
     shards = combine(on_stacks, *(t.shards for t in tensors))
     first, free = tensors[0], memory_config is None and output_tensor is None
     layout = _layout(tensors, memory_config, chosen=as_pair or (in_tiles and len(tensors) == 2))
+    cut = [t for t in tensors if t.is_sharded()]
     if free:
+        saying = [first, *cut[:1]] if in_order else tensors
         memory_config = larger_shards.of_broadcast(
-            tensors, shards.data.shape[1:], first.layout, any_first=True
+            saying, shards.data.shape[1:], first.layout, any_first=True
         )
-    if shards.data.shape[1:] == tuple(first.shape):
-        memory_config = like_operand(first, memory_config)
+    held = first if first.is_sharded() or not cut else larger_shards.on_most_cores(cut)
+    if shards.data.shape[1:] == tuple(held.shape):
+        memory_config = like_operand(held, memory_config)
     if free and in_tiles and len(tensors) > 1:
         memory_config = fitted_shards.at_least_a_tile(first, memory_config)
     return settle(
@@ -165,6 +169,8 @@ def where(
         checks.check_choice(predicate.dtype, dtype, typed is true_value)
     if numbers and not is_float(dtype):
         dtype = _chosen_type(dtype, numbers)
+    if len(numbers) == 1 and output_tensor is None:
+        memory_config = _beside_number(predicate, typed, memory_config)
     return ternary(
         _select,
         (predicate, true_value, false_value),
@@ -174,6 +180,19 @@ def where(
         kept=1,
         in_tiles=True,
     )
+
+
+def _beside_number(predicate: Tensor, value: Tensor, asked: MemoryConfig | None) -> MemoryConfig | None:
+    """Where a choice between a tensor in tiles and a number lies: where that tensor does; asked for without cores, on those of the first that
+    is cut, as that is cut.
+    """
+    if predicate.shape != value.shape or not predicate.layout is value.layout is Layout.TILE:
+        return asked
+    own = value.memory_config()
+    if asked is None:
+        return None if own == predicate.memory_config() else own
+    cut = [t.memory_config() for t in (predicate, value) if t.is_sharded()]
+    return cut[0] if asked.nameless and cut else asked
 
 
 def _chosen_type(dtype: DataType, numbers: Sequence[Any]) -> DataType:
@@ -218,7 +237,15 @@ def lerp(
     on_device(input, end, kind="eltwise ternary")
     checks.check_between(input, end, weight)
     mixed = isinstance(weight, Tensor) and not input.dtype is end.dtype is weight.dtype
-    return ternary(_between_ends, (input, end, weight), input.dtype, memory_config, output_tensor, real=mixed)
+    return ternary(
+        _between_ends,
+        (input, end, weight),
+        input.dtype,
+        memory_config,
+        output_tensor,
+        real=mixed,
+        in_order=True,
+    )
 
 
 def _between_ends(a: Any, b: Any, weight: Any) -> Array:

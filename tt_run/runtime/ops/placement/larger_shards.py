@@ -72,16 +72,16 @@ def of_broadcast(
 ) -> MemoryConfig | None:
     """Where a result of this shape lies beside sharded operands: the first one's cores, its pieces larger by as much as the result is.
 
-    Of operands of one shape that are cut differently, one in blocks says it, else the first that is cut evenly. None where the first operand
+    Of operands of one shape the one that is cut over the most cores says it, the first of several such. None where the first operand
     of all says it as it is, or none is sharded. One in L1 keeps its own place, unless `any_first`.
     """
     first = tensors[0].memory_config()
     follows = any_first or first.is_sharded() or first == DRAM_MEMORY_CONFIG
     cut = [t for t in tensors if t.memory_config().is_sharded()] if follows else []
     alike = len({t.shape for t in cut}) == 1
-    held = min(cut, key=_rank if alike else lambda _: 0, default=None)
-    if held is None:
+    if not cut:
         return None
+    held = on_most_cores(cut) if alike else cut[0]
     return _scaled(held, shape, layout) or (None if held is tensors[0] else held.memory_config())
 
 
@@ -104,16 +104,14 @@ def _scaled(held: Tensor, shape: Sequence[int], layout: Layout) -> MemoryConfig 
     )
 
 
-def _rank(tensor: Tensor) -> int:
-    """How late the cut of an operand is asked: blocks first, then what is even, last what is not."""
-    memory = tensor.memory_config()
-    spec = memory.shard_spec
-    if memory.memory_layout is TensorMemoryLayout.BLOCK_SHARDED or spec is None:
-        return 0
-    padded = padded_shape(tuple(tensor.shape), tensor.layout, tensor.tile).dims
-    down = memory.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED
-    length, piece = (math.prod(padded[:-1]), spec.shape[0]) if down else (padded[-1], spec.shape[1])
-    return 1 if length == piece * spec.grid.num_cores() else 2
+def on_most_cores(tensors: Sequence[Tensor]) -> Tensor:
+    """Of tensors on cores the one on the most of them, the first of several such."""
+
+    def cores(tensor: Tensor) -> int:
+        spec = tensor.memory_config().shard_spec
+        return 0 if spec is None else spec.grid.num_cores()
+
+    return max(tensors, key=cores)
 
 
 def of_repetition(
