@@ -389,6 +389,12 @@ def test_a_tensor_says_its_pieces_in_both_forms() -> None:
     assert placed.nd_shard_spec == NdShardSpec([32, 64], ROW_OF_4)
     assert "created_with_nd_shard_spec=0" in str(placed)
     pieces = MemoryConfig(BufferType.L1, NdShardSpec([1, 1, 32, 32], GRID_2X2))  # type: ignore[arg-type]
+    by_name = MemoryConfig(buffer_type=BufferType.L1, nd_shard_spec=NdShardSpec([1, 1, 32, 32], GRID_2X2))
+    assert by_name == pieces
+    assert by_name.memory_layout is TensorMemoryLayout.ND_SHARDED
+    assert MemoryConfig(BufferType.L1, nd_shard_spec=pieces.nd_shard_spec) == pieces  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        MemoryConfig(TensorMemoryLayout.ND_SHARDED, BufferType.L1, pieces.nd_shard_spec)  # type: ignore[arg-type]
     blocks = TensorSpec((1, 1, 64, 64), DataType.BFLOAT16, Layout.TILE, pieces).memory_config
     assert blocks.memory_layout is TensorMemoryLayout.BLOCK_SHARDED
     assert "created_with_nd_shard_spec=1" in str(blocks)

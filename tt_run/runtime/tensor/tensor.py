@@ -153,7 +153,7 @@ class Tensor(TensorMethods, metaclass=Native):
         dims, layout, tile = shards.data.shape[1:], layout or old.layout, tile or old.tile
         fits = memory_config is not None and self._device is not None
         if memory_config is None:
-            memory_config = old.memory_config
+            memory_config = sharding.of_matrix(old.memory_config) if view else old.memory_config
         elif memory_config.nameless and self._device is not None:
             padded, steps = (
                 padded_shape(dims, layout, tile),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U32, put
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U16, U32, held, put
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
@@ -156,6 +156,46 @@ REFUSED: dict[str, Refused] = {
         "Preallocated output indices tensor must be on device",
         lambda d: topk(zeros(d, 1, 64), 32, output_tensor=(zeros(d, 1, 32), host(1, 32))),
     ),
+    "topk of more than a core has room for": (
+        "Not enough cores or cache size available to run TopK operation",
+        best(4096, 1, 1, 32, 8192),
+    ),
+    "topk into values of another type": (
+        "Preallocated output tensor dtype must match input tensor dtype. Got output: DataType::FLOAT32, input: DataType::BFLOAT16",
+        lambda d: topk(
+            zeros(d, 1, 64), 32, output_tensor=(zeros(d, 1, 32, dtype=F32), zeros(d, 1, 32, dtype=U32))
+        ),
+    ),
+    "topk into integers": (
+        "Preallocated output tensor must be BFLOAT16, BFLOAT8_B, or FLOAT32 got: DataType::INT32",
+        lambda d: topk(
+            zeros(d, 1, 64), 32, output_tensor=(zeros(d, 1, 32, dtype=I32), zeros(d, 1, 32, dtype=U32))
+        ),
+    ),
+    "topk with places in real numbers": (
+        "Preallocated indices tensor must be UINT16, UINT32, or INT32 got: DataType::BFLOAT16",
+        lambda d: topk(zeros(d, 1, 64), 32, output_tensor=(zeros(d, 1, 32), zeros(d, 1, 32))),
+    ),
+    "topk of 32 bits with places of 16": (
+        "Preallocated indices tensor must be 32-bit \\(UINT32 or INT32\\) for this input, got: DataType::UINT16",
+        lambda d: topk(
+            zeros(d, 1, 64, dtype=F32),
+            32,
+            output_tensor=(zeros(d, 1, 32, dtype=F32), zeros(d, 1, 32, dtype=U16)),
+        ),
+    ),
+    "prod into a tensor of pieces within tiles": (
+        "Prod_nc input shard height=16 must be tile-height-aligned \\(32\\)",
+        lambda d: prod(
+            to_memory_config(zeros(d, 2, 1, 32, 32, layout=ROW), sharded(cores((0, 0, 3, 0)), 16, 32)),
+            zeros(d, 1, 1, 32, 32, layout=ROW),
+            dims=[0],
+        ),
+    ),
+    "a running sum outside of its program": (
+        r"Accumulation output shard grid \{\[5-5 - 5-5\]\} must be contained in program core grid \{\[0-0 - 0-0\]\}",
+        lambda d: cumsum(zeros(d), 0, memory_config=sharded(cores((5, 5, 5, 5)), 32, 32)),
+    ),
     "prod of no dimension": ("expected to be in range of \\[-2, 1\\]", lambda d: prod(zeros(d), 2)),
     "prod of integers": ("unsupported data type for prod", lambda d: prod(zeros(d, dtype=I32))),
     "prod over width into a tensor": (
@@ -198,3 +238,34 @@ def test_extremes_and_moments_of_rows_come_in_tiles(one: MeshDevice):
     rows = zeros(one, 4, 32, layout=ROW)
     found = {name: REDUCTIONS[name](rows, dim=-1).layout for name in REDUCTIONS}
     assert found == dict.fromkeys(("max", "min", "var", "std"), TILE) | {"sum": ROW, "mean": ROW}
+
+
+@pytest.mark.parametrize("layout", [ROW, TILE])
+def test_a_reduction_of_nothing_has_the_layout_of_its_operand_and_any_type(one: MeshDevice, layout: Layout):
+    found = {
+        name: (REDUCTIONS[name](zeros(one, 0, 32, layout=layout), dim).layout)
+        for name, dim in (("sum", None), ("mean", 0), ("max", 1), ("min", 1), ("var", None), ("std", 0))
+    }
+    assert set(found.values()) == {layout}
+    assert prod(zeros(one, 0, 32, dtype=I32, layout=layout), 0).dtype is I32
+
+
+def test_nothing_varies_along_one_element_of_any_type(one: MeshDevice):
+    found = REDUCTIONS["std"](zeros(one, 1, 1, 1, 32, dtype=I32), -2, keepdim=True)
+    assert (found.dtype, tuple(found.shape)) == (I32, (1, 1, 1, 32))
+
+
+def test_a_running_sum_lies_on_a_core_of_its_program(one: MeshDevice):
+    place = sharded(cores((0, 1, 0, 1)), 64, 64)
+    assert cumsum(zeros(one, 64, 64), 0, memory_config=place).memory_config() == place
+    with pytest.raises(RuntimeError, match="must be contained in program core grid"):
+        cumsum(zeros(one, 64, 64), 0, memory_config=sharded(cores((0, 2, 0, 2)), 64, 64))
+
+
+def test_topk_writes_places_of_any_integers_that_hold_them(one: MeshDevice):
+    x = np.arange(64, dtype=np.float32).reshape(1, 64)
+    for kind in (U16, U32, I32):
+        out = (zeros(one, 1, 32), zeros(one, 1, 32, dtype=kind))
+        _, places = topk(put(one, x, BF16), 32, output_tensor=out)
+        assert places.dtype is kind
+        assert held(places).tolist() == [list(range(63, 31, -1))]

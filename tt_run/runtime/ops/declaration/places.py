@@ -10,6 +10,7 @@ from tt_run.runtime.enums import BufferType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.spec.sharding import of_matrix
 from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -383,7 +384,7 @@ def like_operand(tensor: Tensor, memory_config: MemoryConfig | None) -> MemoryCo
     if spec is None or tensor.device() is None:
         return memory_config
     if memory_config is None and held.created_with_nd_shard_spec:
-        return MemoryConfig(held.memory_layout, held.buffer_type, spec)
+        return of_matrix(held)
     if memory_config is None or not memory_config.nameless:
         return memory_config
     return MemoryConfig(memory_config.memory_layout, memory_config.buffer_type, spec)

@@ -266,6 +266,15 @@ _TOPK_PLACES = (DataType.UINT16, DataType.UINT32, DataType.INT32)
 
 _MULTI_CORE_TOPK = 8192
 
+_ROOM_FOR_CHOICES = {
+    (DataType.BFLOAT16, False): 111,
+    (DataType.BFLOAT16, True): 73,
+    (DataType.BFLOAT8_B, False): 120,
+    (DataType.BFLOAT8_B, True): 77,
+    (DataType.FLOAT32, True): 54,
+}
+"""Tiles of chosen elements that a core has room for, by their type and whether places take 32 bits."""
+
 
 def check_topk(
     tensor: Tensor,
@@ -315,6 +324,14 @@ def check_topk(
             f"Indices tensor is only supported for a reduction on the last dimension, got dim={dim} for rank {rank}",
             hint="ttnn.transpose both to the last dimension, or leave indices_tensor out",
         )
+    wide = tensor.dtype is DataType.FLOAT32 or size > 1 << 16
+    if outputs is not None:
+        _topk_output_types(tensor, outputs[0].dtype, outputs[1].dtype, wide)
+    if -(-k // TILE_SIZE) > _ROOM_FOR_CHOICES[tensor.dtype, wide]:
+        raise fatal(
+            "Not enough cores or cache size available to run TopK operation",
+            hint=f"k of at most {_ROOM_FOR_CHOICES[tensor.dtype, wide] * TILE_SIZE}, or ttnn.sort, which takes any length",
+        )
     if cores is not None:
         check_on_grid("TopK sub_core_grids", cores, tensor)
         if size >= _MULTI_CORE_TOPK and len(cores.ranges()) != 1:
@@ -322,6 +339,15 @@ def check_topk(
                 f"Only one core range is supported right now, got {len(cores.ranges())}",
                 hint="name one rectangle: ttnn.CoreRangeSet([ttnn.CoreRange(first, last)])",
             )
+
+
+def _topk_output_types(tensor: Tensor, values: DataType, indices: DataType, wide: bool) -> None:
+    _check((
+        (values in _TOPK, f"Preallocated output tensor must be BFLOAT16, BFLOAT8_B, or FLOAT32 got: {cpp(values)}", as_type("values", "bfloat16")),
+        (indices in _TOPK_PLACES, f"Preallocated indices tensor must be UINT16, UINT32, or INT32 got: {cpp(indices)}", as_type("indices", "uint32")),
+        (not wide or indices in _PLACES, f"Preallocated indices tensor must be 32-bit (UINT32 or INT32) for this input, got: {cpp(indices)}", as_type("indices", "uint32")),
+        (values is tensor.dtype, f"Preallocated output tensor dtype must match input tensor dtype. Got output: {cpp(values)}, input: {cpp(tensor.dtype)}", "leave the output tensors out, or make them with ttnn.empty in the types of the result"),
+    ))  # fmt: skip
 
 
 def _topk_outputs(outputs: Sequence[Tensor] | None, wanted: Shape) -> None:

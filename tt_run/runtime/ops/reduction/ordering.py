@@ -89,8 +89,9 @@ def _chosen(
         memory_config=memory_config,
         output_tensor=outputs[0] if outputs else None,
     )
-    if outputs and outputs[1].dtype is DataType.UINT32:
-        kind, indices = DataType.UINT32, indices.map(lambda s: s.astype(np.uint32))
+    if outputs and outputs[1].dtype in (DataType.UINT32, DataType.INT32):
+        kind = outputs[1].dtype
+        indices = indices.map(lambda s: s.astype(np.uint32 if kind is DataType.UINT32 else np.int32))
     second = settle(
         (tensor,), indices, kind, memory_config=memory_config, output_tensor=outputs[1] if outputs else None
     )

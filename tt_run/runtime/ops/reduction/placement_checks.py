@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
 from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.declaration.operands import axes_of
@@ -96,6 +96,21 @@ def check_shards_on_grid(tensor: Tensor, place: MemoryConfig | None) -> None:
     ):
         if spec is not None:
             check_on_grid(what, spec.grid, tensor)
+
+
+def check_within_program(what: str, place: MemoryConfig, tensor: Tensor, units: int) -> None:
+    """Raises RuntimeError for pieces on other cores than those of a program that has `units` of work, one for each, column by column."""
+    device, spec = tensor.device(), place.shard_spec or place.nd_shard_spec
+    if device is None or spec is None:
+        return
+    grid = device.compute_with_storage_grid_size()
+    program = num_cores_to_corerangeset(min(max(units, 1), grid.x * grid.y), grid, row_wise=False)
+    if not program.contains(spec.grid):
+        raise fatal(
+            f"{what} output shard grid {spec.grid} must be contained in program core grid {program}",
+            "program_core_grid.contains(output_shard_grid)",
+            hint="memory_config=ttnn.L1_MEMORY_CONFIG, or ttnn.sharded_to_interleaved(tensor)",
+        )
 
 
 def check_turned(tensor: Tensor, axes: Collection[int], memory_config: MemoryConfig | None) -> None:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tt_run.runtime.cores import num_cores_to_corerangeset
 from tt_run.runtime.enums import Layout, TensorMemoryLayout
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.reduction.placement_checks import check_within_program
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
@@ -37,7 +36,7 @@ def of_product(
     else:
         shape[at] = 1
     padded = padded_shape(tuple(shape), Layout.TILE, tensor.tile).dims
-    _within_program(place, tensor, math.prod(padded) // math.prod(tensor.tile.edges))
+    check_within_program("Prod_nc", place, tensor, math.prod(padded) // math.prod(tensor.tile.edges))
     if at in _IN_FRONT:
         order = _IN_FRONT[at]
         shape = [shape[order.index(i)] for i in range(_RANK)]
@@ -57,21 +56,6 @@ def _turned(place: MemoryConfig, order: Sequence[int]) -> MemoryConfig:
     whole = [1] * (_RANK - len(pieces.shard_shape)) + list(pieces.shard_shape)
     spec = NdShardSpec([whole[i] for i in order], pieces.grid, pieces.orientation)
     return MemoryConfig(TensorMemoryLayout.ND_SHARDED, place.buffer_type, None, spec)
-
-
-def _within_program(place: MemoryConfig, tensor: Tensor, tiles: int) -> None:
-    """Raises RuntimeError for pieces on other cores than those that make tiles of the result, one each, column by column."""
-    device, spec = tensor.device(), place.shard_spec or place.nd_shard_spec
-    if device is None or spec is None:
-        return
-    grid = device.compute_with_storage_grid_size()
-    program = num_cores_to_corerangeset(min(max(tiles, 1), grid.x * grid.y), grid, row_wise=False)
-    if not program.contains(spec.grid):
-        raise fatal(
-            f"Prod_nc output shard grid {spec.grid} must be contained in program core grid {program}",
-            "program_core_grid.contains(output_shard_grid)",
-            hint="memory_config=ttnn.L1_MEMORY_CONFIG, or ttnn.sharded_to_interleaved(tensor)",
-        )
 
 
 def _of_rank(place: MemoryConfig, rank: int) -> MemoryConfig:

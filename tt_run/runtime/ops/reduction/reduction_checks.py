@@ -5,10 +5,11 @@ Source: reference library 0.81.1, asked on its host side.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 
 from tt_run.runtime.cores import CoreRangeSet
-from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout, cpp
+from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import as_type, fatal, in_range, in_rows, in_tiles, put_on_device, throw
 from tt_run.runtime.kernels.ordered_sums import reduced_shape
 from tt_run.runtime.ops.declaration.operands import axes_of, on_device, volume
@@ -17,6 +18,7 @@ from tt_run.runtime.ops.reduction.placement_checks import (
     check_placement,
     check_shards_on_grid,
     check_turned,
+    check_within_program,
 )
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
@@ -43,6 +45,8 @@ def check_total(
         )
     if name in ("max", "min"):
         _not_empty(tensor, axes)
+    if not volume(tuple(tensor.shape)):
+        return
     if dtype not in (*_FLOATS, DataType.UINT32) and not (dtype is DataType.INT32 and name in _SIGNED):
         raise fatal(
             "Only FLOAT32, BFLOAT16, BFLOAT8_B, and UINT32 are supported for generic reduction "
@@ -70,7 +74,8 @@ def check_spread(
         )
     on_device(tensor, kind="reduction")
     axes = axes_of(dim, len(tensor.shape))
-    if tensor.dtype not in _FLOATS:
+    nothing_varies = not volume(tuple(tensor.shape)) or [tensor.shape[axis] for axis in axes] == [1]
+    if tensor.dtype not in _FLOATS and not nothing_varies:
         raise fatal(
             f"Only FLOAT32, BFLOAT16, and BFLOAT8_B are supported for Std/Var reduction - got {cpp(tensor.dtype)}",
             hint=as_type("tensor", "float32"),
@@ -214,6 +219,8 @@ def check_prod(tensor: Tensor, dim: Dims, into_dims: bool, output: Tensor | None
             f"Dimension for prod is out of range (expected to be in range of [{-max(rank, 1)}, {max(rank, 1) - 1}])",
             hint=in_range("dim", max(rank, 1)),
         )
+    if not volume(tuple(tensor.shape)):
+        return
     if dim is None and dtype not in (*_FLOATS, DataType.BFLOAT4_B):
         raise fatal(
             f"Error - unsupported data type for prod, expected BFLOAT16, FLOAT32, BFLOAT8_B or BFLOAT4_B but got {cpp(dtype)}.",
@@ -269,6 +276,13 @@ def _prod_into(tensor: Tensor, dims: list[int], output: Tensor | None) -> None:
                 "dim == 0 || dim == 1",
                 hint="dims=[0], [1] or [0, 1]; ttnn.prod(tensor, dim) takes the others",
             )
+        pieces = tensor.memory_config().shard_spec
+        if pieces is not None and pieces.shape[0] % tensor.tile.edges[0]:
+            raise fatal(
+                f"Prod_nc input shard height={pieces.shape[0]} must be tile-height-aligned ({tensor.tile.edges[0]})",
+                "shard_height % tile_height == 0",
+                hint="pieces of whole tiles, or ttnn.sharded_to_interleaved(tensor)",
+            )
 
 
 def _prod_shapes(tensor: Tensor, output: Tensor, dims: list[int]) -> None:
@@ -309,4 +323,10 @@ def check_running(
         raise fatal(
             f"The provided input tensor has a non-tile layout: {tensor.layout.name}.", hint=in_tiles("tensor")
         )
-    check_shards_on_grid(tensor, output.memory_config() if output is not None else memory_config)
+    place = output.memory_config() if output is not None else memory_config
+    check_shards_on_grid(tensor, place)
+    if place is not None and place.is_sharded() and place.buffer_type is BufferType.L1:
+        lengths, edges = list(tensor.padded_shape), tensor.tile.edges
+        along = (*[1] * (rank - 2), *edges)[dim] if rank > 1 else edges[1]
+        columns = math.prod(lengths) // math.prod(edges) // max(lengths[dim] // along, 1)
+        check_within_program("Accumulation", place, tensor, columns)

@@ -17,7 +17,7 @@ from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import Operation, operation
-from tt_run.runtime.ops.declaration.operands import axes_of, axis_of, on_device, settle
+from tt_run.runtime.ops.declaration.operands import axes_of, axis_of, on_device, settle, volume
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import asked_shards, fitted_shards
 from tt_run.runtime.ops.reduction.placement_checks import kept_pieces
@@ -68,6 +68,8 @@ def reduced(
             restore(before)
         return finish(values, target).reshape(len(stack), *ordered_sums.reduced_shape(shape, axes, keepdim))
 
+    if not volume(shape):
+        layout = tensor.layout  # of nothing, which no device is asked for
     if place is not None:
         memory_config, layout = place, Layout.TILE
     elif output_tensor is None and (memory_config is not None or tensor.is_sharded()):

@@ -73,8 +73,10 @@ def _place(tensor: Tensor, layout: Layout, asked: MemoryConfig | None) -> Memory
     """
     own = tensor.memory_config()
     spec = own.shard_spec
-    if tensor.device() is None or spec is None or own.created_with_nd_shard_spec:
+    if tensor.device() is None or spec is None:
         return asked
+    if own.created_with_nd_shard_spec:
+        return asked or (sharding.of_matrix(own) if layout is Layout.TILE else None)
     if layout is Layout.TILE:
         sharding.check_alignment(spec, layout, tensor.tile.edges)
         tiled = padded_shape(tuple(tensor.shape), layout, tensor.tile)

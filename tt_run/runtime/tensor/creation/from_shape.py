@@ -25,6 +25,7 @@ from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import TensorToMesh
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from tt_run.runtime.tensor.spec.sharding import of_matrix
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
@@ -292,7 +293,9 @@ def full_like(
     if optional_tensor is not None:
         dtype, layout = optional_tensor.dtype, optional_tensor.layout
     wanted, laid = dtype or tensor.dtype, layout or tensor.layout
-    memory = memory_config or tensor.memory_config()
+    memory = memory_config or (
+        of_matrix(tensor.memory_config()) if laid is Layout.TILE else tensor.memory_config()
+    )
     if memory.nameless and target is not None:
         if laid is Layout.TILE and wanted is not tensor.dtype:
             raise _nameless(laid)

@@ -138,10 +138,14 @@ class MemoryConfig(metaclass=Native):
         for name in ("shard_spec", "nd_shard_spec"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, copy.copy(getattr(self, name)))
-        if isinstance(self.memory_layout, BufferType) and isinstance(self.buffer_type, NdShardSpec):
-            # The form MemoryConfig(buffer_type, nd_shard_spec).
-            object.__setattr__(self, "nd_shard_spec", self.buffer_type)
-            object.__setattr__(self, "buffer_type", self.memory_layout)
+        # The other form is MemoryConfig(buffer_type, nd_shard_spec), each by its place or by its name.
+        first, second = self.memory_layout, self.buffer_type
+        pieces = second if isinstance(second, NdShardSpec) else self.nd_shard_spec
+        if isinstance(pieces, NdShardSpec) and (
+            isinstance(first, BufferType) or first is TensorMemoryLayout.INTERLEAVED
+        ):
+            object.__setattr__(self, "nd_shard_spec", pieces)
+            object.__setattr__(self, "buffer_type", first if isinstance(first, BufferType) else second)
             object.__setattr__(self, "memory_layout", TensorMemoryLayout.ND_SHARDED)
         if not isinstance(self.memory_layout, TensorMemoryLayout) or not isinstance(
             self.buffer_type, BufferType
@@ -150,6 +154,8 @@ class MemoryConfig(metaclass=Native):
                 "MemoryConfig needs a ttnn.TensorMemoryLayout and a ttnn.BufferType, "
                 f"got {self.memory_layout!r} and {self.buffer_type!r}"
             )
+        if not isinstance(self.shard_spec, ShardSpec | None):
+            raise TypeError(f"shard_spec is a ttnn.ShardSpec, got {self.shard_spec!r}")
         object.__setattr__(self, "created_with_nd_shard_spec", self.nd_shard_spec is not None)
 
     def recast(self, **changes: Any) -> MemoryConfig:

@@ -110,6 +110,13 @@ def cut(
     return MemoryConfig(TensorMemoryLayout.ND_SHARDED, buffer_type, None, found)
 
 
+def of_matrix(config: MemoryConfig) -> MemoryConfig:
+    """The configuration that names pieces as those of a matrix, where pieces of any rank are such; others are themselves."""
+    if not config.created_with_nd_shard_spec or config.shard_spec is None:
+        return config
+    return MemoryConfig(config.memory_layout, config.buffer_type, config.shard_spec)
+
+
 def in_both_forms(config: MemoryConfig, padded: Sequence[int], layout: Layout) -> MemoryConfig:
     """The configuration with the pieces of a matrix as pieces of any rank, and with those of any rank as pieces of a matrix where there are such."""
     if not config.created_with_nd_shard_spec:
