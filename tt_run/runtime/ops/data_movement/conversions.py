@@ -78,12 +78,8 @@ def typecast_tiles(
         raise fatal(
             "Only tile layout supports dtype conversion", hint="ttnn.typecast(tensor, dtype) takes rows"
         )
-    if optional_output_tensor is not None and optional_output_tensor.dtype is not dtype:
-        raise fatal(
-            "Mismatched output dtype",
-            f"{optional_output_tensor.dtype} and {dtype}",
-            hint=f"dtype={optional_output_tensor.dtype}",
-        )
+    if optional_output_tensor is not None:
+        _check_type(optional_output_tensor, dtype)
     return _copied(input_tensor, dtype, memory_config, optional_output_tensor)
 
 
@@ -157,9 +153,20 @@ def assign(
     """A copy of the values, in `output_tensor` if there is one, else where `memory_config` says."""
     if output_tensor is None and memory_config is None:
         raise ArgumentMismatch("expected one of 'output_tensor' and 'memory_config'")
-    return _copied(
-        input, dtype or (output_tensor.dtype if output_tensor else None), memory_config, output_tensor
-    )
+    if output_tensor is not None and memory_config is None:
+        return _copied(input, output_tensor.dtype, None, output_tensor)
+    if output_tensor is not None:
+        _check_type(output_tensor, dtype or input.dtype)
+    return _copied(input, dtype, memory_config, output_tensor)
+
+
+def _check_type(output_tensor: Tensor, dtype: DataType) -> None:
+    if output_tensor.dtype is not dtype:
+        raise fatal(
+            "Mismatched output dtype",
+            f"{output_tensor.dtype} and {dtype}",
+            hint=f"dtype={output_tensor.dtype}",
+        )
 
 
 @operation("ttnn.copy", family=families.CONVERSION, golden=creation_goldens.copy)

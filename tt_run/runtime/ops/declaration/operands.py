@@ -144,6 +144,21 @@ def room_type(dtype: DataType, output: Tensor | None) -> DataType:
     return output.dtype
 
 
+def in_rank_of(output: Tensor | None, shards: Shards) -> Shards:
+    """Shards with as many dimensions of length 1 in front as the tensor made for them, where that is all they differ in."""
+    if not isinstance(output, Tensor):
+        return shards
+    dims, made = tuple(output.shape), shards.data.shape[1:]
+    if dims == made or _without_ones(dims) != _without_ones(made):
+        return shards
+    return shards.map(lambda stack: stack.reshape(len(stack), *dims))
+
+
+def _without_ones(dims: Sequence[int]) -> tuple[int, ...]:
+    first = next((place for place, length in enumerate(dims) if length != 1), len(dims))
+    return tuple(dims[first:])
+
+
 def into(output: Tensor, shards: Shards, dtype: DataType, like: Tensor) -> Tensor:
     """Put a result into an existing tensor and return that."""
     if not isinstance(output, Tensor):

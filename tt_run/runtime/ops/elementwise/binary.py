@@ -23,7 +23,7 @@ from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import Golden, Operation, no_tensor, operation
 from tt_run.runtime.ops.declaration.element_types import check_nearest, check_pair, scalar_among_integers
 from tt_run.runtime.ops.declaration.layouts import check_room
-from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.declaration.operands import in_rank_of, on_device, settle
 from tt_run.runtime.ops.declaration.places import check_cores
 from tt_run.runtime.ops.declaration.signatures import with_signature
 from tt_run.runtime.ops.goldens import common as goldens
@@ -205,6 +205,8 @@ def apply(
             dtype = DataType.UINT16
     check_nearest(rule.name, dtype, nearest)
     shards = _computed(kernel, dtype, _FLOAT32 if real else stored_dtype(own), a, b)
+    if len(tensors) == 2 or rule.name not in ("maximum", "minimum"):  # with a number these are of one operand
+        shards = in_rank_of(output_tensor, shards)
     # Row-major only where both are; one tile operand makes tiles of the result.
     tiled = tensors[0].layout is Layout.ROW_MAJOR and tensors[-1].layout is Layout.TILE
     made = tensors[-1].layout if tiled else tensors[0].layout

@@ -20,7 +20,7 @@ from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
-from tt_run.runtime.ops.declaration.operands import on_device, room_type, settle
+from tt_run.runtime.ops.declaration.operands import in_rank_of, on_device, room_type, settle
 from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.elementwise import triple_checks as checks
 from tt_run.runtime.ops.elementwise import unary
@@ -61,7 +61,13 @@ def ternary(
         check_broadcast(tensors[0].shape, other.shape)
     rank = max(len(t.shape) for t in tensors)
     compute = np.dtype(np.float64) if real and not is_float(dtype) else stored_dtype(dtype)
-    dtype = room_type(dtype, output_tensor)
+    chosen = (
+        kept > 0 and len(tensors) == 2
+    )  # between a tensor and a number, which is an operation of two operands
+    if isinstance(output_tensor, Tensor):
+        dtype = room_type(dtype, output_tensor) if len(tensors) == 1 else output_tensor.dtype
+        if not chosen and len(operands) > 1:
+            _check_room(tensors, output_tensor)
 
     def on_stacks(*stacks: Array) -> Array:
         typed = [s if i < kept else s.astype(compute, copy=False) for i, s in enumerate(stacks)]
@@ -70,6 +76,8 @@ def ternary(
         return evaluate(kernel, dtype, *given)
 
     shards = combine(on_stacks, *(t.shards for t in tensors))
+    if chosen:
+        shards = in_rank_of(output_tensor, shards)
     first, free = tensors[0], memory_config is None and output_tensor is None
     layout = _layout(tensors, memory_config, chosen=as_pair or (in_tiles and len(tensors) == 2))
     cut = [t for t in tensors if t.is_sharded()]
@@ -85,6 +93,16 @@ def ternary(
         memory_config = fitted_shards.at_least_a_tile(first, memory_config)
     return settle(
         tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor, layout=layout
+    )
+
+
+def _check_room(tensors: Sequence[Tensor], output_tensor: Tensor) -> None:
+    """Raises RuntimeError for rows as the tensor of a result, which are written on cores alone."""
+    if output_tensor.layout is Layout.TILE or any(t.is_sharded() for t in (*tensors, output_tensor)):
+        return
+    raise fatal(
+        "Ternary operation requires output tensor to be in Tile layout when working with non-sharded tensor.",
+        hint=in_tiles("output_tensor"),
     )
 
 

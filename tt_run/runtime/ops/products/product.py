@@ -19,7 +19,7 @@ from tt_run.runtime.kernels.activations import Activation, Function
 from tt_run.runtime.kernels.activations import activation as function_of
 from tt_run.runtime.kernels.elementwise import evaluate, finish
 from tt_run.runtime.ops.declaration.broadcast import align
-from tt_run.runtime.ops.declaration.operands import on_device, settle
+from tt_run.runtime.ops.declaration.operands import in_rank_of, on_device, settle
 from tt_run.runtime.ops.placement.sharded_results import in_dram, of_product
 from tt_run.runtime.ops.products.chosen import chosen
 from tt_run.runtime.ops.products.operands import check, check_activation, check_bias, check_tile
@@ -111,7 +111,7 @@ def product(
         check_program(Call(a, b, program, transpose_a, transpose_b, asked, dtype, rules.compute))
     return settle(
         tensors,
-        shards,
+        in_rank_of(output_tensor, shards),
         dtype,
         memory_config=memory_config,
         output_tensor=output_tensor,
@@ -162,6 +162,7 @@ def _by_vector(
     shards = combine(compute, *(t.shards for t in tensors))
     if memory_config is not None and memory_config.is_sharded():
         memory_config = of_product(a, memory_config, None, None, 1, 1, shards.data.shape[-1])
+    shards = in_rank_of(output_tensor, shards)
     return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
 
 

@@ -1,0 +1,77 @@
+"""Tensors that a program gives for results: their rank, type and layout, as recorded from the reference library 0.81.1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, held, put
+from tt_run.runtime import catalog
+from tt_run.runtime.mesh import MeshDevice
+
+ONES = np.ones((2, 32, 64), np.float32)
+
+
+def op(name: str) -> Any:
+    return catalog.find(f"ttnn.{name}")
+
+
+@pytest.mark.parametrize("shape", [(1, 2, 32, 64), (1, 1, 1, 2, 32, 64)])
+def test_a_result_of_two_operands_goes_into_a_tensor_with_more_ones_in_front(one: MeshDevice, shape: Any):
+    x = put(one, ONES * 3, BF16)
+    for name, given, value in (
+        ("add", (x, x), 6),
+        ("multiply", (x, 2.0), 6),
+        ("where", (x, 1.0, x), 1),
+    ):
+        out = put(one, np.zeros(shape), BF16)
+        assert op(name)(*given, output_tensor=out) is out
+        assert held(out).tolist() == np.full(shape, value).tolist(), name
+    rows = put(one, ONES[:, :, :32], BF16)
+    out = put(one, np.zeros((*shape[:-1], 32)), BF16)
+    op("matmul")(rows, rows, optional_output_tensor=out)
+    assert np.unique(held(out)).tolist() == [32]
+
+
+def test_leading_ones_of_a_result_may_be_left_out(one: MeshDevice):
+    x = put(one, ONES[None], BF16)
+    out = put(one, np.zeros((2, 32, 64)), BF16)
+    assert op("add")(x, x, output_tensor=out) is out
+    with pytest.raises(RuntimeError, match=r"should match the computed shape"):
+        op("add")(x, x, output_tensor=put(one, np.zeros((64, 64)), BF16))
+
+
+def test_a_result_of_one_or_three_operands_has_the_shape_of_its_tensor(one: MeshDevice):
+    x = put(one, ONES, BF16)
+    wider = put(one, np.zeros((1, 2, 32, 64)), BF16)
+    for name, given in (("relu", (x,)), ("maximum", (x, 2.0)), ("addcmul", (x, x, x)), ("where", (x, x, x))):
+        with pytest.raises(RuntimeError, match="hape"):
+            op(name)(*given, output_tensor=wider)
+
+
+def test_a_result_of_three_operands_has_the_type_of_its_tensor(one: MeshDevice):
+    x = put(one, ONES * 1.75, BF16)
+    for name, given, value in (
+        ("addcmul", (x, x, x), 4),
+        ("where", (x, x, x), 1),
+        ("lerp", (x, x, 0.5), 1),
+    ):
+        out = put(one, np.zeros(ONES.shape), I32)
+        assert op(name)(*given, output_tensor=out).dtype is I32
+        assert np.unique(held(out)).tolist() == [value], name
+    rows = put(one, np.zeros(ONES.shape), BF16, ROW)
+    with pytest.raises(
+        RuntimeError, match="requires output tensor to be in Tile layout when working with non-sharded tensor"
+    ):
+        op("addcmul")(x, x, x, output_tensor=rows)
+
+
+def test_assign_names_the_type_of_the_tensor_beside_a_place(one: MeshDevice):
+    x, out = put(one, ONES, BF16), put(one, np.zeros(ONES.shape), F32)
+    place = out.memory_config()
+    with pytest.raises(RuntimeError, match="Mismatched output dtype"):
+        op("assign")(x, memory_config=place, output_tensor=out)
+    assert op("assign")(x, memory_config=place, dtype=F32, output_tensor=out).dtype is F32
+    assert held(op("assign")(x, out)).tolist() == ONES.tolist()
