@@ -17,6 +17,8 @@ from tt_run.runtime.ops.reduction.losses import LossReductionMode
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG
 
 U16, U8 = DataType.UINT16, DataType.UINT8
+TILES = "Can only tilize bfloat16/float32 or int32/uint32/uint16 or fp8_e4m3 tensors"
+REPEATS = "Can only work with UINT16, BFLOAT16, UINT32, INT32, FLOAT32 data types"
 MOVES = "Can only work with bfloat16/float32 or int32/uint32 tensors"
 
 
@@ -34,6 +36,11 @@ REFUSED: dict[str, tuple[str, Callable[[MeshDevice], object]]] = {
     "another last dimension of 16 bits": (MOVES, lambda d: ops.reshape(ones(d, 4, 6, dtype=U16), (6, 4))),
     "another last dimension of bytes": (MOVES, lambda d: ops.reshape(ones(d, 4, 6, dtype=U8, layout=ROW), (24,))),
     "a dimension among tiles": (MOVES, lambda d: ops.unsqueeze(ones(d, 4, 6, dtype=U16), 1)),
+    "bytes into tiles": (TILES, lambda d: ops.to_layout(ones(d, 4, 6, dtype=U8, layout=ROW), TILE)),
+    "bytes into whole tiles": (TILES, lambda d: ops.tilize(ones(d, 32, 32, dtype=U8, layout=ROW))),
+    "bytes repeated": (REPEATS, lambda d: ops.repeat(ones(d, 4, 6, dtype=U8), (2, 1))),
+    "bytes expanded": (REPEATS, lambda d: ops.expand(ones(d, 4, 6, dtype=U8), [2, 4, 6])),
+    "one dimension of 16 bits, each repeated": (MOVES, lambda d: ops.repeat_interleave(ones(d, 4, dtype=U16), 2, 0)),
     "a turn of everything": (MOVES, lambda d: ops.roll(ones(d, 4, 6, dtype=U16), 1)),
     "a length that is not there": (
         r"Leading dimension must be non-negative \(got -1\)",
@@ -97,3 +104,22 @@ def test_losses_of_rows_are_summed_as_sums_are(one: MeshDevice, shape: tuple[int
     found = call("mse_loss", a, b, reduction=LossReductionMode.SUM)
     assert (found.layout, held(found).item()) == (layout, 4 * np.prod(shape))
     assert call("mse_loss", a, b).layout is ROW
+
+
+def test_a_number_is_what_is_picked_cut_or_summed_of_it(one: MeshDevice):
+    for layout in (TILE, ROW):
+        number = put(one, np.array(3.0), BF16, layout)
+        assert held(ops.slice(number, [], [])).tolist() == 3.0
+        assert held(ops.gather(number, -1, put(one, np.array(0), U32, layout))).tolist() == 3.0
+        values, places = ops.topk(number, 1, -1)
+        assert (held(values).tolist(), held(places).tolist()) == (3.0, 0)
+        found = [
+            ops.sum(number),
+            ops.max(number),
+            ops.prod(number),
+            ops.argmax(number),
+            ops.cumprod(number, -1),
+        ]
+        assert [(t.layout, held(t).tolist()) for t in found] == [(layout, v) for v in (3, 3, 3, 0, 3)]
+    few = put(one, np.array(3), U16, ROW)
+    assert held(ops.sum(few)).tolist() == 3

@@ -286,6 +286,7 @@ def tilize(
             raise _not_whole(what, shape[place], tile.edges[place])
     if not use_multicore and input_tensor.is_sharded():
         raise fatal("Multicore must be enabled for sharded input", hint="use_multicore=True")
+    layouts.check_tiles_made(input_tensor)
     return in_layout(input_tensor, Layout.TILE, dtype, memory_config, tile)
 
 

@@ -281,13 +281,13 @@ def _slice_each(
 
 
 def _bounds(
-    given: Sequence[int] | Tensor | None, alias: Sequence[int] | None, default: tuple[int, ...] = ()
+    given: Sequence[int] | Tensor | None, alias: Sequence[int] | None, default: tuple[int, ...] | None = None
 ) -> tuple[int, ...]:
     if given is not None and alias is not None:
         raise ArgumentMismatch(f"a bound of slice is given twice, under two names: {given!r} and {alias!r}")
     value = alias if given is None else given
     if value is None:
-        if default:
+        if default is not None:
             return default
         raise ArgumentMismatch("slice needs its starts and ends")
     if isinstance(value, Tensor):

@@ -44,6 +44,8 @@ def gather(
     """out[…, i, …] = input[…, index[…, i, …], …] along `dim`; shape of the index."""
     on_device(input, index, kind="gather")
     rank = len(input.shape)
+    if not rank and dim in (0, -1) and out is None:
+        return settle((input,), input.shards, input.dtype, memory_config=memory_config)
     axis = axis_of(dim, rank, f"gather: dim {dim} is out of range for tensor rank {rank}") + 1
     if rank == 1 and input.layout is Layout.TILE:
         raise fatal("Can't convert shape rank", hint="ttnn.to_layout(tensor, ttnn.ROW_MAJOR_LAYOUT), of both")

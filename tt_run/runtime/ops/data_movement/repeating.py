@@ -42,9 +42,20 @@ def expand(
     full = [o if w == -1 else w for w, o in zip(wanted, old, strict=True)]
     if full == list(shape) and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
+    if input_tensor.layout is Layout.TILE or len(shape) != 1:
+        _check_bytes(input_tensor)
     times = [new // length if length else 1 for new, length in zip(full, old, strict=True)]
     place = larger_shards.of_repetition(input_tensor, times, full, memory_config)
     return moved(input_tensor, lambda s: np.broadcast_to(s.reshape(len(s), *old), (len(s), *full)), place)
+
+
+def _check_bytes(tensor: Tensor) -> None:
+    """Raises RuntimeError for bytes, which a device does not repeat."""
+    if tensor.dtype is DataType.UINT8:
+        raise fatal(
+            "Can only work with UINT16, BFLOAT16, UINT32, INT32, FLOAT32 data types",
+            hint=as_type("tensor", "uint16"),
+        )
 
 
 @operation("ttnn.repeat", family=families.MOVEMENT, golden=goldens.repeat)
@@ -64,6 +75,7 @@ def repeat(
     same = set(times) <= {1} and rank == len(input_tensor.shape) and optional_output_tensor is None
     if same and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
+    _check_bytes(input_tensor)
     if any(n > 1 and length % TILE_SIZE for n, length in list(zip(times, shape, strict=True))[-2:]):
         _check_leaves(input_tensor)
     if optional_output_tensor is None:
@@ -89,6 +101,8 @@ def repeat_interleave(
         return input_tensor.alias()
     # Once is no repetition, and whichever dimension it is along is not looked at.
     axis = 1 if repeats == 1 else axis_of(dim, len(input_tensor.shape)) + 1
+    if repeats > 1 and len(input_tensor.shape) == 1:
+        check_moves(input_tensor)
     place = memory_config
     if place is None and input_tensor.layout is Layout.ROW_MAJOR and repeats > 1:
         place = larger_shards.of_slices(input_tensor, repeats, axis - 1)

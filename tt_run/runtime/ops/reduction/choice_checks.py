@@ -289,12 +289,14 @@ def check_topk(
     on_device(tensor, kind="topk")
     shape = tuple(tensor.shape)
     rank = len(shape)
-    if not -rank <= dim < max(rank, 1):
+    if not -max(rank, 1) <= dim < max(rank, 1):
         raise fatal(
             f"Dimension for topk is out of range (expected to be in range of [{-max(rank, 1)}, {max(rank, 1) - 1}])",
             hint=in_range("dim", max(rank, 1)),
         )
     size = shape[dim] if rank else 1
+    if not rank and k == 1 and outputs is None:
+        return  # a number is the largest there is, and no device is asked
     if not 0 < k <= size:
         raise fatal(
             f"K cannot be larger than the dimension size! K={k}, dimension size={size}",

@@ -114,8 +114,11 @@ def topk(
 ) -> list[Tensor]:
     """The k largest (or smallest) elements along `dim`, in order, and their places (UINT16, or UINT32 where they need it or the elements are FLOAT32)."""
     check_topk(input_tensor, k, dim, memory_config, sub_core_grids, indices_tensor, output_tensor)
-    axis = axis_of(dim, len(input_tensor.shape))
-    places = input_tensor.shards.map(lambda s: _order(s, axis + 1, largest, k))
+    rank = len(input_tensor.shape)
+    axis = axis_of(dim, rank) if rank else -1
+    places = input_tensor.shards.map(
+        lambda s: _order(s, axis + 1, largest, k) if rank else np.zeros(s.shape, np.int64)
+    )
     # Along another dimension the tensor is turned round and back, to where it lies.
     memory_config = memory_config if axis == len(input_tensor.shape) - 1 else None
     values, indices = _chosen(input_tensor, axis + 1, places, memory_config, output_tensor)

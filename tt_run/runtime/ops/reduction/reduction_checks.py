@@ -32,6 +32,11 @@ _ARGMAX_ROWS = (DataType.BFLOAT16, DataType.FLOAT32, DataType.INT32, DataType.UI
 _ARGMAX_TILES = (DataType.BFLOAT16, DataType.FLOAT32)
 
 
+def alone(tensor: Tensor) -> bool:
+    """Whether there is nothing to reduce, no elements or no dimension, of which no device is asked."""
+    return not len(tensor.shape) or not volume(tuple(tensor.shape))
+
+
 def check_total(
     name: str, tensor: Tensor, dim: Dims, memory_config: MemoryConfig | None, cores: CoreRangeSet | None
 ) -> None:
@@ -45,7 +50,7 @@ def check_total(
         )
     if name in ("max", "min"):
         _not_empty(tensor, axes)
-    if not volume(tuple(tensor.shape)):
+    if alone(tensor):
         return
     if dtype not in (*_FLOATS, DataType.UINT32) and not (dtype is DataType.INT32 and name in _SIGNED):
         raise fatal(
@@ -74,7 +79,7 @@ def check_spread(
         )
     on_device(tensor, kind="reduction")
     axes = axes_of(dim, len(tensor.shape))
-    nothing_varies = not volume(tuple(tensor.shape)) or [tensor.shape[axis] for axis in axes] == [1]
+    nothing_varies = alone(tensor) or [tensor.shape[axis] for axis in axes] == [1]
     if tensor.dtype not in _FLOATS and not nothing_varies:
         raise fatal(
             f"Only FLOAT32, BFLOAT16, and BFLOAT8_B are supported for Std/Var reduction - got {cpp(tensor.dtype)}",
@@ -219,7 +224,7 @@ def check_prod(tensor: Tensor, dim: Dims, into_dims: bool, output: Tensor | None
             f"Dimension for prod is out of range (expected to be in range of [{-max(rank, 1)}, {max(rank, 1) - 1}])",
             hint=in_range("dim", max(rank, 1)),
         )
-    if not volume(tuple(tensor.shape)):
+    if alone(tensor):
         return
     if dim is None and dtype not in (*_FLOATS, DataType.BFLOAT4_B):
         raise fatal(
@@ -307,7 +312,7 @@ def check_running(
             f"Shape mismatch: input tensor shape {tensor.shape} does not match output tensor shape {output.shape}.",
             hint="leave the output tensor out, or make it of the tensor's shape with ttnn.empty",
         )
-    if not -rank <= dim < max(rank, 1):
+    if not -max(rank, 1) <= dim < max(rank, 1):
         raise fatal(
             f"The requested accumulation axis is {dim}, while the input tensor has rank {rank}.",
             hint=in_range("dim", rank) if rank else "dim=0",

@@ -17,12 +17,13 @@ from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import Operation, operation
-from tt_run.runtime.ops.declaration.operands import axes_of, axis_of, on_device, settle, volume
+from tt_run.runtime.ops.declaration.operands import axes_of, axis_of, on_device, settle
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import asked_shards, fitted_shards
 from tt_run.runtime.ops.reduction.placement_checks import kept_pieces
 from tt_run.runtime.ops.reduction.product_places import of_product
 from tt_run.runtime.ops.reduction.reduction_checks import (
+    alone,
     check_argmax,
     check_prod,
     check_running,
@@ -51,8 +52,12 @@ def reduced(
     layout: Layout | None = None,
     output_tensor: Tensor | None = None,
     place: MemoryConfig | None = None,
+    moments: bool = False,
 ) -> Tensor:
-    """`function` (rows -> one value per row) over dimensions `dim` of every shard, None for all; into `place` whatever else would follow."""
+    """`function` (rows -> one value per row) over dimensions `dim` of every shard, None for all; into `place` whatever else would follow.
+
+    `moments` of a number are in tiles as well, which else keeps its layout.
+    """
     on_device(tensor, kind="reduction")
     shape = tuple(tensor.shape)
     axes = axes_of(dim, len(shape))
@@ -68,8 +73,8 @@ def reduced(
             restore(before)
         return finish(values, target).reshape(len(stack), *ordered_sums.reduced_shape(shape, axes, keepdim))
 
-    if not volume(shape):
-        layout = tensor.layout  # of nothing, which no device is asked for
+    if alone(tensor) and (axes or not moments):
+        layout = tensor.layout
     if place is not None:
         memory_config, layout = place, Layout.TILE
     elif output_tensor is None and (memory_config is not None or tensor.is_sharded()):
@@ -206,6 +211,7 @@ def _spread(name: str, function: Callable[[Array, float, bool], Array], doc: str
             _unless_alone(input_tensor, lambda rows: function(rows, scalar, correction)),
             memory_config=memory_config,
             layout=Layout.TILE,
+            moments=True,
         )
 
     return _named(name, compute, doc)
@@ -298,7 +304,7 @@ def _running(
 ) -> Tensor:
     """A running reduction along `dim`, in order."""
     check_running(tensor, dim, options.get("output_tensor"), options.get("memory_config"))
-    axis = axis_of(dim, len(tensor.shape)) + 1
+    axis = axis_of(dim, len(tensor.shape)) + 1 if len(tensor.shape) else 0
     target = dtype or tensor.dtype
 
     def compute(stack: Array) -> Array:

@@ -55,8 +55,19 @@ def to_layout(
     return _converted(tensor, wanted, layout, _place(tensor, layout, memory_config), pad_value)
 
 
+def check_tiles_made(tensor: Tensor) -> None:
+    """Raises RuntimeError for bytes, which a device makes no tiles of."""
+    if tensor.dtype is DataType.UINT8:
+        raise fatal(
+            "Can only tilize bfloat16/float32 or int32/uint32/uint16 or fp8_e4m3 tensors",
+            hint="ttnn.from_torch(…, layout=ttnn.TILE_LAYOUT) makes them on the host; or ttnn.typecast(tensor, ttnn.uint16) before",
+        )
+
+
 def _check_type(tensor: Tensor, wanted: DataType, layout: Layout) -> None:
-    """Raises RuntimeError for another element type of what leaves its tiles on a device."""
+    """Raises RuntimeError for another element type of what leaves its tiles on a device, and for bytes that are to become tiles there."""
+    if layout is Layout.TILE and tensor.device() is not None:
+        check_tiles_made(tensor)
     leaves = tensor.dtype is DataType.BFLOAT8_B and wanted is DataType.BFLOAT16
     if layout is not Layout.TILE and wanted is not tensor.dtype and not leaves:
         raise fatal(
