@@ -9,7 +9,7 @@ import pytest
 
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, BFP8, F32, ROW, TILE, U32, held, near, put, rounded
-from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.cores import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.data_movement.lookup import EmbeddingsType
@@ -461,3 +461,36 @@ def test_tiles_that_a_layer_norm_does_not_take(one: MeshDevice, tiles: dict[str,
     )
     with pytest.raises(RuntimeError, match=words):
         ops.layer_norm(x, **dict(zip([w for w in tiles if w != "x"], rest, strict=True)))
+
+
+def in_blocks(one: MeshDevice, x: np.ndarray, layout: Any = TILE) -> Any:
+    """Blocks of 32 x 64 on two cores, one above the other."""
+    cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(0, 1))])
+    spec = ShardSpec(cores, [32, 64], ShardOrientation.ROW_MAJOR)
+    place = MemoryConfig(TensorMemoryLayout.BLOCK_SHARDED, BufferType.L1, spec)
+    return ops.to_memory_config(put(one, x, BF16, layout), place)
+
+
+@pytest.mark.parametrize("norm", [ops.layer_norm, ops.rms_norm])
+@pytest.mark.parametrize("inplace", [True, False])
+def test_a_norm_in_place_is_its_operand(one: MeshDevice, norm: Any, inplace: bool):
+    x = sample(BF16, 1, 1, 64, 64)
+    tensor = in_blocks(one, x)
+    program = LayerNormShardedMultiCoreProgramConfig(
+        compute_with_storage_grid_size=(1, 2), subblock_w=2, block_h=1, block_w=2, inplace=inplace
+    )
+    found = norm(tensor, program_config=program)
+    assert held(tensor).tolist() == (held(found).tolist() if inplace else x.tolist())
+    ops.deallocate(found)
+    assert tensor.is_allocated() is not inplace
+
+
+@pytest.mark.parametrize("words", [{}, {"inplace": True}, {"inplace": False}])
+def test_a_group_norm_of_blocks_is_its_operand_unless_told_otherwise(one: MeshDevice, words: Any):
+    x = sample(BF16, 1, 1, 64, 64)
+    tensor = in_blocks(one, x, ROW)
+    if words.get("inplace") is False:
+        words = {**words, "memory_config": tensor.memory_config()}
+    found = ops.group_norm(tensor, num_groups=2, core_grid=CoreGrid(y=2, x=1), **words)
+    assert held(tensor).tolist() == (x.tolist() if "memory_config" in words else held(found).tolist())
+    assert held(found).tolist() != x.tolist()
