@@ -130,6 +130,9 @@ ELSEWHERE: dict[str, str] = {
     experimental.deepseek_grouped_gate experimental.deepseek_moe_fast_reduce_nc experimental.topk_router_gpt moe
     moe_expert_token_remap moe_routing_remap sparse_matmul
     """,
+    "ops/products/test_latent_output.py": """
+    experimental.deepseek.mla.matmul_wo
+    """,
     "ops/products/test_minimal.py": """
     experimental.dit_minimal_matmul_addcmul_fused experimental.dit_rms_norm_unary_fused experimental.minimal_matmul_split
     """,

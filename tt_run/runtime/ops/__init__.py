@@ -28,6 +28,7 @@ MODULES = (
     "normalisation.norms",
     "products.operations",
     "products.minimal",
+    "products.latent_output",
     "data_movement.lookup",
     "attention.prefill",
     "attention.grouped_heads",

@@ -28,7 +28,6 @@ _PACKED = (
     "its operands are packed for a ring of cores of one chip in a layout of its own; ttnn.experimental.moe_compute is emulated "
     "(activation_type=SWIGLU and has_bias for GPT-OSS)"
 )
-_RING = "its weight is packed for a ring of cores of one chip in a layout of its own; ttnn.linear gives the product"
 
 _NAMES: dict[str, tuple[Family, str]] = {
     "generic_op": (families.KERNEL, _KERNEL),
@@ -53,7 +52,6 @@ _NAMES: dict[str, tuple[Family, str]] = {
     ),
     "experimental.moe_gpt": (families.EXPERTS, _PACKED),
     "experimental.deepseek.moe.moe_gate_mm": (families.EXPERTS, _PACKED),
-    "experimental.deepseek.mla.matmul_wo": (families.MATMUL, _RING),
     "test_hang_device_operation": (families.KERNEL, "it hangs the device, and nothing hangs here"),
 }
 
