@@ -105,3 +105,28 @@ def test_what_stays_as_it_is(one: MeshDevice):
         ops.copy(x, put(one, np.zeros(SHAPE), BF16, ROW))
     with pytest.raises(RuntimeError, match="Multicore must be enabled for sharded input"):
         ops.tilize(ops.to_memory_config(put(one, np.zeros(SHAPE), BF16, ROW), ROWS), use_multicore=False)
+
+
+@pytest.mark.parametrize(
+    ("held_by", "asked", "words"),
+    [
+        (None, cut(WIDTH, (1, 0), 32, 32), "Shard height 32 must match physical height 64 for width sharded"),
+        (
+            None,
+            cut(HEIGHT, (0, 0), 32, 64),
+            "Number of shards along height 2 must not exceed number of cores 1",
+        ),
+        (ROWS, NAMELESS, "bad optional access"),
+        (COLUMNS, ROWS, None),
+    ],
+)
+def test_tiles_with_steps_lie_where_all_their_rows_do(
+    one: MeshDevice, held_by: Any, asked: Any, words: str | None
+):
+    tensor = zeros(one, SHAPE, held_by)
+    with nullcontext() if words is None else pytest.raises(RuntimeError) as caught:
+        part = ops.slice(tensor, [0, 0, 0, 0], [1, 1, 64, 64], [1, 1, 2, 1], memory_config=asked)
+    if caught is None:
+        assert part.memory_config() == asked
+    else:
+        assert words in str(caught.value)

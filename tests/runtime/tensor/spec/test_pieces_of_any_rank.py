@@ -268,3 +268,54 @@ def test_a_tensor_of_one_dimension_has_pieces_of_one() -> None:
     tall = ShardSpec(GRIDS["4x2"], [2, 8], ShardOrientation.ROW_MAJOR)
     with pytest.raises(RuntimeError, match="Shard shape must be 1D for 1D tensor!"):
         TensorSpec(*first[:3], TensorMemoryLayout.HEIGHT_SHARDED, tall, BufferType.L1)
+
+
+def placed(one: MeshDevice, shape: tuple[int, ...], piece: list[int], layout: Layout) -> Tensor:
+    spec = NdShardSpec(piece, cores((0, 0, 3, 3)))
+    place = MemoryConfig(buffer_type=BufferType.L1, nd_shard_spec=spec)
+    return to_memory_config(put(one, np.zeros(shape), BF16, layout), place)
+
+
+@pytest.mark.parametrize(
+    ("shape", "piece", "ends", "layout", "found"),
+    [
+        ((2, 3, 96, 128), [1, 2, 64, 64], (1, 2, 64, 64), TILE, [1, 1, 32, 32]),
+        ((2, 3, 96, 128), [1, 2, 64, 64], (1, 3, 96, 128), Layout.ROW_MAJOR, [1, 2, 48, 64]),
+        ((2, 3, 96, 128), [1, 2, 64, 64], (1, 3, 96, 128), TILE, [1, 2, 64, 64]),
+        ((2, 3, 96, 128), [2, 1, 32, 128], (1, 2, 64, 64), Layout.ROW_MAJOR, [1, 1, 22, 64]),
+        ((4, 4, 128, 128), [2, 64, 64], (2, 1, 32, 32), Layout.ROW_MAJOR, [1, 16, 16]),
+    ],
+)
+def test_a_part_has_as_many_pieces_as_its_tensor(
+    one: MeshDevice,
+    shape: tuple[int, ...],
+    piece: list[int],
+    ends: tuple[int, ...],
+    layout: Layout,
+    found: list[int],
+):
+    cut = catalog.find("ttnn.slice")
+    assert cut is not None
+    part = cut(placed(one, shape, piece, layout), [0] * len(shape), list(ends))
+    pieces = part.memory_config().nd_shard_spec
+    assert pieces is not None
+    assert list(pieces.shard_shape) == found
+
+
+def test_a_part_with_steps_needs_whole_tiles(one: MeshDevice):
+    cut = catalog.find("ttnn.slice")
+    assert cut is not None
+    tensor = placed(one, (2, 3, 96, 128), [1, 2, 64, 64], TILE)
+    with pytest.raises(RuntimeError, match=r"must be tile \{32, 32\} sized"):
+        cut(tensor, [0, 0, 0, 0], [2, 2, 32, 64], [1, 1, 2, 1])
+
+
+@pytest.mark.parametrize("layout", [TILE, Layout.ROW_MAJOR])
+def test_a_view_of_pieces_that_are_a_matrix_has_that_cut(one: MeshDevice, layout: Layout):
+    tensor = placed(one, (1, 2, 64, 64), [1, 1, 32, 64], layout)
+    for name, given in (("unsqueeze", 0), ("squeeze", 0), ("reshape", (128, 64))):
+        view = catalog.find(f"ttnn.{name}")
+        assert view is not None
+        place = view(tensor, given).memory_config()
+        assert "created_with_nd_shard_spec=0" in str(place)
+        assert place.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED

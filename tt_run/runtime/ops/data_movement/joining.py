@@ -29,6 +29,7 @@ from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, se
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import asked_shards, fitted_shards
 from tt_run.runtime.ops.placement.sharded_results import in_dram
+from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec.shape import Shape
 from tt_run.runtime.tensor.tensor import Tensor
@@ -195,8 +196,22 @@ def slice(
         lengths = [len(range(i.start, i.stop, i.step)) for i in index]
         if memory_config is None and _by_rows(input_tensor, [i.start for i in index], step):
             fitted_shards.of_rows(input_tensor, lengths)
-        memory_config = asked_shards.of_part(input_tensor, memory_config, lengths)
+        stepped = any(length != 1 for length in step)
+        if input_tensor.layout is Layout.TILE and stepped:
+            _check_rows_of(input_tensor, memory_config)
+        memory_config = asked_shards.of_part(input_tensor, memory_config, lengths, stepped)
     return moved(input_tensor, lambda s: s[whole], memory_config, output_tensor)
+
+
+def _check_rows_of(tensor: Tensor, memory_config: MemoryConfig | None) -> None:
+    """Raises RuntimeError for pieces that do not fit all rows of a tensor of tiles, which lie there before every so many are taken."""
+    if memory_config is None or not memory_config.is_sharded():
+        return
+    if memory_config.nameless:
+        if tensor.memory_config().memory_layout is memory_config.memory_layout:
+            raise fatal("bad optional access", hint="memory_config=ttnn.create_sharded_memory_config(…)")
+        return
+    sharding.settled(memory_config, tuple(tensor.shape), Layout.ROW_MAJOR, tensor.tile.edges)
 
 
 def _by_rows(tensor: Tensor, starts: Sequence[int], step: Sequence[int]) -> bool:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tt_run.runtime.enums import Layout, cpp
+from tt_run.runtime.enums import Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.placement import fitted_shards, reordered_shards, scaled_shards, viewed_shards
 from tt_run.runtime.tensor.spec import sharding
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -71,8 +71,20 @@ def of_reshape(
     return memory_config if asked is None else fitted_shards.of_reshape(tensor, shape, asked)
 
 
-def of_part(tensor: Tensor, memory_config: MemoryConfig | None, shape: Sequence[int]) -> MemoryConfig | None:
-    """Where `slice` puts its result, None for the place of an operand that is not sharded."""
+def of_part(
+    tensor: Tensor, memory_config: MemoryConfig | None, shape: Sequence[int], stepped: bool = False
+) -> MemoryConfig | None:
+    """Where `slice` puts its result, None for the place of an operand that is not sharded. `stepped`: it leaves some out between."""
+    held = tensor.memory_config()
+    pieces = held.nd_shard_spec
+    if (
+        memory_config is None
+        and held.created_with_nd_shard_spec
+        and pieces is not None
+        and 2 <= len(pieces.shard_shape) <= len(shape)
+        and math.prod(shape)
+    ):
+        return _as_many(tensor, pieces, shape, stepped)
     if memory_config is None:
         return fitted_shards.of_part(tensor, shape)
     if not memory_config.nameless or tensor.device() is None or not math.prod(shape):
@@ -81,3 +93,21 @@ def of_part(tensor: Tensor, memory_config: MemoryConfig | None, shape: Sequence[
     if any(old % new for old, new in zip(before, after, strict=True)):
         return scaled_shards.spread_in_tiles(tensor, memory_config, shape)
     return reordered_shards.of_size(tensor, tensor.memory_config(), memory_config, before, shape)
+
+
+def _as_many(tensor: Tensor, pieces: NdShardSpec, shape: Sequence[int], stepped: bool) -> MemoryConfig:
+    """As many pieces along each dimension as the operand has, of tiles whole ones. Raises RuntimeError where they are not, of a part with steps."""
+    tiled = tensor.layout is Layout.TILE
+    lengths, rank = tuple(tensor.padded_shape if tiled else tensor.shape), len(pieces.shard_shape)
+    piece = [
+        -(-new // -(-old // of))
+        for new, old, of in zip(shape[-rank:], lengths[-rank:], pieces.shard_shape, strict=True)
+    ]
+    if tiled and not stepped:
+        piece[-2:] = [
+            -(-length // edge) * edge for length, edge in zip(piece[-2:], tensor.tile.edges, strict=True)
+        ]
+    spec = NdShardSpec(piece, pieces.grid, pieces.orientation, pieces.shard_distribution_strategy)
+    place = MemoryConfig(TensorMemoryLayout.ND_SHARDED, tensor.memory_config().buffer_type, None, spec)
+    padded = padded_shape(tuple(shape), tensor.layout, tensor.tile)
+    return sharding.settled(place, padded.dims, tensor.layout, tensor.tile.edges)
