@@ -21,7 +21,7 @@ from tt_run.runtime.train.modules.base import AbstractModuleBase, NamedParameter
 from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.ops.unary import mean
 from tt_run.runtime.train.optimizers import registry
-from tt_run.runtime.train.parallel import fsdp, named_mesh
+from tt_run.runtime.train.parallel import distributed, fsdp, named_mesh
 from tt_run.runtime.train.parallel.sharding import ReplicaMismatchError, Sharding
 
 WIDTH = 8
@@ -219,6 +219,32 @@ def test_a_placement_given_to_a_tensor_of_state_is_seen_when_it_is_saved(
     step(model, optimizer)
     assert optimizer.get_state_dict()["exp_avg"][name] is not moment
     checkpointing.save_checkpoint(str(path), model_params=model.parameters(), optimizer=optimizer)
+
+
+def test_what_lies_along_a_line_without_an_axis_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One placement over all devices, as the reference's mappers label it, while a named axis has one for each of the mesh's."""
+    on_mesh(monkeypatch, 2)
+    device, path = AutoContext.get_instance().get_device(), str(tmp_path / "halves.pkl")
+    wide = np.arange(WIDTH * WIDTH, dtype=np.float32).reshape(1, 1, WIDTH, WIDTH)
+    for mapper, label in (
+        (distributed.shard_tensor_to_mesh_mapper(device, 3), "[Shard(3)] over mesh [2]"),
+        (distributed.replicate_tensor_to_mesh_mapper(device), "[Replicate] over mesh [2]"),
+        (distributed.shard_tensor_to_mesh_mapper(device, 3, 1), "[Replicate, Shard(3)] over mesh [1, 2]"),
+    ):
+        tensor = Tensor.from_numpy(wide, mapper=mapper)
+        layout = Sharding.from_tensor(tensor)
+        assert layout.label == label
+        np.testing.assert_array_equal(layout.gather(tensor), wide)
+        again = Tensor.from_numpy(wide, mapper=layout.derive_mapper())
+        assert Sharding.from_tensor(again).label == label and again.shape() == tensor.shape()
+    halves = Tensor.from_numpy(wide, mapper=distributed.shard_tensor_to_mesh_mapper(device, 3))
+    forged(halves)
+    with pytest.raises(
+        ReplicaMismatchError, match=r"model\[halves\] is labelled \[Replicate\] over mesh \[2\]"
+    ):
+        checkpointing.save_checkpoint(path, model_params=NamedParameters([("halves", halves)]))
 
 
 def test_state_is_held_against_the_shapes_of_parameters(

@@ -26,6 +26,7 @@ from tt_run.runtime.train.common.logs import TrainingLog
 from tt_run.runtime.train.memory import MIB, MemoryUsageTracker, report
 from tt_run.runtime.train.models.gpt import create_gpt2_model
 from tt_run.runtime.train.models.llama import create_llama_model
+from tt_run.runtime.train.modules.base import RunMode
 from tt_run.runtime.train.ops.sample import sample_op
 from tt_run.runtime.train.optimizers.adamw import AdamW, AdamWConfig
 from tt_run.runtime.train.parallel.distributed import (
@@ -233,6 +234,22 @@ def test_generation_repeats_with_its_seed(opened: Any) -> None:
     assert len(first) == 6
     assert all(0 <= token < 40 for token in first)
     assert model.get_run_mode().name == "TRAIN"
+    assert AutoContext.get_instance().get_gradient_mode() is GradMode.ENABLED
+
+
+@pytest.mark.parametrize("mode", RunMode)
+def test_generation_that_ends_early_leaves_the_mode(opened: Any, mode: RunMode) -> None:
+    opened()
+    model = create_gpt2_model(GPT2)
+    model.set_run_mode(mode)
+
+    def interrupt(token: int) -> None:
+        assert model.get_run_mode() is RunMode.EVAL
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        generate(model, [1], max_new_tokens=2, sequence_length=LENGTH, vocab_size=40, on_token=interrupt)
+    assert model.get_run_mode() is mode
     assert AutoContext.get_instance().get_gradient_mode() is GradMode.ENABLED
 
 

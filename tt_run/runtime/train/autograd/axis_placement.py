@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.distribution.gathering import own_shards
 from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, TensorTopology
 from tt_run.runtime.values import shapes
@@ -27,6 +28,16 @@ if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
 
 Array = npt.NDArray[Any]
+
+
+def settled(value: Value) -> TensorTopology:
+    """The topology that a value keeps: by the axes of its mesh where more than one is longer than 1, else as it is, for there both say the same."""
+    device = value.device()
+    return value.tensor_topology() if device is None or _is_line(device.shape) else by_axes(value)
+
+
+def _is_line(shape: MeshShape) -> bool:
+    return sum(extent > 1 for extent in shape) < 2
 
 
 def by_axes(value: Value) -> TensorTopology:

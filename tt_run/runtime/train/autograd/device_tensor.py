@@ -14,7 +14,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.tensor.borders.arrays import to_numpy
 from tt_run.runtime.tensor.tensor import Tensor as Value
-from tt_run.runtime.train.autograd.axis_placement import by_axes, first_shard
+from tt_run.runtime.train.autograd.axis_placement import first_shard, settled
 from tt_run.runtime.values.dtypes import convert, is_float, stored_dtype
 
 if TYPE_CHECKING:
@@ -30,13 +30,13 @@ class DeviceTensor(Value):
 
     @classmethod
     def like(cls, value: Value) -> DeviceTensor:
-        """The same buffer under this class, its place told by the axes of its mesh: see `axis_placement.by_axes`."""
+        """The same buffer under this class, its place told by the axes of a mesh that is no line: see `axis_placement.settled`."""
         made = cls.of(
             value.storage,
             dtype=value.dtype,
             layout=value.layout,
             device=value.device(),
-            topology=by_axes(value),
+            topology=settled(value),
             memory_config=value.memory_config(),
             tile=value.tile,
             site=value.site,

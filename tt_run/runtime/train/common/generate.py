@@ -17,7 +17,7 @@ from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.cached_text import generate_to_the_end
 from tt_run.runtime.train.common.data import build_causal_mask
 from tt_run.runtime.train.common.trainer import Placing
-from tt_run.runtime.train.common.utils import no_grad
+from tt_run.runtime.train.common.utils import no_grad, run_mode
 from tt_run.runtime.train.modules.base import ModuleBase, RunMode
 
 Array = npt.NDArray[Any]
@@ -129,10 +129,9 @@ def _generate(
     placing = Placing.current().of_positions()
     placing.check(1, sequence_length)
     mask = Tensor.from_numpy(build_causal_mask(sequence_length), new_type=DataType.BFLOAT16)
-    mode, made = model.get_run_mode(), list[int]()
-    model.eval()
+    made: list[int] = []
     try:
-        with no_grad():
+        with no_grad(), run_mode(model, RunMode.EVAL):
             for _ in range(max_new_tokens):
                 ids = np.array(running, np.uint32)
                 logits = model(placing.ids(ids, (1, 1, 1, sequence_length)), mask)
@@ -147,7 +146,6 @@ def _generate(
                 if on_token is not None:
                     on_token(token)
     finally:
-        model.set_run_mode(mode if isinstance(mode, RunMode) else RunMode.TRAIN)
         AutoContext.get_instance().reset_graph()
     return made
 

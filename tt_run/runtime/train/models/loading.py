@@ -15,10 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.safetensors import Weights
-from tt_run.runtime.train.parallel.sharded_parameters import cuts, restore_parameter, whole_parameter
+from tt_run.runtime.train.parallel.sharded_parameters import restore_parameter, whole_parameter, whole_shape
 
 Array = npt.NDArray[Any]
 
@@ -169,11 +168,7 @@ def joint_keys_values(keys: Array, values: Array, groups: int) -> Array:
 
 def _fitted(target: Tensor, array: Array, source: str) -> Array:
     """The array in the shape of the whole parameter: as it is, turned, or with the parameter's own rows behind it."""
-    value = target.get_value(PreferredPrecision.FULL)
-    extents = value.tensor_topology().distribution_shape()
-    shape = list(value.shape)
-    for axis, dim in cuts(value).items():
-        shape[dim] *= extents[axis]
+    shape = whole_shape(target)
     rows, columns = shape[-2], shape[-1]
     if array.shape in ((rows, columns), (columns,) if rows == 1 else None):
         return array.reshape(shape)

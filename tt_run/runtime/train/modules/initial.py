@@ -20,7 +20,7 @@ from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.lazy import deferred
 from tt_run.runtime.train.modules.parameter import Buffer, Parameter
-from tt_run.runtime.train.parallel.sharded_parameters import cuts, restore
+from tt_run.runtime.train.parallel.sharded_parameters import restore, whole_sides
 from tt_run.runtime.values import shapes
 
 Array = Any
@@ -203,11 +203,7 @@ def fan_in(inputs: int) -> Initializer:
 def _fill(held: Held, draw: Draw) -> Held:
     tensor = held.tensor
     value = tensor.get_value(PreferredPrecision.FULL)
-    shape = list(value.shape)
-    topology = value.tensor_topology()
-    for axis, dim in cuts(value).items():
-        shape[dim] *= topology.distribution_shape()[axis]
-    filled = restore(value, draw(tuple(shape)), "init")
+    filled = restore(value, draw(tuple(whole_sides(value))), "init")
     stored = tensor.get_value(PreferredPrecision.NATIVE).dtype
     tensor.set_value(filled if filled.dtype is stored else stacks.as_dtype(filled, stored))
     return held

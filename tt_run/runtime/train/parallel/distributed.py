@@ -1,7 +1,4 @@
-"""`ttml.core.distributed`: mappers and composers by tensor dimension, averaging of gradients, and facts about placements.
-
-Mappers here speak of the mesh's own two axes, so that a tensor always says along which axis it is cut.
-"""
+"""`ttml.core.distributed`: mappers and composers by tensor dimension, averaging of gradients, and facts about placements."""
 
 from __future__ import annotations
 
@@ -70,20 +67,16 @@ def shard_tensor_to_mesh_mapper(
         )
     dim = rank if dim is None else dim
     assert dim is not None
-    shape = device.shape
     if cluster_axis is None:
-        long_axes = [axis for axis in range(shape.dims()) if shape[axis] > 1]
-        if len(long_axes) > 1:
-            return mappers.shard_tensor_to_mesh_mapper(device, dim)
-        cluster_axis = long_axes[0] if long_axes else 0
-    placements: list[Placement] = [PlacementReplicate() for _ in range(shape.dims())]
+        return mappers.shard_tensor_to_mesh_mapper(device, dim)
+    placements: list[Placement] = [PlacementReplicate() for _ in range(device.shape.dims())]
     placements[cluster_axis] = PlacementShard(dim)
     return mappers.create_mesh_mapper(device, MeshMapperConfig(placements))
 
 
 def replicate_tensor_to_mesh_mapper(device: MeshDevice) -> mappers.TensorToMesh:
     """The same tensor on every device."""
-    return mappers.create_mesh_mapper(device, MeshMapperConfig([PlacementReplicate(), PlacementReplicate()]))
+    return mappers.replicate_tensor_to_mesh_mapper(device)
 
 
 def concat_mesh_to_tensor_composer(mesh_device: MeshDevice, dim: int) -> composers.MeshToTensor:

@@ -28,6 +28,7 @@ from tt_run.runtime.errors import type_name
 from tt_run.runtime.tensor.spec.topology import PlacementShard
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.axis_placement import by_axes
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.operation import result
@@ -233,7 +234,8 @@ def _manage(state: FSDPState, name: str, shard_dim: int | str, tensor: Tensor) -
     if tensor.fsdp_axis is not None:
         return
     value = tensor.get_value(PreferredPrecision.FULL)
-    placements, shape = value.tensor_topology().placements(), list(value.shape)
+    topology = by_axes(value)
+    placements, shape = topology.placements(), list(value.shape)
     if isinstance(placements[state.axis_index], PlacementShard):
         raise RuntimeError(
             f"fully_shard: parameter {name!r} is cut along mesh axis {state.mesh_axis_name!r} already ({placements}); help: name another axis"
@@ -251,7 +253,11 @@ def _manage(state: FSDPState, name: str, shard_dim: int | str, tensor: Tensor) -
         raise RuntimeError(
             f"fully_shard: parameter {name!r} has shape {shape}; dim {chosen} does not divide by the {state.axis_size} devices of {state.mesh_axis_name!r}; help: a shard_dim that does, or a layer whose size is a multiple of {state.axis_size}"
         )
-    tensor.set_value(single_shards.partition_of_any_size(value, chosen, state.axis_index))
+    tensor.set_value(
+        single_shards.partition_of_any_size(
+            value.on(value.storage, topology), chosen, state.axis_index
+        )
+    )
     tensor.fsdp_axis, tensor.fsdp_dim = state.axis_index, chosen
     state.managed.append(tensor)
 

@@ -14,7 +14,7 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.tensor.distribution import composers, mappers
 from tt_run.runtime.tensor.distribution.configs import MeshComposerConfig, MeshMapperConfig
 from tt_run.runtime.tensor.spec.topology import PlacementShard
-from tt_run.runtime.train.autograd.axis_placement import first_shard
+from tt_run.runtime.train.autograd.axis_placement import by_axes, first_shard
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.variable import Variable
 from tt_run.runtime.values.dtypes import convert, is_float
@@ -41,7 +41,7 @@ def restore_parameter(tensor: Variable, array: Array, name: str, *, rounded: boo
 
 def cuts(value: Value) -> dict[int, int]:
     """Tensor dimension (counted from the front) by mesh axis, for every axis along which the value is cut."""
-    topology = value.tensor_topology()
+    topology = by_axes(value)
     rank, extents = len(value.shape), topology.distribution_shape()
     return {
         axis: placement.dim % rank
@@ -52,8 +52,12 @@ def cuts(value: Value) -> dict[int, int]:
 
 def whole_shape(tensor: Variable) -> list[int]:
     """The shape of a parameter as it is on one device."""
-    value = tensor.get_value(PreferredPrecision.FULL)
-    shape, extents = list(value.shape), value.tensor_topology().distribution_shape()
+    return whole_sides(tensor.get_value(PreferredPrecision.FULL))
+
+
+def whole_sides(value: Value) -> list[int]:
+    """The shape of the array that a value is a distribution of."""
+    shape, extents = list(value.shape), by_axes(value).distribution_shape()
     for axis, dim in cuts(value).items():
         shape[dim] *= extents[axis]
     return shape
@@ -62,7 +66,7 @@ def whole_shape(tensor: Variable) -> list[int]:
 def differing_copy(value: Value) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """The coordinates of two devices of this rank that hold different numbers where the value's placements say that they hold copies; None without any."""
     along, device = cuts(value), value.device()
-    if device is None or (value.tensor_topology().distribution_shape().dims() == 1 and along):
+    if device is None or (by_axes(value).distribution_shape().dims() == 1 and along):
         return None
     first: dict[tuple[int, ...], tuple[tuple[int, ...], int]] = {}
     data, extents = value.shards.data, tuple(device.shape)
@@ -90,7 +94,7 @@ def whole(value: Value, stack: Array | None = None, *, verify: bool = True) -> A
     placed = cuts(value)
     if not placed:
         return first_shard(value) if verify or value.shards.bare else np.array(value.shards.data[0])
-    topology = value.tensor_topology()
+    topology = by_axes(value)
     device = value.device()
     assert device is not None
     if topology.distribution_shape().dims() == 1 or (len(placed) == 2 and placed[0] == placed[1]):
@@ -111,11 +115,7 @@ def restore(value: Value, array: Array, name: str, *, rounded: bool = True) -> V
 
     `rounded` brings it to the value's type; state of an optimizer stays float32.
     """
-    placed = cuts(value)
-    topology = value.tensor_topology()
-    expected = list(value.shape)
-    for axis, dim in placed.items():
-        expected[dim] *= topology.distribution_shape()[axis]
+    placed, topology, expected = cuts(value), by_axes(value), whole_sides(value)
     if list(array.shape) != expected:
         raise ValueError(
             f"{name}: saved with shape {list(array.shape)}, the model has {expected}; help: load it into a model of the same configuration"

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.distribution import mappers
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.spec.topology import Placement, PlacementShard
-from tt_run.runtime.train.autograd.axis_placement import by_axes
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.tensor import Tensor
@@ -28,7 +28,10 @@ class ReplicaMismatchError(RuntimeError):
 
 @dataclass(frozen=True)
 class Sharding:
-    """One placement for each axis of the mesh, and the mesh's extents; both None on a single device."""
+    """One placement for each axis of a distribution, and its extents; both None on a single device.
+
+    The axes are those of the mesh, or one over all devices where the tensor was laid out without naming an axis of a line.
+    """
 
     placements: tuple[Placement, ...] | None = None
     dist_shape: tuple[int, ...] | None = None
@@ -40,7 +43,7 @@ class Sharding:
         device = value.device()
         if device is None or device.get_num_devices() == 1:
             return cls()
-        topology = by_axes(value)
+        topology = value.tensor_topology()
         return cls(tuple(topology.placements()), tuple(topology.distribution_shape()))
 
     @property
@@ -85,7 +88,8 @@ class Sharding:
         if self.placements is None:
             return None
         device = AutoContext.get_instance().get_device()
-        return mappers.create_mesh_mapper(device, MeshMapperConfig(list(self.placements)))
+        extents = MeshShape(list(self.dist_shape or ()))
+        return mappers.create_mesh_mapper(device, MeshMapperConfig(list(self.placements), extents))
 
     def describe(self) -> str:
         """The placements in words: "replicated over axis 0 (2), cut on dim 2 over axis 1 (4)"."""
