@@ -20,7 +20,9 @@ from tt_run.runtime.train.common.config import TrainingConfig, load_config
 from tt_run.runtime.train.common.data import BytePairTokenizer, CharTokenizer, prepare_data
 from tt_run.runtime.train.datasets.collation import causal_lm_collate_fn, sft_collate_fn
 from tt_run.runtime.train.datasets.dataloader import InMemoryDataloader
+from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
+from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig
 from tt_run.runtime.train.models.gpt import NanoGPTConfig, create_nanogpt
 from tt_run.runtime.train.models.linear_regression import create_linear_regression_model
 from tt_run.runtime.train.models.llama import LlamaConfig as DocumentsLlama
@@ -81,7 +83,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a rate below zero": (lambda: adam(-0.1), RuntimeError, "AdamW: lr is at least 0 and finite, not -0.1"),
     "a rate that is none": (lambda: adam(float("nan")), RuntimeError, "lr is at least 0 and finite, not nan"),
     "no state": (lambda: adam().set_state_dict(None), TypeError, r"a state is what get_state_dict\(\) gave, not NoneType"),  # type: ignore[arg-type]
-    "no configuration of an optimizer": (lambda: registry.create_optimizer(None, {}), ConfigError, "is a map like .*'AdamW'.*, not None"),  # type: ignore[arg-type]
+    "no configuration of an optimizer": (lambda: registry.create_optimizer(None, {}), ConfigError, "is a map, not None; help: .*'AdamW'"),  # type: ignore[arg-type]
     "a number as a schedule": (lambda: schedulers.LambdaScheduler(adam(), 3), TypeError, "lr_lambda is called with the step, got 3"),  # type: ignore[arg-type]
     "a size that is text": (lambda: LlamaConfig(hidden_size="64"), TypeError, r"LlamaConfig\(\): 'hidden_size' must be int, got str"),  # type: ignore[arg-type]
     "a size of a documents' Llama that is text": (lambda: create_llama_model(DocumentsLlama(num_heads="6")), TypeError, "'num_heads' must be int"),  # type: ignore[arg-type]
@@ -150,6 +152,14 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a header that no process could read": (lambda: save_checkpoint("w.pkl", header={"f": lambda: 1}, model_params={}), TypeError, r"the header \['f'\] cannot be written.* Nothing was written; help: numbers"),
     "a list of parameters to save": (lambda: save_checkpoint("w.pkl", model_params=[1]), TypeError, "model_params is list; help: model_params=model.parameters"),  # type: ignore[arg-type]
     "a ratio below zero": (lambda: GRPOConfig(epsilon=-0.1), ValueError, "GRPOConfig: epsilon must be at least 0, got -0.1"),
+    "heads that do not divide": (lambda: LlamaConfig(hidden_size=64, num_attention_heads=3, num_key_value_heads=3), ValueError, "divisible by the number of attention heads.*help: a multiple of 3"),
+    "groups that do not divide": (lambda: LlamaConfig(hidden_size=64, num_attention_heads=4, num_key_value_heads=3), ValueError, "key/value heads.*help: a divisor of 4"),
+    "no mask for latent attention": (lambda: DeepSeek(DeepSeekConfig(vocab_size=32, dim=32, n_layers=1, n_heads=2))(Tensor.from_numpy(np.zeros((1, 1, 1, 32), np.uint32)), None), ValueError, r"Mask is required for DeepSeek model; help: .*build_causal_mask"),
+    "experts that cannot be chosen": (lambda: DeepSeek(DeepSeekConfig(vocab_size=32, dim=32, n_layers=2, n_heads=2, n_routed_experts=4, n_activated_experts=3, n_expert_groups=2, n_limited_groups=1)), ValueError, "3 experts cannot be chosen.*help: fewer n_activated_experts"),
+    "a text beyond the model": (lambda: create_nanogpt(NanoGPTConfig(32, 32, 32, 1, 2, 0.0))(Tensor.from_numpy(np.zeros((1, 1, 1, 33), np.uint32))), RuntimeError, "33 tokens, the model was made for 32; help: shorter texts"),
+    "an evaluation without a set": (lambda: tuner().evaluate(), ValueError, "no evaluation set; help: give the trainer an eval_dataloader"),
+    "a loader that is empty": (lambda: tuner(train_dataloader=[]).train(), ValueError, "gave no batch; help: more examples than a batch has"),
+    "a schedule without a number": (lambda: tuner(lr_schedule=lambda step: float("nan")).train(), ValueError, "must be a finite number, not nan; help: lambda step"),
     "one name for both axes": (lambda: Mesh((1, 1), ("a", "a")), ValueError, "an assigned name of its own"),
 }  # fmt: skip
 
@@ -162,8 +172,9 @@ def test_an_epsilon_of_nothing_is_taken() -> None:
 def test_a_mistake_is_told(opened: Any, mistake: str) -> None:
     opened()
     made, kind, message = MISTAKES[mistake]
-    with pytest.raises(kind, match=message):
+    with pytest.raises(kind, match=message) as told:
         made()
+    assert "help:" in "\n".join([str(told.value), *getattr(told.value, "__notes__", ())]), str(told.value)
 
 
 def test_files_that_are_not_there_or_not_what_they_should_be(opened: Any, tmp_path: Path) -> None:

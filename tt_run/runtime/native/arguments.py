@@ -110,8 +110,10 @@ def check_fields(value: Any) -> None:
     for field in dataclasses.fields(value):
         given = getattr(value, field.name)
         if isinstance(field.type, str) and not _fits(given, field.type):
+            usual = field.default
+            hint = f"; help: {field.name}={usual!r}" if isinstance(usual, (bool, int, float, str)) else ""
             raise TypeError(
-                f"{type(value).__name__}(): {field.name!r} must be {field.type}, got {type_name(given)}"
+                f"{type(value).__name__}(): {field.name!r} must be {field.type}, got {type_name(given)}{hint}"
             )
 
 

@@ -207,7 +207,7 @@ def load_checkpoint(
         for group, wanted in (("model", model_params), ("optimizer", optimizer)):
             if wanted is not None and group not in manifest:
                 raise ValueError(
-                    f"{path} holds no {group}; it holds {', '.join(manifest) or 'the header alone'}"
+                    f"{path} holds no {group}; it holds {', '.join(manifest) or 'the header alone'}; help: ask for what it holds alone"
                 )
         live = None
         if optimizer is not None:
@@ -275,7 +275,7 @@ def _state(
     for name, array in _joined(node[_TENSORS], joints_of(node[_TENSORS], live), arrays):
         if (shape := shapes.get(name, array.shape)) != array.shape:
             raise CheckpointShapeError(
-                f"checkpointing: {_label(above, name)} record has shape {array.shape}, model[{name}] in the same file has {shape}"
+                f"checkpointing: {_label(above, name)} record has shape {array.shape}, model[{name}] in the same file has {shape}; help: the file was damaged, or a state was saved under a wrong placement: take an earlier one"
             )
         found[name] = _placed(live[name], array, above, name)
     return found
@@ -302,7 +302,7 @@ def _placed(live: Tensor, array: Array, above: tuple[str, ...], name: str) -> Te
     except ValueError:
         raise CheckpointShapeError(
             f"checkpointing: {_label(above, name)} record of shape {array.shape} does not fit the live tensor, which is {tuple(live.shape())} "
-            f"per-device and {tuple(whole_shape(live))} as a whole"
+            f"per-device and {tuple(whole_shape(live))} as a whole; help: a model of the configuration that was saved, or an earlier file"
         ) from None
     return Tensor(value, requires_grad=False)
 

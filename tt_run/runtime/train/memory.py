@@ -150,7 +150,9 @@ class MemoryUsageTracker:
             if segment.name == name:
                 return segment
         names = ", ".join(s.name for s in _segments()) or "none"
-        raise RuntimeError(f"MemoryUsageTracker: no phase {name!r}; there are {names}")
+        raise RuntimeError(
+            f"MemoryUsageTracker: no phase {name!r}; there are {names}; help: snapshot(name) begins one"
+        )
 
     @staticmethod
     def get_dram_usage_all() -> list[tuple[str, DRAMUsage]]:

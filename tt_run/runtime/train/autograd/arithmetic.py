@@ -30,7 +30,9 @@ def choose(name: str) -> None:
     """Compute so from now on. Raises ValueError for a name other than bfloat16 and float32."""
     global _chosen
     if name not in _BY_NAME:
-        raise ValueError(f"unknown arithmetic {name!r}; one of {', '.join(_BY_NAME)} ({contract.ARITHMETIC})")
+        raise ValueError(
+            f"unknown arithmetic {name!r}; one of {', '.join(_BY_NAME)} ({contract.ARITHMETIC}); help: set_arithmetic('bfloat16')"
+        )
     _chosen = _BY_NAME[name]
 
 

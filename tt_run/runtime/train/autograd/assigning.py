@@ -24,6 +24,8 @@ def assign_numpy(
     """
     kind = tensor.get_value(PreferredPrecision.NATIVE).dtype
     if kind not in _TYPES:
-        raise ValueError(f"assign_numpy: unsupported tensor dtype {kind} (only FLOAT32 and BFLOAT16)")
+        raise ValueError(
+            f"assign_numpy: unsupported tensor dtype {kind} (only FLOAT32 and BFLOAT16); help: ttnn.typecast(tensor, ttnn.float32)"
+        )
     numbers = array.astype(_TYPES[kind], copy=False)
     tensor.assign(Tensor.from_numpy(numbers, layout=layout, new_type=kind, mapper=mapper))

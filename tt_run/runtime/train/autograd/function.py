@@ -111,7 +111,7 @@ def _returned(kind: type[Function], value: Any) -> Value:
     """What forward returned as a plain tensor. Raises TypeError for what is no tensor."""
     if not isinstance(value, (Tensor, Value)):
         raise TypeError(
-            f"{kind.__name__}.forward returns a tensor or a tuple of tensors, not {type_name(value)}"
+            f"{kind.__name__}.forward returns a tensor or a tuple of tensors, not {type_name(value)}; help: return the ttnn.Tensor that was computed"
         )
     return _plain(value)
 

@@ -49,7 +49,9 @@ def positions_to_tensor(
         raise ValueError(f"expected {B} positions, got {len(rows)}; help: one for each row of the batch")
     beyond = [(row, position) for row, position in enumerate(rows) if not 0 <= position < tokens]
     if beyond:
-        raise ValueError(f"positions outside [0, {tokens}): {beyond[:NAMED]}; (row, position) each")
+        raise ValueError(
+            f"positions outside [0, {tokens}): {beyond[:NAMED]}; (row, position) each; help: positions count from 0"
+        )
     if dp_mapper is not None:
         parts = num_shards or AutoContext.get_instance().get_device().get_num_devices()
         if B % parts:

@@ -33,7 +33,9 @@ class CharTokenizer:
 
     def __init__(self, text: str, add_padding_token: bool = True, add_begin_end_tokens: bool = True) -> None:
         if not isinstance(text, str):
-            raise TypeError(f"CharTokenizer: a vocabulary is made of a text, not {type_name(text)}")
+            raise TypeError(
+                f"CharTokenizer: a vocabulary is made of a text, not {type_name(text)}; help: CharTokenizer(load_shakespeare_text())"
+            )
         symbols = [PAD_TOKEN] if add_padding_token else []
         symbols += sorted(set(text))
         symbols += [BEGIN_TOKEN, END_TOKEN] if add_begin_end_tokens else []

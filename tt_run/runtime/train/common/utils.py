@@ -130,7 +130,9 @@ def resolve_padded_load_shape(
     """
     source, target = tuple(map(int, src_shape)), tuple(map(int, target_shape))
     if len(source) != len(target):
-        raise RuntimeError(f"{name}: source rank {len(source)} does not match target rank {len(target)}.")
+        raise RuntimeError(
+            f"{name}: source rank {len(source)} does not match target rank {len(target)}.\nhelp: a weight of as many dimensions"
+        )
     if expected_shape is not None:
         expected = tuple(map(int, expected_shape))
         if source != expected:
@@ -139,13 +141,13 @@ def resolve_padded_load_shape(
             )
         if any(own < given for own, given in zip(target, source, strict=True)):
             raise RuntimeError(
-                f"{name}: parameter shape {target} is smaller than the config-implied shape {source}"
+                f"{name}: parameter shape {target} is smaller than the config-implied shape {source}; help: the configuration in its config.json"
             )
         return target
     if source != target:
         if target != tuple(map(round_up_to_tile, source)):
             raise RuntimeError(
-                f"Unexpected shape for {name}: got {source}, expected {target} or what it is without padding to whole tiles"
+                f"Unexpected shape for {name}: got {source}, expected {target} or what it is without padding to whole tiles; help: the configuration with which the file was written"
             )
         print(
             f"Warning: tile-padding {name} from {source} to {target}; no configuration says that this is all that differs"

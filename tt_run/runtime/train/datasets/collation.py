@@ -21,7 +21,9 @@ def causal_lm_collate_fn(examples: Sequence[Mapping[str, Any]], seq_len: int, ma
         _check(row, example)
         for name in ("input_ids", "labels"):
             if len(example[name]) != seq_len:
-                raise ValueError(f"example {row} has {len(example[name])} {name}, the batch is of {seq_len}")
+                raise ValueError(
+                    f"example {row} has {len(example[name])} {name}, the batch is of {seq_len}; help: cut texts into windows of as many tokens"
+                )
     ids, labels = (
         np.array([example[name] for example in examples], np.uint32) for name in ("input_ids", "labels")
     )
@@ -92,7 +94,7 @@ def _check(row: int, example: Any) -> None:
         values = example[name]
         if isinstance(values, str) or (len(values) and np.asarray(values).dtype.kind not in "iu"):
             raise ValueError(
-                f"example {row}: {name} are whole numbers, one after another, not {str(values)[:40]!r}"
+                f"example {row}: {name} are whole numbers, one after another, not {str(values)[:40]!r}; help: [1, 2, 3]"
             )
     ids, labels = (len(example[name]) for name in ("input_ids", "labels"))
     if ids != labels:

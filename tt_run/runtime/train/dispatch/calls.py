@@ -81,7 +81,9 @@ def redistribute(tensor: Tensor, target: Layout, grad_replicated: bool = False) 
     """
     rank, has = tensor.get_rank(), get_layout(tensor)
     if has.ndim != target.ndim:
-        raise ValueError(f"redistribute: the tensor lies over {has.ndim} axes, the layout has {target.ndim}")
+        raise ValueError(
+            f"redistribute: the tensor lies over {has.ndim} axes, the layout has {target.ndim}; help: a placement for each axis of the mesh"
+        )
     kind = GradOutputType.REPLICATED if grad_replicated else GradOutputType.SHARDED
     wanted = counted(target, rank)
     moved = [axis for axis in range(has.ndim) if has.placements[axis] != wanted.placements[axis]]

@@ -60,7 +60,9 @@ def linear_rule(input_layout: Layout, weight_layout: Layout, bias_layout: Layout
 def matmul_rule(a_layout: Layout, b_layout: Layout, *, runtime: Any = None, **keywords: Any) -> ShardingPlan:
     """As `linear_rule`, of a matrix that is not transposed unless `transpose_b` says so. Raises ValueError for `transpose_a` of operands that are cut."""
     if keywords.get("transpose_a") and not (a_layout.is_replicated() and b_layout.is_replicated()):
-        raise ValueError("matmul_rule: transpose_a is for operands that are whole on every device")
+        raise ValueError(
+            "matmul_rule: transpose_a is for operands that are whole on every device; help: gather the first operand before"
+        )
     turned = bool(keywords.get("transpose_b"))
     return _product(a_layout, b_layout, ROWS if turned else COLUMNS, COLUMNS if turned else ROWS, [])
 

@@ -68,7 +68,9 @@ class BertSelfAttention(AbstractModuleBase):
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         if width % heads:
-            raise ValueError(f"embedding_dim {width} does not divide into {heads} heads")
+            raise ValueError(
+                f"embedding_dim {width} does not divide into {heads} heads; help: a multiple of num_heads"
+            )
         self.heads = heads
         self.qkv_linear = _layer(width, 3 * width)
         self.out_linear = _layer(width, width)
@@ -160,7 +162,7 @@ class Bert(AbstractModuleBase):
         length = input_ids.shape()[-1]
         if length > self.config.max_sequence_length:
             raise RuntimeError(
-                f"the sequence has {length} tokens, the model was made for {self.config.max_sequence_length}"
+                f"the sequence has {length} tokens, the model was made for {self.config.max_sequence_length}; help: shorter texts, or a larger max_sequence_length"
             )
         x = binary.add(
             self.token_embeddings(_counted(input_ids)), self.position_embeddings(_ids(np.arange(length)))

@@ -66,11 +66,13 @@ class KvCache:
         batch, groups, new, width = key.shape()
         config = self._config
         if (batch, width) != (config.batch_size, config.head_dim) or config.num_groups % groups:
-            raise RuntimeError(f"KvCache: made for {config}, got keys of shape {key.shape()}")
+            raise RuntimeError(
+                f"KvCache: made for {config}, got keys of shape {key.shape()}; help: a KvCache of the model's configuration"
+            )
         new = new if new_tokens is None or not native else min(new, new_tokens)
         if self.position + new > config.max_seq_len:
             raise RuntimeError(
-                f"KvCache: {self.position} tokens held and {new} new ones exceed max_seq_len {config.max_seq_len}"
+                f"KvCache: {self.position} tokens held and {new} new ones exceed max_seq_len {config.max_seq_len}; help: a larger max_seq_len, or cache.reset()"
             )
         before = self._held[layer]
         if native:

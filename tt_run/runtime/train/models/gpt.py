@@ -113,7 +113,7 @@ class GPT(BaseTransformer):
         """ids [B, 1, 1, T] and a mask [1, 1, T, T] -> logits [B, 1, T, vocabulary]. Raises RuntimeError when T is too long."""
         if idx.shape()[-1] > self.length:
             raise RuntimeError(
-                f"the sequence has {idx.shape()[-1]} tokens, the model was made for {self.length}"
+                f"the sequence has {idx.shape()[-1]} tokens, the model was made for {self.length}; help: shorter texts, or a larger block_size"
             )
         x = self.drop(self.pos_emb(self.tok_emb(idx)))
         for block in self.blocks:

@@ -35,12 +35,16 @@ def create_linear_regression_model(
 def _one_of(name: str, value: int | None, other: str, alias: int | None, otherwise: int | None = None) -> int:
     """The one of two names that was given."""
     if value is not None and alias is not None:
-        raise TypeError(f"create_linear_regression_model() takes {name} or {other}, not both")
+        raise TypeError(
+            f"create_linear_regression_model() takes {name} or {other}, not both; help: leave {other} out"
+        )
     chosen = next((size for size in (value, alias, otherwise) if size is not None), None)
     if chosen is None:
-        raise TypeError(f"create_linear_regression_model() misses {name}")
+        raise TypeError(f"create_linear_regression_model() misses {name}; help: {name}=1")
     if not isinstance(chosen, int):
-        raise TypeError(f"create_linear_regression_model(): {name} must be int, got {type_name(chosen)}")
+        raise TypeError(
+            f"create_linear_regression_model(): {name} must be int, got {type_name(chosen)}; help: {name}=1"
+        )
     if chosen < 1:
         raise ValueError(
             f"create_linear_regression_model(): {name} must be at least 1, not {chosen}; help: {name}=1"

@@ -67,7 +67,7 @@ class LlamaConfig:
                 )
         if self.embedding_dim % self.num_heads or self.num_heads % self.num_groups:
             raise RuntimeError(
-                f"{self.embedding_dim} features, {self.num_heads} heads and {self.num_groups} groups do not divide into each other"
+                f"{self.embedding_dim} features, {self.num_heads} heads and {self.num_groups} groups do not divide into each other; help: num_groups that divides num_heads, which divides embedding_dim"
             )
 
     @property
@@ -100,7 +100,7 @@ class GroupedQueryAttention(AbstractModuleBase):
         parts = tensor_parallel_size() if parallel else 1
         if config.num_groups % parts:
             raise RuntimeError(
-                f"{config.num_groups} groups do not divide over {parts} tensor-parallel devices"
+                f"{config.num_groups} groups do not divide over {parts} tensor-parallel devices; help: a multiple of {parts} in num_groups, or fewer devices on the axis"
             )
         self.heads, self.groups, self.rope_parameters = (
             config.num_heads // parts,

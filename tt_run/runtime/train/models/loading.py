@@ -178,4 +178,6 @@ def _fitted(target: Tensor, array: Array, source: str) -> Array:
         padded = whole_parameter(target).reshape(rows, columns)
         padded[: array.shape[0]] = array
         return padded.reshape(shape)
-    raise RuntimeError(f"{source}: the file has shape {list(array.shape)}, the model wants {[rows, columns]}")
+    raise RuntimeError(
+        f"{source}: the file has shape {list(array.shape)}, the model wants {[rows, columns]}; help: the configuration with which the file was written"
+    )

@@ -36,7 +36,9 @@ class MultiLayerPerceptron(AbstractModuleBase):
         super().__init__()
         sizes = [parameters.input_features, *parameters.hidden_features, parameters.output_features]
         if min(sizes) < 1:
-            raise ValueError(f"every layer needs at least one feature, got {sizes}")
+            raise ValueError(
+                f"every layer needs at least one feature, got {sizes}; help: MultiLayerPerceptronParameters(input_features=4, hidden_features=[8], output_features=1)"
+            )
         self.layers = ModuleList([LinearLayer(a, b) for a, b in itertools.pairwise(sizes)])
 
     def forward(self, tensor: Tensor) -> Tensor:

@@ -39,7 +39,7 @@ class PipelineParallelConfig:
         """Global numbers of a rank's blocks. Raises ValueError when the configuration does not cover ranks 0…size-1 or the blocks."""
         if sorted(self.blocks_per_rank) != list(range(size)):
             raise ValueError(
-                f"pipeline_parallel_config: blocks_per_rank names ranks {sorted(self.blocks_per_rank)}, the job has ranks 0..{size - 1}"
+                f"pipeline_parallel_config: blocks_per_rank names ranks {sorted(self.blocks_per_rank)}, the job has ranks 0..{size - 1}; help: a number of blocks for each rank from 0 on"
             )
         if sum(self.blocks_per_rank.values()) != self.num_blocks:
             raise ValueError(
@@ -60,7 +60,7 @@ class PipelineParallelLlama(Llama):
         rank, size = context.rank(), context.size()
         if config.num_blocks != pipeline.num_blocks:
             raise ValueError(
-                f"the model has {config.num_blocks} blocks, pipeline_parallel_config {pipeline.num_blocks}"
+                f"the model has {config.num_blocks} blocks, pipeline_parallel_config {pipeline.num_blocks}; help: the same num_blocks in both"
             )
         hosts = sorted(set(AutoContext.get_instance().get_device().owner_ranks))
         if len(hosts) > 1:

@@ -52,7 +52,9 @@ class Weights(Mapping[str, Array]):
         one = Path(directory)
         files = [one] if one.is_file() else sorted(one.glob("*.safetensors"))
         if not files:
-            raise FileNotFoundError(f"No .safetensors files found in {directory}")
+            raise FileNotFoundError(
+                f"No .safetensors files found in {directory}; help: the folder of a model that was downloaded"
+            )
         self._entries = {name.removeprefix(prefix): entry for file in files for name, entry in _entries(file)}
 
     def __getitem__(self, name: str) -> Array:
@@ -76,11 +78,13 @@ def _entries(file: Path) -> Iterator[tuple[str, _Entry]]:
     with file.open("rb") as stream:
         length = int.from_bytes(stream.read(8), "little")
         if not 2 <= length <= min(_LONGEST_HEADER, whole - 8):
-            raise ValueError(f"{file} is no safetensors file: its header would have {length} bytes")
+            raise ValueError(
+                f"{file} is no safetensors file: its header would have {length} bytes; help: download it again"
+            )
         try:
             header = json.loads(stream.read(length))
         except ValueError as problem:
-            raise ValueError(f"{file} is no safetensors file: {problem}") from None
+            raise ValueError(f"{file} is no safetensors file: {problem}; help: download it again") from None
     for name, facts in header.items():
         if name == "__metadata__":
             continue
@@ -90,7 +94,7 @@ def _entries(file: Path) -> Iterator[tuple[str, _Entry]]:
             raise ValueError(f"{file}: {name} has type {kind}; read are {', '.join(_TYPES)}")
         if end - start != math.prod(shape) * _size(kind) or 8 + length + end > whole:
             raise ValueError(
-                f"{file}: {name} of shape {list(shape)} does not fit its place; the file is cut short or damaged"
+                f"{file}: {name} of shape {list(shape)} does not fit its place; the file is cut short or damaged; help: download it again"
             )
         yield name, _Entry(file, kind, shape, 8 + length + start)
 

@@ -90,7 +90,9 @@ class MultiHeadAttention(AbstractModuleBase):
             )
         self.parts = tensor_parallel_size() if parallel else 1
         if num_heads % self.parts:
-            raise ValueError(f"{num_heads} heads do not divide over {self.parts} tensor-parallel devices")
+            raise ValueError(
+                f"{num_heads} heads do not divide over {self.parts} tensor-parallel devices; help: a multiple of {self.parts}, or fewer devices on the axis"
+            )
         self.heads = num_heads // self.parts
         self.num_heads, self.head_dim = num_heads, embedding_dim // num_heads
         weights = weight_init or initial.fan_in(embedding_dim)

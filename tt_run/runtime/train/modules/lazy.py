@@ -49,7 +49,9 @@ def materialize_module(module: Any) -> Any:
     The numbers are those of a model built without `lazy_init` from the same seed. Raises RuntimeError inside of `lazy_init`.
     """
     if is_lazy_init_enabled():
-        raise RuntimeError("materialize_module: leave the lazy_init block first")
+        raise RuntimeError(
+            "materialize_module: leave the lazy_init block first; help: materialize_module(model) behind the with block"
+        )
     waiting: dict[int, Parameter] = {id(p): p for p in module.lazy_parameters()}
     for parameter in sorted(waiting.values(), key=_place):
         parameter.materialize()

@@ -87,7 +87,9 @@ def flat_l2_norm(tensor: Tensor, head_dim: int, epsilon: float = 1e-6) -> Tensor
     """`l2_norm` of each head of [..., H * head_dim] by itself. Raises ValueError when the width is no multiple of a head's."""
     x = tensor.get_value()
     if x.shape[-1] % head_dim:
-        raise ValueError(f"flat_l2_norm: the width {x.shape[-1]} is no multiple of head_dim {head_dim}")
+        raise ValueError(
+            f"flat_l2_norm: the width {x.shape[-1]} is no multiple of head_dim {head_dim}; help: a head_dim that divides it"
+        )
 
     def inverse(heads: Array) -> Array:
         total = (heads * heads).sum(axis=-1, keepdims=True, dtype=np.float32)
@@ -119,7 +121,9 @@ def shift_along_dim(tensor: Tensor, dim: int, shift: int) -> Tensor:
     and for a negative shift."""
     axis = _axis("shift_along_dim", tensor, dim)
     if shift < 0:
-        raise RuntimeError(f"shift_along_dim: the shift {shift} is negative; it moves to later places alone")
+        raise RuntimeError(
+            f"shift_along_dim: the shift {shift} is negative; it moves to later places alone; help: a shift of 0 or more"
+        )
     late = min(shift, tensor.shape()[axis])
 
     def forward(stack: Array) -> Array:

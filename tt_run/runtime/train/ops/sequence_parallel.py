@@ -50,7 +50,9 @@ def set_sp_linear_impl(impl: SPLinearImpl | str) -> None:
     try:
         _chosen, _chosen_backward = SPLinearImpl(impl), None
     except ValueError:
-        raise ValueError(f"the implementation is 'composed' or 'fused', not {impl!r}") from None
+        raise ValueError(
+            f"the implementation is 'composed' or 'fused', not {impl!r}; help: set_sp_linear_impl('composed')"
+        ) from None
 
 
 def get_sp_linear_impl() -> SPLinearImpl:
@@ -65,7 +67,7 @@ def set_sp_linear_backward_impl(impl: SPLinearImpl | str | None) -> None:
         _chosen_backward = None if impl is None or impl == "same" else SPLinearImpl(impl)
     except ValueError:
         raise ValueError(
-            f"the implementation of the backward pass is 'same', 'composed' or 'fused', not {impl!r}"
+            f"the implementation of the backward pass is 'same', 'composed' or 'fused', not {impl!r}; help: set_sp_linear_backward_impl('same')"
         ) from None
 
 
@@ -83,7 +85,9 @@ def set_sp_overlap(mode: SPOverlapMode | str) -> None:
     try:
         wanted = SPOverlapMode(mode)
     except ValueError:
-        raise ValueError(f"the overlap is 'off' or 'backward', not {mode!r}") from None
+        raise ValueError(
+            f"the overlap is 'off' or 'backward', not {mode!r}; help: set_sp_overlap('off')"
+        ) from None
     context = AutoContext.get_instance()
     if wanted is SPOverlapMode.BACKWARD and context.num_command_queues() != 2:
         raise RuntimeError(

@@ -182,7 +182,7 @@ class OptimizerBase(ABC):
         """
         if not isinstance(dict, Mapping):
             raise TypeError(
-                f"{self.get_name()}: a state is what get_state_dict() gave, not {type_name(dict)}"
+                f"{self.get_name()}: a state is what get_state_dict() gave, not {type_name(dict)}; help: set_state_dict(optimizer.get_state_dict())"
             )
         former = {now: dict[old] for now, old in FORMER_NAMES.items() if now not in dict and old in dict}
         state = {**former, **dict}

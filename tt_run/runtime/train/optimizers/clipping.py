@@ -47,7 +47,7 @@ def clip_grad_norm(
         raise ValueError(f"clip_grad_norm: p_norm_type is above 0, not {p_norm_type}; help: p_norm_type=2.0")
     if not isinstance(parameters, Mapping):
         raise TypeError(
-            f"clip_grad_norm takes model.parameters(), a dict of names and tensors, not {type_name(parameters)}"
+            f"clip_grad_norm takes model.parameters(), a dict of names and tensors, not {type_name(parameters)}; help: clip_grad_norm(model.parameters(), 1.0)"
         )
     given = [tensor for _, tensor in sorted(parameters.items()) if tensor.is_grad_initialized()]
     if not given:
@@ -77,7 +77,7 @@ def _real(name: str, value: float) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise TypeError(f"clip_grad_norm: {name} is a number, not {value!r}") from None
+        raise TypeError(f"clip_grad_norm: {name} is a number, not {value!r}; help: {name}=1.0") from None
 
 
 def _scaled(gradient: Array, factor: Array) -> Array:

@@ -107,7 +107,7 @@ def type_of(config: Mapping[str, Any], place: Place = _nowhere) -> str:
     """The optimizer that a configuration means, AdamW without a type, in the spelling of the class. Raises ConfigError listing those there are."""
     if not isinstance(config, Mapping):
         raise ConfigError(
-            f"an optimizer's configuration is a map like {{'type': 'AdamW', 'lr': 1e-3}}, not {config!r}"
+            f"an optimizer's configuration is a map, not {config!r}; help: {{'type': 'AdamW', 'lr': 1e-3}}"
         )
     kind = config.get("type", "AdamW")
     if kind in registered:
@@ -116,7 +116,7 @@ def type_of(config: Mapping[str, Any], place: Place = _nowhere) -> str:
     found = names.get(str(kind).lower())
     if found is None:
         near = difflib.get_close_matches(str(kind).lower(), names, n=1)
-        hint = f"; did you mean {names[near[0]]!r}?" if near else ""
+        hint = f"; help: did you mean {names[near[0]]!r}?" if near else "; help: type: AdamW"
         at = place(("optimizer", "type"))
         told = f"optimizer.type: {kind!r} is not one of {', '.join(sorted(names.values()))}{hint}"
         raise ConfigError(f"{at}: {told}" if at else told)

@@ -63,7 +63,7 @@ def shard_tensor_to_mesh_mapper(
     """
     if (dim is None) is (rank is None):
         raise TypeError(
-            "shard_tensor_to_mesh_mapper() takes the tensor dimension once: dim, which older programs call rank"
+            "shard_tensor_to_mesh_mapper() takes the tensor dimension once: dim, which older programs call rank; help: shard_tensor_to_mesh_mapper(device, 0)"
         )
     dim = rank if dim is None else dim
     assert dim is not None
@@ -166,7 +166,9 @@ def set_tensor_placements(tensor: Tensor, placements: Sequence[Placement]) -> No
     device = value.device()
     if device is None or len(placements) != device.shape.dims():
         axes = "no mesh" if device is None else f"a mesh of {device.shape.dims()} axes"
-        raise RuntimeError(f"set_tensor_placements: {len(placements)} placements for a tensor on {axes}")
+        raise RuntimeError(
+            f"set_tensor_placements: {len(placements)} placements for a tensor on {axes}; help: one for each axis of the mesh"
+        )
     coords = value.tensor_topology().mesh_coords()
     value.update_tensor_topology(TensorTopology(device.shape, list(placements), coords))
 

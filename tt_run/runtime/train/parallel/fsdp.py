@@ -155,7 +155,9 @@ def fully_shard(
     parameter is cut already, and for sizes that do not divide.
     """
     if not isinstance(module, AbstractModuleBase):
-        raise TypeError(f"fully_shard: a module of ttml is cut, not {type_name(module)}")
+        raise TypeError(
+            f"fully_shard: a module of ttml is cut, not {type_name(module)}; help: fully_shard(model)"
+        )
     if STATE in module.__dict__:
         raise RuntimeError(
             f"Module {module.get_name()!r} already wrapped with fully_shard. help: call fully_shard once for each module"

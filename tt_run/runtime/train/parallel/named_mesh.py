@@ -47,7 +47,9 @@ class Mesh:
     def axis(self, name: str) -> int:
         """The number of a named axis. Raises ValueError listing the names."""
         if name not in self.axis_names:
-            raise ValueError(f"the mesh has no axis {name!r}; its axes are {', '.join(self.axis_names)}")
+            raise ValueError(
+                f"the mesh has no axis {name!r}; its axes are {', '.join(self.axis_names)}; help: one of those"
+            )
         return self.axis_names.index(name)
 
     def size(self, name: str) -> int:

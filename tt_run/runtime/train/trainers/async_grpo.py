@@ -39,7 +39,7 @@ class FullyAsyncRolloutBatch:
         for row, (tokens, told) in enumerate(zip(self.completions, self.behavior_logprobs, strict=True)):
             if len(tokens) != len(told):
                 raise ValueError(
-                    f"rollout {self.group_id!r} row {row} has {len(tokens)} tokens but {len(told)} behavior logprobs"
+                    f"rollout {self.group_id!r} row {row} has {len(tokens)} tokens but {len(told)} behavior logprobs; help: a log-probability for each token"
                 )
         for name, values in self.extra_columns.items():
             if len(values) != len(self.prompts):

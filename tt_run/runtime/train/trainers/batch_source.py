@@ -92,7 +92,9 @@ def tokenize_prompts(dataset: Any, tokenizer: Any, num_prompts: int) -> tuple[li
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping) or "prompt" not in row:
             has = ", ".join(map(str, row)) if isinstance(row, Mapping) else type_name(row)
-            raise ValueError(f"GRPOTrainer: row {number} of the data set has no 'prompt', it has {has}")
+            raise ValueError(
+                f"GRPOTrainer: row {number} of the data set has no 'prompt', it has {has}; help: {{'prompt': '…'}}"
+            )
     prompts = [list(tokenizer.encode(row["prompt"])) for row in rows]
     names = [name for name in rows[0] if name != "prompt"] if rows else []
     return prompts, {name: [row[name] for row in rows] for name in names}

@@ -118,7 +118,7 @@ class GRPOTrainer:
         self.each = config.per_device_train_batch_size * self.placing.size
         if self.each % config.num_generations:
             raise ValueError(
-                f"per_device_train_batch_size * devices ({self.each}) must be divisible by num_generations ({config.num_generations})"
+                f"per_device_train_batch_size * devices ({self.each}) must be divisible by num_generations ({config.num_generations}); help: a per_device_train_batch_size that is a multiple of it"
             )
         self._generation_batch_prompts = (
             self.each // config.num_generations * config.gradient_accumulation_steps
@@ -195,7 +195,7 @@ class GRPOTrainer:
             raise ValueError("GRPOTrainer: the data set has no rows; help: rows {'prompt': text, …}")
         if total % self._generation_batch_prompts:
             raise ValueError(
-                f"prompts_to_train ({total}) must be divisible by the {self._generation_batch_prompts} prompts of a step"
+                f"prompts_to_train ({total}) must be divisible by the {self._generation_batch_prompts} prompts of a step; help: a multiple of it in prompts_to_train"
             )
         self._prompts, self._extra_dataset_columns = tokenize_prompts(self.dataset, self.tokenizer, total)
 

@@ -83,7 +83,9 @@ class GRPOConfig:
             *(["checkpoint_interval"] if self.checkpointing else []),
         ):
             if getattr(self, name) < 1:
-                raise ValueError(f"GRPOConfig: {name} must be positive, got {getattr(self, name)}")
+                raise ValueError(
+                    f"GRPOConfig: {name} must be positive, got {getattr(self, name)}; help: GRPOConfig({name}=1)"
+                )
         if self.epsilon < 0.0:
             raise ValueError(f"GRPOConfig: epsilon must be at least 0, got {self.epsilon}; help: epsilon=0.2")
         if self.lr_scheduler_type not in SCHEDULES:
@@ -91,10 +93,12 @@ class GRPOConfig:
                 f"GRPOConfig: lr_scheduler_type must be one of {', '.join(SCHEDULES)}, got {self.lr_scheduler_type!r}"
             )
         if not 0.0 <= self.min_lr_rate <= 1.0:
-            raise ValueError(f"GRPOConfig: min_lr_rate must be in [0.0, 1.0], got {self.min_lr_rate}")
+            raise ValueError(
+                f"GRPOConfig: min_lr_rate must be in [0.0, 1.0], got {self.min_lr_rate}; help: GRPOConfig(min_lr_rate=0.1)"
+            )
         if self.use_clip_grad_norm and self.clip_grad_norm_max_norm <= 0.0:
             raise ValueError(
-                f"GRPOConfig: clip_grad_norm_max_norm must be positive, got {self.clip_grad_norm_max_norm}"
+                f"GRPOConfig: clip_grad_norm_max_norm must be positive, got {self.clip_grad_norm_max_norm}; help: GRPOConfig(clip_grad_norm_max_norm=1.0)"
             )
         if self.report_to not in REPORTS:
             raise ValueError(
@@ -102,7 +106,7 @@ class GRPOConfig:
             )
         if self.num_completions_to_print < 0:
             raise ValueError(
-                f"GRPOConfig: num_completions_to_print must be at least 0, got {self.num_completions_to_print}"
+                f"GRPOConfig: num_completions_to_print must be at least 0, got {self.num_completions_to_print}; help: GRPOConfig(num_completions_to_print=0)"
             )
         for name, known in (("rollout_source", ROLLOUT_SOURCES), ("rollout_mode", ROLLOUT_MODES)):
             if getattr(self, name) not in known:
@@ -135,7 +139,9 @@ def get_grpo_config(yaml_config: Mapping[str, Any], output_dir: str = "") -> GRP
     training = yaml_config.get("training_config") or {}
     given = training.get("grpo_config")
     if not isinstance(given, Mapping):
-        raise ConfigError("training_config must contain a 'grpo_config' section")
+        raise ConfigError(
+            "training_config must contain a 'grpo_config' section; help: grpo_config: below training_config"
+        )
     report, settings = Report(lambda path: "", ("training_config", "grpo_config")), GRPOSettings()
     settings.fill(given, report)
     report.settle()

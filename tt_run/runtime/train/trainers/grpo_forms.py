@@ -145,7 +145,7 @@ def _settled(
         raise ValueError("GRPOTrainer: optimizer_dict is required; help: {'type': 'AdamW', 'lr': 1e-5}")
     if (reward_func is None) == (reward_funcs is None) or not (reward_func or reward_funcs):
         raise ValueError(
-            "GRPOTrainer: pass exactly one of reward_func (a function) and reward_funcs (functions, at least one)"
+            "GRPOTrainer: pass exactly one of reward_func (a function) and reward_funcs (functions, at least one); help: reward_func=lambda completions, **columns: [float(len(text)) for text in completions]"
         )
     init_distributed_training(config)
     functions = [reward_func] if callable(reward_func) else list(reward_funcs or reward_func or ())

@@ -84,7 +84,7 @@ def layout_microbatch(
     for number, (prompt, row) in enumerate(zip(prompts, rows, strict=True)):
         if len(prompt) < 2:
             raise ValueError(
-                f"Prompt is too short: prompt {number} has {len(prompt)} tokens, at least 2 are needed"
+                f"Prompt is too short: prompt {number} has {len(prompt)} tokens, at least 2 are needed; help: a longer prompt"
             )
         inputs[number, : len(row) - 1], targets[number, : len(row) - 1] = row[:-1], row[1:]
         mask[number, len(prompt) - 1 : len(row) - 1] = 1.0
@@ -195,7 +195,9 @@ def dispatch_reward(
         pool = {name: pool[name] for name in parameters if name in pool}
     rewards = np.asarray(reward_func(**pool), np.float32)
     if rewards.shape != (len(completions),):
-        raise ValueError(f"reward_func gave {rewards.shape} rewards for {len(completions)} completions")
+        raise ValueError(
+            f"reward_func gave {rewards.shape} rewards for {len(completions)} completions; help: return one number for each completion"
+        )
     return [float(reward) for reward in rewards]
 
 

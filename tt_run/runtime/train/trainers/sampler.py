@@ -141,7 +141,9 @@ class TTMLRolloutSampler(RolloutSampler):
         rows = [list(prompt) for prompt in prompts for _ in range(self._generations)]
         for number, prompt in enumerate(prompts):
             if not prompt:
-                raise ValueError(f"TTMLRolloutSampler: prompt {number} has no tokens")
+                raise ValueError(
+                    f"TTMLRolloutSampler: prompt {number} has no tokens; help: a prompt of at least one token"
+                )
         if len(rows) % self._placing.size:
             raise ValueError(f"batch {len(rows)} must be divisible by num_devices {self._placing.size}")
         logprobs = np.zeros((len(rows), self._limit), np.float32)

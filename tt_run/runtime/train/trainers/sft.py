@@ -71,7 +71,9 @@ class SFTConfig:
         check_fields(self)
         for name in ("max_steps", "gradient_accumulation_steps", "max_seq_len"):
             if getattr(self, name) < 1:
-                raise ValueError(f"SFTConfig: {name} must be at least 1, not {getattr(self, name)}")
+                raise ValueError(
+                    f"SFTConfig: {name} must be at least 1, not {getattr(self, name)}; help: SFTConfig({name}=1)"
+                )
         for name in (
             "eval_interval",
             "save_interval",
@@ -81,7 +83,9 @@ class SFTConfig:
             "learning_rate",
         ):
             if getattr(self, name) < 0:
-                raise ValueError(f"SFTConfig: {name} cannot be negative, not {getattr(self, name)}")
+                raise ValueError(
+                    f"SFTConfig: {name} cannot be negative, not {getattr(self, name)}; help: SFTConfig({name}=0) turns it off"
+                )
 
 
 class SFTTrainer:
@@ -115,7 +119,9 @@ class SFTTrainer:
             ("config", config, "max_steps", "an SFTConfig"),
         ):
             if not hasattr(given, needed):
-                raise TypeError(f"SFTTrainer: {name} must be {kind}, not {type_name(given)}")
+                raise TypeError(
+                    f"SFTTrainer: {name} must be {kind}, not {type_name(given)}; help: SFTTrainer(model, loader, None, SFTConfig())"
+                )
         for name, loader in (("train_dataloader", train_dataloader), ("eval_dataloader", eval_dataloader)):
             if loader is not None:
                 _check_loader(name, loader)
@@ -157,7 +163,9 @@ class SFTTrainer:
     def _next_step(self) -> None:
         rate = self.lr_schedule(self.step)
         if not isinstance(rate, numbers.Real) or not math.isfinite(rate):
-            raise ValueError(f"SFTTrainer: lr_schedule({self.step}) must be a finite number, not {rate!r}")
+            raise ValueError(
+                f"SFTTrainer: lr_schedule({self.step}) must be a finite number, not {rate!r}; help: lambda step: 1e-4"
+            )
         self.optimizer.set_lr(rate)
         loss = self._one_step()
         self.step += 1
@@ -198,7 +206,7 @@ class SFTTrainer:
             loss = self.compute_loss_func(logits, batch)
             if not isinstance(loss, Tensor):
                 raise TypeError(
-                    f"SFTTrainer: compute_loss_func(logits, batch) must return the loss, a ttml.autograd.Tensor, not {type_name(loss)}"
+                    f"SFTTrainer: compute_loss_func(logits, batch) must return the loss, a ttml.autograd.Tensor, not {type_name(loss)}; help: return the tensor that was computed"
                 )
             return loss
         each = self._each(logits, batch.labels)
@@ -216,7 +224,9 @@ class SFTTrainer:
     def evaluate(self) -> float:
         """The mean loss over the evaluation set, without dropout and without a graph. Raises ValueError when there is none."""
         if self.eval_dataloader is None:
-            raise ValueError("SFTTrainer: there is no evaluation set")
+            raise ValueError(
+                "SFTTrainer: there is no evaluation set; help: give the trainer an eval_dataloader"
+            )
         self.model.eval()
         with no_grad():
             losses = [self._number(self.compute_loss(batch)) for batch in self.eval_dataloader]
@@ -254,7 +264,9 @@ class SFTTrainer:
                 continue
             self._taken += 1
             return batch
-        raise ValueError("SFTTrainer: the training set gave no batch")
+        raise ValueError(
+            "SFTTrainer: the training set gave no batch; help: more examples than a batch has, or drop_last=False"
+        )
 
     def _start_pass(self) -> None:
         _check_loader("train_dataloader", self.train_dataloader)
@@ -328,7 +340,9 @@ class SFTTrainer:
     def _mask(self, length: int) -> Tensor:
         """The mask that was given, else the causal one of a length. Raises ValueError beyond `max_seq_len`."""
         if length > self.config.max_seq_len:
-            raise ValueError(f"a batch of {length} positions exceeds max_seq_len {self.config.max_seq_len}")
+            raise ValueError(
+                f"a batch of {length} positions exceeds max_seq_len {self.config.max_seq_len}; help: a larger max_seq_len in SFTConfig"
+            )
         if self.attention_mask is not None:
             return self.attention_mask
         if length not in self._masks:
@@ -358,7 +372,7 @@ def _check_functions(**functions: Any) -> None:
     """Raise TypeError for what is neither None nor can be called."""
     for name, given in functions.items():
         if given is not None and not callable(given):
-            raise TypeError(f"SFTTrainer: {name} must be a function, not {given!r}")
+            raise TypeError(f"SFTTrainer: {name} must be a function, not {given!r}; help: {name}=None")
 
 
 def _recompute(model: Any) -> None:
@@ -366,6 +380,6 @@ def _recompute(model: Any) -> None:
     config: Any = getattr(model, "config", None)
     if not hasattr(config, "runner_type"):
         raise ValueError(
-            f"gradient_checkpointing: {type(model).__name__} has no config.runner_type to switch"
+            f"gradient_checkpointing: {type(model).__name__} has no config.runner_type to switch; help: gradient_checkpointing=False"
         )
     model.config = replace(config, runner_type=RunnerType.MemoryEfficient)

@@ -47,7 +47,9 @@ class MultiHeadLatentAttention(AbstractModuleBase):
         self.v_head_dim = config.v_head_dim
         parts, width = parts_of(config.use_tp), config.dim
         if config.n_heads % parts:
-            raise ValueError(f"{config.n_heads} heads do not divide over {parts} tensor-parallel devices")
+            raise ValueError(
+                f"{config.n_heads} heads do not divide over {parts} tensor-parallel devices; help: a multiple of {parts} in n_heads, or fewer devices on 'tp'"
+            )
         self.n_heads, cut = config.n_heads // parts, parts > 1
         self.axis = axis_of(config.use_tp)
         joint = config.n_heads * (config.qk_nope_head_dim + config.qk_rope_head_dim)
@@ -139,7 +141,9 @@ class DeepSeek(AbstractModuleBase):
     def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
         """ids [B, 1, 1, S] and the causal mask [1, 1, S, S] -> logits [B, 1, S, vocabulary]. Raises ValueError without a mask."""
         if mask is None:
-            raise ValueError("Mask is required for DeepSeek model")
+            raise ValueError(
+                "Mask is required for DeepSeek model; help: ttml.autograd.Tensor.from_numpy(build_causal_mask(length))"
+            )
         x = self.tok_emb(tokens)
         for block in self.blocks:
             x = run(lambda inside, block=block: block(inside, mask), x, self.config.runner_type)

@@ -103,7 +103,9 @@ class SparseMoEEP(_OverAxis):
     def _make_experts(self, config: DeepSeekConfig, cut: bool, axis: str | None) -> None:
         count, (device, size) = config.n_routed_experts, self._devices()
         if count % size:
-            raise ValueError(f"{count} experts do not divide over the {size} devices of {self.axis_name!r}")
+            raise ValueError(
+                f"{count} experts do not divide over the {size} devices of {self.axis_name!r}; help: a multiple of {size} in n_routed_experts"
+            )
         self.e_local = count // size
         mapper = None if size == 1 else shard_tensor_to_mesh_mapper(device, 0, self.cluster_axis)
         width, inner = config.dim, config.moe_inter_dim
@@ -162,7 +164,7 @@ class SparseMoETP(_OverAxis):
         width, inner = config.dim, config.moe_inter_dim
         if inner % size:
             raise ValueError(
-                f"{inner} features of an expert do not divide over the {size} devices of {self.axis_name!r}"
+                f"{inner} features of an expert do not divide over the {size} devices of {self.axis_name!r}; help: a multiple of {size} in moe_inter_dim"
             )
 
         def mapper(dim: int) -> Any:

@@ -109,12 +109,12 @@ class GroupedQueryAttention(AbstractModuleBase):
         if embedding_size % num_heads:
             raise ValueError(
                 "Embedding size must be divisible by the number of attention heads. "
-                f"Provided embedding_size={embedding_size}, num_heads={num_heads}"
+                f"Provided embedding_size={embedding_size}, num_heads={num_heads}; help: a hidden_size that is a multiple of {num_heads}"
             )
         parts = tensor_parallel_size() if use_tp else 1
         if num_heads % parts or num_groups % parts:
             raise ValueError(
-                f"num_heads ({num_heads}) and num_groups ({num_groups}) must be divisible by the tensor-parallel size ({parts})"
+                f"num_heads ({num_heads}) and num_groups ({num_groups}) must be divisible by the tensor-parallel size ({parts}); help: multiples of {parts}, or fewer devices on the axis"
             )
         self.embedding_size, self.rope_params, self.dropout_prob = embedding_size, rope_params, dropout
         self.num_heads, self.num_groups = num_heads // parts, num_groups // parts
@@ -138,7 +138,9 @@ class GroupedQueryAttention(AbstractModuleBase):
         if kv_cache is None:
             return self.forward_no_kv(input, mask)
         if layer_idx is None:
-            raise ValueError("forward with kv_cache requires layer_idx")
+            raise ValueError(
+                "forward with kv_cache requires layer_idx; help: layer_idx=0 for the first block"
+            )
         if self.sequence_parallel:
             raise NotImplementedError(NO_CACHE)
         return self.forward_kv(input, mask, kv_cache, layer_idx, new_tokens)
@@ -331,5 +333,5 @@ class DecoderLlama(AbstractModuleBase):
         unit = TILE_SIZE * tensor_parallel_size()
         if self.config.tp_strategy is not None and x.shape()[2] % unit:
             raise ValueError(
-                f"sequence_parallel needs an input sequence length divisible by {TILE_SIZE} * tp = {unit}, got {x.shape()[2]}"
+                f"sequence_parallel needs an input sequence length divisible by {TILE_SIZE} * tp = {unit}, got {x.shape()[2]}; help: a multiple of {unit} positions"
             )

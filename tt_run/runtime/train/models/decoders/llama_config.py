@@ -75,7 +75,7 @@ class LlamaConfig:
         if self.hidden_size % self.num_attention_heads:
             raise ValueError(
                 "Hidden size must be divisible by the number of attention heads. "
-                f"Provided hidden_size={self.hidden_size}, num_attention_heads={self.num_attention_heads}"
+                f"Provided hidden_size={self.hidden_size}, num_attention_heads={self.num_attention_heads}; help: a multiple of {self.num_attention_heads}"
             )
         check_sizes(self)
 
@@ -84,7 +84,7 @@ class LlamaConfig:
         unit = TILE_SIZE * tensor_parallel_size()
         if self.max_position_embeddings % unit:
             raise ValueError(
-                f"sequence parallelism needs max_position_embeddings divisible by {TILE_SIZE} * tp = {unit}, got {self.max_position_embeddings}"
+                f"sequence parallelism needs max_position_embeddings divisible by {TILE_SIZE} * tp = {unit}, got {self.max_position_embeddings}; help: a multiple of {unit}"
             )
 
 
@@ -97,9 +97,11 @@ def check_decoder(config: Any, *tiled: str) -> None:
             )
     for name in ("num_attention_heads", "num_key_value_heads"):
         if getattr(config, name) <= 0:
-            raise ValueError(f"{name} must be a positive integer. Provided {name}={getattr(config, name)}")
+            raise ValueError(
+                f"{name} must be a positive integer. Provided {name}={getattr(config, name)}; help: {name}=1 or more"
+            )
     if config.num_attention_heads % config.num_key_value_heads:
         raise ValueError(
             "Number of attention heads must be divisible by the number of key/value heads. Provided "
-            f"num_attention_heads={config.num_attention_heads}, num_key_value_heads={config.num_key_value_heads}"
+            f"num_attention_heads={config.num_attention_heads}, num_key_value_heads={config.num_key_value_heads}; help: a divisor of {config.num_attention_heads}"
         )

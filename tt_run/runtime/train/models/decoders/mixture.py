@@ -67,20 +67,22 @@ class DeepSeekConfig:
     def __post_init__(self) -> None:
         check_sizes(self)
         if self.score_func not in ("sigmoid", "softmax"):
-            raise ValueError(f"score_func: {self.score_func!r} is not one of sigmoid, softmax")
+            raise ValueError(
+                f"score_func: {self.score_func!r} is not one of sigmoid, softmax; help: score_func='sigmoid'"
+            )
         if self.moe_type not in ("dense", "sparse", "sparse_ep", "sparse_tp"):
             raise ValueError(
                 f"moe_type: {self.moe_type!r} is not one of dense and sparse, which give the same numbers here, sparse_ep and sparse_tp"
             )
         if self.n_routed_experts % self.n_expert_groups:
             raise ValueError(
-                f"{self.n_routed_experts} experts do not divide into {self.n_expert_groups} groups"
+                f"{self.n_routed_experts} experts do not divide into {self.n_expert_groups} groups; help: a multiple of n_expert_groups"
             )
         most = self.n_routed_experts // self.n_expert_groups * self.n_limited_groups
         if not 0 < self.n_activated_experts <= most or self.n_limited_groups > self.n_expert_groups:
             raise ValueError(
                 f"{self.n_activated_experts} experts cannot be chosen from {self.n_limited_groups} of {self.n_expert_groups} groups "
-                f"of {self.n_routed_experts} experts"
+                f"of {self.n_routed_experts} experts; help: fewer n_activated_experts, or more n_limited_groups"
             )
 
 

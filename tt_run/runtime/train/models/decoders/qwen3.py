@@ -152,7 +152,7 @@ class Qwen3Attention(AbstractModuleBase):
         parts, axis = parts_of(use_tp), axis_of(use_tp)
         if num_attention_heads % parts or num_key_value_heads % parts:
             raise ValueError(
-                f"{num_attention_heads} heads and {num_key_value_heads} groups do not divide over {parts} tensor-parallel devices"
+                f"{num_attention_heads} heads and {num_key_value_heads} groups do not divide over {parts} tensor-parallel devices; help: multiples of {parts}, or use_tp=False"
             )
         self.num_heads, self.num_kv_heads = num_attention_heads // parts, num_key_value_heads // parts
         self.head_dim, self.rope_params, cut = head_dim, rope_params, parts > 1
@@ -181,7 +181,9 @@ class Qwen3Attention(AbstractModuleBase):
         query, key = (turned(t, self.rope_params, start, new_tokens) for t in (query, key))
         if kv_cache is not None:
             if layer_idx is None:
-                raise ValueError("forward with kv_cache requires layer_idx")
+                raise ValueError(
+                    "forward with kv_cache requires layer_idx; help: layer_idx=0 for the first block"
+                )
             key, value = update_for(kv_cache, layer_idx, key, value, mask, new_tokens)
         mixed = self.sdpa(query, key, value, mask)
         out: Tensor = self.o_proj(shapes.heads_fusion(mixed))
@@ -357,6 +359,8 @@ def build_attn_mask(
     """The causal mask of `seq_len` new positions after those that a cache holds, [1, 1, seq_len, held + seq_len]."""
     held = 0 if kv_cache is None else kv_cache.position
     if max_seq_len is not None and held + seq_len > max_seq_len:
-        raise ValueError(f"build_attn_mask: {held} + {seq_len} positions exceed max_seq_len {max_seq_len}")
+        raise ValueError(
+            f"build_attn_mask: {held} + {seq_len} positions exceed max_seq_len {max_seq_len}; help: a larger max_seq_len"
+        )
     rows = np.tril(np.ones((1, 1, seq_len, held + seq_len), np.float32), held)
     return Tensor.from_numpy(rows, new_type=DataType.BFLOAT16)

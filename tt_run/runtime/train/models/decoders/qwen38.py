@@ -71,7 +71,7 @@ class Qwen38GatedAttention(AbstractModuleBase):
         parts, axis = tp_size(config), tp_axis(config)
         if config.num_attention_heads % parts or config.num_key_value_heads % parts:
             raise ValueError(
-                f"{config.num_attention_heads} heads and {config.num_key_value_heads} groups do not divide over {parts} tensor-parallel devices"
+                f"{config.num_attention_heads} heads and {config.num_key_value_heads} groups do not divide over {parts} tensor-parallel devices; help: multiples of {parts}, or fewer devices on the axis"
             )
         self.layer_idx, self.tp = layer_idx, parts
         self.num_heads, self.num_kv_heads = (
@@ -167,7 +167,7 @@ class Qwen38GatedDeltaNet(AbstractModuleBase):
         keys, values = config.linear_num_key_heads, config.linear_num_value_heads
         if keys % self.tp or values % self.tp:
             raise ValueError(
-                f"{keys} key heads and {values} value heads do not divide over {self.tp} tensor-parallel devices"
+                f"{keys} key heads and {values} value heads do not divide over {self.tp} tensor-parallel devices; help: multiples of {self.tp}, or fewer devices on the axis"
             )
         self.num_k_heads, self.num_v_heads = keys // self.tp, values // self.tp
         self.head_k_dim, self.head_v_dim = config.linear_key_head_dim, config.linear_value_head_dim

@@ -70,7 +70,7 @@ class Qwen38Config:
             )
         if self.num_attention_heads % self.num_key_value_heads:
             raise ValueError(
-                f"Qwen38Config: num_attention_heads {self.num_attention_heads} is no multiple of num_key_value_heads {self.num_key_value_heads}"
+                f"Qwen38Config: num_attention_heads {self.num_attention_heads} is no multiple of num_key_value_heads {self.num_key_value_heads}; help: a divisor of num_attention_heads"
             )
         if not self.layer_types:
             every = self.full_attention_interval
@@ -95,7 +95,7 @@ class Qwen38Config:
         share, rest = divmod(self.linear_num_value_heads, self.linear_num_key_heads)
         if rest:
             raise ValueError(
-                f"linear_num_value_heads ({self.linear_num_value_heads}) must be a multiple of linear_num_key_heads ({self.linear_num_key_heads})"
+                f"linear_num_value_heads ({self.linear_num_value_heads}) must be a multiple of linear_num_key_heads ({self.linear_num_key_heads}); help: a multiple of it"
             )
         return share
 
@@ -208,7 +208,9 @@ def qkv_shard_permutation(config: Any, tp: int) -> npt.NDArray[np.int64]:
     """
     keys, values = config.linear_num_key_heads, config.linear_num_value_heads
     if keys % tp or values % tp:
-        raise ValueError(f"key heads ({keys}) and value heads ({values}) must both divide tp={tp}")
+        raise ValueError(
+            f"key heads ({keys}) and value heads ({values}) must both divide tp={tp}; help: fewer devices on the axis"
+        )
     numbers = np.arange(config.qkv_proj_dim, dtype=np.int64)
     ends = np.cumsum(config.qkv_sections)[:-1]
     parts = [np.split(section, tp) for section in np.split(numbers, ends)]

@@ -117,7 +117,9 @@ def _fill(parameter: Tensor, array: Array, name: str, dtype: DataType) -> None:
     if name.endswith("embed_tokens.weight") and missing > 0:
         array = np.pad(array, ((0, 0), (0, 0), (0, missing), (0, 0)))
     if list(array.shape) != shape:
-        raise ValueError(f"{name}: checkpoint gives {list(array.shape)}, model expects {shape}")
+        raise ValueError(
+            f"{name}: checkpoint gives {list(array.shape)}, model expects {shape}; help: the configuration in its config.json"
+        )
     value = restore_parameter(parameter, np.ascontiguousarray(array), name)
     parameter.set_value(stacks.as_dtype(value, dtype))
 
