@@ -82,15 +82,33 @@ def _teach(kind: type) -> None:
         try:
             make(self, *args, **kwargs)
         except TypeError as error:
-            if "unexpected keyword argument" in str(error) and hasattr(error, "add_note"):
-                from tt_run.runtime.native.arguments import nearest
-
-                names = list(inspect.signature(make).parameters)[1:]
-                if not set(kwargs) <= set(names):
-                    error.add_note(nearest(make, kwargs).strip() or f"help: it takes {', '.join(names)}")
+            if hasattr(error, "add_note") and (help := _argument_help(make, args, kwargs, str(error))):
+                error.add_note(help)
             raise
 
     kind.__init__ = init  # type: ignore[misc]
+
+
+def _argument_help(
+    make: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], text: str
+) -> str:
+    """Which keyword is near or which there are, or how the class is called where arguments are missing or too many; "" for another refusal."""
+    *_, own = make.__qualname__.split(".<locals>.")
+    if not text.startswith(f"{own}() "):
+        return ""
+    signature = inspect.signature(make)
+    names = list(signature.parameters)[1:]
+    if "unexpected keyword argument" in text:
+        from tt_run.runtime.native.arguments import nearest
+
+        return nearest(make, kwargs).strip() or f"help: it takes {', '.join(names)}"
+    if "positional argument" in text:
+        shown = [
+            name if each.default is each.empty else f"{name}={each.default!r}"
+            for name, each in list(signature.parameters.items())[1:]
+        ]
+        return f"help: {own.split('.')[0]}({', '.join(shown)})"
+    return ""
 
 
 class _Unknown(AttributeError):

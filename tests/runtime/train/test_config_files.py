@@ -61,7 +61,7 @@ def refusal(tmp_path: Path, content: str | bytes) -> str:
         ("training_config:\n  beta1: abc\n", "c.yaml:2:3: training_config.beta1: 'abc' is not a number; help: write beta1: 0.5"),
         ("training_config:\n  seed: -1\n", "c.yaml:2:3: training_config.seed must be at least 0, not -1; help: write seed: 1"),
         ("training_config: {seed: 1, batch_size: 0}\n", "c.yaml:1:28: training_config.batch_size must be at least 1, not 0; help: write batch_size: 1"),
-        ("device_config:\n  mesh_shape: [1, 2, 3]\n", "c.yaml:2:3: device_config.mesh_shape: [1, 2, 3] is not a list of 2 positive integers: [rows, columns]"),
+        ("device_config:\n  mesh_shape: [1, 2, 3]\n", "c.yaml:2:3: device_config.mesh_shape: [1, 2, 3] is not a list of 2 positive integers: [rows, columns]; help: [1, 2]"),
         ("device_config:\n  fsdp_replicate_params: norm\n", "c.yaml:2:3: device_config.fsdp_replicate_params must be a list of regex patterns, not 'norm'"),
         ("device_config:\n  fsdp_replicate_params: ['norm(']\n", "c.yaml:2:3: device_config.fsdp_replicate_params: 'norm(' is an invalid pattern: missing ), unterminated subpattern at position 4"),
         ("eval_config:\n  top_p: 1.5\n", "c.yaml:2:3: eval_config.top_p must be at most 1, not 1.5; help: write top_p: 0.5"),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tt_run.runtime.exports import _argument_help
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.function import Function
 from tt_run.runtime.train.autograd.tensor import Tensor
@@ -150,6 +151,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "gradients by their name": (lambda: AutoContext.get_instance().set_gradient_mode("off"), TypeError, "'off' is no GradMode; help: GradMode.DISABLED"),  # type: ignore[arg-type]
     "parallelism by its name": (lambda: AutoContext.get_instance().initialize_parallelism_context("ddp"), TypeError, "a DistributedConfig, not 'ddp'; help: ttml.autograd.DistributedConfig"),  # type: ignore[arg-type]
     "a header that no process could read": (lambda: save_checkpoint("w.pkl", header={"f": lambda: 1}, model_params={}), TypeError, r"the header \['f'\] cannot be written.* Nothing was written; help: numbers"),
+    "a header without names": (lambda: save_checkpoint("w.pkl", header=[1], model_params={}), TypeError, r"header is list; help: header=\{'step': 1\}"),  # type: ignore[arg-type]
     "a list of parameters to save": (lambda: save_checkpoint("w.pkl", model_params=[1]), TypeError, "model_params is list; help: model_params=model.parameters"),  # type: ignore[arg-type]
     "a ratio below zero": (lambda: GRPOConfig(epsilon=-0.1), ValueError, "GRPOConfig: epsilon must be at least 0, got -0.1"),
     "heads that do not divide": (lambda: LlamaConfig(hidden_size=64, num_attention_heads=3, num_key_value_heads=3), ValueError, "divisible by the number of attention heads.*help: a multiple of 3"),
@@ -160,8 +162,60 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "an evaluation without a set": (lambda: tuner().evaluate(), ValueError, "no evaluation set; help: give the trainer an eval_dataloader"),
     "a loader that is empty": (lambda: tuner(train_dataloader=[]).train(), ValueError, "gave no batch; help: more examples than a batch has"),
     "a schedule without a number": (lambda: tuner(lr_schedule=lambda step: float("nan")).train(), ValueError, "must be a finite number, not nan; help: lambda step"),
+    "a batch of nothing": (lambda: causal_lm_collate_fn([], 4), ValueError, "needs an example at least; help"),
+    "a text as an operand": (lambda: drawn(1, 1, 2, 2) + "x", TypeError, r"got str; help: ttml.autograd.Tensor.from_numpy"),
+    "a number as a checkpoint": (lambda: load_checkpoint(5), TypeError, "path names a file, not int; help"),  # type: ignore[arg-type]
+    "a folder as a checkpoint": (lambda: load_checkpoint("."), IsADirectoryError, "is a directory; help: name a file in it"),
+    "schedulers without one": (lambda: schedulers.SequentialScheduler(adam(), [], []), ValueError, r"0 schedulers need.*help: SequentialScheduler"),
+    "an axis that the mesh has not": (lambda: Mesh((1, 2), ("a", "b")).axis_index("c"), RuntimeError, r"no axis named 'c'.*help: ttml.Mesh\(\(1, 2\), \(…, 'c'\)\)"),
     "one name for both axes": (lambda: Mesh((1, 1), ("a", "a")), ValueError, "an assigned name of its own"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("parameters", "kind", "words"),
+    [
+        (dict, "AdamW", r"given no parameters; help: AdamW\(model.parameters\(\), config\)"),
+        (dict, "SGD", "given no parameters"),
+        (lambda: frozen(LinearLayer(2, 2)), "AdamW", "none of its 2 parameters takes gradients; help: tensor.set_requires"),
+        (lambda: frozen(LinearLayer(2, 2)), "MuonWithAdamW", "none of its 2 parameters takes gradients"),
+    ],
+)  # fmt: skip
+def test_an_optimizer_that_changes_nothing_says_so(
+    opened: Any, parameters: Any, kind: str, words: str
+) -> None:
+    opened()
+    with pytest.warns(UserWarning, match=f"{kind} has nothing to train: .*{words}") as told:
+        registry.create_optimizer({"type": kind}, parameters())
+    assert len(told) == 1
+
+
+def frozen(model: LinearLayer) -> dict[str, Tensor]:
+    for tensor in model.parameters().values():
+        tensor.set_requires_grad(False)
+    return model.parameters()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [((), "StepScheduler(optimizer, step_size, gamma=0.1)"), ((1, 2, 3, 4), "StepScheduler(optimizer, step_size, gamma=0.1)")],
+)  # fmt: skip
+def test_a_call_that_lacks_arguments_is_told_how_it_goes(arguments: tuple[Any, ...], words: str) -> None:
+    make = schedulers.StepScheduler.__init__
+    with pytest.raises(TypeError) as told:
+        schedulers.StepScheduler(*arguments)
+    assert (
+        _argument_help(getattr(make, "__wrapped__", make), arguments, {}, str(told.value)) == f"help: {words}"
+    )
+    assert _argument_help(make, arguments, {}, "step() missing 1 required positional argument") == ""
+
+
+def test_a_quotient_by_a_number_is_rounded_once(opened: Any) -> None:
+    """As PyTorch divides, not by the number's reciprocal; by 0 it is infinite."""
+    opened()
+    x = drawn(1, 1, 8, 8)
+    np.testing.assert_array_equal((x / 3).to_numpy(), x.to_numpy() / np.float32(3))
+    assert np.isinf((x / 0).to_numpy()).all()
 
 
 def test_an_epsilon_of_nothing_is_taken() -> None:

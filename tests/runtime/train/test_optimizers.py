@@ -13,6 +13,7 @@ from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
+from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.ops import matmul, unary
 from tt_run.runtime.train.ops.loss import mse_loss
 from tt_run.runtime.train.optimizers import adamw, muon, schedulers, sgd, update
@@ -252,7 +253,7 @@ def test_numbers_that_are_none_are_not_rounded_away() -> None:
 )
 def test_stochastic_rounding_where_nothing_is_lost(kind: Any, settings: dict[str, bool]) -> None:
     with pytest.raises(RuntimeError, match=r"help: .*stochastic_rounding"):
-        kind({}, adamw.AdamWConfig.make(stochastic_rounding=True, **settings))
+        kind(LinearLayer(2, 2).parameters(), adamw.AdamWConfig.make(stochastic_rounding=True, **settings))
 
 
 KEPT: dict[str, tuple[Any, dict[str, Any]]] = {

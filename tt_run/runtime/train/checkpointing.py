@@ -78,6 +78,8 @@ def save_checkpoint(
     """
     if verify_replicas is None:
         verify_replicas = os.environ.get(VERIFY_REPLICAS_ENV, "1").strip().lower() not in _OFF
+    if header is not None and not isinstance(header, Mapping):
+        raise TypeError(f"checkpointing: header is {type_name(header)}; help: header={{'step': 1}}")
     groups: dict[str, Any] = {}
     if model_params is not None:
         if not isinstance(model_params, Mapping):
@@ -184,6 +186,7 @@ def _label(above: tuple[str, ...], name: str) -> str:
 
 def read_header(path: str) -> dict[str, Any]:
     """The caller's header of a checkpoint. Raises ValueError for a file that is none."""
+    _require_path(path)
     with named("checkpoint", path), open(path, "rb") as stream:
         header: dict[str, Any] = _first(stream, path)["header"]
         return header
@@ -201,6 +204,7 @@ def load_checkpoint(
     A group that is not asked for is passed over. Raises ValueError for a file that is no checkpoint or lacks a group that is asked for,
     RuntimeError when the parameters are of another model, CheckpointShapeError for a tensor of another shape.
     """
+    _require_path(path)
     with named("checkpoint", path), open(path, "rb") as stream:
         first = _first(stream, path)
         manifest, header = first["manifest"], dict(first["header"])
@@ -311,6 +315,12 @@ def _count(node: Any) -> int:
     if not isinstance(node, dict):
         return 0
     return len(node[_TENSORS]) if _TENSORS in node else sum(map(_count, node.values()))
+
+
+def _require_path(path: object) -> None:
+    """Raise TypeError for what names no file."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"checkpointing: path names a file, not {type_name(path)}; help: 'model.ckpt'")
 
 
 def _first(stream: IO[bytes], path: str) -> dict[str, Any]:

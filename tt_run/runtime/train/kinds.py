@@ -171,7 +171,7 @@ class _Shape:
             sides = [_Number(1, math.inf, math.inf, True)._number(side) for side in value]
             if all(isinstance(side, int) and side >= 1 for side in sides):
                 return [int(side) for side in sides if side is not None]
-        report.wrong(f": {shown(value)} is not a list of 2 positive integers: [rows, columns]")
+        report.wrong(f": {shown(value)} is not a list of 2 positive integers: [rows, columns]; help: [1, 2]")
         return None
 
 

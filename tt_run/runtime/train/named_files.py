@@ -24,6 +24,8 @@ def _help(path: Path, problem: OSError) -> str:
     if isinstance(problem, (FileExistsError, NotADirectoryError)):
         file = next((parent for parent in path.parents if parent.is_file()), None)
         return f"; help: {file} is a file, name a folder" if file else ""
+    if isinstance(problem, IsADirectoryError):
+        return "; help: name a file in it"
     if not isinstance(problem, FileNotFoundError):
         return ""
     folder = path.parent

@@ -79,7 +79,7 @@ def read_config(file: Path) -> Configuration:
     content = {} if content is None else content
     if not isinstance(content, Mapping):
         raise ConfigError(
-            f"{document.position(document.root)}: a configuration is a map of sections, not {document.root.shown() if document.root else ''}"
+            f"{document.position(document.root)}: a configuration is a map of sections, not {document.root.shown() if document.root else ''}; help: training_config: and below it batch_size: 8"
         )
     twice = "\n".join(_repeated(document))
     if twice:

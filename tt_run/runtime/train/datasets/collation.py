@@ -17,6 +17,7 @@ def causal_lm_collate_fn(examples: Sequence[Mapping[str, Any]], seq_len: int, ma
 
     `mapper` lays it over the mesh. Raises ValueError for a window of another length, and as `sft_collate_fn` for what is no window.
     """
+    _require_some(examples)
     for row, example in enumerate(examples):
         _check(row, example)
         for name in ("input_ids", "labels"):
@@ -50,8 +51,7 @@ def sft_collate_fn(
     ValueError for an example without ids or labels, of which they are no whole numbers, or not equally many, and for a batch of which no
     position is trained.
     """
-    if not examples:
-        raise ValueError("a batch needs an example at least; help: a set that is not empty, drop_last=True")
+    _require_some(examples)
     for row, example in enumerate(examples):
         _check(row, example)
     longest = max(len(example["input_ids"]) for example in examples)
@@ -81,6 +81,12 @@ def sft_collate_fn(
         Tensor.from_numpy(labels, Layout.ROW_MAJOR, DataType.UINT32, *laid),
         mask,
     )
+
+
+def _require_some(examples: Sequence[Any]) -> None:
+    """Raise ValueError for a batch of nothing."""
+    if not len(examples):
+        raise ValueError("a batch needs an example at least; help: a set that is not empty, drop_last=True")
 
 
 def _check(row: int, example: Any) -> None:

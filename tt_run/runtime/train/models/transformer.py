@@ -86,7 +86,7 @@ class MultiHeadAttention(AbstractModuleBase):
         if embedding_dim % num_heads:
             # An assertion in the reference, which programs expect as one.
             raise AssertionError(
-                f"embedding_dim must be divisible by num_heads: {embedding_dim} does not divide into {num_heads} heads"
+                f"embedding_dim must be divisible by num_heads: {embedding_dim} does not divide into {num_heads} heads; help: a multiple of {num_heads}"
             )
         self.parts = tensor_parallel_size() if parallel else 1
         if num_heads % self.parts:

@@ -52,7 +52,7 @@ def sub(a: Kind, b: Any) -> Kind:
 def mul(a: Kind, b: Any) -> Kind:
     """a * b; `b` may be a number."""
     if isinstance(b, Real):
-        return _scaled(a, float(b))
+        return _by_number(np.multiply, a, float(b))
     b = _operand(a, b)
     x, y = a.get_value(), b.get_value()
 
@@ -69,7 +69,7 @@ def mul(a: Kind, b: Any) -> Kind:
 def div(a: Kind, b: Any) -> Kind:
     """a / b; `b` may be a number. The backward pass of a broadcast quotient raises RuntimeError, as the reference does."""
     if isinstance(b, Real):
-        return _scaled(a, 1.0 / float(b))
+        return _by_number(np.divide, a, float(b))
     b = _operand(a, b)
     x, y = a.get_value(), b.get_value()
 
@@ -111,11 +111,11 @@ def minimum(a: Kind, b: Any) -> Kind:
     return result(_apply(np.minimum, x, y), (a, b), rule)
 
 
-def _scaled(a: Kind, factor: float) -> Kind:
-    number = np.float32(factor)
+def _by_number(kernel: Callable[[Array, Any], Array], a: Kind, given: float) -> Kind:
+    number = np.float32(given)
 
     def scale(stack: Array) -> Array:
-        return stack * number
+        return kernel(stack, number)
 
     return result(
         stacks.elementwise(scale, a.get_value()),
@@ -132,7 +132,9 @@ def _operand(a: Kind, b: Any) -> Kind:
         b = b.get_tensor()
     if isinstance(b, Value):
         return a.sibling(b, requires_grad=False)
-    raise TypeError(f"expected a ttml.autograd.Tensor or a ttnn.Tensor, got {type_name(b)}{way_in(b)}")
+    raise TypeError(
+        f"expected a ttml.autograd.Tensor or a ttnn.Tensor, got {type_name(b)}{way_in(b) or '; help: ttml.autograd.Tensor.from_numpy(array)'}"
+    )
 
 
 def _apply(kernel: Callable[[Array, Array], Array], x: Value, y: Value) -> Value:

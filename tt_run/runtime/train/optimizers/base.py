@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -76,6 +77,20 @@ def settings(optimizer: object, given: object, kind: type[Settings]) -> Settings
     )
 
 
+class NothingToTrain(UserWarning):
+    """An optimizer has no parameter that takes gradients."""
+
+
+def warn_of_nothing(optimizer: object, parameters: Mapping[str, Tensor]) -> None:
+    """Say that an optimizer will change nothing: it was given no parameters, or frozen ones alone."""
+    name = type(optimizer).__name__
+    why, hint = "it was given no parameters", f"{name}(model.parameters(), config)"
+    if parameters:
+        why = f"none of its {len(parameters)} parameters takes gradients"
+        hint = "tensor.set_requires_grad(True) before it is made"
+    warnings.warn(f"{name} has nothing to train: {why}; help: {hint}", NothingToTrain, stacklevel=4)
+
+
 class OptimizerBase(ABC):
     """Updates the parameters of a model. Parameters without gradient are skipped.
 
@@ -110,6 +125,8 @@ class OptimizerBase(ABC):
             for name, tensor in self._parameters.items()
             if tensor.get_requires_grad()
         }
+        if not self._slots:
+            warn_of_nothing(self, parameters)
         if master:
             for slot in self._slots.values():
                 slot.keep_master()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.kinds import number, whole
-from tt_run.runtime.train.optimizers.base import OptimizerBase, of_state
+from tt_run.runtime.train.optimizers.base import NothingToTrain, OptimizerBase, of_state, warn_of_nothing
 from tt_run.runtime.train.optimizers.muon import MuonComposite, MuonConfig
 from tt_run.runtime.train.settings import Report, Section, Setting
 
@@ -47,10 +48,15 @@ class MuonWithAdamW:
         report.settle()
         matrices = {name: tensor for name, tensor in params.items() if _is_matrix(name, modules)}
         others = {name: tensor for name, tensor in params.items() if name not in matrices}
-        self._muon = MuonComposite(
-            matrices, MuonConfig.make(settings.lr, settings.momentum, settings.ns_steps)
-        )
-        self._adamw = create({"type": "AdamW", **(config.get("adamw") or {})}, others)
+        with warnings.catch_warnings():
+            # One of the two may have no parameters.
+            warnings.simplefilter("ignore", NothingToTrain)
+            self._muon = MuonComposite(
+                matrices, MuonConfig.make(settings.lr, settings.momentum, settings.ns_steps)
+            )
+            self._adamw = create({"type": "AdamW", **(config.get("adamw") or {})}, others)
+        if not any(tensor.get_requires_grad() for tensor in params.values()):
+            warn_of_nothing(self, params)
         self._names = sorted(matrices), sorted(others)
 
     def muon_optimizer(self) -> MuonComposite:

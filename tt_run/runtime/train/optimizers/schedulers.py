@@ -23,7 +23,9 @@ class SchedulerBase:
 
     def __init__(self, optimizer: OptimizerBase) -> None:
         if not callable(getattr(optimizer, "get_lr", None)):
-            raise TypeError(f"{type(self).__name__}() takes an optimizer first, not {type_name(optimizer)}")
+            raise TypeError(
+                f"{type(self).__name__}() takes an optimizer first, not {type_name(optimizer)}; help: {type(self).__name__}(optimizer, …)"
+            )
         if not getattr(optimizer, "supports_lr_scheduling", True):
             hint = getattr(optimizer, "lr_scheduling_hint", "")
             raise ValueError(f"{type(self).__name__}: {optimizer.get_name()} has more than one rate. {hint}")
@@ -177,7 +179,7 @@ class SequentialScheduler(SchedulerBase):
         if not schedulers or len(lengths) != len(schedulers) or min(lengths) <= 0 or None in schedulers:
             raise ValueError(
                 f"{len(schedulers)} schedulers need a positive number of steps for each, or {len(schedulers) - 1} ascending milestones "
-                f"between them, got {list(milestones)}"
+                f"between them, got {list(milestones)}; help: SequentialScheduler(optimizer, [first, second], [100])"
             )
         self._schedulers, self._lengths = list(schedulers), lengths
         self._current_scheduler_index = self._current_step_in_scheduler = 0

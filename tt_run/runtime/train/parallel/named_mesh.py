@@ -60,7 +60,7 @@ class Mesh:
         """The number of a named axis. Raises RuntimeError listing the names."""
         if name not in self.axis_names:
             raise RuntimeError(
-                f"Mesh has no axis named {name!r}. Shape: {self.shape}, axis names: {', '.join(self.axis_names)}"
+                f"Mesh has no axis named {name!r}. Shape: {self.shape}, axis names: {', '.join(self.axis_names)}; help: ttml.Mesh({self.shape}, (…, {name!r}))"
             )
         return self.axis(name)
 
