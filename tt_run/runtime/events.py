@@ -308,11 +308,11 @@ def user_frame(skip: int = 1) -> FrameType | None:
     return frame
 
 
-def warn(text: str) -> None:
-    """A RuntimeWarning at the program's line."""
+def warn(text: str, kind: type[Warning] = RuntimeWarning) -> None:
+    """A warning at the program's line."""
     frame = user_frame(2)
     at = ("?", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-    warnings.warn_explicit(text, RuntimeWarning, *at)
+    warnings.warn_explicit(text, kind, *at)
 
 
 def place(skip: int = 2) -> tuple[CodeType | None, int]:

@@ -498,7 +498,11 @@ def test_a_closed_mesh_is_forgotten(opened_mesh: Any, monkeypatch: pytest.Monkey
     with pytest.raises(RuntimeError, match="wants 4 devices"):
         open_device_mesh((2, 2))
     monkeypatch.setenv(contract.SYSTEM, "t3000")
-    release_metal_env()
+    named_mesh.reset_metal_env()
+    open_device_mesh((2, 2))
+    assert named_mesh.maybe_mesh() is not None
+    named_mesh.reset_metal_env()
+    assert named_mesh.maybe_mesh() is None and context.live_device is None
     open_device_mesh((2, 2))
     named_mesh.close_device_mesh()
     initialize_device({"device_config": {"mesh_shape": [1, 2], "enable_tp": True}})

@@ -16,7 +16,7 @@ SHIMS = ROOT / "tt_run" / "shims"
 PUBLISHED = {
     "ttml": """
         autograd ops modules models optimizers core common init schedulers fsdp _mesh _ttml Layout DataType argmax Mesh mesh maybe_mesh
-        current_mesh current_mesh_or_raise open_device_mesh close_device_mesh checkpointing Sharding sync_gradients sync_sequence_parallel_gradients manual_seed lazy_init is_lazy_init_enabled materialize_module NamedParameters
+        current_mesh current_mesh_or_raise open_device_mesh close_device_mesh reset_metal_env checkpointing Sharding sync_gradients sync_sequence_parallel_gradients manual_seed lazy_init is_lazy_init_enabled materialize_module NamedParameters
     """,
     "ttml.datasets": "Batch TTMLDataloader InMemoryDataloader sft_collate_fn causal_lm_collate_fn",
     "ttml.datasets.dataloader": "Batch TTMLDataloader",

@@ -7,7 +7,7 @@ from tt_run.runtime.exports import publish as _publish
 _TABLE = {
     "tt_run.runtime.enums": "Layout DataType",
     "tt_run.runtime.ops": "argmax",
-    "tt_run.runtime.train.parallel.named_mesh": "Mesh mesh maybe_mesh current_mesh=maybe_mesh current_mesh_or_raise=mesh open_device_mesh close_device_mesh sync_gradients sync_sequence_parallel_gradients",
+    "tt_run.runtime.train.parallel.named_mesh": "Mesh mesh maybe_mesh current_mesh=maybe_mesh current_mesh_or_raise=mesh open_device_mesh close_device_mesh reset_metal_env sync_gradients sync_sequence_parallel_gradients",
     "tt_run.runtime.train.modules.initial": "manual_seed",
     "tt_run.runtime.train.modules.lazy": "lazy_init is_lazy_init_enabled materialize_module",
     "tt_run.runtime.train.modules.base": "NamedParameters",

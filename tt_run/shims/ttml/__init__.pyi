@@ -35,6 +35,7 @@ from tt_run.runtime.train.parallel.named_mesh import open_device_mesh as open_de
 from . import ops as ops
 from . import optimizers as optimizers
 from . import parallel as parallel
+from tt_run.runtime.train.parallel.named_mesh import reset_metal_env as reset_metal_env
 from . import schedulers as schedulers
 from . import sharding as sharding
 from tt_run.runtime.train.parallel.named_mesh import sync_gradients as sync_gradients

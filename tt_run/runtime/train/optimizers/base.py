@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -88,7 +87,7 @@ def warn_of_nothing(optimizer: object, parameters: Mapping[str, Tensor]) -> None
     if parameters:
         why = f"none of its {len(parameters)} parameters takes gradients"
         hint = "tensor.set_requires_grad(True) before it is made"
-    warnings.warn(f"{name} has nothing to train: {why}; help: {hint}", NothingToTrain, stacklevel=4)
+    events.warn(f"{name} has nothing to train: {why}; help: {hint}", NothingToTrain)
 
 
 class OptimizerBase(ABC):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +18,11 @@ from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.observation import trained
 from tt_run.runtime.train.autograd.parallelism import Axis, ParallelismContext
 from tt_run.runtime.train.autograd.tensor import Tensor
-from tt_run.runtime.train.parallel.distributed import enable_fabric, shard_tensor_to_mesh_mapper
+from tt_run.runtime.train.parallel.distributed import (
+    enable_fabric,
+    release_metal_env,
+    shard_tensor_to_mesh_mapper,
+)
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice
@@ -117,6 +122,13 @@ def close_device_mesh() -> None:
     global _open
     AutoContext.get_instance().close_device()
     _open = None
+
+
+def reset_metal_env() -> None:
+    """Close the devices and read the system anew when the next mesh is opened; tensors that only wait for Python's collector go first."""
+    gc.collect()
+    close_device_mesh()
+    release_metal_env()
 
 
 def maybe_mesh() -> Mesh | None:
