@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from functools import partial
 from pathlib import Path
@@ -180,6 +181,64 @@ def test_resuming_is_not_stopping(opened: Any, tmp_path: Path, seed: int | None)
     assert again.step == 4
     again.train()
     assert bits(again.model) == expected
+
+
+class Saves(TrainerCallback):
+    """A checkpoint at the nth call of a hook."""
+
+    def __init__(self, hook: str, call: int, path: Path) -> None:
+        self.calls, self.call, self.path = 0, call, path
+        setattr(self, hook, self._called)
+
+    def _called(self, trainer: SFTTrainer, *facts: Any) -> None:
+        self.calls += 1
+        if self.calls == self.call:
+            trainer.save(self.path)
+
+
+@pytest.mark.parametrize(
+    ("hook", "call", "step"),
+    [
+        ("on_after_backward", 5, 1),
+        pytest.param("on_after_forward", 3, 0, marks=pytest.mark.wide),
+        ("on_before_optimizer_step", 3, 2),
+        pytest.param("on_step_end", 2, 2, marks=pytest.mark.wide),
+    ],
+)
+def test_resuming_within_a_step_is_not_stopping(
+    opened: Any, tmp_path: Path, hook: str, call: int, step: int
+) -> None:
+    """Three micro-batches for each step, over the end of a pass, with dropout: whoever resumes begins the step again."""
+
+    def run(callbacks: list[TrainerCallback], saved: Path | None = None) -> list[bytes]:
+        opened().set_seed(3)
+        np.random.seed(3)
+        train = loader(count=14, shuffle=True)
+        made = trainer(
+            model(dropout_prob=0.2), train=train, gradient_accumulation_steps=3, callbacks=callbacks
+        )
+        if saved is not None:
+            made.resume(saved)
+            assert made.step == step
+        made.train()
+        return [tensor.to_numpy().tobytes() for tensor in made.model.parameters().values()]
+
+    path = tmp_path / "within.npz"
+    unbroken = run([])
+    assert run([Saves(hook, call, path)]) == unbroken
+    assert run([], path) == unbroken
+
+
+def test_the_rate_by_its_former_name() -> None:
+    make: Any = SFTConfig
+    config = make(lr=0.5)
+    assert config.learning_rate == config.lr == 0.5 and make().lr == 2e-5
+    changed = dataclasses.replace(config, learning_rate=0.25, max_steps=3)
+    assert (changed.lr, changed.max_steps) == (0.25, 3)
+    with pytest.raises(TypeError, match="'learning_rate' must be float, got str; help: learning_rate=2e-05"):
+        make(lr="fast")
+    with pytest.raises(TypeError, match="learning_rate or lr, not both"):
+        make(lr=0.5, learning_rate=0.5)
 
 
 def test_gradient_checkpointing_changes_no_bit(opened: Any) -> None:

@@ -51,11 +51,12 @@ def save(
     model: Any,
     optimizer: Any = None,
     facts: Mapping[str, Any] | None = None,
+    generators: Mapping[str, Any] | None = None,
     write: bool = True,
 ) -> Path:
     """Write a checkpoint; the file appears complete or not at all. Every rank of the model's mesh must call it; one of them writes.
 
-    Raises TypeError when `facts` cannot be written as JSON.
+    `generators` are states of before (`generator_states`), those of now without it. Raises TypeError when `facts` cannot be written as JSON.
     """
     target = Path(path).with_suffix(".npz")
     arrays: dict[str, Array] = {}
@@ -64,7 +65,7 @@ def save(
         "step": step,
         "facts": dict(facts or {}),
         "optimizer": {},
-        "generators": generator_states(),
+        "generators": generators or generator_states(),
     }
     parameters = model.parameters()
     for name, tensor in parameters.items():

@@ -5,13 +5,15 @@ A run that resumes from a checkpoint goes on with the same bits as one that was 
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import numbers
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -37,7 +39,28 @@ from tt_run.runtime.train.parallel.named_mesh import maybe_mesh, sync_gradients
 from tt_run.runtime.train.trainers.callback import TrainerCallback, check_callbacks
 from tt_run.runtime.train.trainers.reports import ProgressBar, bars_closed
 
+Config = TypeVar("Config")
 
+
+def _also_lr(kind: type[Config]) -> type[Config]:
+    """Let programs say `lr` for `learning_rate`, as older ones do."""
+    make = kind.__init__
+
+    @functools.wraps(make)
+    def init(self: Config, *args: Any, lr: float | None = None, **settings: Any) -> None:
+        if lr is not None and "learning_rate" in settings:
+            raise TypeError(f"{kind.__name__}() takes learning_rate or lr, not both; help: leave lr out")
+        make(self, *args, **(settings if lr is None else {**settings, "learning_rate": lr}))
+
+    # Whoever publishes the class wraps what is no wrapper yet.
+    del init.__wrapped__
+    init.__signature__ = inspect.signature(make)  # type: ignore[attr-defined]
+    kind.__init__ = init  # type: ignore[method-assign,assignment]
+    kind.lr = property(lambda config: config.learning_rate)  # type: ignore[attr-defined]
+    return kind
+
+
+@_also_lr
 @dataclass
 class SFTConfig:
     """How long to train, and how. Raises TypeError for counts that are none, ValueError for those that are negative
@@ -147,6 +170,7 @@ class SFTTrainer:
         self._pass_start: Any = None
         self._pass_number = 0
         self._batches: Iterator[Any] | None = None
+        self._began: tuple[dict[str, Any], dict[str, Any]] | None = None
         self._masks: dict[int, Tensor] = {}
 
     # --- the loop ----------------------------------------------------------------------------------------------------
@@ -177,6 +201,8 @@ class SFTTrainer:
 
     def _one_step(self) -> float:
         """Accumulate over micro-batches and step; the mean loss."""
+        # Until the optimizer's step a checkpoint is of here: gradients are not in it, and whoever resumes accumulates them again.
+        self._began = self._place(), checkpoints.generator_states()
         self.optimizer.zero_grad()
         count, losses = self.config.gradient_accumulation_steps, []
         for _ in range(count):
@@ -192,6 +218,7 @@ class SFTTrainer:
         if self.config.max_grad_norm:
             clip_grad_norm(self.model.parameters(), self.config.max_grad_norm)
         self.optimizer.step()
+        self._began = None
         return float(np.mean(losses))
 
     def compute_loss(self, batch: Any) -> Tensor:
@@ -277,7 +304,10 @@ class SFTTrainer:
     # --- checkpoints -------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path | None = None) -> Path:
-        """Write a checkpoint, by default `<checkpoint_dir>/[<checkpoint_prefix>_]step_<N>.npz`. Every rank of the mesh must call it."""
+        """Write a checkpoint, by default `<checkpoint_dir>/[<checkpoint_prefix>_]step_<N>.npz`. Every rank of the mesh must call it.
+
+        One that a callback writes within a step is of that step's beginning.
+        """
         prefix = f"{self.config.checkpoint_prefix}_" if self.config.checkpoint_prefix else ""
         target = Path(path) if path else Path(self.config.checkpoint_dir) / f"{prefix}step_{self.step}"
         if self.checkpoint_saver is not None:
@@ -285,10 +315,19 @@ class SFTTrainer:
             target.parent.mkdir(parents=True, exist_ok=True)
             self.checkpoint_saver(self, str(target))
             return target
-        facts = {"pass_start": self._pass_start, "pass_number": self._pass_number, "taken": self._taken}
+        place, generators = self._began or (self._place(), None)
         return checkpoints.save(
-            target, step=self.step, model=self.model, optimizer=self.optimizer, facts=facts
+            target,
+            step=self.step,
+            model=self.model,
+            optimizer=self.optimizer,
+            facts=place,
+            generators=generators,
         )
+
+    def _place(self) -> dict[str, Any]:
+        """Where in the data the next batch is."""
+        return {"pass_start": self._pass_start, "pass_number": self._pass_number, "taken": self._taken}
 
     def load_checkpoint(self, path: str | Path) -> int:
         """`resume`, and the step that was saved."""
