@@ -17,6 +17,7 @@ from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.datasets.collation import IGNORED, causal_lm_collate_fn, sft_collate_fn
 from tt_run.runtime.train.datasets.dataloader import InMemoryDataloader
 from tt_run.runtime.train.models.llama import Llama, LlamaConfig, create_distributed_llama_model
+from tt_run.runtime.train.modules.base import RunMode
 from tt_run.runtime.train.modules.lora import LoraConfig
 from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
 from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
@@ -181,6 +182,18 @@ def test_resuming_is_not_stopping(opened: Any, tmp_path: Path, seed: int | None)
     assert again.step == 4
     again.train()
     assert bits(again.model) == expected
+
+
+@pytest.mark.parametrize("mode", RunMode)
+def test_an_evaluation_leaves_the_mode(opened: Any, mode: RunMode) -> None:
+    opened()
+    made = trainer(model(), eval_dataloader=loader())
+    made.model.set_run_mode(mode)
+    assert made.evaluate() > 0 and made.model.get_run_mode() is mode
+    made.eval_dataloader = [None]  # type: ignore[assignment]
+    with pytest.raises(TypeError, match="a batch has input_ids"):
+        made.evaluate()
+    assert made.model.get_run_mode() is mode
 
 
 class Saves(TrainerCallback):

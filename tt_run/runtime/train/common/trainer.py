@@ -23,8 +23,8 @@ from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.positions import RingLayout, order
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.data import build_causal_mask
-from tt_run.runtime.train.common.utils import get_loss_over_devices, no_grad
-from tt_run.runtime.train.modules.base import ModuleBase
+from tt_run.runtime.train.common.utils import get_loss_over_devices, no_grad, run_mode
+from tt_run.runtime.train.modules.base import ModuleBase, RunMode
 from tt_run.runtime.train.ops import binary
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers.base import OptimizerBase
@@ -202,10 +202,8 @@ class Trainer:
 
     def evaluate(self, batches: Batch, count: int) -> float:
         """Mean loss over some batches, without dropout and without a graph."""
-        self.model.eval()
-        with no_grad():
+        with run_mode(self.model, RunMode.EVAL), no_grad():
             losses = [self._value(*batches()) for _ in range(count)]
-        self.model.train()
         return float(np.mean(losses))
 
     def _value(self, inputs: Ids, targets: Ids) -> float:

@@ -14,7 +14,8 @@ from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.generate import Sampling, next_token
 from tt_run.runtime.train.common.trainer import Placing
-from tt_run.runtime.train.common.utils import no_grad, round_up_to_tile
+from tt_run.runtime.train.common.utils import no_grad, round_up_to_tile, run_mode
+from tt_run.runtime.train.modules.base import RunMode
 from tt_run.runtime.train.ops import shapes
 from tt_run.runtime.train.ops.loss import ReduceType, cross_entropy_loss
 from tt_run.runtime.train.trainers.continuation import Continuation, causal, padded
@@ -93,8 +94,7 @@ class ModelCompleter(GRPOCompleter):
         ended = [False] * len(texts)
         generator = AutoContext.get_instance().generator
         behind = Continuation(self._model, self.placing, texts, self.limit)
-        self._model.eval()
-        with no_grad():
+        with run_mode(self._model, RunMode.EVAL), no_grad():
             for _ in range(self.limit):
                 if all(ended):
                     break
@@ -103,7 +103,6 @@ class ModelCompleter(GRPOCompleter):
                     if not ended[row]:
                         text.append(next_token(logits[row], self.sampling, text, generator))
                         ended[row] = text[-1] == self.stop
-        self._model.train()
         return [text[start:] for text, start in zip(texts, starts, strict=True)]
 
     def _known(self) -> int | None:

@@ -16,7 +16,8 @@ import numpy as np
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.trainer import Placing
-from tt_run.runtime.train.common.utils import create_optimizer, get_loss_over_devices, no_grad
+from tt_run.runtime.train.common.utils import create_optimizer, get_loss_over_devices, no_grad, run_mode
+from tt_run.runtime.train.modules.base import RunMode
 from tt_run.runtime.train.ops import binary, unary
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
 from tt_run.runtime.train.parallel.distributed import synchronize_gradients
@@ -379,13 +380,11 @@ class GRPOTrainer:
     def _old_probabilities(
         self, prompts: list[Tokens], completions: list[Tokens]
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        self.model.eval()
-        with no_grad():
+        with run_mode(self.model, RunMode.EVAL), no_grad():
             for part in self._micro_batches(completions):
                 old, mask = self.completer.compute_nlog_probs(prompts[part], completions[part])
                 old.set_requires_grad(False)
                 yield old, shares_of(mask)
-        self.model.train()
 
     def _tell(self, hook: str, *facts: Any, **figures: Any) -> None:
         for callback in self.callbacks:

@@ -25,9 +25,10 @@ from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common import checkpoints
 from tt_run.runtime.train.common.data import build_causal_mask
-from tt_run.runtime.train.common.utils import get_loss_over_devices, no_grad
+from tt_run.runtime.train.common.utils import get_loss_over_devices, no_grad, run_mode
 from tt_run.runtime.train.datasets.dataloader import TTMLDataloader
 from tt_run.runtime.train.models.runner import RunnerType
+from tt_run.runtime.train.modules.base import RunMode
 from tt_run.runtime.train.modules.lora import LoraConfig, LoraModel
 from tt_run.runtime.train.ops import binary, unary
 from tt_run.runtime.train.ops.loss import ReduceType, cross_entropy_loss
@@ -254,10 +255,8 @@ class SFTTrainer:
             raise ValueError(
                 "SFTTrainer: there is no evaluation set; help: give the trainer an eval_dataloader"
             )
-        self.model.eval()
-        with no_grad():
+        with run_mode(self.model, RunMode.EVAL), no_grad():
             losses = [self._number(self.compute_loss(batch)) for batch in self.eval_dataloader]
-        self.model.train()
         return float(np.mean(losses))
 
     def _number(self, loss: Tensor) -> float:
