@@ -22,6 +22,7 @@ from tt_run.runtime.train.models.gpt import (
     create_nanogpt,
 )
 from tt_run.runtime.train.models.llama import LlamaConfig, create_llama_model
+from tt_run.runtime.train.models.pipeline import PipelineParallelConfig
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
 from tt_run.runtime.train.ops import rope
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
@@ -234,3 +235,22 @@ def test_sizes_that_do_not_divide(opened: Any, settings: dict[str, int], text: s
     opened()
     with pytest.raises(RuntimeError, match=text):
         create_llama_model(replace(LLAMA, **settings))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "counts", "words"),
+    [
+        (4, {0: -1, 1: 5}, "has -1 blocks; help: a whole number for each rank, 0 or more"),
+        (4, {0: 2.5, 1: 1.5}, "has 2.5 blocks; help"),
+        (4, {0: 1, 1: 1}, r"must match number of blocks per rank.*help: counts whose sum is 4"),
+        (4, {0: 2, "1": 2}, r"names ranks \[0, '1'\], the job has ranks 0..1; help"),
+    ],
+)
+def test_stages_that_cannot_be(blocks: int, counts: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        PipelineParallelConfig(blocks, counts).stage(0, 2)
+
+
+def test_a_stage_may_have_no_block() -> None:
+    stages = PipelineParallelConfig(4, {0: 0, 1: 3, 2: 1})
+    assert [stages.stage(rank, 3) for rank in range(3)] == [range(0), range(3), range(3, 4)]

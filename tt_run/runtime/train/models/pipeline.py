@@ -37,14 +37,23 @@ class PipelineParallelConfig:
 
     def stage(self, rank: int, size: int) -> range:
         """Global numbers of a rank's blocks. Raises ValueError when the configuration does not cover ranks 0…size-1 or the blocks."""
-        if sorted(self.blocks_per_rank) != list(range(size)):
+        wrong = [
+            count
+            for count in self.blocks_per_rank.values()
+            if not isinstance(count, int) or isinstance(count, bool) or count < 0
+        ]
+        if wrong:
             raise ValueError(
-                f"pipeline_parallel_config: blocks_per_rank names ranks {sorted(self.blocks_per_rank)}, the job has ranks 0..{size - 1}; help: a number of blocks for each rank from 0 on"
+                f"pipeline_parallel_config: blocks_per_rank has {wrong[0]!r} blocks; help: a whole number for each rank, 0 or more"
+            )
+        if set(self.blocks_per_rank) != set(range(size)):
+            raise ValueError(
+                f"pipeline_parallel_config: blocks_per_rank names ranks {list(self.blocks_per_rank)}, the job has ranks 0..{size - 1}; help: a number of blocks for each rank from 0 on"
             )
         if sum(self.blocks_per_rank.values()) != self.num_blocks:
             raise ValueError(
                 f"Number of blocks must match number of blocks per rank. num_blocks={self.num_blocks}, "
-                f"blocks_per_rank={dict(self.blocks_per_rank)}"
+                f"blocks_per_rank={dict(self.blocks_per_rank)}; help: counts whose sum is {self.num_blocks}"
             )
         start = sum(self.blocks_per_rank[r] for r in range(rank))
         return range(start, start + self.blocks_per_rank[rank])
