@@ -544,6 +544,33 @@ def test_lists_and_dicts_of_modules() -> None:
     assert named.pop("a") is parts[0]
 
 
+def test_modules_by_number_and_name_as_the_reference_holds_them(opened: Any) -> None:
+    opened()
+    one, two, three = (LinearLayer(2, 2, False) for _ in range(3))
+    assert len(ModuleList(None)) == len(ModuleDict(None)) == 0
+    held = ModuleList([one, two])
+    held.insert(-1, three)
+    assert list(held) == [one, two, three] and two in held and LinearLayer(2, 2) not in held
+    del held[0]
+    assert list(held) == [two, three] and list(held.parameters()) == [
+        f"ModuleList/{number}/weight" for number in range(2)
+    ]
+    assert repr(held) == "ModuleList(\n  (0): LinearLayer\n  (1): LinearLayer\n)"
+    named = ModuleDict([("up", one), ("down", two)])
+    named.update([("up", three)])
+    assert named.get("up") is three and named.get("gate") is None and named.get("gate", one) is one
+    assert repr(named) == "ModuleDict(\n  (up): LinearLayer\n  (down): LinearLayer\n)"
+    assert named.pop("gate", None) is None and named.pop("down") is two
+    named.clear()
+    assert len(named) == 0 and not list(named.parameters())
+    with pytest.raises(
+        TypeError, match=r"ModuleList: several modules are wanted, not int; help: ModuleList\("
+    ):
+        ModuleList(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"ModuleDict: several modules are wanted, not str; help"):
+        ModuleDict("up")  # type: ignore[arg-type]
+
+
 def test_a_layer_may_be_pickled() -> None:
     layer = LinearLayer(4, 3)
     x = Tensor.from_numpy(ONES)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import overload
+from typing import TypeVar, overload
 
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
+
+Given = TypeVar("Given")
+Named = Mapping[str, ModuleBase] | Iterable[tuple[str, ModuleBase]]
+"""Modules by name: a mapping, or pairs."""
 
 
 class ModuleList(AbstractModuleBase):
     """A list of modules; children are named "0", "1", … in order."""
 
-    def __init__(self, modules: Iterable[ModuleBase] = ()) -> None:
+    def __init__(self, modules: Iterable[ModuleBase] | None = None) -> None:
         super().__init__()
-        self.extend(modules)
+        self.extend(() if modules is None else modules)
 
     @overload
     def __getitem__(self, index: int) -> ModuleBase: ...
@@ -27,11 +31,17 @@ class ModuleList(AbstractModuleBase):
     def __setitem__(self, index: int, module: ModuleBase) -> None:
         self._modules[str(self._place(index))] = _module(module)
 
+    def __delitem__(self, index: int) -> None:
+        self.pop(index)
+
     def __len__(self) -> int:
         return len(self._modules)
 
     def __iter__(self) -> Iterator[ModuleBase]:
         return iter(list(self._modules.values()))
+
+    def __repr__(self) -> str:
+        return _listed(self)
 
     def __iadd__(self, modules: Iterable[ModuleBase]) -> ModuleList:
         self.extend(modules)
@@ -44,14 +54,14 @@ class ModuleList(AbstractModuleBase):
 
     def extend(self, modules: Iterable[ModuleBase]) -> ModuleList:
         """Add several modules at the end."""
-        for module in modules:
+        for module in _several(self, modules, "[LinearLayer(32, 32)]"):
             self.append(module)
         return self
 
     def insert(self, index: int, module: ModuleBase) -> None:
-        """Put a module in front of a place; those behind move up."""
+        """Put a module in front of a place; those behind move up. Places below 0 count from behind the last: -1 is the end."""
         held = list(self._modules.values())
-        held.insert(index, _module(module))
+        held.insert(index if index >= 0 else max(0, len(held) + index + 1), _module(module))
         self._renumber(held)
 
     def pop(self, index: int = -1) -> ModuleBase:
@@ -75,9 +85,9 @@ class ModuleList(AbstractModuleBase):
 class ModuleDict(AbstractModuleBase):
     """Modules by name, in the order they were added."""
 
-    def __init__(self, modules: Mapping[str, ModuleBase] | None = None) -> None:
+    def __init__(self, modules: Named | None = None) -> None:
         super().__init__()
-        self.update(modules or {})
+        self.update({} if modules is None else modules)
 
     def __getitem__(self, name: str) -> ModuleBase:
         return self._modules[name]
@@ -109,14 +119,43 @@ class ModuleDict(AbstractModuleBase):
         """Names and modules in order."""
         return list(self._modules.items())
 
-    def update(self, modules: Mapping[str, ModuleBase]) -> None:
-        """Add or replace modules."""
+    def get(self, name: str, default: ModuleBase | None = None) -> ModuleBase | None:
+        """The module of a name, else `default`."""
+        return self._modules.get(name, default)
+
+    def update(self, modules: Named) -> None:
+        """Add or replace modules: a mapping of names, or pairs of name and module."""
+        if not isinstance(modules, Mapping):
+            modules = dict(_several(self, modules, "{'up': LinearLayer(32, 32)}"))
         for name, module in modules.items():
             self[name] = module
 
-    def pop(self, name: str) -> ModuleBase:
-        """Take a module out."""
-        return self._modules.pop(name)
+    def pop(self, name: str, default: ModuleBase | None = None) -> ModuleBase | None:
+        """Take a module out; `default` where there is none of that name."""
+        return self._modules.pop(name, default)
+
+    def clear(self) -> None:
+        """Take all out."""
+        self._modules.clear()
+
+    def __repr__(self) -> str:
+        return _listed(self)
+
+
+def _listed(holder: ModuleBase) -> str:
+    """A line for each module: its name here, and its own."""
+    lines = (f"  ({name}): {module.get_name()}" for name, module in holder._modules.items())
+    return "\n".join([f"{type(holder).__name__}(", *lines, ")"])
+
+
+def _several(holder: ModuleBase, modules: Iterable[Given], example: str) -> Iterable[Given]:
+    """Raise TypeError for what holds no modules."""
+    if isinstance(modules, str) or not isinstance(modules, Iterable):
+        name = type(holder).__name__
+        raise TypeError(
+            f"{name}: several modules are wanted, not {type_name(modules)}; help: {name}({example})"
+        )
+    return modules
 
 
 def _module(value: ModuleBase) -> ModuleBase:
