@@ -20,25 +20,55 @@ _KINDS: Mapping[str, tuple[type, str]] = {
     "Value": (Tensor, "a ttnn.Tensor"),
     "int": (Integral, "an int"),
     "float": (Real, "a float"),
+    "bool": (bool, "a bool"),
+    "str": (str, "a str"),
+    "Sequence[int]": (Sequence, "a sequence of ints"),
 }
+_EXAMPLES = {"int": "1", "float": "1.0", "bool": "True", "str": "'…'", "Sequence[int]": "[1, 1, 32, 32]"}
 
 
 def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """What does not bind, or the first argument that is of another kind than the signature's, as a sentence; empty where there is none."""
+    """What does not bind, or the first argument that is of another kind than the signature's, as a sentence with a hint; empty where there is none."""
     signature = inspect.signature(function)
     try:
         given = signature.bind(*args, **kwargs).arguments
     except TypeError as unbound:
-        return f"{unbound}{nearest(function, kwargs, args)}"
+        near = nearest(function, kwargs, args)
+        return f"{unbound}{near or f'; help: {function.__name__}({_shown(signature)})'}"
     for name, value in given.items():
         kinds = str(signature.parameters[name].annotation).split(" | ")
         if not set(kinds) <= {*_KINDS, "None"} or ("None" in kinds and value is None):
             continue
-        wanted = [_KINDS[kind] for kind in kinds if kind != "None"]
-        if not isinstance(value, tuple(kind for kind, _ in wanted)):
-            text = f"'{name}' must be {' or '.join(word for _, word in wanted)}, not {type_name(value)}"
-            return text + (way_in(value) if wanted[0][1] == TENSOR else "")
+        wanted = [kind for kind in kinds if kind != "None"]
+        if any(_is_of(value, kind) for kind in wanted):
+            continue
+        text = f"'{name}' must be {' or '.join(_KINDS[kind][1] for kind in wanted)}, not {type_name(value)}"
+        return text + _hint(name, signature.parameters[name].default, wanted[0], value)
     return ""
+
+
+def _is_of(value: object, kind: str) -> bool:
+    if (isinstance(value, bool) and kind in ("int", "float")) or (isinstance(value, str) and kind != "str"):
+        return False
+    return isinstance(value, _KINDS[kind][0])
+
+
+def _hint(name: str, default: object, kind: str, value: object) -> str:
+    """What may be given instead."""
+    if kind in _EXAMPLES:
+        usual = repr(default) if type(default) in (int, float, bool) else _EXAMPLES[kind]
+        return f"; help: {name}={usual}"
+    return way_in(value) or "; help: ttml.autograd.Tensor.from_numpy(array)" + ".get_value()" * (
+        kind == "Value"
+    )
+
+
+def _shown(signature: inspect.Signature) -> str:
+    """How a function is called."""
+    return ", ".join(
+        name if each.default is each.empty else f"{name}={each.default!r}"
+        for name, each in signature.parameters.items()
+    )
 
 
 def way_in(value: object) -> str:

@@ -6,7 +6,7 @@ An operation that is `recorded` emits one event for its forward pass and one for
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tt_run.runtime import events
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 Rule = Callable[["Value"], None]
 Call = TypeVar("Call", bound=Callable[..., Any])
 Kind = TypeVar("Kind", bound=Variable)
+
+FAULTS = (AttributeError, TypeError, ValueError, ZeroDivisionError)
+"""What a call with an argument of another kind may run into."""
 
 _running = ""
 """The operation whose forward pass runs."""
@@ -40,13 +43,9 @@ def recorded(function: Call) -> Call:
         start = events.now() if events.listening else 0.0
         try:
             out = function(*args, **kwargs)
-        except (AttributeError, TypeError, ValueError):
-            from tt_run.runtime.train.autograd.arguments import misfit
-
-            wrong = misfit(function, args, kwargs)
-            if not wrong:
-                raise
-            raise TypeError(f"{name}(): incompatible function arguments: {wrong}") from None
+        except FAULTS as error:
+            blame(name, function, args, kwargs, error)
+            raise
         finally:
             _running = before
         if events.listening:
@@ -59,6 +58,34 @@ def recorded(function: Call) -> Call:
         return out
 
     return cast(Call, run)
+
+
+def told(function: Call) -> Call:
+    """As `recorded`, without events: for what only makes something."""
+    name = f"ttml.{function.__name__}"
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except FAULTS as error:
+            blame(name, function, args, kwargs, error)
+            raise
+
+    return cast(Call, run)
+
+
+def blame(
+    name: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
+) -> None:
+    """Raise TypeError for the argument that a failed call is to blame for, unless the error says what to do."""
+    if "help:" in str(error):
+        return
+    from tt_run.runtime.train.autograd.arguments import misfit
+
+    wrong = misfit(function, args, kwargs)
+    if wrong:
+        raise TypeError(f"{name}(): incompatible function arguments: {wrong}") from None
 
 
 def _variables(out: Any) -> tuple[Variable, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tt_run.runtime.enums import DataType
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.autocast import AutocastTensor
 from tt_run.runtime.train.autograd.context import AutoContext
@@ -78,6 +79,10 @@ class Variable:
 
     def assign(self, other: Variable) -> None:
         """Take the value of another tensor in the element type of one's own. Raises RuntimeError for one of another shape per device."""
+        if not isinstance(other, Variable):
+            raise TypeError(
+                f"assign: a tensor is taken from a ttml.autograd.Tensor, not {type_name(other)}; help: ttml.autograd.Tensor.from_numpy(array)"
+            )
         value = other.get_value(PreferredPrecision.NATIVE)
         if self._cast.has_tensor():
             own = self.get_value(PreferredPrecision.NATIVE)
@@ -111,8 +116,8 @@ class Variable:
     def set_grad(self, grad: Value | None) -> None:
         """Replace the gradient; None takes it away. Raises RuntimeError when the shapes differ."""
         if grad is not None:
-            self._check_shape(grad)
             grad = readable(grad)
+            self._check_shape(grad)
         self._gradient, self._zeroed, self._seeded = grad, False, False
 
     def zero_grad(self) -> None:
@@ -128,9 +133,10 @@ class Variable:
         """Accumulate; nothing happens when the tensor requires no gradient. Raises RuntimeError when the shapes differ."""
         if not self._requires_grad:
             return
+        grad = readable(grad)
         self._check_shape(grad)
         if self._gradient is None:
-            self._gradient = readable(grad)
+            self._gradient = grad
         elif self._zeroed:
             # Nothing has arrived since zero_grad: adding to zeros would cost a pass over the whole gradient.
             self._gradient = stacks.as_dtype(grad, self._gradient.dtype)
