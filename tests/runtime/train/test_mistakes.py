@@ -30,16 +30,16 @@ from tt_run.runtime.train.models.llama import LlamaConfig as DocumentsLlama
 from tt_run.runtime.train.models.llama import create_llama_model
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.containers import ModuleList
-from tt_run.runtime.train.modules.layers import Embedding
+from tt_run.runtime.train.modules.layers import Embedding, RMSNormLayer
 from tt_run.runtime.train.modules.linear import LinearLayer
-from tt_run.runtime.train.modules.lora import LoraModel
+from tt_run.runtime.train.modules.lora import LoraConfig, LoraModel
 from tt_run.runtime.train.modules.parameter import Parameter
-from tt_run.runtime.train.ops import attention, rope, sample, shapes
+from tt_run.runtime.train.ops import attention, matmul, rope, sample, shapes
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers import adamw, registry, schedulers, sgd
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
 from tt_run.runtime.train.parallel.fsdp import fully_shard
-from tt_run.runtime.train.parallel.named_mesh import Mesh
+from tt_run.runtime.train.parallel.named_mesh import Mesh, open_device_mesh
 from tt_run.runtime.train.settings import ConfigError
 from tt_run.runtime.train.trainers.grpo_config import GRPOConfig
 from tt_run.runtime.train.trainers.reports import LossHistory
@@ -80,7 +80,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "an array as a value": (lambda: drawn(1, 1, 2, 2).set_value(np.zeros(3)), TypeError, r"not numpy.ndarray; help: .*from_numpy\(array\).get_value\(\)"),  # type: ignore[arg-type]
     "a value of another shape": (lambda: drawn(1, 1, 4, 4).assign(drawn(1, 1, 4, 5)), RuntimeError, r"shape \[1, 1, 4, 4\] cannot take \[1, 1, 4, 5\]"),
     "a function that makes text": (lambda: Text.apply(drawn(1, 1, 2, 2)), TypeError, "Text.forward returns a tensor or a tuple of tensors, not str"),
-    "a layer without inputs": (lambda: LinearLayer(0, 4), ValueError, "at least one input, not 0"),
+    "a layer without inputs": (lambda: LinearLayer(0, 4), ValueError, "in_features must be at least 1, not 0; help"),
     "a rate below zero": (lambda: adam(-0.1), RuntimeError, "AdamW: lr is at least 0 and finite, not -0.1"),
     "a rate that is none": (lambda: adam(float("nan")), RuntimeError, "lr is at least 0 and finite, not nan"),
     "no state": (lambda: adam().set_state_dict(None), TypeError, r"a state is what get_state_dict\(\) gave, not NoneType"),  # type: ignore[arg-type]
@@ -168,6 +168,22 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a folder as a checkpoint": (lambda: load_checkpoint("."), IsADirectoryError, "is a directory; help: name a file in it"),
     "schedulers without one": (lambda: schedulers.SequentialScheduler(adam(), [], []), ValueError, r"0 schedulers need.*help: SequentialScheduler"),
     "an axis that the mesh has not": (lambda: Mesh((1, 2), ("a", "b")).axis_index("c"), RuntimeError, r"no axis named 'c'.*help: ttml.Mesh\(\(1, 2\), \(…, 'c'\)\)"),
+    "a size that is no number": (lambda: Embedding(None, 4), TypeError, "Embedding: num_embeddings must be int, got NoneType; help: num_embeddings=32"),  # type: ignore[arg-type]
+    "outputs below one": (lambda: LinearLayer(4, -1), ValueError, "LinearLayer: out_features must be at least 1, not -1; help"),
+    "norms of nothing": (lambda: RMSNormLayer(True), TypeError, "RMSNormLayer: features must be int, got bool"),
+    "a shape that is none": (lambda: initial.zeros()("2,2"), TypeError, r"a shape is a list of whole numbers.*help: \[1, 1, 32, 32\]"),  # type: ignore[arg-type]
+    "a bound that is no number": (lambda: initial.uniform("a", 1.0), TypeError, "init: a is a number, not 'a'; help: a=0.0"),  # type: ignore[arg-type]
+    "names that are none": (lambda: LoraConfig(target_modules=None), TypeError, "target_modules is a list of names, not None; help"),  # type: ignore[arg-type]
+    "a scaling by its factor": (lambda: LlamaConfig(rope_scaling=8.0), TypeError, "must be a LlamaRopeScalingConfig, not float; help: rope_scaling=Llama"),  # type: ignore[arg-type]
+    "a mesh by its size": (lambda: open_device_mesh(8), TypeError, r"its sides are wanted, not int; help: open_device_mesh\(\(1, 2\)\)"),  # type: ignore[arg-type]
+    "sides that are none": (lambda: Mesh(2, ("a", "b")), TypeError, "Mesh: shape must be a tuple, not int; help"),  # type: ignore[arg-type]
+    "a gradient of another kind": (lambda: drawn(1, 1, 2, 2).set_grad("x"), TypeError, "a value is a ttnn.Tensor, not str; help"),  # type: ignore[arg-type]
+    "an array to be assigned": (lambda: drawn(1, 1, 2, 2).assign(np.ones((1, 1, 2, 2))), TypeError, "assign: a tensor is taken from .*not numpy.ndarray; help"),  # type: ignore[arg-type]
+    "angles that are none": (lambda: rope.rope(drawn(1, 1, 32, 32), None), TypeError, r"'rope_params' must be a RotaryEmbeddingParams, not NoneType; help"),  # type: ignore[arg-type]
+    "angles of a text": (lambda: rope.build_rope_params("32", 32), TypeError, "'sequence_length' must be an int, not str; help: sequence_length=1"),  # type: ignore[arg-type]
+    "a flag by its name": (lambda: matmul.matmul_op(drawn(1, 1, 2, 3), drawn(1, 1, 4, 3), "yes"), TypeError, "'transpose_a' must be a bool, not str; help: transpose_a=False"),  # type: ignore[arg-type]
+    "an operation without operands": (lambda: matmul.linear(), TypeError, r"missing a required argument: 'tensor'; help: linear\(tensor, weight, bias=None\)"),  # type: ignore[call-arg]
+    "no heads": (lambda: shapes.grouped_heads_creation(drawn(1, 1, 2, 4), drawn(1, 1, 2, 4), 0, 1), RuntimeError, "0 heads and 1 groups, at least 1 of each"),
     "one name for both axes": (lambda: Mesh((1, 1), ("a", "a")), ValueError, "an assigned name of its own"),
 }  # fmt: skip
 
@@ -216,6 +232,11 @@ def test_a_quotient_by_a_number_is_rounded_once(opened: Any) -> None:
     x = drawn(1, 1, 8, 8)
     np.testing.assert_array_equal((x / 3).to_numpy(), x.to_numpy() / np.float32(3))
     assert np.isinf((x / 0).to_numpy()).all()
+
+
+def test_no_scaling_is_the_one_that_changes_nothing() -> None:
+    """None, as Hugging Face's configurations have it."""
+    assert LlamaConfig(rope_scaling=None) == LlamaConfig()  # type: ignore[arg-type]
 
 
 def test_an_epsilon_of_nothing_is_taken() -> None:

@@ -3,6 +3,7 @@ calls that are right pay nothing."""
 
 from __future__ import annotations
 
+import enum
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
@@ -37,27 +38,38 @@ def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
         return f"{unbound}{near or f'; help: {function.__name__}({_shown(signature)})'}"
     for name, value in given.items():
         kinds = str(signature.parameters[name].annotation).split(" | ")
-        if not set(kinds) <= {*_KINDS, "None"} or ("None" in kinds and value is None):
+        known = {kind: _KINDS.get(kind) or _class_of(function, kind) for kind in kinds if kind != "None"}
+        if None in known.values() or ("None" in kinds and value is None):
             continue
-        wanted = [kind for kind in kinds if kind != "None"]
-        if any(_is_of(value, kind) for kind in wanted):
+        if any(_is_of(value, found[0]) for found in known.values() if found):
             continue
-        text = f"'{name}' must be {' or '.join(_KINDS[kind][1] for kind in wanted)}, not {type_name(value)}"
-        return text + _hint(name, signature.parameters[name].default, wanted[0], value)
+        words = " or ".join(found[1] for found in known.values() if found)
+        hint = _hint(name, signature.parameters[name].default, next(iter(known.items())), value)
+        return f"'{name}' must be {words}, not {type_name(value)}{hint}"
     return ""
 
 
-def _is_of(value: object, kind: str) -> bool:
-    if (isinstance(value, bool) and kind in ("int", "float")) or (isinstance(value, str) and kind != "str"):
+def _class_of(function: Callable[..., Any], kind: str) -> tuple[type, str] | None:
+    """A class that the function's own module names."""
+    found = getattr(inspect.unwrap(function), "__globals__", {}).get(kind)
+    return (found, f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}") if isinstance(found, type) else None
+
+
+def _is_of(value: object, kind: type) -> bool:
+    if isinstance(value, bool) and kind in (Integral, Real):
         return False
-    return isinstance(value, _KINDS[kind][0])
+    return isinstance(value, kind) and not (isinstance(value, str) and kind is Sequence)
 
 
-def _hint(name: str, default: object, kind: str, value: object) -> str:
+def _hint(name: str, default: object, wanted: tuple[str, tuple[type, str] | None], value: object) -> str:
     """What may be given instead."""
+    kind, found = wanted
     if kind in _EXAMPLES:
         usual = repr(default) if type(default) in (int, float, bool) else _EXAMPLES[kind]
         return f"; help: {name}={usual}"
+    if kind not in _KINDS and found is not None:
+        members = list(found[0]) if issubclass(found[0], enum.Enum) else []
+        return f"; help: {name}={kind}.{members[0].name}" if members else f"; help: {name}={kind}(…)"
     return way_in(value) or "; help: ttml.autograd.Tensor.from_numpy(array)" + ".get_value()" * (
         kind == "Value"
     )

@@ -126,7 +126,12 @@ class ModuleDict(AbstractModuleBase):
     def update(self, modules: Named) -> None:
         """Add or replace modules: a mapping of names, or pairs of name and module."""
         if not isinstance(modules, Mapping):
-            modules = dict(_several(self, modules, "{'up': LinearLayer(32, 32)}"))
+            pairs = list(_several(self, modules, "{'up': LinearLayer(32, 32)}"))
+            if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
+                raise TypeError(
+                    f"ModuleDict: pairs of name and module are wanted, not {pairs!r:.60}; help: ModuleDict({{'up': LinearLayer(32, 32)}})"
+                )
+            modules = dict(pairs)
         for name, module in modules.items():
             self[name] = module
 

@@ -8,12 +8,14 @@ Bounds and deviations are those of torch.nn.init; ones in front of a weight's sh
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
 
 from tt_run.runtime.enums import DataType
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
@@ -47,10 +49,34 @@ def place(array: np.ndarray, mapper: Any = None) -> Tensor:
     return Tensor.from_numpy(np.asarray(array, np.float32), new_type=DataType.BFLOAT16, mapper=mapper)
 
 
+def require_size(owner: str, name: str, size: Any) -> None:
+    """Raise TypeError for a size of a layer that is no whole number, ValueError for one below 1."""
+    if not isinstance(size, Integral) or isinstance(size, bool):
+        raise TypeError(f"{owner}: {name} must be int, got {type_name(size)}; help: {name}=32")
+    if size < 1:
+        raise ValueError(f"{owner}: {name} must be at least 1, not {size}; help: {name}=32")
+
+
+def _sides(shape: Any) -> tuple[int, ...]:
+    """A shape as whole numbers. Raises TypeError for what is none."""
+    sides = tuple(shape) if isinstance(shape, Iterable) and not isinstance(shape, str) else (None,)
+    if any(not isinstance(side, Integral) or isinstance(side, bool) or side < 0 for side in sides):
+        raise TypeError(f"a shape is a list of whole numbers, 0 or more, not {shape!r}; help: [1, 1, 32, 32]")
+    return tuple(int(side) for side in sides if side is not None)
+
+
+def _number(name: str, value: Any) -> float:
+    if not isinstance(value, Real):
+        raise TypeError(f"init: {name} is a number, not {value!r}; help: {name}=0.0")
+    return float(value)
+
+
 # --- what is drawn -------------------------------------------------------------------------------------------------
 
 
 def _evenly(a: float, b: float) -> Draw:
+    a, b = _number("a", a), _number("b", b)
+
     def draw(shape: tuple[int, ...]) -> Array:
         if shapes.active():
             return shapes.zeros(shape, np.float32)
@@ -61,6 +87,7 @@ def _evenly(a: float, b: float) -> Draw:
 
 
 def _normally(mean: float, std: float) -> Draw:
+    mean, std = _number("mean", mean), _number("std", std)
     if not std >= 0:
         raise ValueError(f"normal: std is at least 0, not {std}; help: std=0.02")
 
@@ -74,7 +101,8 @@ def _normally(mean: float, std: float) -> Draw:
 
 
 def _everywhere(value: float) -> Draw:
-    return lambda shape: np.broadcast_to(np.float32(value), shape)
+    number = np.float32(_number("val", value))
+    return lambda shape: np.broadcast_to(number, shape)
 
 
 def _xavier(gain: float, make: Callable[[float], Draw]) -> Draw:
@@ -139,7 +167,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def _maker(draw: Draw) -> Initializer:
     @deferred
     def make(shape: Sequence[int], mapper: Any = None) -> Tensor:
-        return place(draw(tuple(shape)), mapper)
+        return place(draw(_sides(shape)), mapper)
 
     return make
 

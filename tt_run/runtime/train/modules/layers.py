@@ -20,8 +20,7 @@ class Embedding(AbstractModuleBase):
     ) -> None:
         super().__init__()
         for name, size in (("num_embeddings", num_embeddings), ("embedding_dim", embedding_dim)):
-            if size < 1:
-                raise ValueError(f"Embedding: {name} must be at least 1, not {size}; help: {name}=32")
+            initial.require_size("Embedding", name, size)
         self.weight = Parameter(
             (weight_init or initial.normal(0.0, 0.02))((1, 1, num_embeddings, embedding_dim))
         )
@@ -36,6 +35,7 @@ class LayerNormLayer(AbstractModuleBase):
 
     def __init__(self, features: int, bias: bool = True) -> None:
         super().__init__()
+        initial.require_size("LayerNormLayer", "features", features)
         self.gamma = Parameter(initial.ones()((1, 1, 1, features)))
         self.beta = Parameter(initial.zeros()((1, 1, 1, features))) if bias else None
 
@@ -49,6 +49,7 @@ class RMSNormLayer(AbstractModuleBase):
 
     def __init__(self, features: int, epsilon: float = 1e-5, sequence_axis: int | None = None) -> None:
         super().__init__()
+        initial.require_size("RMSNormLayer", "features", features)
         self.epsilon, self.sequence_axis = epsilon, sequence_axis
         self.gamma = Parameter(initial.ones()((1, 1, 1, features)))
         if sequence_axis is not None:

@@ -62,6 +62,8 @@ class LinearLayer(AbstractModuleBase):
                 "LinearLayer() takes (in_features, out_features, has_bias), (weight, bias) or (weight, has_bias); "
                 "help: LinearLayer(64, 128)"
             )
+        for name, size in (("in_features", in_features), ("out_features", out_features)):
+            initial.require_size("LinearLayer", name, size)
         self.in_features, self.out_features = in_features, out_features
         self.weight = Parameter(
             (weight_init or initial.fan_in(in_features))((1, 1, out_features, in_features))

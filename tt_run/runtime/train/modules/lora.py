@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,9 +59,12 @@ class LoraConfig:
                 f"LoraConfig: lora_dropout is in [0, 1), not {self.lora_dropout}; help: lora_dropout=0.0"
             )
         for name in ("target_modules", "trainable_modules"):
-            if isinstance(getattr(self, name), str):
-                raise ValueError(
-                    f"LoraConfig: {name} is a list of names; help: {name}=[{getattr(self, name)!r}]"
+            given = getattr(self, name)
+            if isinstance(given, str):
+                raise ValueError(f"LoraConfig: {name} is a list of names; help: {name}=[{given!r}]")
+            if not isinstance(given, Collection) or not all(isinstance(each, str) for each in given):
+                raise TypeError(
+                    f"LoraConfig: {name} is a list of names, not {given!r}; help: {name}=['q_linear']"
                 )
         for text in self.target_modules:
             try:

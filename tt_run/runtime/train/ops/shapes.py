@@ -143,6 +143,10 @@ def grouped_heads_creation(
     """qs [B, 1, S, D] -> [B, H, S, E]; kvs [B, 1, S, 2*G*E] = keys of all groups, then values -> two [B, G, S, E]."""
     width = _four(qs, "grouped_heads_creation")[3]
     paired = _four(kvs, "grouped_heads_creation")[3]
+    if min(num_heads, num_groups) < 1:
+        raise RuntimeError(
+            f"grouped_heads_creation: {num_heads} heads and {num_groups} groups, at least 1 of each are wanted; help: num_heads=8, num_groups=2"
+        )
     if width % num_heads or paired % (2 * num_groups) or num_heads % num_groups:
         raise RuntimeError(
             f"grouped_heads_creation: {width} query and {paired} key-value features do not cut into {num_heads} heads and {num_groups} groups; "

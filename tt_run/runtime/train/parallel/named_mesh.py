@@ -12,6 +12,7 @@ import numpy as np
 
 from mgd.lean import dataclass
 from tt_run.runtime.ccl.collectives import all_reduce
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.axis_placement import is_replicated
 from tt_run.runtime.train.autograd.context import AutoContext
@@ -36,6 +37,11 @@ class Mesh:
     axis_names: tuple[str, ...] = ("dp", "tp")
 
     def __post_init__(self) -> None:
+        for name, given in (("shape", self.shape), ("axis_names", self.axis_names)):
+            if isinstance(given, str) or not isinstance(given, Sequence):
+                raise TypeError(
+                    f"Mesh: {name} must be a tuple, not {type_name(given)}; help: ttml.Mesh((2, 4), ('dp', 'tp'))"
+                )
         if len(self.shape) != len(self.axis_names) or len(set(self.axis_names)) != len(self.axis_names):
             raise ValueError(
                 f"each axis in a mesh must have an assigned name of its own, got {self.shape} and {self.axis_names}; help: ttml.Mesh((2, 4), ('dp', 'tp'))"
@@ -108,6 +114,10 @@ def open_device_mesh(
     """
     global _open
     if not isinstance(mesh, Mesh):
+        if isinstance(mesh, str) or not isinstance(mesh, Iterable):
+            raise TypeError(
+                f"open_device_mesh: a ttml.Mesh or its sides are wanted, not {type_name(mesh)}; help: open_device_mesh((1, 2))"
+            )
         sides = tuple(int(side) for side in mesh)
         mesh = Mesh(sides, tuple(f"_{axis}" for axis in range(len(sides))))
     context = AutoContext.get_instance()

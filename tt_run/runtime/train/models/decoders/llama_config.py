@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
@@ -60,6 +61,7 @@ class LlamaConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        settle_scaling(self, LlamaRopeScalingConfig)
         if self.tp_strategy is not None:
             if not isinstance(self.tp_strategy, TPStrategy):
                 raise TypeError(
@@ -88,12 +90,23 @@ class LlamaConfig:
             )
 
 
+def settle_scaling(config: Any, kind: type) -> None:
+    """Put the scaling that changes nothing in the place of None, as Hugging Face's configurations say it; raise TypeError for another kind."""
+    if config.rope_scaling is None:
+        object.__setattr__(config, "rope_scaling", kind())
+    elif not isinstance(config.rope_scaling, kind):
+        raise TypeError(
+            f"{type(config).__name__}: rope_scaling must be a {kind.__name__}, not {type_name(config.rope_scaling)}; "
+            f"help: rope_scaling={kind.__name__}(scaling_factor=8.0, original_context_length=8192)"
+        )
+
+
 def check_decoder(config: Any, *tiled: str) -> None:
     """Raise ValueError for sizes that are no multiple of a tile, heads that are none, and groups that do not divide them."""
     for name in tiled:
         if getattr(config, name) % TILE_SIZE:
             raise ValueError(
-                f"{name} must be divisible by {TILE_SIZE} due to current limitations in tensor. Provided {name}={getattr(config, name)}"
+                f"{name} must be divisible by {TILE_SIZE} due to current limitations in tensor. Provided {name}={getattr(config, name)}; help: {name}={max(TILE_SIZE, getattr(config, name) // TILE_SIZE * TILE_SIZE)}"
             )
     for name in ("num_attention_heads", "num_key_value_heads"):
         if getattr(config, name) <= 0:

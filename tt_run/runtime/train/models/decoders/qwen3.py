@@ -17,7 +17,7 @@ from tt_run.runtime.train.models.decoders.llama import through
 from tt_run.runtime.train.models.decoders.llama_config import (
     LlamaRopeScalingConfig as Qwen3RopeScalingConfig,
 )
-from tt_run.runtime.train.models.decoders.llama_config import check_decoder
+from tt_run.runtime.train.models.decoders.llama_config import check_decoder, settle_scaling
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
 from tt_run.runtime.train.models.sizes import check_sizes
 from tt_run.runtime.train.models.transformer import as_logits
@@ -70,6 +70,7 @@ class Qwen3Config:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        settle_scaling(self, Qwen3RopeScalingConfig)
         check_decoder(self, "max_position_embeddings", "hidden_size", "head_dim")
         check_sizes(self)
 
