@@ -256,9 +256,7 @@ def _manage(state: FSDPState, name: str, shard_dim: int | str, tensor: Tensor) -
             f"fully_shard: parameter {name!r} has shape {shape}; dim {chosen} does not divide by the {state.axis_size} devices of {state.mesh_axis_name!r}; help: a shard_dim that does, or a layer whose size is a multiple of {state.axis_size}"
         )
     tensor.set_value(
-        single_shards.partition_of_any_size(
-            value.on(value.storage, topology), chosen, state.axis_index
-        )
+        single_shards.partition_of_any_size(value.on(value.storage, topology), chosen, state.axis_index)
     )
     tensor.fsdp_axis, tensor.fsdp_dim = state.axis_index, chosen
     state.managed.append(tensor)
