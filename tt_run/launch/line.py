@@ -23,6 +23,7 @@ from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher
 from tt_run.launch.options import LaunchOptions
 from tt_run.launch.rankfile import RankfileUse, choose_rankfile, rankfile_words
+from tt_run.launch.sequence import hosts_in_sequence, sequence_rankfile, sequence_words, without_placement
 from tt_run.plan.model import Default, LaunchPlan, RankPlan
 
 
@@ -146,17 +147,25 @@ def _line(
     major = launcher.major
     defaults = default_words(plan, machine, options, major)
     rankfile = choose_rankfile(plan, run_dir)
+    sequence = hosts_in_sequence(plan, options, major)
+    if sequence and ":" in contexts:
+        rankfile, sequence = rankfile or sequence_rankfile(sequence, run_dir), ()
+    elif sequence:
+        rankfile = None
     environment = launcher_environment(plan, machine, options, major)
     front = [default for default in defaults if default.words[0] in ("--bind-to", *OVERSUBSCRIBE_WORDS)]
     global_args = [word for default in front for word in default.words]
     global_args += tags
     global_args += [word for default in defaults if default not in front for word in default.words]
-    # Where the user had named the rankfile: mpirun reads some of its words in order.
-    at = plan.placement.rankfile_at
-    global_args += plan.mpi_args[:at]
-    global_args += _rankfile_words(plan, rankfile, options, major)
-    global_args += plan.mpi_args[at:]
-    global_args += _host_words(plan, rankfile)
+    if sequence:
+        global_args += (*without_placement(plan.mpi_args), *sequence_words(sequence))
+    else:
+        # Where the user had named the rankfile: mpirun reads some of its words in order.
+        at = plan.placement.rankfile_at
+        global_args += plan.mpi_args[:at]
+        global_args += _rankfile_words(plan, rankfile, options, major)
+        global_args += plan.mpi_args[at:]
+        global_args += _host_words(plan, rankfile)
     told = (*defaults, *(Default((f"{name}={d.words[0]}",), d.why) for name, d in environment.items()))
     return LaunchLine(
         launcher=launcher.path,

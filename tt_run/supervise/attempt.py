@@ -29,6 +29,7 @@ from tt_run.supervise.verdict.limits import met, of_limits, why
 from tt_run.supervise.verdict.lost_hosts import (
     LEFTOVER_FOUND,
     LostHost,
+    ask_unnamed,
     read_first_exits,
     read_improper,
     read_lost_hosts,
@@ -88,10 +89,14 @@ def conclude(
         status.rank: found for status in board.all() if (found := failure_of(folder, status)) is not None
     }
     said = folder.launcher_said()
+    agent = RemoteAgent.chosen(environ, plan.mpi_args)
+    here = os.uname().nodename
     lost = read_lost_hosts(said)
+    if not lost and not board.started:
+        lost = ask_unnamed(said, agent, [host.name for host in plan.placement.hosts], here)
     without_mpi = frozenset(s.rank for s in board.all() if s.ended and mpi_at_end(folder, s.rank) == "never")
     leaving = frozenset(s.rank for s in board.all() if not s.ended and mpi_at_end(folder, s.rank))
-    added = offsets(board.all(), board.seen, observation.started_at, os.uname().nodename)
+    added = offsets(board.all(), board.seen, observation.started_at, here)
     verdict = judge(
         on_one_clock(board.all(), added),
         observation,
@@ -104,12 +109,12 @@ def conclude(
         _without_folder(plan, board, said),
         leaving,
         read_first_exits(said),
-        read_improper(said),
+        read_improper(said, [s for s in board.all() if not mpi_at_end(folder, s.rank)]),
     )
     if may_be_split(observation, failures, board.all(), verdict.culprit) and not observation.stopped:
-        verdict = split_verdict(RemoteAgent.chosen(environ, plan.mpi_args), board.all()) or verdict
+        verdict = split_verdict(agent, board.all()) or verdict
     elif plan.placement.is_multi_host and (waited := never_met(board.all(), failures, folder)):
-        verdict = start_verdict(RemoteAgent.chosen(environ, plan.mpi_args), verdict, board.all(), waited)
+        verdict = start_verdict(agent, verdict, board.all(), waited)
     verdict = _with_shutdown(verdict, folder)
     verdict = _without_a_start_of_mpi(verdict, board, said)
     verdict = of_limits(verdict, board, observation)
@@ -118,8 +123,7 @@ def conclude(
     elsewhere = Swept()
     if not verdict.succeeded:
         # A wrapper whose rank ended by itself has seen to the rest; one that mpirun was told to end has been killed in the midst of it.
-        agent = RemoteAgent.chosen(environ, plan.mpi_args)
-        hosts = hosts_of(board.all(), os.uname().nodename)
+        hosts = hosts_of(board.all(), here)
         for host in lost:
             if host.was_up and not any(host.is_home_of(status) for status in board.all()):
                 hosts[host.name] = []

@@ -86,6 +86,59 @@ def test_several_hosts_get_tcp_interfaces_and_keepalive() -> None:
     assert words.endswith("--host a:1,b:1")
 
 
+def on_hosts(*names: str, placement: Placement, mpi_args: tuple[str, ...] = ()) -> LaunchPlan:
+    ranks = tuple(rank_plan(n, ("prog",), host=name, slot="0") for n, name in enumerate(names))
+    return LaunchPlan(ranks, ("prog",), Path("/"), placement=placement, mpi_args=mpi_args)
+
+
+@pytest.mark.parametrize(
+    ("mpi_args", "kept"),
+    [
+        ((), ""),
+        (("--host", "b,a:2", "--report-bindings"), "--report-bindings"),
+        (("--hostfile=hosts", "-v"), "-v"),
+    ],
+)
+def test_open_mpi_4_is_told_the_host_of_each_rank(mpi_args: tuple[str, ...], kept: str) -> None:
+    """By itself it fills the launching host first."""
+    plan = on_hosts("b", "a", "a", placement=hosts("b", "a", slots=2), mpi_args=mpi_args)
+    told = " ".join(line(plan, major=4).global_args)
+    assert told.endswith(" ".join(filter(None, (kept, "--map-by seq --host b,a,a"))))
+    assert told.count("host") == 1
+    assert "seq" not in " ".join(line(plan).global_args)
+
+
+def test_open_mpi_4_gets_a_rankfile_where_its_contexts_are_many() -> None:
+    plan = on_hosts("b", "a", "a", placement=hosts("b", "a", slots=2))
+    made = line(plan, major=4, mpmd=True)
+    assert " ".join(made.global_args).endswith("--rankfile run/folder/rankfile --host b,a")
+    assert made.rankfile is not None
+    assert made.rankfile.text == "rank 0=b slot=0\nrank 1=a slot=0\nrank 2=a slot=1\n"
+    here = os.uname().nodename
+    assert line(on_hosts(here, "a", placement=hosts(here, "a")), major=4, mpmd=True).rankfile is None
+
+
+@pytest.mark.parametrize(
+    ("options", "mpi_args", "slot", "is_sequence"),
+    [
+        ({}, (), "0", True),
+        ({}, (), "0-3", False),
+        ({}, ("--bind-to", "core"), "0", False),
+        ({"bare": True}, (), "0", False),
+        ({"rankfile_syntax": "mca"}, (), "0", False),
+    ],
+)
+def test_open_mpi_4_pins_by_a_rankfile_only_what_is_to_be_pinned(
+    options: dict[str, object], mpi_args: tuple[str, ...], slot: str, is_sequence: bool
+) -> None:
+    placement = dataclasses.replace(hosts("a", "b"), rankfile=Path("rf"))
+    plan = on_hosts("b", "a", placement=placement, mpi_args=mpi_args)
+    plan = dataclasses.replace(plan, ranks=tuple(dataclasses.replace(r, slot=slot) for r in plan.ranks))
+    told = " ".join(line(plan, major=4, **options).global_args)
+    assert ("--map-by seq --host b,a" in told) is is_sequence
+    assert ("rankfile" in told) is not is_sequence
+
+
 def test_open_mpi_4_has_its_own_names() -> None:
     words = " ".join(line(plan_of(*TWO, placement=hosts("a", "b")), major=4).global_args)
     assert "self,vader,tcp" in words
@@ -222,7 +275,7 @@ GOOD = "rank 0=h0 slot=0\nrank 1=h1 slot=0\n"
     ("major", "syntax", "words"),
     [
         (5, "auto", "--map-by rankfile:file=rankfile"),
-        (4, "auto", "--rankfile rankfile"),
+        (4, "auto", "--map-by seq"),
         (5, "rankfile", "--rankfile rankfile"),
         (4, "map-by", "--map-by rankfile:file=rankfile"),
         (4, "mca", "--mca rmaps_rankfile_path rankfile"),

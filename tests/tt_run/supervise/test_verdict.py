@@ -240,6 +240,21 @@ class TestQuitters:
         assert found.culprit is not None and found.culprit.rank == 1
         assert "sent a signal from outside" in judge(late, observation, {}).sentence
 
+    @pytest.mark.parametrize(
+        "crash", ["*** Process received signal ***", "[h1:9] Caught signal 11 (Segmentation fault)"]
+    )
+    def test_the_one_who_left_though_mpirun_crashed_over_it(self, crash: str) -> None:
+        """Open MPI 4.1 does, over several hosts; whom its crash takes along leave no record."""
+        statuses = (rank(0, end=11.3, signal=15, told=True), rank(1, end=10.0, code=0), rank(2, end=None))
+        observation = dataclasses.replace(ENDED, launcher_code=-11)
+        said = f"mpirun: abort is already in progress...hit ctrl-c again to forcibly terminate\n\n{crash}"
+        found = judge(statuses, observation, {}, True, improper=read_improper(said, statuses))
+        assert (found.exit_code, found.culprit and found.culprit.rank) == (Exit.FAILED, 1)
+        # With a note of an orderly end it left after MPI_Finalize; a crash by itself says nothing of anybody.
+        for quiet, words in (((statuses[0], statuses[2]), said), (statuses, crash)):
+            found = judge(statuses, observation, {}, True, improper=read_improper(words, quiet))
+            assert (found.exit_code, found.sentence) == (139, "mpirun was killed by SIGSEGV")
+
     def test_one_who_was_never_in_mpi_is_told_so(self) -> None:
         statuses = (rank(0, end=10.3, signal=15), rank(1, end=10.0, code=0))
         found = judge(statuses, ENDED, {}, without_mpi=frozenset({1}))

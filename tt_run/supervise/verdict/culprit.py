@@ -79,10 +79,12 @@ def find_quitter(statuses: Sequence[RankStatus], improper: Sequence[int] = ()) -
     own = [
         status for status in failed if status.signal not in ENDED_BY_MPIRUN and status.code not in PEER_CODES
     ]
-    if not failed or own or any(status.end is None for status in failed):
+    if own or all(status.succeeded for status in statuses):
         return None
     if named := next((status for status in statuses if status.rank in improper and status.succeeded), None):
-        return named  # Open MPI 4.1 takes a second and more to end the others
+        return named  # Open MPI 4.1 takes a second and more to end the others, of which it may kill some with their wrappers
+    if not failed or any(status.end is None for status in failed):
+        return None
     first = min(status.end for status in failed if status.end is not None)
     # A peer sees the connection close before the quitter's own wrapper has written its record.
     last = first + SAME_MOMENT if any(status.code in PEER_CODES for status in failed) else first

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from mgd.lean import dataclass, replace
+from tt_run.launch.agent import RemoteAgent
 from tt_run.supervise.looking.stacks import rank_list
 from tt_run.supervise.status import RankStatus
 
@@ -28,6 +29,11 @@ _IMPROPER = r"exited\s+due\s+to\s+process\s+rank\s+(?P<rank>\d+)\s+with\s+PID\s+
 _FIRST_EXIT = (
     r"first process to do so was:\s+Process name: \[[^\]\n]*,(?P<rank>\d+)\]\s+Exit code:\s+(?P<code>\d+)"
 )
+# What mpirun of Open MPI 4.1 says when it crashes while it ends ranks, and of daemons that did not start, wherever that was.
+_CRASHED_WHILE_ENDING = r"mpirun: abort is already in progress.*(?:Process received signal|Caught signal \d+)"
+_SOME_NEVER_UP = "ORTE was unable to reliably start one or more daemons"
+_NO_DAEMON = r"\borted: (?:command )?not found"
+_ASK_SECONDS = 6.0
 _NOTICED = r"process rank (?P<rank>\d+) with PID \d+ on node \S+\s+exited\s+on\s+signal\s+9\b"
 # How a daemon of Open MPI 5 ends that finds the folder of a killed one with its process number: the next one has another.
 LEFTOVER_FOUND = 213
@@ -77,9 +83,38 @@ def read_first_exits(launcher_said: str) -> dict[int, int]:
     return {int(match["rank"]): int(match["code"]) for match in re.finditer(_FIRST_EXIT, launcher_said)}
 
 
-def read_improper(launcher_said: str) -> tuple[int, ...]:
-    """The ranks that Open MPI says left with 0 in the middle of MPI, for which it ended the others."""
-    return tuple(int(match["rank"]) for match in re.finditer(_IMPROPER, launcher_said))
+def ask_unnamed(
+    launcher_said: str, agent: RemoteAgent, hosts: Sequence[str], here: str
+) -> tuple[LostHost, ...]:
+    """The hosts whose remote shell fails, where mpirun of Open MPI 4.1 says that a daemon did not start and not on which host; those to which
+    it comes where the shell says that it does not find the daemon."""
+    if _SOME_NEVER_UP not in launcher_said:
+        return ()
+    answers = agent.ask([host for host in hosts if host != here], "command -v orted", _ASK_SECONDS)
+    failed = [(host, said) for host, said in answers.items() if said.code not in (0, 1, 127)]
+    if failed:
+        return tuple(LostHost(host, False, said.code, _why(said.err)) for host, said in failed)
+    if not re.search(_NO_DAEMON, launcher_said):
+        return ()
+    why = "Open MPI's daemon orted was not found by its remote shell"
+    return tuple(LostHost(host, False, None, why) for host, said in answers.items() if said.code)
+
+
+def _why(said: str) -> str:
+    return next((why for pattern, why in _SSH if re.search(pattern, said)), "")
+
+
+def read_improper(launcher_said: str, quiet: Sequence[RankStatus] = ()) -> tuple[int, ...]:
+    """The ranks that Open MPI says left with 0 in the middle of MPI, for which it ended the others.
+
+    Before mpirun of Open MPI 4.1 says so it may crash in the midst of ending them: it is the one that ended with 0 among the `quiet` then,
+    which have no note of an orderly end.
+    """
+    found = tuple(int(match["rank"]) for match in re.finditer(_IMPROPER, launcher_said))
+    if found or not re.search(_CRASHED_WHILE_ENDING, launcher_said, re.DOTALL):
+        return found
+    there = tuple(status.rank for status in quiet if status.succeeded)
+    return there if len(there) == 1 else ()
 
 
 def told(hosts: Sequence[LostHost], statuses: Sequence[RankStatus]) -> str:

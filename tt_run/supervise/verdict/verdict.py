@@ -128,8 +128,12 @@ def _launcher_killed(case: Case) -> Verdict | None:
         return None
     if not any(status.started for status in case.statuses) or not (case.failed or case.unrecorded):
         return None
-    if -code in _CRASHES and any(_of_the_program(record) for record in case.failures.values()):
-        return None  # Open MPI has been seen to crash while it ended the job of ranks that did not meet
+    if -code in _CRASHES and (
+        find_quitter(case.statuses, case.improper)
+        if case.improper
+        else any(_of_the_program(record) for record in case.failures.values())
+    ):
+        return None  # Open MPI has been seen to crash while it ended the job of ranks that did not meet, and that of one that left
     sentence = f"mpirun was killed by {signal_name(-code)}"
     return Verdict(128 - code, sentence, None, (), case.failed, case.unrecorded)
 

@@ -1,0 +1,58 @@
+"""Where ranks go on Open MPI 4.1, which fills the launching host first whatever the order of the hosts is, and pins what a rankfile names to cores.
+
+Its mapper by sequence does neither: `--map-by seq --host c,a,a,b` puts each rank where the plan says.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from tt_run.launch.defaults import BINDING_WORDS, PLACEMENT_WORDS, GivenWords, slots_are_ordinals
+from tt_run.launch.options import LaunchOptions
+from tt_run.launch.rankfile import RankfileUse
+from tt_run.plan.model import LaunchPlan
+
+
+def hosts_in_sequence(plan: LaunchPlan, options: LaunchOptions, major: int | None) -> tuple[str, ...]:
+    """The host of each rank, to be named one by one; empty where every Open MPI does what the plan says by the other words."""
+    hosts = tuple(rank.host for rank in plan.ranks if rank.host is not None)
+    if major != 4 or not plan.placement.hosts or len(hosts) < len(plan.ranks):
+        return ()
+    if plan.placement.rankfile is None:
+        return hosts if plan.placement.is_multi_host else ()
+    pins = GivenWords(plan.mpi_args, {}).has(*BINDING_WORDS) or not slots_are_ordinals(plan)
+    return () if pins or options.bare or options.rankfile_syntax != "auto" else hosts
+
+
+def sequence_words(hosts: Sequence[str]) -> tuple[str, ...]:
+    """The words for one application context with all ranks."""
+    return ("--map-by", "seq", "--host", ",".join(hosts))
+
+
+def sequence_rankfile(hosts: Sequence[str], run_dir: Path) -> RankfileUse | None:
+    """What holds the order where there is a context for each rank, over which the mapper by sequence does not reach; None where the
+    launching host is the first to be filled anyway."""
+    if hosts[0] == os.uname().nodename:
+        return None
+    before: Counter[str] = Counter()
+    lines = []
+    for rank, host in enumerate(hosts):
+        lines.append(f"rank {rank}={host} slot={before[host]}\n")
+        before[host] += 1
+    why = "Open MPI 4.1 fills the launching host first"
+    return RankfileUse(run_dir / "rankfile", "".join(lines), why)
+
+
+def without_placement(words: Sequence[str]) -> tuple[str, ...]:
+    """The user's words for mpirun without those that name hosts."""
+    kept = []
+    left = iter(words)
+    for word in left:
+        if word in PLACEMENT_WORDS:
+            next(left, None)
+        elif word.partition("=")[0] not in PLACEMENT_WORDS:
+            kept.append(word)
+    return tuple(kept)
