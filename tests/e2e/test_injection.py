@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.launch import tt_run
+from tests.e2e.launch import environment, tt_run
 from tests.sweep import sweep
 from tt_run.contract import Exit
 
@@ -220,6 +222,27 @@ def test_chaos(tmp_path: Path, program: list[str]) -> None:
     trials = json.loads(ran.out)
     assert len(trials) == 3
     assert all(trial["named"] and trial["happened"] for trial in trials)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+def test_chaos_that_is_ended_tells_of_the_runs_until_then(
+    tmp_path: Path, program: list[str], number: signal.Signals
+) -> None:
+    words = ("tt-run", "chaos", "--runs", "90", "--faults", "kill", "--", *TWO, *program)
+    chaos = subprocess.Popen(
+        words, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert chaos.stderr is not None
+        while "2 of 90" not in chaos.stderr.readline():
+            assert chaos.poll() is None
+        chaos.send_signal(number)
+        out, err = chaos.communicate(timeout=30)
+    finally:
+        chaos.kill()
+    assert chaos.returncode == 128 + number
+    assert "1 run, 1 fault, 0 survived, 1 of 1 named correctly" in out
+    assert err.endswith(f"tt-run chaos: ended by {number.name} after 1 of 90 runs\n")
 
 
 @pytest.mark.wide

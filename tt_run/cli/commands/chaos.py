@@ -6,12 +6,21 @@ import sys
 from collections.abc import Sequence
 
 from mgd.diagnostics import Diagnostic
-from tt_run.cli.commands.chaos_trials import Runs, Trial, patience_for, random_fault
+from tt_run.cli.commands.chaos_trials import (
+    Ended,
+    Runs,
+    Trial,
+    ended_by_signals,
+    patience_for,
+    random_fault,
+)
 from tt_run.cli.reading.options import Arguments, option
 from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
 from tt_run.errors import UsageError
 from tt_run.faults import ACTIONS, WITHOUT_CALLS
+from tt_run.inputs.findings import counted
+from tt_run.supervise.signals import EXIT_OF_SIGNAL
 
 FAULTS = ("kill", "term", "exit", "raise")
 OTHERS = tuple(action for action in ACTIONS if action not in (*FAULTS, "degrade"))
@@ -73,6 +82,22 @@ def command(words: Sequence[str]) -> int:
     words = tuple(given.rest)
     runs = Runs(words[1:] if words[0] == "tt-run" else words, given.timeout)
     kinds = _kinds(given.faults, runs.emulates)
+    trials: list[Trial] = []
+    try:
+        with ended_by_signals():
+            code = _try_all(given, runs, kinds, trials)
+    except Ended as ended:
+        _show(trials, given.format)
+        print(f"tt-run chaos: ended by {ended} after {len(trials)} of {given.runs} runs", file=sys.stderr)
+        return EXIT_OF_SIGNAL[ended.number]
+    if code is None:
+        _show(trials, given.format)
+        code = Exit.OK if all(_is_well(t, given.same_end) for t in trials) else Exit.FAILED
+    return code
+
+
+def _try_all(given: Chaos, runs: Runs, kinds: Sequence[str], trials: list[Trial]) -> int | None:
+    """Makes every run, and notes what became of it at once; the exit code where there was none to make. Raises UsageError, Ended."""
     found = runs.undisturbed()
     if isinstance(found, tuple):
         code, said = found
@@ -81,13 +106,12 @@ def command(words: Sequence[str]) -> int:
         return code  # tt-run has said why it was not launched
     if given.same_end and found.ends is None:
         raise _usage("--same-end: the program prints nothing", "print what must be the same as the last line")
-    patience, trials = patience_for(found.seconds, given.timeout), []
+    patience = patience_for(found.seconds, given.timeout)
     for number in range(given.runs):
         fault, rank = random_fault(f"{given.seed}/{number}", kinds, found, runs.emulates)
         print(f"tt-run chaos: {number + 1} of {given.runs}: --inject {fault}", file=sys.stderr)
         trials.append(runs.trial(fault, rank, patience, found.ends))
-    _show(trials, given.format)
-    return Exit.OK if all(_is_well(t, given.same_end) for t in trials) else Exit.FAILED
+    return None
 
 
 def _kinds(text: str, emulated: bool) -> list[str]:
@@ -106,10 +130,10 @@ def _kinds(text: str, emulated: bool) -> list[str]:
             else ""
         )
         raise _usage(wrong, f"{near}there are {', '.join(known)}")
-    counted = [kind for kind in kinds if kind not in WITHOUT_CALLS]
-    if counted and not emulated:
+    by_calls = [kind for kind in kinds if kind not in WITHOUT_CALLS]
+    if by_calls and not emulated:
         raise _usage(
-            f"only emulated ranks have {', '.join(counted)}",
+            f"only emulated ranks have {', '.join(by_calls)}",
             f"write --emulate behind --, or choose from {', '.join(WITHOUT_CALLS)}",
         )
     return kinds
@@ -155,6 +179,6 @@ def _show(trials: Sequence[Trial], form: str) -> None:
     alike = [t.same_end for t in happened if t.survived and t.same_end is not None]
     ends = f" ({sum(alike)} with the same last line)" if alike else ""
     print(
-        f"{len(trials)} runs, {len(happened)} faults, {len(happened) - len(hit)} survived{ends}, "
+        f"{counted(len(trials), 'run')}, {counted(len(happened), 'fault')}, {len(happened) - len(hit)} survived{ends}, "
         f"{sum(t.named for t in hit)} of {len(hit)} named correctly{middle}"
     )

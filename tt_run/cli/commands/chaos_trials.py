@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 from mgd.lean import dataclass
 from tt_run import contract
 from tt_run.contract import Exit
+from tt_run.launch.process import tied
+from tt_run.supervise.signals import ENDING_SIGNALS
 
 # The working directory must not decide which modules are found: `python -m` would put it first.
 _START = "import sys; sys.path[:] = [p for p in sys.path if p]; from tt_run.cli.entry import main; main()"
 FOLDER = "{folder}"
 """Among the program's words: an empty folder of each run, for its checkpoints and results."""
 _MORE = {"slow": "for=50ms", "delay": "for=20ms", "slowdisk": "for=20ms"}
+
+
+class Ended(Exception):
+    """A signal has asked for an end."""
+
+    def __init__(self, number: int) -> None:
+        self.number = signal.Signals(number)
+        super().__init__(self.number.name)
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Within it the signals that end tt-run raise Ended, the first of them; the run at hand is passed it and waited for."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)
+        raise Ended(number)
+
+    wanted = [number for number in ENDING_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, end) for number in wanted}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @dataclass(frozen=True)
@@ -120,21 +151,23 @@ class Runs:
             own.mkdir()
             line = [f"--report={target}", f"--log-dir={folder}/logs", f"--timeout={self.timeout:g}"]
             line += [f"--inject={fault}"] if fault else []
-            ran = subprocess.run(
-                [
-                    sys.executable,
-                    "-c",
-                    _START,
-                    *line,
-                    *(word.replace(FOLDER, str(own)) for word in self.words),
-                ],
+            words = [word.replace(FOLDER, str(own)) for word in self.words]
+            ran = subprocess.Popen(
+                tied([sys.executable, "-c", _START, *line, *words]),
                 env={contract.GUARD_TIMEOUT: f"{patience:g}", **os.environ},
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # a Ctrl-C comes through us alone, once
             )
+            try:
+                err = ran.communicate()[1]
+            except Ended as ended:
+                ran.send_signal(ended.number)
+                ran.communicate()
+                raise
             if not target.exists():
-                sys.stderr.write(ran.stderr.decode("utf-8", "replace")[-2000:])
+                sys.stderr.write(err.decode("utf-8", "replace")[-2000:])
                 return ran.returncode
             found: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
             return found, {each["rank"]: _last_line(Path(each["stdout"])) for each in found["outcomes"]}
