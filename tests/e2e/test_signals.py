@@ -55,8 +55,12 @@ def test_a_second_interrupt_ends_the_run_at_once(jobs: Jobs) -> None:
 def test_nothing_outlives_a_killed_launcher(jobs: Jobs, program: tuple[str, ...]) -> None:
     job = jobs.start(*program).wait_started()
     job.process.kill()
-    job.process.wait()
-    job.check_gone()
+    told = job.end(GONE_WITHIN).err  # its keeper holds standard error until it has said so
+    assert (
+        "tt-run: tt-run itself was killed: by SIGKILL or a crash, for it wrote no end; all ranks were ended"
+        in told
+    )
+    assert f"logs: {job.folder.path}" in told
 
 
 def test_grandchildren_do_not_outlive_a_killed_launcher(jobs: Jobs) -> None:

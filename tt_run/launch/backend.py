@@ -43,7 +43,8 @@ class Job(Protocol):
 class Start:
     """What a back end needs to know: the launcher's line, the words that are the same on every rank, and where to run.
 
-    `abandoned` is called with mpirun's process number, in another process, when this one was killed: what is left on other hosts is to be ended.
+    `abandoned` is called with mpirun's process number, in another process, when this one was killed: what is left on other hosts is to be ended,
+    and its answer goes to this one's standard error.
     """
 
     line: LaunchLine
@@ -53,7 +54,7 @@ class Start:
     log: Path
     environ: Mapping[str, str]
     stdin: bool = False
-    abandoned: Callable[[int], None] = lambda _: None
+    abandoned: Callable[[int], str] = lambda _: ""
 
 
 class Backend(Protocol):

@@ -41,6 +41,7 @@ _OURS = (
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # tt-run, sent one of these as well (by `pkill`, or at the end of a service), acts by then; twice would be an end without grace.
 RELAY_SECONDS = 0.3
+TELL_SECONDS = 1.0  # what whoever reads tt-run's standard error gets to make room for a last line
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +58,27 @@ class Order:
     files: int = 0
 
 
-def keep(order: Order, commands: int, replies: int, abandoned: Callable[[int], None]) -> NoReturn:
-    """The life of a forked keeper; `abandoned` is called, with mpirun's process number, when tt-run was killed and everything on this machine has been ended."""
+def keep(order: Order, commands: int, replies: int, abandoned: Callable[[int], str]) -> NoReturn:
+    """The life of a forked keeper; `abandoned` is called, with mpirun's process number, when tt-run was killed and everything on this machine has
+    been ended, and gives what tt-run can no longer say on standard error."""
     try:
-        stdin = _detach({commands, replies}, order.stdin)
-        _Keeper(order, commands, replies, abandoned).live(stdin)
+        terminal = _copy(2)
+        stdin = _detach({commands, replies, terminal}, order.stdin)
+        _Keeper(order, commands, replies, abandoned, terminal).live(stdin)
     except BaseException as error:
         with suppress(BaseException):
             os.write(replies, b"%s 5 keeper: %s\n" % (FAILED, repr(error).encode()))
         end_descendants(at_once=True)
     finally:
         os._exit(0)
+
+
+def _copy(stream: int) -> int:
+    """A descriptor for the same, which no program that is started inherits; -1 where it is closed."""
+    try:
+        return os.dup(stream)
+    except OSError:
+        return -1
 
 
 def _detach(kept: set[int], stdin: int | None) -> int | None:
@@ -96,11 +107,14 @@ def _nothing(number: int, frame: FrameType | None) -> None:
 
 
 class _Keeper:
-    def __init__(self, order: Order, commands: int, replies: int, abandoned: Callable[[int], None]) -> None:
+    def __init__(
+        self, order: Order, commands: int, replies: int, abandoned: Callable[[int], str], terminal: int
+    ) -> None:
         self.order = order
         self.commands = commands
         self.replies = replies
         self.abandoned = abandoned
+        self.terminal = terminal
         self.job: Process | None = None
         self.pending = b""
         self.inherits = False
@@ -220,9 +234,16 @@ class _Keeper:
         self.job.kill()
         end_descendants(at_once=True)
         try:
-            self.abandoned(self.job.pid)
+            self._tell(self.abandoned(self.job.pid))
         finally:
             self._remove_scratch()
+
+    def _tell(self, text: str) -> None:
+        """Writes what tt-run would say, unless nobody reads it."""
+        data = os.fsencode(text)
+        with suppress(OSError, ValueError):
+            if select.select([], [self.terminal], [], TELL_SECONDS)[1]:
+                os.write(self.terminal, data[: select.PIPE_BUF])
 
     def _remove_scratch(self) -> None:
         if self.order.scratch is not None:
@@ -239,7 +260,7 @@ def remove_tree(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def fork_keeper(order: Order, abandoned: Callable[[int], None]) -> tuple[int, int, int]:
+def fork_keeper(order: Order, abandoned: Callable[[int], str]) -> tuple[int, int, int]:
     """Forks the keeper of one job: its process id, the end to write commands to, the end to read answers from."""
     commands, commanding = os.pipe2(os.O_CLOEXEC)
     replies, replying = os.pipe2(os.O_CLOEXEC)

@@ -34,7 +34,7 @@ class KeptJob:
     `pid` is mpirun's. Raises OSError when that cannot be executed.
     """
 
-    def __init__(self, order: Order, abandoned: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(self, order: Order, abandoned: Callable[[int], str] = lambda _: "") -> None:
         raise_unstartable(order.words[0])
         self._scratch = order.scratch
         self._heard = b""

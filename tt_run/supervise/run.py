@@ -16,6 +16,7 @@ from tt_run.errors import LauncherError
 from tt_run.launch.backend import Backend, Job, MpirunBackend, Start
 from tt_run.launch.line import LaunchLine, build_line
 from tt_run.launch.machine import Machine
+from tt_run.launch.memory_kills import memory_kills, memory_told
 from tt_run.launch.mpirun import Launcher
 from tt_run.launch.options import LaunchOptions
 from tt_run.launch.process import Process
@@ -119,13 +120,17 @@ def _faults(plan: LaunchPlan, options: RunOptions, folder: RunFolder) -> TimedFa
     return found
 
 
-def _abandoned(plan: LaunchPlan, folder: RunFolder, machine: Machine) -> Callable[[int], None]:
-    """What the keeper of the job does about other hosts when this process was killed."""
+def _abandoned(plan: LaunchPlan, folder: RunFolder, machine: Machine) -> Callable[[int], str]:
+    """What the keeper of the job does about other hosts when this process was killed, and then says in its place."""
+    before = memory_kills()
 
-    def sweep(launcher_pid: int) -> None:
+    def sweep(launcher_pid: int) -> str:
         from tt_run.supervise.sweep import sweep_abandoned
 
         sweep_abandoned(plan, folder, machine.environ, launcher_pid)
+        why = memory_told(memory_kills() - before)
+        told = f"out of memory, as it seems ({why})" if why else "by SIGKILL or a crash, for it wrote no end"
+        return f"tt-run: tt-run itself was killed: {told}; all ranks were ended\n  logs: {folder.path}\n"
 
     return sweep
 

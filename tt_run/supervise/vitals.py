@@ -75,13 +75,3 @@ def _stat(pid: int) -> list[bytes]:
             return stream.read().rpartition(b")")[2].split()
     except OSError:
         return []
-
-
-def memory_kills() -> int:
-    """How many processes the kernel's memory killer has ended on this machine since it was started; 0 where it does not say."""
-    try:
-        with open("/proc/vmstat", "rb") as stream:
-            _, found, rest = stream.read().partition(b"\noom_kill ")
-    except OSError:
-        return 0
-    return int(rest.split(None, 1)[0]) if found else 0

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from mgd.lean import dataclass, field
 from tt_run.launch.backend import Job
+from tt_run.launch.memory_kills import memory_kills, memory_told
 from tt_run.supervise.looking.stacks import RankStack, rank_list
 from tt_run.supervise.options import RunOptions
 from tt_run.supervise.output.console import Console
@@ -25,7 +26,7 @@ from tt_run.supervise.signals import ENDING_SIGNALS, PASSED_ON, SignalInbox
 from tt_run.supervise.status import StatusBoard, read_failure
 from tt_run.supervise.terminal import is_stopped
 from tt_run.supervise.verdict.hang import HangWatch
-from tt_run.supervise.vitals import Vitals, memory_kills
+from tt_run.supervise.vitals import Vitals
 
 if TYPE_CHECKING:
     from tt_run.supervise.looking.long_waits import Standstill
@@ -160,7 +161,7 @@ class Watch:
             self._vitals.outlived or (),
             (*self._vitals.stopped, *(self.stops.elsewhere if self.stops is not None else ())),
             self.job.pid,
-            self._memory_told(),
+            memory_told(memory_kills() - self._kills_before),
             self.console.last_shown,
             self.console.guard_words.ranks,
         )
@@ -177,11 +178,6 @@ class Watch:
                 self.console.skip_to_end()
                 return
             self.console.pump(final=True)
-
-    def _memory_told(self) -> str:
-        count = memory_kills() - self._kills_before
-        times = "one process" if count == 1 else f"{count} processes"
-        return f"the kernel has ended {times} of this machine for it meanwhile" if count > 0 else ""
 
     def _finish(self) -> tuple[int, ...]:
         left = self.job.finish()

@@ -8,7 +8,8 @@ import subprocess
 
 from tests.e2e.jobs import until
 from tests.tt_run.supervise.conftest import Records
-from tt_run.supervise.vitals import Vitals, memory_kills, state_of
+from tt_run.launch.memory_kills import memory_kills
+from tt_run.supervise.vitals import Vitals, state_of
 
 HERE = os.uname().nodename
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.tt_run.supervise.conftest import Records
+from tt_run.launch.memory_kills import memory_told
 from tt_run.supervise import watch as watch_module
 from tt_run.supervise.options import RunOptions
 from tt_run.supervise.output.guard_words import GuardWords
@@ -112,9 +113,6 @@ def test_time_in_which_all_stood_still_counts_for_no_deadline(running: Records) 
 
 
 @pytest.mark.parametrize(("before", "words"), [(7, ""), (6, "one process"), (5, "2 processes")])
-def test_what_the_kernel_ended_for_memory_since_the_start(
-    monkeypatch: pytest.MonkeyPatch, before: int, words: str
-) -> None:
-    monkeypatch.setattr(watch_module, "memory_kills", lambda: 7)
-    told = Watch._memory_told(SimpleNamespace(_kills_before=before))  # type: ignore[arg-type]
+def test_what_the_kernel_ended_for_memory_since_the_start(before: int, words: str) -> None:
+    told = memory_told(7 - before)
     assert bool(told) == bool(words) and words in told
