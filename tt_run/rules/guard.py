@@ -60,8 +60,8 @@ GUARD = (
         "TTG008",
         "devices that should hold replicas hold different values",
         why="What is called replicated and is not gives each rank another result, and nothing fails: training drifts apart. "
-        "Looked for where --check-replicas (TT_RUN_CHECK_REPLICAS=1) asks for it: before each collective and before a mesh is closed, in what is "
-        "sent and in the weights that optimizers and sync_gradients were given.",
+        "Looked for where --check-replicas (TT_RUN_CHECK_REPLICAS=1) asks for it: before each collective, before a mesh is closed and at the end of the "
+        "program, in what is sent and in the weights that optimizers and sync_gradients were given.",
         bad="own = np.random.default_rng().random((32, 32))\nx = ttnn.from_torch(own, device=mesh, mesh_mapper=ttnn.ReplicateTensorToMesh(mesh))",
         good="own = np.random.default_rng(seed=0).random((32, 32))\nx = ttnn.from_torch(own, device=mesh, mesh_mapper=ttnn.ReplicateTensorToMesh(mesh))",
         help="make the tensor from the same numbers on every rank (one seed for all ranks, or read by one and broadcast), or shard it",

@@ -47,6 +47,13 @@ def synced(prepare: str, steps: str = "for _ in range(2):\n    step(optimizer)\n
     )
 
 
+def last(then: str) -> Divergence:
+    """Training whose last step parts the weights, after which the program ends."""
+    body = f"step(sgd(0.2 if odd else 0.1))\n{then}"
+    says = "the weight 'LinearLayer/weight', compared at the end of the program"
+    return Divergence(body, code="TTG008", options=("--check-replicas",), head=TRAINING, tail="", says=says)
+
+
 FURTHER: dict[str, Divergence] = {
     # --- what becomes of the result ------------------------------------------------------------------------------------
     "another composer": other(
@@ -304,6 +311,8 @@ FURTHER: dict[str, Divergence] = {
         code="TTG008",
         options=("--check-replicas",),
     ),
+    "a last step of another rate, and no mesh that closes": last(""),
+    "a last step of another rate before MPI is shut down": last("from mpi4py import MPI\nMPI.Finalize()\n"),
     # --- ends ----------------------------------------------------------------------------------------------------------
     "an end by an exception with a cause": absent(
         "raise RuntimeError('second') from ValueError('first')", "TTG003", "second"

@@ -42,6 +42,9 @@ BY_MPI: dict[str, Divergence] = {
     ),
     "another root on a part of MPI": other("part.bcast(1, root={})", "1", "0", "root", PART),
     "another operation on a part of MPI": other("part.allreduce(1, op={})", "MPI.MAX", "MPI.SUM", "op", PART),
+    "an operation of the program that commutes on one rank": other(
+        "comm.allreduce(1, op=MPI.Op.Create(lambda one, two, _: None, commute={}))", "True", "False", "commutative", MPI
+    ),
     "another count on a part of MPI": other("part.Allreduce(np.zeros({}), np.zeros(8))", "4", "8", "bytes", PART),
     "other parts of a sum of MPI": other(
         "comm.Reduce_scatter(np.zeros(8), np.zeros(8), {})",
@@ -108,6 +111,12 @@ RIGHT_BY_MPI: dict[str, tuple[str, tuple[str, ...]]] = {
     "mpi parts that do not do the same": right(
         "part = comm.Split(rank % 2, -rank)\nif rank % 2 == 0:\n    part.Barrier()\n    assert part.allreduce(1) == part.Get_size()\n"
         "within = part.Dup()\nassert within.bcast(rank, root=0) % 2 == rank % 2\nwithin.Free()\npart.Free()"
+    ),
+    "mpi operations of the program made and freed": right(
+        "import struct\nof = lambda data: struct.unpack('d', data)[0]\n"
+        "def add(one, two, _):\n    memoryview(two)[:] = struct.pack('d', of(one) + of(two))\n"
+        "for turn in range(9):\n    total, found = MPI.Op.Create(add, commute=turn % 2 == 0), np.zeros(1)\n"
+        "    comm.Allreduce(np.ones(1), found, op=total)\n    assert found[0] == size, found\n    total.Free()"
     ),
     "mpi communicators made and freed": right(
         "for turn in range(30):\n    part = comm.Split(0, rank if turn % 2 else -rank)\n    part.Barrier()\n    part.Free()"

@@ -362,6 +362,16 @@ ODD: dict[str, tuple[str, tuple[str, ...]]] = {
         TRAINING + IMPORTS + "o=sgd()\nfor _ in range(3): step(o)\n",
         ("--check-replicas",),
     ),
+    "training after which one rank drops its weights": (
+        TRAINING + IMPORTS + "o=sgd()\nfor _ in range(3): step(o)\nif odd: del model, o\n",
+        ("--check-replicas",),
+    ),
+    "training after which one rank ends MPI": (
+        TRAINING
+        + IMPORTS
+        + "o=sgd()\nfor _ in range(3): step(o)\nif odd:\n    from mpi4py import MPI\n    MPI.Finalize()\n",
+        ("--check-replicas",),
+    ),
     "training with late rank": (
         TRAINING + IMPORTS + "import time\no=sgd()\nfor _ in range(3):\n    time.sleep(0.3*odd); step(o)\n",
         (),

@@ -66,6 +66,7 @@ _guard: Any = None
 _before: Before | None = None
 _unwatched = 0  # calls that were made without a guard, while somebody wants to be asked
 _lifecycle: Any = None
+_comparisons: list[Callable[[], None]] = []  # what all ranks compare at their common end
 _started = False
 _starting = threading.RLock()  # the first call may come in any thread, and in two at once
 
@@ -245,6 +246,12 @@ def at_end(
     _lifecycle.at_end(before, after, is_done)
 
 
+def at_common_end(compare: Callable[[], None]) -> None:
+    """Call `compare` on every rank once the programs of all have ended without an exception, while they still may exchange what they have; where
+    TT_RUN_CHECK_REPLICAS asks for it. It may raise GuardError, which ends the job as in the midst of a program."""
+    _comparisons.append(compare)
+
+
 def start(call: str = "") -> None:
     """Meet all ranks of the job and start watching; every rank must call it, in `call` of its program where that is what they meet in.
 
@@ -272,7 +279,7 @@ def start(call: str = "") -> None:
             _guard = Guard(ranks, timeout)
             os.register_at_fork(after_in_child=_forked)
         _started = True
-        _lifecycle = Lifecycle(ranks, _guard)
+        _lifecycle = Lifecycle(ranks, _guard, _comparisons)
         _lifecycle.install()
 
 

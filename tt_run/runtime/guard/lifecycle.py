@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -39,7 +39,9 @@ _BEACON_SECONDS = 0.1
 class Lifecycle:
     """Installed once per process that has MPI peers. `guard` is None when the guard is off."""
 
-    def __init__(self, world: World, guard: Guard | None) -> None:
+    def __init__(
+        self, world: World, guard: Guard | None, comparisons: Sequence[Callable[[], None]] = ()
+    ) -> None:
         self._world = world
         self._guard = guard
         self._pid = os.getpid()
@@ -54,6 +56,7 @@ class Lifecycle:
         self._before: list[Callable[[], None]] = []
         self._after: list[Callable[[], None]] = []
         self._expected: list[Callable[[], bool]] = []
+        self._comparisons = comparisons
 
     def install(self) -> None:
         """Take over uncaught exceptions and the end of the program; start the beacon."""
@@ -148,6 +151,7 @@ class Lifecycle:
             pass  # the others have ended
         elif self._guard is not None:
             self._leave(self._guard)
+            self._meet(self._guard)
         elif self._after or self._before:
             self._world.everyone.barrier()
         _call_all(self._after)
@@ -162,8 +166,25 @@ class Lifecycle:
         if os.getpid() == self._pid and not self._world.mpi.Is_finalized():
             self._guard.end(ENDED, "", events.call_site())
             self._wait_for_others(None)
+            self._meet(self._guard)
             self._is_shut, own_traffic.used = True, False
         self._finalize()
+
+    def _meet(self, guard: Guard) -> None:
+        """Lets the ranks compare what they have come to, where all have come to an end without an exception: then each of them is here."""
+        if not (compares_replicas() and guard.others_ended()):
+            return
+        everyone = self._world.everyone
+        everyone.waiting = None  # nobody is waited for any more
+        if not all(map(bool, everyone.allgather_bytes(b"." * len(self._comparisons)))):
+            return  # a rank that never came to what is compared
+        try:
+            for compare in self._comparisons:
+                compare()
+        except (
+            GuardError
+        ) as error:  # at the end of the interpreter an exception would be shown, and the program end with 0
+            self.on_exception(type(error), error, error.__traceback__)
 
     def _leave_fork(self, status: int) -> NoReturn:
         """End a forked child: it is no rank, and shutting down the MPI it inherited would block."""
@@ -250,6 +271,12 @@ class Lifecycle:
             if guard.whereabouts.asked:
                 words, wait = guard.threads.said()
                 guard.whereabouts.answer(_place(sys._current_frames().get(main)) + words, wait)
+
+
+def compares_replicas() -> bool:
+    """Whether what devices should hold alike is compared in this job."""
+    said = os.environ.get(contract.CHECK_REPLICAS, "").strip().lower()
+    return said not in ("", "0", "off", "no", "false")
 
 
 def shutdown_seconds(ranks: int) -> int:

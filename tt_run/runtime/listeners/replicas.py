@@ -1,17 +1,16 @@
 """What should be the same on several devices, and is not: found where a collective uses it.
 
-Switched on by TT_RUN_CHECK_REPLICAS=1. Before each collective, and before a mesh is closed, the ranks exchange a hash of every shard of the
-tensors that are to be sent and of those that are trained (what optimizers and `sync_gradients` were given) and have changed since; where
-their placements say that devices hold replicas, the hashes must agree. Ranks that draw their weights from differently seeded generators, that
-load another checkpoint, or that skip a step of the optimizer, are found at the next collective. It costs one pass over what is hashed
-(about 1 ms for 1 MiB) and one small all-gather between ranks per collective.
+Switched on by TT_RUN_CHECK_REPLICAS=1. Before each collective, before a mesh is closed, and at the end of programs that leave it open, the ranks
+exchange a hash of every shard of the tensors that are to be sent and of those that are trained (what optimizers and `sync_gradients` were given)
+and have changed since; where their placements say that devices hold replicas, the hashes must agree. Ranks that draw their weights from
+differently seeded generators, that load another checkpoint, or that skip a step of the optimizer, are found at the next collective. It costs one
+pass over what is hashed (about 1 ms for 1 MiB) and one small all-gather between ranks per collective.
 """
 
 from __future__ import annotations
 
 import hashlib
 import itertools
-import os
 import sys
 import weakref
 from collections import defaultdict
@@ -20,11 +19,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tt_run import contract
 from tt_run.rules import guard_rule
 from tt_run.runtime import events, guard
 from tt_run.runtime.ccl.plans import Plan
 from tt_run.runtime.comm.group import Group
+from tt_run.runtime.comm.world import world
+from tt_run.runtime.guard.lifecycle import compares_replicas
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, TensorTopology
 from tt_run.runtime.tensor.tensor import Tensor
@@ -35,11 +35,12 @@ _WORD = (1 << 64) - 1
 
 def attach() -> None:
     """Check every collective from now on, if TT_RUN_CHECK_REPLICAS says so."""
-    if os.environ.get(contract.CHECK_REPLICAS, "").strip().lower() not in ("", "0", "off", "no", "false"):
+    if compares_replicas():
         weights = _Weights()
         events.hear_of_trained(weights.add)
         events.precede(lambda begun: _check(begun, weights))
         MeshDevice.closing.append(weights.check_at_close)
+        guard.at_common_end(weights.check_at_end)
 
 
 class _Told(NamedTuple):
@@ -88,11 +89,38 @@ class _Weights:
         """The last hash that these ranks have told each other, by weight and device."""
         return self._known[ranks]
 
+    def _forget(self, ranks: tuple[int, ...]) -> None:
+        """Tells these ranks of everything anew: what one of them no longer has is not compared by what it was."""
+        self._last.pop(ranks, None)
+        self._known.pop(ranks, None)
+
     def check_at_close(self, device: MeshDevice) -> None:
         """The last step is followed by no collective. The ranks have agreed to close the mesh, unless one leaves with an exception."""
         if device.parent is None and device.group.is_member and sys.exc_info()[1] is None:
             where = f"before the mesh is closed at {events.call_site()}"
             _compare(device, device.group if device.group.size > 1 else None, [], self, where)
+
+    def check_at_end(self) -> None:
+        """Every rank calls it once all programs have ended. Of a mesh that not all of its ranks still have, nothing is compared."""
+        everyone = world().everyone
+        meshes = {
+            _number(device): device
+            for device in MeshDevice.roots()
+            if device.group.is_member and device.group.size > 1
+        }
+        said = everyone.allgather_bytes(np.array(list(meshes), np.int64).tobytes())
+        open_of = [set(np.frombuffer(one, np.int64).tolist()) for one in said]
+        for number, device in meshes.items():
+            if all(number in open_of[rank] for rank in device.group.ranks):
+                device.group.waiting = None  # as in `Lifecycle._meet`, whose call this is
+                self._forget(tuple(device.group.ranks))
+                _compare(device, device.group, [], self, "at the end of the program")
+
+
+def _number(device: MeshDevice) -> int:
+    """The same on all ranks that have opened the mesh, and that of no other."""
+    text = f"{device.id()} {tuple(device.shape)} {tuple(device.group.ranks)}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest(), "little")
 
 
 def _check(begun: events.Begun, weights: _Weights) -> None:

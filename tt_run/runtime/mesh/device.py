@@ -101,6 +101,11 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
         MeshDevice._opened += 1
 
     @classmethod
+    def roots(cls) -> list[MeshDevice]:
+        """The meshes of this process that were opened and not closed, in the order in which they were."""
+        return sorted(cls._roots, key=lambda mesh: mesh._number)
+
+    @classmethod
     def any_open(cls) -> bool:
         """Whether this process has a mesh that was opened and not closed."""
         return bool(cls._roots)

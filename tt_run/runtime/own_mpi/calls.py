@@ -91,7 +91,8 @@ def detail_of(comm: Any, name: str, words: Sequence[Any], named: dict[str, Any])
     whole = None if shape.buffer is None else word(words, named, shape.buffer, _BUFFERS[shape.buffer], None)
     key: Any = None
     if (root is None or type(root) is int) and (op is None or type(op) is mpi.Op):
-        handle = None if op is None else op.handle
+        # Of an operation of the program another may have the number once it is freed.
+        handle = None if op is None else (op.handle, op.is_commutative)
         if whole is None:
             key = (name, root, handle)
         elif type(whole).__name__ == "ndarray":
@@ -199,7 +200,8 @@ def _operation(mpi: Any, op: Any) -> str:
     if not _operations:
         named = {name: value for name, value in vars(mpi).items() if name.isupper()}
         _operations.update({value.handle: name for name, value in named.items() if isinstance(value, mpi.Op)})
-    return _operations.get(op.handle, "of the program")
+    of_program = "of the program, commutative" if op.is_commutative else "of the program"
+    return _operations.get(op.handle, of_program)
 
 
 def _extent(mpi: Any, spec: Any) -> tuple[int, str]:
