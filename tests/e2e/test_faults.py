@@ -161,6 +161,22 @@ ttnn.all_gather(ttnn.ones((32, 32), device=device, layout=ttnn.TILE_LAYOUT), dim
 """
 
 
+@pytest.mark.parametrize("start", ["import ttnn", "from mpi4py import MPI\nimport ttnn"])
+def test_a_rank_that_closes_every_descriptor_is_told_at_its_end(tmp_path: Path, start: str) -> None:
+    """MPI waits for ever for the end of a rank that its launcher no longer hears of."""
+    (tmp_path / "program.py").write_text(
+        f"import os\n{start}\nttnn.init_distributed_context()\nmesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))\n"
+        "if int(ttnn.distributed_context_get_rank()) == 1:\n    os.closerange(0, 65536)\nttnn.close_mesh_device(mesh)\n"
+    )
+    ran = tt_run(
+        *("--emulate", "--system", "t3000", "--split", "1x2", "python", "program.py"),
+        cwd=tmp_path,
+        timeout=40,
+    )
+    assert ran.code == 1 and "tt-run: rank 1 on" in ran.err, ran.err
+    assert "RuntimeError: the program has closed every socket that MPI had opened" in ran.err
+
+
 def test_a_hook_for_exceptions_that_raises_hides_nothing(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(BROKEN_HOOK)
     ran = tt_run("--emulate", "--system", "n300", "--split", "1x2", "python", "program.py", cwd=tmp_path)

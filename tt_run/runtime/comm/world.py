@@ -21,6 +21,7 @@ from tt_run import contract
 from tt_run.runtime import launched
 from tt_run.runtime.comm import debugger_pause
 from tt_run.runtime.comm.arrival import Arrival
+from tt_run.runtime.comm.descriptors import are_closed, sockets
 from tt_run.runtime.comm.group import Group as Group
 from tt_run.runtime.comm.group import Peer as Peer
 from tt_run.runtime.comm.group import Pending as Pending
@@ -54,6 +55,7 @@ class World:
         self._groups: dict[tuple[int, ...], Group] = {}
         self._peers: tuple[Peer, ...] | None = None
         self._arrival: Arrival | None = None
+        self._sockets: dict[int, int] = {}  # those of MPI
 
     @property
     def connected(self) -> bool:
@@ -94,15 +96,22 @@ class World:
         sign = None if "mpi4py.MPI" in sys.modules else self.arrive()
         if sign is not None:
             sign.await_others(max(seconds_to_wait(), _START_WAIT))
+        before = {} if "mpi4py.MPI" in sys.modules else sockets()
         with _limited_start():
             import mpi4py
 
             mpi4py.rc.thread_level = "multiple"  # a program may have threads that use MPI, as on a cluster
             with _crashes_left_to_python():
                 from mpi4py import MPI
+        self._sockets = {number: inode for number, inode in sockets().items() if number not in before}
         _check_size(MPI, self.size)
         hidden = getattr(MPI, "_tt_run_raw", None)  # the communicators that the program does not see
         return MPI if hidden is None else SimpleNamespace(**{**vars(MPI), **hidden})
+
+    @property
+    def has_lost_mpi(self) -> bool:
+        """Whether the program has closed what MPI had opened: shutting it down would wait for ever."""
+        return are_closed(self._sockets)
 
     @property
     def has_started(self) -> bool:

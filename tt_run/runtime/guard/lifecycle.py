@@ -156,6 +156,8 @@ class Lifecycle:
             self._world.everyone.barrier()
         _call_all(self._after)
         if self._guard is not None and not self._is_shut:
+            if self._world.has_lost_mpi:
+                self._leave_without_mpi()
             # All ranks have ended. No Python runs any more when MPI shuts down: only the kernel can end a shutdown that blocks.
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.alarm(shutdown_seconds(len(self._world.neighbours.ranks)))
@@ -169,6 +171,18 @@ class Lifecycle:
             self._meet(self._guard)
             self._is_shut, own_traffic.used = True, False
         self._finalize()
+
+    def _leave_without_mpi(self) -> NoReturn:
+        """End this rank, in which MPI can do nothing any more; mpirun ends the others."""
+        error = RuntimeError(
+            "the program has closed every socket that MPI had opened (os.closerange?), without which MPI cannot shut down\n"
+            "  help: leave open what the program has not opened itself: start a process with close_fds=True, or fork before MPI starts"
+        )
+        with suppress(Exception):
+            print(error, file=sys.stderr)
+        flush_streams()
+        write_failure(self._world, self._guard, error, None)
+        os._exit(1)
 
     def _meet(self, guard: Guard) -> None:
         """Lets the ranks compare what they have come to, where all have come to an end without an exception: then each of them is here."""
