@@ -201,3 +201,21 @@ def test_a_rank_launches_a_job_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(LAUNCHING)
     ran = tt_run(*SYSTEM, "python", "program.py", cwd=tmp_path).check()
     assert "launched ['0', '1']" in ran.out, ran.out
+
+
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    """A folder, a program and its words in another encoding than UTF-8, as old file systems hold them."""
+    folder = tmp_path / os.fsdecode(b"n\xff")
+    folder.mkdir()
+    program = os.fsdecode(b"p\xe9.py")
+    (folder / program).write_text(
+        "import os, sys\nimport ttnn\nmesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))\n"
+        "print(os.fsencode(sys.argv[1]))\nttnn.close_mesh_device(mesh)\n"
+    )
+    words = ("--emulate", "--system", "t3000", "--split", "1x2")
+    ran = tt_run(*words, "--record", "rec", "python", program, os.fsdecode(b"\xfe"), cwd=folder).check()
+    assert "[1] b'\\xfe'" in ran.out
+    assert "all as recorded" in tt_run("replay", "rec", "--rank", "1", cwd=folder).check().err
+    assert "ended well" in tt_run("ls", cwd=folder).check().out
+    chaos = ("chaos", "--runs", "1", "--faults", "kill", "--", *words, "python", program, "x")
+    assert "1 of 1 named correctly" in tt_run(*chaos, cwd=folder).check().out

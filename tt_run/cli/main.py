@@ -157,8 +157,8 @@ def _internal(error: Exception, words: Sequence[str]) -> int:
     told = f"tt-run {shlex.join(words)}\n\n{''.join(traceback.format_exception(type(error), error, error.__traceback__))}"
     print(f"error[TTR900]: a bug in tt-run: {type(error).__name__}: {error}", file=sys.stderr)
     try:
-        with tempfile.NamedTemporaryFile("w", prefix="tt-run-bug-", suffix=".txt", delete=False) as stream:
-            stream.write(told)
+        with tempfile.NamedTemporaryFile(prefix="tt-run-bug-", suffix=".txt", delete=False) as stream:
+            stream.write(told.encode(errors="surrogateescape"))
         print(f"  help: please report it with the file {stream.name}", file=sys.stderr)
     except OSError:
         print(f"  help: please report it with this:\n{told}", file=sys.stderr)

@@ -59,7 +59,7 @@ def rank_environment(
     if run_dir is not None:
         found[contract.RUN_DIR] = EnvVar(str(run_dir), "tt-run: the run folder")
     if contract.RECORD in found and _HASH_SEED not in {**plan.inherited, **found}:
-        seed = zlib.crc32(f"{run_dir}/{0 if forked else rank.rank}".encode())
+        seed = zlib.crc32(os.fsencode(f"{run_dir}/{0 if forked else rank.rank}"))
         found[_HASH_SEED] = EnvVar(str(seed), "tt-run: a recorded rank can be repeated")
     before = found.get("PYTHONPATH", EnvVar("", ""))
     path = f"{HOOK_FOLDER}:{before.value}" if before.value else str(HOOK_FOLDER)

@@ -75,7 +75,7 @@ def _plan(run: Run) -> dict[str, Any]:
 def _whole(path: Path) -> Any:
     if path.stat().st_size > LARGEST:
         raise OverflowError
-    return json.loads(path.read_text(encoding="utf-8"))
+    return json.loads(path.read_text(encoding="utf-8", errors="replace"))
 
 
 def _whole_as(schema: str) -> Callable[[Path], Any]:

@@ -169,7 +169,7 @@ class Runs:
             if not target.exists():
                 sys.stderr.write(err.decode("utf-8", "replace")[-2000:])
                 return ran.returncode
-            found: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
+            found: dict[str, Any] = json.loads(target.read_text(encoding="utf-8", errors="surrogateescape"))
             return found, {each["rank"]: _last_line(Path(each["stdout"])) for each in found["outcomes"]}
 
 

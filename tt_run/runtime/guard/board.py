@@ -43,7 +43,7 @@ class Row:
 
     def write_label(self, index: int, text: str) -> None:
         """Store the text of a call."""
-        self._write(_LABELS_AT + index * _LABEL_BYTES, _LABEL_BYTES, text.encode())
+        self._write(_LABELS_AT + index * _LABEL_BYTES, _LABEL_BYTES, text.encode(errors="surrogateescape"))
 
     def label(self) -> str:
         """The text of the call it is in, or was in last; empty before the first."""

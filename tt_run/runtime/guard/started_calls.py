@@ -41,7 +41,9 @@ class Started:
     def tell(self, key: int, number: int, note: Note) -> None:
         """Note the `number`-th collective on the communicator `key`."""
         with self._lock:
-            self._mine.write_note(_HEAD.pack(key, number & 0xFFFFFFFF, note.code) + note.text.encode())
+            self._mine.write_note(
+                _HEAD.pack(key, number & 0xFFFFFFFF, note.code) + note.text.encode(errors="surrogateescape")
+            )
 
     def seen(self, ranks: Sequence[int], key: int, number: int) -> dict[int, Note]:
         """What those of the ranks mean by this collective that have come to it."""

@@ -43,7 +43,7 @@ def read_waits(folder: Path) -> dict[int, LongWait]:
     for path in folder.glob(contract.WAIT_FILE.replace("{rank:04d}", "*")):
         try:
             rank = int(path.stem.partition("-")[2])
-            told = json.loads(path.read_text(encoding="utf-8"))
+            told = json.loads(path.read_text(encoding="utf-8", errors="surrogateescape"))
             since = path.stat().st_mtime - told["waited"]
             found[rank] = LongWait(
                 rank, told["call"], told["number"], told["site"], since, tuple(told["missing"])

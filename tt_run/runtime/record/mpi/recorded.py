@@ -75,6 +75,14 @@ def _and_recorded(start: Any, module: ModuleType, book: Callable[[], Book]) -> A
     return _named_as(call, start.__name__, start)
 
 
+def _text_of(info: Any, key: str) -> str | None:
+    """What MPI says of its start; None where it is no text, as a working directory may be."""
+    try:
+        return str(info.Get(key))
+    except UnicodeDecodeError:
+        return None
+
+
 def _constants(mpi: Any, world: Any) -> dict[str, Any]:
     """What the names of this library mean: numbers, and bytes of datatypes."""
     numbers = {n: int(v) for n, v in vars(mpi).items() if isinstance(v, int) and n.isupper()}
@@ -93,7 +101,7 @@ def _constants(mpi: Any, world: Any) -> dict[str, Any]:
         "names": " ".join(sorted(name for name in vars(mpi) if name not in numbers and name not in sizes)),
         "mpi4py": getattr(package, "__version__", ""),
         "config": package.get_config() if hasattr(package, "get_config") else {},
-        "info": {key: str(mpi.INFO_ENV.Get(key)) for key in mpi.INFO_ENV},
+        "info": {key: told for key in mpi.INFO_ENV if (told := _text_of(mpi.INFO_ENV, key)) is not None},
         "version": mpi.Get_version(),
         "library": mpi.Get_library_version(),
         "processor": mpi.Get_processor_name(),
