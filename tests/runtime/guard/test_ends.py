@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.runtime.mpi import run_ranks
 
 COMMON = """
@@ -61,6 +63,21 @@ def test_a_message_that_nobody_received_is_told() -> None:
         in result.ranks[2].stderr
     )
     assert not result.ranks[0].stderr
+
+
+@pytest.mark.parametrize("received", ["pass", "comm.recv(source=0, tag=2)"])
+def test_a_message_that_nobody_received_is_told_where_it_was_the_last(received: str) -> None:
+    """No call of its receiver has moved it out of its way yet."""
+    program = (
+        "import ttnn\nfrom mpi4py import MPI\nttnn.init_distributed_context()\ncomm = MPI.COMM_WORLD\n"
+        "if comm.rank == 0:\n    comm.send('seen', 1, 2)\n    comm.send('lost', 1, 3)\n"
+        f"if comm.rank == 1:\n    {received}\n"
+    )
+    told = run_ranks(2, program).check().ranks[1].stderr
+    tag = 2 if received == "pass" else 3
+    assert (
+        f"warning[TTG010]: rank 1 ended without receiving a message from rank 0 (19 bytes, tag {tag})" in told
+    )
 
 
 def test_the_line_of_sys_exit_is_told() -> None:

@@ -216,7 +216,7 @@ class Lifecycle:
             self._world.abort(status)
         if status:  # mpirun ends the others when it sees the code
             self._wait_for_what_they_do(time.monotonic() + _GRACE)
-        elif own_traffic.used and guard.others_ended():
+        elif guard.others_ended():  # whatever this rank itself has done with MPI
             from tt_run.runtime.guard.unreceived import unreceived
 
             if told := unreceived(self._world.rank, self._world.size):

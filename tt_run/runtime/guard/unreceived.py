@@ -9,19 +9,24 @@ from tt_run.rules import guard_rule
 
 UNRECEIVED = "TTG010"
 _MOST = 3
+_LOOKS = 10  # each moves on what is still on its way, and only the next one sees it
 
 
 def unreceived(rank: int, size: int) -> str:
     """What this rank was sent, on the communicator of all ranks, and has not received, as a warning; empty where there is nothing. All ranks are over."""
     mpi: Any = sys.modules["mpi4py.MPI"]
     everyone = getattr(mpi, "_tt_run_raw", {}).get("COMM_WORLD", mpi.COMM_WORLD)
-    status, found = mpi.Status(), []
-    for source in range(size):
-        if everyone.Iprobe(source, mpi.ANY_TAG, status):  # it also moves on what is still on its way
-            found.append(f"from rank {source} ({status.Get_count(mpi.BYTE)} bytes, tag {status.Get_tag()})")
+    status, found = mpi.Status(), {}
+    for _ in range(_LOOKS):
+        for source in range(size):
+            if source not in found and everyone.Iprobe(source, mpi.ANY_TAG, status):
+                found[source] = (
+                    f"from rank {source} ({status.Get_count(mpi.BYTE)} bytes, tag {status.Get_tag()})"
+                )
     if not found:
         return ""
-    told = ", ".join(found[:_MOST]) + f" and {len(found) - _MOST} ranks more" * (len(found) > _MOST)
+    first = [found[source] for source in sorted(found)][:_MOST]
+    told = ", ".join(first) + f" and {len(found) - _MOST} ranks more" * (len(found) > _MOST)
     return (
         f"warning[{UNRECEIVED}]: rank {rank} ended without receiving a message {told}\n"
         f"  help: {guard_rule(UNRECEIVED).help}"
