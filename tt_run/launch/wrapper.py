@@ -80,7 +80,9 @@ _LEFT_ALONE = "|".join(
         "HFI_NO_BACKTRACE",
         "IPATH_NO_BACKTRACE",
         "_tt_*",
-        *sorted(_SHELL_OWN),
+        *sorted(
+            _SHELL_OWN - {"PS1", "PS2", "PS4"}
+        ),  # prompts, which a shell that runs a script does not show
     )
 )
 # A value of several lines may look like further names: those are taken away anyway, or left alone.

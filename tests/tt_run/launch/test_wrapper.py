@@ -44,7 +44,14 @@ def test_values_arrive_byte_for_byte(wrapped: WrappedRank) -> None:
 
 
 def test_a_rank_of_an_exact_plan_sees_nothing_else(wrapped: WrappedRank) -> None:
-    parent = {"SECRET": "s", "MANY": "one\nPATH=x\nOMPI_X=y", "PMIX_RANK": "0", "TAKEN": "parent"}
+    parent = {
+        "SECRET": "s",
+        "MANY": "one\nPATH=x\nOMPI_X=y",
+        "PMIX_RANK": "0",
+        "TAKEN": "parent",
+        "PS1": "(venv) ",
+        "PS4": "+",
+    }
     plan = dataclasses.replace(
         plan_of(PRINT_ENVIRONMENT, env={"TAKEN": "plan", "PATH": os.environ["PATH"]}),
         is_exact=True,
