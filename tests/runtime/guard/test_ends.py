@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,13 @@ def test_a_message_that_nobody_received_is_told_where_it_was_the_last(received: 
     assert (
         f"warning[TTG010]: rank 1 ended without receiving a message from rank 0 (19 bytes, tag {tag})" in told
     )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may change its root")
+def test_a_rank_that_has_changed_its_root_ends_well(tmp_path: Path) -> None:
+    """What is imported late is no longer found."""
+    program = f"import os\nif w.rank == 1:\n    os.chroot({str(tmp_path)!r})\nmeet()\n"
+    assert not run_ranks(2, COMMON + program).check().ranks[1].stderr
 
 
 def test_the_line_of_sys_exit_is_told() -> None:

@@ -217,10 +217,10 @@ class Lifecycle:
         if status:  # mpirun ends the others when it sees the code
             self._wait_for_what_they_do(time.monotonic() + _GRACE)
         elif guard.others_ended():  # whatever this rank itself has done with MPI
-            from tt_run.runtime.guard.unreceived import unreceived
+            with suppress(OSError, ValueError, ImportError):  # the last of a program that has changed its root
+                from tt_run.runtime.guard.unreceived import unreceived
 
-            if told := unreceived(self._world.rank, self._world.size):
-                with suppress(OSError, ValueError):
+                if told := unreceived(self._world.rank, self._world.size):
                     print(told, file=sys.stderr, flush=True)
 
     def _how_it_ends(self, guard: Guard) -> tuple[int, str, str]:
