@@ -66,8 +66,9 @@ def attend(
     hang = HangWatch(options.hang_timeout, options.automatic_hang, options.stranded_seconds)
     progress = Progress(sys.stderr if options.progress else None, board.size)
     goes_on = _goes_on(plan.mpi_args)
-    watch = Watch(job, board, console, options, inbox, hang, progress, say, goes_on, _read_ahead)
+    watch = Watch(job, board, console, options, inbox, hang, progress, say, goes_on)
     watch.faults, watch.helpers = faults, helpers
+    watch.meanwhile = partial(_once_started, plan, board, say)
     if plan.emulate:
         from tt_run.supervise.looking.long_waits import Standstill
 
@@ -134,8 +135,13 @@ def _ask_stopped(plan: LaunchPlan, board: StatusBoard) -> tuple[int, ...]:
     return stopped_elsewhere(agent, board.all(), os.uname().nodename)
 
 
-def _read_ahead() -> None:
-    """Imports what the end of the run needs."""
+def _once_started(plan: LaunchPlan, board: StatusBoard, say: Callable[[str], None]) -> None:
+    """Tells of ranks on other hosts than theirs, and imports what the end of the run needs."""
+    if plan.placement.is_multi_host:
+        from tt_run.supervise.looking.places import misplaced
+
+        if told := misplaced(plan, board):
+            say(told)
     import json  # noqa: F401
 
     import tt_run.supervise.output.report  # noqa: F401

@@ -136,7 +136,9 @@ def read_run(path: Path) -> Run:
                 with suppress(OSError):
                     ranks[rank] = parse_status(rank, entry.read_text(encoding="utf-8", errors="replace"))
     try:
-        verdict = json.loads((path / contract.PLAN_FILE).read_text(encoding="utf-8", errors="surrogateescape"))["verdict"]
+        verdict = json.loads(
+            (path / contract.PLAN_FILE).read_text(encoding="utf-8", errors="surrogateescape")
+        )["verdict"]
     except (OSError, ValueError, KeyError, TypeError):
         verdict = None
     starts = [status.start for status in ranks.values() if status.start]

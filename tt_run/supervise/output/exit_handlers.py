@@ -20,7 +20,10 @@ def exit_handlers(folder: Path) -> list[dict[str, Any]]:
     for path in sorted(folder.glob(_FILES))[:_MOST]:
         rank = int(re.findall(r"\d+", path.name)[0])
         try:
-            each = [json.loads(line) for line in path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()][:_MOST]
+            each = [
+                json.loads(line)
+                for line in path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+            ][:_MOST]
             found += [
                 {
                     "rank": rank,
