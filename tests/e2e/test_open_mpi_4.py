@@ -93,3 +93,30 @@ def test_the_pasted_line_runs(tmp_path: Path, mpi: OpenMpi) -> None:
         ["timeout", "-k", "2", "30", "sh", "-c", ran.out], capture_output=True, text=True, timeout=60
     )
     assert sorted(line.rpartition(":")[2].strip() for line in pasted.stdout.splitlines()) == ["0", "1"]
+
+
+EMULATED = """
+import os, sys
+import ttnn
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
+x = ttnn.ones((1, 1, 32, 128), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh)
+ttnn.all_reduce(x, cluster_axis=1)
+if sys.argv[1:] and int(ttnn.distributed_context_get_rank()) == 1:
+    os.closerange(3, 65536)
+ttnn.close_mesh_device(mesh)
+print("fine")
+"""
+
+
+def test_an_emulated_program(tmp_path: Path, mpi: OpenMpi) -> None:
+    """Its ranks meet, are recorded and repeated, and end; one that closes every descriptor is told before MPI waits for it."""
+    if not (mpi.home / "bin" / "tt-run").exists():
+        pytest.skip(f"{mpi.home} has no tt-run, which emulated programs import")
+    (tmp_path / "program.py").write_text(EMULATED)
+    words = ("--emulate", "--system", "t3000", "--split", "1x2")
+    program = (mpi.python, "program.py")
+    ran = tt_run(*words, "--record", "rec", *program, cwd=tmp_path, env=mpi.environment).check()
+    assert sorted(ran.out.splitlines()) == ["[0] fine", "[1] fine"]
+    assert "all as recorded" in tt_run("replay", "rec", "--rank", "1", cwd=tmp_path).check().err
+    ran = tt_run(*words, *program, "close", cwd=tmp_path, env=mpi.environment)
+    assert ran.code == 1 and "the program has closed every socket that MPI had opened" in ran.err, ran.err

@@ -186,7 +186,7 @@ class Lifecycle:
 
     def _meet(self, guard: Guard) -> None:
         """Lets the ranks compare what they have come to, where all have come to an end without an exception: then each of them is here."""
-        if not (compares_replicas() and guard.others_ended()):
+        if self._world.has_lost_mpi or not (compares_replicas() and guard.others_ended()):
             return
         everyone = self._world.everyone
         everyone.waiting = None  # nobody is waited for any more
@@ -216,7 +216,7 @@ class Lifecycle:
             self._world.abort(status)
         if status:  # mpirun ends the others when it sees the code
             self._wait_for_what_they_do(time.monotonic() + _GRACE)
-        elif guard.others_ended():  # whatever this rank itself has done with MPI
+        elif guard.others_ended() and not self._world.has_lost_mpi:  # whatever this rank itself has done with MPI
             with suppress(OSError, ValueError, ImportError):  # the last of a program that has changed its root
                 from tt_run.runtime.guard.unreceived import unreceived
 
