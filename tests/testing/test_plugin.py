@@ -13,7 +13,8 @@ import pytest
 from tests.e2e.launch import environment
 from tt_run.cli.main import NOTHING
 from tt_run.testing import own_tests, shims
-from tt_run.testing.ranks import REFUSED, Ranks, RanksFailed, Recorder, _judge
+from tt_run.testing.outcomes import REFUSED, RanksFailed, Recorder, judge
+from tt_run.testing.ranks import Ranks
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "testing"
 
@@ -173,6 +174,33 @@ def test_one_fails(mesh_device):
     if int(ttnn.distributed_context_get_rank()) == 1:
         ttnn.relu(3)
 """
+WORDS_OF_THE_LINE = """
+import os
+import pytest
+
+
+@pytest.fixture
+def steps(request):
+    return request.config.getoption("--steps")
+
+
+@pytest.mark.ranks(2)
+def test_an_option_of_the_conftest(steps):
+    print("said by", os.environ["TT_RUN_RANK"])
+    assert steps == 3 and os.environ["TT_RUN_RANK"] == "0"
+
+
+@pytest.mark.ranks(3)
+def test_what_does_not_divide():
+    pass
+
+
+@pytest.mark.timeout(2)
+@pytest.mark.ranks(2)
+def test_what_hangs():
+    while True:
+        pass
+"""
 BOTH_SKIP = """
 import pytest
 
@@ -279,7 +307,22 @@ def test_tests_over_ranks(tmp_path: Path) -> None:
 def test_a_test_that_is_skipped_on_every_rank(tmp_path: Path) -> None:
     done = run(tmp_path, BOTH_SKIP)
     assert done.returncode == 0 and "1 skipped" in done.stdout, done.stdout + done.stderr
-    assert "not on a Tuesday" in done.stdout
+    assert "SKIPPED [1] test_it.py:7: not on a Tuesday" in done.stdout
+
+
+def test_the_line_holds_on_the_ranks_and_failures_say_where(tmp_path: Path) -> None:
+    """Options of a conftest, what the test printed, the deadline of pytest-timeout, the place of a mark that cannot be followed."""
+    (tmp_path / "conftest.py").write_text(
+        "def pytest_addoption(parser):\n    parser.addoption('--steps', type=int, default=1)\n"
+    )
+    done = run(tmp_path, WORDS_OF_THE_LINE, "--steps", "3", "-p", "pytest_timeout")
+    said = done.stdout + done.stderr
+    assert "3 failed" in said, said
+    assert "--- rank 1 ---" in said and "--- rank 0 ---" not in said
+    assert f"{' Captured stdout call ':-^80}\nsaid by 1\n" in said
+    assert "test_it.py:17: asked for @pytest.mark.ranks(3)" in said
+    assert "--timeout passed after 2 s\nno word from rank 0, 1" in said
+    assert "ranks 0-1: " in said and "in test_what_hangs" in said and "pytest_timeout.py" not in said
 
 
 @pytest.mark.parametrize(
@@ -353,8 +396,10 @@ def report(outcome: str, longrepr: object = None, **more: object) -> pytest.Test
         ([report("skipped", ("a", 1, "Skipped: no")), report("passed")], 0, None),
         ([report("failed", "[XPASS(strict)] soon")] * 2, 1, None),
         ([report("failed", "Boom\nat 3"), report("passed")], 1, (RanksFailed, "rank 0: failed\n--- rank 0 ---")),
+        ([report("failed", "@mark\n    def t():"), report("passed")], 1, (RanksFailed, "---\n    @mark\n    def t():")),
         ([report("passed"), None], 3, (RanksFailed, "error[TTR008]: no\nno word from rank 1; the launch ended")),
         ([None, None], 3, (RanksFailed, "no word from rank 0, 1; the launch ended with 3")),
+        ([report("skipped", ("a.py", 7, "Skipped: no"))] * 2, 0, (pytest.skip.Exception, "no")),
     ],
 )  # fmt: skip
 def test_what_ranks_report_becomes_one_outcome(
@@ -367,21 +412,28 @@ def test_what_ranks_report_becomes_one_outcome(
             recorder.note(each)
             recorder.write()
 
-    def judge() -> None:
-        _judge(Ranks(2, "1x2", "t3000"), tmp_path, code, "tt-run: 2 ranks\nerror[TTR008]: no\n")
+    def judge_them() -> None:
+        judge(2, tmp_path, code, "tt-run: 2 ranks\nerror[TTR008]: no\n")
 
     if becomes is None:
-        judge()
+        judge_them()
     else:
         with pytest.raises(becomes[0]) as error:
-            judge()
+            judge_them()
         assert becomes[1] in str(error.value)
+
+
+def test_the_launchers_sentence_is_the_headline(tmp_path: Path) -> None:
+    told = "tt-run: 2 ranks on this machine, logs in logs/1\ntt-run: rank 1 on vm exited with 3\n    at a.py:4\n  logs: logs/1\n  exit code 3\n"
+    with pytest.raises(RanksFailed) as error:
+        judge(2, tmp_path, 3, told)
+    assert str(error.value).startswith("rank 1 on vm exited with 3\nno word from rank 0, 1; the launch ended")
 
 
 def test_a_launch_that_was_refused_is_told_once(tmp_path: Path) -> None:
     told = "error[TTR012]: no system\n  help: write --system t3000\n1 error. Nothing was launched."
     with pytest.raises(RanksFailed) as error:
-        _judge(Ranks(2, "1x2", "t300"), tmp_path, 2, f"a warning of something\n{told}\n")
+        judge(2, tmp_path, 2, f"a warning of something\n{told}\n")
     assert str(error.value) == told
     assert NOTHING == REFUSED
 
@@ -402,6 +454,8 @@ def test_a_system_that_is_not_there_is_told_once(tmp_path: Path) -> None:
         (ranks(3, meshes=2), "that 2 meshes share evenly, not 3"),
         (ranks(4, split="1x3"), "split='1x3' does not make 4 ranks of each mesh"),
         (ranks(4, spilt="1x4"), "ranks does not know spilt"),
+        (ranks(4, timeout=0), "timeout=0 is not seconds"),
+        (ranks(4, timeout="long"), "timeout='long' is not seconds"),
     ],
 )
 def test_marks_that_make_no_sense(mark: pytest.Mark, message: str) -> None:

@@ -12,7 +12,9 @@ import pytest
 
 from tt_run import contract
 from tt_run.testing import own_tests, shims
-from tt_run.testing.ranks import RanksTest, Recorder, asked_ranks
+from tt_run.testing.options import PARSER, ParserOfOptions, known_options
+from tt_run.testing.outcomes import RanksSkipped, Recorder
+from tt_run.testing.ranks import RanksTest, asked_ranks
 
 _RECORDER = pytest.StashKey[Recorder]()
 
@@ -38,6 +40,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     parser.getgroup("tt-run", "TT-NN emulation").addoption(
         "--tt-system", metavar="NAME", help="the machine to emulate (n300, t3000, galaxy, …)"
     )
+    pluginmanager.register(ParserOfOptions(parser), PARSER)
     if any(Path(name).name == "conftest.py" for name, _ in pluginmanager.list_name_plugin()):
         _add_options_of_the_suites(parser)
 
@@ -51,17 +54,11 @@ def _activate(system: str | None) -> None:
 
 def _add_options_of_the_suites(parser: pytest.Parser) -> None:
     """Those that no conftest has brought: the reference's own suites define them without asking whether anybody has."""
-    group, known = parser.getgroup("tt-run"), _known_options(parser)
+    group, known = parser.getgroup("tt-run"), known_options(parser)
     for word, settings in _OF_THE_SUITES.items():
         with suppress(ValueError):
             if word not in known:
                 group.addoption(word, help="as in the reference's test suites", **settings)
-
-
-def _known_options(parser: pytest.Parser) -> set[str]:
-    """The words that have been added. A group knows its own alone before pytest 9, and the whole fails over two of a kind."""
-    groups = (getattr(parser, "_anonymous", None), *getattr(parser, "_groups", ()))
-    return {word for group in groups for option in getattr(group, "options", ()) for word in option.names()}
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -127,15 +124,34 @@ def _misses_device(mark: pytest.Mark) -> bool:
     return mark.name == "skip" and "device not available" in str(mark.kwargs.get("reason", "")).lower()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """Frames of the emulation are left out of a failure's traceback, which ends at the test's own line; --full-trace shows them."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Frames of the emulation are left out of a failure's traceback, which ends at the test's own line; --full-trace shows them.
+
+    What is skipped on all ranks is skipped where the test says so.
+    """
     if call.excinfo is None:
-        return
+        return (yield)
     for entry in call.excinfo.traceback:
         names = entry.frame.f_globals
         if str(names.get("__name__", "")).startswith("tt_run.runtime"):
             names["__tracebackhide__"] = True
+    report = yield
+    skipped = call.excinfo.value
+    if isinstance(skipped, RanksSkipped) and skipped.place and report.skipped:
+        report.longrepr = (*skipped.place, f"Skipped: {skipped.msg}")
+    return report
+
+
+@pytest.hookimpl(tryfirst=True, optionalhook=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
+    """What pytest-timeout allows a test over ranks is a deadline of its launch, whose report says where the ranks were."""
+    if isinstance(item, RanksTest):
+        item.deadline = float(settings.timeout)
+        return True
+    return True if os.environ.get(contract.PYTEST_RESULTS) else None
 
 
 class _Listener:
