@@ -105,6 +105,9 @@ def _unreadable(name: str, reason: str, help: str) -> UnreadableError:
     )
 
 
+CHECK_PATH = "check the path"
+
+
 def _similar(name: str) -> str:
     """A file beside it whose name is near, for a typo."""
     from pathlib import Path
@@ -116,9 +119,17 @@ def _similar(name: str) -> str:
         near = codes.nearest(
             path.name, [each.name for each in others if codes.nearest(path.stem, [each.stem])]
         )
+        if near:
+            return f"did you mean {path.parent / near}?"
+        there = sorted(str(path.parent / each.name) for each in others if each.suffix == ".textproto")
+    except FileNotFoundError:
+        return f"{CHECK_PATH}: there is no folder {codes.shown(str(path.parent), 200)}"
     except (OSError, ValueError):
-        near = ""
-    return f"did you mean {path.parent / near}?" if near else "check the path"
+        return CHECK_PATH
+    if len(there) > 3:
+        there = [*there[:3], f"{len(there) - 3} more"]
+    listed = " and ".join(filter(None, (", ".join(there[:-1]), *there[-1:])))
+    return f"{CHECK_PATH}: {listed} {'are' if len(there) > 1 else 'is'} there" if there else CHECK_PATH
 
 
 def write_file(name: str | os.PathLike[str], content: str | bytes) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from mgd.authoring.blueprint import Blueprint, Connection, Dims, GraphLinks, MeshTemplate, Pin
 from mgd.errors import MgdError
 from mgd.lean import dataclass
+from mgd.text.problems import nearest
 
 ARCHES = {
     "wormhole": "WORMHOLE_B0",
@@ -132,6 +133,10 @@ def _problems(wishes: Wishes) -> Iterator[str]:
 def _link_problems(word: str, wishes: Wishes) -> Iterator[str]:
     found = _LINK.fullmatch(word)
     if not found:
+        near = nearest(word, FIGURES)
+        if near:
+            yield f"'{word}' is not a link: write --link {near}"
+            return
         yield f"'{word}' is not a link: write 0-1, 0-1:4 for 4 channels, 0.3-1.0 for devices, or {', '.join(FIGURES)}"
         return
     if (found[2] is None) != (found[4] is None):

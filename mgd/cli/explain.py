@@ -33,7 +33,8 @@ def command(code: str | None) -> None:
         return
     rule = find_rule(code)
     if rule is None:
-        near = nearest(code, [FAMILY])
+        parts = [each.name for each in all_rules().values() if code.lower() in each.name]
+        near = nearest(code, [FAMILY]) or parts[:3]
         hint = f"did you mean {' or '.join(near)}?" if near else "`mgd explain` lists them all"
         if code[:3].upper() in ("TTR", "TTG", "TTP"):
             hint = f"a code of the launcher or of its ranks: tt-run explain {code.upper()}"

@@ -10,7 +10,7 @@ import click
 from mgd.cli.findings import tell_error, teller
 from mgd.cli.inputs import STDIN, expand_words, load_text
 from mgd.cli.output import say
-from mgd.cli.rewrite import difference, is_yaml, write_back
+from mgd.cli.rewrite import difference, is_yaml, what_yaml_holds, write_back
 from mgd.cli.words import DescriptorWord
 from mgd.diagnostics import Diagnostic, count
 from mgd.errors import MgdError
@@ -31,10 +31,10 @@ def command(files: tuple[str, ...], dry_run: bool, show_diff: bool) -> int:
 
     code = 0
     for word in expand_words(files, systems=False):
-        if is_yaml(word):
-            say(f"{word}: left alone, it is MGD 1.0 YAML (mgd convert makes a textproto of it)", err=True)
-            continue
         try:
+            if is_yaml(word):
+                say(f"{word}: left alone, {what_yaml_holds(word)}", err=True)
+                continue
             text, name = load_text(word)
             repaired = repair(text, name)
         except MgdError as error:  # the other files are repaired all the same

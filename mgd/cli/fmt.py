@@ -7,7 +7,7 @@ import click
 from mgd.cli.findings import tell_error
 from mgd.cli.inputs import STDIN, expand_words, load_text
 from mgd.cli.output import say
-from mgd.cli.rewrite import difference, is_yaml, write_back
+from mgd.cli.rewrite import difference, is_yaml, what_yaml_holds, write_back
 from mgd.cli.words import DescriptorWord
 from mgd.errors import MgdError
 
@@ -26,10 +26,10 @@ def command(files: tuple[str, ...], only_check: bool, show_diff: bool) -> int:
 
     changed = code = 0
     for word in expand_words(files, systems=False):
-        if is_yaml(word):
-            say(f"{word}: left alone, it is MGD 1.0 YAML (mgd convert makes a textproto of it)", err=True)
-            continue
         try:
+            if is_yaml(word):
+                say(f"{word}: left alone, {what_yaml_holds(word)}", err=True)
+                continue
             text, name = load_text(word)
             new = reformatted(text, name)
         except MgdError as error:

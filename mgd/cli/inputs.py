@@ -56,7 +56,8 @@ def load_text(word: str) -> tuple[str, str]:
     from mgd.files import as_source, read_bytes
 
     name = STDIN_NAME if word == STDIN else word
-    data = read_stdin() if word == STDIN else read_bytes(word)
+    with _copy_hint(word):
+        data = read_stdin() if word == STDIN else read_bytes(word)
     source, warnings = as_source(data, name)
     if warnings:  # bytes that are not UTF-8 could not be written back as they were
         from mgd.errors import ParseError
@@ -138,6 +139,7 @@ def _is_old_descriptor(path: Path) -> bool:
 def _system_hint(word: str) -> Iterator[None]:
     """Let an error about a file that is not there name the systems that may have been meant."""
     from mgd.errors import UnreadableError
+    from mgd.files import CHECK_PATH
 
     try:
         yield
@@ -146,8 +148,24 @@ def _system_hint(word: str) -> Iterator[None]:
         if not near and not _is_name(word):
             raise
         told = [each.help for each in error.diagnostics]
-        help = "`mgd systems` lists the names of systems" if near or told == ["check the path"] else told[0]
+        help = (
+            "`mgd systems` lists the names of systems" if near or told[0].startswith(CHECK_PATH) else told[0]
+        )
         help = f"did you mean the system {near}? {help}" if near else help
+        raise UnreadableError(replace(each, help=help) for each in error.diagnostics) from None
+
+
+@contextmanager
+def _copy_hint(word: str) -> Iterator[None]:
+    """Let an error about a file that is not there say how to have a shipped system as a file that may be written."""
+    from mgd.errors import UnreadableError
+
+    try:
+        yield
+    except UnreadableError as error:
+        if _system_file(word) is None:
+            raise
+        help = f"the system {word} comes with mgd and stays as it is: mgd new --system {word} -o {word}.textproto writes one of your own"
         raise UnreadableError(replace(each, help=help) for each in error.diagnostics) from None
 
 

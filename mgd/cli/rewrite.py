@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import tempfile
 from difflib import unified_diff
 from pathlib import Path
@@ -10,6 +11,16 @@ from pathlib import Path
 
 def is_yaml(word: str) -> bool:
     return word.endswith((".yaml", ".yml"))
+
+
+def what_yaml_holds(word: str) -> str:
+    """Why a YAML file is not rewritten, with what to do instead. Raises UnreadableError."""
+    from mgd.files import read_bytes
+    from mgd.v1.recognition import is_first_format
+
+    if is_first_format(read_bytes(word)):
+        return "it is MGD 1.0 YAML (mgd convert makes a textproto of it)"
+    return f"it holds no descriptor (mgd check {shlex.quote(word)} says what it is)"
 
 
 def difference(old: str, new: str, name: str) -> str:

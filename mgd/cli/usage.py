@@ -54,13 +54,13 @@ def tell(error: Exception, words: Sequence[str] = ()) -> int:
             error = click.NoSuchOption(
                 long, possibilities=[f"-{long}"] if f"-{long}" in known else None, ctx=error.ctx
             )
-    message, help = _parts(error)
+    message, help = _parts(error, words)
     finding = Diagnostic(USAGE, message, (), help)
     sys.stderr.write(teller(sys.stderr)(finding) + "\n")
     return 2
 
 
-def _parts(error: Exception) -> tuple[str, str]:
+def _parts(error: Exception, words: Sequence[str]) -> tuple[str, str]:
     """What is wrong, and what to type."""
     if isinstance(error, WrongUsage):
         return str(error), error.help
@@ -70,6 +70,9 @@ def _parts(error: Exception) -> tuple[str, str]:
     first = f"{verb}: {message[:1].lower()}{message[1:].rstrip('.')}"
     if isinstance(error, click.NoSuchOption):
         near = " or ".join(get_close_matches(error.option_name, error.possibilities or (), cutoff=0))
+        chosen = _as_a_choice(error.option_name.strip("-"), context)
+        if chosen:
+            return f"{verb} has no option {error.option_name}", f"write {chosen}"
         return (
             f"{verb} has no option {error.option_name}",
             f"did you mean {near}?" if near else f"{verb} --help",
@@ -92,6 +95,34 @@ def _parts(error: Exception) -> tuple[str, str]:
     if context is not None and context.parent is not None:
         if verb == "mgd new" and "extra argument" in first:
             return first, "a shape is an option: write mgd new --shape 2x4"
-        pieces = [word for word in context.command.collect_usage_pieces(context) if word != "[OPTIONS]"]
-        return first, f"write {' '.join((verb, *pieces))}"
+        return first, f"write {_completed(error, words, context)}"
     return first, f"{verb} --help lists what there is"
+
+
+def _as_a_choice(word: str, context: click.Context | None) -> str:
+    """The option of which an unknown one is a value, as `--json` is `--format json`; empty where there is none."""
+    for option in context.command.params if context is not None else ():
+        choices = option.type.choices if isinstance(option.type, click.Choice) else ()
+        if isinstance(option, click.Option) and word in map(str, choices):
+            return f"{option.opts[-1]} {word}"
+    return ""
+
+
+_SAMPLES = {"A": "t3000 galaxy", "B": "galaxy", "CODE": "MGD012", "SYSTEM": "t3000"}
+"""What can be typed for an argument that is missing, by its form; others are files."""
+_REWRITING = ("mgd fmt", "mgd fix")
+
+
+def _completed(error: Exception, words: Sequence[str], context: click.Context) -> str:
+    """The line with what it lacks, or without what it has too much."""
+    too_much = re.search(r"extra arguments? \((.*)\)$", str(getattr(error, "message", "")))
+    if too_much:
+        rest = list(words)
+        for extra in reversed(too_much[1].split(" ")):
+            at = len(rest) - 1 - rest[::-1].index(extra) if extra in rest else -1
+            del rest[at]
+        return shlex.join(("mgd", *rest))
+    given, lacking = list(words), getattr(error, "param", None)
+    form = str(getattr(lacking, "metavar", "") or "").strip("[].")
+    sample = "mesh.textproto" if context.command_path in _REWRITING else _SAMPLES.get(form, "t3000")
+    return f"{shlex.join(('mgd', *given))} {sample}"

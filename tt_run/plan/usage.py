@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 from mgd.diagnostics import Diagnostic
 from tt_run.errors import InputError, UsageError
@@ -80,11 +81,14 @@ def _source_problems(request: LaunchRequest) -> list[Diagnostic]:
     if not given and not request.emulate and request.mock_cluster_rank_binding is None:
         options = ", ".join(SOURCES.values())
         without = f"--system t3000{f' --split {request.split}' if request.split is not None else ''}"
+        program = shlex.join(request.program or ("python", "script.py"))
+        if program.endswith(".py") and " " not in program:
+            program = f"python {program.removeprefix('./')}"
         return [
             Diagnostic(
                 "TTR002",
                 f"nothing says which ranks to start: one of {options} must be specified",
-                help=f"tt-run --rank-binding FILE …, or without hardware: tt-run --emulate {without} …",
+                help=f"write tt-run --emulate {without} {program} without hardware, or name your bindings: --rank-binding FILE",
             )
         ]
     return []

@@ -20,7 +20,11 @@ from tests.mgd.cli.run import Mgd
         ("t3000", "there is no command 't3000'", "write mgd show t3000"),
         ("-help", "mgd has no option -help", "did you mean --help?"),
         ("show -svg x t3000", "mgd show has no option -svg", "did you mean --svg?"),
-        ("check", "mgd check: missing argument 'FILE...'", "write mgd check FILE..."),
+        ("check", "mgd check: missing argument 'FILE...'", "write mgd check t3000"),
+        ("check --json a", "mgd check has no option --json", "write --format json"),
+        ("show a b", "mgd show: got unexpected extra argument (b)", "write mgd show a"),
+        ("diff", "mgd diff: missing argument 'A'", "write mgd diff t3000 galaxy"),
+        ("explain host-split", "there is no rule 'host-split'", "did you mean uneven-host-split?"),
         ("show --widht 3 x", "mgd show has no option --widht", "--width"),
         ("show --width 3 t3000", "mgd show --width: 3 is not in the range 20<=x<=1000", "mgd show --help"),
         ("new", "mgd new: neither --shape nor --system", "mgd new --shape 2x4"),
@@ -31,7 +35,7 @@ from tests.mgd.cli.run import Mgd
             "write --arch wormhole",
         ),
         ("new --system t300", "no system is called 't300'", "did you mean"),
-        ("diff a", "mgd diff: missing argument 'B'", "write mgd diff A B"),
+        ("diff a", "mgd diff: missing argument 'B'", "write mgd diff a galaxy"),
         ("explain MGD9999", "there is no rule 'MGD9999'", "did you mean MGD"),
         ("explain TTR204", "there is no rule 'TTR204'", "tt-run explain TTR204"),
         ("completion", "mgd completion: name one of bash, zsh, fish", "write mgd completion bash"),
@@ -50,6 +54,27 @@ def test_one_mistake_is_one_message(
     assert (result.code, result.out) == (2, "")
     assert first.startswith("error[MGD300]: ") and says in first
     assert second.startswith("  help: ") and help in second and second.endswith("more: mgd explain MGD300")
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "says", "help"),
+    [
+        ("fmt t3000", 2, "cannot read t3000: there is no such file", "mgd new --system t3000 -o t3000.textproto"),
+        ("fix none.yaml", 2, "cannot read none.yaml", "check the path: here.textproto and there.textproto are there"),
+        ("fmt no/mesh", 2, "cannot read no/mesh", "check the path: there is no folder no"),
+        ("new --shape 2x4 --link rng", 1, "'rng' is not a link", "write --link ring"),
+        ("fix ranks.yaml", 0, "ranks.yaml: left alone, it holds no descriptor", "mgd check ranks.yaml says what it is"),
+    ],
+)  # fmt: skip
+def test_what_is_there_is_said(
+    mgd: Mgd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, code: int, says: str, help: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ranks.yaml").write_text("rank_bindings: []\n")
+    for name in ("there", "here"):
+        (tmp_path / f"{name}.textproto").write_text("")
+    result = mgd(*line.split())
+    assert result.code == code and says in result.err and help in result.err
 
 
 def test_a_file_that_cannot_be_written_whole_is_named_and_goes(tmp_path: Path) -> None:

@@ -53,18 +53,23 @@ def test_the_guards_number_stops_once(asked: dict[str, Any], monkeypatch: pytest
     [
         ({}, ""),
         ({"pdb": True}, ""),
-        ({"call": 3}, "call 3 of the record"),
+        ({"call": 3}, "call 3 of the record: its last one is 2, --until 2"),
         ({"guard": 2}, "call 2 of the guard"),
-        ({"file": "a.py", "line": 7}, "a.py:7"),
+        ({"file": "a.py", "line": 7}, "a.py:7: no line of a file a.py ran"),
+        (
+            {"file": "a.py", "line": 7, "ran": {2, 9}},
+            "a.py:7: the nearest line that ran is 9, --until a.py:9",
+        ),
     ],
 )
 def test_a_stop_that_never_came(
     asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch, how: dict[str, Any], text: str
 ) -> None:
+    monkeypatch.setattr(stops, "_lines", how.pop("ran", set()))
     asked.update(how)
-    assert stops.unreached() == text
+    assert stops.unreached(2) == text
     monkeypatch.setattr(stops, "_reached", True)
-    assert stops.unreached() == ""
+    assert stops.unreached(2) == ""
 
 
 @pytest.mark.parametrize(
@@ -79,13 +84,13 @@ def test_a_stop_that_never_came(
     ],
 )
 def test_a_line_is_of_the_file_of_that_name(file: str, name: str, looks: bool) -> None:
-    tracer = stops._LineTracer(file, 7)
+    tracer = stops._LineTracer(file, 7, set())
     frame: Any = SimpleNamespace(f_code=SimpleNamespace(co_filename=name), f_lineno=7)
     assert (tracer.enter(frame, "call", None) is not None) is looks
 
 
 def test_it_stops_at_the_line_and_no_other(asked: dict[str, Any]) -> None:
-    tracer = stops._LineTracer("model.py", 7)
+    tracer = stops._LineTracer("model.py", 7, set())
     for event, line in (("line", 6), ("call", 7), ("line", 8)):
         assert tracer._look(SimpleNamespace(f_lineno=line), event, None) == tracer._look  # type: ignore[arg-type]
     assert "stopped" not in asked

@@ -149,9 +149,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "--emulate --system t3000 --ledger python x.py",
             "TTR021",
             "--ledger has no value: it took 'python'",
-            "write --ledger FILE python x.py",
+            "write --ledger ledger.json python x.py",
         ),
-        ("--emulate --system t3000 --report true", "TTR021", "--report has no value", "--report FILE true"),
+        (
+            "--emulate --system t3000 --report true",
+            "TTR021",
+            "--report has no value",
+            "--report report.html true",
+        ),
         ("--emulate --system 2x4 python x.py", "TTR012", "a system has a name", "--system t3000"),
         (
             "-m ranks.yaml --hosts a,b python x.py",
@@ -318,13 +323,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "--emulate --timeout python x.py",
             "TTR021",
             "--timeout has no value: it took 'python'",
-            "write --timeout SECONDS python x.py",
+            "write --timeout 60 python x.py",
         ),
         (
             "--emulate --guard python x.py",
             "TTR021",
             "--guard has no value: it took 'python'",
-            "write --guard on|off python x.py",
+            "write --guard on python x.py",
         ),
         ("version", "TTR020", "no command version, but an option", "write tt-run --version"),
         (
@@ -581,7 +586,8 @@ def test_a_script_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.Monke
     ("words", "told"),
     [
         (["python", "trian.py"], "did you mean train.py?"),
-        (["python3.11", "-u", "-X", "dev", "sub/none.py"], "check the name"),
+        (["python3.11", "-u", "-X", "dev", "sub/none.py"], "ls sub shows what is there"),
+        (["python", "below.py"], "did you mean deep/below.py?"),
         (["python", "train.py", "other.py"], None),
         (["python", "-m", "trian.py"], None),
         (["python", "-c", "x.py"], None),
@@ -592,6 +598,8 @@ def test_a_script_that_is_not_here_is_told_before_the_ranks_find_out(
     tmp_path: Path, words: list[str], told: str | None
 ) -> None:
     (tmp_path / "train.py").write_text("")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "below.py").write_text("")
     site = dataclasses.replace(Site.current(), cwd=tmp_path)
     found = lost_script(parse(["--emulate", *words]), site)
     assert [finding.help.startswith(told or "-") for finding in found] == [True] * bool(told)

@@ -153,7 +153,7 @@ def test_a_time_with_a_unit_is_told_in_seconds(text: str, seconds: int) -> None:
 def test_an_option_in_the_place_of_a_value_is_said() -> None:
     code, message, help = refusal("--warm --record rec prog")
     assert (code, message) == ("TTR021", "--warm needs a value, and --record is an option")
-    assert help == "write --warm MODULES; --warm=--record if that is the value"
+    assert help == "write --warm numpy; --warm=--record if that is the value"
 
 
 class Sample(Arguments):

@@ -90,7 +90,7 @@ def _stop(until: str | None) -> dict[str, object]:
     found = _UNTIL.match(until)
     if found is None:
         raise _usage(
-            f"--until {until}",
+            f"--until {until}: neither a line of a file nor a call",
             "write a line such as train.py:88, or a call: 12 of the record, guard:14 in the guard's numbers",
         )
     if found["call"]:

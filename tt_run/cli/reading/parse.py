@@ -133,10 +133,16 @@ def _expect_value(option: Option, word: str, rest: Sequence[str], names: Mapping
     following = rest[0] if rest else ""
     is_another = option.metavar != "WORDS" and following.partition("=")[0] in names
     if is_another:
-        hint = f"write {word} {option.metavar}; {word}={following} if that is the value"
+        hint = f"write {word} {_sample(option)}; {word}={following} if that is the value"
         raise _wrong("TTR021", f"{word} needs a value, and {following} is an option", hint)
     if not rest or (following == "--" and option.metavar != "WORDS"):
-        raise _wrong("TTR021", f"{word} needs a value", f"write {word} {option.metavar}")
+        raise _wrong("TTR021", f"{word} needs a value", f"write {word} {_sample(option)}")
+
+
+def _sample(option: Option) -> str:
+    from tt_run.cli.reading.samples import sample
+
+    return sample(option)
 
 
 def _given_value(option: Option, word: str, attached: str | None, rest: list[str]) -> Any:
@@ -167,7 +173,7 @@ def _swallowed(option: Option, text: str, rest: Sequence[str]) -> Exception | No
 
 def swallowed(option: Option, word: str, rest: Sequence[str]) -> Exception:
     """The error of an option without a value, which took the first word of the program for one."""
-    line = " ".join((option.name, option.metavar, word, *rest[:1]))
+    line = " ".join((option.name, _sample(option), word, *rest[:1]))
     message = f"{option.name} has no value: it took {word!r}, which is the program"
     return _wrong("TTR021", message, f"write {line}")
 

@@ -37,12 +37,29 @@ def lost_script(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:
     meant = (
         whole if whole in programs else nearest(path.name, programs, 0.7)
     )  # all have three letters in common
-    help = (
-        f"did you mean {Path(runs).with_name(meant)}?"
-        if meant
-        else "check the name, and the folder that you launch from"
-    )
+    help = f"did you mean {Path(runs).with_name(meant)}?" if meant else _elsewhere(path, site.cwd)
     return _lost(f"the script {runs} is not in {site.cwd}", help)
+
+
+_PLACES = 200  # folders below the launch folder that are looked into
+
+
+def _elsewhere(path: Path, cwd: Path) -> str:
+    """What to do about a script that is not there: the one of that name in a folder near by, else to look."""
+    below = (Path(place) for place, folders, _ in os.walk(cwd) if _pruned(folders))
+    near = (cwd.parent, *(folder for folder, _ in zip(below, range(_PLACES), strict=False)))
+    found = next((each / path.name for each in near if (each / path.name).is_file()), None)
+    if found is not None:
+        return f"did you mean {os.path.relpath(found, cwd)}?"
+    return f"ls {shlex.quote(os.path.relpath(path.parent, cwd))} shows what is there; launch from the folder of the program, or write its path"
+
+
+def _pruned(folders: list[str]) -> bool:
+    """Leaves out of a walk what is hidden or installed; always true."""
+    folders[:] = [
+        each for each in folders if not each.startswith(".") and each not in ("site-packages", "__pycache__")
+    ]
+    return True
 
 
 _NO_PYTHON = {

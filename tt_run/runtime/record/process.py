@@ -155,7 +155,7 @@ def _replaying() -> Replaying:
 def _summary(replaying: Replaying) -> str:
     from tt_run.runtime.record.stops import unreached
 
-    missed = unreached()
+    missed = unreached(len(replaying.story.begun))
     more = f"\ntt-run replay: it never came to {missed}" if missed else ""
     changed = changed_files()
     if replaying.made < len(replaying.story.begun) and not replaying.differs:

@@ -22,6 +22,7 @@ from tt_run.runtime import events, launched
 from tt_run.runtime.record.facts import Facts
 
 _reached = False
+_lines: set[int] = set()  # of the file that was asked for: those that ran
 
 
 @cache
@@ -40,7 +41,7 @@ def install(rank: int) -> None:
     interactive = bool(how.get("pdb") or how.get("line") or at_call)
     _take_failures(interactive)
     if how.get("line"):
-        sys.settrace(_LineTracer(str(how["file"]), int(how["line"])).enter)
+        sys.settrace(_LineTracer(str(how["file"]), int(how["line"]), _lines).enter)
     elif how.get("pdb") and not at_call:
         sys.settrace(_at_first_line)
 
@@ -56,14 +57,23 @@ def before_call(number: int, counted: int, facts: Facts) -> None:
             stop_at(frame)
 
 
-def unreached() -> str:
-    """The stop that was asked for and never came; empty for none."""
+def unreached(calls: int) -> str:
+    """The stop that was asked for and never came, and what would; empty for none. `calls` are those of the record."""
     how = read_how()
     if _reached or not (how.get("line") or how.get("call") or how.get("guard")):
         return ""
     if how.get("guard"):
         return f"call {how['guard']} of the guard"
-    return f"{how['file']}:{how['line']}" if how.get("line") else f"call {how['call']} of the record"
+    if how.get("line"):
+        return f"{how['file']}:{how['line']}: {_nearest_line(str(how['file']), int(how['line']))}"
+    return f"call {how['call']} of the record: its last one is {calls}, --until {calls}"
+
+
+def _nearest_line(file: str, line: int) -> str:
+    if not _lines:
+        return f"no line of a file {file} ran"
+    near = min(_lines, key=lambda each: abs(each - line))
+    return f"the nearest line that ran is {near}, --until {file}:{near}"
 
 
 def stop_at(frame: FrameType) -> None:
@@ -107,8 +117,8 @@ def _stop_here(frame: FrameType, event: str, _: Any) -> Any:
 class _LineTracer:
     """Looks at nothing but the files of one name: cheaper than a debugger that looks at every line."""
 
-    def __init__(self, file: str, line: int) -> None:
-        self._end, self._line = file.lstrip("./"), line
+    def __init__(self, file: str, line: int, ran: set[int]) -> None:
+        self._end, self._line, self._ran = file.lstrip("./"), line, ran
 
     def enter(self, frame: FrameType, event: str, _: Any) -> Callable[..., Any] | None:
         name = frame.f_code.co_filename
@@ -118,6 +128,8 @@ class _LineTracer:
         return len(name) == len(self._end) or name[-len(self._end) - 1] == os.sep
 
     def _look(self, frame: FrameType, event: str, _: Any) -> Any:
+        if event == "line":
+            self._ran.add(frame.f_lineno)
         if event != "line" or frame.f_lineno != self._line:
             return self._look
         return _stop_here(frame, event, None)
