@@ -7,6 +7,7 @@ from typing import Any
 
 from mgd import _schema
 from mgd.diagnostics import Diagnostic, Severity
+from mgd.editing.names import meaning
 from mgd.editing.places import Lines
 from mgd.errors import MgdError
 from mgd.text.lexer import find_tokens
@@ -86,6 +87,8 @@ def explanation(text: str, position: dict[str, int], name: str, first_format: bo
     if codes:
         pages = ["\n".join(markdown(all_rules()[code])) for code in dict.fromkeys(codes)]
         return re.sub(r'<a id="[^"]*"></a>', "", "\n\n".join(pages))
+    if meant := meaning(text, position):
+        return meant
     offset = lines.offset(position)
     for token in find_tokens(text):
         if token.start() <= offset <= token.end() and token.lastgroup == "name":

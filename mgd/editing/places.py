@@ -39,6 +39,18 @@ class Lines:
             within += 1
         return sum(len(line) + 1 for line in self.lines[:row]) + within
 
+    def row(self, offset: int) -> int:
+        """The number of an offset's line, from 1."""
+        return self.text.count("\n", 0, offset) + 1
+
+    def span(self, start: int, end: int) -> dict[str, Any]:
+        """The range between two offsets."""
+        return {"start": self._position(start), "end": self._position(end)}
+
+    def _position(self, offset: int) -> dict[str, int]:
+        begin = self.text.rfind("\n", 0, offset) + 1
+        return {"line": self.row(offset) - 1, "character": units(self.text[begin:offset])}
+
     def whole(self) -> dict[str, Any]:
         """The range of all of it."""
         last = {"line": len(self.lines) - 1, "character": units(self.lines[-1])}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
-from mgd.editing import answers
+from mgd.editing import answers, names
 
-_NO_METHOD, _WRONG, _BROKEN, _FAILED = -32601, -32602, -32700, -32603
+_NO_METHOD, _WRONG, _BROKEN, _FAILED, _REFUSED = -32601, -32602, -32700, -32603, -32803
 _LARGEST = 64 << 20  # of one message
 
 
@@ -41,6 +42,8 @@ class Server:
             return
         try:
             found = self._result(method, params)
+        except names.NoName as error:
+            self._send(id=number, error={"code": _REFUSED, "message": str(error)})
         except (KeyError, TypeError, AttributeError) as error:
             told = f"{error} is missing" if isinstance(error, KeyError) else str(error)
             self._send(id=number, error={"code": _WRONG, "message": f"{method}: its parameters: {told}"})
@@ -63,12 +66,8 @@ class Server:
             told = answers.explanation(text, params["position"], _name(uri), _is_yaml(uri))
             return {"contents": {"kind": "markdown", "value": told}} if told else None
         if _is_yaml(uri):
-            return []
-        if method == "textDocument/completion":
-            return answers.completions(text, params["position"])
-        if method == "textDocument/formatting":
-            return answers.laid_out(text)
-        return answers.repairs(text, uri)
+            return None if method.endswith("ename") else []
+        return _ABOUT_TEXT[method](text, uri, params)
 
     def _changed(self, event: str, params: dict[str, Any]) -> None:
         document = params.get("textDocument", {})
@@ -109,19 +108,34 @@ class Server:
         self._target.flush()
 
 
-_METHODS = (
-    "initialize",
-    "shutdown",
-    "textDocument/hover",
-    "textDocument/completion",
-    "textDocument/formatting",
-    "textDocument/codeAction",
-)
+_ABOUT_TEXT: dict[str, Callable[[str, str, dict[str, Any]], Any]] = {
+    "textDocument/completion": lambda text, _, asked: answers.completions(text, asked["position"]),
+    "textDocument/formatting": lambda text, *_: answers.laid_out(text),
+    "textDocument/codeAction": lambda text, uri, _: answers.repairs(text, uri),
+    "textDocument/definition": lambda text, uri, asked: names.definition(text, uri, asked["position"]),
+    "textDocument/references": lambda text, uri, asked: names.references(
+        text, uri, asked["position"], and_definition=asked["context"]["includeDeclaration"]
+    ),
+    "textDocument/documentHighlight": lambda text, uri, asked: names.references(
+        text, uri, asked["position"], and_definition=True
+    ),
+    "textDocument/documentSymbol": lambda text, *_: names.symbols(text),
+    "textDocument/prepareRename": lambda text, uri, asked: names.renameable(text, uri, asked["position"]),
+    "textDocument/rename": lambda text, uri, asked: names.renamed(
+        text, uri, asked["position"], asked["newName"]
+    ),
+}
+_METHODS = ("initialize", "shutdown", "textDocument/hover", *_ABOUT_TEXT)
 _CAPABILITIES = {
     "positionEncoding": "utf-16",
     "textDocumentSync": {"openClose": True, "change": 1},
     "hoverProvider": True,
     "completionProvider": {"triggerCharacters": ["{", ":", " ", '"']},
+    "definitionProvider": True,
+    "referencesProvider": True,
+    "documentHighlightProvider": True,
+    "documentSymbolProvider": True,
+    "renameProvider": {"prepareProvider": True},
     "documentFormattingProvider": True,
     "codeActionProvider": {"codeActionKinds": ["quickfix"]},
 }

@@ -89,9 +89,9 @@ def test_a_session_through_a_process() -> None:
 
 
 def test_what_is_no_message_ends_nothing_and_what_is_unknown_is_told() -> None:
-    assert ask(GOOD, "textDocument/rename") == {
+    assert ask(GOOD, "textDocument/typeDefinition") == {
         "code": -32601,
-        "message": "textDocument/rename: there is no such method",
+        "message": "textDocument/typeDefinition: there is no such method",
     }
     assert ask(GOOD, "textDocument/hover") == {
         "code": -32602,
