@@ -154,6 +154,6 @@ def test_no_text_is_too_odd(odd: str, where: int) -> None:
 
 
 def test_yaml_has_no_names_to_follow() -> None:
-    asked = {"uri": "file:///a.yaml", "position": {"line": 0, "character": 1}}
+    asked: dict[str, Any] = {"uri": "file:///a.yaml", "position": {"line": 0, "character": 1}}
     assert ask("Board: []", "textDocument/definition", **asked) == []
     assert ask("Board: []", "textDocument/rename", **asked, newName="x") is None
