@@ -586,7 +586,9 @@ def test_a_script_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.Monke
     ("words", "told"),
     [
         (["python", "trian.py"], "did you mean train.py?"),
-        (["python3.11", "-u", "-X", "dev", "sub/none.py"], "ls sub shows what is there"),
+        (["python3.11", "-u", "-X", "dev", "sub/none.py"], "ls . shows what is there"),
+        (["python", "examples/nano_gpt/train_nanogpt.py"], "tt-run examples nano_gpt copies it"),
+        (["python", "examples/sharding.py"], "tt-run examples sharding copies it"),
         (["python", "below.py"], "did you mean deep/below.py?"),
         (["python", "train.py", "other.py"], None),
         (["python", "-m", "trian.py"], None),

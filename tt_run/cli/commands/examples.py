@@ -8,6 +8,7 @@ import re
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
@@ -75,6 +76,17 @@ def example_names() -> list[str]:
         return []
 
 
+def example_of(script: Path) -> str | None:
+    """The example that has a script, `examples/NAME/…` or `examples/NAME.py`; None where none has."""
+    if "examples" not in script.parts:
+        return None
+    below = script.parts[script.parts.index("examples") + 1 :]
+    with suppress(UsageError):
+        if below and examples_root().joinpath(*below).is_file():
+            return below[0].removesuffix(".py")
+    return None
+
+
 def _known(root: Path) -> dict[str, Path]:
     return {path.stem: path for path in sorted(root.iterdir()) if _is_example(path)}
 
@@ -85,8 +97,12 @@ def copy(paths: Sequence[Path], root: Path, folder: Path) -> Iterator[str]:
     fresh = [path for path in needed if not (folder / path.name).exists()]
     taken = [str(folder / path.name) for path in paths if (folder / path.name).exists()]
     if taken:
+        are = "are" if len(taken) > 1 else "is"
+        other = next(name for name in (f"{folder}{n}" for n in range(2, 1000)) if not Path(name).exists())
         raise UsageError(
-            Diagnostic("TTR043", f"{', '.join(taken)} is there already", help="name another folder: --to DIR")
+            Diagnostic(
+                "TTR043", f"{', '.join(taken)} {are} there already", help=f"name another folder: --to {other}"
+            )
         )
     folder.mkdir(parents=True, exist_ok=True)
     for path in (*fresh, *paths):

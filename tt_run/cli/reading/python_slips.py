@@ -45,13 +45,18 @@ _PLACES = 200  # folders below the launch folder that are looked into
 
 
 def _elsewhere(path: Path, cwd: Path) -> str:
-    """What to do about a script that is not there: the one of that name in a folder near by, else to look."""
+    """What to do about a script that is not there: the one of that name in a folder near by, an example to copy, else to look."""
     below = (Path(place) for place, folders, _ in os.walk(cwd) if _pruned(folders))
     near = (cwd.parent, *(folder for folder, _ in zip(below, range(_PLACES), strict=False)))
     found = next((each / path.name for each in near if (each / path.name).is_file()), None)
     if found is not None:
         return f"did you mean {os.path.relpath(found, cwd)}?"
-    return f"ls {shlex.quote(os.path.relpath(path.parent, cwd))} shows what is there; launch from the folder of the program, or write its path"
+    from tt_run.cli.commands.examples import example_of
+
+    if example := example_of(path):
+        return f"tt-run examples {example} copies it"
+    folder = next(each for each in path.parents if each.is_dir())
+    return f"ls {shlex.quote(os.path.relpath(folder, cwd))} shows what is there; launch from the folder of the program, or write its path"
 
 
 def _pruned(folders: list[str]) -> bool:
