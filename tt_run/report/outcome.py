@@ -170,6 +170,8 @@ def _ranks(found: Sources) -> list[tuple[Any, ...]]:
     parts = {each.get("rank"): each.get("part", "") for each in found.plan.get("outcomes", [])}
     planned = {each.get("rank"): each for each in found.ranks}
     failures = {each.get("rank"): each.get("failure") for each in found.plan.get("outcomes", [])}
+    together = _together(failures, found.culprit)
+    parts |= dict.fromkeys(together, "together")
     rows = []
     for status in found.run.ranks:
         plan = planned.get(status.rank, {})
@@ -183,19 +185,26 @@ def _ranks(found: Sources) -> list[tuple[Any, ...]]:
                 plan.get("mesh_id", ""),
                 "" if place is None else place,
                 _devices(plan.get("devices") or []),
-                _became(status, failures.get(status.rank)),
+                _became(status, failures.get(status.rank), status.rank in together),
                 part,
                 lasted,
             )
         )
-    order = {"culprit": 0, "follower": 1, "lost": 2, "victim": 3}
+    order = {"culprit": 0, "together": 0, "follower": 1, "lost": 2, "victim": 3}
     return sorted(rows, key=lambda row: (order.get(row[6], 4) if len(rows) > MOST_RANKS else 0, row[0]))
 
 
-def _became(status: RankStatus, failure: dict[str, Any] | None) -> str:
+def _together(failures: dict[Any, Any], culprit: int | None) -> list[int]:
+    """The ranks that the guard accuses together with the one that ended first; empty where it accuses one or none."""
+    guard = (failures.get(culprit) or {}).get("guard") or {}
+    accused = [rank for rank in guard.get("culprits") or () if isinstance(rank, int)]
+    return accused if len(accused) > 1 and culprit in accused else []
+
+
+def _became(status: RankStatus, failure: dict[str, Any] | None, is_accused: bool) -> str:
     """How a rank ended: one that was ended while its exception was on its way out says the exception first."""
     said = status.outcome()
-    is_own = failure and not failure.get("guard") and status.signal in ENDED_BY_MPIRUN
+    is_own = failure and (is_accused or not failure.get("guard")) and status.signal in ENDED_BY_MPIRUN
     return f"raised {failure['exception']}, then {said}" if is_own and failure else said
 
 

@@ -282,6 +282,23 @@ def test_ranks_that_stand_in_one_place_are_told_together_the_odd_ones_first() ->
     ]
 
 
+def test_ranks_that_are_at_fault_together_are_told_so() -> None:
+    statuses = [
+        SimpleNamespace(
+            rank=n, host="h", start=None, end=None, signal=15 if n else None, outcome=lambda: "ended"
+        )
+        for n in range(3)
+    ]
+    failure = {"exception": "GuardError", "guard": {"code": "TTG001", "culprits": [0, 1]}}
+    outcomes = [
+        {"rank": n, "part": part, "failure": failure} for n, part in enumerate(["culprit", "", "victim"])
+    ]
+    plan = {"verdict": {"culprit": 0}, "outcomes": outcomes}
+    run = SimpleNamespace(ranks=statuses, verdict={"culprit": 0})
+    told = [(row[5], row[6]) for row in outcome._ranks(sources(run=run, plan=plan))]
+    assert told == [("ended", "together"), ("raised GuardError, then ended", "together"), ("ended", "victim")]
+
+
 def test_of_very_many_ranks_those_that_matter_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = ["", "victim", "lost", "follower", "culprit"]
     statuses = [
