@@ -56,6 +56,12 @@ def refusal(tmp_path: Path, content: str | bytes) -> str:
         (OPTIMIZER.format("Muon", "ns_steps: 2.7"), "c.yaml:4:5: training_config.optimizer.ns_steps: 2.7 is not a whole number; help: write ns_steps: 1"),
         (OPTIMIZER.format("AdamW", "beta1: abc"), "c.yaml:4:5: training_config.optimizer.beta1: 'abc' is not a number; help: write beta1: 0.5"),
         (OPTIMIZER.format("AdamW", "beta1: 1.0"), "c.yaml:4:5: training_config.optimizer.beta1 must be below 1, not 1.0; help: write beta1: 0.5"),
+        ("", "c.yaml: the file is empty; help: write training_config: {max_steps: 100}"),
+        ("- 3\n", "c.yaml:1:1: a configuration is a map of sections, not [3]; help: write training_config: {max_steps: 100}"),
+        (
+            "training_config:\n  scheduler_type: cosine\n",
+            "c.yaml:2:3: training_config.scheduler_type: 'cosine' is not one of identity, warmup_linear; help: write scheduler_type: identity",
+        ),
         (OPTIMIZER.format("AdamW", "amsgrad: maybe"), "c.yaml:4:5: training_config.optimizer.amsgrad: 'maybe' is not one of true, false; help: write amsgrad: true"),
         (OPTIMIZER.format("AdamW", "wieght_decay: 0"), "c.yaml:4:5: unknown key 'wieght_decay' in optimizer; help: did you mean 'weight_decay'?"),
         ("training_config:\n  beta1: abc\n", "c.yaml:2:3: training_config.beta1: 'abc' is not a number; help: write beta1: 0.5"),
@@ -92,6 +98,16 @@ def test_a_small_file_does_not_grow(tmp_path: Path, bomb: str) -> None:
     start = time.monotonic()
     assert "c.yaml:" in refusal(tmp_path, bomb)
     assert time.monotonic() - start < 1.0
+
+
+def test_a_file_that_is_missing_is_told_with_those_beside_it(tmp_path: Path) -> None:
+    for name in ("small.yaml", "wide.yml"):
+        (tmp_path / name).write_text("training_config: {seed: 1}\n")
+    for missing, near in (("smal.yaml", ["small.yaml"]), ("x", ["small.yaml", "wide.yml"])):
+        with pytest.raises(FileNotFoundError) as caught:
+            load_config(tmp_path / missing)
+        told = " or ".join(str(tmp_path / name) for name in near)
+        assert str(caught.value).endswith(f"help: did you mean {told}?")
 
 
 def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:

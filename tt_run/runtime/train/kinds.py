@@ -137,7 +137,7 @@ class _Choice:
         near = difflib.get_close_matches(word, [name.lower() for name in self.names], n=1)
         nearest = next((name for name in self.names if near and name.lower() == near[0]), "")
         hint = f"; did you mean {nearest!r}?" if nearest else ""
-        report.wrong(f": {shown(value)} is not {self.listed}{hint}")
+        report.wrong(f": {shown(value)} is not {self.listed}{hint}", "" if nearest else self.names[0])
         return None
 
     @property

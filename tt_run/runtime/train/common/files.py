@@ -76,10 +76,11 @@ def read_config(file: Path) -> Configuration:
         raise ConfigError(f"{file}: {error.strerror}") from None
     except ValueError as error:
         raise ConfigError(f"{file}: {error}") from None
-    content = {} if content is None else content
+    if content is None:
+        raise ConfigError(f"{file}: the file is empty; help: write training_config: {{max_steps: 100}}")
     if not isinstance(content, Mapping):
         raise ConfigError(
-            f"{document.position(document.root)}: a configuration is a map of sections, not {document.root.shown() if document.root else ''}; help: training_config: and below it batch_size: 8"
+            f"{document.position(document.root)}: a configuration is a map of sections, not {document.root.shown() if document.root else ''}; help: write training_config: {{max_steps: 100}}"
         )
     twice = "\n".join(_repeated(document))
     if twice:
@@ -152,13 +153,21 @@ def find_config(path: str | os.PathLike[str], configs_root: str | os.PathLike[st
         raise FileNotFoundError(
             f"configuration file {path} is a folder; help: one of {', '.join(sorted(f.name for f in given.glob('*.y*ml'))[:5]) or 'its files'}"
         )
-    near = _near_configurations(given, roots) if not given.is_absolute() else []
+    near = _beside(given) if given.is_absolute() else _near_configurations(given, roots)
     help = (
         f"\n  help: did you mean {' or '.join(near)}?" if near else "\n  help: write the path of a YAML file"
     )
     looked = list(dict.fromkeys(str(c.parent) for c in candidates if c.parent.is_dir()))
     where = ", ".join(looked) or str(candidates[0].parent)
     raise FileNotFoundError(f"configuration file {path} not found; looked for in {where}{help}")
+
+
+def _beside(given: Path) -> list[str]:
+    """The paths of configurations in the folder of the one that is missing, near ones before others."""
+    from difflib import get_close_matches
+
+    names = sorted(file.name for file in given.parent.glob("*.y*ml"))
+    return [str(given.with_name(name)) for name in get_close_matches(given.name, names, 2) or names[:2]]
 
 
 def _near_configurations(given: Path, roots: Sequence[Path]) -> list[str]:
