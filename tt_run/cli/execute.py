@@ -42,8 +42,8 @@ def execute(
         if given.verbose:
             say(shlex.join(masked_words(line.command)))
         say(f"{counted(len(plan.ranks), 'rank')} on {_where(plan)}, logs in {from_here(folder.path)}")
-        if given.verbose and line.defaults_text():
-            say(f"added {line.defaults_text()}")
+        for text in line.defaults_told() if given.verbose else ():
+            say(text)
         if given.verbose and (allocation := os.environ.get("SLURM_JOB_ID")):
             submitted = os.environ.get("SLURM_SUBMIT_DIR")
             say(f"SLURM_JOB_ID {allocation}" + (f", SLURM_SUBMIT_DIR {submitted}" if submitted else ""))

@@ -42,8 +42,8 @@ def print_plan(plan: LaunchPlan, around: Surroundings, form: str) -> int:
             print(writing_command(file.path, file.text))
         for text in alone.shell_lines():
             print(text)
-        if alone.defaults_text():
-            print(f"tt-run: added {alone.defaults_text()}", file=sys.stderr)
+        for text in alone.defaults_told():
+            print(f"tt-run: {text}", file=sys.stderr)
     return Exit.OK
 
 

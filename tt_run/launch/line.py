@@ -65,12 +65,12 @@ class LaunchLine:
             "defaults": [{"words": list(default.words), "why": default.why} for default in self.defaults],
         }
 
-    def defaults_text(self) -> str:
-        """What tt-run added by itself and why, on one line; empty when nothing was added."""
+    def defaults_told(self) -> list[str]:
+        """What tt-run added by itself and why, a line for each reason."""
         by_reason: dict[str, list[str]] = {}
         for default in self.defaults:
             by_reason.setdefault(default.why, []).append(shlex.join(default.words))
-        return "; ".join(f"{' '.join(words)} ({why})" for why, words in by_reason.items())
+        return [f"added {' '.join(words)} ({why})" for why, words in by_reason.items()]
 
 
 def writing_command(path: Path, text: str) -> str:

@@ -199,8 +199,8 @@ def test_bare_adds_no_setting_of_transports() -> None:
 
 def test_every_added_word_has_a_reason() -> None:
     made = line(plan_of(*TWO, placement=hosts("a", "b")), Machine(cores=1, is_root=True))
-    told = made.defaults_text()
-    assert "\n" not in told
+    told = "\n".join(made.defaults_told())
+    assert len(told.splitlines()) == len({default.why for default in made.defaults})
     for default in made.defaults:
         assert default.why and shlex.join(default.words) in told
 
@@ -208,14 +208,14 @@ def test_every_added_word_has_a_reason() -> None:
 def test_root_is_allowed_and_told() -> None:
     made = line(plan_of(*TWO), Machine(cores=8, is_root=True))
     assert made.environment == {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    assert "you are root" in made.defaults_text()
+    assert "you are root" in "\n".join(made.defaults_told())
     assert "OMPI_ALLOW_RUN_AS_ROOT" not in line(plan_of(*TWO)).environment
 
 
 def test_a_home_is_given_to_open_mpi_where_there_is_none() -> None:
     made = line(plan_of(*TWO), Machine(cores=8, home="/home/me"))
     assert made.environment == {"HOME": "/home/me"}
-    assert "HOME=/home/me (it is not set" in made.defaults_text()
+    assert "HOME=/home/me (it is not set" in "\n".join(made.defaults_told())
     assert line(plan_of(*TWO), Machine({"HOME": "/x"}, cores=8, home="/home/me")).environment == {}
 
 
@@ -223,7 +223,7 @@ def test_more_ranks_than_cores_are_allowed_and_told() -> None:
     made = line(plan_of(*TWO), Machine(cores=1))
     mapping = {"PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
     assert made.environment == {**mapping, "OMPI_MCA_mpi_yield_when_idle": "1"}
-    assert "2 ranks on 1 cores" in made.defaults_text()
+    assert "2 ranks on 1 cores" in "\n".join(made.defaults_told())
     busy = plan_of(*TWO, mpi_args=("--mca", "mpi_yield_when_idle", "0"))
     assert line(busy, Machine(cores=1)).environment == mapping
     assert line(plan_of(*TWO), Machine(cores=2)).environment == {}
