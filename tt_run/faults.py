@@ -163,6 +163,24 @@ def _text_of(line: str) -> str:
         return ""
 
 
+_LIKE = {
+    "slow": "rank:1,for=10ms",
+    "slowdisk": "rank:1,for=10ms",
+    "full": "rank:1,after=2s",
+    "delay": "link:1-2,for=10ms",
+    "degrade": "link:1-2,rate=100MB/s",
+    "drop": "link:1-2",
+    "cut": "link:1-2",
+}
+
+
+def example(text: str) -> str:
+    """A fault that can be written, of the action that a text means or nearly means."""
+    action = text.partition("=")[0].strip().lower()
+    meant = difflib.get_close_matches(action, ACTIONS, 1) or ["kill"]
+    return f"{meant[0]}={_LIKE.get(meant[0], 'rank:1,call=12')}"
+
+
 def read_fault(text: str) -> Fault:
     """What one `--inject` says. Raises FaultError."""
     if len(text.splitlines()) > 1:

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tt_run.faults import ACTIONS, Fault, FaultError, over_before, read_fault, read_faults, starts_of
+from tt_run.faults import (
+    ACTIONS,
+    Fault,
+    FaultError,
+    example,
+    over_before,
+    read_fault,
+    read_faults,
+    starts_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -226,3 +235,9 @@ def test_which_call_is_meant(fault: str, name: str, site: str, meant: bool) -> N
 )
 def test_whom_a_fault_concerns(fault: str, rank: int, host: str, concerned: bool) -> None:
     assert read_fault(fault).concerns(rank, host) is concerned
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_every_action_has_an_example_that_can_be_read(action: str) -> None:
+    assert read_fault(example(f"{action}=nonsense")).action == action
+    assert example("kil=rank:1") == example("nothing") == "kill=rank:1,call=12"

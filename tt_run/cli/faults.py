@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from tt_run.inputs.document import Document
     from tt_run.plan.model import LaunchPlan
 
-_HELP = "write --inject kill=rank:1,call=12, or tt-run explain TTR041"
 _TIMED_HELP = "write --inject kill=rank:1,after=2s, or add --emulate"
 _FILE_HELP = "write an entry as kill=rank:1,call=12 or {kill: rank:1, call: 12}"
 
@@ -54,12 +53,12 @@ def with_faults(given: CommandLine) -> CommandLine:
 
 
 def _unreadable(text: str) -> Iterator[Diagnostic]:
-    from tt_run.faults import FaultError, read_fault
+    from tt_run.faults import FaultError, example, read_fault
 
     try:
         read_fault(text)
     except FaultError as error:
-        yield Diagnostic("TTR041", f"--inject {text}: {error}", help=_HELP)
+        yield Diagnostic("TTR041", f"--inject {text}: {error}", help=f"write --inject {example(text)}")
 
 
 def _of_file(path: Path) -> list[str]:
@@ -120,7 +119,7 @@ def unfit_faults(given: CommandLine, plan: LaunchPlan) -> tuple[Diagnostic, ...]
     """A finding for each fault that the ranks of this plan cannot have."""
     if not given.inject:
         return ()
-    from tt_run.faults import read_fault
+    from tt_run.faults import example, read_fault
 
     faults = [(text, read_fault(text)) for text in given.inject]
     reasons = ((text, fault, _unfit(fault, given.emulate, plan)) for text, fault in faults)
@@ -129,9 +128,11 @@ def unfit_faults(given: CommandLine, plan: LaunchPlan) -> tuple[Diagnostic, ...]
             "TTR041",
             f"--inject {fault.text}: {why}",
             (Label(text.position),) if isinstance(text, FromFile) else (),
-            help=(_HELP if given.emulate or not fault.needs_emulation else _TIMED_HELP).replace(
-                "rank:1", f"rank:{len(plan.ranks) - 1}"
-            ),
+            help=(
+                f"write --inject {example(text)}"
+                if given.emulate or not fault.needs_emulation
+                else _TIMED_HELP
+            ).replace("rank:1", f"rank:{len(plan.ranks) - 1}"),
         )
         for text, fault, why in reasons
         if why

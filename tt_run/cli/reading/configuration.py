@@ -267,7 +267,9 @@ def _one(source: Source, key: str, option: Option, value: Any) -> Any:
     if isinstance(value, bool) and option.bare is not None:
         return option.bare
     if not isinstance(value, (str, int, float)) or isinstance(value, bool):
-        raise _wrong(source, key, f"{key} is {value!r}", f'write {key} = "{option.metavar}"')
+        from tt_run.cli.reading.samples import sample
+
+        raise _wrong(source, key, f"{key} is {value!r}", f'write {key} = "{sample(option)}"')
     try:
         read = read_value(option, str(value))
     except UsageError as error:
