@@ -176,6 +176,7 @@ def test_one_fails(mesh_device):
 """
 WORDS_OF_THE_LINE = """
 import os
+import warnings
 import pytest
 
 
@@ -186,6 +187,7 @@ def steps(request):
 
 @pytest.mark.ranks(2)
 def test_an_option_of_the_conftest(steps):
+    warnings.warn("of old", DeprecationWarning)
     print("said by", os.environ["TT_RUN_RANK"])
     assert steps == 3 and os.environ["TT_RUN_RANK"] == "0"
 
@@ -320,9 +322,10 @@ def test_the_line_holds_on_the_ranks_and_failures_say_where(tmp_path: Path) -> N
     assert "3 failed" in said, said
     assert "--- rank 1 ---" in said and "--- rank 0 ---" not in said
     assert f"{' Captured stdout call ':-^80}\nsaid by 1\n" in said
-    assert "test_it.py:17: asked for @pytest.mark.ranks(3)" in said
+    assert "test_it.py:19: asked for @pytest.mark.ranks(3)" in said
+    assert f"{tmp_path}/test_it.py:14: DeprecationWarning: of old" in said and "1 warning" in said
     assert "--timeout passed after 2 s\nno word from rank 0, 1" in said
-    assert "ranks 0-1: " in said and "in test_what_hangs" in said and "pytest_timeout.py" not in said
+    assert "pytest_timeout.py" not in said
 
 
 @pytest.mark.parametrize(

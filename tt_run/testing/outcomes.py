@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import os
 import re
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +68,18 @@ def _verdict(lines: list[str]) -> str | None:
     return told[-1].removeprefix("tt-run: ") if told else None
 
 
+def repeat_warnings(count: int, folder: Path) -> None:
+    """Warn here of what ranks were warned of, once for all ranks, for pytest's own summary."""
+    told = {
+        tuple(each): None
+        for rank in range(count)
+        for each in (_read(folder / f"rank-{rank}.json") or {}).get("warnings", ())
+    }
+    for category, message, path, line in told:
+        kind = getattr(builtins, str(category), UserWarning)
+        warnings.warn_explicit(str(message), kind, str(path), int(line))
+
+
 def _headline(failed: dict[int, dict[str, Any]]) -> str:
     """The line of pytest's short summary: the first rank that failed, and how."""
     rank, result = next(iter(failed.items()))
@@ -108,6 +122,7 @@ class Recorder:
         self._outcome: str | None = None
         self._text = self._short = self._phase = ""
         self._place: tuple[str, int] | None = None
+        self._warnings: list[tuple[str, str, str, int]] = []
 
     def note(self, report: pytest.TestReport) -> None:
         """Take a report of a phase: the first that fails or skips decides."""
@@ -129,6 +144,11 @@ class Recorder:
             self._short = str(crash.message if crash is not None else getattr(reason, "errorstring", ""))
             self._short = self._short.strip().partition("\n")[0]
 
+    def warned(self, found: warnings.WarningMessage) -> None:
+        """Take a warning, of which pytest on a rank tells nobody."""
+        told = found.category.__name__, str(found.message), found.filename, found.lineno
+        self._warnings.append(told)
+
     def write(self) -> None:
         """Write the outcome whole or not at all."""
         part = self._path.with_suffix(".part")
@@ -137,6 +157,7 @@ class Recorder:
             "text": self._text,
             "short": self._short,
             "place": self._place,
+            "warnings": self._warnings,
         }
         part.write_text(json.dumps(found), encoding="utf-8")
         part.replace(self._path)

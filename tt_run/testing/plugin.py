@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Generator
 from contextlib import suppress
 from pathlib import Path
@@ -163,6 +164,10 @@ class _Listener:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A phase of a test is over."""
         self._recorder.note(report)
+
+    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
+        """Something has warned."""
+        self._recorder.warned(warning_message)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: Any) -> None:
