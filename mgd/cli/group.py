@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 import click
 
-from mgd.cli.output import own_version
+from mgd.cli.output import own_version, page_width
 from mgd.cli.overview import EPILOGUE, INTRODUCTION, VERBS, WIDEST, overview
 
 _MODULES = {"completion": "complete"}
@@ -71,10 +73,19 @@ def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> N
         ctx.exit()
 
 
+_CLICKS_LEAST = 52  # columns: click writes help of no less, whatever the terminal has
+
+
+def _narrow() -> dict[str, Any]:
+    """The width of help for a terminal that is narrower than click takes into account."""
+    columns = page_width(sys.stdout, 0)
+    return {"terminal_width": columns - 2} if 0 < columns < _CLICKS_LEAST else {}
+
+
 def run(words: Sequence[str]) -> int:
     """Run one command line; returns its exit code, 2 for wrong usage. What the verbs raise of their own goes on."""
     try:
-        code = cli.main(args=list(words), prog_name="mgd", standalone_mode=False)
+        code = cli.main(args=list(words), prog_name="mgd", standalone_mode=False, **_narrow())
     except click.ClickException as error:
         from mgd.cli.usage import tell
 

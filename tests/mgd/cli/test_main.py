@@ -53,6 +53,13 @@ def test_the_help_is_as_wide_as_the_terminal(mgd: Mgd, monkeypatch: pytest.Monke
     assert max(map(len, asked.out.splitlines())) <= columns
 
 
+def test_the_help_of_a_verb_fits_a_narrow_terminal(mgd: Mgd, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Narrower than click lets a terminal be."""
+    monkeypatch.setenv("COLUMNS", "40")
+    for verb in ("systems", "show"):
+        assert max(map(len, mgd(verb, "--help").out.splitlines())) <= 40
+
+
 @pytest.mark.parametrize(("columns", "last"), [(80, "ARCH"), (200, "ALSO CALLED")])
 def test_systems_fit_the_terminal(mgd: Mgd, monkeypatch: pytest.MonkeyPatch, columns: int, last: str) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
