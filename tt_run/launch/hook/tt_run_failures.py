@@ -185,12 +185,11 @@ def _limit_the_end(code: int) -> None:
         return
 
     def hurry() -> None:
-        time.sleep(1.0)  # a stream may be locked by whoever keeps us from ending
+        time.sleep(seconds + 1.0)  # a stream may be locked by whoever keeps us from ending
         os._exit(code)
 
     def wait() -> None:
         time.sleep(seconds)
-        _thread.start_new_thread(hurry, ())
         text = f"tt-run: the end of rank {Rank.number} takes longer than {seconds:g} s after its failure (exit handlers, threads, children?): ended\n"
         try:
             os.write(2, text.encode())
@@ -198,6 +197,7 @@ def _limit_the_end(code: int) -> None:
             leave(code)
 
     try:  # noqa: SIM105 - contextlib is not imported for it
+        _thread.start_new_thread(hurry, ())  # now: Python 3.12 starts none once exit handlers run
         _thread.start_new_thread(wait, ())
     except RuntimeError:  # no more threads
         pass
