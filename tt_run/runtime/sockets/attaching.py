@@ -75,9 +75,11 @@ def _serve(listener: Listener, answer: Answer) -> None:
             if not Path(str(listener.address)).exists():
                 return
             continue
-        threading.Thread(
-            target=_talk, args=(connection, answer), name="tt-run stream service", daemon=True
-        ).start()
+        words = {"args": (connection, answer), "name": "tt-run stream service", "daemon": True}
+        try:
+            threading.Thread(target=_talk, **words).start()  # type: ignore[arg-type]
+        except RuntimeError:  # no more threads, as in Python 3.12 from the first exit handler on
+            _talk(connection, answer)
 
 
 def _talk(connection: Connection, answer: Answer) -> None:

@@ -10,7 +10,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from multiprocessing import Pipe
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ import pytest
 from tt_run.runtime.cores import CoreCoord, CoreRange
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
+from tt_run.runtime.sockets import attaching
 from tt_run.runtime.sockets.attaching import descriptor_path
 from tt_run.runtime.sockets.services.device_to_host import D2HStreamService
 from tt_run.runtime.sockets.services.host_to_device import H2DStreamService
@@ -132,3 +135,33 @@ def test_what_cannot_be_attached_to(mesh: MeshDevice) -> None:
             D2HStreamService.connect(f"{NAME}-stale")
     finally:
         path.unlink()
+
+
+def test_where_no_thread_starts_any_more_the_service_still_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in Python 3.12, from the first exit handler on."""
+    asks, hears = Pipe()
+    waiting, refused = [hears], threading.Event()
+
+    class Once:
+        address = "/no/socket"
+
+        def accept(self) -> Any:
+            refused.wait(20)
+            if not waiting:
+                raise OSError
+            return waiting.pop()
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    server = threading.Thread(target=attaching._serve, args=(Once(), lambda *asked: asked))
+    server.start()
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    refused.set()
+    for part in (json.dumps({"a": 1}).encode(), b"body"):
+        asks.send_bytes(part)
+    assert asks.poll(20) and json.loads(asks.recv_bytes()) == {"a": 1}
+    assert asks.recv_bytes() == b"body"
+    asks.close()
+    server.join(20)
+    assert not server.is_alive()
