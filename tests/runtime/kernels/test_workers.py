@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -55,3 +58,18 @@ def test_the_thread_count_follows_the_launcher(monkeypatch: pytest.MonkeyPatch):
     assert thread_count() >= 1
     monkeypatch.delenv("OPENBLAS_NUM_THREADS")
     assert thread_count() >= 1
+
+
+@pytest.mark.parametrize("before", ["pass", "spread([list, list])"], ids=["no pool yet", "a pool"])
+def test_exit_handlers_may_spread(before: str) -> None:
+    program = f"""
+import atexit
+from tt_run.runtime.kernels.workers import spread
+{before}
+done = []
+atexit.register(lambda: (spread([lambda n=n: done.append(n) for n in range(3)]), print(sorted(done))))
+"""
+    words = [sys.executable, "-c", program]
+    several = {**os.environ, "OPENBLAS_NUM_THREADS": "3"}
+    ran = subprocess.run(words, env=several, capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.stdout, ran.stderr) == ("[0, 1, 2]\n", "")

@@ -33,7 +33,8 @@ def thread_count() -> int:
 
 def spread(tasks: Sequence[Task]) -> None:
     """Run all tasks, in any order, and return when the last has ended. An exception of a task is raised here."""
-    extra = 0 if getattr(_here, "is_worker", False) else min(len(tasks), thread_count()) - 1
+    is_alone = getattr(_here, "is_worker", False) or _is_ending()
+    extra = 0 if is_alone else min(len(tasks), thread_count()) - 1
     if extra < 1:
         for task in tasks:
             task()
@@ -48,6 +49,11 @@ def spread(tasks: Sequence[Task]) -> None:
         failures = [failure for future in running if not future.cancel() and (failure := future.exception())]
     if failures:
         raise failures[0]
+
+
+def _is_ending() -> bool:
+    """Whether the program has come to its exit handlers, from which on no pool takes or makes anything."""
+    return not threading.main_thread().is_alive()
 
 
 def _work(waiting: deque[Task]) -> None:
