@@ -83,7 +83,7 @@ CALLS: dict[str, tuple[Callable[[MeshDevice], Any], str]] = {
     "socket": (lambda d: create_socket_pair(d, 5, 6), "argument 'receiver_mesh_device' must be MeshDevice"),
     "operation": (lambda d: ops.to_layout(5, Layout.TILE), "argument 'tensor' must be Tensor, got int"),
     "shape": (lambda d: ops.reshape(devices.to_device(host(), d), [32.0, 32]), "expected a sequence of ints, got [32.0, 32]"),
-    "lengths": (lambda d: Shape("ab"), "a Shape is made of a sequence, not of str"),
+    "lengths": (lambda d: Shape("ab"), "a Shape is made of a sequence, not of str; help: (1, 1, 32, 32)"),
     "core": (lambda d: SocketConnection(5, 6), "SocketConnection(): 'sender_core' must be MeshCoreCoord, got int"),
     "fifo": (lambda d: SocketMemoryConfig(BufferType.L1, "4k"), "'fifo_size' must be int, got str"),
     "ends": (lambda d: SocketConfig([5], SocketMemoryConfig(BufferType.L1, 8)), "expected a SocketConnection, got int"),

@@ -23,7 +23,7 @@ class Shape(Unordered, metaclass=Native):
 
     def __init__(self, shape: Sequence[int] | Shape) -> None:
         if not hasattr(shape, "__getitem__") or isinstance(shape, (str, bytes, Mapping)):
-            raise TypeError(f"a Shape is made of a sequence, not of {type_name(shape)}")
+            raise TypeError(f"a Shape is made of a sequence, not of {type_name(shape)}; help: (1, 1, 32, 32)")
         lengths = tuple(map(operator.index, shape))
         if lengths and not 0 <= min(lengths) <= max(lengths) < _LONGEST:
             raise TypeError(f"a Shape holds lengths from 0 to {_LONGEST - 1}, got {list(lengths)}")
