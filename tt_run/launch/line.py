@@ -147,7 +147,7 @@ def _line(
     major = launcher.major
     defaults = default_words(plan, machine, options, major)
     rankfile = choose_rankfile(plan, run_dir)
-    sequence = hosts_in_sequence(plan, options, major)
+    sequence = hosts_in_sequence(plan, options, launcher)
     if sequence and ":" in contexts:
         rankfile, sequence = rankfile or sequence_rankfile(sequence, run_dir), ()
     elif sequence:

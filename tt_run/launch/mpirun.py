@@ -54,6 +54,14 @@ class Launcher:
         return (int(found[1]), int(found[2])) if found else None
 
     @cached_property
+    def release(self) -> tuple[int, int, int] | None:
+        """(major, minor, release) of Open MPI, or None when the launcher does not say."""
+        import re
+
+        found = re.search(r"Open MPI\)?\s+v?(\d+)\.(\d+)\.(\d+)", self._said)
+        return (int(found[1]), int(found[2]), int(found[3])) if found else None
+
+    @cached_property
     def vendor(self) -> str:
         """Whose it is: another MPI's than Open MPI only where its words say so."""
         if self.major is not None:

@@ -1,6 +1,7 @@
-"""Where ranks go on Open MPI 4.1, which fills the launching host first whatever the order of the hosts is, and pins what a rankfile names to cores.
+"""Where ranks go on Open MPI before 5.0.10, which fills the launching host first whatever the order of the hosts is.
 
-Its mapper by sequence does neither: `--map-by seq --host c,a,a,b` puts each rank where the plan says.
+Its mapper by sequence does not: `--map-by seq --host c,a,a,b` puts each rank where the plan says. Nor does it pin to cores what a rankfile
+names, as Open MPI 4.1 does.
 """
 
 from __future__ import annotations
@@ -11,20 +12,36 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tt_run.launch.defaults import BINDING_WORDS, PLACEMENT_WORDS, GivenWords, slots_are_ordinals
+from tt_run.launch.mpirun import Launcher
 from tt_run.launch.options import LaunchOptions
 from tt_run.launch.rankfile import RankfileUse
 from tt_run.plan.model import LaunchPlan
 
+IN_ORDER = (5, 0, 10)
+"""The first release that fills hosts in the order in which they are named."""
 
-def hosts_in_sequence(plan: LaunchPlan, options: LaunchOptions, major: int | None) -> tuple[str, ...]:
-    """The host of each rank, to be named one by one; empty where every Open MPI does what the plan says by the other words."""
+
+def hosts_in_sequence(plan: LaunchPlan, options: LaunchOptions, launcher: Launcher) -> tuple[str, ...]:
+    """The host of each rank, to be named one by one; empty where this Open MPI does what the plan says by the other words."""
     hosts = tuple(rank.host for rank in plan.ranks if rank.host is not None)
-    if major != 4 or not plan.placement.hosts or len(hosts) < len(plan.ranks):
+    if not plan.placement.hosts or len(hosts) < len(plan.ranks):
         return ()
     if plan.placement.rankfile is None:
-        return hosts if plan.placement.is_multi_host else ()
+        return hosts if plan.placement.is_multi_host and _is_out_of_order(hosts, launcher) else ()
+    if launcher.major != 4:
+        return ()
     pins = GivenWords(plan.mpi_args, {}).has(*BINDING_WORDS) or not slots_are_ordinals(plan)
     return () if pins or options.bare or options.rankfile_syntax != "auto" else hosts
+
+
+def _is_out_of_order(hosts: Sequence[str], launcher: Launcher) -> bool:
+    """Whether the launcher would fill another host first; of Open MPI 5 only where it could, since to ask for its release starts it."""
+    if launcher.major == 4:
+        return True
+    here = os.uname().nodename
+    if here not in hosts or hosts[0] == here:
+        return False
+    return launcher.release is not None and launcher.release < IN_ORDER
 
 
 def sequence_words(hosts: Sequence[str]) -> tuple[str, ...]:
@@ -42,7 +59,7 @@ def sequence_rankfile(hosts: Sequence[str], run_dir: Path) -> RankfileUse | None
     for rank, host in enumerate(hosts):
         lines.append(f"rank {rank}={host} slot={before[host]}\n")
         before[host] += 1
-    why = "Open MPI 4.1 fills the launching host first"
+    why = "this Open MPI fills the launching host first"
     return RankfileUse(run_dir / "rankfile", "".join(lines), why)
 
 

@@ -86,6 +86,9 @@ def test_several_hosts_get_tcp_interfaces_and_keepalive() -> None:
     assert words.endswith("--host a:1,b:1")
 
 
+HERE = os.uname().nodename
+
+
 def on_hosts(*names: str, placement: Placement, mpi_args: tuple[str, ...] = ()) -> LaunchPlan:
     ranks = tuple(rank_plan(n, ("prog",), host=name, slot="0") for n, name in enumerate(names))
     return LaunchPlan(ranks, ("prog",), Path("/"), placement=placement, mpi_args=mpi_args)
@@ -106,6 +109,27 @@ def test_open_mpi_4_is_told_the_host_of_each_rank(mpi_args: tuple[str, ...], kep
     assert told.endswith(" ".join(filter(None, (kept, "--map-by seq --host b,a,a"))))
     assert told.count("host") == 1
     assert "seq" not in " ".join(line(plan).global_args)
+
+
+@pytest.mark.parametrize(
+    ("release", "names", "is_sequence"),
+    [
+        ((5, 0, 9), ("b", HERE, HERE), True),
+        ((5, 0, 9), (HERE, "b", "b"), False),
+        ((5, 0, 9), ("b", "c", "c"), False),
+        ((5, 0, 10), ("b", HERE, HERE), False),
+        ((6, 0, 0), ("b", HERE, HERE), False),
+        (None, ("b", HERE, HERE), False),
+    ],
+)
+def test_releases_that_fill_the_launching_host_first_are_told_too(
+    release: tuple[int, int, int] | None, names: tuple[str, ...], is_sequence: bool
+) -> None:
+    plan = on_hosts(*names, placement=hosts(*dict.fromkeys(names), slots=2))
+    used = launcher(5)
+    vars(used)["release"] = release
+    told = build_line(plan, used, EIGHT_CORES, LaunchOptions(), RUN, ("sh", "rank.sh")).global_args
+    assert (" ".join(told).endswith(f"--map-by seq --host {','.join(names)}")) is is_sequence
 
 
 def test_open_mpi_4_gets_a_rankfile_where_its_contexts_are_many() -> None:

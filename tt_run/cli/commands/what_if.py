@@ -271,7 +271,10 @@ def _try(candidate: Candidate, number: int, count: int, given: WhatIf) -> Outcom
             )
         if ran.returncode != 0:
             return Outcome(candidate.label, failure=_reason(ran.stderr, ran.returncode))
-        predicted, held = (json.loads(path.read_text(encoding="utf-8", errors="surrogateescape")) for path in (target, memory))
+        predicted, held = (
+            json.loads(path.read_text(encoding="utf-8", errors="surrogateescape"))
+            for path in (target, memory)
+        )
         return outcome(candidate.label, predicted, held)
 
 

@@ -196,7 +196,7 @@ def _limit_the_end(code: int) -> None:
         finally:
             leave(code)
 
-    try:  # noqa: SIM105 - contextlib is not imported for it
+    try:
         _thread.start_new_thread(hurry, ())  # now: Python 3.12 starts none once exit handlers run
         _thread.start_new_thread(wait, ())
     except RuntimeError:  # no more threads
