@@ -1,7 +1,7 @@
 """Where ranks go on Open MPI before 5.0.10, which fills the launching host first whatever the order of the hosts is.
 
-Its mapper by sequence does not: `--map-by seq --host c,a,a,b` puts each rank where the plan says. Nor does it pin to cores what a rankfile
-names, as Open MPI 4.1 does.
+Its mapper by sequence does not: `--map-by seq --host c,a,a,b` puts each rank where the plan says. Nor does it pin emulated ranks to cores by
+the slots of a rankfile, as Open MPI 4.1 does, which does not start a rank whose slot is no core.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ def hosts_in_sequence(plan: LaunchPlan, options: LaunchOptions, launcher: Launch
     hosts = tuple(rank.host for rank in plan.ranks if rank.host is not None)
     if not plan.placement.hosts or len(hosts) < len(plan.ranks):
         return ()
-    if plan.placement.rankfile is None:
-        return hosts if plan.placement.is_multi_host and _is_out_of_order(hosts, launcher) else ()
-    if launcher.major != 4:
-        return ()
+    if plan.placement.rankfile is not None:
+        return hosts if launcher.major == 4 and _pins_nothing(plan, options) else ()
+    return hosts if plan.placement.is_multi_host and _is_out_of_order(hosts, launcher) else ()
+
+
+def _pins_nothing(plan: LaunchPlan, options: LaunchOptions) -> bool:
+    """Whether a rankfile only counts ranks. Open MPI 4.1 pins them by it all the same, which ranks with devices get as from the reference."""
     pins = GivenWords(plan.mpi_args, {}).has(*BINDING_WORDS) or not slots_are_ordinals(plan)
-    return () if pins or options.bare or options.rankfile_syntax != "auto" else hosts
+    return plan.emulate and not (pins or options.bare) and options.rankfile_syntax == "auto"
 
 
 def _is_out_of_order(hosts: Sequence[str], launcher: Launcher) -> bool:
-    """Whether the launcher would fill another host first; of Open MPI 5 only where it could, since to ask for its release starts it."""
-    if launcher.major == 4:
-        return True
+    """Whether the launcher would fill another host first. Only where it could it is asked for its release, which starts it."""
     here = os.uname().nodename
     if here not in hosts or hosts[0] == here:
         return False
-    return launcher.release is not None and launcher.release < IN_ORDER
+    return launcher.major == 4 or (launcher.release is not None and launcher.release < IN_ORDER)
 
 
 def sequence_words(hosts: Sequence[str]) -> tuple[str, ...]:
@@ -49,11 +50,8 @@ def sequence_words(hosts: Sequence[str]) -> tuple[str, ...]:
     return ("--map-by", "seq", "--host", ",".join(hosts))
 
 
-def sequence_rankfile(hosts: Sequence[str], run_dir: Path) -> RankfileUse | None:
-    """What holds the order where there is a context for each rank, over which the mapper by sequence does not reach; None where the
-    launching host is the first to be filled anyway."""
-    if hosts[0] == os.uname().nodename:
-        return None
+def sequence_rankfile(hosts: Sequence[str], run_dir: Path) -> RankfileUse:
+    """What holds the order where there is a context for each rank, over which the mapper by sequence does not reach."""
     before: Counter[str] = Counter()
     lines = []
     for rank, host in enumerate(hosts):

@@ -98,48 +98,43 @@ def on_hosts(*names: str, placement: Placement, mpi_args: tuple[str, ...] = ()) 
     ("mpi_args", "kept"),
     [
         ((), ""),
-        (("--host", "b,a:2", "--report-bindings"), "--report-bindings"),
+        (("--host", f"b,{HERE}:2", "--report-bindings"), "--report-bindings"),
         (("--hostfile=hosts", "-v"), "-v"),
     ],
 )
 def test_open_mpi_4_is_told_the_host_of_each_rank(mpi_args: tuple[str, ...], kept: str) -> None:
     """By itself it fills the launching host first."""
-    plan = on_hosts("b", "a", "a", placement=hosts("b", "a", slots=2), mpi_args=mpi_args)
+    plan = on_hosts("b", HERE, HERE, placement=hosts("b", HERE, slots=2), mpi_args=mpi_args)
     told = " ".join(line(plan, major=4).global_args)
-    assert told.endswith(" ".join(filter(None, (kept, "--map-by seq --host b,a,a"))))
-    assert told.count("host") == 1
-    assert "seq" not in " ".join(line(plan).global_args)
+    assert told.endswith(" ".join(filter(None, (kept, f"--map-by seq --host b,{HERE},{HERE}"))))
+    assert told.count("--host") == 1
 
 
 @pytest.mark.parametrize(
-    ("release", "names", "is_sequence"),
+    ("major", "release", "names", "is_sequence"),
     [
-        ((5, 0, 9), ("b", HERE, HERE), True),
-        ((5, 0, 9), (HERE, "b", "b"), False),
-        ((5, 0, 9), ("b", "c", "c"), False),
-        ((5, 0, 10), ("b", HERE, HERE), False),
-        ((6, 0, 0), ("b", HERE, HERE), False),
-        (None, ("b", HERE, HERE), False),
+        (4, None, ("b", HERE, HERE), True),
+        (4, None, (HERE, "b", "b"), False),
+        (4, None, ("b", "c", "c"), False),
+        (5, (5, 0, 9), ("b", HERE, HERE), True),
+        (5, (5, 0, 9), (HERE, "b", "b"), False),
+        (5, (5, 0, 9), ("b", "c", "c"), False),
+        (5, (5, 0, 10), ("b", HERE, HERE), False),
+        (5, (6, 0, 0), ("b", HERE, HERE), False),
+        (5, None, ("b", HERE, HERE), False),
     ],
 )
-def test_releases_that_fill_the_launching_host_first_are_told_too(
-    release: tuple[int, int, int] | None, names: tuple[str, ...], is_sequence: bool
+def test_the_host_of_each_rank_is_told_where_the_order_would_be_another(
+    major: int, release: tuple[int, int, int] | None, names: tuple[str, ...], is_sequence: bool
 ) -> None:
     plan = on_hosts(*names, placement=hosts(*dict.fromkeys(names), slots=2))
-    used = launcher(5)
+    used = launcher(major)
     vars(used)["release"] = release
     told = build_line(plan, used, EIGHT_CORES, LaunchOptions(), RUN, ("sh", "rank.sh")).global_args
     assert (" ".join(told).endswith(f"--map-by seq --host {','.join(names)}")) is is_sequence
-
-
-def test_open_mpi_4_gets_a_rankfile_where_its_contexts_are_many() -> None:
-    plan = on_hosts("b", "a", "a", placement=hosts("b", "a", slots=2))
-    made = line(plan, major=4, mpmd=True)
-    assert " ".join(made.global_args).endswith("--rankfile run/folder/rankfile --host b,a")
-    assert made.rankfile is not None
-    assert made.rankfile.text == "rank 0=b slot=0\nrank 1=a slot=0\nrank 2=a slot=1\n"
-    here = os.uname().nodename
-    assert line(on_hosts(here, "a", placement=hosts(here, "a")), major=4, mpmd=True).rankfile is None
+    ruled = dataclasses.replace(plan, placement=dataclasses.replace(plan.placement, rankfile=Path("rf")))
+    told = build_line(ruled, used, EIGHT_CORES, LaunchOptions(), RUN, ("sh", "rank.sh")).global_args
+    assert "seq" not in told, "a rankfile has the order already"
 
 
 @pytest.mark.parametrize(
@@ -152,15 +147,27 @@ def test_open_mpi_4_gets_a_rankfile_where_its_contexts_are_many() -> None:
         ({"rankfile_syntax": "mca"}, (), "0", False),
     ],
 )
-def test_open_mpi_4_pins_by_a_rankfile_only_what_is_to_be_pinned(
+def test_open_mpi_4_pins_emulated_ranks_by_a_rankfile_only_where_that_is_meant(
     options: dict[str, object], mpi_args: tuple[str, ...], slot: str, is_sequence: bool
 ) -> None:
     placement = dataclasses.replace(hosts("a", "b"), rankfile=Path("rf"))
     plan = on_hosts("b", "a", placement=placement, mpi_args=mpi_args)
-    plan = dataclasses.replace(plan, ranks=tuple(dataclasses.replace(r, slot=slot) for r in plan.ranks))
+    ranks = tuple(dataclasses.replace(rank, slot=slot) for rank in plan.ranks)
+    plan = dataclasses.replace(plan, ranks=ranks, emulate=True)
     told = " ".join(line(plan, major=4, **options).global_args)
     assert ("--map-by seq --host b,a" in told) is is_sequence
     assert ("rankfile" in told) is not is_sequence
+    with_devices = " ".join(line(dataclasses.replace(plan, emulate=False), major=4, **options).global_args)
+    assert "seq" not in with_devices, "as from the reference"
+
+
+def test_many_contexts_get_a_rankfile_for_the_order() -> None:
+    plan = on_hosts("b", HERE, HERE, placement=hosts("b", HERE, slots=2))
+    made = line(plan, major=4, mpmd=True)
+    assert " ".join(made.global_args).endswith(f"--rankfile run/folder/rankfile --host b,{HERE}")
+    assert made.rankfile is not None
+    assert made.rankfile.text == f"rank 0=b slot=0\nrank 1={HERE} slot=0\nrank 2={HERE} slot=1\n"
+    assert line(on_hosts(HERE, "a", placement=hosts(HERE, "a")), major=4, mpmd=True).rankfile is None
 
 
 def test_open_mpi_4_has_its_own_names() -> None:
@@ -299,7 +306,7 @@ GOOD = "rank 0=h0 slot=0\nrank 1=h1 slot=0\n"
     ("major", "syntax", "words"),
     [
         (5, "auto", "--map-by rankfile:file=rankfile"),
-        (4, "auto", "--map-by seq"),
+        (4, "auto", "--rankfile rankfile"),
         (5, "rankfile", "--rankfile rankfile"),
         (4, "map-by", "--map-by rankfile:file=rankfile"),
         (4, "mca", "--mca rmaps_rankfile_path rankfile"),
