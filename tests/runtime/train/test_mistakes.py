@@ -184,6 +184,14 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a flag by its name": (lambda: matmul.matmul_op(drawn(1, 1, 2, 3), drawn(1, 1, 4, 3), "yes"), TypeError, "'transpose_a' must be a bool, not str; help: transpose_a=False"),  # type: ignore[arg-type]
     "an operation without operands": (lambda: matmul.linear(), TypeError, r"missing a required argument: 'tensor'; help: linear\(tensor, weight, bias=None\)"),  # type: ignore[call-arg]
     "no heads": (lambda: shapes.grouped_heads_creation(drawn(1, 1, 2, 4), drawn(1, 1, 2, 4), 0, 1), RuntimeError, "0 heads and 1 groups, at least 1 of each"),
+    "steps by their name": (lambda: schedulers.StepScheduler(adam(), "x"), TypeError, "StepScheduler: step_size is a number, not 'x'; help: step_size=1"),  # type: ignore[arg-type]
+    "no factor": (lambda: schedulers.LinearScheduler(adam(), None, 1.0, 3), TypeError, "start_factor is a number, not None; help: start_factor=0.1"),  # type: ignore[arg-type]
+    "no schedules": (lambda: schedulers.SequentialScheduler(adam(), None, [3]), TypeError, "takes a list of schedulers, not None; help"),  # type: ignore[arg-type]
+    "a milestone alone": (lambda: schedulers.SequentialScheduler(adam(), [schedulers.StepScheduler(adam(), 2)], 3), TypeError, "takes a list of milestones, not 3; help"),  # type: ignore[arg-type]
+    "no batch": (lambda: sft_collate_fn(None, 8, 0), TypeError, "a batch is a list of examples, not NoneType; help"),  # type: ignore[arg-type]
+    "padding below zero": (lambda: sft_collate_fn([{"input_ids": [1], "labels": [1]}], 8, -1), ValueError, "pad_token_id at least 0, not 8 and -1; help"),
+    "a length by its name": (lambda: sft_collate_fn([{"input_ids": [1], "labels": [1]}], "x", 0), TypeError, "'max_seq_len' must be an int, not str; help: max_seq_len=1"),  # type: ignore[arg-type]
+    "a seed by its name": (lambda: SFTConfig(seed="x"), TypeError, "'seed' must be int . None, got str; help: seed=None"),  # type: ignore[arg-type]
     "one name for both axes": (lambda: Mesh((1, 1), ("a", "a")), ValueError, "an assigned name of its own"),
 }  # fmt: skip
 

@@ -111,7 +111,8 @@ def check_fields(value: Any) -> None:
         given = getattr(value, field.name)
         if isinstance(field.type, str) and not _fits(given, field.type):
             usual = field.default
-            hint = f"; help: {field.name}={usual!r}" if isinstance(usual, (bool, int, float, str)) else ""
+            plain = isinstance(usual, (bool, int, float, str)) or usual is None
+            hint = f"; help: {field.name}={usual!r}" if plain else ""
             raise TypeError(
                 f"{type(value).__name__}(): {field.name!r} must be {field.type}, got {type_name(given)}{hint}"
             )

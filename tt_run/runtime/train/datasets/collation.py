@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import type_name
+from tt_run.runtime.train.autograd.operation import told
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.datasets.dataloader import Batch
 
 
+@told
 def causal_lm_collate_fn(examples: Sequence[Mapping[str, Any]], seq_len: int, mapper: Any = None) -> Batch:
     """A batch of windows of a text, `{"input_ids": [...], "labels": [...]}` of `seq_len` each, of which every position is trained.
 
@@ -38,6 +41,7 @@ IGNORED = -100
 """The label of a position that is not trained, as in PyTorch and Hugging Face's data sets."""
 
 
+@told
 def sft_collate_fn(
     examples: Sequence[Mapping[str, Any]],
     max_seq_len: int,
@@ -54,6 +58,10 @@ def sft_collate_fn(
     _require_some(examples)
     for row, example in enumerate(examples):
         _check(row, example)
+    if max_seq_len < 1 or pad_token_id < 0:
+        raise ValueError(
+            f"max_seq_len is at least 1 and pad_token_id at least 0, not {max_seq_len} and {pad_token_id}; help: max_seq_len=1024, pad_token_id=0"
+        )
     longest = max(len(example["input_ids"]) for example in examples)
     length = min(pad_to or longest, max_seq_len)
     form = (len(examples), length)
@@ -84,7 +92,11 @@ def sft_collate_fn(
 
 
 def _require_some(examples: Sequence[Any]) -> None:
-    """Raise ValueError for a batch of nothing."""
+    """Raise TypeError for what is no batch, ValueError for one of nothing."""
+    if isinstance(examples, str) or not isinstance(examples, Sequence):
+        raise TypeError(
+            f"a batch is a list of examples, not {type_name(examples)}; help: [{{'input_ids': […], 'labels': […]}}]"
+        )
     if not len(examples):
         raise ValueError("a batch needs an example at least; help: a set that is not empty, drop_last=True")
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Integral, Real
 from types import FunctionType
 from typing import Any
 
@@ -106,6 +107,28 @@ class LambdaScheduler(SchedulerBase):
             vars(self._lr_lambda).update(dict["m_lr_lambda"])
 
 
+def _require_numbers(owner: SchedulerBase, **given: Any) -> None:
+    """Raise TypeError for a setting of a schedule that is no number."""
+    for name, value in given.items():
+        if not isinstance(value, Real) or isinstance(value, bool):
+            raise TypeError(
+                f"{type(owner).__name__}: {name} is a number, not {value!r}; help: {name}={1 if 'T_max' in name or 'step' in name else 0.1}"
+            )
+
+
+def _require_chain(schedulers: Any, milestones: Any) -> None:
+    """Raise TypeError for what is no list of schedules, or of numbers of steps; None among schedules is told with their number."""
+    plain = not isinstance(schedulers, Sequence) or any(
+        each is not None and not isinstance(each, SchedulerBase) for each in schedulers
+    )
+    steps = not isinstance(milestones, Sequence) or not all(isinstance(each, Integral) for each in milestones)
+    if plain or steps:
+        wrong = f"schedulers, not {schedulers!r:.60}" if plain else f"milestones, not {milestones!r}"
+        raise TypeError(
+            f"SequentialScheduler takes a list of {wrong}; help: SequentialScheduler(optimizer, [first, second], [100])"
+        )
+
+
 class StepScheduler(SchedulerBase):
     """base * gamma ** (step // step_size)."""
 
@@ -113,6 +136,7 @@ class StepScheduler(SchedulerBase):
 
     def __init__(self, optimizer: OptimizerBase, step_size: int, gamma: float = 0.1) -> None:
         super().__init__(optimizer)
+        _require_numbers(self, step_size=step_size, gamma=gamma)
         if step_size < 1:
             raise ValueError(f"step_size must be positive, got {step_size}; help: step_size=1 or more")
         self._step_size, self._gamma = step_size, gamma
@@ -131,6 +155,7 @@ class LinearScheduler(SchedulerBase):
         self, optimizer: OptimizerBase, start_factor: float, end_factor: float, total_steps: int
     ) -> None:
         super().__init__(optimizer)
+        _require_numbers(self, start_factor=start_factor, end_factor=end_factor, total_steps=total_steps)
         if total_steps < 1:
             raise ValueError(f"total_steps must be positive, got {total_steps}; help: total_steps=1 or more")
         self._start_factor, self._end_factor, self._total_steps = start_factor, end_factor, total_steps
@@ -148,6 +173,7 @@ class CosineAnnealingScheduler(SchedulerBase):
 
     def __init__(self, optimizer: OptimizerBase, T_max: int, eta_min: float = 0.0) -> None:
         super().__init__(optimizer)
+        _require_numbers(self, T_max=T_max, eta_min=eta_min)
         if T_max < 1:
             raise ValueError(f"T_max must be positive, got {T_max}; help: T_max=1 or more")
         self._T_max, self._eta_min = T_max, eta_min
@@ -170,6 +196,7 @@ class SequentialScheduler(SchedulerBase):
         self, optimizer: OptimizerBase, schedulers: Sequence[SchedulerBase], milestones: Sequence[int]
     ) -> None:
         super().__init__(optimizer)
+        _require_chain(schedulers, milestones)
         given = [int(milestone) for milestone in milestones]
         lengths: list[float] = [*given]
         self._takes_over = bool(schedulers) and len(given) == len(schedulers) - 1
