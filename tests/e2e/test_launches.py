@@ -65,7 +65,7 @@ OF_THE_SHELL = {"PWD", "OLDPWD", "SHLVL", "_"}
 def test_what_print_env_says_is_what_the_rank_sees(bound: Path, rule: tuple[str, ...]) -> None:
     """Every variable, and no other one."""
     options = ("--rank-binding", "rb.yaml", "--log-dir", "run", *rule)
-    shell = {"DATASETS": "/data"}
+    shell = {"DATASETS": "/data"} | ({"PS1": "(base) "} if rule == ("--clean-env",) else {})
     said = json.loads(
         tt_run(*options, "--print-env", "1", "--format", "json", "true", cwd=bound, env=shell).check().out
     )

@@ -28,6 +28,7 @@ _COPIED_FOR_WARM = ("warm_client.py", "warm_server.py")
 _SHELL_OWN = frozenset(
     ["_", "BASHOPTS", "BASH_VERSINFO", "EUID", "GID", "IFS", "LINENO", "OLDPWD", "OPTARG", "OPTIND", "PPID"]
 ) | frozenset(["PS1", "PS2", "PS4", "PWD", "SHELLOPTS", "UID"])
+_PROMPTS = ("PS1", "PS2", "PS4")
 
 
 def wrapper_words(run_dir: Path, world_size: int, *, here: bool = False) -> tuple[str, ...]:
@@ -107,6 +108,8 @@ def rank_script(plan: LaunchPlan, rank: RankPlan, run_dir: Path, warm_address: s
         if name not in environment and not _is_shell_name(name)
         for word in ("-u", name)
     ]
+    if plan.is_exact:  # a shell's prompts, if its parent exported them
+        odd += [word for name in _PROMPTS if name not in environment for word in ("-u", name)]
     for name, variable in environment.items():
         if _is_shell_name(name):
             lines.append(f"export {name}={quoted(variable.value)}")
