@@ -82,7 +82,7 @@ def of_part(
         and held.created_with_nd_shard_spec
         and pieces is not None
         and 2 <= len(pieces.shard_shape) <= len(shape)
-        and math.prod(shape)
+        and 0 not in shape
     ):
         return _as_many(tensor, pieces, shape, stepped)
     if memory_config is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -33,7 +35,11 @@ def copy_elements(
     """
     fresh = _for_buffer(host_tensor, device_tensor, "copy_host_to_device_tensor_partial")
     inside = written[tuple(map(slice, device_tensor.shape))]
-    device_tensor.overwrite(combine(lambda new, old: np.where(inside, new, old), fresh, device_tensor.shards))
+
+    def merged(new: npt.NDArray[Any], old: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.where(inside, new, old)
+
+    device_tensor.overwrite(combine(merged, fresh, device_tensor.shards))
     queues.copied(device_tensor, False, cq_id)
 
 
