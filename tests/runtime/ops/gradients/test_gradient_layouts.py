@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from tests.runtime.ops.placement.test_larger_shards import BLOCK, HEIGHT, cores
 from tests.runtime.ops.placement.test_reordered_shards import BY_ROW
 from tests.runtime.ops.tensors import BF16, F32, ROW, TILE, put
 from tt_run.runtime import catalog
-from tt_run.runtime.enums import BufferType, Layout
+from tt_run.runtime.enums import BufferType, DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.data_movement.conversions import to_memory_config
 from tt_run.runtime.tensor.spec.memory_config import (
@@ -143,3 +144,44 @@ def test_what_has_no_gradient(one: MeshDevice):
         gradients(one, "prod", [lying(one, "d"), lying(one, "h")])
     with pytest.raises(RuntimeError, match=r"Input shape\[0\] must be 1 but got 64"):
         gradients(one, "repeat", [like(one, "T")] * 2, [1, 1])
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "layout", "words"),
+    [
+        ("gelu", F32, TILE, "GELU_BW operation requires the input and output data types to match"),
+        ("tanh", BF16, ROW, "requires a preallocated output tensor to have the same layout as the input"),
+        (
+            "neg",
+            BF16,
+            ROW,
+            "Unary: Output format (tile/row-major) must match input when preallocated. Output: 0, Input: 1",
+        ),
+        (
+            "neg",
+            DataType.BFLOAT4_B,
+            TILE,
+            "Preallocated output dtype DataType::BFLOAT4_B is not compatible with input dtype",
+        ),
+        (
+            "sqrt",
+            F32,
+            TILE,
+            "BinaryOpType::WHERE_TST, dtype A: DataType::BFLOAT16, dtype B: DataType::FLOAT32",
+        ),
+        ("neg", F32, TILE, None),
+        ("exp", F32, TILE, None),
+        ("gelu", BF16, TILE, None),
+    ],
+)
+def test_a_tensor_for_a_gradient(
+    one: MeshDevice, name: str, dtype: DataType, layout: Layout, words: str | None
+):
+    found = catalog.find(f"ttnn.{name}_bw")
+    assert found is not None
+    x, room = like(one, "T"), put(one, np.zeros((64, 64)), dtype, layout)
+    if words is None:
+        assert found(x, x, input_grad=room)[0].dtype is dtype
+    else:
+        with pytest.raises(RuntimeError, match=re.escape(words)):
+            found(x, x, input_grad=room)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tt_run.runtime.enums import Layout, cpp
 from tt_run.runtime.errors import fatal, in_tiles
+from tt_run.runtime.ops.declaration.element_types import unary_result
 from tt_run.runtime.tensor.tensor import Tensor
 
 _COPIED = {"add_bw": 1, "addalpha_bw": 1, "sub_bw": 1, "subalpha_bw": 1, "assign_bw": 2}
@@ -57,16 +58,59 @@ def check(name: str, tensors: Sequence[Tensor]) -> None:
         raise fatal(_PREDICATE, hint=in_tiles("input"))
 
 
+_UNARY = frozenset({"neg_bw", "sqrt_bw", "rsqrt_bw"})
+"""What is written by a function of one operand; the roots choose between it and a number beside it."""
+
+
+def check_room(name: str, operand: Tensor, room: object) -> None:
+    """Raises RuntimeError for a tensor given for a gradient that has another type or layout than the operand, where those must agree."""
+    if not isinstance(room, Tensor):
+        return
+    if name in _UNARY:
+        _check_unary_room(name, operand, room)
+    kernel = _ALIKE.get(name)
+    if kernel is None:
+        return
+    if room.dtype is not operand.dtype:
+        raise fatal(
+            f"{kernel} operation requires the input and output data types to match. Input data type: {cpp(operand.dtype)}, output data "
+            f"type: {cpp(room.dtype)}",
+            hint=f"leave input_grad out, or make it with dtype={operand.dtype}",
+        )
+    if room.layout is not operand.layout:
+        raise fatal(
+            f"{kernel} operation requires a preallocated output tensor to have the same layout as the input. Input layout: "
+            f"{cpp(operand.layout)}, preallocated output layout: {cpp(room.layout)}",
+            hint=f"leave input_grad out, or make it with layout=ttnn.{operand.layout.name}_LAYOUT",
+        )
+
+
+def _check_unary_room(name: str, operand: Tensor, room: Tensor) -> None:
+    if room.layout is not operand.layout:
+        raise _unlike(room.layout, operand.layout)
+    unary_result(operand.dtype, room.dtype)
+    if name != "neg_bw" and room.dtype is not operand.dtype:
+        raise fatal(
+            f"Mixed dtype is not supported for binary operation BinaryOpType::WHERE_TST, dtype A: {cpp(operand.dtype)}, dtype B: "
+            f"{cpp(room.dtype)}",
+            hint=f"leave input_grad out, or make it with dtype={operand.dtype}",
+        )
+
+
+def _unlike(output: Layout, given: Layout) -> RuntimeError:
+    out, into = (int(layout is Layout.TILE) for layout in (output, given))
+    return fatal(
+        f"Unary: Output format (tile/row-major) must match input when preallocated. Output: {out}, Input: {into}",
+        "output_tensor->layout() == input_tensor.layout()",
+        hint=_like(output),
+    )
+
+
 def _check_written(name: str, tensors: Sequence[Tensor]) -> None:
     """What is written into a tensor that is made before it."""
     gradient, like = tensors[0].layout, _WRITTEN_LIKE.get(name, len(tensors))
     if like < len(tensors) and tensors[like].layout is not gradient:
-        output, given = (int(layout is Layout.TILE) for layout in (tensors[like].layout, gradient))
-        raise fatal(
-            f"Unary: Output format (tile/row-major) must match input when preallocated. Output: {output}, Input: {given}",
-            "output_tensor->layout() == input_tensor.layout()",
-            hint=_like(tensors[like].layout),
-        )
+        raise _unlike(tensors[like].layout, gradient)
     written = list(_WRITTEN.get(name, ()))
     if name == "div_bw" and len(tensors) > 2:
         written.append(2)

@@ -66,6 +66,8 @@ def check(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, Any]) ->
     gradient, *operands = tensors
     _check_types(name, tensors)
     gradient_layouts.check(name, tensors)
+    if operands:
+        gradient_layouts.check_room(name, operands[0], arguments.get("input_grad"))
     for place, operand in enumerate(operands):
         if name in _COPIES and operand.shape != gradient.shape:
             text = _OF_A_COPY if place == 0 else _OF_THE_SECOND.get(name, _OF_A_COPY)
