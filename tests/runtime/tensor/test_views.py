@@ -167,3 +167,13 @@ def test_group_norm_in_place(one: MeshDevice) -> None:
         found = ops.group_norm(first, num_groups=2, inplace=inplace, **place)
         assert np.array_equal(held(found), held(first)) is inplace
         assert (found.buffer_address() == first.buffer_address()) is inplace
+
+
+@pytest.mark.parametrize("name", ["softmax_in_place", "scale_mask_softmax_in_place"])
+def test_a_softmax_in_place_outlives_its_input(one: MeshDevice, name: str) -> None:
+    first = put(one, NUMBERS.reshape(1, 1, 64, 64), BF16)
+    found = call(name, first)
+    assert found.buffer_address() == first.buffer_address()
+    assert np.array_equal(held(found), held(first))
+    deallocate(first)
+    assert held(found).any()

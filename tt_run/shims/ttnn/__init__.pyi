@@ -1625,7 +1625,7 @@ def scale_mask_softmax(input_tensor: _Tensor, scale: float | None = None, mask: 
     """softmax(x * scale + mask) along the last dimension; the mask is added and broadcasts."""
     ...
 def scale_mask_softmax_in_place(input_tensor: _Tensor, scale: float | None = None, mask: _Tensor | None = None, *, program_config: object = None, is_causal_mask: bool = False, compute_kernel_config: object = None, numeric_stable: bool = True) -> _Tensor:
-    """`scale_mask_softmax` written over its input; returns the input."""
+    """`scale_mask_softmax` written over its input; returns what sees it there."""
     ...
 def scatter(input: _Tensor, dim: int, index: _Tensor, src: _Tensor, *, memory_config: _MemoryConfig | None = None, reduce: str | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """A copy of input with out[…, index[…, i, …], …] = src[…, i, …] along `dim`; later ones win."""
@@ -1697,7 +1697,7 @@ def softmax(input_tensor: _Tensor, dim: int = -1, *, memory_config: _MemoryConfi
     """exp(x) / sum of exp(x) along `dim`; numeric_stable=False warns of rows that overflow on a device, which are zeros there."""
     ...
 def softmax_in_place(input_tensor: _Tensor, dim: int = -1, *, program_config: object = None, compute_kernel_config: object = None, numeric_stable: bool = True) -> _Tensor:
-    """`softmax` written over its input; returns the input."""
+    """`softmax` written over its input; returns what sees it there."""
     ...
 def softplus(input_tensor: _Tensor, *, beta: float = 1.0, threshold: float = 20.0, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""

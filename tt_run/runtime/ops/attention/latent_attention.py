@@ -297,7 +297,7 @@ def attention_softmax_(
             hint="ttnn.transformer.attention_softmax, or an attention_mask",
         )
     scale = None if head_size is None else 1 / math.sqrt(head_size)
-    result: Tensor = scale_mask_softmax_in_place.compute(
+    scale_mask_softmax_in_place.compute(
         tensor, scale, attention_mask, program_config=program_config, is_causal_mask=bool(causal_mask)
     )
-    return result
+    return tensor

@@ -205,6 +205,11 @@ def mask_of_rows(mask: Tensor | None, x: Tensor, causal: bool) -> Tensor | None:
     return joining.slice.compute(mask, [0] * mask.shape.rank, [*mask.shape[:-2], 1, mask.shape[-1]])
 
 
+def _outliving(written: Tensor) -> Tensor:
+    """The tensor that a softmax was written over, as another that is still there when the program gives that one back."""
+    return written.derive(written.shards, view=lambda stack: stack)
+
+
 @operation("ttnn.softmax_in_place", family=families.NORM, golden=goldens.softmax)
 def softmax_in_place(
     input_tensor: Tensor,
@@ -214,7 +219,7 @@ def softmax_in_place(
     compute_kernel_config: object = None,
     numeric_stable: bool = True,
 ) -> Tensor:
-    """`softmax` written over its input; returns the input."""
+    """`softmax` written over its input; returns what sees it there."""
     _check_in_place(input_tensor)
     _check_rank(input_tensor)
     axis = axis_of(dim, len(input_tensor.shape))
@@ -225,7 +230,7 @@ def softmax_in_place(
         )
     result: Tensor = softmax.compute(input_tensor, dim, numeric_stable=numeric_stable)
     input_tensor.overwrite(result.shards)
-    return input_tensor
+    return _outliving(input_tensor)
 
 
 @operation("ttnn.scale_mask_softmax_in_place", family=families.NORM, golden=attention_goldens.masked_softmax)
@@ -239,7 +244,7 @@ def scale_mask_softmax_in_place(
     compute_kernel_config: object = None,
     numeric_stable: bool = True,
 ) -> Tensor:
-    """`scale_mask_softmax` written over its input; returns the input."""
+    """`scale_mask_softmax` written over its input; returns what sees it there."""
     _check_in_place(input_tensor)
     _check_scale(scale, mask)
     _check_alike(input_tensor, mask)
@@ -256,7 +261,7 @@ def scale_mask_softmax_in_place(
     mask = mask_of_rows(mask, input_tensor, is_causal_mask)
     written = _written(numeric_stable)
     input_tensor.overwrite(masked_softmax(input_tensor, scale, mask, None, written).shards)
-    return input_tensor if mask is None else keep_label(input_tensor, (mask,))
+    return _outliving(input_tensor if mask is None else keep_label(input_tensor, (mask,)))
 
 
 def _check_hw_dims(x: Tensor, mask: Tensor | None, program_config: object) -> None:
@@ -314,4 +319,4 @@ def scale_causal_mask_hw_dims_softmax_in_place(
     mask = mask_of_rows(mask, input_tensor, causal=True)
     written = _written(numeric_stable)
     input_tensor.overwrite(masked_softmax(input_tensor, scale, mask, None, written).shards)
-    return input_tensor
+    return _outliving(input_tensor)
