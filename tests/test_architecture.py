@@ -40,7 +40,7 @@ RUNTIME = (
     # From the ground up: a module may import its own part and the parts of lower floors, never its neighbours'.
     "errors imports launched tile",
     "native",
-    "comm enums events rectangles settings traffic",
+    "comm enums events profiler_logs rectangles settings traffic",
     "model",
     "guard marks values",
     "cores own_mpi",

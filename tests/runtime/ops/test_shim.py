@@ -370,7 +370,7 @@ def test_a_module_that_is_missing_is_told_apart(ttnn: ModuleType):
     for name, why in (
         ("ttnn.torch_tracer", "belongs to a tool of the reference"),
         ("ttnn._experimental.fabric_mux", "is part of writing kernels"),
-        ("tracy.process_model_log", "reads what the profiler of a device has logged"),
+        ("tracy.perf_counter_analysis", "reads what the profiler of a device has logged"),
     ):
         package, _, module = name.rpartition(".")
         with pytest.raises(
@@ -384,6 +384,28 @@ def test_a_module_that_is_missing_is_told_apart(ttnn: ModuleType):
     with pytest.raises(ModuleNotFoundError, match=r"^No module named 'nonsense'$"):
         importlib.import_module("nonsense")
     assert importlib.import_module("ttnn.decorators").FastOperation is type(ttnn.add)
+
+
+def test_readers_of_the_profilers_reports_are_imported_and_refuse_when_called(ttnn: ModuleType):
+    for module, name in (
+        ("process_model_log", "run_device_profiler"),
+        ("process_model_log", "get_latest_ops_log_filename"),
+        ("process_ops_logs", "get_device_data_generate_report"),
+        ("process_device_log", "import_log_run_stats"),
+        ("compare_ops_logs", "compare_ops_logs"),
+    ):
+        reader = getattr(importlib.import_module(f"tracy.{module}"), name)
+        with pytest.raises(
+            NotImplementedError, match=rf"^tracy\.{module}\.{name} exists .* and reads what the profiler"
+        ):
+            reader("subfolder", columns=[])
+    common = importlib.import_module("tracy.common")
+    model = importlib.import_module("tracy.process_model_log")
+    assert common.PROFILER_LOGS_DIR == common.PROFILER_ARTIFACTS_DIR / ".logs"
+    assert model.get_profiler_folder("run") == common.PROFILER_ARTIFACTS_DIR / "run"
+    assert model.get_samples_per_s(2e6, 4) == 2000
+    setup = importlib.import_module("tracy.device_post_proc_config").default_setup()
+    assert setup.deviceInputLog == common.PROFILER_LOGS_DIR / common.PROFILER_DEVICE_SIDE_LOG
 
 
 def test_completion_in_a_shell_lists_operations():

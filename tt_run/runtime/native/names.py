@@ -18,8 +18,7 @@ _MODULES = frozenset(
         "ttnn._experimental": "fabric_mux layer_completion moe_compute_utils reload tensor_prefetcher_matmul",
         "ttnn.experimental_loader": "golden_functions",
         "tracy": (
-            "common compare_full_op_report compare_ops_logs device_post_proc_config merge_meta_class perf_counter_analysis "
-            "process_device_log process_model_log process_ops_logs profile_sweeps profile_this serve_wasm tracy_state tracy_ttnn"
+            "compare_full_op_report merge_meta_class perf_counter_analysis profile_sweeps profile_this serve_wasm tracy_state tracy_ttnn"
         ),
     }.items()
     for module in modules.split()
