@@ -368,7 +368,6 @@ def test_a_star_import_brings_every_name():
 
 def test_a_module_that_is_missing_is_told_apart(ttnn: ModuleType):
     for name, why in (
-        ("ttnn.torch_tracer", "belongs to a tool of the reference"),
         ("ttnn._experimental.fabric_mux", "is part of writing kernels"),
         ("tracy.perf_counter_analysis", "reads what the profiler of a device has logged"),
     ):
@@ -406,6 +405,15 @@ def test_readers_of_the_profilers_reports_are_imported_and_refuse_when_called(tt
     assert model.get_samples_per_s(2e6, 4) == 2000
     setup = importlib.import_module("tracy.device_post_proc_config").default_setup()
     assert setup.deviceInputLog == common.PROFILER_LOGS_DIR / common.PROFILER_DEVICE_SIDE_LOG
+
+
+def test_the_tracer_of_pytorchs_calls_is_imported_and_refuses_when_entered(ttnn: ModuleType):
+    tracer = importlib.import_module("ttnn.torch_tracer")
+    assert tracer is ttnn.torch_tracer and not tracer.is_tracing_enabled()
+    with pytest.raises(NotImplementedError, match=r"^ttnn\.torch_tracer is not emulated"), tracer.trace():
+        pass
+    with pytest.raises(NotImplementedError, match="is not emulated"):
+        tracer.visualize(1, file_name="graph.svg")
 
 
 def test_completion_in_a_shell_lists_operations():

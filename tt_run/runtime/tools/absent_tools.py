@@ -1,6 +1,6 @@
 """Tools of the reference that suites tidy up after each test, whether they used them or not.
 
-`ttnn.tracer` draws the calls of PyTorch and `ttnn` in one graph; `ttnn.database` held the tables of a report in releases before 0.81.
+`ttnn.tracer` draws the calls of PyTorch and `ttnn` in one graph, `ttnn.torch_tracer` those of PyTorch; `ttnn.database` held the tables of a report in releases before 0.81.
 Neither is emulated: no tracing ever runs and no database is ever open, which is what tidying up finds here. Beginning one raises.
 `ttnn.tools.trace_allocation_tracker` watches buffers that a replayed trace may write over; the emulation gives each tensor memory of its own.
 Source: reference library 0.81.1 and the suites written for releases before it.
@@ -50,14 +50,21 @@ def enable_tracing() -> NoReturn:
     _not_emulated()
 
 
-def _not_emulated() -> NoReturn:
-    raise NotImplementedError(f"ttnn.tracer is not emulated; {_INSTEAD}")
+def _not_emulated(tool: str = "ttnn.tracer") -> NoReturn:
+    raise NotImplementedError(f"{tool} is not emulated; {_INSTEAD}")
 
 
 @contextmanager
 def trace() -> Iterator[None]:
     """As `enable_tracing`, when it is entered."""
     enable_tracing()
+    yield
+
+
+@contextmanager
+def trace_torch() -> Iterator[None]:
+    """`ttnn.torch_tracer`: raise NotImplementedError when it is entered."""
+    _not_emulated("ttnn.torch_tracer")
     yield
 
 

@@ -219,6 +219,7 @@ _SUBMODULES = (
     "profiler",
     "reflection",
     "tools",
+    "torch_tracer",
     "tracer",
     "transformer",
     "types",

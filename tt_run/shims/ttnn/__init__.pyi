@@ -382,6 +382,7 @@ from tt_run.runtime.marks import start_tracy_zone as start_tracy_zone
 from tt_run.runtime.marks import stop_tracy_zone as stop_tracy_zone
 from tt_run.runtime.queues import synchronize_device as synchronize_device
 from . import tools as tools
+from . import torch_tracer as torch_tracer
 from . import tracer as tracer
 from tt_run.runtime.marks import tracy_frame as tracy_frame
 from tt_run.runtime.marks import tracy_message as tracy_message
