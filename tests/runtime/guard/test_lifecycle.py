@@ -36,8 +36,10 @@ class Job:
         note = self.told.append
         self.world: Any = SimpleNamespace(
             rank=2,
+            size=3,
             abort=lambda code: note(("abort", code)),
             everyone=SimpleNamespace(barrier=lambda: note("barrier")),
+            has_lost_mpi=False,
             neighbours=SimpleNamespace(ranks=(0, 1, 2)),
         )
         self.guard: Any = SimpleNamespace(
@@ -50,6 +52,12 @@ class Job:
     def gone(self) -> bool:
         self.looks -= 1
         return self.looks < 0
+
+
+@pytest.fixture(autouse=True)
+def received(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MPI, which nobody has started here, holds no message for this rank."""
+    monkeypatch.setattr("tt_run.runtime.guard.unreceived.unreceived", lambda rank, size: "")
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ def test_a_signal_is_passed_on_once_when_it_is_time(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(keeper.os, "getppid", lambda: 77)
     monkeypatch.setattr(keeper.os, "kill", lambda pid, number: sent.append((pid, number)))
     monkeypatch.setattr(keeper.time, "monotonic", lambda: now[0])
-    subject = _Keeper(Order(("mpirun",), Path("/"), {}), 0, 0, lambda pid: None)
+    subject = _Keeper(Order(("mpirun",), Path("/"), {}), 0, 0, lambda pid: "", -1)
     assert subject._relay() is None
     subject._ask(signal.SIGTERM, None)
     now[0] += RELAY_SECONDS / 2
@@ -43,7 +43,7 @@ class Job:
 
 
 def test_words_from_tt_run_are_carried_out_line_by_line() -> None:
-    subject = _Keeper(Order(("mpirun",), Path("/"), {}), 0, 0, lambda pid: None)
+    subject = _Keeper(Order(("mpirun",), Path("/"), {}), 0, 0, lambda pid: "", -1)
     subject.job = job = Job()  # type: ignore[assignment]
     subject._ask(signal.SIGTERM, None)
     assert subject._obey(b"signal 2\nki") is None and job.sent == [2]

@@ -216,12 +216,9 @@ class Lifecycle:
             self._world.abort(status)
         if status:  # mpirun ends the others when it sees the code
             self._wait_for_what_they_do(time.monotonic() + _GRACE)
-        elif (
-            guard.others_ended() and not self._world.has_lost_mpi
-        ):  # whatever this rank itself has done with MPI
-            with suppress(
-                OSError, ValueError, ImportError
-            ):  # the last of a program that has changed its root
+        elif guard.others_ended() and not self._world.has_lost_mpi:
+            # Whatever this rank itself has done with MPI. A program that has changed its root finds no more files of ours.
+            with suppress(OSError, ValueError, ImportError):
                 from tt_run.runtime.guard.unreceived import unreceived
 
                 if told := unreceived(self._world.rank, self._world.size):
