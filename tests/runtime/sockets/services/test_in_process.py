@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import threading
 from collections.abc import Iterator
@@ -19,8 +20,14 @@ from tt_run.runtime.sockets.services.device_to_device import D2DStreamService
 from tt_run.runtime.sockets.services.device_to_host import D2HStreamService
 from tt_run.runtime.sockets.services.host_to_device import H2DStreamService
 from tt_run.runtime.sockets.services.service import StreamService
-from tt_run.runtime.sockets.services.stage_gates import UNGATED_SLOT, D2DStageGateConfig, D2DStageGateMode
+from tt_run.runtime.sockets.services.stage_gates import (
+    UNGATED_SLOT,
+    D2DStageGateConfig,
+    D2DStageGateMode,
+    StageGates,
+)
 from tt_run.runtime.sockets.services.sync import inbound_socket_service_sync, outbound_socket_service_sync
+from tt_run.runtime.sockets.services.transfers import Transfer
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_numpy
 from tt_run.runtime.tensor.creation.allocation import allocate_tensor_on_device, allocate_tensor_on_host
 from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
@@ -34,6 +41,7 @@ from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.trace import begin_trace_capture, end_trace_capture, execute_trace
+from tt_run.runtime.values.shards import Shards
 
 WORKERS = CoreRange(CoreCoord(0, 0), CoreCoord(0, 0))
 WORDS = TensorSpec((4, 1, 8), DataType.UINT32, Layout.ROW_MAJOR)
@@ -408,3 +416,27 @@ def test_meshes_of_a_pair_have_one_shape(mesh: MeshDevice) -> None:
         D2DStreamService.create_pair(mesh, other, WORDS, ShardTensorToMesh(mesh, 0), 4096, WORKERS, WORKERS)
     with pytest.raises(TypeError, match="No constructor defined"):
         D2DStreamService()
+
+
+def test_a_gate_holds_its_own_device_and_slot_alone(mesh: MeshDevice) -> None:
+    """Words of a transfer over two devices: the first device's has no gate, the second's waits at gate 0."""
+    gates = StageGates(D2DStageGateConfig(2, 0, 4), mesh, 8)
+    first, second = mesh.coords[0], mesh.coords[1]
+    rows = np.array([[UNGATED_SLOT, 1], [0, 1]], np.uint32)
+    transfer = Transfer(None, Shards(rows, (0, 1)))
+    gates.set(first, 0, True)
+    with pytest.raises(RuntimeError, match=f"slot 0 waits at its closed gate on {re.escape(str(second))}"):
+        gates.pass_through(transfer)
+    gates.set(second, 0, True)
+    gates.pass_through(transfer)
+    assert gates.is_open(first, 0) and not gates.is_open(second, 0), "it closes behind what has passed"
+
+
+@pytest.mark.parametrize(("offset", "fits"), [(0, True), (4, True), (8, False), (12, False), (2, False)])
+def test_the_word_of_a_slot_lies_within_the_metadata(mesh: MeshDevice, offset: int, fits: bool) -> None:
+    config = D2DStageGateConfig(1, offset, 4)
+    if fits:
+        StageGates(config, mesh, 8)
+    else:
+        with pytest.raises(RuntimeError, match="is no word of the 8 bytes of metadata"):
+            StageGates(config, mesh, 8)
