@@ -95,7 +95,7 @@ VARIABLES: dict[str, tuple[str, str, str]] = {
     METAL_RUNTIME_ROOT: ("user", "runtime, device runtime", "root of the installed runtime; `TT_METAL_HOME` when unset"),
     "TT_METAL_FACTORY_SYSTEM_DESCRIPTOR_PATH": ("launcher", "device runtime", "the binding file's factory system descriptor"),
     "TT_METAL_CLUSTER_ID": ("launcher", "device runtime", "never taken from the shell: it belongs to one rank"),
-    "TT_METAL_PROFILER_DIR": ("launcher", "device runtime", "folder of a rank for the profiler's files (`--tracy`)"),
+    "TT_METAL_PROFILER_DIR": ("launcher", "runtime, device runtime", "folder of a rank for the profiler's files (`--tracy`)"),
     "TT_METAL_VISIBLE_DEVICES": ("user", "launcher", "the old name of TT_VISIBLE_DEVICES: warned about, limits nothing"),
     MESH_GRAPH_DESC_PATH: ("launcher", "runtime, device runtime", "the descriptor of the mesh graph"),
     MESH_ID: ("launcher", "runtime, device runtime", "which mesh of the descriptor the rank belongs to"),

@@ -196,7 +196,11 @@ time.sleep(30)
 def test_the_timer_of_faulthandler_is_the_programs(tmp_path: Path, seconds: str) -> None:
     """The emulation sets it while MPI starts."""
     (tmp_path / "program.py").write_text(TIMED % seconds)
-    ran = tt_run("--emulate", "--system", "n300", "--split", "1x2", "python", "program.py", cwd=tmp_path)
+    for _ in range(3):
+        ran = tt_run("--emulate", "--system", "n300", "--split", "1x2", "python", "program.py", cwd=tmp_path)
+        # Python reads the frames of a thread that runs meanwhile, and may crash over them.
+        if not (ran.code == 139 and "Timeout (0:00:0" in ran.err):
+            break
     assert ran.code == 1 and "Timeout (0:00:0" in ran.err, ran.err
 
 

@@ -55,8 +55,8 @@ def test_what_is_started_together_is_there() -> None:
 
 
 class Op:
-    def __init__(self, handle: int) -> None:
-        self.handle = handle
+    def __init__(self, handle: int, is_commutative: bool = False) -> None:
+        self.handle, self.is_commutative = handle, is_commutative
 
 
 class Datatype:
@@ -110,6 +110,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> None:
         ("reduce", ["x", MAX, 1], {}, "root 1, op MAX"),
         ("reduce", ["x"], {}, "root 0, op SUM"),
         ("allreduce", ["x"], {"op": OWN}, "op of the program"),
+        ("allreduce", ["x"], {"op": Op(98, is_commutative=True)}, "op of the program, commutative"),
         ("allreduce", ["x"], {"op": max}, "op of the program"),
         ("Bcast", [DATA, 1], {}, "root 1, bytes 64, element f8"),
         ("Bcast", [], {"buf": [DATA, 3]}, "root 0, bytes 24, element f8"),
