@@ -56,10 +56,10 @@ def test_nothing_outlives_a_killed_launcher(jobs: Jobs, program: tuple[str, ...]
     job = jobs.start(*program).wait_started()
     job.process.kill()
     told = job.end(GONE_WITHIN).err  # its keeper holds standard error until it has said so
-    assert (
-        "tt-run: tt-run itself was killed: by SIGKILL or a crash, for it wrote no end; all ranks were ended"
-        in told
-    )
+    # Where the kernel has ended another process of this machine for its memory meanwhile, it says that this may be why.
+    reasons = "by SIGKILL or a crash, for it wrote no end", "out of memory, as it seems"
+    assert any(f"tt-run: tt-run itself was killed: {reason}" in told for reason in reasons), told
+    assert "; all ranks were ended" in told
     assert f"logs: {job.folder.path}" in told
 
 
