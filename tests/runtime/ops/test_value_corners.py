@@ -43,6 +43,15 @@ CASES: list[tuple[str, list[Any], dict[str, Any], DataType, Any]] = [
     ("clip_bw", [_f(1, 2, 3), _f(-1, 1, -3)], {"max": -1.0}, F32, [1, 0, 3]),
     ("gelu_bw", [_f(2, 2, 2), _f(INF, -INF, 0)], {}, F32, [2, 0, 1]),
     ("gelu_bw", [_f(2, 2, 2), _f(INF, -INF, 0)], {"variant": GeluVariant.Tanh}, F32, [2, 0, 1]),
+    ("atan2_bw", [_f(1, 1), _f(0, 1), _f(-0.0, 0)], {}, F32, [NAN, 0]),
+    (
+        "tanhshrink",
+        [_f(0.004364, -6.0797e-06, 0, 1e-7, INF)],
+        {},
+        F32,
+        [2.77031857e-8, -7.49074866e-17, 0, 3.3333334e-22, INF],
+    ),
+    ("hardsigmoid", [_f(-2.9996469020843506, -4, 4)], {}, F32, [5.8849653e-05, 0, 1]),
     ("div_bw", [_f(NAN, INF), _f(1, 2), 2.0], {"rounding_mode": "floor"}, F32, [0, 0]),
     ("gelu", [_f(3e38, -3e38)], {}, F32, [3e38, 0]),
     ("gelu", [_f(3e38, -3e38)], {"variant": GeluVariant.Tanh}, F32, [3e38, 0]),
@@ -114,6 +123,25 @@ def test_values_at_the_corners(
     result = result[0] if name.endswith("_bw") else result
     assert result.dtype is dtype
     np.testing.assert_allclose(held(result).astype(np.float64), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "keywords", "wanted"),
+    [
+        ("gelu_bw", [[-11.75, -6.75, 9]], {}, [-4.87441344e-30, -3.36516054e-10, 1]),
+        ("gelu_bw", [[-6, 12, -12]], {"variant": GeluVariant.Tanh}, [-7.70997393e-10, 1, 0]),
+        ("bias_gelu_bw", [[-3.75, 9, -3e38], [-3, 3, -3e38]], {}, [-3.36516054e-10, 1, 0]),
+        ("tanh_bw", [[0, 18, -30.625, INF]], {}, [1, 9.27809132e-16, 1.00351293e-26, 0]),
+    ],
+)
+def test_slopes_keep_their_digits_far_from_zero(
+    one: MeshDevice, name: str, given: list[list[float]], keywords: dict[str, Any], wanted: list[float]
+):
+    operation = catalog.find(f"ttnn.{name}")
+    assert operation is not None
+    operands = [put(one, np.array(values)) for values in ([1.0] * len(wanted), *given)]
+    found = operation(*operands, **keywords)[0]
+    np.testing.assert_allclose(held(found), wanted, rtol=1e-5)
 
 
 @pytest.mark.parametrize("exponent", [0.5, -1, "tensor"])

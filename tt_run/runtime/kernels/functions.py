@@ -199,12 +199,12 @@ def mish(x: Array) -> Array:
 
 def hardsigmoid(x: Array) -> Array:
     """x / 6 + 1/2, limited to [0, 1]."""
-    return limited(x * np.float32(1 / 6) + np.float32(0.5), 0, 1)
+    return limited(x + np.float32(3), 0, 6) / np.float32(6)
 
 
 def hardswish(x: Array) -> Array:
     """x * hardsigmoid(x)."""
-    return x * (limited(x + np.float32(3), 0, 6) / np.float32(6))
+    return x * hardsigmoid(x)
 
 
 def hardtanh(x: Array, min_val: float = -1.0, max_val: float = 1.0) -> Array:
@@ -253,8 +253,14 @@ def softsign(x: Array) -> Array:
 
 
 def tanhshrink(x: Array) -> Array:
-    """x - tanh(x)."""
-    return x - np.tanh(x)
+    """x - tanh(x); near zero, where the two are almost equal, by the first terms of its series and in float64."""
+    result = np.asarray(x - np.tanh(x))
+    near = np.abs(x) < np.float32(0.5)
+    if near.any():
+        exact = x[near].astype(np.float64)
+        cubic = exact**3 * (1 / 3 - exact**2 * (2 / 15))
+        result[near] = np.where(np.abs(exact) < 1e-3, cubic, exact - np.tanh(exact))
+    return result
 
 
 def softshrink(x: Array, lambd: float = 0.5) -> Array:

@@ -6,6 +6,7 @@ since the golden functions are the same calls. A gradient that a caller does not
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,6 +26,8 @@ _TAIL = f"*, {PLACED}"
 _INTO = f"{_TAIL}, input_grad: Tensor | None = None"
 _ROOMS = frozenset(["exp", "neg", "rsqrt", "silu", "sqrt", "tanh", "fill"])
 """The functions of one operand whose gradient can be written into a tensor of the caller."""
+_TANH_SCALE, _TANH_CUBE = math.sqrt(2 / math.pi), 0.044715
+"""GELU in the tanh form is x * (1 + tanh(scale * (x + cube * x**3))) / 2."""
 _ONE = "grad_tensor: Tensor, input_tensor: Tensor"
 _TWO = "grad_tensor: Tensor, input_tensor_a: Tensor, input_tensor_b: Tensor"
 _OTHER = "grad_tensor: Tensor, input_tensor: Tensor, other_tensor: Tensor | float"
@@ -118,11 +121,33 @@ def _power_of(gradient: Any, x: Any, exponent: float) -> Any:
     return [found.masked_fill(x < 0, float("nan"))] if exponent else [found]
 
 
+def _tanh(gradient: Any, x: Any) -> Any:
+    # Not 1 - tanh(x)**2, of which nothing is left from |x| = 9 on.
+    tail = library().exp(-2 * x.abs())
+    return [gradient.expand_as(x) * (4 * tail / (1 + tail).square())]
+
+
+def _gelu_slope(x: Any, form: str) -> Any:
+    """The slope of GELU, `form` "none" or "tanh": without the differences of near numbers by which torch's own is zero far below zero."""
+    torch = library()
+    if form == "tanh":
+        at = x.clamp(-10, 10)  # beyond, the slope is 0 or 1 in float32
+        inner = _TANH_SCALE * (at + _TANH_CUBE * at**3)
+        part = torch.sigmoid(2 * inner)
+        rise = _TANH_SCALE * (1 + 3 * _TANH_CUBE * at.square())
+        slope = part + 2 * at * part * (1 - part) * rise
+        return slope.masked_fill(x >= 10, 1).masked_fill(x <= -10, 0)
+    below = 0.5 * torch.erfc(-x * math.sqrt(0.5))
+    slope = below + x * torch.exp(-0.5 * x.square()) * (1 / math.sqrt(2 * math.pi))
+    return slope.where(x.isfinite() | x.isnan(), (x > 0).to(x.dtype))
+
+
+def _gelu_form(variant: Any) -> str:
+    return "tanh" if getattr(variant, "name", "") == "Tanh" else "none"
+
+
 def _gelu(gradient: Any, x: Any, variant: Any = None) -> Any:
-    form = "tanh" if getattr(variant, "name", "") == "Tanh" else "none"
-    (found,) = gradients(lambda value: named("nn.functional.gelu")(value, approximate=form))(gradient, x)
-    # The slope is 1 at infinity and 0 at minus infinity, where torch multiplies infinity with zero.
-    return [found.where(x.isfinite() | x.isnan(), gradient * (x > 0))]
+    return [gradient.expand_as(x) * _gelu_slope(x, _gelu_form(variant))]
 
 
 def _bias_gelu(gradient: Any, x: Any, bias: Any, variant: Any = None, approximate: str | None = None) -> Any:
@@ -131,12 +156,15 @@ def _bias_gelu(gradient: Any, x: Any, bias: Any, variant: Any = None, approximat
             f"Incorrect approximation type (expected 'none', 'tanh'), got {approximate!r}",
             hint="approximate='tanh' or 'none'",
         )
-    form = approximate or ("tanh" if getattr(variant, "name", "") == "Tanh" else "none")
+    count = 2 if hasattr(bias, "requires_grad") else 1
+    slope = _gelu_slope(x + bias, approximate or _gelu_form(variant))
+    return gradients(lambda value, added: (value + added) * slope, count)(gradient, x, bias)
 
-    def forward(value: Any, added: Any) -> Any:
-        return named("nn.functional.gelu")(value + added, approximate=form)
 
-    return gradients(forward, 2 if hasattr(bias, "requires_grad") else 1)(gradient, x, bias)
+def _angle(gradient: Any, x: Any, y: Any) -> list[Any]:
+    # Releases of torch differ in what they say of the origin, where there is no slope.
+    origin = (x == 0) & (y == 0)
+    return [found.masked_fill(origin, float("nan")) for found in gradients("atan2", 2)(gradient, x, y)]
 
 
 def _check_limits(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
@@ -207,7 +235,7 @@ _PLAIN = {
     "log2": "log2", "log_sigmoid": _F + "logsigmoid", "logit": "logit", "neg": "neg", "rad2deg": "rad2deg",
     "reciprocal": "reciprocal", "relu": "relu", "relu6": _F + "relu6", "rsqrt": "rsqrt", "selu": "selu",
     "sigmoid": "sigmoid", "silu": _F + "silu", "sin": "sin", "sinh": "sinh", "softsign": _F + "softsign",
-    "sqrt": "sqrt", "square": "square", "tan": "tan", "tanh": "tanh", "tanhshrink": _F + "tanhshrink", "frac": "frac",
+    "sqrt": "sqrt", "square": "square", "tan": "tan", "tanhshrink": _F + "tanhshrink", "frac": "frac",
 }  # fmt: skip
 
 UNARY = _declared(
@@ -236,6 +264,7 @@ UNARY = _declared(
         "The gradient of a power's base; NaN where the base is negative.", integers=False),
     Row("rdiv_bw", f"({_ONE}, scalar: float, *, rounding_mode: str | None = None, {PLACED})", _reversed_division,
         "The gradient of the divisor of a number; zeros for a rounded quotient.", integers=False),
+    Row("tanh_bw", f"({_ONE}, {_INTO})", _tanh, "The gradient of `tanh`'s operand.", integers=False),
     Row("gelu_bw", f"({_ONE}, *, variant: GeluVariant | None = None, {_INTO[3:]})", _gelu,
         "The gradient of `gelu`'s operand, by the error function or in the tanh form.", integers=False),
     *(Row(f"{name}_bw", f"({_ONE}, min: Tensor | float | None = None, max: Tensor | float | None = None, {_TAIL})", _clamped,
@@ -245,7 +274,7 @@ UNARY = _declared(
 )  # fmt: skip
 
 BINARY = _declared(
-    _binary("atan2", "atan2"),
+    Row("atan2_bw", f"({_TWO}, {_TAIL})", _angle, "The gradients of `atan2`'s two operands; NaN at the origin.", integers=False),
     _binary("hypot", "hypot"),
     _binary("ldexp", "ldexp"),
     _binary("logaddexp", "logaddexp"),
