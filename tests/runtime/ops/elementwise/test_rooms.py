@@ -75,3 +75,39 @@ def test_assign_names_the_type_of_the_tensor_beside_a_place(one: MeshDevice):
         op("assign")(x, memory_config=place, output_tensor=out)
     assert op("assign")(x, memory_config=place, dtype=F32, output_tensor=out).dtype is F32
     assert held(op("assign")(x, out)).tolist() == ONES.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "value"), [("addalpha", (2.0,), 9.0), ("subalpha", (0.5,), 1.5), ("mac", (), 12.0)]
+)
+def test_sums_of_products_go_into_tensors_of_any_type(one: MeshDevice, name: str, given: Any, value: float):
+    x = put(one, ONES * 3, BF16)
+    operands = (x, x, x) if name == "mac" else (x, x, *given)
+    further = (2, 32, 64) if name == "mac" else (1, 2, 32, 64)
+    for dtype, shape in ((I32, (2, 32, 64)), (F32, further)):
+        out = put(one, np.zeros(shape), dtype)
+        assert op(name)(*operands, output_tensor=out) is out
+        assert out.dtype is dtype
+        assert np.unique(held(out)).tolist() == [int(value) if dtype is I32 else value]
+
+
+def test_whole_numbers_and_alpha_go_into_a_floating_tensor(one: MeshDevice):
+    large = 16_777_217  # which float32 has not
+    out = put(one, np.zeros((2, 3)), F32)
+    first, second = (put(one, np.full((2, 3), value), I32) for value in (large, large - 2))
+    op("subalpha")(first, second, 1.0, output_tensor=out)
+    assert np.unique(held(out)).tolist() == [2]
+    rows = put(one, ONES, BF16, ROW)
+    with pytest.raises(RuntimeError, match="Row Major input is not supported"):
+        op("addalpha")(rows, rows, 1.0, output_tensor=put(one, ONES, BF16))
+
+
+def test_a_sum_of_three_has_a_room_of_its_shape_in_tiles_and_none_of_integers(one: MeshDevice):
+    x, whole = put(one, ONES, BF16), put(one, ONES, I32)
+    for given, room, said in (
+        (x, put(one, ONES[None], BF16), "requires its shape to match the computed shape"),
+        (x, put(one, ONES, BF16, ROW), "requires output tensor to be in Tile layout"),
+        (whole, put(one, ONES, I32), "mac: output_tensor is not supported"),
+    ):
+        with pytest.raises(RuntimeError, match=said):
+            op("mac")(given, given, given, output_tensor=room)

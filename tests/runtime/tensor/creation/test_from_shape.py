@@ -75,6 +75,17 @@ def test_optional_tensor_is_written(mesh: MeshDevice) -> None:
         full([3], 9, optional_tensor=target)
 
 
+def test_a_tensor_for_the_result_is_filled_whatever_its_shape(mesh: MeshDevice) -> None:
+    like = zeros([2, 3], DataType.FLOAT32, layout=Layout.TILE, device=mesh)
+    for dims in ([5], [1, 2, 3], [3, 40]):
+        target = zeros(dims, DataType.BFLOAT16, layout=Layout.TILE, device=mesh)
+        assert full_like(like, 7.0, optional_tensor=target) is target
+        assert np.asarray(target.shards.of(1), np.float32).tolist() == np.full(dims, 7.0).tolist()
+    alike = zeros([5], DataType.FLOAT32, layout=Layout.TILE, device=mesh)
+    with pytest.raises(RuntimeError, match=r"has shape Shape\(\[5\]\), expected Shape\(\[2, 3\]\)"):
+        full_like(like, 7.0, optional_tensor=alike)
+
+
 def test_a_tensor_for_the_result_keeps_its_type(mesh: MeshDevice) -> None:
     target = full([2], 0, dtype=DataType.BFLOAT16, device=mesh)
     written = full_like(target, 1.001, dtype=DataType.FLOAT32, layout=Layout.TILE, optional_tensor=target)

@@ -27,7 +27,7 @@ from tt_run.runtime.ops.declaration.dispatch import Golden, Operation, operation
 from tt_run.runtime.ops.declaration.element_types import check_unary
 from tt_run.runtime.ops.declaration.families import NUMPY, TORCH, Family
 from tt_run.runtime.ops.declaration.layouts import check_unary_room
-from tt_run.runtime.ops.declaration.operands import on_device, room_type, settle
+from tt_run.runtime.ops.declaration.operands import in_rank_of, on_device, room_type, settle
 from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.declaration.signatures import with_signature
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -101,6 +101,7 @@ class Row:
     `as_given`: result by result, which of the call's tensors it has its type from, and which its place, unless the call says.
     `carried`: result by result, the tensors of which the first that lies on cores gives it its place before that, unless one before it is in L1.
     `laid`: result by result, the tensors of which one in tiles makes it be in tiles, all of them where none are named.
+    `any_room`: its result goes over into a room's type whatever that is, and into more dimensions of length 1 in front.
     `stays`: beside how many tensors the first result lies where those lie, whatever `memory_config` says.
     """
 
@@ -128,6 +129,7 @@ class Row:
     carried: Sequence[tuple[int, ...]] = ()
     laid: Sequence[tuple[int, ...]] | None = None
     stays: Sequence[int] = ()
+    any_room: bool = False
 
 
 def declare(
@@ -214,11 +216,12 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
     function = torch_cpu.named(row.function) if isinstance(row.function, str) else row.function
     target = arguments.get("dtype") or chosen or row.dtype or first.dtype
     # A floating result goes over into the type of the tensor made for it, rounded once.
-    others = any(room_type(target, room) is not target for room in _rooms(row, arguments, 2))
+    others = any(_room_type(row, target, room) is not target for room in _rooms(row, arguments, 2))
     types = _types(row, given) if target is first.dtype else ()
     others = others or any(dtype is not target for dtype in types)
     unrounded = others or made is not None
-    wide = None if made is not None else DataType.FLOAT32 if others else target
+    exact = made is not None or (others and not is_float(target))
+    wide = None if exact else DataType.FLOAT32 if others else target
     try:
         found, several = engine(function, values, given, wide)
     except RuntimeError as error:
@@ -243,7 +246,8 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
     results = []
     for number, (shards, output) in enumerate(zip(found, rooms, strict=True)):
         plain = types[number] if number < len(types) else target
-        dtype = room_type(plain if made is None else made[number], output)
+        dtype = _room_type(row, plain if made is None else made[number], output)
+        shards = in_rank_of(output, shards) if row.any_room else shards
         own = arguments.get(f"{row.rooms[number]}_memory_config") if row.rooms else None
         said = None if number == 0 and len(given) in row.stays else own or memory
         results.append(
@@ -257,6 +261,11 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
             )
         )
     return _asked_for(row, arguments, results, rooms) if several and not row.first_only else results[0]
+
+
+def _room_type(row: Row, dtype: DataType, output: Tensor | None) -> DataType:
+    """The type of a result of `dtype` for which there is a room, or None."""
+    return output.dtype if row.any_room and isinstance(output, Tensor) else room_type(dtype, output)
 
 
 def _types(row: Row, given: Sequence[Tensor]) -> list[DataType]:

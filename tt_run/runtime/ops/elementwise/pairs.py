@@ -17,6 +17,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.broadcast import align
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.element_types import check_pair, check_unary, scalar_among_integers
+from tt_run.runtime.ops.declaration.layouts import check_room
 from tt_run.runtime.ops.declaration.operands import axis_of, on_device
 from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.declaration.rows import PLACED, WRITTEN, Row, declare, elements, stacks
@@ -127,6 +128,12 @@ def _check_types(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, A
     check_pair(name, first, second, joins=name == "isclose")
 
 
+def _check_alpha(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    _check_types(name, tensors, arguments)
+    if arguments.get("output_tensor") is not None:
+        check_room(name, tensors, arguments["output_tensor"], by_number=False)
+
+
 def _check_close(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
     _check_types(name, tensors, arguments)
     for word in ("rtol", "atol"):
@@ -175,9 +182,11 @@ def _no_nan_place(
 PAIRS = declare(
     families.BINARY,
     Row("addalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a + a.dtype.type(alpha) * b,
-        "a + alpha b.", check=_check_types, golden=lambda a, b, alpha, **_: a + alpha * b, beside=larger_shards.of_pair),
+        "a + alpha b.", check=_check_alpha, golden=lambda a, b, alpha, **_: a + alpha * b, beside=larger_shards.of_pair,
+        any_room=True),
     Row("subalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a - a.dtype.type(alpha) * b,
-        "a - alpha b.", check=_check_types, golden=lambda a, b, alpha, **_: a - alpha * b, beside=larger_shards.of_pair),
+        "a - alpha b.", check=_check_alpha, golden=lambda a, b, alpha, **_: a - alpha * b, beside=larger_shards.of_pair,
+        any_room=True),
     Row("isclose", f"{_PAIR}, *, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, {PLACED})", _isclose,
         "1 where a and b differ by at most atol + rtol |b|, else 0; NaN equals NaN if equal_nan.", check=_check_close, golden="isclose",
         beside=larger_shards.of_pair),
@@ -192,9 +201,32 @@ PAIRS = declare(
 )  # fmt: skip
 
 
+def _check_mac_room(given: Sequence[Tensor], room: Tensor) -> None:
+    if any(not is_float(tensor.dtype) for tensor in given):
+        raise fatal(
+            "ttnn::mac: output_tensor is not supported when the operation falls back to the composite path "
+            "(unsupported broadcast shape, block-float subtile broadcast, or integer input dtype).",
+            hint="take the result that is returned without output_tensor",
+        )
+    computed = np.broadcast_shapes(*(tuple(tensor.shape) for tensor in given))
+    if tuple(room.shape) != computed:
+        raise fatal(
+            "When preallocted output tensor is used, Ternary operation requires its shape to match the computed shape. "
+            f"Computed shape: Shape({list(computed)}), Shape in preallocated output tensor: {room.shape}",
+            hint="ttnn.empty of that shape, or leave output_tensor out",
+        )
+    if room.layout is not Layout.TILE and not room.is_sharded():
+        raise fatal(
+            "Ternary operation requires output tensor to be in Tile layout when working with non-sharded tensor.",
+            hint=in_tiles("output_tensor"),
+        )
+
+
 def _check_mac(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
-    """Raises RuntimeError for a number that is added to products of integers and is none."""
+    """Raises RuntimeError for a number that is added to products of integers and is none, and for a room that the result cannot go into."""
     term = arguments["input_tensor_c"]
+    if isinstance(arguments.get("output_tensor"), Tensor):
+        _check_mac_room(given, arguments["output_tensor"])
     if len(given) == 2 and not isinstance(term, Tensor) and given[0].dtype is given[1].dtype in WIDE:
         scalar_among_integers("add", given[0].dtype, term)
 
@@ -207,7 +239,7 @@ TRIPLES = declare(
     families.TERNARY,
     Row("mac", f"(input_tensor_a: Tensor, input_tensor_b: Tensor | float, input_tensor_c: Tensor | float, *, {WRITTEN}, "
         "sub_core_grids: CoreRangeSet | None = None)", lambda a, b, c: a * b + c, "a b + c.",
-        type_of=_summed, check=_check_mac, golden=lambda a, b, c, **_: a * b + c),
+        type_of=_summed, check=_check_mac, golden=lambda a, b, c, **_: a * b + c, any_room=True),
     Row("snake_beta", f"(input_tensor: Tensor, alpha: Tensor, beta: Tensor, *, {WRITTEN})",
         lambda x, alpha, beta: x + np.square(np.sin(alpha * x)) / beta, "x + sin(alpha x)² / beta.",
         integers=False, check=_check_snake, golden=lambda x, alpha, beta, **_: x + (alpha * x).sin() ** 2 / beta),

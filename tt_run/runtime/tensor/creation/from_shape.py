@@ -290,8 +290,14 @@ def full_like(
     A tiled device tensor also hands on its topology; others become replicated, as in the reference.
     """
     target = device or tensor.device()
+    shape = tensor.shape
     if optional_tensor is not None:
-        dtype, layout = optional_tensor.dtype, optional_tensor.layout
+        # One like the tensor has its shape; any other is filled as it is.
+        tiles = optional_tensor.layout is tensor.layout is Layout.TILE
+        if tiles and optional_tensor.dtype is tensor.dtype and optional_tensor.shape != shape:
+            raise _other_shape(optional_tensor, shape)
+        dtype, layout, shape = optional_tensor.dtype, optional_tensor.layout, optional_tensor.shape
+        memory_config = memory_config or optional_tensor.memory_config()
     wanted, laid = dtype or tensor.dtype, layout or tensor.layout
     memory = memory_config or (
         of_matrix(tensor.memory_config()) if laid is Layout.TILE else tensor.memory_config()
@@ -300,7 +306,7 @@ def full_like(
         if laid is Layout.TILE and wanted is not tensor.dtype:
             raise _nameless(laid)
         memory = _on_cores(memory, tensor, laid, target)
-    made = _filled(tuple(tensor.shape), fill_value, wanted, laid, target, memory)
+    made = _filled(tuple(shape), fill_value, wanted, laid, target, memory)
     if target is not None and target is tensor.device() and laid is tensor.layout is Layout.TILE:
         index = tuple(0 if row >= 0 else -1 for row in tensor.shards.index)
         made = made.derive(Shards(made.shards.data, index), topology=tensor.tensor_topology())
@@ -387,12 +393,16 @@ def _filled(
     )
 
 
+def _other_shape(target: Tensor, expected: Shape) -> RuntimeError:
+    return fatal(
+        f"Optional output tensor has shape {target.shape}, expected {expected}",
+        hint=f"give a tensor of shape {expected}, or leave optional_tensor out",
+    )
+
+
 def _write(target: Tensor, made: Tensor) -> Tensor:
     if target.shape != made.shape:
-        raise fatal(
-            f"Optional output tensor has shape {target.shape}, expected {made.shape}",
-            hint=f"give a tensor of shape {made.shape}, or leave optional_tensor out",
-        )
+        raise _other_shape(target, made.shape)
     index = tuple(0 if row >= 0 else -1 for row in target.shards.index)
     target.overwrite(Shards(made.shards.data, index))
     return target
