@@ -543,7 +543,7 @@ def atan2(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, m
     """The angle of the point (b, a). Tensors broadcast; either may be a number."""
     ...
 def atan2_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
-    """The gradients of `atan2`'s two operands."""
+    """The gradients of `atan2`'s two operands; NaN at the origin."""
     ...
 def atan_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `atan`'s operand."""
