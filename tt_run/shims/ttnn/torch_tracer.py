@@ -3,7 +3,14 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.tools.absent_tools": "disable_tracing get_graph is_tracing_enabled trace=trace_torch visualize",
+    "tt_run.runtime.tools.tracing.torch_calls": "TracedTorchTensor disable_tracing enable_tracing is_tracing_enabled trace",
+    "tt_run.runtime.tools.tracing.nodes": """
+        InputTensorIndex ModuleIOTensor Node PositionalArgumentName TorchFunction TorchModule TorchModuleInput TorchParameter TorchTensor
+    """,
+    "tt_run.runtime.tools.tracing.places": "TAG_TRACEDTENSOR",
+    "tt_run.runtime.tools.tracing.values": "get_arg_name_value_pairs get_input_tensors",
+    "tt_run.runtime.tools.tracing.graphs": "flatten_graph get_graph",
+    "tt_run.runtime.tools.tracing.drawing": "LEVEL_COLORS duration_to_string visualize visualize_edge visualize_node",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

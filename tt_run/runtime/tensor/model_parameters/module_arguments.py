@@ -5,12 +5,15 @@ The model is run once; each module's call tells the size of its image. Source: r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import importlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tt_run.runtime.enums import DataType, MathFidelity
 from tt_run.runtime.tensor.model_parameters.containers import make_dot_access_dict
 from tt_run.runtime.tensor.model_parameters.module_trees import is_a
+from tt_run.runtime.tools.tracing.module_calls import around_modules
+from tt_run.runtime.tools.tracing.values import leaves
 
 
 class ModuleArgs(dict[str, Any]):
@@ -39,19 +42,22 @@ class GroupNormArgs(ModuleArgs):
     """Arguments of a group norm."""
 
 
-_CONVOLUTION = ("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups")
+_CONVOLUTION = ("in_channels", "out_channels", "kernel_size", "stride", "padding")
+_STEPS = ("dilation", "groups", "padding_mode")
 _KINDS: dict[str, tuple[type[ModuleArgs], tuple[str, ...]]] = {
-    "Conv2d": (Conv2dArgs, (*_CONVOLUTION, "padding_mode")),
-    "ConvTranspose2d": (ConvTranspose2dArgs, (*_CONVOLUTION, "output_padding", "padding_mode")),
+    "Conv2d": (Conv2dArgs, (*_CONVOLUTION, *_STEPS)),
+    "ConvTranspose2d": (ConvTranspose2dArgs, (*_CONVOLUTION, "output_padding", *_STEPS)),
     "MaxPool2d": (MaxPool2dArgs, ("kernel_size", "stride", "padding", "dilation")),
     "GroupNorm": (GroupNormArgs, ("num_groups", "num_channels", "eps", "affine")),
 }
 
 
 def infer_ttnn_module_args(*, model: Any, run_model: Callable[[Any], Any] | None, device: Any) -> Any:
-    """The arguments of the modules that `run_model(model)` calls, nested as the model is; a child named by a digit also by its number.
+    """The arguments of the modules that `run_model(model)` calls, nested as their calls are; a child named by a digit also by its number.
 
-    None without `run_model`. Modules of other kinds hold only their children. Raises TypeError for what is no torch model.
+    A module stands under the last word of its name below the one that calls it: `self.layers[1](x)` under `"1"` and 1, beside what the caller
+    calls else. Of several calls the last counts. None without `run_model`. Modules of other kinds hold only what they call. Raises
+    TypeError for what is no torch model, ValueError where no module is called.
     """
     if run_model is None:
         return None
@@ -59,48 +65,38 @@ def infer_ttnn_module_args(*, model: Any, run_model: Callable[[Any], Any] | None
         raise TypeError(
             f"run_model reads the calls of a torch.nn.Module; the model is a {type(model).__name__}"
         )
-    called: dict[str, tuple[Any, tuple[int, ...]]] = {}
-
-    def note(name: str) -> Callable[[Any, tuple[Any, ...]], None]:
-        def before(module: Any, inputs: tuple[Any, ...]) -> None:
-            shape = getattr(inputs[0], "shape", ()) if inputs else ()
-            called[name] = (module, tuple(shape))
-
-        return before
-
-    hooks = [module.register_forward_pre_hook(note(name)) for name, module in model.named_modules()]
-    try:
-        run_model(model)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return make_dot_access_dict(_nested(called, device), ignore_types=(ModuleArgs,))
-
-
-def _nested(called: dict[str, tuple[Any, tuple[int, ...]]], device: Any) -> dict[Any, Any]:
     root: dict[Any, Any] = {}
-    for name, (module, shape) in sorted(called.items(), key=lambda entry: entry[0].count(".")):
-        if not name:
-            continue
-        place = root
-        *above, last = name.split(".")
-        for word in above:
-            place = place.setdefault(word, {})
-            if not isinstance(place, dict):
-                break
-        made = _arguments(module, shape, device)
-        place[last] = made if made is not None else place.get(last, {})
-    _number(root)
-    return root
+    levels = [root]
+
+    def note(module: Any, call: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        level: dict[Any, Any] = {}
+        levels.append(level)
+        try:
+            return call(*args, **kwargs)
+        finally:
+            levels.pop()
+            made = _arguments(module, _first_shape((args, kwargs)), device)
+            if made is None:
+                made = make_dot_access_dict(level, ignore_types=(ModuleArgs,))
+            name = module.__ttnn_tracer_name__.rpartition(".")[2]
+            levels[-1][name] = made
+            if name.isdigit():
+                levels[-1][int(name)] = made
+
+    # While a mode looks on, PyTorch takes no path that leaves out the calls of the modules within an encoder.
+    with around_modules(note), importlib.import_module("torch.overrides").BaseTorchFunctionMode():
+        run_model(model)
+    if not root:
+        raise ValueError(
+            f"run_model called no module, so that nothing is known of {type(model).__name__}; "
+            "help: give run_model=lambda model: model(image)"
+        )
+    return root.get("", next(reversed(root.values())))
 
 
-def _number(level: dict[Any, Any]) -> None:
-    for name, value in list(level.items()):
-        if type(value) is dict:
-            _number(value)
-            level[name] = value = make_dot_access_dict(value, ignore_types=(ModuleArgs,))
-        if isinstance(name, str) and name.isdigit():
-            level[int(name)] = value
+def _first_shape(value: Any) -> tuple[int, ...]:
+    """The shape of the first tensor among arguments; () where there is none."""
+    return next((tuple(leaf.shape) for leaf in leaves(value) if hasattr(leaf, "shape")), ())
 
 
 def _arguments(module: Any, shape: tuple[int, ...], device: Any) -> ModuleArgs | None:

@@ -1,0 +1,45 @@
+"""Which node of a trace a tensor comes from."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+from tt_run.runtime.tools.tracing.nodes import Node
+
+TAG_TRACEDTENSOR = "TRACEDTENSOR"
+"""The attribute that traced tensors of PyTorch have; others are known by `note`."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """An output of a node."""
+
+    graph: Any
+    node: Node
+    output_index: int
+
+
+_noted: dict[int, tuple[weakref.ref[Any], Place]] = {}
+
+
+def note(tensor: Any, place: Place) -> None:
+    """Remember where a tensor comes from for as long as it lives."""
+    key = id(tensor)
+
+    def forget(gone: weakref.ref[Any]) -> None:
+        if key in _noted and _noted[key][0] is gone:
+            del _noted[key]
+
+    _noted[key] = (weakref.ref(tensor, forget), place)
+
+
+def place_of(value: Any) -> Place | None:
+    """Where a value comes from; None of what is no traced tensor."""
+    found = _noted.get(id(value))
+    if found is not None and found[0]() is value:
+        return found[1]
+    if TAG_TRACEDTENSOR in getattr(type(value), "__dict__", ()):
+        return Place(value.graph, value.node, value.output_index)
+    return None
