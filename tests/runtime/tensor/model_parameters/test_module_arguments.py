@@ -86,3 +86,54 @@ def test_a_batch_norm_folds_into_its_convolution() -> None:
         arguments.fold_batch_norm2d_into_conv2d(
             model.stem, torch.nn.BatchNorm2d(8, track_running_stats=False)
         )
+
+
+class Lists(torch.nn.Module):  # type: ignore[misc]
+    """Calls members of its containers, one of them twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stages = torch.nn.ModuleList([torch.nn.Conv2d(3, 3, 1), torch.nn.Sequential(torch.nn.ReLU())])
+        self.up = torch.nn.ConvTranspose2d(3, 3, 2, stride=2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.up(self.stages[1](self.stages[0](self.stages[0](x)[..., :8])))
+
+
+def test_arguments_nest_as_calls_do() -> None:
+    """As the reference gives them: below the module that calls, by the last word of the name; the last call counts."""
+    found = arguments.infer_ttnn_module_args(
+        model=Lists(), run_model=lambda m: (m(IMAGE), m(x=IMAGE[:1])), device=None
+    )
+    assert list(found) == ["0", 0, "1", 1, "up"]
+    assert (found[0].batch_size, found[0].input_height, found[0].input_width) == (1, 16, 8)
+    assert found["1"] == {"0": {}, 0: {}}
+    words = list(found.up)
+    assert words[3:7] == ["stride", "padding", "output_padding", "dilation"]
+    alone = arguments.infer_ttnn_module_args(
+        model=torch.nn.Conv2d(3, 3, 1), run_model=lambda m: m(IMAGE), device=None
+    )
+    assert isinstance(alone, arguments.Conv2dArgs) and alone.input_height == 16
+
+
+def test_an_encoder_calls_all_of_its_modules() -> None:
+    encoder = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    with torch.no_grad():
+        found = arguments.infer_ttnn_module_args(
+            model=encoder, run_model=lambda m: m(torch.zeros(1, 3, 8)), device=None
+        )
+    assert list(found) == [
+        "self_attn",
+        "dropout1",
+        "norm1",
+        "linear1",
+        "dropout",
+        "linear2",
+        "dropout2",
+        "norm2",
+    ]
+
+
+def test_a_run_without_a_module_tells_nothing() -> None:
+    with pytest.raises(ValueError, match="run_model called no module"):
+        arguments.infer_ttnn_module_args(model=Lists(), run_model=lambda m: None, device=None)

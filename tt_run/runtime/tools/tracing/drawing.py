@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tt_run.runtime.errors import fatal, throw
+from tt_run.runtime.errors import fatal
 from tt_run.runtime.tools.tracing.graphs import flatten_graph, get_graph
 from tt_run.runtime.tools.tracing.nodes import Node, TorchModule, TorchModuleInput
 
@@ -64,11 +64,15 @@ def visualize_edge(graphviz_graph: Any, graph: Any, edge: Any, max_depth: int | 
     label = f"{output} -> {place}"
     depth = level
     around = graph
-    while isinstance(module := around.nodes[start]["operation"], TorchModule) and not _is_closed(depth, max_depth):
+    while isinstance(module := around.nodes[start]["operation"], TorchModule) and not _is_closed(
+        depth, max_depth
+    ):
         around, made = module.graph, module.outputs[output]
         start, output, depth = made.node, made.output_index, depth + 1
     depth = level
-    while isinstance(module := graph.nodes[end]["operation"], TorchModule) and not _is_closed(depth, max_depth):
+    while isinstance(module := graph.nodes[end]["operation"], TorchModule) and not _is_closed(
+        depth, max_depth
+    ):
         graph, end, place, depth = module.graph, module.inputs[place].node, 0, depth + 1
     enters = isinstance(graph.nodes[end]["operation"], TorchModuleInput)
     sink = end.name if enters else f"{end.name}:${place}"
@@ -90,36 +94,58 @@ def visualize(
 ) -> Any:
     """What `output` comes from as a `graphviz.Digraph`, rendered to `file_name` if given.
 
-    `max_depth` closes modules that lie deeper; `show_modules=False` draws none. Raises RuntimeError without the package graphviz, and for
-    a depth below 1 or without modules; ValueError for a file that is no .svg, .png or .pdf.
+    `max_depth` closes modules that lie deeper; `show_modules=False` draws none. A file that cannot be drawn is a warning, since programs
+    draw beside their work: None without the package graphviz. Raises RuntimeError without that package and a file, and for a depth
+    below 1 or without modules; ValueError for a file that is no .svg, .png or .pdf.
     """
     if max_depth is not None and (max_depth < 1 or not show_modules):
-        problem = "must be greater than 0" if max_depth < 1 else "closes modules, and show_modules=False draws none"
+        problem = (
+            "must be greater than 0" if max_depth < 1 else "closes modules, and show_modules=False draws none"
+        )
         raise RuntimeError(f"max_depth={max_depth} {problem}")
     path = None if file_name is None else Path(file_name)
     if path is not None and path.suffix not in _FORMATS:
         raise ValueError(f"file_name must have a .svg, .png or .pdf suffix, not {path.suffix}")
     graph = get_graph(output)
-    try:
-        graphviz = importlib.import_module("graphviz")
-    except ImportError:
-        raise fatal("visualize draws a traced graph with graphviz", hint="pip install graphviz") from None
+    graphviz = _graphviz(path)
+    if graphviz is None:
+        return None
     picture = graphviz.Digraph(
-        engine="dot", graph_attr=graph_attr or _GRAPH, node_attr=node_attr or _NODE, edge_attr=edge_attr or _EDGE
+        engine="dot",
+        graph_attr=graph_attr or _GRAPH,
+        node_attr=node_attr or _NODE,
+        edge_attr=edge_attr or _EDGE,
     )
     shown = graph if show_modules else flatten_graph(graph)
     _draw(picture, shown, max_depth, visualize_node, visualize_edge, 0, verbose)
-    if path is not None:
+    if path is not None and _is_drawable(path):
         picture.render(path.with_suffix(""), format=path.suffix[1:])
     return picture
 
 
 def visualize_if_drawable(*values: Any, **options: Any) -> Any:
     """As `visualize`; where the program `dot` is missing, a warning and None."""
-    if shutil.which("dot") is None:
-        warnings.warn("ttnn.tracer.visualize draws nothing: graphviz's program dot is not installed", stacklevel=2)
-        return None
-    return visualize(*values, **options)
+    return visualize(*values, **options) if _is_drawable(options.get("file_name")) else None
+
+
+def _graphviz(path: Path | None) -> Any:
+    """The package; None with a warning where it is missing and only a file is to be drawn."""
+    try:
+        return importlib.import_module("graphviz")
+    except ImportError:
+        if path is None:
+            raise fatal("visualize draws a traced graph with graphviz", hint="pip install graphviz") from None
+    warnings.warn(f"{path} is not drawn without graphviz; help: pip install graphviz", stacklevel=3)
+    return None
+
+
+def _is_drawable(path: Path | str | None) -> bool:
+    """Whether graphviz's program is there; a warning where it is not."""
+    if shutil.which("dot") is not None:
+        return True
+    what = "the traced graph" if path is None else path
+    warnings.warn(f"{what} is not drawn: graphviz's program dot is not installed", stacklevel=3)
+    return False
 
 
 def _is_closed(level: int, max_depth: int | None) -> bool:
@@ -136,7 +162,9 @@ def _draw(
     verbose: bool,
 ) -> None:
     for node in sorted(graph):
-        visualize_node(picture, graph, node, max_depth, visualize_node, visualize_edge, level, verbose=verbose)
+        visualize_node(
+            picture, graph, node, max_depth, visualize_node, visualize_edge, level, verbose=verbose
+        )
     for node in sorted(graph):
         for edge in graph.in_edges(node, data=True, keys=True):
             visualize_edge(picture, graph, edge, max_depth, level)
@@ -147,7 +175,11 @@ def _table(graph: Any, node: Node, label: str) -> str:
     edges = sorted(graph.in_edges(node, data=True), key=lambda edge: edge[2]["sink_input_index"])
     inputs = [_described(graph.nodes[start], data["source_output_index"]) for start, _, data in edges]
     outputs = [_described(graph.nodes[node], i) for i in range(len(graph.nodes[node]["shapes"]))]
-    rows = [_row(sign, word, cells) for sign, word, cells in (("$", "Input", inputs), ("#", "Output", outputs)) if cells]
+    rows = [
+        _row(sign, word, cells)
+        for sign, word, cells in (("$", "Input", inputs), ("#", "Output", outputs))
+        if cells
+    ]
     title = f'<TD ROWSPAN="{max(len(rows), 1)}">{_text(label)}</TD>'
     first, *rest = rows or [""]
     body = "".join(f"<TR>{row}</TR>" for row in (title + first, *rest))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt_run.runtime.errors import fatal, throw
+from tt_run.runtime.errors import fatal
 from tt_run.runtime.tools.tracing.nodes import Node, TorchModule, TorchModuleInput
-from tt_run.runtime.tools.tracing.places import place_of
-from tt_run.runtime.tools.tracing.torch_calls import networkx
+from tt_run.runtime.tools.tracing.places import networkx, place_of
 from tt_run.runtime.tools.tracing.values import leaves
 
 _Source = tuple[Node, int]
@@ -16,21 +15,19 @@ _Source = tuple[Node, int]
 def get_graph(value: Any, flatten: bool = False) -> Any:
     """The graph that a traced result, or several, come from; a graph is given back as it is.
 
-    `flatten`: what modules called stands for them. Raises RuntimeError for what is no traced tensor.
+    `flatten`: what modules called stands for them. What stands beside traced tensors does not count. Raises RuntimeError for other
+    values, ValueError for empty ones.
     """
     nx = networkx()
     if isinstance(value, nx.MultiDiGraph):
         return value
-    found = []
-    for leaf in leaves(value):
-        place = place_of(leaf)
-        if place is not None:
-            found.append(place.graph)
-        elif leaf is not None:
-            raise fatal(
-                f"Unexpected type {type(leaf)}",
-                hint="give what was computed within `with ttnn.tracer.trace():` or `with ttnn.torch_tracer.trace():`",
-            )
+    others = [leaf for leaf in leaves(value) if leaf is not None]
+    found = [place.graph for place in map(place_of, others) if place is not None]
+    if others and not found:
+        raise fatal(
+            f"Unexpected type {type(others[0])}",
+            hint="give what was computed within `with ttnn.tracer.trace():` or `with ttnn.torch_tracer.trace():`",
+        )
     if not found:
         raise ValueError("there is no tensor whose graph could be given; the value holds none")
     graph = nx.compose_all(found)
@@ -44,7 +41,9 @@ def flatten_graph(graph: Any) -> Any:
     return made
 
 
-def _flatten(graph: Any, made: Any, entering: dict[Node, _Source], modules: dict[Node, list[_Source]]) -> None:
+def _flatten(
+    graph: Any, made: Any, entering: dict[Node, _Source], modules: dict[Node, list[_Source]]
+) -> None:
     """`entering`: what the inputs of this module come from. Adds to `modules` what the outputs of modules come from."""
 
     def source(node: Node, index: int) -> _Source:

@@ -165,7 +165,9 @@ class ModuleIOTensor:
 
 def _home(function: Any) -> str:
     owner = getattr(function, "__objclass__", None)
-    module = getattr(function, "__module__", None) if owner is None else f"{owner.__module__}.{owner.__name__}"
+    module = (
+        getattr(function, "__module__", None) if owner is None else f"{owner.__module__}.{owner.__name__}"
+    )
     name = f"{module}.{function.__name__}"
     for own, public in _PUBLIC_HOMES:
         name = name.replace(own, public)

@@ -1,11 +1,13 @@
-"""Which node of a trace a tensor comes from."""
+"""Which node of a trace a tensor comes from, and the package of its graph."""
 
 from __future__ import annotations
 
+import importlib
 import weakref
 from dataclasses import dataclass
 from typing import Any
 
+from tt_run.runtime.errors import fatal
 from tt_run.runtime.tools.tracing.nodes import Node
 
 TAG_TRACEDTENSOR = "TRACEDTENSOR"
@@ -28,11 +30,16 @@ def note(tensor: Any, place: Place) -> None:
     """Remember where a tensor comes from for as long as it lives."""
     key = id(tensor)
 
-    def forget(gone: weakref.ref[Any]) -> None:
+    def end(gone: weakref.ref[Any]) -> None:
         if key in _noted and _noted[key][0] is gone:
             del _noted[key]
 
-    _noted[key] = (weakref.ref(tensor, forget), place)
+    _noted[key] = (weakref.ref(tensor, end), place)
+
+
+def forget(tensor: Any) -> None:
+    """Remember it no longer."""
+    _noted.pop(id(tensor), None)
 
 
 def place_of(value: Any) -> Place | None:
@@ -43,3 +50,11 @@ def place_of(value: Any) -> Place | None:
     if TAG_TRACEDTENSOR in getattr(type(value), "__dict__", ()):
         return Place(value.graph, value.node, value.output_index)
     return None
+
+
+def networkx() -> Any:
+    """The package of graphs, which is looked for when it is used. Raises RuntimeError that says how it comes."""
+    try:
+        return importlib.import_module("networkx")
+    except ImportError:
+        raise fatal("a trace is a graph of networkx", hint="pip install 'tt-run[graph]'") from None

@@ -7,7 +7,6 @@ is traced: what was handed to a module, what came out of a traced call, or what 
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import time
 from collections.abc import Iterator
@@ -17,10 +16,9 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.tools.tracing import nodes
 from tt_run.runtime.tools.tracing.module_calls import Call, around_modules
-from tt_run.runtime.tools.tracing.places import place_of
+from tt_run.runtime.tools.tracing.places import Place, networkx
 from tt_run.runtime.tools.tracing.values import (
     argument_names,
     exchanged,
@@ -28,6 +26,7 @@ from tt_run.runtime.tools.tracing.values import (
     get_input_tensors,
     is_traced,
     leaves,
+    places_in,
 )
 
 _CREATION = """
@@ -49,21 +48,23 @@ class TracedTorchTensor(torch.Tensor):
     node: nodes.Node
     output_index: int
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @staticmethod
-    def __new__(cls: type, tensor: torch.Tensor, **_place: Any) -> Any:
+    def __new__(cls: type, tensor: torch.Tensor, *, alias: bool = False, **_place: Any) -> Any:
+        """`alias`: gradients go on to `tensor`. A module registers no alias, so that a leaf made in a trace has to stay one."""
         with torch._C.DisableTorchFunction():
-            # An alias of a leaf is none, and a module registers only leaves: one that is made in a trace has to stay one.
-            if tensor.is_leaf and not isinstance(tensor, torch.nn.Parameter):
+            if tensor.is_leaf and not alias:
                 return torch.Tensor._make_subclass(cls, tensor, tensor.requires_grad)
             return tensor.as_subclass(cls)
 
-    def __init__(self, tensor: torch.Tensor, *, graph: Any, node: nodes.Node, output_index: int) -> None:
+    def __init__(
+        self, tensor: torch.Tensor, *, graph: Any, node: nodes.Node, output_index: int, alias: bool = False
+    ) -> None:
         self.graph, self.node, self.output_index = graph, node, output_index
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         return self.node.name
 
 
@@ -88,21 +89,20 @@ class Trace:
         finally:
             self._stack.pop()
 
-    def add(self, name: str, operation: Any, outputs: list[Any], inputs: list[Any], **attributes: Any) -> nodes.Node:
+    def add(
+        self, name: str, operation: Any, outputs: list[Any], inputs: list[Place], **attributes: Any
+    ) -> nodes.Node:
         """A node, with what its inputs come from in the same graph."""
         number = next(_numbers)
         node = nodes.Node(f"{name}_{number}", number)
-        places = [place for place in map(place_of, inputs) if place is not None]
-        for around in (place.graph for place in places):
+        for around in (place.graph for place in inputs):
             if around is not self.graph:  # from around the module that is called
                 self.graph.add_nodes_from(around.nodes(data=True))
                 self.graph.add_edges_from(around.edges(keys=True, data=True))
         shapes, dtypes = tuple(map(_shape, outputs)), tuple(tensor.dtype for tensor in outputs)
         self.graph.add_node(node, operation=operation, shapes=shapes, dtypes=dtypes, **attributes)
-        for i, place in enumerate(places):
-            self.graph.add_edge(
-                place.node, node, source_output_index=place.output_index, sink_input_index=i
-            )
+        for i, place in enumerate(inputs):
+            self.graph.add_edge(place.node, node, source_output_index=place.output_index, sink_input_index=i)
         return node
 
     def given(self, value: Any) -> Any:
@@ -113,14 +113,14 @@ class Trace:
             node = self.add("torch_parameter", nodes.TorchParameter(value), [value], [], duration=None)
         else:
             node = self.add("torch_input", nodes.TorchTensor(value), [value], [], duration=None)
-        return self._at(node, 0, value)
+        return self._at(node, 0, value, alias=True)
 
     def function(self, function: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a function, and note it."""
         if self.paused:
             return _timed(function, args, kwargs)[0]
         creates = function in CREATION_FUNCTIONS
-        traced = bool(get_input_tensors([args, kwargs]))
+        traced = bool(places_in([args, kwargs]))
         if not traced and not creates:
             return function(*args, **kwargs)
         if not traced:
@@ -132,7 +132,7 @@ class Trace:
             return result
         pairs = get_arg_name_value_pairs(function, function_args=args, function_kwargs=kwargs)
         operation = nodes.TorchFunction(function, pairs)
-        inputs = get_input_tensors([args, kwargs])
+        inputs = places_in([args, kwargs])
         node = self.add(function.__name__, operation, outputs, inputs, duration=duration)
         result = self._numbered(node, result)
         return self._created(function, args, kwargs, result, duration) if creates else result
@@ -141,9 +141,7 @@ class Trace:
         self, function: Call, args: Any, kwargs: dict[str, Any], result: Any, duration: float
     ) -> Any:
         pairs = get_arg_name_value_pairs(function, function_args=args, function_kwargs=kwargs)
-        node = self.add(
-            "torch_input", nodes.TorchFunction(function, pairs), [result], [], duration=duration
-        )
+        node = self.add("torch_input", nodes.TorchFunction(function, pairs), [result], [], duration=duration)
         return self._at(node, 0, result)
 
     def module(self, module: Any, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -155,14 +153,16 @@ class Trace:
         names = argument_names(module.forward, named, kwargs)
         pairs = get_arg_name_value_pairs(module.forward, function_args=named, function_kwargs=kwargs)[1:]
         with self.within_module() as graph:
-            own = [exchanged(value, self._entering(name)) for name, value in zip(names[1:], args)]
+            own = [
+                exchanged(value, self._entering(name)) for name, value in zip(names[1:], args, strict=False)
+            ]
             own_kwargs = {name: exchanged(value, self._entering(name)) for name, value in kwargs.items()}
-            entered = get_input_tensors([own, own_kwargs])
+            entered = places_in([own, own_kwargs])
             result, duration = _timed(call, own, own_kwargs, plain=False)
             result = exchanged(result, self.given)
         outputs = get_input_tensors(result)
-        operation = nodes.TorchModule(module, graph, _borders(entered), _borders(outputs), pairs)
-        inputs = get_input_tensors([args, kwargs])
+        operation = nodes.TorchModule(module, graph, _borders(entered), _borders(places_in(result)), pairs)
+        inputs = places_in([args, kwargs])
         node = self.add(module.__ttnn_tracer_name__, operation, outputs, inputs, duration=duration)
         return self._numbered(node, result)
 
@@ -170,7 +170,8 @@ class Trace:
         def enter(value: Any) -> Any:
             if not is_traced(value) or not isinstance(value, torch.Tensor):
                 return value
-            return self._at(self.add("module_input", nodes.TorchModuleInput(name), [value], []), 0, value)
+            node = self.add("module_input", nodes.TorchModuleInput(name), [value], [])
+            return self._at(node, 0, value, alias=True)
 
         return enter
 
@@ -181,8 +182,10 @@ class Trace:
             lambda leaf: self._at(node, next(count), leaf) if isinstance(leaf, torch.Tensor) else leaf,
         )
 
-    def _at(self, node: nodes.Node, index: int, tensor: torch.Tensor) -> TracedTorchTensor:
-        return TracedTorchTensor(tensor, graph=self.graph, node=node, output_index=index)
+    def _at(
+        self, node: nodes.Node, index: int, tensor: torch.Tensor, alias: bool = False
+    ) -> TracedTorchTensor:
+        return TracedTorchTensor(tensor, graph=self.graph, node=node, output_index=index, alias=alias)
 
 
 class _Functions(TorchFunctionMode):
@@ -235,14 +238,6 @@ def trace() -> Iterator[None]:
         disable_tracing()
 
 
-def networkx() -> Any:
-    """The package of graphs, which is looked for when it is used. Raises RuntimeError that says how it comes."""
-    try:
-        return importlib.import_module("networkx")
-    except ImportError:
-        raise fatal("a trace is a graph of networkx", hint="pip install 'tt-run[graph]'") from None
-
-
 def _timed(function: Call, args: Any, kwargs: dict[str, Any], plain: bool = True) -> tuple[Any, float]:
     """A call's result and how long it took; `plain`: of functions within it nothing is noted."""
     with ExitStack() as stack:
@@ -257,6 +252,5 @@ def _shape(tensor: Any) -> Any:
     return tuple(tensor.shape) if isinstance(tensor, torch.Tensor) else tensor.shape
 
 
-def _borders(tensors: list[Any]) -> list[nodes.ModuleIOTensor]:
-    places = map(place_of, tensors)
-    return [nodes.ModuleIOTensor(place.graph, place.node, place.output_index) for place in places if place]
+def _borders(places: list[Place]) -> list[nodes.ModuleIOTensor]:
+    return [nodes.ModuleIOTensor(place.graph, place.node, place.output_index) for place in places]

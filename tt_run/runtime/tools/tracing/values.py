@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tt_run.runtime.tools.tracing.nodes import InputTensorIndex, PositionalArgumentName
-from tt_run.runtime.tools.tracing.places import place_of
+from tt_run.runtime.tools.tracing.places import Place, place_of
 
 
 def is_traced(value: object) -> bool:
@@ -35,7 +35,7 @@ def exchanged(value: Any, change: Callable[[Any], Any]) -> Any:
     """The same with each leaf changed; what holds no changed leaf stays the object that it is."""
     if isinstance(value, (tuple, list)):
         items = [exchanged(item, change) for item in value]
-        if all(new is old for new, old in zip(items, value)):
+        if all(new is old for new, old in zip(items, value, strict=True)):
             return value
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     if _is_record(value):
@@ -48,9 +48,14 @@ def exchanged(value: Any, change: Callable[[Any], Any]) -> Any:
     return change(value)
 
 
-def get_input_tensors(object: Any) -> list[Any]:  # noqa: A002 - the reference's name
+def get_input_tensors(object: Any) -> list[Any]:
     """The traced tensors of arguments."""
     return [leaf for leaf in leaves(object) if is_traced(leaf)]
+
+
+def places_in(value: Any) -> list[Place]:
+    """Where the traced tensors of arguments or results come from."""
+    return [place for place in map(place_of, leaves(value)) if place is not None]
 
 
 def argument_names(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
@@ -69,8 +74,10 @@ def get_arg_name_value_pairs(
     """The arguments of a call by name, without those that equal their default; traced tensors by the number of their edge."""
     names = argument_names(function, function_args, function_kwargs)
     signature = _signature(function)
-    pairs = list(zip(names, function_args))
-    pairs += [(name, function_kwargs[name]) for name in names[len(function_args) :] if name in function_kwargs]
+    pairs = list(zip(names, function_args, strict=False))
+    pairs += [
+        (name, function_kwargs[name]) for name in names[len(function_args) :] if name in function_kwargs
+    ]
     edges = iter(range(len(get_input_tensors([function_args, function_kwargs]))))
 
     def numbered(leaf: Any) -> Any:
