@@ -108,6 +108,23 @@ def test_what_stays_as_it_is(one: MeshDevice):
 
 
 @pytest.mark.parametrize(
+    "copy",
+    [lambda x, to: ops.clone(x, memory_config=to), lambda x, to: ops.transpose(x, 0, 1, memory_config=to)],
+)
+def test_a_copy_makes_no_other_cut(one: MeshDevice, copy: Any):
+    """Nor does an exchange of two dimensions of length 1."""
+    x = zeros(one, (1, 1, 64, 32), cut(HEIGHT, (1, 0), 32, 32))
+    for to, words in (
+        (L1_MEMORY_CONFIG, "mixed sharded/interleaved layout"),
+        (cut(HEIGHT, (0, 0), 64, 32), "shard specs must be identical"),
+        (cut(WIDTH, (0, 0), 64, 32), "must have the same memory layout when both are sharded"),
+    ):
+        with pytest.raises(RuntimeError, match=f"Clone: .*{words}"):
+            copy(x, to)
+    assert copy(x, x.memory_config()).memory_config() == x.memory_config()
+
+
+@pytest.mark.parametrize(
     ("held_by", "asked", "words"),
     [
         (None, cut(WIDTH, (1, 0), 32, 32), "Shard height 32 must match physical height 64 for width sharded"),

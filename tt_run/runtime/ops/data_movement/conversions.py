@@ -103,6 +103,28 @@ def _copied(
     return settle((tensor,), shards, target, memory_config=memory_config)
 
 
+def check_copy(tensor: Tensor, asked: MemoryConfig | None) -> None:
+    """Raises RuntimeError for a copy into shards or out of them, and into other shards than the tensor's."""
+    if asked is None:
+        return
+    own = tensor.memory_config()
+    hint = "ttnn.to_memory_config(tensor, memory_config)"
+    if asked.is_sharded() is not own.is_sharded():
+        raise fatal(
+            "Clone: mixed sharded/interleaved layout not currently supported. Both input and output must have the same layout.",
+            hint=hint,
+        )
+    if asked.is_sharded() and asked.memory_layout is not own.memory_layout:
+        raise fatal(
+            "Clone: input and output must have the same memory layout when both are sharded", hint=hint
+        )
+    if asked.shard_spec is not None and own.shard_spec is not None and asked.shard_spec != own.shard_spec:
+        raise fatal(
+            "Clone: input and output shard specs must be identical (same grid, shape, and orientation)",
+            hint=hint,
+        )
+
+
 @operation("ttnn.clone", family=families.CONVERSION, golden=goldens.same)
 def clone(
     input: Tensor,
@@ -118,11 +140,7 @@ def clone(
             "Clone: data type conversion is only supported with tile layout",
             hint="ttnn.typecast(tensor, dtype) takes rows",
         )
-    if memory_config is not None and memory_config.is_sharded() != input.memory_config().is_sharded():
-        raise fatal(
-            "Clone: mixed sharded/interleaved layout not currently supported. Both input and output must have the same layout.",
-            hint="ttnn.to_memory_config(tensor, memory_config)",
-        )
+    check_copy(input, memory_config)
     return _copied(input, dtype, memory_config)
 
 

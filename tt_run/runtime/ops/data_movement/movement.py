@@ -15,6 +15,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import as_type, fatal, in_range, type_name
 from tt_run.runtime.kernels.ordering import in_order
 from tt_run.runtime.ops.data_movement import reinterpreting
+from tt_run.runtime.ops.data_movement.conversions import check_copy
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, settle, volume
@@ -256,8 +257,11 @@ def transpose(
     alike = first == second or input_tensor.shape[first - 1] == input_tensor.shape[second - 1] == 1
     if alike and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
-    if first == second:
-        _check_copy(input_tensor, memory_config)
+    # What exchanges lengths of 1 above the pages is a copy, of which a device makes no other cut.
+    inside = 2 if input_tensor.layout is Layout.TILE else 1
+    if first == second or (alike and max(first, second) <= rank - inside):
+        _check_named(memory_config)
+        check_copy(input_tensor, memory_config)
     order = list(range(rank))
     order[first - 1], order[second - 1] = second - 1, first - 1
     place = reordered_shards.of_order(input_tensor, order, memory_config)
@@ -268,16 +272,6 @@ def _check_named(asked: MemoryConfig | None) -> None:
     """Raises RuntimeError for a copy in the same order into shards that name no cores."""
     if asked is not None and asked.nameless:
         raise fatal("bad optional access", hint="memory_config=ttnn.create_sharded_memory_config(…)")
-
-
-def _check_copy(tensor: Tensor, asked: MemoryConfig | None) -> None:
-    """As `_check_named`, and for a copy into shards or out of them."""
-    _check_named(asked)
-    if asked is not None and asked.is_sharded() is not tensor.is_sharded():
-        raise fatal(
-            "Clone: mixed sharded/interleaved layout not currently supported. Both input and output must have the same layout.",
-            hint="ttnn.to_memory_config(tensor, memory_config)",
-        )
 
 
 def _within(dim: int, rank: int) -> int:
