@@ -11,9 +11,8 @@ from typing import Any
 
 from tt_run.runtime.enums import DataType, MathFidelity
 from tt_run.runtime.tensor.model_parameters.containers import make_dot_access_dict
+from tt_run.runtime.tensor.model_parameters.module_calls import around_modules, leaves
 from tt_run.runtime.tensor.model_parameters.module_trees import is_a
-from tt_run.runtime.tools.tracing.module_calls import around_modules
-from tt_run.runtime.tools.tracing.values import leaves
 
 
 class ModuleArgs(dict[str, Any]):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.tensor.model_parameters.module_calls import leaves
 from tt_run.runtime.tools.tracing.nodes import Node, TorchModule, TorchModuleInput
 from tt_run.runtime.tools.tracing.places import networkx, place_of
-from tt_run.runtime.tools.tracing.values import leaves
 
 _Source = tuple[Node, int]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tt_run.runtime import events
 from tt_run.runtime.ops.declaration.dispatch import FastOperation
+from tt_run.runtime.tensor.model_parameters.module_calls import leaves
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tools.numbering import get_python_operation_id
 from tt_run.runtime.tools.tracing import nodes, torch_calls
@@ -16,7 +17,6 @@ from tt_run.runtime.tools.tracing.values import (
     exchanged,
     get_arg_name_value_pairs,
     is_traced,
-    leaves,
     places_in,
 )
 

@@ -54,9 +54,9 @@ def _tell(enabled: bool) -> None:
     """The shim keeps what it was asked for once; this value changes."""
     global ENABLE_TRACER
     ENABLE_TRACER = enabled
-    for name in ("ttnn.tracer", "tt_run.shims.ttnn.tracer"):
-        if name in sys.modules:
-            sys.modules[name].ENABLE_TRACER = enabled  # type: ignore[attr-defined]
+    for name, module in [*sys.modules.items()]:
+        if name.endswith("ttnn.tracer"):
+            module.ENABLE_TRACER = enabled  # type: ignore[attr-defined]
 
 
 @contextmanager

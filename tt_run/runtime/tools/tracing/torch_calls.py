@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from tt_run.runtime.tensor.model_parameters.module_calls import Call, around_modules, leaves
 from tt_run.runtime.tools.tracing import nodes
-from tt_run.runtime.tools.tracing.module_calls import Call, around_modules
 from tt_run.runtime.tools.tracing.places import Place, networkx
 from tt_run.runtime.tools.tracing.values import (
     argument_names,
@@ -25,7 +25,6 @@ from tt_run.runtime.tools.tracing.values import (
     get_arg_name_value_pairs,
     get_input_tensors,
     is_traced,
-    leaves,
     places_in,
 )
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tt_run.runtime.tensor.model_parameters.module_calls import is_record, leaves
 from tt_run.runtime.tools.tracing.nodes import InputTensorIndex, PositionalArgumentName
 from tt_run.runtime.tools.tracing.places import Place, place_of
 
@@ -16,21 +17,6 @@ def is_traced(value: object) -> bool:
     return place_of(value) is not None
 
 
-def leaves(value: Any) -> Iterator[Any]:
-    """What stands in sequences, mappings and dataclasses, in their order."""
-    if isinstance(value, (tuple, list)):
-        for item in value:
-            yield from leaves(item)
-    elif _is_record(value):
-        for field in dataclasses.fields(value):
-            yield from leaves(getattr(value, field.name))
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from leaves(item)
-    else:
-        yield value
-
-
 def exchanged(value: Any, change: Callable[[Any], Any]) -> Any:
     """The same with each leaf changed; what holds no changed leaf stays the object that it is."""
     if isinstance(value, (tuple, list)):
@@ -38,7 +24,7 @@ def exchanged(value: Any, change: Callable[[Any], Any]) -> Any:
         if all(new is old for new, old in zip(items, value, strict=True)):
             return value
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    if _is_record(value):
+    if is_record(value):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         made = {name: exchanged(item, change) for name, item in fields.items()}
         return value if all(made[name] is fields[name] for name in made) else type(value)(**made)
@@ -104,7 +90,3 @@ def _signature(function: Any) -> inspect.Signature | None:
         return inspect.signature(function)
     except (TypeError, ValueError):
         return None
-
-
-def _is_record(value: Any) -> bool:
-    return dataclasses.is_dataclass(value) and not isinstance(value, type)

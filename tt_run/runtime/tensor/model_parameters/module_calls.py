@@ -1,7 +1,11 @@
-"""Every call of a PyTorch module, whichever it is: seen as `torch.fx` sees it, by the method that all of them are called through."""
+"""Every call of a PyTorch module, whichever it is, and what its arguments and results hold.
+
+It is seen as `torch.fx` sees it, by the method that all modules are called through.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -43,3 +47,23 @@ def name_modules(module: Any, name: str = "") -> None:
         name_modules(child, f"{name}.{child_name}" if name else child_name)
     for path, parameter in module.named_parameters():
         parameter.__ttnn_tracer_name__ = path
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """What stands in sequences, mappings and dataclasses, in their order."""
+    if isinstance(value, (tuple, list)):
+        for item in value:
+            yield from leaves(item)
+    elif is_record(value):
+        for field in dataclasses.fields(value):
+            yield from leaves(getattr(value, field.name))
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from leaves(item)
+    else:
+        yield value
+
+
+def is_record(value: Any) -> bool:
+    """Whether a value is a dataclass's object."""
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
