@@ -16,6 +16,7 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
+from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,8 @@ def export(owner: object, kind: str, service_id: str, facts: Facts, answer: Answ
     draft.touch(0o600)
     draft.write_text(text)
     draft.replace(path)
-    threading.Thread(target=_serve, args=(listener, answer), name=f"tt-run {kind}", daemon=True).start()
+    words = {"args": (listener, room / "socket", answer), "name": f"tt-run {kind}", "daemon": True}
+    threading.Thread(target=_serve, **words).start()  # type: ignore[arg-type]
     weakref.finalize(owner, _remove, listener, path, room)
     return str(path)
 
@@ -67,12 +69,13 @@ def _remove(listener: Listener, path: Path, room: Path) -> None:
     shutil.rmtree(room, ignore_errors=True)
 
 
-def _serve(listener: Listener, answer: Answer) -> None:
+def _serve(listener: Listener, address: Path, answer: Answer) -> None:
+    """Answers whoever attaches, until the file at `address` is gone: a listener that is closed no longer knows where it was."""
     while True:
         try:
             connection = listener.accept()
-        except OSError:  # closed, or somebody without the key
-            if not Path(str(listener.address)).exists():
+        except (OSError, EOFError, AuthenticationError):  # closed, or somebody without the key
+            if not address.exists():
                 return
             continue
         words = {"args": (connection, answer), "name": "tt-run stream service", "daemon": True}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import stat
 import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from multiprocessing import Pipe
+from multiprocessing import AuthenticationError, Pipe
+from multiprocessing.connection import Client, Listener
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from tt_run.runtime.cores import CoreCoord, CoreRange
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
 from tt_run.runtime.sockets import attaching
-from tt_run.runtime.sockets.attaching import descriptor_path
+from tt_run.runtime.sockets.attaching import Attachment, descriptor_path
 from tt_run.runtime.sockets.services.device_to_host import D2HStreamService
 from tt_run.runtime.sockets.services.host_to_device import H2DStreamService
 from tt_run.runtime.sockets.services.sync import inbound_socket_service_sync, outbound_socket_service_sync
@@ -143,8 +145,6 @@ def test_where_no_thread_starts_any_more_the_service_still_answers(monkeypatch: 
     waiting, refused = [hears], threading.Event()
 
     class Once:
-        address = "/no/socket"
-
         def accept(self) -> Any:
             refused.wait(20)
             if not waiting:
@@ -154,7 +154,9 @@ def test_where_no_thread_starts_any_more_the_service_still_answers(monkeypatch: 
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
-    server = threading.Thread(target=attaching._serve, args=(Once(), lambda *asked: asked))
+    server = threading.Thread(
+        target=attaching._serve, args=(Once(), Path("/no/socket"), lambda *asked: asked)
+    )
     server.start()
     monkeypatch.setattr(threading.Thread, "start", refuse)
     refused.set()
@@ -165,3 +167,30 @@ def test_where_no_thread_starts_any_more_the_service_still_answers(monkeypatch: 
     asks.close()
     server.join(20)
     assert not server.is_alive()
+
+
+class _Owner:
+    """What an exported service belongs to."""
+
+
+def test_who_has_no_key_is_sent_away_and_others_are_answered() -> None:
+    owner, name = _Owner(), f"{NAME}-key"
+    path = Path(attaching.export(owner, "h2d", name, {}, lambda request, body: (request, body)))
+    address = json.loads(path.read_text())["address"]
+    with pytest.raises(AuthenticationError):
+        Client(address, "AF_UNIX", authkey=b"guessed")
+    with socket.socket(socket.AF_UNIX) as silent:  # and one that goes before it has answered
+        silent.connect(address)
+    assert Attachment("h2d", name, 2000).ask({"word": 1}, b"body") == ({"word": 1}, b"body")
+
+
+def test_a_listener_that_is_closed_ends_its_thread() -> None:
+    """A signal may wake it with the descriptor gone, and with it whatever knew the address."""
+    owner, name = _Owner(), f"{NAME}-closed"
+    path = Path(attaching.export(owner, "h2d", name, {}, lambda request, body: (request, body)))
+    address = Path(json.loads(path.read_text())["address"])
+    listener = Listener(str(address.with_name("other")), "AF_UNIX")
+    listener.close()
+    del owner
+    assert not address.exists()
+    attaching._serve(listener, address, lambda request, body: (request, body))
