@@ -46,20 +46,22 @@ class Launcher:
         return answer.stdout.decode(errors="replace")
 
     @cached_property
+    def _numbers(self) -> tuple[int, ...]:
+        """Of Open MPI's version, two or three; none when the launcher does not say."""
+        import re
+
+        found = re.search(r"Open MPI\)?\s+v?(\d+)\.(\d+)(?:\.(\d+))?", self._said)
+        return tuple(int(number) for number in found.groups() if number) if found else ()
+
+    @property
     def version(self) -> tuple[int, int] | None:
         """(major, minor) of Open MPI, or None when the launcher does not say."""
-        import re
-
-        found = re.search(r"Open MPI\)?\s+v?(\d+)\.(\d+)", self._said)
-        return (int(found[1]), int(found[2])) if found else None
+        return self._numbers[:2] if self._numbers else None  # type: ignore[return-value]
 
     @cached_property
-    def release(self) -> tuple[int, int, int] | None:
+    def release(self) -> tuple[int, ...] | None:
         """(major, minor, release) of Open MPI, or None when the launcher does not say."""
-        import re
-
-        found = re.search(r"Open MPI\)?\s+v?(\d+)\.(\d+)\.(\d+)", self._said)
-        return (int(found[1]), int(found[2]), int(found[3])) if found else None
+        return self._numbers if len(self._numbers) == 3 else None
 
     @cached_property
     def vendor(self) -> str:

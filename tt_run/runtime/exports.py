@@ -103,11 +103,9 @@ def _argument_help(
 
         return nearest(make, kwargs).strip() or f"help: it takes {', '.join(names)}"
     if "positional argument" in text:
-        shown = [
-            name if each.default is each.empty else f"{name}={each.default!r}"
-            for name, each in list(signature.parameters.items())[1:]
-        ]
-        return f"help: {own.split('.')[0]}({', '.join(shown)})"
+        from tt_run.runtime.native.arguments import shown
+
+        return f"help: {own.split('.')[0]}({shown(list(signature.parameters.values())[1:])})"
     return ""
 
 

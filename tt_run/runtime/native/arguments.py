@@ -10,7 +10,7 @@ import functools
 import inspect
 import numbers
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from tt_run.runtime.errors import type_name
@@ -116,6 +116,13 @@ def check_fields(value: Any) -> None:
             raise TypeError(
                 f"{type(value).__name__}(): {field.name!r} must be {field.type}, got {type_name(given)}{hint}"
             )
+
+
+def shown(parameters: Iterable[inspect.Parameter]) -> str:
+    """Parameters as a call names them: `a, b, c=1`."""
+    return ", ".join(
+        each.name if each.default is each.empty else f"{each.name}={each.default!r}" for each in parameters
+    )
 
 
 def nearest(function: Callable[..., Any], kwargs: Mapping[str, Any], args: Sequence[Any] = ()) -> str:

@@ -326,11 +326,7 @@ def _without_records(case: Case) -> Verdict:
         sentence = f"the run folder {case.removed} was removed during the run, and what ranks recorded with it; mpirun ended with {code}"
         return Verdict((code or 0) & 0xFF or Exit.FAILED, sentence, lost=lost)
     if not any(status.started for status in case.statuses):
-        how = (
-            f"was killed by {signal.Signals(-code).name}"
-            if code is not None and code < 0
-            else f"ended with {code}"
-        )
+        how = f"was killed by {signal_name(-code)}" if code is not None and code < 0 else f"ended with {code}"
         return Verdict(Exit.NO_LAUNCHER, f"mpirun started no rank (it {how})", lost=lost)
     one = len(lost) == 1
     left = f"{len(lost)} rank{'s' * (not one)} left no record of {'its' if one else 'their'} end"

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from tt_run.runtime.errors import type_name
-from tt_run.runtime.native.arguments import nearest
+from tt_run.runtime.native.arguments import nearest, shown
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.train.autograd.variable import Variable
 
@@ -35,7 +35,7 @@ def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
         given = signature.bind(*args, **kwargs).arguments
     except TypeError as unbound:
         near = nearest(function, kwargs, args)
-        return f"{unbound}{near or f'; help: {function.__name__}({_shown(signature)})'}"
+        return f"{unbound}{near or f'; help: {function.__name__}({shown(signature.parameters.values())})'}"
     for name, value in given.items():
         kinds = str(signature.parameters[name].annotation).split(" | ")
         known = {kind: _KINDS.get(kind) or _class_of(function, kind) for kind in kinds if kind != "None"}
@@ -72,14 +72,6 @@ def _hint(name: str, default: object, wanted: tuple[str, tuple[type, str] | None
         return f"; help: {name}={kind}.{members[0].name}" if members else f"; help: {name}={kind}(…)"
     return way_in(value) or "; help: ttml.autograd.Tensor.from_numpy(array)" + ".get_value()" * (
         kind == "Value"
-    )
-
-
-def _shown(signature: inspect.Signature) -> str:
-    """How a function is called."""
-    return ", ".join(
-        name if each.default is each.empty else f"{name}={each.default!r}"
-        for name, each in signature.parameters.items()
     )
 
 
