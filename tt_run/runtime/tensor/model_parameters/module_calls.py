@@ -28,11 +28,11 @@ def around_modules(around: Callable[[Any, Call, tuple[Any, ...], dict[str, Any]]
         name_modules(module)
         return around(module, functools.partial(original, module), args, kwargs)
 
-    torch.nn.Module.__call__ = called  # type: ignore[method-assign]
+    torch.nn.Module.__call__ = called
     try:
         yield
     finally:
-        torch.nn.Module.__call__ = original  # type: ignore[method-assign]
+        torch.nn.Module.__call__ = original
 
 
 def name_modules(module: Any, name: str = "") -> None:

@@ -47,7 +47,7 @@ class TracedTorchTensor(torch.Tensor):
     node: nodes.Node
     output_index: int
 
-    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+    __torch_function__ = torch._C._disabled_torch_function_impl
 
     @staticmethod
     def __new__(cls: type, tensor: torch.Tensor, *, alias: bool = False, **_place: Any) -> Any:
