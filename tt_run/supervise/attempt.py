@@ -19,7 +19,7 @@ from tt_run.launch.wrapper import SCRIPT
 from tt_run.plan.model import LaunchPlan
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.output.console import last_lines
-from tt_run.supervise.status import StatusBoard, failure_of, mpi_at_end, signal_name
+from tt_run.supervise.status import CRASHES, StatusBoard, failure_of, mpi_at_end, signal_name
 from tt_run.supervise.sweep import Swept, hosts_of, sweep_hosts
 from tt_run.supervise.verdict.clocks import failures_on_one_clock, offsets, on_one_clock
 from tt_run.supervise.verdict.culprit import ENDED_BY_MPIRUN, PEER_CODES
@@ -40,7 +40,6 @@ from tt_run.supervise.verdict.reach import may_be_split, never_met, split_verdic
 from tt_run.supervise.verdict.verdict import judge
 from tt_run.supervise.watch import EndedBy, Observation
 
-_CRASHES = frozenset((signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL))
 _NO_START = r"MPI_INIT (?:has )?failed|An error occurred in MPI_Init"
 _LINES = 60  # of a rank's errors, among which MPI says so
 
@@ -139,7 +138,7 @@ def _after_a_crash_of_mpirun(
     then says nothing of it."""
     code = observation.launcher_code or 0
     hosts = [LostHost(name, True) for name in silent]
-    if verdict.culprit is not None or -code not in _CRASHES or not hosts:
+    if verdict.culprit is not None or -code not in CRASHES or not hosts:
         return verdict
     sentence = f"{told(hosts, board.all())}; mpirun crashed with it ({signal_name(-code)})"
     return replace(verdict, exit_code=Exit.HOST_LOST, sentence=sentence)

@@ -98,6 +98,12 @@ class Seen:
     end: float | None = None
 
 
+CRASHES = frozenset(
+    (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGSYS)
+)
+"""Signals that a process gets for what it did itself."""
+
+
 def signal_name(number: int) -> str:
     """SIGSEGV for 11; "signal 72" for a number without a name."""
     try:

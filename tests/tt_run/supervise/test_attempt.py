@@ -73,7 +73,7 @@ def test_why_mpi_could_not_start_stands_in_the_log_of_that_rank(
     found = conclude(plan, line, records.board, seen, 1, {}).verdict
     assert found.culprit is not None and found.culprit.rank == 1 and found.exit_code == code
     assert sentence in found.sentence
-    assert [said for said in launcher_advice(records.folder, found) if help in said]
+    assert [said for said in launcher_advice(records.folder, found, seen.launcher_code) if help in said]
 
 
 def test_a_limit_of_file_sizes_that_mpirun_meets_is_told(records: Records) -> None:
@@ -87,7 +87,20 @@ def test_a_limit_of_file_sizes_that_mpirun_meets_is_told(records: Records) -> No
     found = conclude(plan, line, records.board, seen, 1, {}).verdict
     assert (found.exit_code, found.culprit) == (Exit.NO_LAUNCHER, None)
     assert "files that it needs would be larger than files may be (ulimit -f)" in found.sentence
-    assert [word for word in launcher_advice(records.folder, found) if "ulimit -f unlimited" in word]
+    assert [
+        word
+        for word in launcher_advice(records.folder, found, seen.launcher_code)
+        if "ulimit -f unlimited" in word
+    ]
+
+
+@pytest.mark.parametrize(("code", "help"), [(-11, "leave --mpmd out"), (11, "tt-run --doctor")])
+def test_a_crash_of_mpirun_is_told_by_its_signal(records: Records, code: int, help: str) -> None:
+    seen = Observation(EndedBy.ITSELF, code, 0.0, 10.0)
+    found = conclude(plan_of(("true",)), cast(LaunchLine, None), records.board, seen, 1, {}).verdict
+    assert found.exit_code == Exit.NO_LAUNCHER and found.sentence.startswith("mpirun started no rank")
+    (said,) = launcher_advice(records.folder, found, code)
+    assert help in said
 
 
 def test_a_rank_without_room_for_its_first_record_is_told(records: Records) -> None:
@@ -131,7 +144,9 @@ def test_ranks_that_got_no_start_are_not_blamed_on_another(
     found = attempt.verdict
     assert (found.exit_code, found.culprit) == (Exit.NO_LAUNCHER, None)
     assert f"could not start all of 2 ranks: this machine gave it no more {what} (ulimit" in found.sentence
-    assert [word for word in launcher_advice(records.folder, found) if what.split()[0] in word]
+    assert [
+        word for word in launcher_advice(records.folder, found, seen.launcher_code) if what.split()[0] in word
+    ]
     records.status(1, host=HERE, end=8.0, exit=3)  # a rank that failed by itself is still the first cause
     found = conclude(plan, line, records.board, seen, 1, {}).verdict
     assert found.culprit is not None and found.culprit.rank == 1

@@ -179,8 +179,8 @@ def _settings_of_mpi() -> str:
 _NO_ROOM = "mpirun cannot write its temporary files: make room, or name another folder with TMPDIR=DIR"
 
 
-def launcher_advice(folder: RunFolder, verdict: Verdict) -> list[str]:
-    """What to do about what kept MPI from starting: a host out of reach, a full disk."""
+def launcher_advice(folder: RunFolder, verdict: Verdict, code: int | None) -> list[str]:
+    """What to do about what kept MPI from starting: a host out of reach, a full disk. `code` is mpirun's, minus a signal's number."""
     said = folder.launcher_said()
     culprit = verdict.culprit.rank if verdict.culprit is not None else None
     if "failed to report back" in said:
@@ -218,7 +218,7 @@ def launcher_advice(folder: RunFolder, verdict: Verdict) -> list[str]:
     unknown = re.search(r"unrecognized option[^\n]*\n\s*Option: (\S+)", said)
     if unknown is not None:
         return [f"  help: leave {unknown[1]} out of --mpi-args; mpirun --help lists what this mpirun knows"]
-    if verdict.exit_code == Exit.NO_LAUNCHER and signal.SIGSEGV.name in verdict.sentence:
+    if verdict.exit_code == Exit.NO_LAUNCHER and code == -signal.SIGSEGV:
         return [f"  help: {CRASHING_MPIRUN}"]
     if verdict.exit_code == Exit.NO_LAUNCHER:
         return ["  help: tt-run --doctor tries two ranks and says what is wrong with this mpirun"]

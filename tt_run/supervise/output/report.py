@@ -65,7 +65,7 @@ def failure_report(
         lines += ["  where the ranks were:"]
         lines += [f"    {line}" for line in stack_lines(observation.stacks, board)[:8]]
     if verdict.culprit is None or verdict.culprit.rank not in attempt.failures:
-        lines += launcher_advice(folder, verdict)
+        lines += launcher_advice(folder, verdict, observation.launcher_code)
     lines += _other_lines(verdict, alike)
     if observation.swept:
         lines.append(f"  {left_behind(observation.swept)}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from mgd.lean import replace
 from tt_run.contract import Exit
-from tt_run.supervise.status import RankStatus
+from tt_run.supervise.status import CRASHES, RankStatus
 
 Failures = Mapping[int, Mapping[str, Any]]  # what ranks wrote about their own failures, by rank
 
@@ -18,9 +18,6 @@ QUITTER_SECONDS = (
 )
 PEER_CODES = (14,)  # how Open MPI ends a rank that saw another one's connection close
 ENDED_BY_MPIRUN = frozenset((signal.SIGTERM, signal.SIGKILL))
-_CRASHES = frozenset(
-    (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS)
-)
 PROCESS_GONE = "TTG006"  # of the guard: nobody answers for the rank any more
 _PEER_ERRORS = ("MPI_ERR_PROC_FAILED", "MPI_ERR_REVOKED", "MPI_ERR_PROC_ABORTED")
 
@@ -149,7 +146,7 @@ def _blame(status: RankStatus, failures: Failures) -> int:
     if is_consequence(status, failures):
         return 3
     raised = failures.get(status.rank, {}).get("exception", "SystemExit") != "SystemExit"
-    if raised or status.signal in _CRASHES or status.error:
+    if raised or status.signal in CRASHES or status.error:
         return 0
     return 2 if status.signal == signal.SIGTERM else 1
 

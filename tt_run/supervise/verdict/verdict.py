@@ -13,7 +13,7 @@ from types import MappingProxyType
 from mgd.lean import replace
 from tt_run.contract import Exit
 from tt_run.supervise.looking.stacks import rank_list
-from tt_run.supervise.status import RankStatus, signal_name
+from tt_run.supervise.status import CRASHES, RankStatus, signal_name
 from tt_run.supervise.verdict.culprit import (
     ENDED_BY_MPIRUN,
     PROCESS_GONE,
@@ -118,7 +118,6 @@ def _host_lost(case: Case) -> Verdict | None:
 
 _LOST = ("TTG005", "TTG006", "TTG007")
 """What the guard sees of ranks that mpirun's end has taken along; all else that it says is of what the program did."""
-_CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 
 
 def _launcher_killed(case: Case) -> Verdict | None:
@@ -128,7 +127,7 @@ def _launcher_killed(case: Case) -> Verdict | None:
         return None
     if not any(status.started for status in case.statuses) or not (case.failed or case.unrecorded):
         return None
-    if -code in _CRASHES and (
+    if -code in CRASHES and (
         find_quitter(case.statuses, case.improper)
         if case.improper
         else any(_of_the_program(record) for record in case.failures.values())
@@ -257,7 +256,7 @@ def _killed_afterwards(culprit: RankStatus, what: str, failures: Failures) -> bo
     """
     gone = (PROCESS_GONE,) if culprit.signal in ENDED_BY_MPIRUN else _LOST
     if (
-        culprit.signal not in (*ENDED_BY_MPIRUN, *_CRASHES)
+        culprit.signal not in (*ENDED_BY_MPIRUN, *CRASHES)
         or culprit.end is None
         or what.startswith(tuple(f"error[{code}]" for code in gone))
     ):
