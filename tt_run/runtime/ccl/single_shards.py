@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -133,13 +134,13 @@ def mesh_partition(
 
     Raises RuntimeError when `dim` does not divide by the size of the group.
     """
-    device, members, dim = _partition(input_tensor, dim, cluster_axis)
-    checks.tile_borders(input_tensor, dim, members)
-    return _partitioned(input_tensor, device, members, dim, cluster_axis, memory_config)
+    cut = _cut(input_tensor, dim, cluster_axis)
+    checks.tile_borders(input_tensor, cut.dim, cut.parts)
+    return _part_of_each(input_tensor, cut, memory_config)
 
 
 def _partition_of_any_size(input_tensor: Tensor, dim: int, cluster_axis: int | None = None) -> Tensor:
-    return _partitioned(input_tensor, *_partition(input_tensor, dim, cluster_axis), cluster_axis, None)
+    return _part_of_each(input_tensor, _cut(input_tensor, dim, cluster_axis), None)
 
 
 partition_of_any_size = Operation(
@@ -148,27 +149,27 @@ partition_of_any_size = Operation(
 """The same operation for `ttml`, whose parameters and activations are of any size: its parts may begin within a tile."""
 
 
-def _partition(tensor: Tensor, dim: int, cluster_axis: int | None) -> tuple[MeshDevice, int, int]:
-    """The mesh, the number of parts, and the dimension counted from the front."""
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """Dimension `dim`, counted from the front, in equal parts over the devices of each group along an axis of the mesh."""
+
+    device: MeshDevice
+    cluster_axis: int | None
+    dim: int
+    parts: int
+
+
+def _cut(tensor: Tensor, dim: int, cluster_axis: int | None) -> _Cut:
     device = checks.device_of(tensor, "mesh_partition")
-    members = checks.members_of(tensor, device, cluster_axis, any_ring=True)
-    return device, members, checks.partition_dim(tensor, dim, members)
+    parts = checks.members_of(tensor, device, cluster_axis, any_ring=True)
+    return _Cut(device, cluster_axis, checks.partition_dim(tensor, dim, parts), parts)
 
 
-def _partitioned(
-    input_tensor: Tensor,
-    device: MeshDevice,
-    members: int,
-    dim: int,
-    cluster_axis: int | None,
-    memory_config: MemoryConfig | None,
-) -> Tensor:
-    place = {
-        p: i
-        for group in lanes_of(device, cluster_axis, checks.holders(input_tensor, device)).groups
-        for i, p in enumerate(group)
-    }
-    shards, length = input_tensor.shards, input_tensor.shape[dim] // members
+def _part_of_each(tensor: Tensor, cut: _Cut, memory_config: MemoryConfig | None) -> Tensor:
+    device, dim = cut.device, cut.dim
+    groups = lanes_of(device, cut.cluster_axis, checks.holders(tensor, device)).groups
+    place = {position: number for group in groups for number, position in enumerate(group)}
+    shards, length = tensor.shards, tensor.shape[dim] // cut.parts
     rows: dict[tuple[int, int], int] = {}
     index = []
     for position, row in zip(device.local_positions, shards.index, strict=True):
@@ -178,10 +179,10 @@ def _partitioned(
     if shapes.active():
         rows.clear()
     data = recycled_arrays.empty((len(rows), *shape), shards.data.dtype)
-    for (row, i), number in rows.items():
-        data[number] = shards.data[row][(slice(None),) * dim + (slice(i * length, (i + 1) * length),)]
-    topology = result_topology.partitioned(input_tensor, device, cluster_axis, dim)
-    return result(input_tensor, Shards(data, tuple(index)), topology, memory_config)
+    for (row, part), number in rows.items():
+        data[number] = shards.data[row][(slice(None),) * dim + (slice(part * length, (part + 1) * length),)]
+    topology = result_topology.partitioned(tensor, device, cut.cluster_axis, dim)
+    return result(tensor, Shards(data, tuple(index)), topology, memory_config)
 
 
 def _place(coord: MeshCoordinate) -> str:
