@@ -398,6 +398,8 @@ def test_blocks_leave_their_tiles_or_do_not(one: MeshDevice):
     assert ops.roll(eight, 1, 0).dtype is BF16 and ops.roll(eight, 32, 0).dtype is BFP8
     assert ops.stack([eight, eight], -1).dtype is BF16 and ops.stack([eight, eight], 0).dtype is BFP8
     assert ops.roll(four, 32, -1).dtype is DataType.BFLOAT4_B
+    within = ops.pad(put(one, np.ones((33, 40)), four.dtype), [(0, 7), (0, 2)], 0.0)
+    assert within.dtype is DataType.BFLOAT4_B and tuple(within.shape) == (40, 42)
     for call, words in (
         (lambda: ops.roll(eight, 1, -1), "All Tensors should have same dtypes"),
         (lambda: ops.roll(four, 1, 0), "Only TILE layout is supported"),
