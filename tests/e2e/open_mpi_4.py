@@ -50,7 +50,9 @@ each_open_mpi_4 = pytest.mark.parametrize(
         pytest.param(
             mpi,
             id=name,
-            marks=pytest.mark.skipif(not (mpi.mpirun.exists() and mpi.home.is_dir()), reason=mpi.lacking),
+            marks=pytest.mark.skipif(
+                not (mpi.mpirun.exists() and Path(mpi.python).exists()), reason=mpi.lacking
+            ),
         )
         for name, mpi in OPEN_MPIS.items()
     ],
