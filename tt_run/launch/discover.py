@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from tt_run.inputs.hosts.lists import HostSlots
 from tt_run.inputs.hosts.rankfiles import Rankfile, RankfileLine, read_rankfile
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.site import Site
+from tt_run.launch.locks import take_lock
 from tt_run.plan.allocation.files import KEY_FILE
 from tt_run.plan.discovery import BINDINGS, MAPPING, MOCK, RANKFILE, Discovery
 from tt_run.plan.model import LaunchPlan, Placement, RankPlan
@@ -127,8 +127,7 @@ def _locked(path: Path, seconds: float) -> Iterator[None]:
     try:
         deadline = time.monotonic() + seconds
         while True:
-            with suppress(BlockingIOError):
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if take_lock(descriptor, wait=False):
                 break
             if time.monotonic() > deadline:
                 raise _failed("TTR512", f"another launch has discovered in {path.parent} for {seconds:.0f} s")

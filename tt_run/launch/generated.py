@@ -6,12 +6,12 @@ edited, or written by another version, and is replaced.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tt_run.launch.locks import take_lock
 from tt_run.plan.model import GeneratedFile
 
 
@@ -31,7 +31,7 @@ def write_generated(files: Sequence[GeneratedFile]) -> None:
 def _locked(folder: Path) -> Iterator[None]:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        take_lock(descriptor)
         yield
     finally:
         os.close(descriptor)
@@ -44,6 +44,6 @@ def _replace(file: GeneratedFile) -> None:
             return
     except OSError:
         pass
-    partial = file.path.with_name(f".{file.path.name}.{os.getpid()}")
+    partial = file.path.with_name(f".{file.path.name}.{os.getpid()}.{os.urandom(4).hex()}")  # other hosts may write here, too
     partial.write_bytes(data)
     partial.replace(file.path)

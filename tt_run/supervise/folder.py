@@ -105,12 +105,10 @@ def make_folder(path: Path) -> RunFolder:
 
 def hold(folder: RunFolder) -> int:
     """Keeps other launches out of the folder as long as the returned descriptor is open. Raises UsageError when another one holds it."""
-    import fcntl
+    from tt_run.launch.locks import take_lock
 
     descriptor = os.open(folder.path, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not take_lock(descriptor, wait=False):
         os.close(descriptor)
         raise UsageError(
             Diagnostic(
@@ -118,7 +116,5 @@ def hold(folder: RunFolder) -> int:
                 f"another run is just using {folder.path}",
                 help="name an empty folder with --log-dir DIR",
             )
-        ) from None
-    except OSError:  # a file system without locks
-        pass
+        )
     return descriptor

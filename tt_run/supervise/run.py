@@ -187,13 +187,12 @@ def _start(
     except OSError as error:
         if feeder is not None:
             feeder.kill()
-        reason = f"{start.line.launcher} cannot be executed: {error.strerror}"
-        raise LauncherError(
-            Diagnostic(
-                "TTR504",
-                reason,
-                help="your processes are as many as they may be: see ulimit -u"
-                if error.errno == errno.EAGAIN
-                else "tt-run --doctor shows what is there",
-            )
-        ) from None
+        reason = error.strerror
+        help = "tt-run --doctor shows what is there"
+        if error.errno == errno.EAGAIN:
+            help = "your processes are as many as they may be: see ulimit -u"
+        elif not Path("/proc/self/stat").exists():
+            reason = "there is no /proc, where it and tt-run find processes"
+            help = "mount -t proc proc /proc"
+        text = f"{start.line.launcher} cannot be executed: {reason}"
+        raise LauncherError(Diagnostic("TTR504", text, help=help)) from None

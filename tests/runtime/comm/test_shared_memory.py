@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import tempfile
@@ -53,3 +54,17 @@ def test_a_name_that_is_there_is_never_taken(monkeypatch: pytest.MonkeyPatch, tm
     assert Path(path).stat().st_mode & 0o777 == 0o600
     with pytest.raises(FileExistsError):
         shared_memory._new_file(str(tmp_path))
+
+
+@pytest.mark.parametrize("refusal", [errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM])
+def test_where_nothing_can_be_reserved_it_is_written(monkeypatch: pytest.MonkeyPatch, refusal: int) -> None:
+    def refuse(descriptor: int, begin: int, count: int) -> None:
+        raise OSError(refusal, os.strerror(refusal))
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    block = SharedBlock.create((1 << 20) + 5)
+    try:
+        assert Path(block.path).stat().st_blocks * 512 >= 1 << 20
+    finally:
+        block.unlinked()
+    assert block.memory[-1] == 0

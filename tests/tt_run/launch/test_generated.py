@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tt_run.launch.generated import write_generated
 from tt_run.plan.model import GeneratedFile
@@ -39,3 +42,14 @@ def test_readers_never_see_half_a_file(tmp_path: Path) -> None:
     assert [writer.returncode for writer in writers] == [0, 0]
     assert sizes <= {len(text)}
     assert [path.name for path in tmp_path.iterdir()] == ["f"]
+
+
+def test_without_locks_files_are_written_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    write_generated([GeneratedFile(tmp_path / "folder" / "a.yaml", "text\n")])
+    assert [path.name for path in (tmp_path / "folder").iterdir()] == ["a.yaml"]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 _FOLDERS = ("/dev/shm",)
+# What a sandbox or a file system without it says to fallocate.
+_NO_SUCH_CALL = (errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EINVAL)
+_AT_ONCE = 1 << 20
 
 
 class SharedBlock:
@@ -33,7 +37,7 @@ class SharedBlock:
         for folder in _folders(in_memory):
             descriptor, path = _new_file(folder)
             try:
-                os.posix_fallocate(descriptor, 0, nbytes)
+                _reserve(descriptor, nbytes)
                 return cls(descriptor, path, nbytes)
             except OSError as error:
                 Path(path).unlink()
@@ -58,6 +62,19 @@ class SharedBlock:
         """Remove the name once everybody has opened it: nothing is left behind however the job ends."""
         Path(self.path).unlink(missing_ok=True)
         return self
+
+
+def _reserve(descriptor: int, nbytes: int) -> None:
+    """Gives a new file its pages. Raises OSError where there is no room for them."""
+    try:
+        os.posix_fallocate(descriptor, 0, nbytes)
+    except OSError as error:
+        if error.errno not in _NO_SUCH_CALL:
+            raise
+        zeros = memoryview(bytes(min(nbytes, _AT_ONCE)))
+        done = 0
+        while done < nbytes:
+            done += os.write(descriptor, zeros[: nbytes - done])
 
 
 def _new_file(folder: str) -> tuple[int, str]:

@@ -1,0 +1,57 @@
+"""Launches in containers and sandboxes: calls of the system refused, file systems without locks, no /proc."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.launch import ROOT, Ran, environment
+from tests.refused_calls import is_possible, refusing
+from tests.sweep import sweep
+from tt_run.contract import Exit
+
+TWO = ("--emulate", "--system", "n300", "--split", "1x2")
+MEETS = ("python", "-c", "import ttnn; ttnn.open_mesh_device(ttnn.MeshShape(1, 2))")
+BINDING = ROOT / "configs" / "bindings" / "t3k_2x4_two_hosts.yaml"
+WITHOUT_PROC = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh")
+
+
+def behind(front: Sequence[str], *words: str, cwd: Path) -> Ran:
+    """`tt-run WORDS…` started by the words `front`, with a cache of derived files of its own."""
+    line = [*front, "timeout", "-k", "5", "60", "tt-run", *words]
+    env = environment({"XDG_CACHE_HOME": str(cwd / "cache")})
+    ran = subprocess.run(line, cwd=cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return Ran(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
+
+
+@pytest.mark.skipif(not is_possible(), reason="a process cannot refuse calls of its own here")
+@pytest.mark.parametrize(
+    ("error", "calls"),
+    sweep(
+        [
+            pytest.param(errno.ENOSYS, ["flock"], id="Lustre without locks"),
+            pytest.param(errno.ENOLCK, ["flock"], id="NFS without locks"),
+            pytest.param(errno.ENOSYS, ["fallocate"], id="no fallocate"),
+            pytest.param(
+                errno.EPERM, ["fallocate", "ptrace", "process_vm_readv", "unshare"], id="a strict container"
+            ),
+        ],
+        quick=["NFS without locks", "a strict container"],
+    ),
+)
+def test_what_a_sandbox_refuses_is_done_without(error: int, calls: list[str], tmp_path: Path) -> None:
+    ran = behind(refusing(error, *calls), *TWO, *MEETS, cwd=tmp_path).check()
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_without_proc_the_launch_says_so(tmp_path: Path) -> None:
+    tried = subprocess.run([*WITHOUT_PROC, "true"], capture_output=True, check=False)
+    if tried.returncode:
+        pytest.skip("no mounts of one's own here")
+    ran = behind(WITHOUT_PROC, "--rank-binding", str(BINDING), "true", cwd=tmp_path)
+    assert ran.code == Exit.NO_LAUNCHER
+    assert "there is no /proc" in ran.err and "help: mount -t proc proc /proc" in ran.err

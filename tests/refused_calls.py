@@ -1,0 +1,63 @@
+"""Programs whose system calls are refused, as containers, sandboxes and file systems that lack them do: a seccomp filter before the program.
+
+`python tests/refused_calls.py ERRNO CALL… -- PROGRAM WORD…`
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+
+_NUMBERS = {
+    "x86_64": {"flock": 73, "fallocate": 285, "ptrace": 101, "process_vm_readv": 310, "pidfd_open": 434, "unshare": 272},
+    "aarch64": {"flock": 32, "fallocate": 47, "ptrace": 117, "process_vm_readv": 270, "pidfd_open": 434, "unshare": 97},
+}  # fmt: skip
+_NO_NEW_PRIVILEGES, _SET_SECCOMP, _FILTER = 38, 22, 2  # words of prctl
+_LOAD_NUMBER, _SKIP_UNLESS, _ANSWER = 0x20, 0x15, 0x06  # of the filter's machine
+_ALLOWED, _REFUSED = 0x7FFF0000, 0x00050000
+
+
+class _Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p)]
+
+
+def refusing(error: int, *calls: str) -> list[str]:
+    """The words in front of a program whose `calls` are to fail with `error`."""
+    return [sys.executable, __file__, str(error), *calls, "--"]
+
+
+def is_possible() -> bool:
+    """Whether this machine lets a program refuse its own calls."""
+    if platform.machine() not in _NUMBERS:
+        return False
+    tried = [sys.executable, "-c", "import fcntl; fcntl.flock(0, fcntl.LOCK_SH)"]
+    done = subprocess.run(
+        [*refusing(errno.ENOLCK, "flock"), *tried], stdin=subprocess.DEVNULL, capture_output=True
+    )
+    return b"No locks available" in done.stderr
+
+
+def _refuse(error: int, calls: Sequence[str]) -> None:
+    numbers = _NUMBERS[platform.machine()]
+    steps = [(_LOAD_NUMBER, 0, 0, 0)]
+    for call in calls:
+        steps += [(_SKIP_UNLESS, 0, 1, numbers[call]), (_ANSWER, 0, 0, _REFUSED | error)]
+    steps.append((_ANSWER, 0, 0, _ALLOWED))
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+    program = _Program(len(steps), ctypes.addressof(code))
+    libc = ctypes.CDLL(None, use_errno=True)
+    for words in ((_NO_NEW_PRIVILEGES, 1, 0, 0, 0), (_SET_SECCOMP, _FILTER, ctypes.byref(program), 0, 0)):
+        if libc.prctl(*words) != 0:
+            raise OSError(ctypes.get_errno(), "prctl")
+
+
+if __name__ == "__main__":
+    end = sys.argv.index("--")
+    _refuse(int(sys.argv[1]), sys.argv[2:end])
+    os.execvp(sys.argv[end + 1], sys.argv[end + 1 :])
