@@ -77,6 +77,7 @@ NEEDS_MEMORY = ("python", "-c", "held = bytearray(1 << 30)")
             ),
             ("-f 2048", WRITES, 153, "was killed by SIGXFSZ: it wrote more into a file than that may hold"),
             ("-f 64", MEETS, Exit.NO_LAUNCHER, "larger than files may be (ulimit -f), which is 32 KiB"),
+            ("-f 8", MEETS, Exit.FAILED, "which ulimit -f shows: ulimit -f unlimited"),
             ("-v 900000", NEEDS_MEMORY, 1, "a program may have 900000 KiB of memory here (ulimit -v)"),
         ],
         quick=["-t 1", "-f 64", "-v 900000"],

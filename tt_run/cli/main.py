@@ -212,7 +212,9 @@ def _unwritten(error: OSError) -> int:
             "make room or allow it, or name other folders: --log-dir DIR for logs, TMPDIR=DIR for temporary files, "
             "XDG_CACHE_HOME=DIR for derived ones"
         )
-        if where and not os.path.isabs(error.filename):  # noqa: PTH117 - a file of the working directory
+        if error.errno == errno.EFBIG:
+            help = "the limit of this shell may be it, which ulimit -f shows: ulimit -f unlimited"
+        elif where and not os.path.isabs(error.filename):  # noqa: PTH117 - a file of the working directory
             place = os.path.dirname(error.filename) or "."  # noqa: PTH120
             help = (
                 f"ls -ld {place} says who may write, df {place} whether there is room; or name another folder"

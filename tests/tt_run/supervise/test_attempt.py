@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import resource
 from pathlib import Path
 from typing import cast
 
@@ -113,6 +114,23 @@ def test_a_rank_without_room_for_its_first_record_is_told(records: Records) -> N
     found = conclude(plan, line, records.board, seen, 1, {}).verdict
     assert found.exit_code == Exit.NO_LAUNCHER
     assert found.sentence.startswith("rank 1 did not start: ") and "is its disk full?" in found.sentence
+
+
+def test_memory_that_mpi_may_not_have_is_told_with_the_limit(
+    records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda number: (200_000 << 10, resource.RLIM_INFINITY))
+    said = (
+        "[vm:1] PMIX ERROR: PMIX_ERR_NOMEM in file /x/bfrop_base_unpack.c at line 722\n"
+        "*** An error occurred in MPI_Init_thread\n"
+    )
+    records.folder.err(0).write_text(said)
+    records.status(0, host=HERE, end=9.0, exit=14)
+    seen = Observation(EndedBy.ITSELF, 14, 0.0, 10.0)
+    plan, line = plan_of(("true",)), cast(LaunchLine, None)
+    found = conclude(plan, line, records.board, seen, 1, {}).verdict
+    assert found.culprit is not None and found.culprit.rank == 0
+    assert "may have 200000 KiB of memory here (ulimit -v)" in "".join(launcher_advice(records.folder, found))
 
 
 NO_PIPES = "[vm:1] PMIX ERROR: PMIX_ERR_SYS_LIMITS_PIPES in file /x/iof_base_setup.c at line 119"

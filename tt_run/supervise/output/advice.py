@@ -58,7 +58,7 @@ _EXHAUSTED = (
 """What exceptions say of something that a rank got no more of, and what to do."""
 
 
-_NO_MEMORY = r"Cannot allocate memory|failed to map segment|Unable to allocate|std::bad_alloc|MemoryError"
+_NO_MEMORY = r"Cannot allocate memory|failed to map segment|Unable to allocate|std::bad_alloc|MemoryError|PMIX_ERR_NOMEM"
 
 
 def _memory_advice(said: str) -> str | None:
