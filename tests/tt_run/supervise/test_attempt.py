@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import resource
+import signal
 from pathlib import Path
 from typing import cast
 
