@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import subprocess
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,17 @@ def test_without_proc_the_launch_says_so(tmp_path: Path) -> None:
     ran = behind(WITHOUT_PROC, "--rank-binding", str(BINDING), "true", cwd=tmp_path)
     assert ran.code == Exit.NO_LAUNCHER
     assert "there is no /proc" in ran.err and "help: mount -t proc proc /proc" in ran.err
+
+
+AS_FIRST_PROCESS = ("unshare", "--pid", "--fork", "--mount-proc")
+
+
+def test_containers_that_share_folder_host_name_and_memory_run_side_by_side(tmp_path: Path) -> None:
+    """In each of them tt-run is process 1, and mpirun has the same number."""
+    tried = subprocess.run([*AS_FIRST_PROCESS, "true"], capture_output=True, check=False)
+    if tried.returncode:
+        pytest.skip("no process numbers of one's own here")
+    with ThreadPoolExecutor() as several:
+        rans = list(several.map(lambda _: behind(AS_FIRST_PROCESS, *TWO, *MEETS, cwd=tmp_path), range(4)))
+    assert [ran.check().code for ran in rans] == [0] * 4
+    assert len({*(tmp_path / "tt-run-logs").glob("*-*")}) == 4

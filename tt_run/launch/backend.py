@@ -55,6 +55,7 @@ class Start:
     environ: Mapping[str, str]
     stdin: bool = False
     abandoned: Callable[[int], str] = lambda _: ""
+    is_multi_host: bool = False
 
 
 class Backend(Protocol):
@@ -79,10 +80,33 @@ class MpirunBackend:
         if not GivenWords(start.line.global_args, environment).sets(_SESSIONS, "prte_tmpdir_base"):
             scratch = _scratch_folder(environment)
             environment[f"PRTE_MCA_{_SESSIONS}"] = str(scratch)
+        if (
+            _numbers_repeat() and not start.is_multi_host
+        ):  # daemons of other hosts are found by mpirun's own name
+            environment |= _own_name()
         stdin = 0 if start.stdin else None
         files = needed(start.size)
         order = Order(start.line.command, start.cwd, environment, stdin, start.log, scratch, files)
         return KeptJob(order, start.abandoned)
+
+
+_FIRST_NUMBERS = (
+    0xEFFFFFFC  # PROC_PID_INIT_INO of Linux: the space of process numbers that is nobody's container
+)
+
+
+def _numbers_repeat() -> bool:
+    """Whether other processes of this machine may have the same numbers: in a container."""
+    try:
+        return Path("/proc/self/ns/pid").stat().st_ino != _FIRST_NUMBERS
+    except OSError:
+        return False
+
+
+def _own_name() -> dict[str, str]:
+    """A name for the job instead of host and process number: two containers that share both (`docker run --network=host --ipc=host`) would
+    write into the same files in /dev/shm, and crash."""
+    return {"PMIX_SERVER_NSPACE": f"prterun-tt-run-{os.urandom(6).hex()}", "PMIX_SERVER_RANK": "0"}
 
 
 def _scratch_folder(environ: Mapping[str, str]) -> Path:

@@ -44,6 +44,8 @@ def _replace(file: GeneratedFile) -> None:
             return
     except OSError:
         pass
-    partial = file.path.with_name(f".{file.path.name}.{os.getpid()}.{os.urandom(4).hex()}")  # other hosts may write here, too
+    partial = file.path.with_name(
+        f".{file.path.name}.{os.getpid()}.{os.urandom(4).hex()}"
+    )  # other hosts may write here, too
     partial.write_bytes(data)
     partial.replace(file.path)

@@ -68,10 +68,17 @@ def predicted_folder(log_dir: Path | None, cwd: Path) -> Path:
     if log_dir is not None:
         return log_dir if log_dir.is_absolute() else cwd / log_dir
     path = cwd / DEFAULT_PARENT / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
-    if not path.exists():
-        return path
-    # Of another container, in which tt-run has the same number: the first process there, as a rule.
+    return _another(path) if path.exists() else path
+
+
+def _another(path: Path) -> Path:
+    """A folder beside that of another container, in which tt-run has the same number: the first process there, as a rule."""
     return path.with_name(f"{path.name}-{os.urandom(3).hex()}")
+
+
+def _is_predicted(path: Path) -> bool:
+    """Whether the name is this process's own, and nobody's wish."""
+    return path.parent.name == DEFAULT_PARENT and path.name.split("-")[2:3] == [str(os.getpid())]
 
 
 def make_folder(path: Path) -> RunFolder:
@@ -82,7 +89,12 @@ def make_folder(path: Path) -> RunFolder:
             # No project wants its runs in its history; those who do want it take this line out.
             (path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.mkdir(mode=0o700, exist_ok=True)  # what ranks print may be secret
+        try:
+            path.mkdir(mode=0o700)  # what ranks print may be secret
+        except FileExistsError:
+            if _is_predicted(path):  # since it was predicted
+                return make_folder(_another(path))
+            path.mkdir(mode=0o700, exist_ok=True)
         taken = next(path.glob("rank-*.status"), None)
     except OSError as error:
         raise UsageError(

@@ -54,7 +54,9 @@ def run_plan(
         while True:
             number += 1
             folder = make_folder(run_dir if number == 1 else run_dir.with_name(f"{run_dir.name}.{number}"))
-            if number > 1:
+            if number == 1:
+                run_dir = folder.path
+            else:
                 (folder.path / FIRST_START_FILE).write_text(run_dir.name, encoding="utf-8")
             held = hold(folder)
             words = words_of_ranks(plan, folder.path)
@@ -68,6 +70,7 @@ def run_plan(
                 folder.launcher_log,
                 machine.environ,
                 abandoned=abandoned,
+                is_multi_host=plan.placement.is_multi_host,
             )
             faults = _faults(plan, options, folder)
             try:

@@ -41,6 +41,16 @@ def test_runs_of_two_containers_in_one_second_have_folders_of_their_own(tmp_path
     assert len({first, *again}) == 3
 
 
+def test_a_folder_that_another_container_makes_meanwhile_is_not_taken(tmp_path: Path) -> None:
+    predicted = predicted_folder(None, tmp_path)
+    held = [hold(make_folder(predicted)) for _ in range(3)]
+    try:
+        assert len([*predicted.parent.glob("*-*")]) == 3
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+
+
 class Local:
     """Runs programs as ranks of this machine."""
 
