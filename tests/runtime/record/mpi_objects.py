@@ -236,5 +236,31 @@ class Grid(MPI.Cartcomm):
 q = Grid(comm, [size]); print(q.right(), q.allreduce(rank), q.dims, type(q).__name__)
 import atexit; atexit.register(lambda: print("end", MPI.Is_finalized()))
 """,
+    "attributes": """
+def copied(c, k, v): print("copied", v, c == comm); return v + 1
+def ended(c, k, v): print("ended", v)
+keys = [MPI.Comm.Create_keyval(copied, ended), MPI.Comm.Create_keyval(delete_fn=ended), MPI.Comm.Create_keyval(True),
+        MPI.Comm.Create_keyval(lambda c, k, v: NotImplemented)]
+for n, k in enumerate(keys): comm.Set_attr(k, 10 * n + rank)
+for other in (comm.Dup(), comm.Clone(), comm.Split(0, rank)):
+    print([other.Get_attr(k) for k in keys]); other.Free()
+other, request = comm.Idup(); request.Wait(); print([other.Get_attr(k) for k in keys]); other.Free()
+comm.Set_attr(keys[0], "another"); comm.Delete_attr(keys[1]); print([comm.Get_attr(k) for k in keys])
+for k in keys:
+    if comm.Get_attr(k) is not None: comm.Delete_attr(k)
+    MPI.Comm.Free_keyval(k)
+""",
+    "handlers of errors": """
+if hasattr(MPI.Comm, "Create_errhandler"):
+    def hears(c, code): print("heard", MPI.Get_error_class(code) == MPI.ERR_RANK, code, c == comm)
+    handler = MPI.Comm.Create_errhandler(hears); comm.Set_errhandler(handler); print(comm.Get_errhandler() == handler, bool(handler))
+    try: comm.send(1, dest=size + 5)
+    except MPI.Exception as error: print("raised", error.Get_error_class() == MPI.ERR_RANK)
+    comm.Call_errhandler(MPI.ERR_RANK)
+comm.Set_errhandler(MPI.ERRORS_RETURN)
+try: comm.send(1, dest=size + 5)
+except MPI.Exception as error: print("raised alone", error.Get_error_class() == MPI.ERR_RANK)
+code = MPI.Add_error_code(MPI.Add_error_class()); MPI.Add_error_string(code, "own"); print(MPI.Get_error_string(code))
+""",
 }
 """Their text by what they are about; each begins with `rank`, `size`, `left`, `right` and `comm`."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from tt_run.runtime.record.mpi import crossing, local
 from tt_run.runtime.record.mpi.asked import replayed_answers
+from tt_run.runtime.record.mpi.callbacks import Errhandler
 from tt_run.runtime.record.mpi.calls import NotRecorded
 from tt_run.runtime.record.mpi.crossing import Book
 from tt_run.runtime.record.mpi.datatypes import Datatype
@@ -165,6 +166,7 @@ def replayed_modules(
         "REQUEST_NULL": ReplayedRequest(),
         "MESSAGE_NULL": None,
         "MESSAGE_NO_PROC": nowhere,
+        "ERRHANDLER_NULL": Errhandler(),
         "WIN_NULL": ReplayedWindow(),
         "FILE_NULL": ReplayedFile(),
         "IN_PLACE": _InPlace(1),
@@ -198,6 +200,7 @@ _KINDS = {
     "Message": ReplayedMessage,
     "Win": ReplayedWindow,
     "File": ReplayedFile,
+    "Errhandler": Errhandler,
     "Exception": ReplayedError,
     "Pickle": Pickle,
 }

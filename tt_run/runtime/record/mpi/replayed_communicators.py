@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tt_run.runtime.record.mpi import asked, local
+from tt_run.runtime.record.mpi.callbacks import Attributes, Errhandler, new_key
 from tt_run.runtime.record.mpi.calls import (
     BUFFERS,
     MAKERS,
@@ -24,7 +25,7 @@ from tt_run.runtime.record.mpi.requests import Prepared, ReplayedPrequest, Repla
 
 _CALLS = {**OBJECTS, **BUFFERS}
 _NO_COMMUNICATOR = 5  # MPI_ERR_COMM
-_keyvals = iter(range(1 << 20, 1 << 30))
+_COPIES = ("Dup", "Dup_with_info", "Clone", *STARTED_MAKERS)
 
 
 class Own:
@@ -39,8 +40,10 @@ class Own:
         facts: Mapping[str, Any] | None = None,
     ) -> None:
         self.at, self.ranks, self.name, self.facts = At(book, rank, len(ranks)), ranks, name, facts or {}
-        self.attributes: dict[int, Any] = {}
+        self.attributes = Attributes()
         self.errhandler: Any = None
+        self.handles: Callable[[Any, int], object] | None = None
+        """What the program wants called with an error."""
 
 
 class ReplayedComm:
@@ -144,16 +147,16 @@ class ReplayedComm:
 
     def Set_attr(self, keyval: int, attrval: Any) -> None:
         """Put something there."""
-        self._is.attributes[keyval] = attrval
+        self._is.attributes.put(self, keyval, attrval)
 
     def Delete_attr(self, keyval: int) -> None:
         """Take it away."""
-        self._is.attributes.pop(keyval, None)
+        self._is.attributes.take(self, keyval)
 
     @classmethod
-    def Create_keyval(cls, *args: Any, **kwargs: Any) -> int:
+    def Create_keyval(cls, copy_fn: Any = None, delete_fn: Any = None, nopython: bool = False) -> int:
         """A key of the program's own."""
-        return next(_keyvals)
+        return new_key(copy_fn, delete_fn)
 
     @classmethod
     def Free_keyval(cls, keyval: int) -> int:
@@ -168,8 +171,19 @@ class ReplayedComm:
         return local.Group.Compare(comm1.Get_group(), comm2.Get_group()) or 1
 
     def Set_errhandler(self, errhandler: Any) -> None:
-        """Nothing can fail but what has failed."""
+        """Nothing can fail but what has failed; of that a function of the program's hears."""
         self._is.errhandler = errhandler
+        self._is.handles = errhandler.function if isinstance(errhandler, Errhandler) else None
+
+    @classmethod
+    def Create_errhandler(cls, errhandler_fn: Callable[[Any, int], object]) -> Errhandler:
+        """A function of the program's for errors."""
+        return Errhandler.of(errhandler_fn)
+
+    def Call_errhandler(self, errorcode: int) -> None:
+        """Let it hear of one."""
+        if self._is.handles is not None:
+            self._is.handles(self, errorcode)
 
     def Get_errhandler(self) -> Any:
         """What was set, or what mpi4py sets itself."""
@@ -180,7 +194,8 @@ class ReplayedComm:
         return local.Group((), self._is.ranks[self._is.at.rank])
 
     def Free(self) -> None:
-        """Nothing to give back."""
+        """Nothing to give back but what the program has put there."""
+        self._is.attributes.clear(self)
         self._own = None
 
     Disconnect = free = Free
@@ -194,7 +209,7 @@ class ReplayedComm:
         if name.startswith("__"):
             raise AttributeError(name)
         if name in _CALLS:
-            return lambda *args, **kwargs: through(self._at, name, _CALLS[name], None, args, kwargs)
+            return lambda *args, **kwargs: self._answered(name, args, kwargs)
         for table, kind in ((STARTED, ReplayedRequest), (PREPARED, ReplayedPrequest)):
             if name in table:
                 return lambda *args, _k=kind, _t=table, **kwargs: self._started(
@@ -215,6 +230,19 @@ class ReplayedComm:
             found = lambda: local.Info(noted(self._at, "Get_info", None))  # noqa: E731
             return found if name == "Get_info" else found()
         raise NotRecordedMember(f"MPI.Comm.{name}")
+
+    def _answered(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            return through(self._at, name, _CALLS[name], None, args, kwargs)
+        except ReplayedError as error:
+            handles, inside = self._is.handles, self._at.book().inside
+            if handles is not None:
+                inside.now = True  # what it asks was a part of the call
+                try:
+                    handles(self, error.error_code)
+                finally:
+                    inside.now = False
+            raise
 
     def _started(
         self,
@@ -237,6 +265,9 @@ class ReplayedComm:
         facts = {"grid": grid, **(more[0] if more else {})}
         kind = facts.get("kind", "Intracomm" if grid is None else "Cartcomm")
         own = Own(self._at.book, rank, tuple(ranks), facts.get("name", ""), facts)
+        if name in _COPIES:
+            own.attributes = self._is.attributes.copied(self)
+            own.errhandler, own.handles = self._is.errhandler, self._is.handles
         return getattr(sys.modules["mpi4py.MPI"], kind).of(own)
 
     def _message(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
