@@ -110,7 +110,9 @@ def conclude(
         read_first_exits(said),
         read_improper(said, [s for s in board.all() if not mpi_at_end(folder, s.rank)]),
     )
-    if may_be_split(observation, failures, board.all(), verdict.culprit) and not observation.stopped:
+    if may_be_split(observation, failures, board.all(), verdict.culprit) and not (
+        observation.stopped or observation.frozen
+    ):
         verdict = split_verdict(agent, board.all()) or verdict
     elif plan.placement.is_multi_host and (waited := never_met(board.all(), failures, folder)):
         verdict = start_verdict(agent, verdict, board.all(), waited)

@@ -77,6 +77,9 @@ class Observation:
         int, ...
     ] = ()  # ranks of this machine that were there after another's failure was on record
     stopped: tuple[int, ...] = ()  # ranks that a signal had stopped when the run was about to end
+    frozen: Mapping[int, str] = field(
+        default_factory=dict
+    )  # those that their control group had frozen, and what lets each go on
     launcher_pid: int = 0
     memory: str = ""  # what the kernel counted of its memory killer during the run
     last_shown: int | None = None  # the rank whose words are the last on the console
@@ -160,6 +163,7 @@ class Watch:
             self._vitals.gone,
             self._vitals.outlived or (),
             (*self._vitals.stopped, *(self.stops.elsewhere if self.stops is not None else ())),
+            self.stops.frozen if self.stops is not None else {},
             self.job.pid,
             memory_told(memory_kills() - self._kills_before),
             self.console.last_shown,
@@ -244,7 +248,10 @@ class Watch:
         late = self.stops.look(now, self._vitals.stopped, max(waited, self.hang.quiet / QUIET_FOR_A_WAIT))
         if late:
             self._stacks = self.hang.describe(self.board, self.job).stacks
-            self._stuck = f"{rank_list(late)} stopped by a signal"
+            frozen = set(late) <= {*self.stops.frozen}
+            self._stuck = (
+                f"{rank_list(late)} {'frozen by a control group' if frozen else 'stopped by a signal'}"
+            )
             self._tear_down(EndedBy.HANG)
         elif self.launcher_stops is not None and (stuck := self.launcher_stops.look(now)):
             self._stuck = stuck

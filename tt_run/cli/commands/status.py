@@ -143,7 +143,7 @@ def _look(run: Run) -> list[RankNow]:
         elif wait is not None:
             what = str(wait)
         elif stack is None or stack.where is None:
-            what = "running" if is_running else status.outcome()
+            what = (_held(status.pid) or "running") if is_running else status.outcome()
         elif stack.waits:
             what = f"waits for others at {stack.where}"
         else:
@@ -153,6 +153,19 @@ def _look(run: Run) -> list[RankNow]:
             what = f"computes at {replace(stack.where, text='')}{after}{text}"
         found.append(RankNow(status, what, _memory(status.pid) if is_live else 0, stack, wait, last))
     return found
+
+
+def _held(pid: int | None) -> str:
+    """What keeps a process of this machine that answers nothing: a signal or its control group, with what lets it go on."""
+    from tt_run.supervise.looking.frozen import thawing
+    from tt_run.supervise.vitals import state_of
+
+    if pid is None:
+        return ""
+    if state_of(pid) == "T":
+        return f"stopped by a signal: kill -CONT {pid} lets it go on"
+    words = thawing(pid)
+    return f"frozen by its control group: {words} lets it go on" if words else ""
 
 
 def _waiting(ranks: Sequence[RankNow]) -> list[str]:

@@ -55,7 +55,10 @@ def failure_report(
         if record is not None and record.get("guard") and not guard_stands_above:
             lines += _guard_head(record, verdict.sentence)
         lines += _culprit_lines(verdict.culprit, record, folder, is_shown, stand_above, guard_stands_above)
-        if verdict.culprit.rank in observation.stopped:  # what would help it has been said
+        if verdict.culprit.rank in (
+            *observation.stopped,
+            *observation.frozen,
+        ):  # what would help it has been said
             lines = [line for line in lines if not line.startswith("  help: ")]
         if record is not None and not record.get("guard"):
             lines += _waiting_lines(attempt, verdict.culprit.rank)

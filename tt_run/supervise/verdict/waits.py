@@ -43,10 +43,11 @@ def raised_and_stayed(case: Case) -> Verdict | None:
 
 
 def stopped(case: Case) -> Verdict | None:
-    """A signal has stopped a rank, and the others waited for it until the guard or the watch for hangs had enough."""
+    """A signal has stopped a rank, or a control group has frozen it, and the others waited for it until the guard or the watch for hangs had enough."""
     found = find_accused(case.statuses, case.failures)
     hung = case.observation.ended_by is EndedBy.HANG
-    held = [status for status in case.statuses if status.rank in case.observation.stopped]
+    frozen = case.observation.frozen
+    held = [s for s in case.statuses if s.rank in case.observation.stopped or s.rank in frozen]
     if not hung and (found is None or found[0] not in held):
         return None
     own = [s for s in case.failed if not is_consequence(s, case.failures)]
@@ -54,10 +55,14 @@ def stopped(case: Case) -> Verdict | None:
         return None
     culprit = held[0]
     followers, victims = others_than(culprit, case)
-    sentence = (
-        f"{_who(held)} stopped by a signal (SIGSTOP, SIGTSTP, or a debugger) and the others waited for {'them' if held[1:] else 'it'}; "
-        f"{_continuing(held, case.multi_host)} would have let {'them' if held[1:] else 'it'} go on"
-    )
+    how = "frozen by a control group" if frozen else "stopped by a signal (SIGSTOP, SIGTSTP, or a debugger)"
+    if frozen and len(frozen) < len(held):
+        how = "frozen by a control group or stopped by a signal"
+    it = "them" if held[1:] else "it"
+    signalled = [status for status in held if status.rank not in frozen]
+    going_on = [*dict.fromkeys(frozen[s.rank] for s in held if s.rank in frozen)]
+    going_on += [_continuing(signalled, case.multi_host)] if signalled else []
+    sentence = f"{_who(held)} {how} and the others waited for {it}; {' and '.join(going_on)} would have let {it} go on"
     code = Exit.HANG if hung else Exit.FAILED
     ended = [status for status in (*victims, *case.unrecorded) if status not in held]
     return Verdict(code, sentence, culprit, followers, tuple(ended))

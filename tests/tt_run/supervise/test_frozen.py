@@ -1,0 +1,152 @@
+"""Processes that their control group keeps from running."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.jobs import until
+from tests.e2e.launch import environment
+from tests.tt_run.supervise.conftest import Records
+from tt_run.contract import Exit
+from tt_run.supervise.looking import frozen, stopped_ranks
+from tt_run.supervise.looking.stopped_ranks import StoppedRanks
+
+GROUP = "batch/job-7"
+SINGLE, FREEZER = f"0::/{GROUP}\n", f"9:cpu:/\n8:freezer:/{GROUP}\n0::/\n"
+
+
+def written(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"{text}\n")
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "words"),
+    [
+        (SINGLE, {f"{GROUP}/cgroup.events": "populated 1\nfrozen 0"}, ""),
+        (
+            SINGLE,
+            {f"{GROUP}/cgroup.events": "populated 1\nfrozen 1", f"{GROUP}/cgroup.freeze": "1"},
+            f"echo 0 >ROOT/{GROUP}/cgroup.freeze",
+        ),
+        (
+            SINGLE,
+            {
+                f"unified/{GROUP}/cgroup.events": "frozen 1",
+                f"unified/{GROUP}/cgroup.freeze": "0",
+                "unified/batch/cgroup.freeze": "1",
+            },
+            "echo 0 >ROOT/unified/batch/cgroup.freeze",
+        ),
+        (
+            FREEZER,
+            {f"freezer/{GROUP}/freezer.state": "FROZEN", f"freezer/{GROUP}/freezer.self_freezing": "1"},
+            f"echo THAWED >ROOT/freezer/{GROUP}/freezer.state",
+        ),
+        (
+            FREEZER,
+            {f"freezer/{GROUP}/freezer.state": "FREEZING", "freezer/batch/freezer.self_freezing": "1"},
+            "echo THAWED >ROOT/freezer/batch/freezer.state",
+        ),
+        (FREEZER, {f"freezer/{GROUP}/freezer.state": "THAWED"}, ""),
+        (SINGLE, {}, ""),
+        ("nonsense\n", {}, ""),
+    ],
+)
+def test_what_lets_a_frozen_process_go_on(
+    groups: str, files: dict[str, str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "cgroup"
+    written(root, files)
+    monkeypatch.setattr(frozen, "_ROOT", root)
+    monkeypatch.setattr(frozen, "_SINGLE", (root, root / "unified"))
+    monkeypatch.setattr(frozen, "_groups_of", lambda pid: groups)
+    assert frozen.thawing(41) == words.replace("ROOT", str(root))
+
+
+def test_a_process_that_is_not_there_is_not_frozen() -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    assert frozen.thawing(gone.pid) == ""
+
+
+def test_frozen_ranks_are_said_while_somebody_waits(
+    records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stopped_ranks, "thawing", {41: "echo 0 >/sys/fs/cgroup/x/cgroup.freeze"}.get)
+    records.status(1, host="here", pid=41)
+    said: list[str] = []
+    stops = StoppedRanks(records.board, "here", said.append, 30.0)
+    assert stops.look(0.0, (), 0.0) == () and not stops.frozen
+    for now in (3.0, 9.0, 14.0):
+        assert stops.look(now, (), now) == ()
+    assert said == [
+        "rank 1 on here has been frozen for 11 s (by its control group, process 41): echo 0 >/sys/fs/cgroup/x/cgroup.freeze lets it go on, or the run ends in 19 s"
+    ]
+    assert stops.look(34.0, (), 34.0) == (1,)
+
+
+@pytest.fixture
+def group() -> Iterator[tuple[Path, Path, str, str]]:
+    """A control group of its own: its processes, what freezes it, and the words for that and for its end."""
+    name = f"tt-run-test-{os.getpid()}"
+    ways = (
+        ("/sys/fs/cgroup", "cgroup.freeze", "1", "0"),
+        ("/sys/fs/cgroup/unified", "cgroup.freeze", "1", "0"),
+        ("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED"),
+    )
+    for root, file, freeze, thaw in ways:
+        folder = Path(root, name)
+        try:
+            folder.mkdir()
+        except OSError:
+            continue
+        if (folder / file).exists():
+            yield folder / "cgroup.procs", folder / file, freeze, thaw
+            (folder / file).write_text(thaw)
+            until(lambda folder=folder: not (folder / "cgroup.procs").read_text().strip())
+            folder.rmdir()
+            return
+        folder.rmdir()
+    pytest.skip("no control group can be made here")
+
+
+PROGRAM = """
+import os, time, ttnn
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(1, 2))
+rank = int(ttnn.distributed_context_get_rank())
+if rank == 1:
+    open("pid.part", "w").write(str(os.getpid())); os.rename("pid.part", "pid")
+while True:
+    ttnn.distributed_context_barrier(); time.sleep(0.02)
+"""
+
+
+@pytest.mark.wide
+def test_a_run_whose_rank_is_frozen_says_so(group: tuple[Path, Path, str, str], tmp_path: Path) -> None:
+    processes, state, freeze, thaw = group
+    (tmp_path / "program.py").write_text(PROGRAM)
+    words = ["tt-run", "--emulate", "--system", "n300", "--split", "1x2", "--log-dir", "run"]
+    launch = subprocess.Popen(
+        ["timeout", "-k", "5", "60", *words, "python", "program.py"],
+        cwd=tmp_path,
+        env=environment({"TT_RUN_GUARD_TIMEOUT": "5"}),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until((tmp_path / "pid").exists)
+    processes.write_text((tmp_path / "pid").read_text())
+    state.write_text(freeze)
+    _, said = launch.communicate()
+    assert launch.returncode == Exit.FAILED
+    assert (
+        "tt-run: rank 1 on " in said
+        and f"was frozen by a control group and the others waited for it; echo {thaw} >{state} " in said
+    )
