@@ -11,6 +11,7 @@ import signal
 import subprocess
 import termios
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -114,48 +115,71 @@ def test_a_rank_that_somebody_else_has_stopped_is_left_to_them(jobs: Jobs) -> No
     job.end().check()
 
 
-def test_a_shell_has_its_terminal_back_until_fg(jobs: Jobs) -> None:
-    program = jobs.python(PROGRAM)
-    ours, theirs = pty.openpty()
-    shell = subprocess.Popen(
-        ["bash", "--norc", "--noprofile", "-i"],
-        cwd=jobs.root,
-        env=environment({"PS1": "ready> ", "TERM": "dumb"}),
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-    )
-    os.close(theirs)
-    seen = ""
+class Shell:
+    """An interactive shell at a terminal of its own, typed into and read."""
 
-    def shown(pattern: str) -> bool:
-        nonlocal seen
-        while select.select([ours], [], [], 0)[0]:
-            seen += os.read(ours, 65536).decode(errors="replace")
-        return re.search(pattern, seen) is not None
+    def __init__(self, jobs: Jobs) -> None:
+        self._ours, theirs = pty.openpty()
+        self._shell = subprocess.Popen(
+            ["bash", "--norc", "--noprofile", "-i"],
+            cwd=jobs.root,
+            env=environment({"PS1": "ready> ", "TERM": "dumb"}),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+        os.close(theirs)
+        self.seen = ""
+        until(lambda: self.shown("ready> "))
 
-    def type_(text: str) -> None:
-        nonlocal seen
-        seen = ""
-        os.write(ours, text.encode())
+    def shown(self, pattern: str) -> bool:
+        while select.select([self._ours], [], [], 0)[0]:
+            self.seen += os.read(self._ours, 65536).decode(errors="replace")
+        return re.search(pattern, self.seen) is not None
 
-    try:
-        until(lambda: shown("ready> "))
-        type_(f"tt-run --emulate --system t3000 --split 1x2 {' '.join(program)}\n")
-        until(lambda: len(re.findall(r"up \d+", seen)) == 2 or shown(r"error"), what="the ranks")
-        type_("\x1a")
-        until(lambda: shown(r"(?s)all ranks are stopped.*Stopped.*ready> "), what="the prompt")
-        type_("jobs -p; echo said $((6 * 7))\n")
-        until(lambda: shown(r"said 42"), what="the shell's answer")
-        type_("fg\n")
-        until(lambda: shown("all ranks go on"), what="the ranks that go on")
-        (jobs.root / "go").touch()
-        until(lambda: shown("(?s)done.*done.*ready> "), what="the end of the ranks")
-        type_("echo code $?\n")
-        until(lambda: shown(r"code 0"), what="the exit code")
-    finally:
-        shell.kill()
-        shell.wait()
-        os.close(ours)
+    def type(self, text: str) -> None:
+        self.seen = ""
+        os.write(self._ours, text.encode())
+
+    def end(self) -> None:
+        self._shell.kill()
+        self._shell.wait()
+        os.close(self._ours)
+
+
+@pytest.fixture
+def shell(jobs: Jobs) -> Iterator[Shell]:
+    found = Shell(jobs)
+    yield found
+    found.end()
+
+
+def test_a_shell_has_its_terminal_back_until_fg(jobs: Jobs, shell: Shell) -> None:
+    shell.type(f"tt-run --emulate --system t3000 --split 1x2 {' '.join(jobs.python(PROGRAM))}\n")
+    until(lambda: len(re.findall(r"up \d+", shell.seen)) == 2 or shell.shown(r"error"), what="the ranks")
+    shell.type("\x1a")
+    until(lambda: shell.shown(r"(?s)all ranks are stopped.*Stopped.*ready> "), what="the prompt")
+    shell.type("jobs -p; echo said $((6 * 7))\n")
+    until(lambda: shell.shown(r"said 42"), what="the shell's answer")
+    shell.type("fg\n")
+    until(lambda: shell.shown("all ranks go on"), what="the ranks that go on")
+    (jobs.root / "go").touch()
+    until(lambda: shell.shown("(?s)done.*done.*ready> "), what="the end of the ranks")
+    shell.type("echo code $?\n")
+    until(lambda: shell.shown(r"code 0"), what="the exit code")
+
+
+def test_in_the_background_nothing_is_read_that_is_typed_for_the_shell(shell: Shell) -> None:
+    program = """sh -c 'echo up; test $OMPI_COMM_WORLD_RANK = 1 || { read x; echo "got <$x>"; }'"""
+    shell.type(f"tt-run --stdin --emulate --system t3000 --split 1x2 {program} &\n")
+    until(lambda: len(re.findall(r"\] up", shell.seen)) == 2 or shell.shown(r"error"), what="the ranks")
+    until(lambda: shell.shown("in the background nothing is read"), what="the word on the input")
+    for number in range(5):
+        shell.type(f"echo said $(({number} * 7))\n")
+        until(lambda number=number: shell.shown(rf"said {number * 7}\r"), what="the shell's answer")
+    shell.type("fg\n")
+    until(lambda: shell.shown(r"(?m)^tt-run --stdin"), what="the job in front")
+    shell.type("typed\n")
+    until(lambda: shell.shown(r"got <typed>"), what="what rank 0 has read")

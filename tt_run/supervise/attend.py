@@ -68,6 +68,10 @@ def attend(
     goes_on = _goes_on(plan.mpi_args)
     watch = Watch(job, board, console, options, inbox, hang, progress, say, goes_on)
     watch.faults, watch.helpers = faults, helpers
+    if helpers:
+        from tt_run.supervise.input_turn import InputTurn
+
+        watch.look_at_input = InputTurn(helpers, say).look
     watch.meanwhile = partial(_once_started, plan, board, say)
     if plan.emulate:
         from tt_run.supervise.looking.long_waits import Standstill

@@ -108,6 +108,7 @@ class Watch:
     ask_stopped: Callable[[], tuple[int, ...]] | None = None  # which ranks of other hosts are stopped
     is_elsewhere: bool = False  # whether ranks run on other hosts too
     helpers: Sequence[int] = ()  # processes that stand still when the ranks do
+    look_at_input: Callable[[], None] = lambda: None  # whether what reads for rank 0 may
     ended_by: EndedBy = EndedBy.ITSELF
     signal: int | None = None
     torn_down_at: float | None = None
@@ -197,6 +198,7 @@ class Watch:
 
     def _step(self) -> None:
         changed = self.board.refresh()  # first: an answer to a signal speaks of every rank that has started
+        self.look_at_input()
         for number in self.inbox.take():
             self._on_signal(number)
         if self._to_stop is not None and (

@@ -1,0 +1,42 @@
+"""Whose keyboard it is: what reads the terminal for rank 0 waits while tt-run is in the background, as any program of the shell's does.
+
+That process is in no group of the shell's, so that the kernel does not keep it from what is typed for others.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from mgd.lean import dataclass
+
+
+@dataclass()
+class InputTurn:
+    """`look` is called again and again. `readers` are the processes that read this one's standard input."""
+
+    readers: Sequence[int]
+    say: Callable[[str], None]
+    terminal: int = 0
+    _waits: bool = False
+    _told: bool = False
+
+    def look(self) -> None:
+        if not self.readers or self._waits == (away := self._is_away()):
+            return
+        self._waits = away
+        if away and not self._told:
+            self._told = True
+            self.say("in the background nothing is read from the terminal: rank 0 has its input with fg")
+        for pid in self.readers:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGSTOP if away else signal.SIGCONT)
+
+    def _is_away(self) -> bool:
+        """Whether the terminal is another job's; never where there is none, or it is not this session's."""
+        try:
+            return os.tcgetpgrp(self.terminal) not in (os.getpgrp(), 0)
+        except OSError:
+            return False
