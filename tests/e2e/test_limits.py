@@ -103,3 +103,18 @@ def test_a_rank_that_may_not_write_its_log_says_so(tmp_path: Path) -> None:
 def test_a_rank_without_room_for_its_stacks_runs(tmp_path: Path) -> None:
     (tmp_path / "run" / "rank-0001.stacks").mkdir(parents=True)
     assert not tt_run(*TWO, "--log-dir", "run", *MEETS, cwd=tmp_path).check().out
+
+
+@pytest.mark.parametrize(
+    ("ends", "code", "says"), [("exit 3", 3, "exited with 3"), ("kill -9 $$", 137, "was killed by SIGKILL\n")]
+)
+def test_an_end_that_no_disk_takes_is_told_all_the_same(
+    tmp_path: Path, ends: str, code: int, says: str
+) -> None:
+    """As where the disk fails, or its last block is taken, before the rank ends."""
+    lost = "rm run/rank-0001.status && mkdir run/rank-0001.status"
+    program = f"[ $OMPI_COMM_WORLD_RANK = 0 ] && exec sleep 60; {lost}; {ends}"
+    ran = tt_run(*TWO, "--log-dir", "run", "sh", "-c", program, cwd=tmp_path)
+    assert ran.code == code, ran.err
+    assert "tt-run: rank 1" in ran.err and says in ran.err and "wrapper" not in ran.err
+    assert "ended because of it: rank 0" in ran.err

@@ -83,11 +83,11 @@ def conclude(
     `environ` is the launcher's, which may name the remote shell.
     """
     folder = board.folder
-    board.settle()
+    said = folder.launcher_said()
+    board.settle(said)
     failures = {
         status.rank: found for status in board.all() if (found := failure_of(folder, status)) is not None
     }
-    said = folder.launcher_said()
     agent = RemoteAgent.chosen(environ, plan.mpi_args)
     here = os.uname().nodename
     lost = read_lost_hosts(said)

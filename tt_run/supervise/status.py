@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import re
 import signal
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +157,11 @@ def _seconds(text: str | None) -> float | None:
         return None
 
 
+_LONGEST = 1 << 16  # bytes of a record
+# What `rank.sh` says where its record cannot be written: on a disk that is full or fails.
+_UNRECORDED = r"^tt-run: unrecorded rank=0*(\d+) end=(\S*) (exit|signal)=(\d+)$"
+
+
 @functools.cache
 def _booted() -> float:
     """When this machine was started, in seconds since 1970; to the hundredth, as precise as the kernel tells its uptime.
@@ -188,7 +195,7 @@ class StatusBoard:
                 size = path.stat().st_size
                 if size == self._sizes.get(rank):
                     continue
-                text = path.read_text(encoding="utf-8", errors="replace")
+                text = self._text_of(rank)
             except OSError:
                 continue
             self._sizes[rank] = size
@@ -197,9 +204,25 @@ class StatusBoard:
             changed = True
         return changed
 
-    def settle(self) -> None:
-        """Takes what is known of every end for the end: the run is over, and no wrapper is left to write more."""
+    def settle(self, said: str = "") -> None:
+        """Takes what is known of every end for the end: the run is over, and no wrapper is left to write more.
+
+        `said` is the launcher's log, where wrappers tell what they could not record.
+        """
+        for rank, end, how, value in re.findall(_UNRECORDED, said, re.MULTILINE):
+            status = self.of(int(rank))
+            if not status.ended and int(rank) < self.size:
+                known = ""
+                with suppress(OSError):
+                    known = self._text_of(int(rank))
+                self.ranks[int(rank)] = parse_status(int(rank), f"{known}\nend={end}\n{how}={value}\n")
+                self._note(self.ranks[int(rank)])
         self.ranks = {rank: status.settled() for rank, status in self.ranks.items()}
+
+    def _text_of(self, rank: int) -> str:
+        """What a record says, no more than one has, whatever a program has put in its place. Raises OSError where it cannot be read."""
+        with self.folder.status(rank).open("rb") as stream:
+            return stream.read(_LONGEST).decode(errors="replace")
 
     def _note(self, status: RankStatus) -> None:
         now, before = time.time(), self.seen.get(status.rank, Seen())
