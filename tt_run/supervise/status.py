@@ -170,7 +170,24 @@ def _booted() -> float:
     """
     with open("/proc/uptime", encoding="ascii") as stream:
         up = stream.read().split()[0]
-    return time.time() - float(up)
+    return wall_time() - float(up)
+
+
+def wall_time() -> float:
+    """Seconds since 1970 by the clock as it stood at the first call: one that is set during a run, or jumps when a laptop wakes up, would
+    put what follows before or after the records that ranks of this machine make by its uptime."""
+    began, at = _began()
+    return began + _since_boot() - at
+
+
+@functools.cache
+def _began() -> tuple[float, float]:
+    return time.time(), _since_boot()
+
+
+def _since_boot() -> float:
+    """Counts on while the machine sleeps, as its uptime does."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 @dataclass()
@@ -225,9 +242,9 @@ class StatusBoard:
             return stream.read(_LONGEST).decode(errors="replace")
 
     def _note(self, status: RankStatus) -> None:
-        now, before = time.time(), self.seen.get(status.rank, Seen())
-        start = now if before.start is None and status.started else before.start
-        self.seen[status.rank] = Seen(start, now if status.ended else None)
+        moment, before = wall_time(), self.seen.get(status.rank, Seen())
+        start = moment if before.start is None and status.started else before.start
+        self.seen[status.rank] = Seen(start, moment if status.ended else None)
 
     def of(self, rank: int) -> RankStatus:
         return self.ranks.get(rank) or RankStatus(rank)

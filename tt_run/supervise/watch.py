@@ -23,7 +23,7 @@ from tt_run.supervise.output.console import Console
 from tt_run.supervise.output.progress import Progress
 from tt_run.supervise.processes import end_groups, end_strays, kill_group, local_groups
 from tt_run.supervise.signals import ENDING_SIGNALS, PASSED_ON, SignalInbox
-from tt_run.supervise.status import StatusBoard, read_failure
+from tt_run.supervise.status import StatusBoard, read_failure, wall_time
 from tt_run.supervise.terminal import is_stopped
 from tt_run.supervise.verdict.hang import HangWatch
 from tt_run.supervise.vitals import Vitals
@@ -127,7 +127,7 @@ class Watch:
     _kills_before: int = field(default_factory=memory_kills)
 
     def run(self) -> Observation:
-        began = time.time()
+        began = wall_time()
         waiter = _Waiter(self.job.pid, self.inbox.wake_fd)
         try:
             while (code := self.job.poll()) is None:
@@ -154,7 +154,7 @@ class Watch:
             self.ended_by,
             code,
             began,
-            time.time(),
+            wall_time(),
             self.torn_down_at,
             self.signal,
             self._stacks,
@@ -293,7 +293,7 @@ class Watch:
         if self._deadline is not None:
             self._deadline += seconds
         if self.standstill is not None:
-            self.standstill.went_on = time.time()
+            self.standstill.went_on = time.monotonic()
 
     def _on_signal(self, number: int) -> None:
         if number == signal.SIGQUIT:
@@ -343,14 +343,14 @@ class Watch:
     def _tear_down(self, reason: EndedBy) -> None:
         if self.ended_by is EndedBy.ITSELF:
             self.ended_by = reason
-        self.torn_down_at = time.time()
+        self.torn_down_at = wall_time()
         self._deadline = time.monotonic() + TERM_SECONDS
         self.job.send(signal.SIGTERM)
 
     def _escalate(self) -> None:
         if self.torn_down_at is None:
             # mpirun was to end by itself and does not: some versions wait for ever for a lost daemon.
-            self.torn_down_at = time.time()
+            self.torn_down_at = wall_time()
             self._deadline = time.monotonic() + TERM_SECONDS
             self.job.send(signal.SIGTERM)
         elif not self._killed:
@@ -358,7 +358,7 @@ class Watch:
 
     def _kill(self) -> None:
         self._killed = True
-        self.torn_down_at = self.torn_down_at or time.time()
+        self.torn_down_at = self.torn_down_at or wall_time()
         self.board.refresh()
         for pgid in local_groups(self.board, os.uname().nodename).values():
             kill_group(pgid, signal.SIGKILL)

@@ -43,12 +43,27 @@ def test_a_run_that_was_stopped_is_given_its_time_again(tmp_path: Path) -> None:
     said: list[str] = []
     standstill = Standstill(tmp_path, said.append, lambda: [RankStack(1, (Frame("/w/b.py", 8, "load"),))])
     write(tmp_path, 0, 600, 1)
-    standstill.went_on = time.time() - 1
-    standstill.look(1.0)
+    standstill.went_on = 100.0
+    standstill.look(101.0)
     assert not said
-    standstill.went_on = time.time() - 31
-    standstill.look(3.0)
+    standstill.look(131.0)
     assert len(said) == 1
+
+
+@pytest.mark.parametrize("jump", [3600.0, -3600.0])
+def test_a_clock_that_is_set_makes_no_wait_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jump: float
+) -> None:
+    said: list[str] = []
+    standstill = Standstill(tmp_path, said.append, list)
+    write(tmp_path, 0, 2, 1)
+    standstill.look(100.0)
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + jump)
+    standstill.look(110.0)
+    assert not said and standstill.longest == pytest.approx(12, abs=1)
+    standstill.look(135.0)
+    assert said[0].startswith("no progress for 37 s: rank 1")
 
 
 def test_a_rank_without_a_folder_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

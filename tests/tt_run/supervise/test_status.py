@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
+import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -19,6 +20,7 @@ from tt_run.supervise.status import (
     parse_status,
     read_failure,
     signal_name,
+    wall_time,
 )
 
 COMPLETE = "rank=3\nhost=h1\npid=42\npgid=40\nstart=10.25\nend=11.5\nexit=3\n"
@@ -109,7 +111,7 @@ def test_an_unreadable_failure_record_is_none(records: Records, text: str) -> No
 
 def test_a_rank_is_seen_to_start_once(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([5.0, 7.0, 9.0])
-    monkeypatch.setattr(status, "time", SimpleNamespace(time=lambda: next(clock)))
+    monkeypatch.setattr(status, "wall_time", lambda: next(clock))
     board = StatusBoard(records.folder, 1)
     for start, end in ((None, None), (1.0, None), (1.0, 2.0)):
         board._note(RankStatus(0, start=start, end=end, code=0 if end else None))
@@ -128,3 +130,11 @@ def test_a_rank_that_passes_a_code_on_has_the_failure_of_its_child(
     assert failure_of(records.folder, RankStatus(0, code=3)) == {"exception": told}
     killed = failure_of(records.folder, RankStatus(0, signal=9))
     assert killed == ({"exception": own} if own else None)
+
+
+def test_a_clock_that_is_set_during_a_run_changes_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, real = wall_time(), time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 3600)
+    up = float(Path("/proc/uptime").read_text().split()[0])
+    ended = parse_status(0, f"start=@{up}\nend=@{up}\nexit=0\n").end
+    assert ended is not None and before - 0.05 <= ended <= wall_time() + 0.05 < before + 60

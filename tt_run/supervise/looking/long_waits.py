@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from mgd.lean import dataclass, field
+from mgd.lean import dataclass, field, replace
 from tt_run import contract
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.looking.stacks import RankStack, rank_list
@@ -19,7 +19,8 @@ _MOST_SAID = 4
 
 @dataclass(frozen=True)
 class LongWait:
-    """Where a rank waits: the call and its number for the guard, `file:line`, since when (seconds since 1970), and for whom."""
+    """Where a rank waits: the call and its number for the guard, `file:line`, since when (seconds since 1970), for whom, and how long it had
+    waited when it said so."""
 
     rank: int
     call: str
@@ -27,6 +28,7 @@ class LongWait:
     site: str
     since: float
     missing: tuple[int, ...]
+    waited: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -44,11 +46,12 @@ def read_waits(folder: Path) -> dict[int, LongWait]:
         try:
             rank = int(path.stem.partition("-")[2])
             told = json.loads(path.read_text(encoding="utf-8", errors="surrogateescape"))
-            since = path.stat().st_mtime - told["waited"]
+            waited = float(told["waited"])
+            since = path.stat().st_mtime - waited
             found[rank] = LongWait(
-                rank, told["call"], told["number"], told["site"], since, tuple(told["missing"])
+                rank, told["call"], told["number"], told["site"], since, tuple(told["missing"]), waited
             )
-        except (OSError, ValueError, KeyError):  # it goes on just now
+        except (OSError, ValueError, KeyError, TypeError):  # it goes on just now
             continue
     return found
 
@@ -90,7 +93,10 @@ class Standstill:
     say: Callable[[str], None]
     stacks: Callable[[], Sequence[RankStack]]
     longest: float = 0.0  # seconds that the rank has waited which waits longest, as of the last look
-    went_on: float = 0.0  # when all of it was last continued after a stop, in seconds since 1970
+    went_on: float = float(
+        "-inf"
+    )  # when all of it was last continued after a stop, by the same clock as `look`
+    _since: dict[tuple[int, int], float] = field(default_factory=dict)
     _next: float = 0.0
     _told: set[tuple[int, int]] = field(default_factory=set)
 
@@ -99,14 +105,27 @@ class Standstill:
         if now < self._next:
             return
         self._next = now + _EVERY_SECONDS
-        waits = read_waits(self.folder)
+        waits = self._by_this_clock(now, read_waits(self.folder))
         self.longest = max((wait.seconds for wait in waits.values()), default=0.0)
-        earliest = time.time() - EARLY_SECONDS
-        late = {rank: wait for rank, wait in waits.items() if max(wait.since, self.went_on) <= earliest}
+        stood = now - self.went_on
+        late = {rank: wait for rank, wait in waits.items() if min(wait.seconds, stood) >= EARLY_SECONDS}
         if not late or any((wait.rank, wait.number) in self._told for wait in late.values()):
             return
         self._told |= {(wait.rank, wait.number) for wait in late.values()}
         self.say(standstill_line(late, waits, self.stacks()))
+
+    def _by_this_clock(self, now: float, waits: Mapping[int, LongWait]) -> dict[int, LongWait]:
+        """The waits, as long as they have been seen: clocks of days may be set meanwhile."""
+        self._since = {
+            key: min(self._since.get(key, now), now - wait.waited)
+            for wait in waits.values()
+            for key in [(wait.rank, wait.number)]
+        }
+        today = time.time()
+        return {
+            rank: replace(wait, since=today - (now - self._since[rank, wait.number]))
+            for rank, wait in waits.items()
+        }
 
 
 def _ahead(first: LongWait, waits: Mapping[int, LongWait]) -> set[int]:
