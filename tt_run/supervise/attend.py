@@ -21,6 +21,7 @@ from tt_run.supervise.looking.stopped_launcher import StoppedLauncher
 from tt_run.supervise.looking.stopped_ranks import MARGIN_SECONDS, StoppedRanks
 from tt_run.supervise.options import RunOptions
 from tt_run.supervise.output.console import Console
+from tt_run.supervise.output.outlet import Outlet, Words
 from tt_run.supervise.output.progress import Progress
 from tt_run.supervise.signals import SignalInbox
 from tt_run.supervise.status import StatusBoard
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from tt_run.supervise.timed_faults import TimedFaults
 
+LAST_WORD_SECONDS = 0.5  # what whoever reads gets for the last of it, once somebody has asked for an end
 # As a word of --runtime-options, or of its short name --rto.
 _GO_ON = tuple(f"error-nonzero-status={no}" for no in ("false", "0", "no", "f", "n"))
 
@@ -52,12 +54,15 @@ def attend(
     `helpers` are processes of ours, which stand still when the ranks do.
     """
     board = StatusBoard(folder, len(plan.ranks))
+    out, err = Outlet(sys.stdout.buffer), Outlet(sys.stderr.buffer)
+    words = Words(err, say)
+    say = words.say
     console = Console(
         folder,
         board.size,
         options.tee,
-        sys.stdout.buffer,
-        sys.stderr.buffer,
+        out,
+        err,
         time.monotonic,
         colour=options.colour,
         prefixes=options.prefixes,
@@ -91,6 +96,9 @@ def attend(
     finally:
         if console.order is not None:
             console.order.close()
+        for outlet in (out, err):
+            outlet.close(LAST_WORD_SECONDS)
+        words.catch_up()
 
 
 def _hosts(plan: LaunchPlan) -> list[str]:

@@ -13,6 +13,7 @@ from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.options import Tee
 from tt_run.supervise.output.echoes import Echoes
 from tt_run.supervise.output.guard_words import GuardWords
+from tt_run.supervise.output.outlet import Outlet
 
 CHUNK = 1 << 16
 AT_ONCE = 1 << 20  # bytes of a stream that one call shows: signals and deadlines are looked at in between
@@ -27,6 +28,7 @@ RANK_COLOURS = (
     94,
 )  # of a terminal, without the bright ones that a light background swallows; red is for errors
 LONGEST_ORDER = 1 << 22  # bytes of the file that says in which order the logs grew
+TAKEN_SECONDS = 0.1  # what whoever reads gets for taking it, before signals and deadlines are looked at again
 PARTIAL_SECONDS = 1.0  # an unfinished line, such as a prompt, is shown after this long
 
 
@@ -36,8 +38,9 @@ class _Stream:
     is_error: bool
     path: Path
     prefix: bytes
-    sink: BinaryIO | None  # None: not shown, but growth still counts as a sign of life
+    sink: BinaryIO | Outlet | None  # None: not shown, but growth still counts as a sign of life
     offset: int = 0
+    size: int = 0  # as of the last look
     partial: list[bytes] = field(default_factory=list)  # the beginning of a line whose end has not come
     partial_bytes: int = 0
     partial_since: float = 0.0
@@ -53,8 +56,8 @@ class Console:
     folder: RunFolder
     size: int
     tee: Tee
-    out: BinaryIO
-    err: BinaryIO
+    out: BinaryIO | Outlet
+    err: BinaryIO | Outlet
     clock: Callable[[], float]
     colour: bool = False
     prefixes: bool = True
@@ -68,7 +71,7 @@ class Console:
     order: BinaryIO | None = None  # where to write in which order the logs grew: lines RANK STREAM SIZE
     _ordered: int = 0
     _streams: list[_Stream] = field(default_factory=list)
-    _broken: list[BinaryIO] = field(default_factory=list)  # what takes no more
+    _broken: list[BinaryIO | Outlet] = field(default_factory=list)  # what takes no more
 
     def __post_init__(self) -> None:
         if not self.prefixes:
@@ -92,21 +95,39 @@ class Console:
         True when any rank has written something, shown or not.
         """
         any_new = self.behind = False
+        full = [sink for sink in (self.out, self.err) if self._is_full(sink)]
         for stream in self._streams:
             try:
                 size = stream.path.stat().st_size
             except OSError:
                 continue
+            any_new = any_new or size > stream.size
+            stream.size = size
+            if stream.sink in full:  # it stays in its log until somebody takes what has been shown
+                continue
             if size > stream.offset:
-                any_new = True
                 self._read(stream, size)
                 self._put_down(stream)
             if size > stream.offset:
                 self.behind = True
             elif stream.partial and (final or self.clock() - stream.partial_since > PARTIAL_SECONDS):
                 self._show_partial(stream, b"\n")
+        self.behind = self.behind or bool(full)
         self._show_due(final and not self.behind)
+        self.behind = self.behind or any(
+            isinstance(sink, Outlet) and sink.behind for sink in (self.out, self.err)
+        )
         return any_new
+
+    def _is_full(self, sink: BinaryIO | Outlet) -> bool:
+        """Whether nobody takes what was written there before."""
+        if not (isinstance(sink, Outlet) and sink.behind):
+            return False
+        try:
+            sink.flush(TAKEN_SECONDS)
+        except (OSError, ValueError) as error:
+            self._give_up(sink, error)
+        return sink.behind
 
     def show_in_order(self, order: bytes) -> None:
         """Shows whole lines in the order in which the logs grew, as `order` has it; what is missing there comes with the next `pump`."""
@@ -220,19 +241,27 @@ class Console:
     def _errors_of(self, rank: int) -> _Stream:
         return next(stream for stream in self._streams if stream.is_error and stream.rank == rank)
 
-    def _send(self, sink: BinaryIO | None, text: bytes) -> None:
+    def _send(self, sink: BinaryIO | Outlet | None, text: bytes) -> None:
         if sink is None or sink in self._broken:
             return
         try:
-            sink.write(text)
-            sink.flush()
+            if isinstance(sink, Outlet):
+                seconds = 0.0 if sink.behind else TAKEN_SECONDS
+                sink.write(text)
+                sink.flush(seconds)
+            else:
+                sink.write(text)
+                sink.flush()
         except (OSError, ValueError) as error:
-            # Nobody reads it, or a disk is full; the run goes on, its logs are complete.
-            self._broken.append(sink)
-            if isinstance(error, OSError) and not isinstance(error, BrokenPipeError) and sink is self.out:
-                logs = self.folder.path
-                said = f"tt-run: nothing more can be printed ({error.strerror}); the ranks go on, and {logs} has all of it\n"
-                self._send(self.err, said.encode())
+            self._give_up(sink, error)
+
+    def _give_up(self, sink: BinaryIO | Outlet, error: Exception) -> None:
+        """Nobody reads it, or a disk is full; the run goes on, its logs are complete."""
+        self._broken.append(sink)
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError) and sink is self.out:
+            logs = self.folder.path
+            said = f"tt-run: nothing more can be printed ({error.strerror}); the ranks go on, and {logs} has all of it\n"
+            self._send(self.err, said.encode())
 
 
 def last_lines(path: Path, count: int, limit: int = 1 << 14) -> list[str]:

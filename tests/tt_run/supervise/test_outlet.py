@@ -1,0 +1,122 @@
+"""Writing for somebody who reads late, or not at all."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.jobs import until
+from tests.e2e.launch import environment
+from tt_run.supervise.output.outlet import Outlet, Words
+
+MUCH = b"".join(b"%07d\n" % number for number in range(40_000))
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[int, io.BufferedWriter]]:
+    """A pipe: where to read, and what to write to."""
+    reading, writing = os.pipe()
+    stream = os.fdopen(writing, "wb")
+    yield reading, stream
+    stream.close()
+    os.close(reading)
+
+
+def taken(reading: int) -> bytes:
+    os.set_blocking(reading, False)
+    found = b""
+    try:
+        while piece := os.read(reading, 1 << 16):
+            found += piece
+    except BlockingIOError:
+        pass
+    return found
+
+
+def test_what_nobody_takes_is_kept_in_order(ends: tuple[int, io.BufferedWriter]) -> None:
+    reading, stream = ends
+    outlet = Outlet(stream)
+    outlet.write(MUCH)
+    outlet.flush()
+    assert outlet.behind and not outlet.is_free
+    found = b""
+    while outlet.behind:
+        found += taken(reading)
+        outlet.flush()
+    assert found + taken(reading) == MUCH and outlet.is_free
+    assert os.get_blocking(stream.fileno())  # which others share
+
+
+def test_own_words_come_after_what_is_left_of_others(ends: tuple[int, io.BufferedWriter]) -> None:
+    reading, stream = ends
+    outlet = Outlet(stream)
+    said: list[str] = []
+    words = Words(outlet, said.append)
+    words.say("first")
+    outlet.write(MUCH)
+    outlet.flush()
+    words.say("second")
+    assert said == ["first"]
+    while outlet.behind:
+        taken(reading)
+        outlet.flush()
+    words.say("third")
+    assert said == ["first", "second", "third"]
+
+
+def test_a_reader_that_is_gone_is_an_error_once() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as stream:
+        outlet = Outlet(stream)
+        outlet.write(b"words")
+        with pytest.raises(BrokenPipeError):
+            outlet.flush()
+        assert not outlet.behind
+        outlet.close(0)
+
+
+def test_a_file_takes_all_at_once(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("wb") as stream:
+        outlet = Outlet(stream)
+        outlet.write(MUCH)
+        outlet.flush()
+        assert not outlet.behind and (tmp_path / "file").read_bytes() == MUCH
+
+
+@pytest.mark.parametrize("ended_by", ["a signal", "its time"])
+def test_a_run_whose_output_nobody_takes_ends_when_it_is_to(tmp_path: Path, ended_by: str) -> None:
+    """As behind a pager, or in a terminal that Ctrl-S has stopped."""
+    program = "import os\nopen(f'{os.getpid()}.pid', 'w').close()\nwhile True: print('x' * 1000)"
+    words = ["--timeout", "3"] if ended_by == "its time" else []
+    launch = subprocess.Popen(
+        ["tt-run", "--emulate", "--system", "n300", "--split", "1x2", *words, "--log-dir", "run", "python", "-c", program],
+        cwd=tmp_path,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert launch.stdout is not None and launch.stderr is not None
+    try:
+        until(lambda: len([*tmp_path.glob("*.pid")]) == 2, what="the ranks")
+        until(
+            lambda: (tmp_path / "run" / "rank-0001.out").stat().st_size > 1 << 20,
+            what="more than a pipe holds",
+        )
+        if ended_by == "a signal":
+            launch.send_signal(signal.SIGTERM)
+        ranks = [path.stem for path in tmp_path.glob("*.pid")]
+        until(lambda: not any(Path("/proc", rank).exists() for rank in ranks), what="the end of the ranks")
+    finally:
+        for rank in tmp_path.glob("*.pid"):
+            subprocess.run(["kill", "-9", rank.stem], capture_output=True, check=False)
+        out, err = launch.communicate(timeout=60)
+    assert launch.returncode == (143 if ended_by == "a signal" else 124), err
+    assert out.startswith(b"[") and b"exit code" in err

@@ -1,0 +1,107 @@
+"""Writing without waiting for whoever reads: behind a pager, a stopped terminal (Ctrl-S) or a collector of logs that hangs, tt-run keeps to its
+deadlines and hears signals all the same."""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import BinaryIO
+
+_AT_ONCE = select.PIPE_BUF  # what a pipe that takes something at all takes whole
+
+
+class Outlet:
+    """A stream to write to, as `Console` has them. What nobody takes yet is kept, and tried again with each `flush`."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream, self._pending = stream, bytearray()
+        self._descriptor, self._own = _without_waiting(stream)
+
+    @property
+    def behind(self) -> bool:
+        """Whether something is left that nobody has taken."""
+        return bool(self._pending)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a line that is written now is taken at once."""
+        return not self._pending and self._takes(0)
+
+    def write(self, text: bytes) -> None:
+        self._pending += text
+
+    def flush(self, seconds: float = 0.0) -> None:
+        """Hand over what is taken within `seconds`, all in all. Raises OSError where nobody reads any more, or there is no room; nothing is kept then."""
+        deadline = time.monotonic() + seconds
+        try:
+            if self._descriptor is None:
+                self._stream.write(bytes(self._pending))
+                self._stream.flush()
+                self._pending.clear()
+                return
+            while self._pending and self._takes(max(0.0, deadline - time.monotonic())):
+                done = os.write(self._descriptor, self._pending if self._own else self._pending[:_AT_ONCE])
+                del self._pending[:done]
+        except BlockingIOError:
+            return
+        except (OSError, ValueError):
+            self._pending.clear()
+            raise
+
+    def close(self, seconds: float) -> None:
+        """Give whoever reads so long for the rest."""
+        with suppress(OSError, ValueError):
+            self.flush(seconds)
+        if self._own and self._descriptor is not None:
+            os.close(self._descriptor)
+        self._descriptor, self._own = None, False
+        self._pending.clear()
+
+    def _takes(self, seconds: float) -> bool:
+        if self._descriptor is None:
+            return True
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLOUT)
+        return bool(poll.poll(seconds * 1000))
+
+
+class Words:
+    """What tt-run itself says meanwhile by `say`, which waits for whoever reads: after what the outlet has still to hand over."""
+
+    def __init__(self, outlet: Outlet, say: Callable[[str], None]) -> None:
+        self._outlet, self._say = outlet, say
+        self._later: list[str] = []
+
+    def say(self, text: str) -> None:
+        """Say it now, or as soon as nobody waits for it."""
+        self._later.append(text)
+        if self._outlet.is_free:
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        """Say what was left."""
+        while self._later:
+            self._say(self._later.pop(0))
+
+
+def _without_waiting(stream: BinaryIO) -> tuple[int | None, bool]:
+    """A descriptor for a pipe or terminal, and whether it is one of our own that never waits; None for what makes nobody wait.
+
+    The stream's own is shared with programs that know nothing of a descriptor which never waits.
+    """
+    try:
+        descriptor = stream.fileno()
+        mode = os.fstat(descriptor).st_mode
+    except (OSError, ValueError):
+        return None, False
+    if not (stat.S_ISFIFO(mode) or os.isatty(descriptor)):
+        return None, False
+    try:
+        flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        return os.open(f"/proc/self/fd/{descriptor}", flags), True
+    except OSError:  # a terminal of another user
+        return descriptor, False
