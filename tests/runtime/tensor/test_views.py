@@ -177,3 +177,46 @@ def test_a_softmax_in_place_outlives_its_input(one: MeshDevice, name: str) -> No
     assert np.array_equal(held(found), held(first))
     deallocate(first)
     assert held(found).any()
+
+
+WRITTEN: dict[str, Callable[[Any, Any], Any]] = {
+    "add_": lambda x, t: call("add_", t, x),
+    "logical_not_": lambda x, t: call("logical_not_", t),
+    "add": lambda x, t: ops.add(x, x, output_tensor=t),
+    "relu": lambda x, t: call("relu", x, output_tensor=t),
+    "typecast": lambda x, t: ops.typecast(x, BF16, output_tensor=t),
+    "matmul": lambda x, t: ops.matmul(x, x, optional_output_tensor=t),
+    "copy": lambda x, t: ops.copy(x, t),
+    "slice": lambda x, t: call("slice", x, [0] * 4, [1, 1, 64, 64], output_tensor=t),
+    "full_like": lambda x, t: call("full_like", x, 2.0, optional_tensor=t),
+    "full": lambda x, t: call("full", (1, 1, 64, 64), 2.0, optional_tensor=t),
+    "fill_cache": lambda x, t: call("fill_cache", t, x, 0),
+    "add_bw": lambda x, t: call("add_bw", x, x, x, input_grad=t)[0],
+    "mesh_partition": lambda x, t: call("mesh_partition", t, 3),
+}
+
+
+@pytest.mark.parametrize("write", WRITTEN)
+def test_what_is_written_into_is_returned_as_another_tensor(one: MeshDevice, write: str) -> None:
+    room = put(one, NUMBERS.reshape(1, 1, 64, 64), BF16)
+    result = WRITTEN[write](put(one, np.ones((1, 1, 64, 64)), BF16), room)
+    assert result is not room and result.buffer_address() == room.buffer_address()
+    # As of every buffer that two tensors have, nothing is given back while the other is used.
+    deallocate(result, force=False)
+    assert room.is_allocated() and np.array_equal(held(result), held(room))
+    deallocate(result)
+    assert not room.is_allocated()
+
+
+def test_a_list_of_results_holds_others(one: MeshDevice) -> None:
+    x = put(one, NUMBERS.reshape(1, 1, 64, 64), BF16)
+    values, indices = call("topk", x, 32)
+    again = call("topk", x, 32, output_tensor=(values, indices))
+    assert [each.storage for each in again] == [values.storage, indices.storage]
+    assert again[0] is not values and again[1] is not indices
+
+
+def test_joined_tensors_take_no_room_for_the_result(one: MeshDevice) -> None:
+    x = put(one, np.zeros(SHAPE), BF16)
+    with pytest.raises(RuntimeError, match="optional output tensor currently unsupported!"):
+        ops.concat([x, x], 1, output_tensor=x)

@@ -136,6 +136,8 @@ def mesh_partition(
     """
     cut = _cut(input_tensor, dim, cluster_axis)
     checks.tile_borders(input_tensor, cut.dim, cut.parts)
+    if cut.parts == 1 and memory_config in (None, input_tensor.memory_config()):
+        return input_tensor.alias()
     return _part_of_each(input_tensor, cut, memory_config)
 
 

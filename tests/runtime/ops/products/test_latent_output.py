@@ -46,7 +46,7 @@ def test_a_packed_weight_is_that_of_a_product(one: MeshDevice, layers: int):
     weights = rng.uniform(-0.5, 0.5, (layers, K, N)).astype(np.float32)
     copies, out = put(one, np.stack([x] * 12), BF16), put(one, np.zeros((M, N)), F32)
     weight = put(one, np.stack([packed(w) for w in weights]), BFP8)
-    assert call(copies, w_tensor=weight, output_tensor=out, layer_id=layers - 1) is out
+    assert call(copies, w_tensor=weight, output_tensor=out, layer_id=layers - 1).storage is out.storage
     exact = x @ rounded(weights[layers - 1], BFP8)
     np.testing.assert_allclose(gathered(held(out)), exact, rtol=1e-3, atol=2e-3)
     if layers == 1:

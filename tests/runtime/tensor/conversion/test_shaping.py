@@ -200,6 +200,6 @@ def test_typecast_and_memory(mesh: MeshDevice) -> None:
     with pytest.raises(RuntimeError, match="does not match the tensor's"):
         typecast(tensor, DataType.BFLOAT16, DataType.INT32)
     target = made(np.zeros((2, 2), np.int32), device=mesh)
-    assert typecast(tensor, DataType.INT32, output_tensor=target) is target
+    assert typecast(tensor, DataType.INT32, output_tensor=target).storage is target.storage
     assert target.shards.of(0).tolist() == [[0, 1], [2, 3]]  # type: ignore[union-attr]
     assert to_memory_config(tensor, L1_MEMORY_CONFIG).memory_config() == L1_MEMORY_CONFIG

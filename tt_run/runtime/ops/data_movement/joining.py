@@ -51,6 +51,11 @@ def concat(
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
     """Tensors one after the other along `dim`; groups > 1 takes a group's part of each in turn."""
+    if output_tensor is not None:
+        raise fatal(
+            "optional output tensor currently unsupported!",
+            hint="leave output_tensor out; ttnn.copy(joined, output_tensor) writes into it",
+        )
     parts = _listed(tensors, "concat")
     if groups < 1:
         raise fatal("groups must be greater than 0", hint=f"groups is {groups}")
@@ -64,7 +69,7 @@ def concat(
                 hint=_unlike(first.shape, other.shape),
             )
 
-    if len(parts) == 1 and output_tensor is None:
+    if len(parts) == 1:
         asked = memory_config or DRAM_MEMORY_CONFIG  # as several do
         if unmoved(first, asked):
             return first.alias()
@@ -85,7 +90,7 @@ def concat(
     shards = combine(joined, *(t.shards for t in parts))
     if memory_config is None:
         memory_config = in_dram(first)
-    return settle(parts, shards, first.dtype, memory_config=memory_config, output_tensor=output_tensor)
+    return settle(parts, shards, first.dtype, memory_config=memory_config)
 
 
 @operation(

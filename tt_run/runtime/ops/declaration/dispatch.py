@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any, ClassVar, NoReturn
 
@@ -184,9 +184,9 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.direct and not self._on_queue(kwargs):
             try:
-                if FastOperation.crossing is not None:
-                    return FastOperation.crossing(self, args, kwargs)
-                return self.compute(*args, **kwargs)
+                crossing = FastOperation.crossing
+                result = self.compute(*args, **kwargs) if crossing is None else crossing(self, args, kwargs)
+                return result if result is None else _apart(result, args, kwargs)
             except (TypeError, AttributeError) as error:
                 if self.name in _PYTHON_FUNCTIONS:
                     raise
@@ -214,7 +214,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
                 raise
             raise found from error
         self._compiled(args, kwargs, result)
-        return result
+        return result if result is None else _apart(result, args, kwargs)
 
     def _on_queue(self, kwargs: Mapping[str, Any]) -> bool:
         """Whether a call names its queue, and that is not the function's own affair."""
@@ -320,6 +320,34 @@ def perform(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any])
             result, (operation_event, operation.name, begun.start, ended, *events.place(), *layout, spec)
         )
     return result
+
+
+def _apart(result: Any, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The result, where it is no argument; of each tensor that was written into, another one over the same buffer."""
+    if isinstance(result, Tensor):
+        for value in args:
+            if value is result:
+                return result.alias()
+        for value in kwargs.values():
+            if value is result or (type(value) in _LISTS and any(one is result for one in value)):
+                return result.alias()
+    elif isinstance(result, _LISTS):
+        given = {id(one) for one in _tensors((*args, *kwargs.values()))}
+        if any(id(one) in given for one in result):
+            return type(result)(one.alias() if id(one) in given else one for one in result)
+    return result
+
+
+_LISTS = (list, tuple)
+
+
+def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
+    """Tensors among arguments, and those that lists among them hold."""
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, _LISTS):
+            yield from (one for one in value if isinstance(one, Tensor))
 
 
 def operation_event(
