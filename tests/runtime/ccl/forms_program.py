@@ -189,7 +189,8 @@ def sums():
             scattered,
         )
     buffers = E.reduce_scatter_minimal_direct_create_persistent_buffers(x, 3, cluster_axis=1)
-    assert E.reduce_scatter_minimal_direct(x, 3, cluster_axis=1, persistent_buffers=buffers) is buffers[0]
+    found = E.reduce_scatter_minimal_direct(x, 3, cluster_axis=1, persistent_buffers=buffers)
+    assert found.storage is buffers[0].storage
     # Users in dimension 2; 4 query and 2 key heads of 32.
     qkv, shards = put(random(1, 1, 8, 4 * 256), (None, 3))
     offsets, _ = put(
