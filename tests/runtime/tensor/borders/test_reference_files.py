@@ -166,10 +166,27 @@ def test_what_the_reference_has_no_form_for_is_kept_in_our_own(
 
 def test_how_pieces_lie_over_cores_survives(tmp_path: Path) -> None:
     spec = NdShardSpec([2, 8], GRID, COLUMNS, ShardDistributionStrategy.GRID_2D)
-    dump_tensor(
-        tmp_path / "x.tensorbin", made(ar(4, 20), {"memory_config": MemoryConfig(BufferType.L1, spec)})
+    tensor = made(ar(4, 20), {"memory_config": MemoryConfig(BufferType.L1, spec)})
+    dump_tensor(tmp_path / "x.tensorbin", tensor)
+    loaded = load_tensor(tmp_path / "x.tensorbin").memory_config()
+    assert loaded.nd_shard_spec == spec
+    assert str(loaded) == str(tensor.memory_config())
+
+
+@pytest.mark.parametrize(
+    "dtype", [DataType.BFLOAT16, DataType.FP8_E4M3]
+)  # a file of theirs, and one of our own
+@pytest.mark.parametrize("any_rank", [False, True])
+def test_a_file_says_what_pieces_were_made_of(tmp_path: Path, dtype: DataType, any_rank: bool) -> None:
+    cut = NdShardSpec([1, 4, 8], GRID, COLUMNS) if any_rank else ShardSpec(GRID, [4, 8], COLUMNS)
+    words: tuple[Any, ...] = (
+        (BufferType.L1, cut) if any_rank else (TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1, cut)
     )
-    assert load_tensor(tmp_path / "x.tensorbin").memory_config().nd_shard_spec == spec
+    tensor = made(ar(4, 4, 8), {"memory_config": MemoryConfig(*words), "dtype": dtype})
+    dump_tensor(tmp_path / "x.tensorbin", tensor)
+    loaded = load_tensor(tmp_path / "x.tensorbin").memory_config()
+    assert tensor.memory_config().created_with_nd_shard_spec is any_rank
+    assert str(loaded) == str(tensor.memory_config())
 
 
 @pytest.mark.parametrize("name", ["width_sharded", "transposed", "on_some_devices"])

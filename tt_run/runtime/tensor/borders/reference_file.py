@@ -202,6 +202,7 @@ def _read_memory(table: Table) -> MemoryConfig:
             ShardOrientation(any_rank.number(2, "B")),
             ShardDistributionStrategy(any_rank.number(3, "B")),
         ),
+        made_of_any_rank=bool(table.number(4, "B")),
     )
 
 

@@ -37,12 +37,14 @@ def rest_of(file: BinaryIO, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
 
 def memory_of(
-    layout: TensorMemoryLayout, buffer: BufferType, matrix: ShardSpec | None, any_rank: NdShardSpec | None
+    layout: TensorMemoryLayout,
+    buffer: BufferType,
+    matrix: ShardSpec | None,
+    any_rank: NdShardSpec | None,
+    *,
+    made_of_any_rank: bool,
 ) -> MemoryConfig:
-    """The configuration that was taken apart into these pieces."""
-    memory = MemoryConfig(layout, buffer, matrix)
-    if any_rank is None:
-        return memory
-    if matrix is None:
-        return MemoryConfig(layout, buffer, None, any_rank)
-    return memory.recast(nd_shard_spec=any_rank)
+    """The configuration that was taken apart into these pieces; `made_of_any_rank` says which of two the program gave."""
+    if any_rank is None or matrix is None or made_of_any_rank:
+        return MemoryConfig(layout, buffer, matrix, any_rank)
+    return MemoryConfig(layout, buffer, matrix).recast(nd_shard_spec=any_rank)

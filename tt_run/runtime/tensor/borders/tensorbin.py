@@ -100,6 +100,7 @@ def _header(record: StoredTensor) -> dict[str, Any]:
         "buffer_type": spec.memory_config.buffer_type.name,
         "shard_spec": _spec_words(spec.memory_config.shard_spec, "shape"),
         "nd_shard_spec": _spec_words(spec.memory_config.nd_shard_spec, "shard_shape"),
+        "created_with_nd_shard_spec": spec.memory_config.created_with_nd_shard_spec,
         "rows": len(record.shards.data),
         "index": list(record.shards.index),
         "mesh": list(record.mesh),
@@ -141,6 +142,7 @@ def _record(header: dict[str, Any], file: BinaryIO) -> StoredTensor:
         BufferType[header["buffer_type"]],
         pieces and ShardSpec(pieces.grid, pieces.shape, pieces.orientation),
         nd_pieces and NdShardSpec(nd_pieces.shape, nd_pieces.grid, nd_pieces.orientation),
+        made_of_any_rank=header.get("created_with_nd_shard_spec", False),
     )
     height, width = header["tile"]
     dtype = DataType[header["dtype"]]
