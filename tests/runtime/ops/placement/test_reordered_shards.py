@@ -51,6 +51,10 @@ ROUGH = ((1, 1, 90, 64), HEIGHT, (3, 0), (25, 64), ROW)
 FINE = ((1, 1, 100, 64), HEIGHT, (3, 0), (25, 64), ROW)
 SMALL = ((2, 4, 16, 32), HEIGHT, (3, 0), (32, 32), ROW)
 FLAT = ((1, 1, 64, 160), WIDTH, (2, 0), (64, 64))
+FEW, BUNDLE = (
+    ((2, 2, 64, 64), WIDTH, (1, 0), (256, 32), ROW),
+    ((2, 32, 32, 64), BLOCK, (1, 1), (1024, 32), ROW),
+)
 
 REORDERED = [
     (TALL, (0, 1, 3, 2), None, (WIDTH, (3, 0), (64, 32))),
@@ -66,6 +70,8 @@ REORDERED = [
     (SQUARE, (0, 2, 3, 1), None, (BLOCK, (0, 7), (2048, 32))),
     ((*SQUARE, ROW), (0, 2, 3, 1), None, L1_MEMORY_CONFIG),
     (TALL, (0, 3, 2, 1), None, L1_MEMORY_CONFIG),
+    (FEW, (0, 3, 2, 1), None, L1_MEMORY_CONFIG),  # two rows to a matrix on the way
+    (BUNDLE, (0, 3, 2, 1), None, (BLOCK, (1, 1), (2048, 16))),
     (UNEVEN, (0, 3, 2, 1), None, (HEIGHT, (1, 0), (5120, 32))),
     (TALL, (1, 0, 3, 2), None, (HEIGHT, (1, 0), (32, 128))),
     (MANY, (2, 0, 1, 3), None, (HEIGHT, (7, 7), (64, 96))),

@@ -43,24 +43,22 @@ def of_order(tensor: Tensor, order: Sequence[int], asked: MemoryConfig | None = 
     full = (*range(front), *(d + front for d in order))
     long = [d for d in full if shape[d] > 1]
     alike = long == sorted(long) and tuple(shape[d] for d in full) == shape
-    if asked is None and not alike and _rows_leave(tensor, shape):
-        return MemoryConfig(TensorMemoryLayout.INTERLEAVED, held.buffer_type)
     exchanges = _EXCHANGES.get(full, (full,))
-    for each in exchanges[:-1]:
+    for each in exchanges if asked is None else exchanges[:-1]:
+        if asked is None and not alike and _rows_leave(tensor, held, shape):
+            return MemoryConfig(TensorMemoryLayout.INTERLEAVED, held.buffer_type)
         held, shape = _exchanged(tensor, held, shape, each), tuple(shape[d] for d in each)
     if asked is None:
-        return _exchanged(tensor, held, shape, exchanges[-1])
+        return held
     after = [shape[d] for d in exchanges[-1]]
     return of_size(tensor, held, asked, scaled_shards.matrix(tensor, shape), after)
 
 
-def _rows_leave(tensor: Tensor, shape: Sequence[int]) -> bool:
-    """Whether rows without tiles leave their cores: columns or blocks of matrices that are no whole tiles."""
+def _rows_leave(tensor: Tensor, held: MemoryConfig, shape: Sequence[int]) -> bool:
+    """Whether rows without tiles leave the cores that they are held on: columns or blocks of matrices that are no whole tiles."""
     broken = any(length % step for length, step in zip(shape[-2:], tensor.tile.edges, strict=True))
     return (
-        broken
-        and tensor.layout is not Layout.TILE
-        and tensor.memory_config().memory_layout in (WIDTH_SHARDED, BLOCK_SHARDED)
+        broken and tensor.layout is not Layout.TILE and held.memory_layout in (WIDTH_SHARDED, BLOCK_SHARDED)
     )
 
 
