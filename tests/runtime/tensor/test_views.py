@@ -17,6 +17,7 @@ from tt_run.runtime import catalog
 from tt_run.runtime.enums import BufferType
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.conversion.copies import deallocate
+from tt_run.runtime.tensor.distribution.per_device import get_device_tensors
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from tt_run.runtime.tuning.blocks import LayerNormShardedMultiCoreProgramConfig
 
@@ -46,6 +47,8 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
     "permute": lambda t: ops.permute(t, (0, 1, 2, 3)),
     "repeat": lambda t: ops.repeat(t, (1, 1, 1, 1)),
     "concat": lambda t: ops.concat([t], 1),
+    "longer repeat": lambda t: ops.repeat(ops.squeeze(t, 1), (1, 1, 1, 1)),
+    "longer expand": lambda t: call("expand", ops.squeeze(t, 1), (1, 2, 32, 64)),
     "fill_implicit_tile_padding": lambda t: call("fill_implicit_tile_padding", t, 1.0),
 }
 
@@ -206,6 +209,43 @@ def test_what_is_written_into_is_returned_as_another_tensor(one: MeshDevice, wri
     assert room.is_allocated() and np.array_equal(held(result), held(room))
     deallocate(result)
     assert not room.is_allocated()
+
+
+SHARED: dict[str, Callable[[Any], Any]] = {
+    "alias": lambda t: ops.to_layout(t, TILE),
+    "view": VIEWS["reshape"],
+    "view of own shape": lambda t: call("experimental.view", t, SHAPE),
+    "alias of a view": lambda t: ops.to_layout(ops.squeeze(t, 1), TILE),
+    "part": lambda t: call("narrow", t, 0, 0, 1),
+    "written": lambda t: call("add_", t, t),
+    "shard": lambda t: get_device_tensors(t)[0],
+}
+
+
+@pytest.mark.parametrize("name", ["move", "reallocate"])
+@pytest.mark.parametrize("kind", SHARED)
+def test_what_another_tensor_has_is_not_moved(one: MeshDevice, name: str, kind: str) -> None:
+    first = put(one, NUMBERS.reshape(SHAPE), BF16)
+    other = SHARED[kind](first)
+    for tensor in (first, other):
+        found = call(name, tensor, memory_config=L1_MEMORY_CONFIG)
+        assert found is not tensor and found.buffer_address() == first.buffer_address()
+        assert found.memory_config() == first.memory_config()
+    # Neither goes while the other is used, whichever of them was there first.
+    deallocate(other, force=False)
+    deallocate(first, force=False)
+    assert first.is_allocated() and other.is_allocated()
+    del other, found, tensor
+    gc.collect()
+    moved = call(name, first, memory_config=L1_MEMORY_CONFIG)
+    assert not first.is_allocated() and moved.memory_config() == L1_MEMORY_CONFIG
+
+
+def test_own_shape_is_the_same_tensor(one: MeshDevice) -> None:
+    first = put(one, NUMBERS.reshape(SHAPE), BF16)
+    same, view = first.reshape(list(SHAPE)), call("experimental.view", first, SHAPE)
+    deallocate(first)
+    assert not same.is_allocated() and view.is_allocated()
 
 
 def test_a_list_of_results_holds_others(one: MeshDevice) -> None:

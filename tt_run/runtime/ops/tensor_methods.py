@@ -38,7 +38,7 @@ def _reshaped(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     """On a device as `ttnn.reshape` does it, which leaves tiles and rows where they are."""
     if tensor.device() is None or not movement.stays(tensor, shape):
         return shaping.reshape(tensor, shape)
-    return movement.seen_as(tensor, shape)
+    return movement.same_or_seen_as(tensor, shape)
 
 
 _RESHAPE = Operation("ttnn.Tensor.reshape", _reshaped)

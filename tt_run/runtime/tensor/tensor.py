@@ -176,9 +176,14 @@ class Tensor(TensorMethods, metaclass=Native):
     def alias(self) -> Tensor:
         """Another tensor over the same buffer, which lives while either is used: what an operation returns that changes nothing."""
         made = self.on(self._storage)
-        if isinstance(self._storage, Buffer):
-            self._storage.share(self, made)
+        self.share(made)
         return made
+
+    def share(self, *tensors: Tensor) -> None:
+        """Note other tensors that have this one's buffer, or the shard of one device in it."""
+        buffer = self._buffer()
+        if buffer is not None:
+            buffer.share(self, *tensors)
 
     def twin(self) -> Tensor:
         """Another tensor object for the same tensor, of which nobody is told."""
@@ -370,9 +375,20 @@ class Tensor(TensorMethods, metaclass=Native):
         """
         if self._device is None:
             return
-        if not force and isinstance(self._storage, Buffer) and self._storage.shared_beside(self):
-            return
-        self._storage.free()
+        if force or not self.shared():
+            self._storage.free()
+
+    def shared(self) -> bool:
+        """Whether another tensor that is still there has the same buffer or a view of it."""
+        buffer = self._buffer()
+        return buffer is not None and buffer.shared_beside(self)
+
+    def _buffer(self) -> Buffer | None:
+        """The buffer of all devices; None of a tensor that others are made of."""
+        storage = self._storage
+        while isinstance(storage, BufferPart):
+            storage = storage.whole
+        return storage if isinstance(storage, Buffer) else None
 
     # Comparison is elementwise, so tensors are told apart as objects.
     __hash__ = object.__hash__

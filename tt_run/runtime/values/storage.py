@@ -223,7 +223,11 @@ class Buffer:
 
     def shared_beside(self, tensor: object) -> bool:
         """Whether a tensor other than this one shares the buffer and is still alive."""
-        sharers = (ref() for ref in (*self._sharers, *self.place.sharers))
+        refs = [*self._sharers, *self.place.sharers]
+        for each in getattr(self.place, "_views", ()):
+            buffer = each()
+            refs.extend(() if buffer is None else buffer._sharers)
+        sharers = (ref() for ref in refs)
         return any(sharer is not None and sharer is not tensor for sharer in sharers)
 
     def seen_as(self, buffer: Buffer, seen: Seen, *tensors: object) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -55,8 +57,36 @@ def test_device_shards_share_the_buffer(mesh: MeshDevice) -> None:
     assert parts[3].item() == 13
     copy_host_to_device_tensor(made(np.array([99], np.float32)), parts[3])
     assert tensor.to_numpy(ConcatMeshToTensor(mesh, 0)).tolist() == [10, 11, 12, 99, 14, 15, 16, 17]
+    for each in (tensor, parts[0]):
+        each.deallocate()
+    assert tensor.is_allocated() and parts[0].is_allocated()
+    parts[0].deallocate(True)
+    assert not tensor.is_allocated() and not parts[1].is_allocated()
+
+
+def test_a_tensor_goes_with_the_last_that_has_its_buffer(mesh: MeshDevice) -> None:
+    tensor = sharded(mesh)
+    parts = get_device_tensors(tensor)
+    last = parts[3]
+    del tensor, parts
+    gc.collect()
+    assert last.is_allocated()
+    last.deallocate()
+    assert not last.is_allocated()
+
+
+def test_all_device_shards_combine_to_their_buffer(mesh: MeshDevice) -> None:
+    tensor = sharded(mesh)
+    parts = get_device_tensors(tensor)
+    joined = combine_device_tensors(tensors=parts)
+    assert joined.buffer_address() == tensor.buffer_address()
+    assert combine_device_tensors(tensors=parts[:3]).buffer_address() != tensor.buffer_address()
+    del parts
+    gc.collect()
     tensor.deallocate()
-    assert not parts[0].is_allocated()
+    assert joined.to_numpy(ConcatMeshToTensor(mesh, 0)).tolist() == list(range(8))
+    joined.deallocate(True)
+    assert not tensor.is_allocated()
 
 
 def test_combining_device_shards(mesh: MeshDevice) -> None:

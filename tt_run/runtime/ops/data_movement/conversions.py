@@ -146,18 +146,22 @@ def clone(
 
 @operation("ttnn.reallocate", family=families.CONVERSION, golden=goldens.same)
 def reallocate(tensor: Tensor, memory_config: MemoryConfig | None = None) -> Tensor:
-    """The values in a new buffer; the old one is given back."""
-    result = _copied(tensor, None, memory_config)
-    tensor.deallocate(True)
-    return result if memory_config else framing.filled_as(result, tensor)
+    """The values in a new buffer; the old one is given back, unless another tensor has it: then everything stays where it is."""
+    return _moved(tensor, memory_config)
 
 
 @operation("ttnn.move", family=families.CONVERSION, golden=goldens.same)
 def move(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> Tensor:
-    """The values in a new buffer; the old one is given back."""
-    result = _copied(input_tensor, None, memory_config)
-    input_tensor.deallocate(True)
-    return result if memory_config else framing.filled_as(result, input_tensor)
+    """The values in a new buffer; the old one is given back, unless another tensor has it: then everything stays where it is."""
+    return _moved(input_tensor, memory_config)
+
+
+def _moved(tensor: Tensor, memory_config: MemoryConfig | None) -> Tensor:
+    if tensor.is_allocated() and tensor.shared():
+        return tensor.alias()
+    result = _copied(tensor, None, memory_config)
+    tensor.deallocate(True)
+    return result if memory_config else framing.filled_as(result, tensor)
 
 
 @operation("ttnn.assign", family=families.CONVERSION, golden=creation_goldens.assign)

@@ -65,6 +65,11 @@ def seen_as(tensor: Tensor, shape: Sequence[int]) -> Tensor:
     return moved(tensor, lambda s: s.reshape(len(s), *shape), place, view=True)
 
 
+def same_or_seen_as(tensor: Tensor, shape: Sequence[int]) -> Tensor:
+    """The same tensor, under another shape where it has another: of one shape it is no view of its own."""
+    return tensor.alias() if tuple(shape) == tuple(tensor.shape) else seen_as(tensor, shape)
+
+
 def stays(tensor: Tensor, shape: Sequence[int], memory_config: MemoryConfig | None = None) -> bool:
     """Whether a tensor has another shape without moving: its rows stay, and of tiles whole ones or the same number of rows.
 

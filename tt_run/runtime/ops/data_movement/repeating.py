@@ -8,7 +8,7 @@ import numpy as np
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import as_type, fatal
-from tt_run.runtime.ops.data_movement.movement import check_moves, moved, unmoved
+from tt_run.runtime.ops.data_movement.movement import check_moves, moved, same_or_seen_as, unmoved
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, settle, volume
@@ -40,8 +40,8 @@ def expand(
             hint=f"-1 keeps one of the {len(shape)} lengths of the tensor: name those in front of them",
         )
     full = [o if w == -1 else w for w, o in zip(wanted, old, strict=True)]
-    if full == list(shape) and unmoved(input_tensor, memory_config):
-        return input_tensor.alias()
+    if full == list(old) and unmoved(input_tensor, memory_config):
+        return same_or_seen_as(input_tensor, full)
     if input_tensor.layout is Layout.TILE or len(shape) != 1:
         _check_bytes(input_tensor)
     times = [new // length if length else 1 for new, length in zip(full, old, strict=True)]
@@ -72,9 +72,9 @@ def repeat(
     rank = max(len(input_tensor.shape), len(times))
     times = (1,) * (rank - len(times)) + times
     shape = (1,) * (rank - len(input_tensor.shape)) + tuple(input_tensor.shape)
-    same = set(times) <= {1} and rank == len(input_tensor.shape) and optional_output_tensor is None
+    same = set(times) <= {1} and optional_output_tensor is None
     if same and unmoved(input_tensor, memory_config):
-        return input_tensor.alias()
+        return same_or_seen_as(input_tensor, shape)
     _check_bytes(input_tensor)
     if any(n > 1 and length % TILE_SIZE for n, length in list(zip(times, shape, strict=True))[-2:]):
         _check_leaves(input_tensor)

@@ -22,7 +22,7 @@ from tt_run.runtime.tensor.spec.topology import (
 )
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
-from tt_run.runtime.values.storage import BufferPart
+from tt_run.runtime.values.storage import BufferPart, Storage
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice
@@ -69,6 +69,7 @@ def _device_parts(tensor: Tensor, device: MeshDevice) -> list[Tensor]:
         here = local.get(coord)
         if here is None or index[here] >= 0:
             parts.append(tensor.on(BufferPart(tensor.storage, here, coord), of_one_shard(topology, coord)))
+    tensor.share(*parts)
     return parts
 
 
@@ -140,7 +141,20 @@ def combine_device_tensors(*, tensors: Sequence[Tensor]) -> Tensor:
             else [new if new is not None else old for new, old in zip(shards, arrays, strict=True)]
         )
     coords = [MeshCoordinate(0, i) for i in range(len(tensors))]
-    return first.derive(
-        Shards.from_each(arrays, like=first.shards.data),
-        topology=TensorTopology(MeshShape([len(tensors)]), [PlacementShard(0)], coords),
-    )
+    topology = TensorTopology(MeshShape([len(tensors)]), [PlacementShard(0)], coords)
+    whole = _whole(tensors, device)
+    if whole is not None:
+        joined = first.on(whole, topology)
+        first.share(joined)
+        return joined
+    return first.derive(Shards.from_each(arrays, like=first.shards.data), topology=topology)
+
+
+def _whole(parts: Sequence[Tensor], device: MeshDevice | None) -> Storage | None:
+    """The buffer that they are the parts of, where they are those of all devices."""
+    storages = [part.storage for part in parts]
+    found = {id(one.whole): one.whole for one in storages if isinstance(one, BufferPart)}
+    coords = {one.coord for one in storages if isinstance(one, BufferPart)}
+    if len(found) != 1 or device is None or not len(coords) == len(parts) == device.get_num_devices():
+        return None
+    return next(iter(found.values()))
