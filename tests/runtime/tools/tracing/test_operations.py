@@ -71,6 +71,24 @@ def test_an_input_of_one_trace_is_an_input_of_the_next(slow: None) -> None:
         assert names == ["ttnn_input", "ttnn.to_layout"]
 
 
+def test_tensors_tell_their_graph_and_node(slow: None, mesh: ttnn.MeshDevice) -> None:
+    plain = ttnn.from_torch(torch.ones(32, 32), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh)
+    with tracer.trace():
+        first = ttnn.from_torch(torch.ones(32, 32), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT)
+        there = ttnn.to_device(first, mesh)
+        written = ttnn.add_(there, 1.0)
+        left, right = ttnn.chunk(ttnn.relu(written), 2, 1)
+        values = ttnn.to_torch(ttnn.from_device(right), mesh_composer=ttnn.ConcatMeshToTensor(mesh, 0))
+    assert [node.name.rpartition("_")[0] for node in values.graph] == [
+        *("torch_input", "ttnn.from_torch", "ttnn.to_device", "ttnn.add_", "ttnn.relu", "ttnn.chunk"),
+        *("ttnn.from_device", "ttnn.to_torch"),
+    ]
+    assert isinstance(values, tracer.TracedTorchTensor) and values.node in first.graph
+    assert left.node == right.node and (left.output_index, right.output_index) == (0, 1)
+    assert written.node.name.startswith("ttnn.add_") and written.graph is values.graph
+    assert not hasattr(plain, "graph") and not hasattr(plain, "node")
+
+
 class _Picture:
     """What is drawn, in the words of `graphviz.Digraph`."""
 

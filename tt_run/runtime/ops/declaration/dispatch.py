@@ -127,6 +127,8 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
     """Computes a direct operation while a graph is captured, which no event tells of."""
     postponing: ClassVar[Callable[[FastOperation, tuple[Any, ...], dict[str, Any]], Any] | None] = None
     """Computes an operation on tensors that are still to be sent later; only there while a receive waits for its sender."""
+    parted: ClassVar[Callable[[Tensor, Tensor], None] | None] = None
+    """Told of a tensor that was written into and of the one that is returned for it, while a trace follows tensors."""
     dispatched: ClassVar[bool] = True
     """Whether programs go to a device, which keeps them; not while a graph is captured with NO_DISPATCH."""
 
@@ -327,15 +329,22 @@ def _apart(result: Any, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Any:
     if isinstance(result, Tensor):
         for value in args:
             if value is result:
-                return result.alias()
+                return _beside(result)
         for value in kwargs.values():
             if value is result or (type(value) in _LISTS and any(one is result for one in value)):
-                return result.alias()
+                return _beside(result)
     elif isinstance(result, _LISTS):
         given = {id(one) for one in _tensors((*args, *kwargs.values()))}
         if any(id(one) in given for one in result):
-            return type(result)(one.alias() if id(one) in given else one for one in result)
+            return type(result)(_beside(one) if id(one) in given else one for one in result)
     return result
+
+
+def _beside(written: Tensor) -> Tensor:
+    made = written.alias()
+    if FastOperation.parted is not None:
+        FastOperation.parted(written, made)
+    return made
 
 
 _LISTS = (list, tuple)

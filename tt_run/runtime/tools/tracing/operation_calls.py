@@ -11,7 +11,7 @@ from tt_run.runtime.tensor.model_parameters.module_calls import leaves
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tools.numbering import get_python_operation_id
 from tt_run.runtime.tools.tracing import nodes, torch_calls
-from tt_run.runtime.tools.tracing.places import Place, forget, note
+from tt_run.runtime.tools.tracing.places import Place, forget, note, place_of
 from tt_run.runtime.tools.tracing.torch_calls import Trace
 from tt_run.runtime.tools.tracing.values import (
     exchanged,
@@ -25,12 +25,34 @@ def listen() -> list[Callable[[], None]]:
     """Hand the calls of operations to the trace that is under way; returns what ends it."""
     torch_calls.enable_tracing()
     before = FastOperation.crossing
-    FastOperation.crossing = _crossing(before)
+    FastOperation.crossing, FastOperation.parted = _crossing(before), _follow
+    for name in ("graph", "node", "output_index"):
+        setattr(Tensor, name, property(_member(name)))
     return [
         events.precede(_around),
         lambda: setattr(FastOperation, "crossing", before),
+        lambda: setattr(FastOperation, "parted", None),
         torch_calls.disable_tracing,
     ]
+
+
+def _member(name: str) -> Callable[[Tensor], Any]:
+    """What a traced tensor tells of its place; others have no such attribute."""
+
+    def member(tensor: Tensor) -> Any:
+        place = place_of(tensor)
+        if place is None:
+            raise AttributeError(f"'ttnn._ttnn.tensor.Tensor' object has no attribute {name!r}")
+        return getattr(place, name)
+
+    return member
+
+
+def _follow(written: Tensor, made: Tensor) -> None:
+    """What an operation gives for the tensor that it wrote into comes from the same node."""
+    place = place_of(written)
+    if place is not None:
+        note(made, place)
 
 
 class _Call:
@@ -50,13 +72,15 @@ class _Call:
                 forget(leaf)  # what is given again is an input again, also of the next trace
         trace.paused += 1
 
-    def end(self, result: Any) -> None:
-        """Add the node of a call that has not failed."""
+    def end(self, result: Any) -> Any:
+        """Add the node of a call that has not failed. Gives the result, whose tensors of PyTorch know where they come from."""
         outputs = [leaf for leaf in leaves(result) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
         where = {**_where(outputs), "operation_id": self._number}
         node = self._trace.add(self._name, self._called, outputs, self._inputs, **where)
         for i, tensor in enumerate(outputs):
-            note(tensor, Place(self._trace.graph, node, i))
+            if isinstance(tensor, Tensor):
+                note(tensor, Place(self._trace.graph, node, i))
+        return self._trace.numbered(node, result)
 
 
 def _around(begun: events.Begun) -> events.After | None:
@@ -84,9 +108,7 @@ def _crossing(before: Any) -> Callable[[FastOperation, tuple[Any, ...], dict[str
         finally:
             if call is not None and trace is not None:
                 trace.paused -= 1
-        if call is not None:
-            call.end(result)
-        return result
+        return result if call is None else call.end(result)
 
     return cross
 

@@ -1,6 +1,7 @@
 """The calls of operations in the graph of PyTorch's: `ttnn.tracer`, for programs with `enable_fast_runtime_mode = False`.
 
-What comes out of an operation is the tensor that it gives without a trace; the graph knows it as long as it lives. The arguments at a node
+What comes out of an operation is the tensor that it gives without a trace; the graph knows it as long as it lives, and it tells its
+`graph` and `node`. The arguments at a node
 have the names of the operation's parameters, of which the reference leaves out most. Source: reference library 0.81.1.
 """
 

@@ -133,7 +133,7 @@ class Trace:
         operation = nodes.TorchFunction(function, pairs)
         inputs = places_in([args, kwargs])
         node = self.add(function.__name__, operation, outputs, inputs, duration=duration)
-        result = self._numbered(node, result)
+        result = self.numbered(node, result)
         return self._created(function, args, kwargs, result, duration) if creates else result
 
     def _created(
@@ -163,7 +163,7 @@ class Trace:
         operation = nodes.TorchModule(module, graph, _borders(entered), _borders(places_in(result)), pairs)
         inputs = places_in([args, kwargs])
         node = self.add(module.__ttnn_tracer_name__, operation, outputs, inputs, duration=duration)
-        return self._numbered(node, result)
+        return self.numbered(node, result)
 
     def _entering(self, name: Any) -> Any:
         def enter(value: Any) -> Any:
@@ -174,7 +174,8 @@ class Trace:
 
         return enter
 
-    def _numbered(self, node: nodes.Node, result: Any) -> Any:
+    def numbered(self, node: nodes.Node, result: Any) -> Any:
+        """A result whose tensors of PyTorch know that they come from a node."""
         count = itertools.count()
         return exchanged(
             result,
