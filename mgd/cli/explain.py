@@ -12,15 +12,13 @@ from mgd.cli.words import NameWord, rule_codes
 
 
 @click.command()
-@click.argument("code", type=NameWord(rule_codes), metavar="[CODE]", required=False)
-def command(code: str | None) -> None:
-    """Explain a rule by CODE (MGD012, or 12) or by name; without one, list all rules."""
-    from mgd.catalogue import nearest
-    from mgd.catalogue.pages import page
+@click.argument("codes", type=NameWord(rule_codes), metavar="[CODE]...", nargs=-1)
+def command(codes: tuple[str, ...]) -> None:
+    """Explain rules by CODE (MGD012, or 12) or by name; without one, list all rules."""
     from mgd.folding import fold
-    from mgd.rules import FAMILY, all_rules, find_rule
+    from mgd.rules import all_rules
 
-    if code is None:
+    if not codes:
         width = page_width(sys.stdout, 0)
         rules = list(all_rules().values())
         lines = [f"{each.code}  {each.name:<32}  {each.purpose}" for each in rules]
@@ -31,6 +29,15 @@ def command(code: str | None) -> None:
             ]
         say("\n".join(lines))
         return
+    say("\n\n".join([_explained(code) for code in codes]))
+
+
+def _explained(code: str) -> str:
+    """The page of a rule. Raises UsageError for one that is not there, with the nearest."""
+    from mgd.catalogue import nearest
+    from mgd.catalogue.pages import page
+    from mgd.rules import FAMILY, all_rules, find_rule
+
     rule = find_rule(code)
     if rule is None:
         parts = [each.name for each in all_rules().values() if code.lower() in each.name]
@@ -39,4 +46,4 @@ def command(code: str | None) -> None:
         if code[:3].upper() in ("TTR", "TTG", "TTP"):
             hint = f"a code of the launcher or of its ranks: tt-run explain {code.upper()}"
         raise Misused(f"there is no rule '{code}'", hint)
-    say(page(rule, colour=wants_colour(sys.stdout), width=page_width(sys.stdout, 0)))
+    return page(rule, colour=wants_colour(sys.stdout), width=page_width(sys.stdout, 0)).rstrip("\n")

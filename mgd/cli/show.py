@@ -15,6 +15,8 @@ from mgd.drawing.text import WIDTH, draw
 from mgd.files import write_file
 
 _DESCRIPTORS = (".textproto", ".yaml", ".yml", ".json", ".pbtxt")
+_OTHER_PICTURES = (".png", ".pdf", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".html", ".htm")
+"""Endings that say another form of picture, for the option whose form it is not."""
 
 
 class _Show(click.Command):
@@ -56,6 +58,7 @@ def command(file: str, svg: str | None, html: str | None, width: int | None, eve
     """
     from mgd.drawing.salvage import drawable
 
+    _refuse_other_form(svg, html)
     descriptor = load_input(file)
     graph, marks, accepted = drawable(descriptor)
     title = descriptor.file if file == STDIN else Path(descriptor.file).name
@@ -71,6 +74,20 @@ def command(file: str, svg: str | None, html: str | None, width: int | None, eve
         columns = width or page_width(sys.stdout, WIDTH)
         say(draw(graph, columns, wants_colour(sys.stdout), marks=marks, every=every), end="")
     return 0 if accepted else 1
+
+
+def _refuse_other_form(svg: str | None, html: str | None) -> None:
+    """Raises UsageError for a file whose name says another form than the one that would be in it."""
+    for option, target, own in (("--svg", svg, (".svg",)), ("--html", html, (".html", ".htm"))):
+        ending = Path(target or "").suffix.lower()
+        if target is None or ending in own or ending not in _OTHER_PICTURES:
+            continue
+        other = {".svg": "--svg", ".html": "--html", ".htm": "--html"}.get(ending)
+        as_other = f", or {other} {target}" if other else ""
+        raise Misused(
+            f"mgd show {option} {target}: it writes {own[0]}, not {ending}",
+            f"write {option} {Path(target).with_suffix(own[0])}{as_other}",
+        )
 
 
 def _write(target: str, text: str) -> None:

@@ -70,12 +70,14 @@ def _parts(error: Exception, words: Sequence[str]) -> tuple[str, str]:
     first = f"{verb}: {message[:1].lower()}{message[1:].rstrip('.')}"
     if isinstance(error, click.NoSuchOption):
         near = " or ".join(get_close_matches(error.option_name, error.possibilities or (), cutoff=0))
-        chosen = _as_a_choice(error.option_name.strip("-"), context)
+        chosen = _as_a_choice(error.option_name.strip("-"), context) or _as_elsewhere(
+            error.option_name, words, context
+        )
         if chosen:
             return f"{verb} has no option {error.option_name}", f"write {chosen}"
         return (
             f"{verb} has no option {error.option_name}",
-            f"did you mean {near}?" if near else f"{verb} --help",
+            f"did you mean {near}?" if near else f"{_options_of(context)}{verb} --help",
         )
     if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
         wrong, _, wanted = error.message.partition(": ")
@@ -87,6 +89,8 @@ def _parts(error: Exception, words: Sequence[str]) -> tuple[str, str]:
             nearest = get_close_matches(wrong.split("'")[1], choices, n=1) or choices
             option = error.param.opts[-1] if isinstance(error.param, click.Option) else verb
             return f"{verb} {name}: {wrong.rstrip('.')}", f"write {option} {nearest[0]}"
+        if isinstance(error.param, click.Option) and isinstance(error.param.type, click.IntRange):
+            wanted = wanted or f"write {error.param.opts[-1]} {_within(error.param.type, wrong)}"
         return f"{verb} {name}: {wrong.rstrip('.')}", wanted or f"{verb} --help lists what it takes"
     kind = error.param.type if isinstance(error, click.MissingParameter) and error.param else None
     if isinstance(kind, click.Choice):
@@ -99,6 +103,13 @@ def _parts(error: Exception, words: Sequence[str]) -> tuple[str, str]:
     return first, f"{verb} --help lists what there is"
 
 
+def _within(kind: click.IntRange, wrong: str) -> int:
+    """The number of a range that is nearest to the one in a message, or 100 where it has none."""
+    number = re.match(r"-?\d+", wrong)
+    least, most = int(kind.min or 0), int(kind.max or 100)
+    return min(max(int(number[0]) if number else 100, least), most)
+
+
 def _as_a_choice(word: str, context: click.Context | None) -> str:
     """The option of which an unknown one is a value, as `--json` is `--format json`; empty where there is none."""
     for option in context.command.params if context is not None else ():
@@ -106,6 +117,33 @@ def _as_a_choice(word: str, context: click.Context | None) -> str:
         if isinstance(option, click.Option) and word in map(str, choices):
             return f"{option.opts[-1]} {word}"
     return ""
+
+
+_ELSEWHERE = {
+    ("mgd", "-v"): "mgd --version",
+    ("mgd show", "-o"): "--svg FILE.svg or --html FILE.html",
+    ("mgd show", "--output"): "--svg FILE.svg or --html FILE.html",
+}
+"""What has another name here, by verb and option; `--format json` is `--json` wherever that is."""
+
+
+def _as_elsewhere(option: str, words: Sequence[str], context: click.Context | None) -> str:
+    """What to write for an option that other verbs or tools have; empty where none is known."""
+    names = _names(context)
+    if option == "--format" and "--json" in names and ("json" in words or "--format=json" in words):
+        return "--json"
+    return _ELSEWHERE.get((context.command_path if context is not None else "", option), "")
+
+
+def _names(context: click.Context | None) -> list[str]:
+    params = context.command.params if context is not None else ()
+    return [param.opts[-1] for param in params if isinstance(param, click.Option)]
+
+
+def _options_of(context: click.Context | None) -> str:
+    """The options that a verb has, before the line that shows all of it."""
+    names = _names(context)
+    return f"it has {', '.join(names)}: " if names else ""
 
 
 _SAMPLES = {"A": "t3000 galaxy", "B": "galaxy", "CODE": "MGD012", "SYSTEM": "t3000"}

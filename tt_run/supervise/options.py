@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from mgd.diagnostics import Diagnostic
 from mgd.lean import dataclass, field
 from tt_run.errors import UsageError
@@ -10,6 +12,20 @@ from tt_run.inputs.findings import all_ranks
 STRANDED_SECONDS = (
     30.0  # how long ranks wait for one that has ended before the automatic rule calls it a hang
 )
+
+
+_MOST_MEANT = 64  # ranks of a proposal that one may still read
+
+
+def _as_ranks(text: str) -> str:
+    """The value of --tee that `0-3`, `rank0` or `0 3` may have meant; empty where it says no ranks."""
+    ranks: list[int] = []
+    for part in re.split(r"[,;\s]+", text.strip()):
+        found = re.fullmatch(r"(?:ranks?[:=]?)?(\d{1,5})(?:(?:-|\.\.)(\d{1,5}))?", part)
+        if found is None:
+            return ""
+        ranks += range(int(found[1]), int(found[2] or found[1]) + 1)
+    return ",".join(map(str, ranks)) if len(ranks) <= _MOST_MEANT else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +43,8 @@ class Tee:
         try:
             return cls("ranks", frozenset(int(part) for part in text.split(",")))
         except ValueError:
-            hint = "write all, first, errors, none, or ranks such as 0,3"
+            meant = _as_ranks(text)
+            hint = f"write --tee {meant}" if meant else "write all, first, errors, none, or ranks such as 0,3"
             raise UsageError(Diagnostic("TTR033", f"--tee {text!r} is not understood", help=hint)) from None
 
     def unfit(self, size: int) -> tuple[Diagnostic, ...]:

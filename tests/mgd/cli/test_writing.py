@@ -284,5 +284,6 @@ def test_explain_every_rule(mgd: Mgd) -> None:
         page = mgd("explain", rule.code)
         assert page.code == 0 and rule.purpose in page.out and "Wrong:" in page.out and "Right:" in page.out
     assert mgd("explain", "12").out == mgd("explain", "uneven-host-split").out
+    assert mgd("explain", "12", "13").out == f"{mgd('explain', '12').out}\n{mgd('explain', '13').out}"
     result = mgd("explain", "MGD0012")
     assert result.code == 2 and "did you mean MGD" in result.err

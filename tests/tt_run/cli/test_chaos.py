@@ -87,6 +87,15 @@ def test_one_mistake_is_told_once(words: tuple[str, ...], told: str) -> None:
     assert told in ran.err and ran.err.count("error[") == 1 and ran.code not in (0, 70)
 
 
+def test_its_own_options_behind_the_program_are_told(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text("# It runs for long.\n")
+    ran = tt_run(
+        *["chaos", "--", "tt-run", "--rank-binding", "r.yaml", "python", "x.py", "--runs", "2"], cwd=tmp_path
+    )
+    told = "--runs 2 stands after the program, so it goes to python and not to tt-run chaos"
+    assert f"warning[TTR027]: {told}" in ran.err and "tt-run chaos --runs 2 … python x.py" in ran.err
+
+
 def test_the_last_line_is_compared_of_programs_that_print_one(tmp_path: Path) -> None:
     words = (
         "chaos",

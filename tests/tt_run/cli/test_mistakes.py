@@ -46,6 +46,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "pins.yaml").write_text("rank_pinnings: [{rank: 0, host: a}]\n")
     (tmp_path / "x.py").write_text("import argparse\nparser = argparse.ArgumentParser()\n")
     (tmp_path / "own.py").write_text("parser.add_argument('--timeout')\n")
+    (tmp_path / "told.py").write_text("# It knows no timeout of its own.\n")
     (tmp_path / "words.py").write_text("import sys\nprint(sys.argv)\n")
     (tmp_path / "some.py").write_text("parser.parse_known_args()\n")
     (tmp_path / "m.json.svg").mkdir()
@@ -142,6 +143,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "tt-run clean: unexpected yesterday",
             "write tt-run clean; tt-run clean --help",
         ),
+        (
+            "--rank-binding ranks.yaml --hosts 'a:1 b:1' python x.py",
+            "TTR015",
+            "holds a blank",
+            "write --hosts a:1,b:1",
+        ),
+        (
+            "--rank-binding ranks.yaml --hosts a:1:2 python x.py",
+            "TTR015",
+            "'a:1:2' has two counts of slots",
+            "write --hosts host1:2,host2:2",
+        ),
+        ("--emulate --tee 0-2 python x.py", "TTR033", "'0-2' is not understood", "write --tee 0,1,2"),
+        ("--emulate --tee rank1 python x.py", "TTR033", "'rank1' is not understood", "write --tee 1"),
+        ("logs --tail 3", "TTR020", "tt-run logs has no option --tail", "it has --rank, --follow, --log-dir"),
+        ("examples ring", "TTR044", "there is no example ring", "did you mean ring_all_gather?"),
         ("--nproc 4 python x.py", "TTR020", "no option --nproc", "--split 2x2"),
         ("--hostfile h python x.py", "TTR020", "no option --hostfile", "--mpi-args '--hostfile FILE'"),
         ("--bind-to none python x.py", "TTR020", "no option --bind-to", "--mpi-args '--bind-to none'"),
@@ -469,6 +486,7 @@ def test_a_lost_file_of_our_own_is_a_bug(folder: Path, monkeypatch: pytest.Monke
         ("python x.py --timeout 5", "--timeout 5"),
         ("python x.py --ledger=f", "--ledger=f"),
         ("python own.py --timeout 5", None),
+        ("python told.py --timeout 5", "--timeout 5"),
         ("python words.py --timeout 5", None),
         ("python some.py --timeout 5", None),
         ("python x.py --verbose --version", None),

@@ -15,8 +15,11 @@ from tt_run.cli.doctor.machine import (
     local_checks,
     loopback,
     products,
+    program_checks,
     trial,
 )
+from tt_run.cli.reading.parse import parse
+from tt_run.inputs.site import Site
 from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher, find_launcher
 
@@ -93,6 +96,26 @@ def test_numpy_without_a_fast_blas_is_a_warning() -> None:
 def test_this_numpy_has_been_timed() -> None:
     [check] = [check for check in local_checks(Machine.current()) if check.name == "NumPy"]
     assert check.text.startswith(f"{version('numpy')}, ") and "billion operations a second" in check.text
+
+
+@pytest.mark.parametrize(
+    ("words", "ok", "says"),
+    [
+        ("", None, ""),
+        ("python x.py", True, "python"),
+        ("no-such-program", False, "program not found: no-such-program"),
+        ("python y.py", False, "the script y.py is not in"),
+        ("--skip-executable-check no-such-program", None, ""),
+    ],
+)
+def test_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, ok: bool | None, says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.py").touch()
+    checks = list(program_checks(parse(words.split()), Site.current()))
+    assert [check.ok for check in checks] == ([] if ok is None else [ok])
+    assert all(says in check.text for check in checks)
 
 
 @pytest.mark.parametrize("is_up", [True, False, None])

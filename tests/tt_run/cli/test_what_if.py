@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -324,6 +325,25 @@ def test_candidates_compute_values_where_they_are_asked_to(
     words = ["--systems", "n150", *values, "--", "python", "program.py", "1"]
     assert run(["what-if", *words]) == Exit.OK
     assert (tmp_path / "shapes").read_text() == shapes
+
+
+def test_a_program_that_wants_values_says_what_gives_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And where it failed; what memory and prediction print at its end is no reason."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "program.py").write_text(PROGRAM.replace("ttnn.add(x, x)", "assert ttnn.to_torch(x).sum()"))
+    assert (
+        run(["what-if", "--systems", "n150", "--", "python", "program.py", "1", "--format", "json"])
+        == Exit.FAILED
+    )
+    out, err = capsys.readouterr()
+    told = " ".join(out.split())
+    assert (
+        re.search(r"failed: \[0\] AssertionError at program.py:\d+; it reads values", told)
+        and "--values" in told
+    )
+    assert "--format json stands after the program, so it goes to python and not to tt-run what-if" in err
 
 
 def test_no_candidate_ran(

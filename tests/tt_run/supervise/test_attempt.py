@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import sys
 from pathlib import Path
 from typing import cast
 
@@ -202,6 +203,9 @@ def test_a_package_is_wanted_in_the_python_that_ran(
     monkeypatch.setenv("VIRTUAL_ENV", activated)
     python = "/tools/tt-run/bin/python"
     assert advice_on("ModuleNotFoundError", "No module named 'torch'", python) == told
+    assert advice_on("ModuleNotFoundError", "No module named 'numpy'", python) == (
+        f"start {sys.executable}, which has it, or {python} -m pip install numpy"
+    )
     mine = advice_on("ModuleNotFoundError", "No module named 'mine'", python) or ""
     assert mine.startswith("is it yours? PYTHONPATH=/folder/of/mine") and mine.endswith(
         told.replace("torch", "it")

@@ -14,8 +14,9 @@ from tt_run.cli.commands.chaos_trials import (
     patience_for,
     random_fault,
 )
+from tt_run.cli.print_findings import print_findings
 from tt_run.cli.reading.options import Arguments, option
-from tt_run.cli.reading.parse import read
+from tt_run.cli.reading.parse import parse, read
 from tt_run.contract import Exit
 from tt_run.errors import UsageError
 from tt_run.faults import ACTIONS, WITHOUT_CALLS
@@ -79,9 +80,14 @@ def command(words: Sequence[str]) -> int:
         return Exit.OK
     if not given.rest:
         raise _usage("there is no program", "write tt-run chaos -- --emulate … python x.py")
-    words = tuple(given.rest)
-    runs = Runs(words[1:] if words[0] == "tt-run" else words, given.timeout)
+    from tt_run.cli.reading.slips import late_options_of
+    from tt_run.inputs.site import Site
+
+    words = tuple(given.rest[given.rest[0] == "tt-run" :])
+    runs = Runs(words, given.timeout)
     kinds = _kinds(given.faults, runs.emulates)
+    program = parse(words).program
+    print_findings(late_options_of("tt-run chaos", given.options(), program, Site.current()))
     trials: list[Trial] = []
     try:
         with ended_by_signals():

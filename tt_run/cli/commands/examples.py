@@ -132,7 +132,8 @@ def _find(name: str, known: dict[str, Path]) -> Path:
 
     stem = name.removesuffix(".py").rstrip("/")
     if stem not in known:
-        meant = nearest(stem, known)
+        having = [each for each in known if stem.lower() in each] if stem else []
+        meant = " or ".join(having) or nearest(stem, known)
         help = f"did you mean {meant}?" if meant else "tt-run examples lists them"
         raise UsageError(Diagnostic("TTR044", f"there is no example {name}", help=help))
     return known[stem]

@@ -15,6 +15,7 @@ from tt_run.cli.commands.looking import columns
 from tt_run.cli.comparison.candidates import Candidate, alternatives, candidates
 from tt_run.cli.comparison.outcomes import Outcome, as_rows, flat, outcome, table
 from tt_run.cli.outputs import refuse_lost_outputs
+from tt_run.cli.print_findings import print_findings
 from tt_run.cli.reading.options import Arguments, option
 from tt_run.cli.reading.parse import parse, read
 from tt_run.contract import Exit
@@ -23,6 +24,8 @@ from tt_run.errors import UsageError
 # The working directory must not decide which modules are found: `python -m` would put it first.
 _START = "import sys; sys.path[:] = [p for p in sys.path if p]; from tt_run.cli.entry import main; main()"
 _TIMEOUT = 600.0
+_READS_VALUES = " reads values of shape "
+"""What emulated ranks say where the program looks at numbers in a run of shapes alone."""
 
 
 class WhatIf(Arguments):
@@ -151,7 +154,11 @@ def _checked(given: WhatIf) -> list[tuple[str, list[str]]]:
         unnamed = re.fullmatch(r"(?:.*=)?\{([A-Za-z_]\w*)\}", word)
         if unnamed and unnamed[1] not in [name for name, _ in varied]:
             raise _usage(f"{word} gets no value", f"write --vary {unnamed[1]}=A,B")
+    from tt_run.cli.reading.slips import late_options_of
+    from tt_run.inputs.site import Site
+
     _check_program(given.rest)
+    print_findings(late_options_of("tt-run what-if", given.options(), given.rest, Site.current()))
     return varied
 
 
@@ -270,7 +277,10 @@ def _try(candidate: Candidate, number: int, count: int, given: WhatIf) -> Outcom
                 candidate.label, failure="the program ended well, and opened no mesh of ttnn or ttml"
             )
         if ran.returncode != 0:
-            return Outcome(candidate.label, failure=_reason(ran.stderr, ran.returncode))
+            reason = _reason(ran.stderr, ran.returncode)
+            reads = not given.values and _READS_VALUES in ran.stderr
+            hint = "; it reads values, and shapes alone have none: --values" if reads else ""
+            return Outcome(candidate.label, failure=reason + hint)
         predicted, held = (
             json.loads(path.read_text(encoding="utf-8", errors="surrogateescape"))
             for path in (target, memory)
@@ -284,12 +294,18 @@ def _reason(said: str, code: int) -> str:
     for line, after in pairwise(lines):
         if line.endswith("info:"):
             return after.partition("] ")[2] or after
-    for mark in ("error[", "at fault", "Error: "):
-        told = [line for line in lines if mark in line]
+    for mark in (r"error\[", r"at fault", r"\w(Error|Exception|Interrupt)(: |$)"):
+        told = [line for line in lines if re.search(mark, line)]
         if told:
-            return told[0]
+            return _with_place(told[0], lines)
     of_ranks = [line for line in lines if re.match(r"\[\d+\] .", line)]
     return f"{of_ranks[-1]} (exit code {code})" if of_ranks else f"exit code {code}"
+
+
+def _with_place(told: str, lines: Sequence[str]) -> str:
+    """A line of a rank, with the place that the verdict names where it says none itself."""
+    place = next((line.rpartition("/")[2] for line in lines if re.match(r"at \S+:\d+$", line)), "")
+    return f"{told.removesuffix(':')} at {place.removeprefix('at ')}" if place and ":" in place else told
 
 
 def _draw(rows: Sequence[dict[str, Any]], file: str, words: Sequence[str]) -> None:

@@ -9,7 +9,9 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tt_run.cli.doctor.report import Check, report
 from tt_run.cli.doctor.trial import program, try_out
@@ -21,6 +23,9 @@ from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher, candidates, find_launcher
 from tt_run.launch.options import LaunchOptions
 from tt_run.plan.model import LaunchPlan, RankPlan
+
+if TYPE_CHECKING:
+    from tt_run.inputs.site import Site
 
 TRIAL_SECONDS = 30.0
 TRIAL_RANKS = 2
@@ -55,7 +60,7 @@ def doctor(given: CommandLine) -> int:
     site = Site.current()
     hosts, args = hosts_to_check(given, site)
     if hosts is None:
-        return report(local_checks(Machine.current()), given.format)
+        return report(chain(local_checks(Machine.current()), program_checks(given, site)), given.format)
     return report(remote_checks(given, site, hosts, args), given.format)
 
 
@@ -100,6 +105,23 @@ def local_checks(machine: Machine) -> Iterable[Check]:
         )
         emulated = _origin(package, {**machine.environ, "PYTHONPATH": shims})
         yield Check(f"{package} with --emulate", emulated.startswith(shims), emulated or "absent")
+
+
+def program_checks(given: CommandLine, site: Site) -> Iterable[Check]:
+    """Whether the program of the command line is here, and the script that Python is to run."""
+    from tt_run.cli.reading.owners import launch_request
+    from tt_run.cli.reading.python_slips import lost_script
+    from tt_run.inputs.findings import Findings
+    from tt_run.plan.checks.program import require_program
+
+    if not given.program or given.skip_executable_check:
+        return
+    findings = Findings()
+    require_program(launch_request(given), site, findings)
+    for finding in (*findings.broken, *lost_script(given, site)):
+        yield Check("program", False, finding.message, finding.help)
+        return
+    yield Check("program", True, str(site.which(given.program[0]) or given.program[0]))
 
 
 def _numpy(machine: Machine) -> Check:

@@ -124,6 +124,8 @@ def _find(
     where = f"{command} --help lists those there are"
     if is_launch:
         where = f"options of the program go after it; {command} --help lists those of {command}"
+    elif others := [each for option in kind.options() if option.key != "help" for each in option.names[-1:]]:
+        where = f"it has {', '.join(others)}: {where}"
     hint = f"did you mean {' or '.join(near)}?" if near else where
     raise _wrong("TTR020", f"{command} has no option {name}", hint)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic, Severity
@@ -145,24 +145,37 @@ def refuse_misspelt_command(given: CommandLine, site: Site) -> None:
 
 def late_options(given: CommandLine, site: Site) -> tuple[Diagnostic, ...]:
     """A warning for each option of tt-run among the program's words of which the program's sources know nothing."""
-    found = {option: " ".join(words) for option, words in _options_among(given)}
+    return late_options_of("tt-run", given.options(), given.program, site)
+
+
+def late_options_of(
+    command: str, options: Sequence[Option], program: Sequence[str], site: Site
+) -> tuple[Diagnostic, ...]:
+    """The same for the `options` of any command that starts a program."""
+    found = {option: " ".join(words) for option, words in _options_among(options, program)}
     if not found:
         return ()
     from tt_run.inputs.program_sources import texts
 
-    text = "\n".join(texts(given.program, site))
+    text = "\n".join(texts(tuple(program), site))
     if not text or "parse_known_args" in text or "sys.argv" in text:
         return ()
     return tuple(
         Diagnostic(
             "TTR027",
-            f"{shown} stands after the program, so it goes to {given.program[0]} and not to tt-run",
-            help=f"write it before the program: tt-run {shown} … {' '.join(given.program[:2])}",
+            f"{shown} stands after the program, so it goes to {program[0]} and not to {command}",
+            help=f"write it before the program: {command} {shown} … {' '.join(program[:2])}",
             severity=Severity.WARNING,
         )
         for option, shown in found.items()
-        if not any(name in text or name.lstrip("-").replace("-", "_") in text for name in option.names[-1:])
+        if not _is_known(option.names[-1], text)
     )
+
+
+def _is_known(name: str, text: str) -> bool:
+    """Whether a program's sources have an option: as it is written, as an attribute, a key or a parameter; not as a word of a comment."""
+    plain = re.escape(name.lstrip("-").replace("-", "_"))
+    return name in text or re.search(rf"[.\"']{plain}\b|\b{plain}\s*[:=,)]", text) is not None
 
 
 _CHOICES = (
@@ -207,7 +220,7 @@ def refuse_late_choice(given: CommandLine) -> None:
     """Raises UsageError where what says which ranks to start stands after the program alone."""
     if _says_which_ranks(given):
         return
-    found = list(_options_among(given))
+    found = list(_options_among(given.options(), given.program))
     if not any(option.names[-1] in _CHOICES for option, _ in found):
         return
     late = shlex.join(word for _, words in found for word in words)
@@ -218,15 +231,17 @@ def refuse_late_choice(given: CommandLine) -> None:
     raise UsageError(Diagnostic("TTR002", message, help=f"write tt-run {late} {shlex.join(kept)}"))
 
 
-def _options_among(given: CommandLine) -> Iterator[tuple[Option, tuple[str, ...]]]:
+def _options_among(
+    options: Iterable[Option], program: Sequence[str]
+) -> Iterator[tuple[Option, tuple[str, ...]]]:
     """Options of tt-run among the program's words, as they are written there; not those that every program may have."""
     names = {
         name: option
-        for option in given.options()
+        for option in options
         for name in option.names
         if name.startswith("--") and name not in ("--help", "--version", "--verbose")
     }
-    words = given.program[1:]
+    words = program[1:]
     for at, word in enumerate(words):
         option = names.get(word.partition("=")[0])
         if option is not None:

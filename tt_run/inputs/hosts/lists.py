@@ -61,12 +61,11 @@ def parse_hosts(text: str, option: str = "--hosts") -> HostList:
     names: dict[str, HostSlots] = {}
     counted = False
     for part in _split(text):
-        host, colon, count = part.rpartition(":") if ":" in part else (part, "", "")
+        host, colon, count = _parts(part)
         problem = _host_problem(part, host, colon, count)
         if problem:
-            meant = re.fullmatch(r"([\w.-]+)=([1-9][0-9]{0,5})", part)
-            listed = f"{meant[1]}:{meant[2]}" if meant else "host1:2,host2:2"
-            problems.append(Diagnostic("TTR015", f"{option}: {problem}", help=f"write {option} {listed}"))
+            help = f"write {option} {_meant(part)}"
+            problems.append(Diagnostic("TTR015", f"{option}: {problem}", help=help))
             continue
         counted = counted or bool(colon)
         for name in expand_nodes(host) or (host,):
@@ -95,6 +94,18 @@ def _split(text: str) -> list[str]:
     return [part.strip(" ") for part in re.split(r",(?![^\[]*\])", text) if part.strip(" ")]
 
 
+def _parts(part: str) -> tuple[str, str, str]:
+    """The host, its colon and its slots, of which the last two may be empty."""
+    return part.rpartition(":") if ":" in part else (part, "", "")
+
+
+def _meant(part: str) -> str:
+    """The list that was probably meant by a part with blanks, or with `=` before the slots; else one to follow."""
+    listed = re.sub(r"(?<=\w)=(?=[0-9])", ":", ",".join(part.split()))
+    unfit = any(_host_problem(each, *_parts(each)) for each in listed.split(","))
+    return "host1:2,host2:2" if unfit else listed
+
+
 def _host_problem(part: str, host: str, colon: str, count: str) -> str:
     problem = host_name_problem(host) if host else ""
     if problem:
@@ -105,6 +116,8 @@ def _host_problem(part: str, host: str, colon: str, count: str) -> str:
         return f"{part!r} has no slot count of 1..{MOST_SLOTS} after ':'"
     if not host:
         return f"{part!r} has no host before ':'"
+    if host.count(":") == 1:  # an address of IPv6 has more
+        return f"{part!r} has two counts of slots"
     return ""
 
 

