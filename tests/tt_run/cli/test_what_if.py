@@ -333,17 +333,23 @@ def test_a_program_that_wants_values_says_what_gives_them(
     """And where it failed; what memory and prediction print at its end is no reason."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "program.py").write_text(PROGRAM.replace("ttnn.add(x, x)", "assert ttnn.to_torch(x).sum()"))
-    assert (
-        run(["what-if", "--systems", "n150", "--", "python", "program.py", "1", "--format", "json"])
-        == Exit.FAILED
-    )
-    out, err = capsys.readouterr()
-    told = " ".join(out.split())
-    assert (
-        re.search(r"failed: \[0\] AssertionError at program.py:\d+; it reads values", told)
-        and "--values" in told
-    )
-    assert "--format json stands after the program, so it goes to python and not to tt-run what-if" in err
+    assert run(["what-if", "--systems", "n150", "--", "python", "program.py", "1"]) == Exit.FAILED
+    told = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"failed: \[0\] AssertionError at program.py:\d+; it reads values", told), told
+    assert told.endswith("--values")
+
+
+def test_its_own_options_behind_the_program_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.py").touch()
+    assert run(["what-if", "--systems", "n150", "--", "python", "x.py", "--format", "json"]) == Exit.FAILED
+    told = "--format json stands after the program, so it goes to python and not to tt-run what-if"
+    assert told not in capsys.readouterr().err, "of an empty program nothing is known"
+    (tmp_path / "x.py").write_text("import ttnn\n")
+    assert run(["what-if", "--systems", "n150", "--", "python", "x.py", "--format", "json"]) == Exit.FAILED
+    assert told in capsys.readouterr().err
 
 
 def test_no_candidate_ran(
