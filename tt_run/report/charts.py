@@ -8,8 +8,8 @@ from html import escape
 
 from mgd.lean import dataclass
 
-WIDTH, HEIGHT = 720, 220
-LEFT, RIGHT, TOP, BOTTOM = 64, 14, 12, 30
+WIDTH, HEIGHT = 720, 226
+LEFT, RIGHT, TOP, BOTTOM = 64, 14, 12, 36
 MOST_POINTS = 600
 COLOURS = 6
 Point = tuple[float, float]
@@ -61,7 +61,7 @@ def line_chart(
     for tick in ticks(x_low, x_high):
         if x_low <= tick <= x_high:
             out.append(
-                f'<text x="{place((tick, y_low))[0]:.1f}" y="{HEIGHT - 15}" text-anchor="middle">{shown(tick, "")}</text>'
+                f'<text x="{place((tick, y_low))[0]:.1f}" y="{HEIGHT - 21}" text-anchor="middle">{shown(tick, "")}</text>'
             )
     out.append(
         f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 3}" text-anchor="end" class="soft">{escape(across)}</text>'

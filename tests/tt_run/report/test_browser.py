@@ -145,6 +145,18 @@ def test_charts_tell_their_numbers(page: Any) -> None:
     assert page.locator("#tip").is_hidden()
 
 
+def test_words_at_the_axes_of_a_chart_do_not_meet(page: Any) -> None:
+    boxes = """all => all.map(chart => [...chart.querySelectorAll("text")].map(each => each.getBoundingClientRect().toJSON()))"""
+    for chart in page.locator("svg.chart").evaluate_all(boxes):
+        for number, one in enumerate(chart):
+            for other in chart[number + 1 :]:
+                apart = one["right"] <= other["left"] or other["right"] <= one["left"]
+                assert apart or one["bottom"] <= other["top"] + 1 or other["bottom"] <= one["top"] + 1, (
+                    one,
+                    other,
+                )
+
+
 def test_paper_is_light_and_whole(page: Any) -> None:
     page.keyboard.press("t")
     page.emulate_media(media="print")
@@ -152,6 +164,12 @@ def test_paper_is_light_and_whole(page: Any) -> None:
     assert shot.mean() > 0.8
     assert not page.locator("nav").is_visible() and not page.locator("#theme").is_visible()
     assert page.locator("#picture-1").is_visible() and page.locator("#picture-2").is_visible()
+    heads = page.locator(
+        "thead button"
+    )  # Chromium repeats heads on each page, without what is placed by itself in them
+    assert heads.count() and heads.evaluate_all(
+        "all => all.every(each => getComputedStyle(each).position == 'static')"
+    )
     page.emulate_media(media="screen")
     page.keyboard.press("t")
     assert page.pdf().count(b"/Type /Page\n") + page.pdf().count(b"/Type /Page ") < 20
