@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from mgd.drawing.canvas import Canvas, paint
@@ -41,7 +42,8 @@ def draw(
     """
     marks = marks or Marks()
     lines = [*_panels(graph, width, colour, marks, every), *_links(graph, width, colour, marks)]
-    lines.extend(f"  {line}" for line in _legend(graph, marks))
+    for line in _legend(graph, marks):
+        lines.extend(_beside_signs(line, width))
     lines.extend(paint(f"✗ {note}", "broken", colour) for note in marks.notes)
     return "\n".join(lines) + "\n"
 
@@ -233,6 +235,13 @@ def _wrapped(words: Sequence[str], width: int) -> Iterator[str]:
 
 
 # --- legend -------------------------------------------------------------------------------------------------------------
+
+
+def _beside_signs(line: str, width: int) -> list[str]:
+    """A line of the legend, in as many as the width needs, its words below each other."""
+    signs, gap, words = re.split(r"(\s{2,})", line, maxsplit=1)
+    lead = f"  {signs}{gap}"
+    return (lead + fold(words, width, " " * len(lead), len(lead))).split("\n")
 
 
 def _legend(graph: MeshGraph, marks: Marks) -> Iterator[str]:

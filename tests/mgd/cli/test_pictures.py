@@ -35,6 +35,8 @@ def test_the_page_is_as_wide_as_it_is_told(mgd: Mgd, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("COLUMNS", "60")
     narrow = mgd("show", "bh-glx-split-4x2").out
     assert max(map(len, narrow.splitlines()[1:])) <= 60 < max(map(len, wide.splitlines()))
+    legend = mgd("show", "quad-galaxy-32x4").out.splitlines()[-2:]
+    assert legend == ["  rows    neighbouring rows are linked; the lines are left", "          out"]
 
 
 RECORDED = Path(__file__).with_name("pictures.json")
