@@ -13,6 +13,7 @@ from tests.e2e.jobs import Jobs
 from tests.e2e.launch import environment, tt_run
 from tests.sweep import sweep
 from tt_run.contract import EXIT_MEANING, Exit
+from tt_run.supervise.looking.runs import find_runs
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 SYSTEM = ("--emulate", "--system", "t3000", "--split", "1x2")
@@ -186,6 +187,10 @@ def test_restarts_until_it_succeeds(jobs: Jobs) -> None:
     ran = jobs.run("sh", "-c", script, options=("--max-restarts", "5"))
     assert ran.code == Exit.OK
     assert "restart 1 of 5" in ran.err
+    runs = {run.name: run.sentence for run in find_runs(jobs.root)}
+    last = max(runs, key=lambda name: int(name.partition(".")[2] or 1))
+    assert runs.pop(last) == "ended well" and runs, runs
+    assert all("exited with 3" in sentence for sentence in runs.values()), runs
 
 
 def test_restarts_are_limited(jobs: Jobs) -> None:

@@ -57,7 +57,18 @@ def execute(
                 f"each rank waits for a debugger on port {GDBSERVER_PORT} + rank: gdb -ex 'target remote {host}:{GDBSERVER_PORT}'"
             )
 
-    attempt = run_plan(plan, launcher, around.machine, around.options, choices, around.run_dir, say, announce)
+    line_typed = ["tt-run", *words]
+    attempt = run_plan(
+        plan,
+        launcher,
+        around.machine,
+        around.options,
+        choices,
+        around.run_dir,
+        say,
+        announce,
+        repeated=lambda attempt: _record(attempt, _account(plan, attempt, line_typed)),
+    )
     from tt_run.supervise.output.exit_handlers import exit_handler_lines
     from tt_run.supervise.output.report import annotation, failure_report
     from tt_run.supervise.processes import left_behind
@@ -65,15 +76,13 @@ def execute(
     verdict = attempt.verdict
     if not verdict.succeeded:
         with suppress(OSError):
-            report = failure_report(
-                attempt, ["tt-run", *words], lambda rank: choices.tee.shows(rank, error=True)
-            )
+            report = failure_report(attempt, line_typed, lambda rank: choices.tee.shows(rank, error=True))
             print("\n".join(_fitting(report)), file=sys.stderr, flush=True)
         if given.annotations == "github":
             print(annotation(verdict, attempt.failures))
     elif attempt.observation.swept:
         say(left_behind(attempt.observation.swept))
-    _write_records(plan, attempt, given.report, ["tt-run", *words])
+    _write_records(plan, attempt, given.report, line_typed)
     for line in exit_handler_lines(attempt.folder.path):
         say(f"warning: {line}")
     _tell_faults(given, attempt)
@@ -195,11 +204,8 @@ def say(text: str) -> None:
             print(f"tt-run: {line}", file=sys.stderr, flush=True)
 
 
-def _write_records(plan: LaunchPlan, attempt: Attempt, report: str | None, words: Sequence[str]) -> None:
-    """Plan, outcomes and verdict as JSON: in the run folder, for its owner only since variables may be secrets, and where asked.
-
-    A name that ends in .html is given the page in place of the JSON.
-    """
+def _account(plan: LaunchPlan, attempt: Attempt, words: Sequence[str]) -> bytes:
+    """Plan, outcomes and verdict of an attempt as JSON."""
     import json
 
     from tt_run.supervise.output.report import report_json
@@ -208,7 +214,11 @@ def _write_records(plan: LaunchPlan, attempt: Attempt, report: str | None, words
     view = plan_json(plan, line.launcher, line.command, line.global_args) | line.as_json()
     view["line"] = [masked_text(word) for word in words]
     text = json.dumps(report_json(attempt, view), indent=1, ensure_ascii=False) + "\n"
-    content = text.encode("utf-8", "surrogateescape")
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _record(attempt: Attempt, content: bytes) -> None:
+    """Writes an account into the folder of its run, for its owner only, since variables may be secrets."""
     path = attempt.folder.path / contract.PLAN_FILE
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
@@ -217,6 +227,13 @@ def _write_records(plan: LaunchPlan, attempt: Attempt, report: str | None, words
         say(f"warning[TTR036]: {path} cannot be written: its folder was removed during the run")
     except OSError as error:  # what the ranks did stays as it is
         say(f"warning[TTR036]: {path} cannot be written: {error.strerror}")
+
+
+def _write_records(plan: LaunchPlan, attempt: Attempt, report: str | None, words: Sequence[str]) -> None:
+    """The account of the last attempt in its folder, and where asked. A name that ends in .html is given the page in place of the JSON."""
+    content = _account(plan, attempt, words)
+    _record(attempt, content)
+    path = attempt.folder.path / contract.PLAN_FILE
     if report:
         try:
             Path(report).parent.mkdir(parents=True, exist_ok=True)

@@ -42,8 +42,9 @@ def run_plan(
     say: Callable[[str], None],
     announce: Callable[[LaunchLine, RunFolder], None] = lambda line, folder: None,
     backend: Backend | None = None,
+    repeated: Callable[[Attempt], None] = lambda attempt: None,
 ) -> Attempt:
-    """Runs the plan, up to `max_restarts` times again while ranks fail by themselves; the last attempt.
+    """Runs the plan, up to `max_restarts` times again while ranks fail by themselves; the last attempt. `repeated` is told of the others.
 
     Once it starts again by itself: when daemons on other hosts met what killed ones had left, before any rank started.
 
@@ -104,11 +105,13 @@ def run_plan(
                 say(
                     f"the launcher's daemon ended at once on {hosts}, as over what a killed one left there: starting again"
                 )
+                repeated(attempt)
                 continue
             if attempt.is_final or restarts == options.max_restarts:
                 return attempt
             restarts += 1
             say(f"{attempt.verdict.sentence}; restart {restarts} of {options.max_restarts}")
+            repeated(attempt)
 
 
 def _faults(plan: LaunchPlan, options: RunOptions, folder: RunFolder) -> TimedFaults | None:
