@@ -172,6 +172,7 @@ def _ranks(found: Sources) -> list[tuple[Any, ...]]:
     failures = {each.get("rank"): each.get("failure") for each in found.plan.get("outcomes", [])}
     together = _together(failures, found.culprit)
     parts |= dict.fromkeys(together, "together")
+    live = {status.rank for status in found.run.live} if found.run.state == RUNNING else ()
     rows = []
     for status in found.run.ranks:
         plan = planned.get(status.rank, {})
@@ -185,7 +186,9 @@ def _ranks(found: Sources) -> list[tuple[Any, ...]]:
                 plan.get("mesh_id", ""),
                 "" if place is None else place,
                 _devices(plan.get("devices") or []),
-                _became(status, failures.get(status.rank), status.rank in together),
+                "runs"
+                if status.rank in live
+                else _became(status, failures.get(status.rank), status.rank in together),
                 part,
                 lasted,
             )

@@ -40,9 +40,7 @@ def render(run: Run, clean: Cleaner | None = None) -> bytes:
                 "memory": clean(found.memory.lack),
                 "prediction": clean(found.prediction.lack),
                 "topology": clean(lack),
-                "plan": ""
-                if found.plan
-                else "The launcher writes its plan when the run ends; this run has not come to its end.",
+                "plan": found.lacks_plan,
             },
             outcome=outcome.outcome(found, clean),
             placement=outcome.placement(found, clean),

@@ -42,6 +42,15 @@ class Sources:
         return [rank for rank in self.plan.get("ranks") or () if "rank" in rank]
 
     @property
+    def lacks_plan(self) -> str:
+        """Why there is no plan; empty where there is one."""
+        if self.plan:
+            return ""
+        if self.run.state == RUNNING:
+            return "The launcher writes its plan when the run ends."
+        return "The launcher writes its plan when the run ends; this run has not come to its end."
+
+    @property
     def culprit(self) -> int | None:
         """The rank that failed first."""
         verdict = self.plan.get("verdict") or {}

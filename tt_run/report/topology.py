@@ -23,6 +23,8 @@ def pictures(found: Sources) -> tuple[list[tuple[str, str]], str]:
     paths = sorted(
         {(rank.get("env") or {}).get(contract.MESH_GRAPH_DESC_PATH, "") for rank in found.ranks} - {""}
     )
+    if not found.plan:
+        return [], found.lacks_plan
     if not paths:
         return (
             [],

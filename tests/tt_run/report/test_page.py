@@ -155,6 +155,11 @@ def test_runs_without_an_end_or_a_plan(tmp_path: Path) -> None:
     text = render(read_run(folder)).decode()
     assert "no verdict" in text and "its launcher is gone" in text and "grüße" in text
     assert text.count('class="lack"') > 5
+    assert "left no record of its end" in text and "named no mesh graph descriptor" not in text
+    live = f"rank=0\nhost=here\npid={os.getpid()}\nstart=99\n"
+    (folder / "rank-0000.status").write_text(live)
+    text = render(read_run(folder)).decode()
+    assert "left no record of its end" not in text and "<td>runs" in text and "1 of 1 ranks running" in text
     emulation = "/x/tt_run/runtime/guard/watch.py:7 in wait"
     stacks = [
         {"rank": n, "frames": ["a.py:1 in f"] if n == 2 else [emulation, "b.py:2 in g: ccl()"]}
