@@ -104,8 +104,8 @@ def advice_on(exception: str, message: str, python: str = "") -> str | None:
     if found[1] in FORMER_NAMES:
         return "what it had is in ttnn: import ttnn"
     if found[1] in BROUGHT:
-        missing = f"{python} -m pip install {found[1]}" if python else _install(found[1])
-        return f"start {sys.executable}, which has it, or {missing}"
+        install = f"{python} -m pip install {found[1]}" if python else _install(found[1])
+        return f"start {sys.executable}, which has it, or {install}"
     if found[1] not in (*EMULATED, "tt_run"):
         return _nearest_module(found[1]) or _where_modules_are(found[1], python)
     if found[1] == "tt_run":
