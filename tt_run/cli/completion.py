@@ -52,6 +52,10 @@ def _values(option: Option) -> Sequence[str]:
         return ("1x2", "2x1", "2x2", "1x4", "2x4")
     if option.key in ("rank", "debug_rank", "print_env"):
         return ("0", "1", "2", "3")
+    if option.key == "set" or (
+        option.key == "hardware" and not option.repeated
+    ):  # of several, each is a file
+        return _hardware(keys=option.key == "set")
     from tt_run.inputs.shipped import shipped
 
     kinds = {
@@ -80,6 +84,18 @@ def _positional(command: str) -> Sequence[str]:
 
         return example_names()
     return (RUN_NAMES,) if command in RUNS else ()
+
+
+def _hardware(keys: bool) -> list[str]:
+    """The systems that the shipped hardware files have numbers of, or the keys of their numbers."""
+    from tt_run.hardware.files import load, shipped
+    from tt_run.hardware.numbers import ARCHITECTURES
+
+    files = [load(shipped(architecture)) for architecture in ARCHITECTURES]
+    if not keys:
+        return sorted({system for file in files for system in file.systems})
+    numbers = (each for file in files for each in (file.common, *file.systems.values()))
+    return sorted({f"{key}=" for each in numbers for key in each})
 
 
 def _codes() -> list[str]:

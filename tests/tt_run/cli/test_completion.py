@@ -44,6 +44,9 @@ OFFERED = [
     ("--emulate --system t3000 --split ", "2x1"),
     ("--tee ", "first"),
     ("--emulate --inject ki", "kill="),
+    ("--emulate --predict --hardware galaxy_", "galaxy_4u"),
+    ("what-if --hardware p150x", "p150x8"),
+    ("--emulate --predict --set dram.inter", "dram.interleaved="),
 ]
 
 

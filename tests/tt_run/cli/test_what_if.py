@@ -339,6 +339,16 @@ def test_a_program_that_wants_values_says_what_gives_them(
     assert told.endswith("--values")
 
 
+def test_a_candidate_that_was_refused_says_what_to_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["--systems", "n150", "--hardware", "gone", "--", "python", "-c", "pass"]
+    assert run(["what-if", *words]) == Exit.FAILED
+    told = " ".join(capsys.readouterr().out.split())
+    assert "error[TTR101]: --hardware not found: gone; help: name a file, or one of galaxy," in told
+
+
 def test_its_own_options_behind_the_program_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -296,10 +296,19 @@ def _reason(said: str, code: int) -> str:
             return after.partition("] ")[2] or after
     for mark in (r"error\[", r"at fault", r"\w(Error|Exception|Interrupt)(: |$)"):
         told = [line for line in lines if re.search(mark, line)]
+        if told and told[0].startswith("error["):
+            return told[0] + _help_behind(told[0], lines)
         if told:
             return _with_place(told[0], lines)
     of_ranks = [line for line in lines if re.match(r"\[\d+\] .", line)]
     return f"{of_ranks[-1]} (exit code {code})" if of_ranks else f"exit code {code}"
+
+
+def _help_behind(told: str, lines: Sequence[str]) -> str:
+    """What the help of a finding says to type, to stand behind its first line."""
+    behind = lines[lines.index(told) + 1 :]
+    help = next((line for line in behind if line.startswith(("help: ", "error["))), "")
+    return f"; {help.partition('   more: ')[0]}" if help.startswith("help: ") else ""
 
 
 def _with_place(told: str, lines: Sequence[str]) -> str:
