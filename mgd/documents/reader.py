@@ -188,7 +188,8 @@ class _Composer:
             elif kind is yaml.DocumentStartEvent:
                 documents += 1
                 if documents > 1:
-                    raise self._broken("syntax", "a second document begins; one is read", event.start_mark)
+                    said, help = "a second document begins; one is read", "keep it in a file of its own"
+                    raise self._broken("syntax", said, event.start_mark, help)
                 continue
             elif kind is yaml.StreamEndEvent:
                 return root
@@ -213,7 +214,10 @@ class _Composer:
     def _alias(self, event: Any) -> Node:
         if event.anchor not in self.anchors:
             raise self._broken(
-                "syntax", f"no anchor &{event.anchor} stands before *{event.anchor}", event.start_mark
+                "syntax",
+                f"no anchor &{event.anchor} stands before *{event.anchor}",
+                event.start_mark,
+                f'write &{event.anchor} before the value that it stands for, or "*{event.anchor}" for a text',
             )
         node = self.anchors[event.anchor]
         if node is None:
@@ -270,10 +274,24 @@ class _Composer:
     def _refuse_tag(self, event: Any, reason: str) -> None:
         raise self._broken("tag", reason, event.start_mark, f"leave {_short(event.tag)} out")
 
+    def _without_colon(self, at: int) -> str:
+        """What to write where a key of the line before has no colon, so that its value is a text over two lines, or where a text has a colon
+        of its own; empty where it is not so."""
+        end = self.text.find("\n", at)
+        line = self.text[self.text.rfind("\n", 0, at) + 1 : end if end >= 0 else None].partition(" #")[0]
+        inside = re.fullmatch(r"[\s-]*[\w.-]+:\s+([^\s\"'\[{&*!|>][^\"]*:(?:\s.*)?)", line)
+        if inside:
+            return f'write "{inside[1].rstrip()}" in quotes'
+        before = self.text[: self.text.rfind("\n", 0, at) + 1].rstrip().rpartition("\n")[2]
+        found = re.fullmatch(r"[\s-]*([A-Za-z_]\w*)\s+(\S+)", before.partition(" #")[0].rstrip())
+        return f"write {found[1]}: {found[2]} in the line before" if found else ""
+
     def _broken(self, subject: str, reason: str, mark: Any, help: str = "") -> DocumentError:
         at = 0 if mark is None else min(mark.index, len(self.text))
         if subject == "syntax" and self.text[at : at + 1] == "\t":
             reason, help = "a tab, which YAML does not take for indentation", "indent with spaces"
+        elif reason.startswith("mapping values are not allowed") and not help:
+            help = self._without_colon(at)
         place = Position(self.file, mark.line + 1, mark.column + 1) if mark else Position(self.file)
         return DocumentError(subject, reason, place, at, help)
 

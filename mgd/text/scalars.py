@@ -13,6 +13,9 @@ from mgd.text.problems import Problems, nearest, shown
 from mgd.text.source import Source
 from mgd.text.tokens import TokenReader
 
+CURLY = frozenset("“”„‟‘’‚«»")
+"""Typographic quotes, which word processors and web pages put in the place of straight ones."""
+
 
 class ScalarReader(TokenReader):
     """Reads one scalar into the block that is open (`frame`)."""
@@ -112,8 +115,11 @@ class ScalarReader(TokenReader):
             help = f"write {self.word[1:-1]} without quotes"
         elif slot.kind == STRING and self.kind == "name":
             help = f'write "{shown(self.word)}" in quotes'
-        elif slot.kind == INT and slot.repeated and re.fullmatch(r"[0-9]{1,6}(x[0-9]{1,6})+", self.word):
-            help = f"write [{', '.join(self.word.split('x'))}]"
+        elif slot.kind == STRING and self.word in CURLY:
+            inside = re.split(r"[“”„‟‘’‚«»\"'\n]", self.text[self.start + 1 :], maxsplit=1)[0]
+            help = f'write "{inside}" with straight quotes'
+        elif slot.kind == INT and slot.repeated and (sizes := self._sizes()):
+            help = f"write [{', '.join(sizes)}]"
         self.problems.error(
             codes.WRONG_TYPE,
             self.start if start is None else start,
@@ -122,6 +128,8 @@ class ScalarReader(TokenReader):
         )
         if self.kind in ("open",) or self.word == "[":
             self._skip_balanced()
+        elif self.word in CURLY:
+            self._skip_curly()
         elif self.kind == "string":
             while self.kind == "string":
                 self._next()
@@ -130,6 +138,24 @@ class ScalarReader(TokenReader):
             self._separator()
         else:
             self._resume()
+
+    def _sizes(self) -> list[str]:
+        """The numbers of a shape in another form: `2x4`, "2x4", "2, 4" or (2, 4); none where it is none."""
+        inside = re.match(r"\(([^()\n]*)\)", self.text[self.start :]) if self.word == "(" else None
+        shape = inside[1] if inside else self.word.strip("\"'")
+        parts = re.split(r"\s*[x,]\s*", shape.strip())
+        return parts if len(parts) > 1 and all(re.fullmatch(r"[0-9]{1,6}", each) for each in parts) else []
+
+    def _skip_curly(self) -> None:
+        """Skip a text in typographic quotes, up to the second of them in its line."""
+        line_end = self.text.find("\n", self.start)
+        self._next()
+        while self.kind != "end" and (line_end < 0 or self.start < line_end):
+            closes = self.word in CURLY
+            self._next()
+            if closes:
+                break
+        self._separator()
 
     def _unknown_scalar(self) -> None:
         if self.kind == "string":

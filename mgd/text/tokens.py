@@ -75,6 +75,8 @@ class TokenReader:
             return 'write mesh_descriptors { name: "M0" … }: this is the text format of protobuf, not JSON'
         if self.word in (",", ";"):
             return "remove it; one separator behind a field is enough"
+        if self.word == "=":
+            return "write : in its place"
         if self.kind == "bad":
             return "remove it"
         if self.kind == "number" and self.word[0] == "0" and self.word.isdecimal():

@@ -232,6 +232,9 @@ class Document:
         help = _WRITTEN.get(wanted, "")
         if isinstance(node, Scalar) and wanted == "text":
             help = f'quote it: "{node.text}"' if node.text else 'write a value, or "" for an empty one'
+        if wanted == "text" and isinstance(node, Sequence):
+            parts = [each.text for each in node.items if isinstance(each, Scalar)]
+            help = f'write "{",".join(parts)}"' if parts and len(parts) == len(node.items) else help
         if node is None:
             help = (
                 "write its keys, each as a line key: value; tt-run init DIR writes a project with such files"

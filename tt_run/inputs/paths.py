@@ -123,6 +123,9 @@ class PathSearch:
             help = f"write the path itself: {re.sub(r'[$][{]?([A-Za-z_][A-Za-z_0-9]*)[}]?', self._value, str(path))}"
         elif named_at is None and (ready := _near_ready_file(path, what)) is not None:
             text, help = _why_missing(searched), f"did you mean {ready}, which comes with tt-run?"
+        elif named_at is not None and (ready_file := _ready_file(path, what)) is not None:
+            text = "on the command line ready ones have names; a file names a path"
+            help = f"write {ready_file}"
         elif beside is not None and is_file(beside / path):
             text = "not in the launch directory"
             help = f"write ./{path} for the file beside the one that names it"
@@ -139,6 +142,13 @@ class PathSearch:
             help=help,
             notes=("searched in: " + ", ".join(str(place) for place in searched),),
         )
+
+
+def _ready_file(path: Path, what: str) -> Path | None:
+    """The file that comes with tt-run and is called so where names are taken."""
+    from tt_run.inputs.shipped import find_shipped
+
+    return find_shipped(str(path), what)
 
 
 def _near_ready_file(path: Path, what: str) -> str | None:

@@ -75,6 +75,11 @@ def test_places(text: str, wanted: list[tuple[str, int, int]]) -> None:
         ("foo 1", "write foo: 1"),
         ("mesh_descriptors { device_topology { dims: [ 2, ] } }", "remove the comma before it"),
         ("mesh_descriptors { device_topology { dims: 2x4 } }", "write [2, 4]"),
+        ('mesh_descriptors { device_topology { dims: "2x4" } }', "write [2, 4]"),
+        ("mesh_descriptors { device_topology { dims: (2, 4) } }", "write [2, 4]"),
+        ("mesh_descriptors { device_topology { dims: (2 4) } }", "write an integer"),
+        ('mesh_descriptors { name = "M0" }', "write : in its place"),
+        ("mesh_descriptors { name: \u201cM0\u201d }", 'write "M0" with straight quotes'),
         (
             '{\n  "mesh_descriptors": [] }',
             'write mesh_descriptors { name: "M0" … }: this is the text format of protobuf, not JSON',

@@ -133,6 +133,8 @@ def test_options_that_may_have_no_value_and_those_that_are_repeated(project: Pat
         ("[tool.tt-run]\ntimeout =\n", InputError, "correct it", 2),
         ("[tool.tt-run]\nsystem = t3000\n", InputError, 'write system = "t3000"', 2),
         ("[tool.tt-run]\nemulate = True\n", InputError, "write emulate = true", 2),
+        ("[tool.tt-run]\nemulate = maybe\n", InputError, "write emulate = true", 2),
+        ("[tool.tt-run]\nshapes-only = Flase\n", InputError, "write shapes-only = false", 2),
         ("[tool.ttrun]\nsystem = 't3000'\n", UsageError, "write [tool.tt-run]", 1),
         ('[project]\n\n [ tool."tt_run" ]\n', UsageError, "[tool.tt_run] sets nothing", 3),
         ("[tool.tt-rn]\n", UsageError, "[tool.tt-rn] sets nothing", 1),

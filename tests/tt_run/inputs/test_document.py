@@ -133,6 +133,29 @@ def test_broken_yaml_has_a_place_and_no_traceback(sandbox: Sandbox, text: str) -
     assert finding.position is not None and finding.position.file == "f.yaml"
 
 
+@pytest.mark.parametrize(
+    ("text", "help"),
+    [
+        ("- rank 0\n  mesh_id: 0\n", "write rank: 0 in the line before"),
+        ("a b\nc: 1\n", "write a: b in the line before"),
+        ("a: b: c", 'write "b: c" in quotes'),
+        ("- a: b: c # d\n", 'write "b: c" in quotes'),
+        ("a: [b: c: d", "close what is open"),
+        ("a: *x", 'write &x before the value that it stands for, or "*x" for a text'),
+        ("a: 1\n---\nb: 2\n", "keep it in a file of its own"),
+    ],
+)
+def test_what_to_write_where_yaml_is_broken(sandbox: Sandbox, text: str, help: str) -> None:
+    assert read(sandbox, text) is None
+    assert only(sandbox.findings.broken, "TTR103").help.startswith(help)
+
+
+def test_a_list_where_text_is_wanted_is_written_as_one(sandbox: Sandbox) -> None:
+    document = root(sandbox, "v: [0, 1]\n")
+    assert document.text(document.mapping(document.root, "f")["v"].value, "v") is None
+    assert only(sandbox.findings.broken, "TTR104").help == 'write "0,1"'
+
+
 def test_one_key_of_two_types_is_refused(sandbox: Sandbox) -> None:
     """YAML takes 0 and "0" for two keys, so neither would replace the other."""
     document = root(sandbox, '0: a\n"0": b\n')

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 
+from mgd.diagnostics import Position
+from mgd.resources import configs_root
 from tests.tt_run.sandbox import Sandbox, codes, only
 from tt_run.inputs.findings import nearest
 
@@ -102,6 +104,13 @@ def test_a_system_is_meant_only_where_a_descriptor_is_wanted(sandbox: Sandbox) -
     descriptor, mock = sandbox.findings.broken
     assert "did you mean galaxy, which comes with tt-run?" in descriptor.help
     assert "which comes with tt-run" not in mock.help
+
+
+def test_a_file_that_names_a_ready_one_by_its_name_is_told_its_path(sandbox: Sandbox) -> None:
+    place = Position("ranks.yaml", 3, 23)
+    assert sandbox.search.find("t3000", "mesh graph descriptor", named_at=place) is None
+    [finding] = sandbox.findings.broken
+    assert finding.help == f"write {configs_root()}/mgd/t3k_mesh_graph_descriptor.textproto"
 
 
 def test_endings_do_not_make_names_similar(sandbox: Sandbox) -> None:

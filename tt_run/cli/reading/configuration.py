@@ -234,7 +234,7 @@ def _table(source: Source) -> Mapping[str, Any]:
         bare = re.fullmatch(
             r"\s*([\w-]+)\s*=\s*([\w./][^\"'#]*?)\s*", source.text.splitlines()[line - 1 : line][0]
         )
-        help = f"write {bare[1]} = {_meant(bare[2])}" if bare else "correct it, or --no-config"
+        help = f"write {bare[1]} = {_meant(bare[2], bare[1])}" if bare else "correct it, or --no-config"
         raise InputError(
             Diagnostic("TTR029", "not well-formed TOML", (Label(place, str(error)),), help)
         ) from None
@@ -243,9 +243,12 @@ def _table(source: Source) -> Mapping[str, Any]:
     return table if isinstance(table, dict) else {}
 
 
-def _meant(word: str) -> str:
-    """A bare word as TOML writes it: Python's and YAML's booleans, slips of true and false, else text."""
+def _meant(word: str, key: str) -> str:
+    """A bare word as TOML writes it: Python's and YAML's booleans, slips of true and false, else text, but for options that take none."""
     from difflib import get_close_matches
+
+    if any(each.is_flag and each.name == f"--{key.replace('_', '-')}" for each in CommandLine.options()):
+        word = word if get_close_matches(word.lower(), ("false", "no", "off"), 1, 0.75) else "true"
 
     same = {"yes": "true", "on": "true", "no": "false", "off": "false"}
     near = get_close_matches(word.lower(), ("true", "false"), 1, 0.75)
