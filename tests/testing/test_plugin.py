@@ -6,6 +6,7 @@ import importlib
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -391,6 +392,12 @@ def report(outcome: str, longrepr: object = None, **more: object) -> pytest.Test
     return pytest.TestReport("test_it.py::test", ("test_it.py", 1, "test"), {}, **words)  # type: ignore[arg-type]
 
 
+def crash(message: str) -> SimpleNamespace:
+    return SimpleNamespace(
+        reprcrash=SimpleNamespace(message=message), toterminal=lambda out: out.line(message)
+    )
+
+
 @pytest.mark.parametrize(
     ("reports", "code", "becomes"),
     [
@@ -400,6 +407,11 @@ def report(outcome: str, longrepr: object = None, **more: object) -> pytest.Test
         ([report("failed", "[XPASS(strict)] soon")] * 2, 1, None),
         ([report("failed", "Boom\nat 3"), report("passed")], 1, (RanksFailed, "rank 0: failed\n--- rank 0 ---")),
         ([report("failed", "@mark\n    def t():"), report("passed")], 1, (RanksFailed, "---\n    @mark\n    def t():")),
+        (
+            [report("failed", crash("x.GuardError: error[TTG001]: ranks 0 and 1")), report("failed", crash("ValueError: x"))],
+            1,
+            (RanksFailed, "rank 1: ValueError: x\n--- rank 1 ---"),
+        ),
         ([report("passed"), None], 3, (RanksFailed, "error[TTR008]: no\nno word from rank 1; the launch ended")),
         ([None, None], 3, (RanksFailed, "no word from rank 0, 1; the launch ended with 3")),
         ([report("skipped", ("a.py", 7, "Skipped: no"))] * 2, 0, (pytest.skip.Exception, "no")),

@@ -16,6 +16,7 @@ import pytest
 REFUSED = "Nothing was launched."  # the end of what tt-run says of words that it refuses
 PASSED, FAILED, SKIPPED, XFAILED, UNEXPECTED = "passed", "failed", "skipped", "xfailed", "unexpected"
 _ADDRESS = re.compile(r"\b0x[0-9a-f]+")
+_OF_GUARD = "GuardError: "
 _OTHERS_SECONDS = 5.0  # for ranks that are still on their way to what failed on one
 _SHOWN = 60  # last lines of the launcher that a failure shows when no rank says why
 
@@ -81,15 +82,21 @@ def repeat_warnings(count: int, folder: Path) -> None:
 
 
 def _headline(failed: dict[int, dict[str, Any]]) -> str:
-    """The line of pytest's short summary: the first rank that failed, and how."""
-    rank, result = next(iter(failed.items()))
+    """The line of pytest's short summary: the first rank that failed by itself, else the first at all, and how."""
+    rank, result = next(iter(_own_first(failed).items()))
     return f"rank {rank}: {result['short'] or 'failed'}"
+
+
+def _own_first(failed: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
+    """The ranks in order, first those that failed by themselves: others meet the close of the mesh that such a failure leads to, and the
+    guard tells them that they are in another call."""
+    return dict(sorted(failed.items(), key=lambda each: _OF_GUARD in str(each[1]["short"])))
 
 
 def _by_rank(failed: dict[int, dict[str, Any]]) -> list[str]:
     """The texts of failures, each said once with the ranks that share it; where objects lie in memory is no difference."""
     texts: dict[str, tuple[str, list[int]]] = {}
-    for rank, result in failed.items():
+    for rank, result in _own_first(failed).items():
         text = str(result["text"])
         texts.setdefault(_ADDRESS.sub("", text), (text, []))[1].append(rank)
     return [

@@ -134,6 +134,7 @@ def test_values_at_the_corners(
         ("tanh_bw", [[0, 18, -30.625, INF]], {}, [1, 9.27809132e-16, 1.00351293e-26, 0]),
     ],
 )
+@pytest.mark.torch
 def test_slopes_keep_their_digits_far_from_zero(
     one: MeshDevice, name: str, given: list[list[float]], keywords: dict[str, Any], wanted: list[float]
 ):
