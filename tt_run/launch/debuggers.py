@@ -39,6 +39,8 @@ def unfit_debuggers(options: LaunchOptions, plan: LaunchPlan) -> tuple[Diagnosti
             found.append(
                 _finding(wrong, f"write --debug-rank {last}, or --debugpy {last}:5678 for an editor")
             )
+    if not found:
+        found += _twice(ranks, asked, plan)
     if options.debug_rank is not None and not found:
         host = plan.ranks[options.debug_rank].host
         if host not in (None, "localhost", os.uname().nodename):
@@ -56,6 +58,28 @@ def unfit_debuggers(options: LaunchOptions, plan: LaunchPlan) -> tuple[Diagnosti
                 )
             )
     return tuple(found)
+
+
+def _twice(ranks: Sequence[int], asked: Sequence[tuple[int, int]], plan: LaunchPlan) -> list[Diagnostic]:
+    """A finding for the first rank that is given two debuggers, and for the first port that two ranks of a host are to wait on."""
+    rank = next((each for at, each in enumerate(ranks) if each in ranks[:at]), None)
+    if rank is not None:
+        return [
+            _finding(
+                f"rank {rank} is given two debuggers",
+                f"keep one of them, --debug-rank {rank} or --debugpy {rank}:5678",
+            )
+        ]
+    places = [(plan.ranks[each].host, port) for each, port in asked]
+    again = next((at for at, place in enumerate(places) if place in places[:at]), None)
+    if again is None:
+        return []
+    first, (other, port) = asked[places.index(places[again])][0], asked[again]
+    free = next(
+        each for each in range(port + 1, port + 2 + len(asked)) if each not in [used for _, used in asked]
+    )
+    wrong = f"ranks {first} and {other} of one host would both wait on port {port}"
+    return [_finding(wrong, f"write --debugpy {other}:{free if free <= _LAST_PORT else 5678}")]
 
 
 def write_debuggers(options: LaunchOptions, run_dir: Path) -> None:

@@ -11,6 +11,7 @@ from mgd.graph import MeshGraph
 from mgd.lean import dataclass, field, replace
 from tt_run.contract import MOCK_CLUSTER_DESC_PATH
 from tt_run.inputs.bindings import Binding, RankBindings, read_rank_bindings
+from tt_run.inputs.file_kinds import is_of_another_kind
 from tt_run.inputs.findings import Findings, listed
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.site import Site, is_file
@@ -171,4 +172,9 @@ def _factory(request: LaunchRequest, search: PathSearch) -> str | None:
     if request.factory_system_descriptor is None:
         return None
     path = search.find(request.factory_system_descriptor, "factory system descriptor")
-    return str(path) if path else None
+    if path is None:
+        return None
+    is_of_another_kind(
+        path, search.site, search.findings, "a factory system descriptor", "--factory-system-descriptor"
+    )
+    return str(path)

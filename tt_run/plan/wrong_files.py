@@ -18,6 +18,7 @@ _TAKEN = {
     "mesh_graph_descriptor_mapping": ("--mesh-graph-descriptor-mapping",),
     "mock_cluster_rank_binding": ("--mock-cluster-rank-binding",),
     "rank_pinning_file": ("--rank-pinning-file",),
+    "factory_system_descriptor": ("--factory-system-descriptor",),
 }
 
 

@@ -96,6 +96,7 @@ def make_folder(path: Path) -> RunFolder:
                 return make_folder(_another(path))
             path.mkdir(mode=0o700, exist_ok=True)
         taken = next(path.glob("rank-*.status"), None)
+        inside = next(path.glob("*/launcher.log"), None)
     except OSError as error:
         raise UsageError(
             Diagnostic(
@@ -110,6 +111,16 @@ def make_folder(path: Path) -> RunFolder:
                 "TTR032",
                 f"{path} already holds the records of a run",
                 help="name an empty folder with --log-dir DIR",
+            )
+        )
+    if inside is not None:
+        from tt_run.inputs.site import from_here
+
+        raise UsageError(
+            Diagnostic(
+                "TTR032",
+                f"{path} holds the folders of runs, as {inside.parent.name}, and each run has one of its own",
+                help=f"write --log-dir {from_here(path)}/NAME",
             )
         )
     return RunFolder(path)

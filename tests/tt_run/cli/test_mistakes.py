@@ -195,6 +195,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "--rank-binding ranks.yaml",
         ),
         ("--rank-binding pins.yaml python x.py", "TTR028", "a rank pinning file", "--rank-pinning-file"),
+        (
+            "--rank-binding ranks.yaml --factory-system-descriptor pins.yaml python x.py",
+            "TTR028",
+            "--factory-system-descriptor pins.yaml: the file holds a rank pinning file",
+            "--rank-pinning-file",
+        ),
         ("-m ranks.textproto --hosts a python x.py", "TTR101", "not found", "a name that mgd systems lists"),
         ("--rank-binding loop.yaml true", "TTR101", "not found", "name a regular file"),
         ("--rank-binding ranks.textproto true", "TTR101", "not found", "did you mean ranks.yaml?"),

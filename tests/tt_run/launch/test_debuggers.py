@@ -38,6 +38,12 @@ def test_rank_and_port_of_an_editor(texts: tuple[str, ...], found: list[tuple[in
         (LaunchOptions(debug_rank=0, stdin=True), ["--debug-rank and --stdin both read this terminal"]),
         (LaunchOptions(debugpy=("0:5678",), stdin=True), []),
         (LaunchOptions(debugpy=("x", "2:1")), ["--debugpy x 2:1 is not understood"]),
+        (LaunchOptions(debug_rank=0, debugpy=("0:1",)), ["rank 0 is given two debuggers"]),
+        (LaunchOptions(debugpy=("1:1", "1:2")), ["rank 1 is given two debuggers"]),
+        (
+            LaunchOptions(debugpy=("0:7", "2:8", "1:7")),
+            ["ranks 0 and 1 of one host would both wait on port 7"],
+        ),
         (LaunchOptions(debug_rank=3), ["there is no rank 3; the job has ranks 0 to 2"]),
         (
             LaunchOptions(debug_rank=7, debugpy=("1:1", "3:1"), stdin=True),

@@ -165,6 +165,15 @@ def test_a_folder_with_another_runs_records_is_refused(local: Local) -> None:
     assert caught.value.diagnostics[0].code == "TTR032"
 
 
+def test_a_folder_of_runs_is_no_run_folder(local: Local) -> None:
+    """What looks at runs would then see one run alone."""
+    (local.path / "run" / "20261130-031932-14080").mkdir(parents=True)
+    (local.path / "run" / "20261130-031932-14080" / "launcher.log").touch()
+    with pytest.raises(UsageError, match="holds the folders of runs, as 20261130-031932-14080") as caught:
+        local.run(*sh("true"))
+    assert caught.value.diagnostics[0].help.endswith("/run/NAME")
+
+
 def test_a_folder_that_another_launch_uses_is_refused(local: Local) -> None:
     """Before any rank of that has started, so that no record shows it."""
     held = hold(make_folder(local.path / "run"))
