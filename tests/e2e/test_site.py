@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.browser import chromium
-
-__all__ = ["chromium"]
 SCRIPT = Path(__file__).resolve().parents[2] / "docs/scripts/search.js"
 
 
