@@ -55,6 +55,13 @@ def test_losses(one: MeshDevice, name: str, mode: LossReductionMode, dtype: Data
     check(one, name, [sample(2, 3, 33), sample(2, 3, 33, seed=1)], dtype=dtype, reduction=mode)
 
 
+@pytest.mark.filterwarnings("ignore:Using a target size:UserWarning")
+@pytest.mark.parametrize("name", ["l1_loss", "mse_loss"])
+def test_losses_of_tensors_that_broadcast(one: MeshDevice, name: str):
+    for mode in LossReductionMode:
+        check(one, name, [sample(2, 3, 33), sample(3, 1, seed=1)], reduction=mode)
+
+
 @pytest.mark.parametrize("name", ["normalize_hw", "normalize_global", "var_hw", "std_hw"])
 def test_statistics_of_matrices(one: MeshDevice, name: str):
     check(one, name, [sample(2, 3, 33, 64)], steps=16)

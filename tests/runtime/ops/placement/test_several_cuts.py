@@ -73,9 +73,10 @@ def test_the_operand_on_the_most_cores_says_it(
     assert PAIRS[name](here(one, first), here(one, second)).memory_config() == where
 
 
-def test_lerp_lies_where_its_first_operand_on_cores_does(one: MeshDevice) -> None:
+def test_lerp_lies_where_its_first_operand_does(one: MeshDevice) -> None:
     for weight in (here(one, ROWS), 0.5):
-        assert ops.lerp(here(one, FEW_ROWS), here(one, COLUMNS), weight).memory_config() == FEW_ROWS
+        for place in (FEW_ROWS, DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG):
+            assert ops.lerp(here(one, place), here(one, COLUMNS), weight).memory_config() == place
 
 
 @pytest.mark.parametrize("number_first", [False, True])
@@ -117,3 +118,9 @@ def test_zeros_of_a_divisor_are_looked_for_on_its_cores(one: MeshDevice) -> None
     assert found.memory_config() == ROWS
     with pytest.raises(RuntimeError):
         ops.div_no_nan(here(one, ROWS), here(one, COLUMNS), memory_config=asked(HEIGHT))
+
+
+def test_the_most_cores_count_for_three_operands_of_several_shapes(one: MeshDevice) -> None:
+    row = ops.to_memory_config(put(one, np.ones((1, 1, 1, 128)), BF16), cut(HEIGHT, (0, 0), (32, 128)))
+    found = ops.addcmul(here(one, DRAM_MEMORY_CONFIG), row, here(one, ROWS))
+    assert found.memory_config() == ROWS

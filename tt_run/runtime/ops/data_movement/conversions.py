@@ -68,7 +68,6 @@ def typecast(
 def typecast_tiles(
     input_tensor: Tensor,
     dtype: DataType,
-    *,
     memory_config: MemoryConfig | None = None,
     optional_output_tensor: Tensor | None = None,
 ) -> Tensor:

@@ -19,6 +19,7 @@ from tt_run.runtime.ops.data_movement import conversions, joining, movement
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import no_tensor, operation
 from tt_run.runtime.ops.declaration.operands import ints, keep_label, on_device, settle, volume
+from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.goldens import creation_goldens
 from tt_run.runtime.ops.placement import fitted_shards, viewed_shards
 from tt_run.runtime.tensor.conversion import copies, framing, layouts
@@ -322,7 +323,7 @@ def bitcast(
     """The same bits taken for elements of another type of the same size: UINT16 and BFLOAT16, UINT32, INT32 and FLOAT32."""
     on_device(input_tensor, kind="bitcast")
     old = input_tensor.dtype
-    if BITS.get(old) is None or BITS.get(old) != BITS.get(dtype):
+    if old is not dtype and (BITS.get(old) is None or BITS.get(old) != BITS.get(dtype)):
         raise fatal(
             f"bitcast: {old} and {dtype} are not types of the same size",
             hint="ttnn.typecast(tensor, dtype) converts the values instead",
@@ -330,8 +331,8 @@ def bitcast(
 
     return settle(
         (input_tensor,),
-        input_tensor.shards.map(lambda stack: reread(stack, old, dtype)),
+        input_tensor.shards.map(lambda stack: stack if old is dtype else reread(stack, old, dtype)),
         dtype,
-        memory_config=memory_config,
+        memory_config=like_operand(input_tensor, memory_config),
         output_tensor=output_tensor,
     )

@@ -31,6 +31,7 @@ from tt_run.runtime.ops.declaration.operands import in_rank_of, on_device, room_
 from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.declaration.signatures import with_signature
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.sharding import of_matrix
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, is_float, stored_dtype
 from tt_run.runtime.values.shards import Shards, combine, combine_all
@@ -103,6 +104,7 @@ class Row:
     `laid`: result by result, the tensors of which one in tiles makes it be in tiles, all of them where none are named.
     `any_room`: its result goes over into a room's type whatever that is, and into more dimensions of length 1 in front.
     `stays`: beside how many tensors the first result lies where those lie, whatever `memory_config` says.
+    `made_alike`: beside how many tensors its results go into ones made like those, so that pieces of any rank stay such; else they are a matrix's where they can be.
     """
 
     name: str
@@ -129,6 +131,7 @@ class Row:
     carried: Sequence[tuple[int, ...]] = ()
     laid: Sequence[tuple[int, ...]] | None = None
     stays: Sequence[int] = ()
+    made_alike: Sequence[int] = ()
     any_room: bool = False
 
 
@@ -274,19 +277,27 @@ def _types(row: Row, given: Sequence[Tensor]) -> list[DataType]:
 
 
 def _place(row: Row, given: Sequence[Tensor], number: int, shards: Shards) -> MemoryConfig | None:
-    """Where a result lies that lies like another tensor of the call than the first."""
+    """Where a result lies that lies like a tensor of the call, None for where the first of them does."""
+    if number == 0 and len(given) in row.stays:
+        return None
     alike = [shards.data.shape[1:] == tuple(tensor.shape) for tensor in given]
     carried = row.carried[number] if number < len(row.carried) else ()
     for place in carried:
         if place < len(given) and alike[place] and given[place].is_sharded():
-            return given[place].memory_config()
+            return _held(row, given, place)
         if place < len(given) and given[place].memory_config().buffer_type is BufferType.L1:
             break
-    place = row.as_given[number][1] if number < len(row.as_given) else len(given)
+    place = row.as_given[number][1] if number < len(row.as_given) else 0
     if place >= len(given) or not alike[place]:
-        return None
-    found = given[place].memory_config()
-    return None if found == given[0].memory_config() else found
+        place = 0
+    found = _held(row, given, place)
+    return None if found is given[0].memory_config() else found
+
+
+def _held(row: Row, given: Sequence[Tensor], place: int) -> MemoryConfig:
+    """Where a result of a row lies that lies like a tensor of the call."""
+    held = given[place].memory_config()
+    return held if len(given) in row.made_alike else of_matrix(held)
 
 
 def _layout(row: Row, given: Sequence[Tensor], number: int, dtype: DataType) -> Layout | None:

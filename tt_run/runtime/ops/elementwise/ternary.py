@@ -47,13 +47,13 @@ def ternary(
     real: bool = False,
     in_tiles: bool = False,
     as_pair: bool = False,
-    in_order: bool = False,
+    beside_first: bool = False,
 ) -> Tensor:
     """A kernel of several operands, tensors or numbers, that broadcast against each other.
 
     Computed in the stored form of `dtype`, or among integers in float64 where `real`; the first `kept` operands come as they are. `in_tiles`:
     rows on cores are computed in tiles, and their pieces are no smaller than one then. `as_pair`: rows that leave their cores stay rows, as
-    those of operations of two operands do. `in_order`: of several operands on cores the first says where the result lies, not the one on the most.
+    those of operations of two operands do. `beside_first`: the result lies where the first operand does, even if others are on cores.
     """
     tensors = [t for t in operands if isinstance(t, Tensor)]
     on_device(*tensors, kind="eltwise ternary")
@@ -82,13 +82,14 @@ def ternary(
     layout = _layout(tensors, memory_config, chosen=as_pair or (in_tiles and len(tensors) == 2))
     cut = [t for t in tensors if t.is_sharded()]
     if free:
-        saying = [first, *cut[:1]] if in_order else tensors
-        memory_config = larger_shards.of_broadcast(
-            saying, shards.data.shape[1:], first.layout, any_first=True
+        memory_config = (
+            first.memory_config()
+            if beside_first
+            else larger_shards.of_broadcast(tensors, shards.data.shape[1:], first.layout, any_first=True)
         )
-    held = first if first.is_sharded() or not cut else larger_shards.on_most_cores(cut)
+    held = first if beside_first or first.is_sharded() or not cut else larger_shards.on_most_cores(cut)
     if shards.data.shape[1:] == tuple(held.shape):
-        memory_config = like_operand(held, memory_config)
+        memory_config = like_operand(held, None if beside_first and free else memory_config) or memory_config
     if free and in_tiles and len(tensors) > 1:
         memory_config = fitted_shards.at_least_a_tile(first, memory_config)
     return settle(
@@ -262,7 +263,7 @@ def lerp(
         memory_config,
         output_tensor,
         real=mixed,
-        in_order=True,
+        beside_first=True,
     )
 
 

@@ -34,11 +34,12 @@ _LIKE: dict[str, Like] = {
 _CARRIED: dict[str, Carried] = {
     **dict.fromkeys(["atan2", "max", "min", "logaddexp", "squared_difference"], ((_G, _A, _B), (_G, _A, _B))),
     "bias_gelu": ((_A, _B), (_A, _B)),
+    **dict.fromkeys(["erf", "erfc"], ((_A, _G),)),
     "lerp": ((_G, _C), (_G, _C), (_G, _B, _A)),
     **dict.fromkeys(["fmod", "remainder"], ((_G,), (_G, _A, _B))),
     "xlogy": ((_G, _B), (_G, _A, _B)),
     **dict.fromkeys(
-        ["abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "celu", "cos", "cosh", "digamma", "elu", "erfinv", "exp2", "expm1", "hardswish", "i0", "leaky_relu", "lgamma", "log", "log10", "log1p", "log2", "log_sigmoid", "logit", "logiteps", "multigammaln", "polygamma", "reciprocal", "selu", "sin", "sinh", "softplus", "softsign", "square", "tan", "tanhshrink"],
+        ["abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "celu", "cos", "cosh", "digamma", "elu", "erfinv", "exp2", "expm1", "hardswish", "i0", "leaky_relu", "lgamma", "log", "log10", "log1p", "log2", "log_sigmoid", "logit", "logiteps", "multigammaln", "polygamma", "rdiv", "reciprocal", "rpow", "selu", "sin", "sinh", "softplus", "softsign", "square", "tan", "tanhshrink"],
         ((_G, _A),),
     ),
 }  # fmt: skip
@@ -72,6 +73,13 @@ _STAYS: dict[str, Sequence[int]] = {
 """Beside how many tensors the first gradient is the given one itself, or zeros like it: it lies where that does, whatever `memory_config` says."""
 
 
+_MADE_ALIKE: dict[str, Sequence[int]] = {
+    **dict.fromkeys("add addalpha assign concat div rsub sub subalpha".split(), (2, 3)),
+    **dict.fromkeys("exp fmod frac gelu mul neg pow remainder rsqrt sigmoid silu sqrt tanh".split(), (2,)),
+}
+"""Beside how many tensors gradients go into tensors made like the operands: pieces of any rank stay such, where others become a matrix's."""
+
+
 def of(name: str) -> dict[str, Any]:
     """What a row says of the gradients of an operation: where they have their types and places from, and when `memory_config` does not count."""
     return {
@@ -79,4 +87,5 @@ def of(name: str) -> dict[str, Any]:
         "carried": _CARRIED.get(name, ()),
         "laid": _LAID.get(name, ()),
         "stays": _STAYS.get(name, ()),
+        "made_alike": _MADE_ALIKE.get(name, ()),
     }

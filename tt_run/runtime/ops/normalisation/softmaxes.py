@@ -207,7 +207,7 @@ def mask_of_rows(mask: Tensor | None, x: Tensor, causal: bool) -> Tensor | None:
 
 def _outliving(written: Tensor) -> Tensor:
     """The tensor that a softmax was written over, as another that is still there when the program gives that one back."""
-    return written.derive(written.shards, view=lambda stack: stack)
+    return written.derive(written.shards, memory_config=written.memory_config(), view=lambda stack: stack)
 
 
 @operation("ttnn.softmax_in_place", family=families.NORM, golden=goldens.softmax)

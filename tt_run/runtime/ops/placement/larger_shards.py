@@ -64,7 +64,7 @@ def of_pair(
         return asked
     if alike and first.memory_config() is last.memory_config():
         return like_operand(first, None)
-    return of_broadcast(tensors, shape, layout)
+    return of_broadcast(tensors, shape, layout) or like_operand(first, None)
 
 
 def of_broadcast(
@@ -73,7 +73,7 @@ def of_broadcast(
     """Where a result of this shape lies beside sharded operands: the first one's cores, its pieces larger by as much as the result is.
 
     Of operands of one shape the one that is cut over the most cores says it, the first of several such. None where the first operand
-    of all says it as it is, or none is sharded. One in L1 keeps its own place, unless `any_first`.
+    of all says it as it is, or none is sharded. One in L1 keeps its own place, unless `any_first`, where the cores count for all shapes.
     """
     first = tensors[0].memory_config()
     follows = any_first or first.is_sharded() or first == DRAM_MEMORY_CONFIG
@@ -81,8 +81,10 @@ def of_broadcast(
     alike = len({t.shape for t in cut}) == 1
     if not cut:
         return None
-    held = on_most_cores(cut) if alike else cut[0]
-    return _scaled(held, shape, layout) or (None if held is tensors[0] else held.memory_config())
+    held = on_most_cores(cut) if alike or any_first else cut[0]
+    return _scaled(held, shape, layout) or (
+        None if held is tensors[0] else sharding.of_matrix(held.memory_config())
+    )
 
 
 def _scaled(held: Tensor, shape: Sequence[int], layout: Layout) -> MemoryConfig | None:

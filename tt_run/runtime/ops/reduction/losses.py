@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout, NamedEnum
-from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.native.classes import native
 from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import Operation, operation
 from tt_run.runtime.ops.declaration.operands import floating, on_device, settle
 from tt_run.runtime.ops.elementwise.binary import squared_difference
@@ -71,15 +71,11 @@ def _loss(name: str, distance: Callable[[Array, Array], Array], path: str, doc: 
         whole = {t.dtype for t in given} in _WHOLE[reduction]
         if not whole:
             floating(name, *given)
-        if input_reference.shape != input_prediction.shape:
-            raise fatal(
-                f"{name}: shapes {input_reference.shape} and {input_prediction.shape} differ",
-                hint="give both the same shape: ttnn.reshape one of them",
-            )
-        dtype = input_reference.dtype
+        check_broadcast(input_reference.shape, input_prediction.shape)
+        dtype, rank = input_reference.dtype, max(len(t.shape) for t in given)
 
         def on_stacks(a: Array, b: Array) -> Array:
-            real = (s.astype(np.float64) if whole else np.ascontiguousarray(s) for s in (a, b))
+            real = (align(s.astype(np.float64) if whole else np.ascontiguousarray(s), rank) for s in (a, b))
             values = distance(*real)
             if reduction is not LossReductionMode.NONE:
                 values = _REDUCTIONS[reduction](ordered_sums.rows_of(values, range(values.ndim - 1)))
@@ -91,7 +87,7 @@ def _loss(name: str, distance: Callable[[Array, Array], Array], path: str, doc: 
             tiled = tiled or layout_of_total(reduction.name.lower(), input_reference, None)
         place = memory_config
         if place is None and output_tensor is None and reduction is LossReductionMode.NONE:
-            place = larger_shards.of_broadcast(given, input_reference.shape.dims, tiled or Layout.ROW_MAJOR)
+            place = larger_shards.of_pair(given, shards.data.shape[1:], tiled or Layout.ROW_MAJOR, None, None)
         return settle(given, shards, dtype, memory_config=place, output_tensor=output_tensor, layout=tiled)
 
     compute.__doc__ = f"{doc}; its sum or mean over all elements by `reduction`, rounded once."

@@ -1,0 +1,85 @@
+"""Which results of operands in pieces of any rank are said to lie in those, and which in pieces of a matrix, as in reference library 0.81.1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt_run.runtime.ops as ops
+from tests.runtime.ops.placement.test_halves import named
+from tests.runtime.ops.placement.test_larger_shards import cores
+from tests.runtime.ops.tensors import BF16, put
+from tt_run.runtime.enums import BufferType
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, NdShardSpec
+
+PIECES = MemoryConfig(BufferType.L1, NdShardSpec([1, 1, 32, 64], cores((1, 0))))
+APART = DRAM_MEMORY_CONFIG
+
+
+def here(one: MeshDevice, place: MemoryConfig) -> Any:
+    return ops.to_memory_config(put(one, np.ones((1, 1, 64, 64)), BF16), place)
+
+
+def kept(found: Any) -> list[bool]:
+    results = found if isinstance(found, (list, tuple)) else [found]
+    return [result.memory_config().created_with_nd_shard_spec for result in results]
+
+
+ALONE: dict[str, tuple[Callable[[Any], Any], bool]] = {
+    "digamma": (named("digamma"), False),
+    "fill": (lambda x: named("fill")(x, 2.0), False),
+    "pow": (lambda x: ops.pow(x, 2), True),
+    "bitcast": (lambda x: named("bitcast")(x, x.dtype), False),
+    "softmax_in_place": (named("softmax_in_place"), True),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ALONE)
+def test_of_one_operand(one: MeshDevice, name: str) -> None:
+    function, wanted = ALONE[name]
+    found = function(here(one, PIECES))
+    assert found.memory_config().is_sharded()
+    assert kept(found) == [wanted]
+
+
+@pytest.mark.parametrize("name", ["add", "div", "eq", "addalpha", "clamped_silu_glu", "l1_loss", "addcmul"])
+@pytest.mark.parametrize("places", [(PIECES, PIECES), (PIECES, APART), (APART, PIECES)])
+def test_of_pairs(one: MeshDevice, name: str, places: tuple[MemoryConfig, MemoryConfig]) -> None:
+    first, second = (here(one, place) for place in places)
+    rest: dict[str, tuple[Any, ...]] = {
+        "addalpha": (2.0,),
+        "clamped_silu_glu": (7.0,),
+        "addcmul": (here(one, APART),),
+    }
+    found = named(name)(first, second, *rest.get(name, ()))
+    assert list(found.memory_config().shard_spec.shape) == [32, 64]
+    assert kept(found) == [False]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("name", "rest", "wanted"),
+    [
+        ("abs_bw", (), [False]),
+        ("erf_bw", (), [False]),
+        ("rdiv_bw", (2.0,), [False]),
+        ("exp_bw", (), [True]),
+        ("mul_bw", (2.0,), [True]),
+        ("mul_bw", (PIECES,), [False, False]),
+        ("add_bw", (PIECES,), [True, True]),
+        ("fmod_bw", (PIECES,), [True, False]),
+        ("addcmul_bw", (PIECES, PIECES, 2.0), [True, False, False]),
+    ],
+)
+def test_gradients_go_into_tensors_made_alike_or_not(
+    one: MeshDevice, name: str, rest: tuple[Any, ...], wanted: list[bool]
+) -> None:
+    operands = [
+        here(one, value) if isinstance(value, MemoryConfig) else value for value in (PIECES, PIECES, *rest)
+    ]
+    assert kept(named(name)(*operands)) == wanted
