@@ -8,8 +8,9 @@ import pytest
 
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.normalisation.test_norms import sample
+from tests.runtime.ops.placement.test_halves import named
 from tests.runtime.ops.products.test_program_checks import BLOCK, HEIGHT, WIDTH, cut, zeros
-from tests.runtime.ops.tensors import BF16, F32, ROW, TILE, put
+from tests.runtime.ops.tensors import BF16, F32, ROW, TILE, held, put
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
@@ -82,6 +83,24 @@ def test_a_weight_may_be_longer_than_a_row_within_its_tile(one: MeshDevice):
     found = ops.rms_norm(x, weight=put(one, weight, F32))
     wanted = ops.rms_norm(x, weight=put(one, weight[:, :5].copy(), F32))
     assert found.shards.data.tobytes() == wanted.shards.data.tobytes()
+
+
+def test_of_weights_of_several_tiles_the_first_row_counts(one: MeshDevice):
+    x, weight = put(one, sample(F32, 2, 64, 32), F32), sample(F32, 5, 1, 4, 32, seed=1)
+    found = ops.rms_norm(x, weight=put(one, weight, F32))
+    wanted = ops.rms_norm(x, weight=put(one, weight[0, 0, :1].copy(), F32))
+    assert found.shards.data.tobytes() == wanted.shards.data.tobytes()
+
+
+def test_rows_that_are_tilized_on_the_way(one: MeshDevice):
+    values = sample(BF16, 3, 4, 32)
+    fused = named("experimental.dit_rms_norm_unary_fused")
+    found = fused(put(one, values, BF16, ROW))
+    assert found.layout is ROW
+    assert held(found).tolist() == held(fused(put(one, values, BF16))).tolist()
+    softmax = named("scale_mask_softmax")(put(one, values, BF16, ROW))
+    assert softmax.layout is TILE
+    assert held(softmax).tolist() == held(named("scale_mask_softmax")(put(one, values, BF16))).tolist()
 
 
 def test_residuals_and_rows(one: MeshDevice):

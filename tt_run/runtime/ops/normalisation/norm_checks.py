@@ -13,7 +13,7 @@ from tt_run.runtime.tuning.blocks import LayerNormDefaultProgramConfig, LayerNor
 
 
 def check_parameter(x: Tensor, parameter: Tensor | None, name: str) -> None:
-    """Raises RuntimeError for a gamma or beta that is neither a row of tiles as wide as `x` nor rows of 32 that fill them."""
+    """Raises RuntimeError for a gamma or beta that is neither rows of tiles as wide as `x` nor rows of 32 that fill them."""
     if parameter is None:
         return
     own = parameter.shape.dims
@@ -29,7 +29,7 @@ def check_parameter(x: Tensor, parameter: Tensor | None, name: str) -> None:
                 f"logical[-1]={parameter.shape[-1]} padded[-1]={given[-1]}",
                 hint=f"a {name} of shape [1, {width}]",
             )
-        if volume(given[:-1]) != TILE_SIZE:
+        if given[-2] != TILE_SIZE:  # of several such the first row counts
             raise fatal(
                 f"{name.capitalize()} tensor height must equal tile height ({TILE_SIZE}), got: {given[-2]}",
                 hint=f"a {name} of shape [1, {width}]",

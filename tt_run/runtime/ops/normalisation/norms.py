@@ -104,13 +104,15 @@ def _normalised(
     memory_config: MemoryConfig | None,
     program: object,
     centre: bool,
+    *,
+    rows_too: bool = False,
 ) -> Tensor:
     width = x.shape[-1] if len(x.shape) else 1
     given = [t for t in (residual, weight, bias) if t is not None]
     on_device(x, *given, kind="layernorm")
     check_normed(x)
     floating("layernorm", *given)
-    if not centre and x.layout is not Layout.TILE:
+    if not centre and not rows_too and x.layout is not Layout.TILE:
         raise fatal(
             "ttnn::rms_norm does not support ROW_MAJOR input tensors. Use TILE layout.",
             hint=in_tiles("tensor"),
@@ -278,8 +280,15 @@ def dit_rms_norm_unary_fused(
     activation: Any = None,
 ) -> Tensor:
     """`rms_norm` followed by a fused activation."""
-    normed: Tensor = rms_norm.compute(
-        input_tensor, epsilon=epsilon, weight=weight, bias=bias, residual_input_tensor=residual_input_tensor,
-        memory_config=memory_config,
-    )  # fmt: skip
+    normed = _normalised(
+        input_tensor,
+        epsilon,
+        weight,
+        bias,
+        residual_input_tensor,
+        memory_config,
+        program_config,
+        False,
+        rows_too=True,
+    )
     return normed if activation is None else apply(normed, function_of(activation), name="activation")

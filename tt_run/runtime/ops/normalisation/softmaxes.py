@@ -98,7 +98,10 @@ def masked_softmax(
     operands = (x,) if mask is None else (x, mask)
     on_device(*operands, kind="softmax")
     _check_rank(x)
-    _check_softmax(x)
+    if mask is None:
+        check_normed(x)  # rows are tilized on the way
+    else:
+        _check_softmax(x)
     floating("softmax", *operands)
     if mask is not None:
         check_broadcast(mask.shape, x.shape)
