@@ -175,3 +175,12 @@ def test_what_looks_like_a_fault_is_none(one: MeshDevice) -> None:
         DECODE, rows, CACHE, CACHE, cur_pos=[1, 2], program_config=program((2, 2), cut=cores((1, 1)))
     )
     assert found.memory_config() == DRAM_MEMORY_CONFIG
+
+
+def test_heads_of_other_types(one: MeshDevice):
+    queries, others = put(one, np.ones((1, 32, 128)), BF16), put(one, np.ones((1, 32, 256)), F32)
+    with pytest.raises(RuntimeError, match="KV tensor dtype must be same as Q tensor dtype!"):
+        named("transformer.split_query_key_value_and_split_heads")(queries, others, num_heads=2)
+    for name, width in (("falcon7b", 73 * 64), ("vit", 2304)):
+        with pytest.raises(RuntimeError, match="Unsupported data format"):
+            named(f"experimental.nlp_create_qkv_heads_{name}")(put(one, np.ones((1, 1, 32, width)), I32))

@@ -152,6 +152,13 @@ def test_shapes_are_refused(one: MeshDevice, name: str, shapes: Any, more: Any, 
         named(name)(*(put(one, np.ones(shape), BF16) for shape in shapes), *more)
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize("name", [ONE, HF])
+def test_angles_are_of_one_type(one: MeshDevice, name: str):
+    with pytest.raises(RuntimeError, match="Cos and Sin dtypes must match"):
+        named(name)(put(one, np.ones(S), BF16), put(one, np.ones(C), BF16), put(one, np.ones(C)))
+
+
 X, T = ((1, 4, 8, 64), *BY_FOUR), ((1, 4, 1, 64), *BY_FOUR)
 M = ((1, 1, 128, 32), HEIGHT, (3, 0), (32, 32))
 LARGE = ((1, 4, 8, 64), HEIGHT, (1, 0), (64, 64))

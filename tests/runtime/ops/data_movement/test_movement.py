@@ -364,13 +364,21 @@ def test_what_is_tiled_stays_and_what_is_not_cannot_be_filled(one: MeshDevice):
 def test_a_scatter_takes_the_part_of_its_source_that_the_index_names(one: MeshDevice):
     x, source = np.zeros((4, 6)), np.arange(40.0).reshape(5, 8)
     at = np.array([[0, 2, 1], [3, 3, 0]])
-    result = ops.scatter(put(one, x), 0, put(one, at, I32), put(one, source))
+    result = ops.scatter(put(one, x, F32, ROW), 0, put(one, at, I32), put(one, source, F32, ROW))
     wanted = x.copy()
     for (i, j), row in np.ndenumerate(at):
         wanted[row, j] = source[i, j]
     np.testing.assert_array_equal(held(result), wanted)
     with pytest.raises(RuntimeError, match="needs a source as large as its index"):
-        ops.scatter(put(one, x), 0, put(one, np.zeros((6, 3), np.int32), I32), put(one, source))
+        ops.scatter(
+            put(one, x, F32, ROW), 0, put(one, np.zeros((6, 3), np.int32), I32), put(one, source, F32, ROW)
+        )
+    for first, second, message in (
+        (put(one, x), put(one, source, F32, ROW), "Scatter doesn't work for fp32 tiled tensors yet"),
+        (put(one, x, BF16), put(one, source, F32, ROW), "input_dtype differs from src_dtype"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            ops.scatter(first, 0, put(one, at, I32), second)
 
 
 def test_sorting_what_has_no_dimensions(one: MeshDevice):

@@ -76,6 +76,24 @@ def test_avg_pool(one: MeshDevice, kernel: Any, stride: Any, padding: Any, ceil:
     compare(found, images(golden.numpy()), 8)
 
 
+@pytest.mark.parametrize(
+    ("padding", "kernel", "rows", "columns"),
+    [((0, 1, 1, 0), 2, 3, 4), ((1, 0, 0, 1), 2, 4, 3), ((0, 1, 0, 1), 2, 3, 3), ((0, 1, 1, 0), 3, 2, 3)],
+)
+def test_no_window_begins_in_a_border_behind_the_image(
+    one: MeshDevice, padding: tuple[int, ...], kernel: int, rows: int, columns: int
+) -> None:
+    x = sample((1, 4, 6, 6), 1, BF16)
+    window = [1, 6, 6, 4, (kernel,) * 2, (kernel,) * 2, padding]
+    for name, fill, rest, pool in (
+        ("max_pool2d", -np.inf, ((1, 1), True), F.max_pool2d),
+        ("avg_pool2d", 0, (True,), F.avg_pool2d),
+    ):
+        found = call(name, put(one, images(x), BF16, ROW), *window, *rest)
+        golden = pool(padded(x, padding, fill), kernel, kernel, ceil_mode=True)[..., :rows, :columns]
+        compare(found, images(golden.numpy()), 8)
+
+
 def test_divisor_and_dtype(one: MeshDevice) -> None:
     x = planes(BF16)
     found = call(

@@ -10,7 +10,8 @@ import pytest
 from tests.runtime.ops.attention.test_latent_attention import call
 from tests.runtime.ops.golden import compare
 from tests.runtime.ops.images.test_convolutions import sample, wide
-from tests.runtime.ops.tensors import BF16, F32, I32, ROW, U32, held, put
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U32, held, put
+from tt_run.runtime.enums import Layout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG as L1
 
@@ -370,13 +371,46 @@ def test_picking_and_folding(one: MeshDevice) -> None:
     rows, columns = np.array([2, 0, -1], np.int32), np.array([5, 6, -64], np.int32)
     found = call("moreh_getitem", put(one, x), [put(one, rows, I32, ROW)], [1])
     assert np.array_equal(held(found), x[:, rows])
-    found = call(
-        "moreh_getitem", put(one, x, F32, ROW), [put(one, i, I32, ROW) for i in (rows, columns)], [2, 3]
-    )
-    assert np.array_equal(held(found), x[:, :, rows, columns])
+    lists = [put(one, i, I32, ROW) for i in (rows, columns)]
+    found = call("moreh_getitem", put(one, x), lists, [2, 3])
+    assert np.array_equal(held(found), x[:, :, rows, columns][:, :, None])
+    first = put(one, np.array([1, 0, 1], np.int32), I32, ROW)
+    found = call("moreh_getitem", put(one, x, F32, ROW), [first, lists[0]], [0, 1])
+    assert np.array_equal(held(found), x[[1, 0, 1], rows][None])
     patches = sample((2, 12, 16), 2)
     found = call("moreh_fold", put(one, patches, F32, ROW), None, (8, 8), (2, 2), stride=(2, 2))
     agree(found, F.fold(wide(patches), (8, 8), (2, 2), stride=(2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("layout", "shapes", "dims", "message"),
+    [
+        (ROW, [(3,)], [2], "getitem for ROW_MAJOR layout not support W index tensor!"),
+        (TILE, [(3,), (3,)], [0, 2], r"The value of index_dims={0, 2} must be consecutive integers."),
+        (TILE, [(3,), (1,)], [0, 1], "The shapes of all index tensors must be identical!"),
+        (TILE, [(1, 3)], [0], "Index tensor must be 1D for ROW_MAJOR layout!"),
+    ],
+)
+def test_lists_that_pick_nothing(
+    one: MeshDevice, layout: Layout, shapes: list[tuple[int, ...]], dims: list[int], message: str
+) -> None:
+    lists = [put(one, np.zeros(shape, np.int32), I32, ROW) for shape in shapes]
+    with pytest.raises(RuntimeError, match=message):
+        call("moreh_getitem", put(one, sample((4, 5, 6), 1), F32, layout), lists, dims)
+    with pytest.raises(RuntimeError, match="input layout ROW_MAJOR and index layout TILE not supported"):
+        call("moreh_getitem", put(one, sample((4, 5), 1), F32, ROW), [put(one, np.zeros(3), I32)], [0])
+
+
+def test_dimensions_of_gradients_count_from_the_end_where_they_are_kept(one: MeshDevice) -> None:
+    given, whole = put(one, sample((2, 3, 1), 1), BF16), put(one, sample((2, 3, 4), 2), BF16)
+    for name, words in (
+        ("moreh_sum_backward", {"input": whole}),
+        ("moreh_mean_backward", {"input_grad_shape": [2, 3, 4]}),
+    ):
+        found, wanted = (call(name, given, dim=dim, keepdim=True, **words) for dim in (-1, 2))
+        assert held(found).tolist() == held(wanted).tolist()
+        with pytest.raises(RuntimeError, match="dim -1 < "):
+            call(name, given, dim=-1, keepdim=False, **words)
 
 
 def test_making_tensors(one: MeshDevice) -> None:

@@ -11,10 +11,15 @@ import pytest
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.placement.test_halves import named
 from tests.runtime.ops.placement.test_larger_shards import cores
-from tests.runtime.ops.tensors import BF16, put
+from tests.runtime.ops.tensors import BF16, ROW, U32, put
 from tt_run.runtime.enums import BufferType
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, NdShardSpec
+from tt_run.runtime.tensor.spec.memory_config import (
+    DRAM_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+    MemoryConfig,
+    NdShardSpec,
+)
 
 PIECES = MemoryConfig(BufferType.L1, NdShardSpec([1, 1, 32, 64], cores((1, 0))))
 APART = DRAM_MEMORY_CONFIG
@@ -59,6 +64,17 @@ def test_of_pairs(one: MeshDevice, name: str, places: tuple[MemoryConfig, Memory
     found = named(name)(first, second, *rest.get(name, ()))
     assert list(found.memory_config().shard_spec.shape) == [32, 64]
     assert kept(found) == [False]
+
+
+@pytest.mark.torch
+def test_results_that_lie_where_the_grid_or_the_gradient_does(one: MeshDevice) -> None:
+    image, grid = np.ones((1, 4, 8, 32)), np.zeros((1, 3, 5, 2))
+    rows = [put(one, array, BF16, ROW) for array in (image, grid)]
+    read = named("grid_sample")(rows[0], ops.to_memory_config(rows[1], L1_MEMORY_CONFIG))
+    assert read.memory_config() == L1_MEMORY_CONFIG
+    ids, table = put(one, np.zeros((2, 32)), U32, ROW), put(one, np.ones((32, 64)), BF16, ROW)
+    gradient = ops.to_memory_config(put(one, np.ones((1, 1, 64, 64)), BF16), L1_MEMORY_CONFIG)
+    assert named("embedding_bw")(ids, table, gradient).memory_config() == L1_MEMORY_CONFIG
 
 
 @pytest.mark.torch

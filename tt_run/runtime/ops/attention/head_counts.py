@@ -222,17 +222,22 @@ def four_dims(tensor: Tensor) -> tuple[int, ...]:
     return shape
 
 
-def check_cut(
-    x: Tensor, kv: Tensor | None, heads: int, kv_heads: int, turned: bool, memory_config: MemoryConfig | None
-) -> int:
-    """Over how many cores the heads of a tensor lie, 0 for one that is not cut. Raises RuntimeError for cuts that heads do not come out of."""
-    spec, asked = x.memory_config().shard_spec, memory_config or x.memory_config()
+def check_alike(x: Tensor, kv: Tensor | None) -> None:
+    """Raises RuntimeError for keys and values of another element type than the queries'."""
     if kv is not None and kv.dtype is not x.dtype:
         raise fatal(
             "KV tensor dtype must be same as Q tensor dtype!",
             f"{cpp(kv.dtype)} != {cpp(x.dtype)}",
             hint=f"ttnn.typecast(input_kv, ttnn.{x.dtype.name.lower()})",
         )
+
+
+def check_cut(
+    x: Tensor, kv: Tensor | None, heads: int, kv_heads: int, turned: bool, memory_config: MemoryConfig | None
+) -> int:
+    """Over how many cores the heads of a tensor lie, 0 for one that is not cut. Raises RuntimeError for cuts that heads do not come out of."""
+    spec, asked = x.memory_config().shard_spec, memory_config or x.memory_config()
+    check_alike(x, kv)
     if kv is not None:
         depths = x.padded_shape[-1] // heads, kv.padded_shape[-1] // (2 * kv_heads)
         if depths[0] != depths[1]:

@@ -18,6 +18,7 @@ MOST = 256
 def check_halves(x: Tensor, cos: Tensor, sin: Tensor, token: int | None) -> None:
     """What `rotary_embedding` refuses."""
     _check_width(x, "dimension")
+    _check_alike(cos, sin)
     wide = x.padded_shape[-1]
     if cos.shape != sin.shape:
         raise fatal(
@@ -238,7 +239,17 @@ def _check_width(x: Tensor, word: str = "dim") -> None:
         )
 
 
+def _check_alike(cos: Tensor, sin: Tensor) -> None:
+    if cos.dtype is not sin.dtype:
+        raise fatal(
+            "Cos and Sin dtypes must match",
+            f"{cpp(cos.dtype)} != {cpp(sin.dtype)}",
+            hint=f"sin_cache=ttnn.typecast(sin_cache, {cos.dtype})",
+        )
+
+
 def _check_pair(cos: Tensor, sin: Tensor) -> None:
+    _check_alike(cos, sin)
     if cos.padded_shape != sin.padded_shape:
         raise fatal(
             "Cos and Sin shapes must match",

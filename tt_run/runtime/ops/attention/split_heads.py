@@ -61,6 +61,7 @@ def split_query_key_value_and_split_heads(
         )
     kv_heads = num_heads if num_kv_heads is None else num_kv_heads
     head_counts.check_split(*widths_of(input_tensor, kv_input_tensor), num_heads, kv_heads)
+    head_counts.check_alike(input_tensor, kv_input_tensor)
     if use_falcon7b_backend:
         _check_falcon(input_tensor, num_kv_heads, transpose_key)
     elif input_tensor.is_sharded():

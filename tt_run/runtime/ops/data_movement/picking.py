@@ -97,6 +97,7 @@ def scatter(
             hint="leave reduce out to overwrite",
         )
     axis = axis_of(dim, len(input.shape)) + 1
+    _check_scattered(input, src)
     _check_index("gather", input, index, axis - 1)
     if len(index.shape) != len(src.shape) or any(map(operator.gt, index.shape, src.shape)):
         raise fatal(
@@ -127,6 +128,21 @@ def scatter(
 
     shards = combine(placed, input.shards, index.shards, src.shards)
     return settle((input, index, src), shards, dtype, memory_config=memory_config)
+
+
+def _check_scattered(input: Tensor, src: Tensor) -> None:
+    for word, tensor in (("input", input), ("source", src)):
+        if tensor.dtype is DataType.FLOAT32 and tensor.layout is Layout.TILE:
+            raise fatal(
+                f"Scatter doesn't work for fp32 tiled tensors yet (see to_layout issue #) - {word} tensor is {cpp(tensor.dtype)} "
+                f"{cpp(tensor.layout)}.",
+                hint="ttnn.to_layout(tensor, ttnn.ROW_MAJOR_LAYOUT)",
+            )
+    if input.dtype is not src.dtype:
+        raise fatal(
+            f"input_dtype differs from src_dtype (input_dtype: {input.dtype.name}, src_dtype: {src.dtype.name}).",
+            hint=f"ttnn.typecast(src, {input.dtype})",
+        )
 
 
 def _check_index(name: str, input: Tensor, index: Tensor, axis: int) -> None:

@@ -383,6 +383,11 @@ _enter(
     "embedding_bw: output_gradient_tensor",
 )
 _enter(
+    "Unsupported data format",
+    (_BF16, _F32, _BFP8),
+    "experimental.nlp_create_qkv_heads_falcon7b experimental.nlp_create_qkv_heads_vit: input",
+)
+_enter(
     "Index fill: Index tensor must have UINT32 dtype; got {given}",
     (_U32,),
     "index_fill index_fill_new: index",

@@ -313,5 +313,6 @@ TERNARY = _declared(
     Row("embedding_bw",
         "(input_tensor: Tensor, weight_tensor: Tensor, output_gradient_tensor: Tensor, *, dtype: DataType | None = None, "
         f"{PLACED}, output_tensor: Tensor | None = None)", _looked_up,
-        "The gradient of an embedding's table, (1, 1, rows, width): each row's gradients summed.", layout=Layout.TILE, like=2),
+        "The gradient of an embedding's table, (1, 1, rows, width): each row's gradients summed.", layout=Layout.TILE, like=2,
+        place=lambda given: given[2].memory_config()),
 )  # fmt: skip

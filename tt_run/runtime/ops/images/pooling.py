@@ -20,6 +20,7 @@ from tt_run.runtime.ops.goldens import pool_goldens
 from tt_run.runtime.ops.images.window_limits import check_adaptive, check_fold, check_pool, check_pooled
 from tt_run.runtime.ops.images.windows import (
     Borders,
+    Pair,
     borders,
     each_of,
     lies_in_l1,
@@ -109,9 +110,10 @@ def max_pool2d(
     def forward(x: Any) -> Any:
         planes = to_planes(x, batch_size, input_h, input_w, channels)
         around, rest = _sides(planes, sides, float("-inf"))
-        values, places = torch_cpu.named("nn.functional.max_pool2d_with_indices")(
+        found = torch_cpu.named("nn.functional.max_pool2d_with_indices")(
             around, kernel, steps, rest, spread, ceil_mode
         )
+        values, places = (_begun_inside(each, sides, steps, (input_h, input_w)) for each in found)
         return to_rows(values), to_rows(_in_image(places, around.shape[-1], sides, rest, input_w))
 
     if return_indices and output_layout is not Layout.ROW_MAJOR:
@@ -137,6 +139,17 @@ def _sides(planes: Any, sides: Borders, value: float) -> tuple[Any, tuple[int, i
     if sides.even:
         return planes, (sides.top, sides.left)
     return torch_cpu.named("nn.functional.pad")(planes, sides.torch(), value=value), (0, 0)
+
+
+def _begun_inside(pooled: Any, sides: Borders, steps: Pair, size: Pair) -> Any:
+    """The windows that begin in an image or in the borders before it. PyTorch, which takes borders added here for the image, has those behind it too."""
+    if sides.even:
+        return pooled
+    rows, columns = (
+        -(-(length + before) // step)
+        for length, before, step in zip(size, (sides.top, sides.left), steps, strict=True)
+    )
+    return pooled[..., :rows, :columns]
 
 
 def _in_image(places: Any, width: int, sides: Borders, rest: tuple[int, int], image_width: int) -> Any:
@@ -179,10 +192,12 @@ def avg_pool2d(
         around, rest = _sides(planes, sides, 0.0)
         pool = torch_cpu.named("nn.functional.avg_pool2d")
         if sides.even or count_include_pad or divisor_override:
-            return to_rows(pool(around, kernel, steps, rest, ceil_mode, count_include_pad, divisor_override))
-        inside, _ = _sides(planes.new_ones((1, 1, input_h, input_w)), sides, 0.0)
-        total, count = (pool(v, kernel, steps, rest, ceil_mode, True, 1) for v in (around, inside))
-        return to_rows(total / count)
+            means = pool(around, kernel, steps, rest, ceil_mode, count_include_pad, divisor_override)
+        else:
+            inside, _ = _sides(planes.new_ones((1, 1, input_h, input_w)), sides, 0.0)
+            total, count = (pool(v, kernel, steps, rest, ceil_mode, True, 1) for v in (around, inside))
+            means = total / count
+        return to_rows(_begun_inside(means, sides, steps, (input_h, input_w)))
 
     size = (input_h, input_w)
     whole = kernel == size and not sides.any and not _in_parts(input_tensor, input_h * input_w)

@@ -50,8 +50,9 @@ def of_gradient(words: str) -> Check:
                 )
             shape = (given[0] if whole is None else whole).shape
         rank = len(shape)
+        first = -rank if arguments["keepdim"] else 0
         for dim in _named(arguments["dim"]):
-            if not 0 <= dim < rank:
+            if not first <= dim < rank:
                 raise fatal(f"dim {dim} < {words} {rank}", hint=_front(rank))
 
     return check

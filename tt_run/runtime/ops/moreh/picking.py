@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from tt_run.runtime.enums import Layout
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels.torch_cpu import library, named
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import PLACED, declare
 from tt_run.runtime.ops.moreh.declaring import row
+from tt_run.runtime.tensor.tensor import Tensor
 
 
 def _picked(x: Any, index_tensors: Sequence[Any], index_dims: Sequence[int]) -> Any:
@@ -20,9 +22,35 @@ def _picked(x: Any, index_tensors: Sequence[Any], index_dims: Sequence[int]) -> 
     if len(index_dims) == 1:
         return x.index_select(index_dims[0], lists[0])
     places: list[Any] = [slice(None)] * x.dim()
+    kept = list(x.shape)
     for d, i in zip(index_dims, lists, strict=True):
-        places[d] = i
-    return x[tuple(places)]
+        places[d], kept[d] = i, 1
+    kept[index_dims[-1]] = len(lists[-1])
+    return x[tuple(places)].reshape(kept)
+
+
+def _check_picked(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    """Raises RuntimeError for dimensions that are not one after the other, lists that differ in shape, and rows of which elements are picked."""
+    picked, *lists = given
+    dims = [int(dim) for dim in arguments["index_dims"]]
+    if any(after != before + 1 for before, after in pairwise(dims)):
+        raise fatal(
+            f"The value of index_dims={{{', '.join(map(str, dims))}}} must be consecutive integers.",
+            hint="one call for each run of dimensions",
+        )
+    if len({index.shape for index in lists}) > 1:
+        raise fatal("The shapes of all index tensors must be identical!", hint="one index for each element")
+    if any(index.layout is Layout.ROW_MAJOR and len(index.shape) != 1 for index in lists):
+        raise fatal("Index tensor must be 1D for ROW_MAJOR layout!", hint="ttnn.reshape(index, [-1])")
+    if picked.layout is not Layout.ROW_MAJOR:
+        return
+    if any(index.layout is not Layout.ROW_MAJOR for index in lists):
+        raise fatal(
+            "input layout ROW_MAJOR and index layout TILE not supported",
+            hint="ttnn.to_layout(index, ttnn.ROW_MAJOR_LAYOUT)",
+        )
+    if len(picked.shape) - 1 in dims:
+        raise fatal("getitem for ROW_MAJOR layout not support W index tensor!", hint=in_tiles("input"))
 
 
 def _fold(x: Any, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
@@ -40,7 +68,8 @@ def _fold(x: Any, size: Any, kernel: Any, dilation: Any, padding: Any, stride: A
 MOVEMENT = declare(
     families.MOREH,
     row("getitem", f"(input: Tensor, index_tensors: Sequence[Tensor], index_dims: Sequence[int], *, output: Tensor | None = None, {PLACED})",
-         _picked, "The elements at lists of indices along dimensions; negative ones count from the end."),
+         _picked, "The elements at lists of indices along dimensions, of which all but the last become 1; negative ones count from the end.",
+         check=_check_picked),
     row("fold",
          "(input: Tensor, output: Tensor | None = None, output_size: Sequence[int] = (), kernel_size: Sequence[int] = (), "
          f"dilation: Sequence[int] = (1, 1), padding: Sequence[int] = (0, 0), stride: Sequence[int] = (1, 1), {PLACED})",

@@ -23,7 +23,7 @@ from tt_run.runtime.enums import (
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.placement.sharded_results import on_first_cores
-from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 
@@ -211,11 +211,11 @@ def _lines(memory: MemoryConfig) -> int:
 
 
 def of_reading(grid: Tensor, places: int, channels: int, deep: bool) -> MemoryConfig:
-    """Where what is read at a grid's places lies: on the cores of a grid that is cut, else in DRAM."""
+    """Where what is read at a grid's places lies: on the cores of a grid that is cut, else beside it."""
     memory = grid.memory_config()
     spec = memory.shard_spec
     if spec is None:
-        return DRAM_MEMORY_CONFIG
+        return memory
     piece = (spec.shape[0], channels * places) if deep else (spec.shape[0] * places, channels)
     return MemoryConfig(
         memory.memory_layout, memory.buffer_type, ShardSpec(spec.grid, piece, spec.orientation)
