@@ -45,7 +45,7 @@ CALLS: dict[str, Callable[[Make], Any]] = {
     "roll": lambda t: ops.roll(t(4, 8), 2),
     "expand": lambda t: ops.expand(t(1, 8), (4, 8)),
     "gather": lambda t: ops.gather(t(4, 8), 1, ops.to_layout(t(4, 3, dtype=U32), Layout.TILE)),
-    "scatter": lambda t: ops.scatter(t(4, 8), 1, t(4, 3, dtype=U32), t(4, 3)),
+    "scatter": lambda t: ops.scatter(t(4, 8, dtype=BF16), 1, t(4, 3, dtype=U32), t(4, 3, dtype=BF16)),
     "sum": lambda t: ops.sum(t(4, 8), 1),
     "sum of all": lambda t: ops.sum(t(4, 8)),
     "max": lambda t: ops.max(t(4, 8), 0, True),

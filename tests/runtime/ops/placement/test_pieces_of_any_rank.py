@@ -99,3 +99,27 @@ def test_gradients_go_into_tensors_made_alike_or_not(
         here(one, value) if isinstance(value, MemoryConfig) else value for value in (PIECES, PIECES, *rest)
     ]
     assert kept(named(name)(*operands)) == wanted
+
+
+def test_what_is_gathered_along_rows_lies_where_its_index_does(one: MeshDevice) -> None:
+    values, places = put(one, np.ones((2, 32, 32)), BF16), put(one, np.zeros((2, 32, 32)), U32)
+    found = [
+        ops.gather(values, dim, ops.to_memory_config(places, L1_MEMORY_CONFIG), memory_config=asked)
+        for dim, asked in ((0, None), (1, DRAM_MEMORY_CONFIG), (2, None), (2, L1_MEMORY_CONFIG))
+    ]
+    assert [tensor.memory_config() for tensor in found] == [
+        L1_MEMORY_CONFIG,
+        L1_MEMORY_CONFIG,
+        DRAM_MEMORY_CONFIG,
+        L1_MEMORY_CONFIG,
+    ]
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "topk", "gather"])
+def test_padding_of_several_matrices_on_cores_is_not_filled(one: MeshDevice, name: str) -> None:
+    pieces = MemoryConfig(BufferType.L1, NdShardSpec([1, 32, 32], cores((1, 0))))
+    tensor = ops.to_memory_config(put(one, np.ones((2, 32, 5)), BF16), pieces)
+    rest: dict[str, tuple[Any, ...]] = {"topk": (2,), "gather": (-1, put(one, np.zeros((2, 32, 5)), U32))}
+    with pytest.raises(RuntimeError, match=r"N_slices > 1 not yet supported \(got 2\)"):
+        named(name)(tensor, *rest.get(name, ()))
+    named(name)(ops.to_memory_config(tensor, APART), *rest.get(name, ()))

@@ -19,7 +19,7 @@ from tt_run.runtime.ops.data_movement import conversions, joining, movement
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import no_tensor, operation
 from tt_run.runtime.ops.declaration.operands import ints, keep_label, on_device, settle, volume
-from tt_run.runtime.ops.declaration.places import like_operand
+from tt_run.runtime.ops.declaration.places import check_filled, like_operand
 from tt_run.runtime.ops.goldens import creation_goldens
 from tt_run.runtime.ops.placement import fitted_shards, viewed_shards
 from tt_run.runtime.tensor.conversion import copies, framing, layouts
@@ -166,7 +166,7 @@ def fill_implicit_tile_padding(
     on_device(input_tensor, kind="data movement")
     result = input_tensor.alias()
     edges = input_tensor.tile.edges
-    *batch, high, wide = (1, 1, *result.shape)
+    *_, high, wide = (1, 1, *result.shape)
     padded = bool(high % edges[0] or wide % edges[1])
     if result.layout is not Layout.TILE and padded:
         raise fatal(
@@ -174,11 +174,7 @@ def fill_implicit_tile_padding(
             "input_tensor.layout() == TILE_LAYOUT",
             hint=in_tiles("tensor"),
         )
-    if padded and result.is_sharded() and math.prod(batch) > 1:
-        raise fatal(
-            f"FillPadL1ShardedProgramFactory: N_slices > 1 not yet supported (got {math.prod(batch)})",
-            hint="ttnn.sharded_to_interleaved(tensor) before",
-        )
+    check_filled(result)
     return framing.filled(result, fill_value) if padded else result
 
 

@@ -20,8 +20,10 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.composites import compile_scatter
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import axis_of, on_device, settle
+from tt_run.runtime.ops.declaration.places import check_filled
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
+from tt_run.runtime.tensor.spec.sharding import of_matrix
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import combine
 
@@ -56,6 +58,7 @@ def gather(
             hint=f"ttnn.to_layout(index, ttnn.{input.layout.name}_LAYOUT)",
         )
     _check_index("gather", input, index, axis - 1)
+    check_filled(input)
 
     def picked(values: Array, places: Array) -> Array:
         region = tuple(
@@ -64,7 +67,12 @@ def gather(
         return settled(np.take_along_axis(values[region], places.astype(np.int64), axis=axis), input.dtype)
 
     shards = combine(picked, input.shards, index.shards)
-    place = memory_config or (input.memory_config() if input.is_sharded() and out is None else None)
+    if axis < rank and not input.is_sharded() and not index.is_sharded() and out is None:
+        place: MemoryConfig | None = index.memory_config()  # to where it is turned back, whatever is asked
+    else:
+        place = memory_config or (
+            of_matrix(input.memory_config()) if input.is_sharded() and out is None else None
+        )
     return settle((input, index), shards, input.dtype, memory_config=place, output_tensor=out)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -388,6 +389,22 @@ def like_operand(tensor: Tensor, memory_config: MemoryConfig | None) -> MemoryCo
     if memory_config is None or not memory_config.nameless:
         return memory_config
     return MemoryConfig(memory_config.memory_layout, memory_config.buffer_type, spec)
+
+
+def check_filled(tensor: Tensor) -> None:
+    """Raises RuntimeError for several matrices on cores, where an operation fills the padding of their tiles first."""
+    if not tensor.is_sharded() or tensor.memory_config().buffer_type is not BufferType.L1:
+        return
+    edges, dims = tensor.tile.edges, tensor.shape.dims
+    *batch, high, wide = (1, 1, *dims)
+    if tensor.layout is not Layout.TILE or not (high % edges[0] or wide % edges[1]):
+        return
+    if math.prod(batch) > 1:
+        raise fatal(
+            f"FillPadL1ShardedProgramFactory: N_slices > 1 not yet supported (got {math.prod(batch)})",
+            "N_slices == 1",
+            hint=f"{_SPREAD}(tensor) before",
+        )
 
 
 def check_cores(sub_core_grids: CoreRangeSet | None, sub_device_id: object) -> None:

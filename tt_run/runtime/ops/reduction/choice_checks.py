@@ -12,6 +12,7 @@ from tt_run.runtime.cores import CoreRangeSet
 from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import as_type, fatal, in_range, in_rows, in_tiles, put_on_device
 from tt_run.runtime.ops.declaration.operands import on_device, volume
+from tt_run.runtime.ops.declaration.places import check_filled
 from tt_run.runtime.ops.reduction.placement_checks import check_on_grid
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
@@ -302,6 +303,7 @@ def check_topk(
             f"K cannot be larger than the dimension size! K={k}, dimension size={size}",
             hint=f"k=1 to {size}, the length of dimension {dim}",
         )
+    check_filled(tensor)
     _topk_outputs(outputs, Shape([k if d == dim % max(rank, 1) else n for d, n in enumerate(shape)]))
     memory = memory_config or tensor.memory_config()
     if memory.is_sharded():
