@@ -376,7 +376,7 @@ def test_picking_and_folding(one: MeshDevice) -> None:
     assert np.array_equal(held(found), x[:, :, rows, columns][:, :, None])
     first = put(one, np.array([1, 0, 1], np.int32), I32, ROW)
     found = call("moreh_getitem", put(one, x, F32, ROW), [first, lists[0]], [0, 1])
-    assert np.array_equal(held(found), x[[1, 0, 1], rows][None])
+    assert np.array_equal(held(found), x[[1, 0, 1], rows])
     patches = sample((2, 12, 16), 2)
     found = call("moreh_fold", put(one, patches, F32, ROW), None, (8, 8), (2, 2), stride=(2, 2))
     agree(found, F.fold(wide(patches), (8, 8), (2, 2), stride=(2, 2)))

@@ -102,6 +102,7 @@ class Row:
     `as_given`: result by result, which of the call's tensors it has its type from, and which its place, unless the call says.
     `carried`: result by result, the tensors of which the first that lies on cores gives it its place before that, unless one before it is in L1.
     `laid`: result by result, the tensors of which one in tiles makes it be in tiles, all of them where none are named.
+    `shaped`: the shape of its result where that is not the function's: of the call's tensors, its arguments, and the function's.
     `any_room`: its result goes over into a room's type whatever that is, and into more dimensions of length 1 in front.
     `stays`: beside how many tensors the first result lies where those lie, whatever `memory_config` says.
     `made_alike`: beside how many tensors its results go into ones made like those, so that pieces of any rank stay such; else they are a matrix's where they can be.
@@ -132,6 +133,7 @@ class Row:
     laid: Sequence[tuple[int, ...]] | None = None
     stays: Sequence[int] = ()
     made_alike: Sequence[int] = ()
+    shaped: Callable[[Sequence[Tensor], Mapping[str, Any], Sequence[int]], Sequence[int]] | None = None
     any_room: bool = False
 
 
@@ -229,6 +231,9 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
         found, several = engine(function, values, given, wide)
     except RuntimeError as error:
         raise _unfit(row.name, given, error) from None
+    if row.shaped is not None:
+        shape = row.shaped(given, arguments, found[0].shape)
+        found[0] = found[0].map(lambda stack: stack.reshape(len(stack), *shape))
     rooms = _rooms(row, arguments, len(found))
     if row.first_only:
         rooms = rooms[: len(found)]

@@ -22,11 +22,18 @@ def _picked(x: Any, index_tensors: Sequence[Any], index_dims: Sequence[int]) -> 
     if len(index_dims) == 1:
         return x.index_select(index_dims[0], lists[0])
     places: list[Any] = [slice(None)] * x.dim()
-    kept = list(x.shape)
     for d, i in zip(index_dims, lists, strict=True):
-        places[d], kept[d] = i, 1
-    kept[index_dims[-1]] = len(lists[-1])
-    return x[tuple(places)].reshape(kept)
+        places[d] = i
+    return x[tuple(places)]
+
+
+def _in_tiles(given: Sequence[Tensor], arguments: Mapping[str, Any], found: Sequence[int]) -> Sequence[int]:
+    """Of tiles all dimensions are kept, 1 of those at which lists pick together but the last."""
+    dims = arguments["index_dims"]
+    if given[0].layout is Layout.ROW_MAJOR:
+        return found
+    first = dims[0] if dims else 0
+    return [*found[:first], *(1 for _ in dims[1:]), *found[first:]]
 
 
 def _check_picked(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
@@ -68,8 +75,8 @@ def _fold(x: Any, size: Any, kernel: Any, dilation: Any, padding: Any, stride: A
 MOVEMENT = declare(
     families.MOREH,
     row("getitem", f"(input: Tensor, index_tensors: Sequence[Tensor], index_dims: Sequence[int], *, output: Tensor | None = None, {PLACED})",
-         _picked, "The elements at lists of indices along dimensions, of which all but the last become 1; negative ones count from the end.",
-         check=_check_picked),
+         _picked, "The elements at lists of indices along dimensions, which in tiles are kept, all but the last as 1; negative ones count from the end.",
+         check=_check_picked, shaped=_in_tiles),
     row("fold",
          "(input: Tensor, output: Tensor | None = None, output_size: Sequence[int] = (), kernel_size: Sequence[int] = (), "
          f"dilation: Sequence[int] = (1, 1), padding: Sequence[int] = (0, 0), stride: Sequence[int] = (1, 1), {PLACED})",
