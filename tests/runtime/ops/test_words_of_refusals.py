@@ -12,13 +12,14 @@ import pytest
 from tests.runtime.ops.tensors import BF16, F32, put
 from tt_run.runtime import catalog
 from tt_run.runtime.cores import CoreCoord, CoreGrid, CoreRange, CoreRangeSet
-from tt_run.runtime.enums import DataType, Layout, ShardStrategy
+from tt_run.runtime.enums import BufferType, DataType, Layout, ShardStrategy, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.mesh.view import SubDeviceId
 from tt_run.runtime.tensor.model_parameters.group_norm import create_group_norm_input_mask
 from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,
     L1_MEMORY_CONFIG,
+    MemoryConfig,
     create_sharded_memory_config,
 )
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
@@ -32,6 +33,11 @@ def call(name: str, *arguments: Any, **keywords: Any) -> Any:
     return operation(*arguments, **keywords)
 
 
+def on_a_core(tensor: Any) -> Any:
+    return call("to_memory_config", tensor, ON_A_CORE)
+
+
+NAMELESS = MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1)
 ON_A_CORE = create_sharded_memory_config((32, 64), CoreGrid(y=1, x=1), ShardStrategy.HEIGHT)
 
 CASES: dict[str, tuple[Case, str]] = {
@@ -54,6 +60,40 @@ CASES: dict[str, tuple[Case, str]] = {
     "isclose, atol": (
         lambda t: call("isclose", t(32, 32), t(32, 32), atol=float("inf")),
         "isclose: atol must be a finite, non-negative value, got inf",
+    ),
+    "outer, types": (
+        lambda t: call("outer", t(32, 1), t(1, 32, dtype=F32)),
+        "ttnn.outer: inputs must have the same dtype, but got DataType::BFLOAT16 and DataType::FLOAT32",
+    ),
+    "scatter, another reduction": (
+        lambda t: call("scatter", t(4, 4), 0, t(4, 4, dtype=DataType.INT32), t(4, 4), reduce="amax"),
+        "reduce must be either 'add' or 'multiply' (case-sensitive), got amax",
+    ),
+    "scatter, index on cores": (
+        lambda t: call("scatter", t(32, 64), 0, on_a_core(t(32, 64, dtype=DataType.INT32)), t(32, 64)),
+        "Sharded tensors are not supported - index_tensor is sharded.",
+    ),
+    "isin, elements on cores": (
+        lambda t: call("experimental.isin", on_a_core(t(32, 64, dtype=DataType.INT32)), t(32, 64, dtype=DataType.INT32)),
+        "Elements tensor is sharded",
+    ),
+    "moreh_matmul, cores without names": (
+        lambda t: call("moreh_matmul", t(32, 32), t(32, 32), memory_config=NAMELESS),
+        "bad optional access",
+    ),
+    "moreh_dot_backward, gradient": (
+        lambda t: call("moreh_dot_backward", t(1, 2), t(1, 2), t(1, 2)),
+        "Invalid value type",
+    ),
+    "moreh_sum_backward, rank": (
+        lambda t: call("moreh_sum_backward", t(2, 32), input=t(2, 3, 32), dim=1, keepdim=False),
+        "expected_rank 3 == rank 2",
+    ),
+    "moreh_nll_loss, weights in rows": (
+        lambda t: call(
+            "moreh_nll_loss", t(32, 40), t(32, dtype=DataType.INT32), "sum", weight_tensor=t(40, layout=Layout.ROW_MAJOR)
+        ),
+        "weight_tensor to nll_loss must be in row major layout",
     ),
     "situ_glu, betas": (
         lambda t: call("situ_glu", t(32, 64), t(32, 64), 0.0, 1.0),

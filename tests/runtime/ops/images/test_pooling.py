@@ -94,6 +94,12 @@ def test_no_window_begins_in_a_border_behind_the_image(
         compare(found, images(golden.numpy()), 8)
 
 
+def test_the_largest_of_numbers_without_a_sign(one: MeshDevice) -> None:
+    x = np.arange(64, dtype=np.uint32).reshape(1, 1, 16, 4)
+    found = call("max_pool2d", put(one, x, DataType.UINT32, ROW), 1, 4, 4, 4, (2, 2), (2, 2), (0, 0), (1, 1))
+    assert held(found)[0, 0, :, 0].tolist() == [20, 28, 52, 60]
+
+
 def test_divisor_and_dtype(one: MeshDevice) -> None:
     x = planes(BF16)
     found = call(

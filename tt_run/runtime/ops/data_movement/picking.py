@@ -89,23 +89,21 @@ def scatter(
 ) -> Tensor:
     """A copy of input with out[…, index[…, i, …], …] = src[…, i, …] along `dim`; later ones win.
 
-    reduce `add`, `multiply`, `amax` or `amin` combines with what is there, in the order of the index.
+    reduce `add` or `multiply` combines with what is there, in the order of the index.
     """
     on_device(input, index, src, kind="scatter")
     combine_with = {
         None: None,
         "add": np.add,
         "multiply": np.multiply,
-        "amax": np.maximum,
-        "amin": np.minimum,
     }
     if reduce not in combine_with:
         raise fatal(
-            f"unknown scatter reduction {reduce!r}; known are add, multiply, amax, amin",
+            f"reduce must be either 'add' or 'multiply' (case-sensitive), got {reduce}",
             hint="leave reduce out to overwrite",
         )
     axis = axis_of(dim, len(input.shape)) + 1
-    _check_scattered(input, src)
+    _check_scattered(input, index, src)
     _check_index("gather", input, index, axis - 1)
     if len(index.shape) != len(src.shape) or any(map(operator.gt, index.shape, src.shape)):
         raise fatal(
@@ -114,8 +112,7 @@ def scatter(
         )
     compile_scatter(input, index, src, axis - 1)
     function = combine_with[reduce]
-    # Blocks are scattered as rows, in which they are none.
-    dtype = DataType.BFLOAT16 if input.dtype is DataType.BFLOAT8_B else input.dtype
+    dtype = _in_rows(input.dtype)
 
     def placed(values: Array, places: Array, source: Array) -> Array:
         result = values.copy()
@@ -138,7 +135,14 @@ def scatter(
     return settle((input, index, src), shards, dtype, memory_config=memory_config)
 
 
-def _check_scattered(input: Tensor, src: Tensor) -> None:
+def _check_scattered(input: Tensor, index: Tensor, src: Tensor) -> None:
+    for word, tensor in (("index", index), ("src", src)):
+        if tensor.is_sharded():
+            raise fatal(
+                f"Sharded tensors are not supported - {word}_tensor is sharded.",
+                f"!{word}_tensor.is_sharded()",
+                hint=f"ttnn.sharded_to_interleaved({word})",
+            )
     for word, tensor in (("input", input), ("source", src)):
         if tensor.dtype is DataType.FLOAT32 and tensor.layout is Layout.TILE:
             raise fatal(
@@ -146,11 +150,16 @@ def _check_scattered(input: Tensor, src: Tensor) -> None:
                 f"{cpp(tensor.layout)}.",
                 hint="ttnn.to_layout(tensor, ttnn.ROW_MAJOR_LAYOUT)",
             )
-    if input.dtype is not src.dtype:
+    if _in_rows(input.dtype) is not _in_rows(src.dtype):
         raise fatal(
             f"input_dtype differs from src_dtype (input_dtype: {input.dtype.name}, src_dtype: {src.dtype.name}).",
             hint=f"ttnn.typecast(src, {input.dtype})",
         )
+
+
+def _in_rows(dtype: DataType) -> DataType:
+    """The type in which blocks are scattered: as rows, in which they are none."""
+    return DataType.BFLOAT16 if dtype is DataType.BFLOAT8_B else dtype
 
 
 def _check_index(name: str, input: Tensor, index: Tensor, axis: int) -> None:

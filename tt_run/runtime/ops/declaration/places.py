@@ -132,8 +132,16 @@ _TILES, _ROWS = Layout.TILE, Layout.ROW_MAJOR
 _H, _B = TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.BLOCK_SHARDED
 _W = TensorMemoryLayout.WIDTH_SHARDED
 _enter(
-    "assign clone concat moreh_sum pad typecast",
+    """
+    assign clone concat moreh_abs_pow moreh_bmm moreh_cumsum moreh_getitem moreh_group_norm moreh_layer_norm moreh_linear moreh_matmul
+    moreh_mean moreh_nll_loss moreh_norm moreh_softmax moreh_sum pad typecast
+    """,
     Place(named=True),
+)
+_enter(
+    "experimental.isin",
+    Place("Elements tensor is sharded", operand_cut=False),
+    Place("Test elements tensor is sharded", operand="test_elements", operand_cut=False),
 )
 _enter(
     "repeat_interleave scale_mask_softmax softmax sort topk transformer.scaled_dot_product_attention tril triu",

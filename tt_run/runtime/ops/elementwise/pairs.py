@@ -279,6 +279,13 @@ def _check_outer(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any
             and tensor.memory_config().memory_layout is TensorMemoryLayout.HEIGHT_SHARDED
         ):
             raise fatal("Shard page size must currently have L1 aligned page size", hint=in_tiles(word))
+    first, second = given
+    if first.dtype is not second.dtype:
+        raise fatal(
+            f"ttnn.outer: inputs must have the same dtype, but got {cpp(first.dtype)} and {cpp(second.dtype)}",
+            "input_a.dtype() == input_b.dtype()",
+            hint=f"ttnn.typecast(input_tensor_b, {first.dtype})",
+        )
 
 
 def _outer_golden(a: Any, b: Any, **_: Any) -> Any:

@@ -108,7 +108,8 @@ def max_pool2d(
     check_pool((batch_size, input_h, input_w, channels), kernel, steps, sides, spread)
 
     def forward(x: Any) -> Any:
-        planes = to_planes(x, batch_size, input_h, input_w, channels)
+        numbers = x if x.is_floating_point() else x.double()  # PyTorch pools no integers without a sign
+        planes = to_planes(numbers, batch_size, input_h, input_w, channels)
         around, rest = _sides(planes, sides, float("-inf"))
         found = torch_cpu.named("nn.functional.max_pool2d_with_indices")(
             around, kernel, steps, rest, spread, ceil_mode

@@ -10,6 +10,7 @@ from typing import Any
 
 from tt_run.runtime.errors import ArgumentMismatch, fatal, in_range
 from tt_run.runtime.ops.declaration.rows import Check
+from tt_run.runtime.ops.moreh.declaring import dimensions, kept_shape
 from tt_run.runtime.tensor.tensor import Tensor
 
 
@@ -54,8 +55,23 @@ def of_gradient(words: str) -> Check:
         for dim in _named(arguments["dim"]):
             if not first <= dim < rank:
                 raise fatal(f"dim {dim} < {words} {rank}", hint=_front(rank))
+        kept = arguments["keepdim"]
+        wanted = kept_shape(shape, dimensions(rank, arguments["dim"]), kept)
+        # Of means the gradient need only have all dimensions where they are kept.
+        if len(given[0].shape) != len(wanted) and (kept or words == "input_rank"):
+            raise fatal(
+                f"expected_rank {len(wanted)} == rank {len(given[0].shape)}",
+                hint=f"a gradient of shape {wanted}: the last two dimensions stay as ones",
+            )
 
     return check
+
+
+def scalar(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    """Of the gradient of a product of vectors: one number, in rows."""
+    shape = tuple(given[0].shape)
+    if len(shape) < 2 or set(shape) != {1}:
+        raise fatal("Invalid value type", "is_scalar(output_grad)", hint="a gradient of shape [1, 1, 1, 1]")
 
 
 def running(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:

@@ -86,7 +86,7 @@ NORMS = declare(
          "(input: Tensor, normalized_dims: int, eps: float = 1e-5, gamma: Tensor | None = None, beta: Tensor | None = None, *, "
          f"output: Tensor | None = None, mean: Tensor | None = None, rstd: Tensor | None = None, {TUNED})",
          _layer_norm, "A layer norm over the last dimensions; its means and reciprocal deviations where there is room.",
-         integers=False, rooms=("output", "mean", "rstd"), on_request=1),
+         integers=False, rooms=("output", "mean", "rstd"), on_request=1, any_room=True),
     row("layer_norm_backward",
          "(output_grad: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, normalized_dims: int, *, gamma: Tensor | None = None, "
          f"input_grad: Tensor | None = None, gamma_grad: Tensor | None = None, beta_grad: Tensor | None = None, {TUNED})",

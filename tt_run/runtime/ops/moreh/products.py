@@ -10,6 +10,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.torch_cpu import gradients, library
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import PLACED, declare
+from tt_run.runtime.ops.moreh import dimension_checks
 from tt_run.runtime.ops.moreh.declaring import KERNELS, OUT, TUNED, row
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
@@ -106,5 +107,5 @@ PRODUCTS = declare(
     row("dot_backward",
          f"(output_grad: Tensor, input: Tensor, other: Tensor, *, input_grad: Tensor | None = None, other_grad: Tensor | None = None, {PLACED})",
          lambda g, a, b: [g * b, g * a], "The gradients of a product of vectors, those that have room.",
-         integers=False, rooms=("input_grad", "other_grad"), on_request=0),
+         check=dimension_checks.scalar, integers=False, rooms=("input_grad", "other_grad"), on_request=0),
 )  # fmt: skip
