@@ -176,7 +176,7 @@ def test_gather_and_scatter(one: MeshDevice):
     assert held(ops.scatter(t, 1, put(one, twice, U32), pair, reduce="multiply"))[0, 2] == 70
     with pytest.raises(RuntimeError, match="out of range"):
         ops.gather(t, 1, put(one, np.array([[9]]), U32))
-    with pytest.raises(RuntimeError, match="reduce must be either .add. or .multiply."):
+    with pytest.raises(RuntimeError, match="reduce must be either"):
         ops.scatter(t, 1, put(one, twice, U32), pair, reduce="xor")
 
 

@@ -123,3 +123,11 @@ def test_padding_of_several_matrices_on_cores_is_not_filled(one: MeshDevice, nam
     with pytest.raises(RuntimeError, match=r"N_slices > 1 not yet supported \(got 2\)"):
         named(name)(tensor, *rest.get(name, ()))
     named(name)(ops.to_memory_config(tensor, APART), *rest.get(name, ()))
+
+
+@pytest.mark.parametrize("name", ["add", "eq", "addalpha", "maximum"])
+def test_rows_in_pieces_that_are_no_tiles(one: MeshDevice, name: str) -> None:
+    pieces = MemoryConfig(BufferType.L1, NdShardSpec([1, 1, 16, 32], cores((3, 0))))
+    rows = ops.to_memory_config(put(one, np.ones((1, 1, 32, 64)), BF16, ROW), pieces)
+    with pytest.raises(RuntimeError, match=r"Physical shard shape Shape\(\[1, 1, 16, 32\]\) must be tile"):
+        named(name)(rows, rows, *((2.0,) if name == "addalpha" else ()))

@@ -322,7 +322,7 @@ _enter(
 def _check_through_tiles(tensor: Tensor) -> None:
     """Raises RuntimeError for rows on cores whose pieces, or whose padding, do not come out in tiles."""
     memory = tensor.memory_config()
-    if tensor.layout is Layout.TILE or memory.shard_spec is None or tensor.device() is None:
+    if tensor.layout is Layout.TILE or not memory.is_sharded() or tensor.device() is None:
         return
     padded = padded_shape(tuple(tensor.shape), Layout.TILE, tensor.tile).dims
     sharding.settled(memory, padded, Layout.TILE, tensor.tile.edges)

@@ -11,14 +11,17 @@ from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, num_cores_t
 from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.declaration.operands import axes_of
+from tt_run.runtime.ops.declaration.places import check_filled
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 
 
-def check_placement(tensor: Tensor, memory_config: MemoryConfig | None, cores: CoreRangeSet | None) -> None:
-    """Cores that a program may use, and where its result is to lie."""
+def check_placement(
+    tensor: Tensor, memory_config: MemoryConfig | None, cores: CoreRangeSet | None, *, filled: bool = False
+) -> None:
+    """Cores that a program may use, and where its result is to lie; `filled`: the padding of its tensor is filled first."""
     own = tensor.memory_config()
     if cores is not None:
         if not cores.ranges():
@@ -36,7 +39,10 @@ def check_placement(tensor: Tensor, memory_config: MemoryConfig | None, cores: C
                     "program_grid.contains(input_shard_grid)",
                     hint="name the cores of the tensor's shards among them, or leave sub_core_grids out",
                 )
-    _in_l1("input", own)
+    if own.is_sharded():
+        _in_l1("input", own)
+        if filled:
+            check_filled(tensor)
     if memory_config is None or not memory_config.is_sharded():
         return
     _in_l1("output", memory_config)

@@ -13,7 +13,6 @@ from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayou
 from tt_run.runtime.errors import as_type, fatal, in_range, in_rows, in_tiles, put_on_device, throw
 from tt_run.runtime.kernels.ordered_sums import reduced_shape
 from tt_run.runtime.ops.declaration.operands import axes_of, on_device, volume
-from tt_run.runtime.ops.declaration.places import check_filled
 from tt_run.runtime.ops.reduction.placement_checks import (
     check_on_grid,
     check_placement,
@@ -59,8 +58,7 @@ def check_total(
             f"(INT32 is supported for MAX/MIN/SUM) - got {cpp(dtype)}.",
             hint="ttnn.typecast(tensor, ttnn.float32)",
         )
-    check_placement(tensor, memory_config, cores)
-    check_filled(tensor)
+    check_placement(tensor, memory_config, cores, filled=True)
     if name != "sum" or dtype is not DataType.BFLOAT16:
         check_turned(tensor, axes, memory_config)
 
