@@ -11,6 +11,7 @@ import pytest
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, put
 from tt_run.runtime import catalog
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -103,3 +104,28 @@ def test_rows_beside_tiles_go_into_tiles(one: MeshDevice):
     for name, more in (("subalpha", (0.5,)), ("isclose", ()), ("l1_loss", ()), ("mse_loss", ())):
         assert call(name, rows, tiles, *more).layout is TILE
         assert call(name, rows, rows, *more).layout is ROW
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "number", "error", "words"),
+    [
+        ("bitwise_and", DataType.INT32, 1.0, TypeError, "takes an integer of 32 bits, not 1.0"),
+        ("bitwise_left_shift", DataType.UINT32, 2**31, TypeError, "takes an integer of 32 bits"),
+        ("bitwise_or", DataType.UINT8, 1, RuntimeError, "UnaryOpType::BITWISE_OR does not support integer input dtype DataType::UINT8"),
+        ("logical_right_shift", DataType.UINT16, 1, RuntimeError, "DataType::UINT16 is not supported for binary operation LOGICAL_RIGHT_SHIFT"),
+        ("gcd", DataType.INT32, 2, TypeError, "gcd takes two tensors, not 2"),
+        ("remainder", DataType.UINT32, -1, RuntimeError, "Divisor must be positive, got -1"),
+        ("remainder", DataType.UINT32, 1.0, RuntimeError, "Expected integer scalar divisor"),
+    ],
+)  # fmt: skip
+def test_numbers_beside_bits(
+    one: MeshDevice, name: str, dtype: DataType, number: float, error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        call(name, put(one, np.ones((2, 2), np.int32), dtype), number)
+
+
+def test_products_beside_numbers_go_into_no_room(one: MeshDevice) -> None:
+    tensor = put(one, np.ones((2, 2)))
+    with pytest.raises(TypeError, match="output_tensor and sub_core_grids beside three tensors alone"):
+        call("mac", tensor, 2.0, 1.0, output_tensor=tensor)

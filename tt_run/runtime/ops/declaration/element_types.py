@@ -10,7 +10,7 @@ import numpy as np
 
 from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType, cpp
-from tt_run.runtime.errors import as_type, fatal
+from tt_run.runtime.errors import ArgumentMismatch, as_type, fatal
 from tt_run.runtime.values.dtypes import is_float, stored_dtype
 
 _FLOATS = frozenset({DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.BFLOAT4_B})
@@ -124,6 +124,49 @@ def scalar_among_integers(
             hint=as_type("tensor", "float32"),
         )
     return int(scalar)
+
+
+_BESIDE_NUMBERS = {
+    **{f"bitwise_{word}": f"BITWISE_{word.upper()}" for word in ("and", "or", "xor")},
+    **dict.fromkeys(("bitwise_left_shift", "logical_left_shift"), "LEFT_SHIFT"),
+    "bitwise_right_shift": "RIGHT_SHIFT",
+}
+"""Operations of bits that are another kernel where the second operand is a number, and its name."""
+
+
+def check_bits(name: str, dtype: DataType, number: Any) -> None:
+    """Raises for a number beside bits of integers: TypeError where operation `name` takes none such, RuntimeError for its tensor's type."""
+    if name in ("gcd", "lcm"):
+        raise ArgumentMismatch(
+            f"{name} takes two tensors, not {number!r}\nhelp: ttnn.full_like(tensor, {number!r})"
+        )
+    if name not in _BESIDE_NUMBERS:
+        if dtype not in _WIDE:
+            raise fatal(
+                f"Input tensor A dtype {cpp(dtype)} is not supported for binary operation {name.upper()}",
+                hint=as_type("tensor", "int32"),
+            )
+        return
+    if not isinstance(number, numbers.Integral) or not -(1 << 31) <= number < 1 << 31:
+        raise ArgumentMismatch(f"{name} takes an integer of 32 bits, not {number!r}")
+    if dtype is DataType.UINT8:
+        raise fatal(
+            f"Unary: UnaryOpType::{_BESIDE_NUMBERS[name]} does not support integer input dtype {cpp(dtype)}",
+            hint=as_type("tensor", "int32"),
+        )
+
+
+def check_divisor(number: Any) -> None:
+    """Raises RuntimeError for a divisor of numbers without a sign that is none."""
+    if not isinstance(number, numbers.Integral):
+        raise fatal(
+            "Expected integer scalar divisor (uint32 or int32)", hint=f"{number:.0f}, without a point"
+        )
+    if number <= 0:
+        raise fatal(
+            f"Divisor must be positive, got {number}",
+            hint="a divisor from 1 on, or ttnn.typecast(tensor, ttnn.int32)",
+        )
 
 
 _UNARY_INTEGERS = {

@@ -21,7 +21,13 @@ from tt_run.runtime.kernels.elementwise import CLOSED, SUMS, evaluate
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import Golden, Operation, no_tensor, operation
-from tt_run.runtime.ops.declaration.element_types import check_nearest, check_pair, scalar_among_integers
+from tt_run.runtime.ops.declaration.element_types import (
+    check_bits,
+    check_divisor,
+    check_nearest,
+    check_pair,
+    scalar_among_integers,
+)
 from tt_run.runtime.ops.declaration.layouts import check_room
 from tt_run.runtime.ops.declaration.operands import in_rank_of, on_device, settle
 from tt_run.runtime.ops.declaration.places import check_cores
@@ -188,6 +194,10 @@ def apply(
     promoted = False
     if len(tensors) == 1 and not is_float(own):
         number = b if isinstance(a, Tensor) else a
+        if rule.integer:
+            check_bits(rule.name, own, number)
+        elif rule.name == "remainder" and own is DataType.UINT32:
+            check_divisor(number)
         promoted = own in rule.promotes and _leaves_integers(number)
         leaves = promoted or own in rule.widens
         number = scalar_among_integers(rule.name, own, number, rule.real or promoted, leaves)

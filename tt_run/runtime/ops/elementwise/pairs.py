@@ -226,6 +226,10 @@ def _check_mac_room(given: Sequence[Tensor], room: Tensor) -> None:
 def _check_mac(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
     """Raises RuntimeError for a number that is added to products of integers and is none, and for a room that the result cannot go into."""
     term = arguments["input_tensor_c"]
+    if len(given) < 3 and any(
+        arguments.get(word) is not None for word in ("output_tensor", "sub_core_grids")
+    ):
+        raise ArgumentMismatch("mac takes output_tensor and sub_core_grids beside three tensors alone")
     if isinstance(arguments.get("output_tensor"), Tensor):
         _check_mac_room(given, arguments["output_tensor"])
     if len(given) == 2 and not isinstance(term, Tensor) and given[0].dtype is given[1].dtype in WIDE:

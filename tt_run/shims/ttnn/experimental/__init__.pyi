@@ -472,7 +472,7 @@ def topk_router_gpt(input_tensor: _Tensor, *, weight_tensor: _Tensor, bias_tenso
 def transpose_rm(input: _Tensor) -> _Tensor:
     """The last two dimensions exchanged."""
     ...
-def typecast(input_tensor: _Tensor, dtype: _DataType, *, memory_config: _MemoryConfig | None = None, optional_output_tensor: _Tensor | None = None) -> _Tensor:
+def typecast(input_tensor: _Tensor, dtype: _DataType, memory_config: _MemoryConfig | None = None, optional_output_tensor: _Tensor | None = None) -> _Tensor:
     """The tensor, in tiles on a device, in another element type."""
     ...
 def view(input_tensor: _Tensor, shape: _Sequence[int] | int, *others: int, C: int | None = None, H: int | None = None, W: int | None = None) -> _Tensor:

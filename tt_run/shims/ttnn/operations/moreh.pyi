@@ -53,7 +53,7 @@ def fold(input: _Tensor, output: _Tensor | None = None, output_size: _Sequence[i
     """Columns of patches put together to images, overlaps summed."""
     ...
 def getitem(input: _Tensor, index_tensors: _Sequence[_Tensor], index_dims: _Sequence[int], *, output: _Tensor | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
-    """The elements at lists of indices along dimensions; negative ones count from the end."""
+    """The elements at lists of indices along dimensions, which in tiles are kept, all but the last as 1; negative ones count from the end."""
     ...
 def group_norm(input: _Tensor, num_groups: int, eps: float = 1e-05, gamma: _Tensor | None = None, beta: _Tensor | None = None, *, are_required_outputs: _Sequence[bool] = ..., output: _Tensor | None = None, mean: _Tensor | None = None, rstd: _Tensor | None = None, mean_memory_config: _MemoryConfig | None = None, rstd_memory_config: _MemoryConfig | None = None, memory_config: _MemoryConfig | None = None, compute_kernel_config: object = None) -> _Tensor:
     """A group norm; its means and reciprocal deviations where they are asked for."""
