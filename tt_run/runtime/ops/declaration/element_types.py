@@ -147,7 +147,7 @@ def check_bits(name: str, dtype: DataType, number: Any) -> None:
                 hint=as_type("tensor", "int32"),
             )
         return
-    if not isinstance(number, numbers.Integral) or not -(1 << 31) <= number < 1 << 31:
+    if not isinstance(number, numbers.Integral) or not -(1 << 31) <= int(number) < 1 << 31:
         raise ArgumentMismatch(f"{name} takes an integer of 32 bits, not {number!r}")
     if dtype is DataType.UINT8:
         raise fatal(
@@ -162,7 +162,7 @@ def check_divisor(number: Any) -> None:
         raise fatal(
             "Expected integer scalar divisor (uint32 or int32)", hint=f"{number:.0f}, without a point"
         )
-    if number <= 0:
+    if int(number) <= 0:
         raise fatal(
             f"Divisor must be positive, got {number}",
             hint="a divisor from 1 on, or ttnn.typecast(tensor, ttnn.int32)",

@@ -56,7 +56,7 @@ def of_gradient(words: str) -> Check:
             if not first <= dim < rank:
                 raise fatal(f"dim {dim} < {words} {rank}", hint=_front(rank))
         kept = arguments["keepdim"]
-        wanted = kept_shape(shape, dimensions(rank, arguments["dim"]), kept)
+        wanted = kept_shape(tuple(shape), dimensions(rank, arguments["dim"]), kept)
         # Of means the gradient need only have all dimensions where they are kept.
         if len(given[0].shape) != len(wanted) and (kept or words == "input_rank"):
             raise fatal(
