@@ -401,3 +401,23 @@ def test_videos_that_conv3d_does_not_take(one: MeshDevice) -> None:
         config=Conv3dConfig(output_layout=TILE), **words,
     )  # fmt: skip
     assert (found.layout, found.memory_config()) == (ROW, DRAM_MEMORY_CONFIG)
+
+
+def test_a_bias_has_the_type_of_its_weights(one: MeshDevice) -> None:
+    words: dict[str, Any] = {
+        "in_channels": 4, "out_channels": 8, "batch_size": 1, "input_height": 4, "input_width": 4, "kernel_size": (3, 3),
+        "return_weights_and_bias": True,
+    }  # fmt: skip
+    x, filters = (
+        put(one, sample((1, 1, 16, 4), 1, BF16), BF16, ROW),
+        host(sample((8, 4, 3, 3), 2, BF16), BF16),
+    )
+    bias = sample((1, 1, 1, 8), 3)
+    for given in (host(bias), put(one, bias, F32, ROW)):
+        _, (_, kept) = call(
+            "conv2d", input_tensor=x, weight_tensor=filters, device=one, bias_tensor=given, **words
+        )
+        assert kept.dtype is BF16
+        assert held(kept).reshape(-1).tolist() == rounded(bias.reshape(-1), BF16).tolist()
+    with pytest.raises(RuntimeError, match="Host conv bias layout should be in row_major layout"):
+        call("conv2d", input_tensor=x, weight_tensor=filters, device=one, bias_tensor=put(one, bias), **words)

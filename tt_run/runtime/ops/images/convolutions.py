@@ -83,7 +83,7 @@ def conv2d(
     groups = groups or 1  # 0 says, too, that channels are not grouped
     check_convolution(steps, groups, config)
     weights = prepared(weight_tensor, device, config, (out_channels, in_channels // groups, *kernel))
-    bias = None if bias_tensor is None else bias_row(bias_tensor, device, config, out_channels)
+    bias = None if bias_tensor is None else bias_row(bias_tensor, device, config, out_channels, weights.dtype)
 
     def forward(x: Any, w: Any, b: Any) -> Any:
         planes = padded(
@@ -146,7 +146,7 @@ def conv1d(
     check_convolution((stride, 1), groups, config)
     kernel = (kernel_size, 1)
     weights = prepared(weight_tensor, device, config, (out_channels, in_channels // groups, *kernel))
-    bias = None if bias_tensor is None else bias_row(bias_tensor, device, config, out_channels)
+    bias = None if bias_tensor is None else bias_row(bias_tensor, device, config, out_channels, weights.dtype)
 
     def forward(x: Any, w: Any, b: Any) -> Any:
         planes = padded(to_planes(x, batch_size, input_length, 1, in_channels), sides, config.padding_mode)
@@ -210,7 +210,7 @@ def conv_transpose2d(
     groups = groups or 1  # 0 says, too, that channels are not grouped
     check_convolution(steps, groups, config)
     weights = prepared(weight_tensor, device, config, (in_channels, out_channels // groups, *kernel))
-    bias = None if bias_tensor is None else bias_row(bias_tensor, device, config, out_channels)
+    bias = None if bias_tensor is None else bias_row(bias_tensor, device, config, out_channels, weights.dtype)
     out = tuple(
         (size - 1) * step - first - last + reach * (extent - 1) + more + 1
         for size, step, first, last, reach, extent, more in zip(

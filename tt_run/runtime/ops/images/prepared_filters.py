@@ -62,14 +62,26 @@ def one_row(stack: Array) -> Array:
     return stack.reshape(len(stack), 1, 1, 1, -1)
 
 
-def bias_row(bias: Tensor, device: MeshDevice, config: Conv2dConfig, channels: int) -> Tensor:
-    """A bias as a row of tiles on the device."""
+def bias_row(
+    bias: Tensor, device: MeshDevice, config: Conv2dConfig, channels: int, beside: DataType | None = None
+) -> Tensor:
+    """A bias as a row of tiles on the device, in the type of the weights `beside` it.
+
+    Raises RuntimeError for tiles that are not there already as they are to be.
+    """
     if int(np.prod(tuple(bias.shape))) != channels:
         raise fatal(
             f"a bias of shape {list(bias.shape)} does not have {channels} elements",
             hint=f"a bias of shape [1, 1, 1, {channels}]",
         )
-    return laid_out(bias, device, config.weights_dtype or bias.dtype, one_row)
+    dtype = config.weights_dtype or beside or bias.dtype
+    there = bias.device() is not None and bias.dtype is dtype
+    if beside is not None and bias.layout is Layout.TILE and not there:
+        raise fatal(
+            "Host conv bias layout should be in row_major layout",
+            hint="ttnn.to_layout(bias, ttnn.ROW_MAJOR_LAYOUT)",
+        )
+    return laid_out(bias, device, dtype, one_row)
 
 
 def laid_out(
