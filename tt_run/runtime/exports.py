@@ -11,13 +11,23 @@ import inspect
 import opcode
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 _NEAR = 0.75  # of difflib's scale: below that, names that merely share letters are suggested
 
 _BUILT_BY_NAMES = tuple(
-    f"tt_run.runtime.train.{part}." for part in ("modules", "models", "optimizers", "trainers", "common")
+    f"tt_run.runtime.train.{part}."
+    for part in (
+        "modules",
+        "models",
+        "optimizers",
+        "trainers",
+        "common",
+        "datasets",
+        "parallel",
+        "checkpointing",
+    )
 )
 
 
@@ -46,8 +56,8 @@ def publish(
             value: Any = importlib.import_module(module)
             for step in path.split("."):
                 value = getattr(value, step)
-            if isinstance(value, type) and value.__module__.startswith(_BUILT_BY_NAMES):
-                _teach(value)
+            if f"{getattr(value, '__module__', '')}.".startswith(_BUILT_BY_NAMES):
+                value = _taught(value)
         elif name in submodules:
             value = importlib.import_module(f"{package}.{name}")
         elif name == "__all__":
@@ -71,41 +81,53 @@ def publish(
     return resolve, listing
 
 
-def _teach(kind: type) -> None:
-    """Let the refusal of an argument's name say, in a note, which name is near or which there are."""
-    make = kind.__init__  # type: ignore[misc]
-    if make is object.__init__ or hasattr(make, "__wrapped__"):
-        return
+def _taught(value: Any) -> Any:
+    """A class or a function whose refusal of an argument's name says, in a note, which name is near or which there are."""
+    if isinstance(value, type):
+        make = value.__init__  # type: ignore[misc]
+        if make is not object.__init__:
+            value.__init__ = _teaching(make)  # type: ignore[misc]
+        if isinstance(vars(value).get("make"), staticmethod):
+            value.make = staticmethod(_teaching(value.make))  # type: ignore[attr-defined]
+    elif isinstance(value, FunctionType):
+        taught, home = _teaching(value), sys.modules[value.__module__]
+        if getattr(home, value.__name__, None) is value:
+            setattr(home, value.__name__, taught)  # so that `pickle` finds it by its name
+            return taught
+    return value
+
+
+def _teaching(make: Callable[..., Any]) -> Callable[..., Any]:
+    if hasattr(make, "__wrapped__"):
+        return make
 
     @functools.wraps(make)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+    def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            make(self, *args, **kwargs)
+            return make(*args, **kwargs)
         except TypeError as error:
             if hasattr(error, "add_note") and (help := _argument_help(make, args, kwargs, str(error))):
                 error.add_note(help)
             raise
 
-    kind.__init__ = init  # type: ignore[misc]
+    return call
 
 
 def _argument_help(
     make: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], text: str
 ) -> str:
-    """Which keyword is near or which there are, or how the class is called where arguments are missing or too many; "" for another refusal."""
+    """Which keyword is near or which there are, or how a call goes where arguments are missing or too many; "" for another refusal."""
     *_, own = make.__qualname__.split(".<locals>.")
     if not text.startswith(f"{own}() "):
         return ""
-    signature = inspect.signature(make)
-    names = list(signature.parameters)[1:]
+    from tt_run.runtime.native.arguments import nearest, shown
+
+    parameters = [each for each in inspect.signature(make).parameters.values() if each.name != "self"]
+    near = nearest(make, kwargs, args).strip()
     if "unexpected keyword argument" in text:
-        from tt_run.runtime.native.arguments import nearest
-
-        return nearest(make, kwargs).strip() or f"help: it takes {', '.join(names)}"
-    if "positional argument" in text:
-        from tt_run.runtime.native.arguments import shown
-
-        return f"help: {own.split('.')[0]}({shown(list(signature.parameters.values())[1:])})"
+        return near or f"help: it takes {', '.join(each.name for each in parameters)}"
+    if "positional argument" in text or "keyword-only argument" in text:
+        return near or f"help: {own.removesuffix('.__init__')}({shown(parameters)})"
     return ""
 
 

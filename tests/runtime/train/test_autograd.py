@@ -268,6 +268,64 @@ def test_a_gradient_of_none_for_an_argument_that_was_left_out() -> None:
         Shifted.apply(x).backward(False)
 
 
+class Odd(Function):
+    """x + y, with a backward pass of the test's own."""
+
+    answer: Any = None
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor) -> Any:
+        return binary.add(x, y).get_value()
+
+    @classmethod
+    def backward(cls, ctx: Any, *gradients: Any) -> Any:
+        return cls.answer(*gradients)
+
+
+def test_what_a_backward_pass_may_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None for all tensors; what it raises comes with the name of the operation."""
+    x, y = (Tensor.from_numpy(ONES) for _ in range(2))
+    monkeypatch.setattr(Odd, "answer", lambda gradient: None)
+    Odd.apply(x, y).backward()
+    assert not x.is_grad_initialized() and not y.is_grad_initialized()
+    monkeypatch.setattr(Odd, "answer", lambda gradient: {}["grad"])
+    with pytest.raises(RuntimeError, match=r"Error in backward of Odd: 'grad'"):
+        Odd.apply(x, y).backward()
+
+
+def test_results_that_the_graph_has_made(context: Any) -> None:
+    """Their backward pass is that of the graph; some of them beside others are refused."""
+
+    class Doubled(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Any:
+            return x * 2.0
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            raise AssertionError("the graph knows the gradient")
+
+    class Mixed(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Any:
+            return x * 2.0, x.get_value()
+
+    x = Tensor.from_numpy(ONES)
+    Doubled.apply(x).backward()
+    assert (x.get_grad().to_numpy() == 2).all()
+    with pytest.raises(RuntimeError, match=r"Mixed.forward\(\) returned a mix of outputs .* help: ttml"):
+        Mixed.apply(x)
+
+
+def test_a_forward_that_is_no_static_method() -> None:
+    class Bound(Function):
+        def forward(self, ctx: Any, x: Tensor) -> Any:  # type: ignore[override]
+            return x
+
+    with pytest.raises(TypeError, match=r"Bound.forward is no static method; help: @staticmethod"):
+        Bound.apply(Tensor.from_numpy(ONES))
+
+
 @pytest.mark.parametrize("call", [Function.forward, Function.backward])
 def test_a_function_defines_both_halves(call: Any) -> None:
     with pytest.raises(NotImplementedError, match="a Function defines"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,24 +16,28 @@ import pytest
 from tt_run.runtime.exports import _argument_help
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.function import Function
+from tt_run.runtime.train.autograd.parallelism import DistributedConfig
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.checkpointing import load_checkpoint, save_checkpoint
 from tt_run.runtime.train.common import checkpoints
 from tt_run.runtime.train.common.config import TrainingConfig, load_config
 from tt_run.runtime.train.common.data import BytePairTokenizer, CharTokenizer, prepare_data
+from tt_run.runtime.train.common.generate import generate
 from tt_run.runtime.train.datasets.collation import causal_lm_collate_fn, sft_collate_fn
 from tt_run.runtime.train.datasets.dataloader import InMemoryDataloader
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
+from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig
 from tt_run.runtime.train.models.gpt import NanoGPTConfig, create_nanogpt
 from tt_run.runtime.train.models.linear_regression import create_linear_regression_model
 from tt_run.runtime.train.models.llama import LlamaConfig as DocumentsLlama
 from tt_run.runtime.train.models.llama import create_llama_model
+from tt_run.runtime.train.models.runner import RunnerType
 from tt_run.runtime.train.modules import initial
-from tt_run.runtime.train.modules.containers import ModuleList
-from tt_run.runtime.train.modules.layers import Embedding, RMSNormLayer
-from tt_run.runtime.train.modules.linear import LinearLayer
+from tt_run.runtime.train.modules.containers import ModuleDict, ModuleList
+from tt_run.runtime.train.modules.layers import DropoutLayer, Embedding, RMSNormLayer
+from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLayer
 from tt_run.runtime.train.modules.lora import LoraConfig, LoraModel
 from tt_run.runtime.train.modules.parameter import Parameter
 from tt_run.runtime.train.ops import attention, matmul, rope, sample, shapes
@@ -69,6 +75,28 @@ class Text(Function):
 
 def adam(lr: float = 0.1) -> adamw.AdamW:
     return adamw.AdamW({"w": drawn(1, 1, 4, 4)}, adamw.AdamWConfig.make(lr=lr))
+
+
+def row() -> schedulers.SequentialScheduler:
+    optimizer = adam()
+    pair = [schedulers.StepScheduler(optimizer, 1), schedulers.StepScheduler(optimizer, 1)]
+    return schedulers.SequentialScheduler(optimizer, pair, [3])
+
+
+def without_axes() -> ColumnParallelLinear:
+    AutoContext.get_instance()._parallelism = None
+    return ColumnParallelLinear(2, 2)
+
+
+def uneven_positions() -> Any:
+    context = AutoContext.get_instance()
+    context.close_device()
+    context.open_device((1, 2))
+    context._parallelism = None
+    context.initialize_parallelism_context(DistributedConfig(enable_tp=True))
+    sizes: dict[str, Any] = {"hidden_size": 32, "num_attention_heads": 2, "num_key_value_heads": 2, "num_hidden_layers": 1, "vocab_size": 64}  # fmt: skip
+    model = DecoderLlama(LlamaConfig(**sizes, use_tp=True, sequence_parallel=True))
+    return model(Tensor.from_numpy(np.zeros((1, 1, 1, 33), np.uint32)))
 
 
 MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
@@ -192,6 +220,34 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "padding below zero": (lambda: sft_collate_fn([{"input_ids": [1], "labels": [1]}], 8, -1), ValueError, "pad_token_id at least 0, not 8 and -1; help"),
     "a length by its name": (lambda: sft_collate_fn([{"input_ids": [1], "labels": [1]}], "x", 0), TypeError, "'max_seq_len' must be an int, not str; help: max_seq_len=1"),  # type: ignore[arg-type]
     "a seed by its name": (lambda: SFTConfig(seed="x"), TypeError, "'seed' must be int . None, got str; help: seed=None"),  # type: ignore[arg-type]
+    "a rate that is not finite": (lambda: adam().set_lr(float("inf")), ValueError, r"a rate is finite, not inf; help: set_lr\(1e-3\)"),
+    "steps below zero": (lambda: adam().set_steps(-1), TypeError, r"whole number, 0 or above, not -1; help: set_steps\(0\)"),
+    "schedules of other optimizers": (
+        lambda: schedulers.SequentialScheduler(adam(), [schedulers.StepScheduler(adam(), 1), schedulers.StepScheduler(adam(), 1)], [3]),
+        ValueError, r"scheduler 0 sets the rate of another optimizer; help: StepScheduler\(optimizer",
+    ),
+    "a state of another schedule": (
+        lambda: schedulers.StepScheduler(adam(), 1).set_state_dict(schedulers.CosineAnnealingScheduler(adam(), 3).get_state_dict()),
+        ValueError, "StepScheduler: the saved state is of another schedule, it has m_T_max, m_eta_min; help",
+    ),
+    "a state of a row of schedules": (
+        lambda: schedulers.LambdaScheduler(adam(), float).set_state_dict(row().get_state_dict()), ValueError, "LambdaScheduler: the saved state is of another schedule",
+    ),
+    "a share that is text": (lambda: schedulers.LambdaScheduler(adam(), lambda step: "a").step(), TypeError, r"lr_lambda\(1\) gave 'a', which is no number"),  # type: ignore[arg-type,return-value]
+    "a probability beyond one": (lambda: DropoutLayer(1.5), RuntimeError, r"the probability is in \[0, 1\], not 1.5; help: 0.1"),
+    "a probability by its name": (lambda: DropoutLayer("half"), TypeError, "the probability is a number, not 'half'"),  # type: ignore[arg-type]
+    "a list of modules that is called": (lambda: ModuleList([LinearLayer(2, 2)])(drawn(1, 1, 2, 2)), TypeError, r"ModuleList defines no forward\(\); help: for module in modules"),
+    "a module beyond the last": (lambda: ModuleList([LinearLayer(2, 2)])[3], IndexError, "index 3 is out of range of 1 modules; help"),
+    "a module that is not there": (lambda: ModuleDict({"up": LinearLayer(2, 2)})["down"], KeyError, "there is no module 'down'; help: one of 'up'"),
+    "an attribute that is not there": (lambda: delattr(LinearLayer(2, 2), "wieght"), AttributeError, "LinearLayer has no attribute 'wieght'; help: one of bias, in_features"),
+    "a tensor that cannot be overridden": (lambda: LinearLayer(2, 2).override_tensor(drawn(1, 1, 2, 2), "w"), RuntimeError, "no tensor named 'w' to override; .*help: register_tensor"),
+    "a cut layer without an axis": (lambda: without_axes(), RuntimeError, r"ColumnParallelLinear: no axis carries tensor parallelism.*help: .*enable_tp=True"),
+    "text without lengths": (lambda: generate(LinearLayer(2, 2), [1]), TypeError, r"no max_new_tokens, sequence_length, vocab_size, .*help: generate\(model"),
+    "a mode of weights": (lambda: initial.kaiming_uniform(mode="fan")((1, 1, 2, 2)), ValueError, r"Mode fan not supported.*help: mode='fan_in'"),
+    "a runner that there is not": (lambda: RunnerType.from_string("memory"), ValueError, "RunnerType: 'memory' is not one of default, memory_efficient; help"),
+    "a layout by its name": (lambda: Tensor.from_numpy(np.ones((2, 2), np.float32), "tile"), TypeError, "got 'tile'; help: layout=ttnn.TILE_LAYOUT"),  # type: ignore[arg-type]
+    "a named argument of a function": (lambda: Text.apply(scale=2), TypeError, r"Text.apply\(\) takes arguments by their places, not scale; help: Text.apply\(2\)"),
+    "positions that devices cannot share": (lambda: uneven_positions(), ValueError, "an input sequence length divisible by tp = 2, got 33; help: a multiple of 2"),
     "one name for both axes": (lambda: Mesh((1, 1), ("a", "a")), ValueError, "an assigned name of its own"),
 }  # fmt: skip
 
@@ -232,6 +288,21 @@ def test_a_call_that_lacks_arguments_is_told_how_it_goes(arguments: tuple[Any, .
         _argument_help(getattr(make, "__wrapped__", make), arguments, {}, str(told.value)) == f"help: {words}"
     )
     assert _argument_help(make, arguments, {}, "step() missing 1 required positional argument") == ""
+
+
+@pytest.mark.skipif(not hasattr(Exception, "add_note"), reason="notes came with Python 3.11")
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("ttml.optimizers.AdamWConfig.make(weigth_decay=1)", "help: 'weigth_decay': did you mean 'weight_decay'?"),
+        ("ttml.checkpointing.save_checkpoint('a', {})", "help: after 'path' arguments are named: header=…, model_params=…"),
+        ("ttml.datasets.sft_collate_fn([])", "help: sft_collate_fn(examples, max_seq_len, pad_token_id, mapper=None, pad_to=None)"),
+    ],
+)  # fmt: skip
+def test_a_function_teaches_how_it_is_called(call: str, words: str) -> None:
+    program = f"import pickle, ttml\nassert pickle.loads(pickle.dumps(ttml.datasets.sft_collate_fn)) is ttml.datasets.sft_collate_fn\n{call}"
+    ran = subprocess.run([sys.executable, "-m", "tt_run.emulate", "-c", program], capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+    assert ran.returncode == 1 and words in ran.stderr, ran.stderr
 
 
 def test_a_quotient_by_a_number_is_rounded_once(opened: Any) -> None:

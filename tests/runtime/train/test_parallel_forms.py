@@ -98,8 +98,9 @@ def train(
         LlamaConfig(**SIZES, use_tp="tp" in axes, sequence_parallel=sequence, runner_type=runner, **sizes)
     )
     blocks = model.blocks
-    config = LoraConfig(rank=4, target_modules=["qkv_linear", "out_linear", "w_gate_up", "w2"])
-    if adapted is True:
+    head = ["^fc"] if adapted == "with the head" else []
+    config = LoraConfig(rank=4, target_modules=["qkv_linear", "out_linear", "w_gate_up", "w2", *head])
+    if adapted in (True, "with the head"):
         model = LoraModel(model, config)
     if "fsdp" in axes:
         for block in blocks:
@@ -156,6 +157,8 @@ TOGETHER: list[Any] = [
     pytest.param("fsdp", {"adapted": "when cut"}, marks=pytest.mark.wide),
     pytest.param("fsdp x tp", {"adapted": "when cut"}, marks=pytest.mark.wide),
     ("fsdp x sp", {"adapted": "when cut"}),
+    ("sp", {"adapted": "with the head"}),
+    pytest.param("fsdp x sp", {"adapted": "with the head"}, marks=pytest.mark.wide),
     pytest.param("cp", {"masked": False}, marks=pytest.mark.wide),
     ("fsdp x cp", {"masked": False}),
 ]

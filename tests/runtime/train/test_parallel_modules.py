@@ -10,6 +10,7 @@ import pytest
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train.autograd.tensor import Tensor
+from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.linear import (
     ColumnParallelLinear,
     LinearLayer,
@@ -81,6 +82,29 @@ def test_a_cut_layer_is_the_whole_one(opened: Any, name: str, parts: int, arithm
                 twin -= 0.5 * twin.grad
             twin.grad = None
             near(whole_parameter(named[n]), twin, 3 * bound, f"{n} after step {step}")
+
+
+def test_the_arguments_of_cut_layers_in_either_order(opened: Any) -> None:
+    """Initialisers behind has_bias, as the reference's package has them, or a flag and an axis, as the documents have them."""
+    context = opened((1, 2), tp=True)
+    ones, twos = initial.constant(1.0), initial.constant(2.0)
+    for kind, flag in ((ColumnParallelLinear, "gather_output"), (RowParallelLinear, "input_is_parallel")):
+        layer: Any = kind(INPUTS, OUTPUTS, True, ones, twos, True, False)
+        assert (layer.in_features, layer.out_features, layer.cluster_axis) == (INPUTS, OUTPUTS, 1)
+        assert getattr(layer, flag) and not layer.sequence_parallel and layer.axis_name is None
+        for word, value in (("weight", 1), ("bias", 2)):
+            assert (whole_parameter(layer.parameters()[f"{kind.__name__}/{word}"]) == value).all()
+        documents: Any = kind(INPUTS, OUTPUTS, False, True, 1)
+        assert getattr(documents, flag) and documents.axis == 1 and documents.bias is None
+        with pytest.raises(
+            TypeError, match=r"weight_init must be a function .*not 0.5; help: weight_init=ttml"
+        ):
+            kind(INPUTS, OUTPUTS, True, 0.5)
+        with pytest.raises(TypeError, match=f"{kind.__name__}: out_features must be int, got str; help"):
+            kind(INPUTS, "12")
+    with pytest.raises(ValueError, match="sequence_parallel requires input_is_parallel=True"):
+        RowParallelLinear(INPUTS, OUTPUTS, sequence_parallel=True)
+    context.reset_graph()
 
 
 @pytest.mark.parametrize("parts", [2, 4])

@@ -32,7 +32,11 @@ def _help(path: Path, problem: OSError) -> str:
     if not folder.is_dir():
         return f"; help: there is no folder {folder}"
     near = difflib.get_close_matches(path.name, [entry.name for entry in folder.iterdir()], n=1)
-    return f"; help: did you mean {folder / near[0]}?" if near else ""
+    return (
+        f"; help: did you mean {folder / near[0]}?"
+        if near
+        else f"; help: there is no {path.name} in {folder}"
+    )
 
 
 def read_text(what: str, path: str | os.PathLike[str]) -> str:

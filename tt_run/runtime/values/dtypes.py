@@ -109,7 +109,9 @@ def default_layout(dtype: DataType) -> Layout:
 def check_layout(dtype: DataType, layout: Layout) -> None:
     """Raises RuntimeError for a block float outside of TILE layout, TypeError for what is no Layout."""
     if not isinstance(layout, Layout):
-        raise TypeError(f"layout must be ttnn.TILE_LAYOUT or ttnn.ROW_MAJOR_LAYOUT, got {layout!r}")
+        raise TypeError(
+            f"layout must be ttnn.TILE_LAYOUT or ttnn.ROW_MAJOR_LAYOUT, got {layout!r}; help: layout=ttnn.TILE_LAYOUT"
+        )
     if dtype in BLOCK_FLOATS and layout is not Layout.TILE:
         raise fatal(
             "Layout must be Layout::TILE for bfloat8_b or bfloat4_b!",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.tensor.tensor import Tensor as Value
 from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.operation import result
 from tt_run.runtime.train.autograd.tensor import Tensor
 
@@ -27,9 +30,9 @@ class Function:
     """Derive, define `forward(ctx, *args)` and `backward(ctx, *gradients)` as static methods, and call `apply`.
 
     forward returns a mesh tensor (ttnn.Tensor) or a tuple of them; backward takes as many gradients, zeros for results that nothing depends
-    on, and returns one mesh tensor or None for each autograd tensor among the arguments, in order. A forward that computes with autograd
-    tensors and returns what came out needs no backward. Raises RuntimeError when backward returns
-    another number of gradients.
+    on, and returns one mesh tensor or None for each autograd tensor among the arguments, in order, or None for all. A forward that computes
+    with autograd tensors and returns what came out needs no backward, and one that it has is not called. Raises RuntimeError when backward
+    returns another number of gradients or fails, and for results of which operations of the graph have made some.
     """
 
     @staticmethod
@@ -47,20 +50,44 @@ class Function:
         )
 
     @classmethod
-    def apply(cls, *args: Any) -> Any:
-        """Run forward and enter the operation into the graph; a tuple of tensors when forward gives one."""
+    def apply(cls, *args: Any, **named: Any) -> Any:
+        """Run forward and enter the operation into the graph; a tuple of tensors when forward gives one. Raises TypeError for named arguments."""
+        if named:
+            raise TypeError(
+                f"{cls.__name__}.apply() takes arguments by their places, not {', '.join(named)}; "
+                f"help: {cls.__name__}.apply({', '.join(f'{value!r:.20}' for value in named.values())})"
+            )
+        for name in ("forward", "backward"):
+            if isinstance(inspect.getattr_static(cls, name), FunctionType):
+                raise TypeError(
+                    f"{cls.__name__}.{name} is no static method; help: @staticmethod above def {name}(ctx, …)"
+                )
         context = FunctionContext()
         inputs = [argument for argument in args if isinstance(argument, Tensor)]
         # An operation without tensors among its arguments is a leaf, as if one that wants no gradient had been.
         sources = inputs or [Tensor(requires_grad=False)]
         made = cls.forward(context, *args)
-        if cls.backward is Function.backward and _entered(made):
+        if cls._in_the_graph(made) or (cls.backward is Function.backward and _entered(made)):
             return made
         if not isinstance(made, (tuple, list)):
             return result(
                 _returned(cls, made), sources, lambda gradient: cls._pass_on(context, inputs, gradient)
             )
         return cls._several([_returned(cls, value) for value in made], context, sources)
+
+    @classmethod
+    def _in_the_graph(cls, made: Any) -> bool:
+        """Whether operations of the graph made all results, none of which has to be entered. Raises RuntimeError for some of them."""
+        if not AutoContext.get_instance().records:
+            return False
+        several = made if isinstance(made, (tuple, list)) else (made,)
+        known = [isinstance(value, Tensor) and value.get_node() is not None for value in several]
+        if any(known) and not all(known):
+            raise RuntimeError(
+                f"{cls.__name__}.forward() returned a mix of outputs with and without autograd graph nodes; "
+                "help: ttml operations for all of them, or ttnn operations alone and a backward()"
+            )
+        return bool(known) and all(known)
 
     @classmethod
     def _several(
@@ -87,8 +114,15 @@ class Function:
 
     @classmethod
     def _pass_on(cls, context: FunctionContext, inputs: list[Tensor], *gradients: Value) -> None:
-        found = cls.backward(context, *gradients)
+        try:
+            found = cls.backward(context, *gradients)
+        except RuntimeError:
+            raise
+        except Exception as error:
+            raise RuntimeError(f"Error in backward of {cls.__name__}: {error}") from error
         own = found if isinstance(found, (tuple, list)) else (found,)
+        if found is None:
+            own = (None,) * len(inputs)
         # None at the end is for arguments that were left out, as PyTorch has it.
         while len(own) > len(inputs) and own[-1] is None:
             own = own[:-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -71,7 +72,10 @@ class TransformerModelFactory:
             )
         self.model_type = str(named or "gpt2").lower()
         if self.model_type not in _MODELS:
-            raise ValueError(f"Model type {self.model_type} not supported; one of {', '.join(_MODELS)}")
+            near = (difflib.get_close_matches(self.model_type, _MODELS, n=1) or [*_MODELS])[0]
+            raise ValueError(
+                f"Model type {self.model_type} not supported; one of {', '.join(_MODELS)}; help: model_type: {near}"
+            )
         if self.transformer_config.attention_bias and self.model_type != "qwen3":
             raise ConfigError(
                 f"transformer_config.attention_bias: the attention of a {self.model_type} has no biases to choose; help: model_type: qwen3, or attention_bias: false"

@@ -100,6 +100,12 @@ def generate(
     prompt and what follows it as an array, up to that length, by keys and values that are kept; `sample_op` draws at a `temperature`.
     """
     if transformer_config is None:
+        missing = [name for name in ("max_new_tokens", "sequence_length", "vocab_size") if name not in words]
+        if missing:
+            raise TypeError(
+                f"generate: there is no {', '.join(missing)}, and no transformer_config either; "
+                "help: generate(model, prompt_tokens, max_new_tokens=20, sequence_length=256, vocab_size=96)"
+            )
         return _generate(model, prompt_tokens, **words)
     if words:
         raise TypeError(

@@ -88,7 +88,9 @@ def _layer(
             inputs, outputs, False, weight_init=weights, sequence_parallel=sequence, **settings
         )
     if parallel == "row":
-        return RowParallelLinear(inputs, outputs, False, True, None, weights, sequence_parallel=sequence)
+        return RowParallelLinear(
+            inputs, outputs, False, weights, input_is_parallel=True, sequence_parallel=sequence
+        )
     return LinearLayer(inputs, outputs, False, weights)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import enum
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,7 +30,10 @@ class Named(enum.Enum):
         for member in cls:
             if member.name.lower() == wanted:
                 return member
-        raise ValueError(f"{cls.__name__}: {text!r} is not one of {', '.join(_snake(m.name) for m in cls)}")
+        names = [_snake(member.name) for member in cls]
+        raise ValueError(
+            f"{cls.__name__}: {text!r} is not one of {', '.join(names)}; help: {(difflib.get_close_matches(text, names, n=1) or names)[0]!r}"
+        )
 
 
 def _snake(name: str) -> str:

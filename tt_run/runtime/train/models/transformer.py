@@ -105,7 +105,7 @@ class MultiHeadAttention(AbstractModuleBase):
                 bias_init=dealt(biases, 3, 3, self.parts),
             )
             self.out_linear: RowParallelLinear | LinearLayer = RowParallelLinear(
-                embedding_dim, embedding_dim, bias, True, None, weights, biases
+                embedding_dim, embedding_dim, bias, weights, biases, input_is_parallel=True
             )
         else:
             self.qkv_linear = LinearLayer(*joint, weights, biases)
@@ -161,7 +161,7 @@ class GPTMLP(AbstractModuleBase):
                 embedding_dim, wide, bias, weight_init=weight_init, bias_init=bias_init
             )
             self.fc2: RowParallelLinear | LinearLayer = RowParallelLinear(
-                wide, embedding_dim, bias, True, None, weight_init, bias_init
+                wide, embedding_dim, bias, weight_init, bias_init, input_is_parallel=True
             )
         else:
             self.fc1 = LinearLayer(embedding_dim, wide, bias, weight_init, bias_init)

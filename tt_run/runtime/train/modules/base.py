@@ -101,7 +101,7 @@ class ModuleBase(Hooked):
         """Replace a child. Raises RuntimeError when there is none of that name."""
         if name not in self._modules:
             raise RuntimeError(
-                f"{self._name} has no module named {name!r} to override; it has {sorted(self._modules)}"
+                f"{self._name} has no module named {name!r} to override; it has {sorted(self._modules)}; help: register_module for a new one"
             )
         self._modules[name] = module
 
@@ -109,7 +109,7 @@ class ModuleBase(Hooked):
         """Replace a parameter. Raises RuntimeError when there is none of that name."""
         if name not in self._tensors:
             raise RuntimeError(
-                f"{self._name} has no tensor named {name!r} to override; it has {sorted(self._tensors)}"
+                f"{self._name} has no tensor named {name!r} to override; it has {sorted(self._tensors)}; help: register_tensor for a new one"
             )
         self._tensors[name] = tensor
 
@@ -170,9 +170,9 @@ class ModuleBase(Hooked):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What a call computes; modules define it."""
-        raise TypeError(
-            f"{type(self).__name__} defines no forward(); help: def forward(self, x): … in the class"
-        )
+        raise TypeError(f"{type(self).__name__} defines no forward(); help: {self._forward_help}")
+
+    _forward_help = "def forward(self, x): … in the class"
 
 
 class AbstractModuleBase(ModuleBase):
@@ -208,6 +208,10 @@ class AbstractModuleBase(ModuleBase):
         self.__dict__[name] = value
 
     def __delattr__(self, name: str) -> None:
+        if name not in self.__dict__:
+            raise AttributeError(
+                f"{type(self).__name__} has no attribute {name!r}; help: one of {', '.join(sorted(n for n in self.__dict__ if n[:1] != '_'))}"
+            )
         for table in (self._modules, self._tensors, self._buffers):
             table.pop(name, None)
         self.__dict__.pop(name)

@@ -16,6 +16,8 @@ Named = Mapping[str, ModuleBase] | Iterable[tuple[str, ModuleBase]]
 class ModuleList(AbstractModuleBase):
     """A list of modules; children are named "0", "1", … in order."""
 
+    _forward_help = "for module in modules: x = module(x)"
+
     def __init__(self, modules: Iterable[ModuleBase] | None = None) -> None:
         super().__init__()
         self.extend(() if modules is None else modules)
@@ -73,7 +75,9 @@ class ModuleList(AbstractModuleBase):
 
     def _place(self, index: int) -> int:
         if not -len(self) <= index < len(self):
-            raise IndexError(f"index {index} is out of range of {len(self)} modules")
+            raise IndexError(
+                f"index {index} is out of range of {len(self)} modules; help: append(module) adds one"
+            )
         return index % len(self)
 
     def _renumber(self, modules: Iterable[ModuleBase]) -> None:
@@ -85,11 +89,17 @@ class ModuleList(AbstractModuleBase):
 class ModuleDict(AbstractModuleBase):
     """Modules by name, in the order they were added."""
 
+    _forward_help = "call one of its modules: modules[name](x)"
+
     def __init__(self, modules: Named | None = None) -> None:
         super().__init__()
         self.update({} if modules is None else modules)
 
     def __getitem__(self, name: str) -> ModuleBase:
+        if name not in self._modules:
+            raise KeyError(
+                f"there is no module {name!r}; help: one of {', '.join(map(repr, self._modules)) or 'none: add it first'}"
+            )
         return self._modules[name]
 
     def __setitem__(self, name: str, module: ModuleBase) -> None:

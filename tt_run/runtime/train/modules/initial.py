@@ -115,7 +115,9 @@ def _xavier(gain: float, make: Callable[[float], Draw]) -> Draw:
 
 def _kaiming(a: float, mode: str, nonlinearity: str, make: Callable[[float], Draw]) -> Draw:
     if mode not in ("fan_in", "fan_out"):
-        raise ValueError(f"Mode {mode} not supported, please use one of ('fan_in', 'fan_out')")
+        raise ValueError(
+            f"Mode {mode} not supported, please use one of ('fan_in', 'fan_out'); help: mode='fan_in'"
+        )
     gain = calculate_gain(nonlinearity, a)
 
     def draw(shape: tuple[int, ...]) -> Array:
@@ -156,7 +158,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         return math.sqrt(2.0 / (1.0 + slope**2))
     if nonlinearity not in _GAINS:
         raise ValueError(
-            f"Unsupported nonlinearity {nonlinearity}; one of {', '.join((*_LINEAR, *_GAINS, 'leaky_relu'))}"
+            f"Unsupported nonlinearity {nonlinearity}; one of {', '.join((*_LINEAR, *_GAINS, 'leaky_relu'))}; help: 'relu' for its kin"
         )
     return _GAINS[nonlinearity]
 

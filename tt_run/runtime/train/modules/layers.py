@@ -7,7 +7,7 @@ from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase, RunMode
 from tt_run.runtime.train.modules.parameter import Parameter
 from tt_run.runtime.train.ops import distributed, norms
-from tt_run.runtime.train.ops.dropout import dropout
+from tt_run.runtime.train.ops.dropout import dropout, require_probability
 from tt_run.runtime.train.ops.embedding import embedding
 from tt_run.runtime.train.parallel.tensor_parallel import mark_sequence_parallel
 
@@ -69,6 +69,7 @@ class DropoutLayer(AbstractModuleBase):
 
     def __init__(self, probability: float, use_per_device_seed: bool = False) -> None:
         super().__init__()
+        require_probability(probability)
         self.probability = probability
         self.use_per_device_seed = use_per_device_seed
 

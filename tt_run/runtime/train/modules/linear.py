@@ -28,6 +28,9 @@ from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mappe
 from tt_run.runtime.train.parallel.named_mesh import mesh
 from tt_run.runtime.train.parallel.tensor_parallel import mark_sequence_parallel
 
+AnyArgument = initial.Initializer | int | None
+Arguments = tuple[initial.Initializer | None, initial.Initializer | None, bool, int | None]
+
 
 class LinearLayer(AbstractModuleBase):
     """x @ W^T + b with W [1, 1, out, in] and b [1, 1, 1, out], both from U(-k, k), k = sqrt(1 / in).
@@ -118,10 +121,16 @@ class _Parallel(AbstractModuleBase):
 
     def __init__(self, axis: int | None, name: str | None = None) -> None:
         super().__init__()
+        self.axis_name = name
         if name is not None:
             axis = mesh().axis_index(name)
         context = AutoContext.get_instance()
         if axis is None:
+            if not context.is_parallelism_context_initialized():
+                raise RuntimeError(
+                    f"{type(self).__name__}: no axis carries tensor parallelism, ParallelismContext is not initialized; help: "
+                    "initialize_parallelism_context(ttml.autograd.DistributedConfig(enable_tp=True)), or ttml.open_device_mesh(ttml.Mesh((1, 2), ('dp', 'tp')))"
+                )
             parallelism = context.get_parallelism_context()
             self.axis, self.size = parallelism.get_tp_axis(), parallelism.get_tp_size()
         else:
@@ -129,6 +138,12 @@ class _Parallel(AbstractModuleBase):
 
     axis: int | None
     size: int
+    axis_name: str | None
+
+    @property
+    def cluster_axis(self) -> int | None:
+        """The number of the axis."""
+        return self.axis
 
     def mapper(self, dim: int) -> Any:
         """What cuts a dimension of a parameter over the axis; None on one device."""
@@ -152,11 +167,37 @@ class _Parallel(AbstractModuleBase):
             )
 
 
-class ColumnParallelLinear(_Parallel):
+class _ParallelLinear(_Parallel):
+    """What linear layers of both cuts share: their features, and the two orders in which programs give their arguments."""
+
+    def __init__(
+        self, in_features: int, out_features: int, axis: int | None, name: str | None, sequence_parallel: bool
+    ) -> None:
+        owner = type(self).__name__
+        for word, size in (("in_features", in_features), ("out_features", out_features)):
+            initial.require_size(owner, word, size)
+        super().__init__(axis, name)
+        self.in_features, self.out_features = in_features, out_features
+        self.sequence_parallel = sequence_parallel and self.size > 1
+
+    @staticmethod
+    def arguments(third: AnyArgument, fourth: AnyArgument, flag: bool, shard_dim: int | None) -> Arguments:
+        """(weight_init, bias_init, flag, shard_dim) of what stands behind `has_bias`: initialisers, or a flag and the number of an axis."""
+        if isinstance(third, bool):
+            return None, None, third, fourth if isinstance(fourth, int) else shard_dim
+        for name, given in (("weight_init", third), ("bias_init", fourth)):
+            if given is not None and not callable(given):
+                raise TypeError(
+                    f"{name} must be a function of a shape, not {given!r}; help: {name}=ttml.init.normal(0.0, 0.02)"
+                )
+        return third, fourth, flag, shard_dim  # type: ignore[return-value]
+
+
+class ColumnParallelLinear(_ParallelLinear):
     """Output features cut over the axis; with `gather_output` every device ends with all of them.
 
-    With `sequence_parallel` each device comes with its part of the positions, and all of them are gathered first.
-    Raises RuntimeError when the features do not divide by the size of the axis.
+    With `sequence_parallel` each device comes with its part of the positions, and all of them are gathered first. The documents' order
+    (…, has_bias, gather_output, shard_dim) is taken, too. Raises RuntimeError when the features do not divide by the size of the axis.
     """
 
     def __init__(
@@ -164,15 +205,18 @@ class ColumnParallelLinear(_Parallel):
         in_features: int,
         out_features: int,
         has_bias: bool = True,
+        weight_init: initial.Initializer | bool | None = None,
+        bias_init: initial.Initializer | int | None = None,
         gather_output: bool = False,
-        shard_dim: int | None = None,
-        weight_init: initial.Initializer | None = None,
-        bias_init: initial.Initializer | None = None,
-        axis_name: str | None = None,
         sequence_parallel: bool = False,
+        axis_name: str | None = None,
+        *,
+        shard_dim: int | None = None,
     ) -> None:
-        super().__init__(shard_dim, axis_name)
-        self.sequence_parallel = sequence_parallel and self.size > 1
+        weight_init, bias_init, gather_output, shard_dim = self.arguments(
+            weight_init, bias_init, gather_output, shard_dim
+        )
+        super().__init__(in_features, out_features, shard_dim, axis_name, sequence_parallel)
         self._check_features("Output", out_features)
         self.gather_output = gather_output
         self.weight = Parameter(
@@ -283,11 +327,12 @@ class FeatureParallelEmbedding(_Parallel):
         return distributed.all_gather(own, own.get_rank() - 1, self.axis, GradOutputType.REPLICATED)
 
 
-class RowParallelLinear(_Parallel):
+class RowParallelLinear(_ParallelLinear):
     """Input features cut over the axis; the products are summed over it and the bias is added once, after the sum.
 
-    `input_is_parallel` says that the input is cut already. With `sequence_parallel` each device ends with its part of the positions. Raises
-    RuntimeError when the features do not divide by the size of the axis.
+    `input_is_parallel` says that the input is cut already. With `sequence_parallel` each device ends with its part of the positions. The
+    documents' order (…, has_bias, input_is_parallel, shard_dim) is taken, too. Raises RuntimeError when the features do not divide by the
+    size of the axis, ValueError for `sequence_parallel` of an input that is not cut.
     """
 
     def __init__(
@@ -295,15 +340,22 @@ class RowParallelLinear(_Parallel):
         in_features: int,
         out_features: int,
         has_bias: bool = True,
+        weight_init: initial.Initializer | bool | None = None,
+        bias_init: initial.Initializer | int | None = None,
         input_is_parallel: bool = False,
-        shard_dim: int | None = None,
-        weight_init: initial.Initializer | None = None,
-        bias_init: initial.Initializer | None = None,
-        axis_name: str | None = None,
         sequence_parallel: bool = False,
+        axis_name: str | None = None,
+        *,
+        shard_dim: int | None = None,
     ) -> None:
-        super().__init__(shard_dim, axis_name)
-        self.sequence_parallel = sequence_parallel and self.size > 1
+        weight_init, bias_init, input_is_parallel, shard_dim = self.arguments(
+            weight_init, bias_init, input_is_parallel, shard_dim
+        )
+        if sequence_parallel and not input_is_parallel:
+            raise ValueError(
+                "RowParallelLinear: sequence_parallel requires input_is_parallel=True; help: input_is_parallel=True behind a ColumnParallelLinear"
+            )
+        super().__init__(in_features, out_features, shard_dim, axis_name, sequence_parallel)
         self._check_features("Input", in_features)
         self.input_is_parallel = input_is_parallel
         self.weight = Parameter(

@@ -7,7 +7,8 @@ device and on any split over ranks. `use_per_device_seed` draws one mask for eac
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,11 +24,18 @@ if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
 
 
+def require_probability(probability: Any) -> None:
+    """Raise TypeError for what is no number, RuntimeError for one outside of [0, 1]."""
+    if not isinstance(probability, Real):
+        raise TypeError(f"dropout: the probability is a number, not {probability!r}; help: 0.1")
+    if not 0.0 <= probability <= 1.0:
+        raise RuntimeError(f"dropout: the probability is in [0, 1], not {probability}; help: 0.1")
+
+
 @recorded
 def dropout(tensor: Tensor, probability: float, use_per_device_seed: bool = False) -> Tensor:
     """The masked and scaled tensor; the tensor itself when `probability` is 0, zeros when it is 1. Raises RuntimeError outside of [0, 1]."""
-    if not 0.0 <= probability <= 1.0:
-        raise RuntimeError(f"dropout: the probability is in [0, 1], not {probability}; help: 0.1")
+    require_probability(probability)
     if probability == 0.0:
         return tensor
     x = tensor.get_value()

@@ -7,7 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -151,9 +151,11 @@ class OptimizerBase(ABC):
         return self._lr
 
     def set_lr(self, lr: float) -> None:
-        """Set the learning rate of the next step. Raises TypeError for what is no number."""
+        """Set the learning rate of the next step. Raises TypeError for what is no number, ValueError for one that is not finite."""
         if not isinstance(lr, Real):
             raise TypeError(f"set_lr: a rate is a number, not {lr!r}; help: set_lr(1e-3)")
+        if not math.isfinite(lr):
+            raise ValueError(f"set_lr: a rate is finite, not {lr}; help: set_lr(1e-3)")
         self._lr = float(lr)
 
     def get_initial_lr(self) -> float:
@@ -167,7 +169,11 @@ class OptimizerBase(ABC):
         return self._steps
 
     def set_steps(self, steps: int) -> None:
-        """Set the number of steps taken, which bias corrections depend on."""
+        """Set the number of steps taken, which bias corrections depend on. Raises TypeError for what is no whole number from 0 on."""
+        if not isinstance(steps, Integral) or isinstance(steps, bool) or steps < 0:
+            raise TypeError(
+                f"set_steps: a number of steps is a whole number, 0 or above, not {steps!r}; help: set_steps(0)"
+            )
         self._steps = int(steps)
 
     def get_parameters(self) -> dict[str, Tensor]:

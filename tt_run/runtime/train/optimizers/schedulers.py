@@ -44,6 +44,10 @@ class SchedulerBase:
         """The learning rate after `step` steps."""
         raise TypeError(f"{type(self).__name__} defines no rate()")
 
+    def _keeps(self, names: Sequence[str]) -> bool:
+        """Whether a state of this kind of schedule has such names beside its settings."""
+        return False
+
     def step(self) -> None:
         """One step further: set the optimizer's learning rate."""
         self._last_step += 1
@@ -70,8 +74,15 @@ class SchedulerBase:
         return {f"m{name}": getattr(self, name) for name in names}
 
     def set_state_dict(self, dict: Mapping[str, Any]) -> None:
-        """Take back what `get_state_dict` gave. Raises KeyError for a state that is none."""
-        for name in ("_last_step", "_last_lr", "_base_lr"):
+        """Take back what `get_state_dict` gave. Raises KeyError for a state that is none, ValueError for that of another kind of schedule."""
+        base = ("_last_step", "_last_lr", "_base_lr")
+        others = [key for key in dict if key.startswith("m_") and key[1:] not in (*base, *self._settings)]
+        if others and not any(f"m{name}" in dict for name in self._settings) and not self._keeps(others):
+            raise ValueError(
+                f"{type(self).__name__}: the saved state is of another schedule, it has {', '.join(others)}; "
+                "help: make the schedule that was saved"
+            )
+        for name in base:
             former = name.lstrip("_")
             setattr(self, name, dict[former] if former in dict else of_state(dict, f"m{name}", self))
         for name in self._settings:
@@ -91,8 +102,16 @@ class LambdaScheduler(SchedulerBase):
         self._lr_lambda = lr_lambda
 
     def rate(self, step: int) -> float:
-        """The learning rate after `step` steps."""
-        return self._base_lr * self._lr_lambda(step)
+        """The learning rate after `step` steps. Raises TypeError when the callable gives no number."""
+        share = self._lr_lambda(step)
+        if not isinstance(share, Real):
+            raise TypeError(
+                f"LambdaScheduler: lr_lambda({step}) gave {share!r}, which is no number; help: lambda step: 0.95**step"
+            )
+        return self._base_lr * float(share)
+
+    def _keeps(self, names: Sequence[str]) -> bool:
+        return "m_lr_lambda" in names
 
     def get_state_dict(self) -> dict[str, Any]:
         """As any schedule, with `m_lr_lambda`: the attributes of the callable, None for a function."""
@@ -208,8 +227,17 @@ class SequentialScheduler(SchedulerBase):
                 f"{len(schedulers)} schedulers need a positive number of steps for each, or {len(schedulers) - 1} ascending milestones "
                 f"between them, got {list(milestones)}; help: SequentialScheduler(optimizer, [first, second], [100])"
             )
+        for number, scheduler in enumerate(schedulers):
+            if scheduler._optimizer is not optimizer:
+                raise ValueError(
+                    f"SequentialScheduler: scheduler {number} sets the rate of another optimizer; "
+                    f"help: {type(scheduler).__name__}(optimizer, …) of the same one"
+                )
         self._schedulers, self._lengths = list(schedulers), lengths
         self._current_scheduler_index = self._current_step_in_scheduler = 0
+
+    def _keeps(self, names: Sequence[str]) -> bool:
+        return "m_current_scheduler_index" in names
 
     def step(self) -> None:
         """One step of the scheduler whose turn it is; nothing happens after the last one's steps."""

@@ -34,5 +34,5 @@ def narrow(
 ) -> ModuleBase:
     """A layer whose input features come cut over the axis, and whose products are summed over it; or a whole one."""
     if cut:
-        return RowParallelLinear(inputs, outputs, bias, True, axis_name=axis_name)
+        return RowParallelLinear(inputs, outputs, bias, input_is_parallel=True, axis_name=axis_name)
     return LinearLayer(inputs, outputs, bias)

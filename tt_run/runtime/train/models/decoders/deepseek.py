@@ -127,7 +127,7 @@ class DeepSeek(AbstractModuleBase):
         self.config = config
         self.padded_vocab_size = whole_tiles(config.vocab_size)
         self.head: ColumnParallelLinear | LinearLayer = (
-            ColumnParallelLinear(config.dim, self.padded_vocab_size, False, True)
+            ColumnParallelLinear(config.dim, self.padded_vocab_size, False, gather_output=True)
             if parts_of(config.use_tp) > 1
             else LinearLayer(config.dim, self.padded_vocab_size, False)
         )

@@ -53,7 +53,9 @@ def layer(
             inputs, outputs, bias, weight_init=weight, bias_init=zeros, sequence_parallel=sequence
         )
     if cut == "row":
-        return RowParallelLinear(inputs, outputs, bias, True, None, weight, zeros, sequence_parallel=sequence)
+        return RowParallelLinear(
+            inputs, outputs, bias, weight, zeros, input_is_parallel=True, sequence_parallel=sequence
+        )
     return LinearLayer(inputs, outputs, bias, weight, zeros)
 
 
@@ -85,7 +87,9 @@ def output_head(
         return LinearLayer(*sizes, weights)
     if tied and placement is EmbeddingPlacement.FeatureParallel:
         return RowParallelLinear(*sizes, weight_init=weights)
-    return ColumnParallelLinear(*sizes, True, weight_init=weights, sequence_parallel=config.sequence_parallel)
+    return ColumnParallelLinear(
+        *sizes, weights, gather_output=True, sequence_parallel=config.sequence_parallel
+    )
 
 
 class GroupedQueryAttention(AbstractModuleBase):
@@ -306,6 +310,8 @@ class DecoderLlama(AbstractModuleBase):
             for _ in range(config.num_hidden_layers)
         )
         self.sequence_axis = sequence_axis() if config.sequence_parallel else None
+        # A head that is cut by the vocabulary gathers the positions itself, with an adapter, too.
+        self.head_gathers = isinstance(self.fc, ColumnParallelLinear)
         self.ln_fc = RMSNormLayer(hidden, sequence_axis=self.sequence_axis)
 
     def forward(
@@ -321,8 +327,8 @@ class DecoderLlama(AbstractModuleBase):
             self._check_positions(x, kv_cache)
             x = distributed.scatter(x, 2, self.sequence_axis)
         x = self.ln_fc(through(self.blocks, x, mask, self.config.runner_type, kv_cache, new_tokens))
-        if self.sequence_axis is not None and not isinstance(self.fc, ColumnParallelLinear):
-            # A head that is cut by the vocabulary gathers the positions itself; for another one every device needs them all.
+        if self.sequence_axis is not None and not self.head_gathers:
+            # For another one every device needs them all.
             x = distributed.all_gather(x, SEQUENCE_DIM, self.sequence_axis, GradOutputType.REPLICATED)
         return as_logits(self.fc(x))
 
@@ -330,8 +336,11 @@ class DecoderLlama(AbstractModuleBase):
         """Raise NotImplementedError for a cache, which needs all positions, and ValueError for positions that are no whole tiles on each device."""
         if kv_cache is not None:
             raise NotImplementedError(NO_CACHE)
-        unit = TILE_SIZE * tensor_parallel_size()
-        if self.config.tp_strategy is not None and x.shape()[2] % unit:
+        # A strategy is the reference's, which cuts whole tiles; the flag alone cuts anywhere.
+        count, strict = tensor_parallel_size(), self.config.tp_strategy is not None
+        unit = TILE_SIZE * count if strict else count
+        if x.shape()[2] % unit:
+            said = f"{TILE_SIZE} * tp = {unit}" if strict else f"tp = {unit}"
             raise ValueError(
-                f"sequence_parallel needs an input sequence length divisible by {TILE_SIZE} * tp = {unit}, got {x.shape()[2]}; help: a multiple of {unit} positions"
+                f"sequence_parallel needs an input sequence length divisible by {said}, got {x.shape()[2]}; help: a multiple of {unit} positions"
             )

@@ -311,7 +311,7 @@ class Qwen3(AbstractModuleBase):
         cut = parts_of(config.use_tp) > 1 and tied is not WeightTyingType.Enabled
         weights = initial.normal(0.0, 0.02)
         self.lm_head: ColumnParallelLinear | LinearLayer = (
-            ColumnParallelLinear(*head, True, weight_init=weights) if cut else LinearLayer(*head, weights)
+            ColumnParallelLinear(*head, weights, gather_output=True) if cut else LinearLayer(*head, weights)
         )
         if tied is WeightTyingType.Enabled:
             self.lm_head.weight = self.model.embed_tokens.weight

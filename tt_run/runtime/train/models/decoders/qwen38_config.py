@@ -159,8 +159,8 @@ def make_column_linear(
         in_features,
         out_features,
         False,
-        gather_output,
-        weight_init=weight_init,
+        weight_init,
+        gather_output=gather_output,
         axis_name=config.tp_axis_name,
     )
 
@@ -180,8 +180,8 @@ def make_row_linear(
         in_features,
         out_features,
         False,
-        input_is_parallel,
-        weight_init=weight_init,
+        weight_init,
+        input_is_parallel=input_is_parallel,
         axis_name=config.tp_axis_name,
     )
 
