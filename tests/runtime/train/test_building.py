@@ -111,6 +111,30 @@ def test_a_lazy_model_has_the_numbers_of_an_eager_one(opened_mesh: Any) -> None:
     assert not list(lazy.lazy_parameters())
 
 
+def test_a_plan_lays_parameters_that_wait(opened_mesh: Any) -> None:
+    """By their dotted paths, on the open mesh; the numbers stay those of an eager model."""
+    opened_mesh((1, 2))
+    device, seen = AutoContext.get_instance().get_device(), []
+    eager = bits(LinearLayer(8, 4))
+    AutoContext.get_instance().set_seed(7)
+    with lazy_init():
+        layers = ModuleList([LinearLayer(8, 4)])
+
+    def plan(path: str, held: TensorMetadata) -> Any:
+        seen.append((path, held.shape))
+        return shard_tensor_to_mesh_mapper(device, 2, 1) if path.endswith("weight") else None
+
+    with pytest.raises(ValueError, match="mesh_device is another mesh than the open one; help"):
+        materialize_module(layers, Mesh((2, 1), ("a", "b")))
+    with pytest.raises(TypeError, match="expects AbstractModuleBase, got int; help"):
+        materialize_module(3)
+    assert materialize_module(layers, named_mesh.maybe_mesh(), plan, on_device_init=True) is layers
+    assert seen == [("0.weight", (1, 1, 4, 8)), ("0.bias", (1, 1, 1, 4))]
+    layer: Any = layers[0]
+    assert layer.weight.tensor.shape() == [1, 1, 2, 8] and layer.bias.tensor.shape() == [1, 1, 1, 4]
+    assert [*bits(layer).values()] == [*eager.values()]
+
+
 def test_a_parameter_that_waits(opened_mesh: Any) -> None:
     opened_mesh((1, 2))
     seen = []

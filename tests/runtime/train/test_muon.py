@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.optimizers.muon import Muon, MuonConfig, NoOp, orthogonal
+from tt_run.runtime.train.optimizers.registry import MuonWithAdamW, create_optimizer
 from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.parallel.named_mesh import Mesh, mesh, open_device_mesh
 from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
@@ -22,6 +24,15 @@ def draw(*shape: int, seed: int = 0) -> np.ndarray:
 def test_singular_values_come_near_to_one(shape: tuple[int, int]) -> None:
     found = np.linalg.svd(orthogonal(draw(*shape), 6), compute_uv=False)
     assert 0.3 < found.min() <= found.max() < 1.3
+
+
+def test_both_optimizers_are_a_class(opened: Any) -> None:
+    """What the configuration makes is of the class that programs import, and derive from."""
+    opened()
+    parameters = {"block/weight": Tensor.from_numpy(draw(1, 1, 6, 10))}
+    assert inspect.isclass(MuonWithAdamW)
+    for made in (MuonWithAdamW({}, parameters), create_optimizer({"type": "MuonWithAdamW"}, parameters)):
+        assert isinstance(made, MuonWithAdamW) and made.get_name() == "MuonWithAdamW"
 
 
 def test_steps_follow_the_rule(opened: Any) -> None:

@@ -11,8 +11,10 @@ from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules import initial
+from tt_run.runtime.train.modules.layers import RMSNormLayer
 from tt_run.runtime.train.modules.linear import (
     ColumnParallelLinear,
+    FeatureParallelEmbedding,
     LinearLayer,
     RowParallelLinear,
     VocabParallelEmbedding,
@@ -82,6 +84,26 @@ def test_a_cut_layer_is_the_whole_one(opened: Any, name: str, parts: int, arithm
                 twin -= 0.5 * twin.grad
             twin.grad = None
             near(whole_parameter(named[n]), twin, 3 * bound, f"{n} after step {step}")
+
+
+def test_the_arguments_of_cut_tables_and_norms(opened: Any) -> None:
+    """Initialisers before names of axes, and how a norm is computed before where its positions lie, as the reference's package has them."""
+    opened((1, 2), tp=True)
+    for kind in (VocabParallelEmbedding, FeatureParallelEmbedding):
+        table: Any = kind(64, 64, initial.constant(3.0), None)
+        assert (whole_parameter(table.weight.tensor) == 3).all()
+        assert (table.num_embeddings, table.embedding_dim, table.tp_size, table.cluster_axis) == (
+            64,
+            64,
+            2,
+            1,
+        )
+        with pytest.raises(TypeError, match=f"{kind.__name__}: num_embeddings must be int, got str"):
+            kind("64", 64)
+    x = Tensor.from_numpy(draw(1, 1, 4, 64))
+    plain, composite = RMSNormLayer(64, 1e-5), RMSNormLayer(64, 1e-5, True)
+    assert composite.use_composite and composite.sequence_axis is None
+    assert plain(x).to_numpy().tobytes() == composite(x).to_numpy().tobytes()
 
 
 def test_the_arguments_of_cut_layers_in_either_order(opened: Any) -> None:

@@ -137,11 +137,13 @@ class ModuleBase(Hooked):
         for name, module in self._modules.items():
             yield from module._walk_tensors(f"{prefix}{joint}{name}" if prefix else name, joint)
 
-    def lazy_parameters(self) -> Iterator[Parameter]:
-        """Parameters, here and below, whose tensors are not made yet."""
-        yield from (held for _, held in self._tensors.held() if isinstance(held, Parameter) and held.is_lazy)
-        for module in self._modules.values():
-            yield from module.lazy_parameters()
+    def lazy_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
+        """Dotted paths of parameters, here and below, whose tensors are not made yet, and the parameters."""
+        for name, held in self._tensors.held():
+            if isinstance(held, Parameter) and held.is_lazy:
+                yield prefix + name, held
+        for name, module in self._modules.items():
+            yield from module.lazy_parameters(f"{prefix}{name}.")
 
     # --- modes -------------------------------------------------------------------------------------------------------
 

@@ -45,12 +45,22 @@ class LayerNormLayer(AbstractModuleBase):
 
 
 class RMSNormLayer(AbstractModuleBase):
-    """Root-mean-square normalisation with gamma of ones; `sequence_axis` is a mesh axis over which the positions are cut."""
+    """Root-mean-square normalisation with gamma of ones; `sequence_axis` is a mesh axis over which the positions are cut.
 
-    def __init__(self, features: int, epsilon: float = 1e-5, sequence_axis: int | None = None) -> None:
+    `use_composite` chooses how devices compute it; the numbers are the same.
+    """
+
+    def __init__(
+        self,
+        features: int,
+        epsilon: float = 1e-5,
+        use_composite: bool = False,
+        *,
+        sequence_axis: int | None = None,
+    ) -> None:
         super().__init__()
         initial.require_size("RMSNormLayer", "features", features)
-        self.epsilon, self.sequence_axis = epsilon, sequence_axis
+        self.epsilon, self.use_composite, self.sequence_axis = epsilon, use_composite, sequence_axis
         self.gamma = Parameter(initial.ones()((1, 1, 1, features)))
         if sequence_axis is not None:
             self.gamma.add_post_materialize_callback(lambda made: mark_sequence_parallel(made.tensor))
@@ -61,7 +71,8 @@ class RMSNormLayer(AbstractModuleBase):
         if self.sequence_axis is not None:
             # Each device sees some positions: the gradient is the sum of what all of them see.
             gamma = distributed.broadcast(gamma, self.sequence_axis)
-        return norms.rmsnorm(tensor, gamma, self.epsilon)
+        operation = norms.rmsnorm_composite if self.use_composite else norms.rmsnorm
+        return operation(tensor, gamma, self.epsilon)
 
 
 class DropoutLayer(AbstractModuleBase):

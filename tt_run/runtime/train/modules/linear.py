@@ -141,6 +141,11 @@ class _Parallel(AbstractModuleBase):
     axis_name: str | None
 
     @property
+    def tp_size(self) -> int:
+        """The devices along the axis."""
+        return self.size
+
+    @property
     def cluster_axis(self) -> int | None:
         """The number of the axis."""
         return self.axis
@@ -162,8 +167,9 @@ class _Parallel(AbstractModuleBase):
     def check_ids(self, tensor: Tensor) -> None:
         """Raise ValueError for ids that are cut over the axis: every device of it looks up all of them."""
         if self.size > 1 and not is_replicated(tensor.get_value(), self.axis):
+            axis = self.axis if self.axis_name is None else repr(self.axis_name)
             raise ValueError(
-                f"{type(self).__name__} expects ids replicated across TP axis {self.axis}; they are cut over it; help: shard the batch over another axis"
+                f"{type(self).__name__} expects ids replicated across TP axis {axis}; they are cut over it; help: shard the batch over another axis"
             )
 
 
@@ -254,11 +260,15 @@ class VocabParallelEmbedding(_Parallel):
         self,
         num_embeddings: int,
         embedding_dim: int,
-        shard_dim: int | None = None,
         weight_init: initial.Initializer | None = None,
         axis_name: str | None = None,
+        *,
+        shard_dim: int | None = None,
     ) -> None:
         super().__init__(shard_dim, axis_name)
+        for name, size in (("num_embeddings", num_embeddings), ("embedding_dim", embedding_dim)):
+            initial.require_size("VocabParallelEmbedding", name, size)
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         if num_embeddings % self.size:
             raise ValueError(
                 f"num_embeddings {num_embeddings} must be divisible by the tensor-parallel size {self.size}; help: pad the vocabulary to a multiple of {self.size}"
@@ -299,11 +309,14 @@ class FeatureParallelEmbedding(_Parallel):
         self,
         num_embeddings: int,
         embedding_dim: int,
+        weight_init: initial.Initializer | None = None,
         axis_name: str | None = None,
         gather_output: bool = True,
-        weight_init: initial.Initializer | None = None,
     ) -> None:
         super().__init__(None, axis_name)
+        for name, size in (("num_embeddings", num_embeddings), ("embedding_dim", embedding_dim)):
+            initial.require_size("FeatureParallelEmbedding", name, size)
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         if embedding_dim % self.size:
             raise ValueError(
                 f"embedding_dim {embedding_dim} must be divisible by the tensor-parallel size {self.size}; help: make it a multiple of {self.size}"

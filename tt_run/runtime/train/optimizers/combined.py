@@ -25,8 +25,8 @@ class MuonSettings(Section):
     ns_steps = Setting(whole(1), 5, "upstream's muon_optimizer")
 
 
-class MuonWithAdamW:
-    """Two optimizers in one; `config` is `{"muon": {…}, "adamw": {…}, "adamw_modules": […]}`.
+class MuonBesideAnother:
+    """Two optimizers in one, the second made by `create`; `config` is `{"muon": {…}, "adamw": {…}, "adamw_modules": […]}`.
 
     Each has a rate of its own, so a schedule goes to `muon_optimizer()` and another to `adamw_optimizer()`.
     """
@@ -130,7 +130,7 @@ class MuonWithAdamW:
                 print(f"    - {name}")
 
 
-OptimizerBase.register(MuonWithAdamW)
+OptimizerBase.register(MuonBesideAnother)
 
 
 def _is_matrix(name: str, others: Collection[str]) -> bool:

@@ -137,7 +137,7 @@ def placed_optimizer(config: Mapping[str, Any], params: Parameters, place: Place
     if name in registered:
         return registered[name](config, params)
     if name == "MuonWithAdamW":
-        return make_muon_with_adamw(config, params)
+        return MuonWithAdamW(config, params)
     known = KNOWN[name]
     report, made = Report(place, ("optimizer",)), OptimizerConfig()
     for key in config:
@@ -148,11 +148,13 @@ def placed_optimizer(config: Mapping[str, Any], params: Parameters, place: Place
     return known.make(made, params)
 
 
-def make_muon_with_adamw(config: Mapping[str, Any], params: Parameters) -> combined.MuonWithAdamW:
+class MuonWithAdamW(combined.MuonBesideAnother):
     """Muon for matrices and AdamW for the rest: `{"muon": {…}, "adamw": {…}, "adamw_modules": […]}`. Raises as `create_optimizer`."""
-    return combined.MuonWithAdamW(config, params, create_optimizer)
+
+    def __init__(self, config: Mapping[str, Any], params: Parameters) -> None:
+        super().__init__(config, params, create_optimizer)
 
 
 def register_muon() -> None:
     """Make the type `MuonWithAdamW` known, which it is already: programs call this."""
-    register_optimizer("MuonWithAdamW", make_muon_with_adamw)
+    register_optimizer("MuonWithAdamW", MuonWithAdamW)

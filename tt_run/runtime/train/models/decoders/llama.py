@@ -42,9 +42,10 @@ def layer(
     cut: str = "",
     sections: int | tuple[int, ...] = 1,
     sequence: bool = False,
+    weight: initial.Initializer | None = None,
 ) -> ModuleBase:
     """A layer from N(0, 0.02) with a bias of zeros: whole, cut by "column" (a joint one of `sections`) or by "row" with a cut input."""
-    weight, zeros = initial.normal(0.0, 0.02), initial.zeros()
+    weight, zeros = weight or initial.normal(0.0, 0.02), initial.zeros()
     if cut == "column":
         parts = tensor_parallel_size()
         if sections != 1:
@@ -106,6 +107,7 @@ class GroupedQueryAttention(AbstractModuleBase):
         use_tp: bool = False,
         sequence_parallel: bool = False,
         tp_strategy: TPStrategy | None = None,
+        out_proj_init: initial.Initializer | None = None,
     ) -> None:
         super().__init__()
         if tp_strategy is not None:
@@ -127,7 +129,9 @@ class GroupedQueryAttention(AbstractModuleBase):
         self.sequence_parallel = cut = sequence_parallel
         sections = (num_heads, num_groups, num_groups)
         self.qkv_linear = layer(embedding_size, joint, bias_linears, column, sections, cut)
-        self.out_linear = layer(embedding_size, embedding_size, bias_linears, row, sequence=cut)
+        self.out_linear = layer(
+            embedding_size, embedding_size, bias_linears, row, sequence=cut, weight=out_proj_init
+        )
         self.dropout = DropoutLayer(dropout)
 
     def forward(

@@ -111,7 +111,7 @@ class Qwen3RMSNorm(RMSNormLayer):
     """Root-mean-square normalisation with gamma of ones."""
 
     def __init__(self, hidden_size: int, eps: float = 1e-6, sequence_axis: int | None = None) -> None:
-        super().__init__(hidden_size, eps, sequence_axis)
+        super().__init__(hidden_size, eps, sequence_axis=sequence_axis)
 
 
 class ConcatLastDim:
