@@ -18,7 +18,7 @@ from tt_run.runtime.train.models import either_llama
 from tt_run.runtime.train.models.cache import GrowingCache, KvCache, KvCacheConfig
 from tt_run.runtime.train.models.decoders import flops
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek, MultiHeadLatentAttention
-from tt_run.runtime.train.models.decoders.export import save_to_hf_format, split_keys_values
+from tt_run.runtime.train.models.decoders.export import halved, save_to_hf_format, split_keys_values
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama, GroupedQueryAttention
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig, LlamaRopeScalingConfig
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig
@@ -567,8 +567,10 @@ def test_pieces(opened: Any) -> None:
     assert np.allclose(
         x.get_grad().to_numpy()[0, 0, 0], [3, 3, 1 + 1 / 24, 1 + 1 / 24, 1 + 1 / 24, 1 + 1 / 24]
     )
-    with pytest.raises(ValueError, match="do not fill dim"):
+    with pytest.raises(ValueError, match=r"autograd_split sizes \[2, 3\] must tile dim 3 \(size 6\); help"):
         pieces.split(x, (2, 3), 3)
+    with pytest.raises(ValueError, match="autograd_split dim 4 out of range for rank-4 tensor; help"):
+        pieces.split(x, (2, 4), 4)
     with pytest.raises(ValueError, match="is no part of"):
         pieces.cut(x, (0, 0, 0, 0), (1, 1, 5, 6))
 
@@ -580,6 +582,10 @@ def test_keys_and_values_of_one_matrix(form: tuple[int, ...]) -> None:
     keys, values = (draw.standard_normal(form).astype(np.float32) for _ in range(2))
     joint = joint_keys_values(keys, values, 2)
     assert joint[:16].tolist() == interleaved(keys, 2).tolist() != keys.tolist()
+    rows = torch_or_skip().tensor(keys)
+    assert halved(interleaved(rows, num_heads=2), num_heads=2).equal(rows)
+    column = rows.reshape(16, -1)[:, 0]
+    assert halved(interleaved(column)).tolist() == column.tolist()
     for padded in (joint, np.concatenate([joint, joint[:3]])):
         one, other = split_keys_values(padded, 16, 2)
         assert (one.tolist(), other.tolist()) == (keys.tolist(), values.tolist())

@@ -16,7 +16,7 @@ from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.factory import TransformerModelFactory
 from tt_run.runtime.train.common.trainer import Trainer
 from tt_run.runtime.train.common.utils import initialize_device
-from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
+from tt_run.runtime.train.models.decoders.deepseek import DeepSeek, _mixture
 from tt_run.runtime.train.models.decoders.expert_parallel import SparseMoE, SparseMoEEP, SparseMoETP
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig, MoE
 from tt_run.runtime.train.modules.initial import manual_seed
@@ -142,6 +142,28 @@ def trained(context: Any, config: DeepSeekConfig = CONFIG) -> tuple[np.ndarray, 
     }
     context.reset_graph()
     return out.to_numpy(), gradients
+
+
+def test_how_experts_lie_over_the_axis_that_a_configuration_names(opened_mesh: Any) -> None:  # noqa: F811
+    """`moe_parallel_type` deals them whole or cuts each; an axis that the mesh has not, or of one device, leaves them whole."""
+    config = replace(CONFIG, moe_type="sparse", moe_tp_axis_name="ep")
+    opened_mesh((1, 1), ("_", "ep"))
+    manual_seed(3)
+    tokens, whole = numbers(7, 2, 1, LENGTH, WIDTH), _mixture(config)
+    assert type(whole) is MoE and type(_mixture(replace(config, moe_tp_axis_name="other"))) is MoE
+    manual_seed(3)
+    expected = {"tp": whole, "ep": SparseMoEEP(config, axis_name="ep")}
+    outs = {kind: mixture(Tensor.from_numpy(tokens)).to_numpy() for kind, mixture in expected.items()}
+    opened_mesh((1, 4), ("_", "ep"))
+    for kind, mixture in expected.items():
+        manual_seed(3)
+        cut = _mixture(replace(config, moe_parallel_type=kind))
+        assert type(cut) is type(mixture)
+        np.testing.assert_allclose(
+            cut(Tensor.from_numpy(tokens)).to_numpy(), outs[kind], rtol=1e-4, atol=1e-5
+        )
+    with pytest.raises(ValueError, match=r"moe_parallel_type: 'dp' is not one of tp, which .* help: 'tp'"):
+        replace(config, moe_parallel_type="dp")
 
 
 def test_experts_cut_over_devices_are_those_of_one(opened_mesh: Any) -> None:  # noqa: F811

@@ -10,6 +10,7 @@ import pytest
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train.autograd.tensor import Tensor
+from tt_run.runtime.train.models.transformer import PositionalEmbedding, TrainablePositionalEmbedding
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.layers import RMSNormLayer
 from tt_run.runtime.train.modules.linear import (
@@ -104,6 +105,26 @@ def test_the_arguments_of_cut_tables_and_norms(opened: Any) -> None:
     plain, composite = RMSNormLayer(64, 1e-5), RMSNormLayer(64, 1e-5, True)
     assert composite.use_composite and composite.sequence_axis is None
     assert plain(x).to_numpy().tobytes() == composite(x).to_numpy().tobytes()
+
+
+def test_embeddings_of_positions(opened: Any) -> None:
+    """Positions before the width, then dropout, as the reference's package has them; more positions than there are is refused."""
+    opened()
+    fixed, learned = PositionalEmbedding(32, 64), TrainablePositionalEmbedding(32, 64, 1.0)
+    x = Tensor.from_numpy(np.zeros((1, 1, 16, 64), np.float32))
+    table = fixed(x).to_numpy()[0, 0]
+    np.testing.assert_allclose(table[5, :2], [np.sin(5), np.cos(5)], rtol=1e-6)
+    assert learned.weight.tensor.shape() == [1, 1, 32, 64]
+    assert not learned(x).to_numpy().any()
+    learned.eval()
+    assert (learned(x).to_numpy() == learned.weight.tensor.to_numpy()[:, :, :16]).all()
+    for layer in (fixed, learned):
+        with pytest.raises(
+            ValueError, match=r"sequence length \(33\) does not match the expected value \(32\); help"
+        ):
+            layer(Tensor.from_numpy(np.zeros((1, 1, 33, 64), np.float32)))
+        with pytest.raises(ValueError, match=r"must have 4 dimensions\. Got rank 2; help"):
+            layer(Tensor.from_numpy(np.zeros((16, 64), np.float32)))
 
 
 def test_the_arguments_of_cut_layers_in_either_order(opened: Any) -> None:

@@ -46,7 +46,7 @@ WITHIN = {
     "gated_rmsnorm_fw": "gated_rmsnorm",
     "gated_rmsnorm_bw": "gated_rmsnorm",
     "linear_backward": "linear",
-    **dict.fromkeys(("NanoGPT", "GPTBlock", "GPTMLP", "LayerNorm", "MultiHeadAttention", "FixedPositionalEmbedding", "TrainablePositionalEmbedding"), "create_nanogpt"),
+    **dict.fromkeys(("NanoGPT", "GPTBlock", "GPTMLP", "LayerNorm", "MultiHeadAttention", "PositionalEmbedding", "TrainablePositionalEmbedding"), "create_nanogpt"),
 }  # fmt: skip
 """Parts, and the whole that is compared with PyTorch with all its gradients."""
 AGAINST = {

@@ -154,11 +154,11 @@ def load_gpt2(model: PositionedModel, safetensors_path: str | os.PathLike[str], 
     filling.report(set(tensors))
 
 
-def interleaved(rows: Array, heads: int) -> Array:
-    """Rows of each head from [0 … d/2, d/2 … d] to [0, d/2, 1, d/2 + 1, …]."""
-    width = rows.shape[0] // heads
-    split = rows.reshape(heads, 2, width // 2, *rows.shape[1:])
-    return np.swapaxes(split, 1, 2).reshape(rows.shape)
+def interleaved(weight: Array, num_heads: int = 1) -> Array:
+    """Rows of each head from [0 … d/2, d/2 … d] to [0, d/2, 1, d/2 + 1, …], of an array or a tensor of PyTorch."""
+    width = weight.shape[0] // num_heads
+    split = weight.reshape(num_heads, 2, width // 2, *weight.shape[1:])
+    return split.swapaxes(1, 2).reshape(weight.shape)
 
 
 def joint_keys_values(keys: Array, values: Array, groups: int) -> Array:

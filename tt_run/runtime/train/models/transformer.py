@@ -200,13 +200,43 @@ class GPTBlock(AbstractModuleBase):
         return binary.add(x, self.mlp(self.ln2(x)))
 
 
-class TrainablePositionalEmbedding(AbstractModuleBase):
+class _Positions(AbstractModuleBase):
+    """What is added to token embeddings at each position, and the dropout behind it."""
+
+    def __init__(self, sequence_length: int, embedding_dim: int, dropout_prob: float) -> None:
+        owner = type(self).__name__
+        for name, size in (("sequence_length", sequence_length), ("embedding_dim", embedding_dim)):
+            initial.require_size(owner, name, size)
+        super().__init__()
+        self.sequence_length, self.dropout_prob = sequence_length, dropout_prob
+        self.dropout = DropoutLayer(dropout_prob)
+
+    def check(self, x: Tensor) -> int:
+        """The positions of embeddings [B, 1, T, D]. Raises ValueError for another rank, and for more than there are."""
+        shape, owner = x.shape(), type(self).__name__
+        if len(shape) != 4:
+            raise ValueError(
+                f"{owner}: input tensor must have 4 dimensions. Got rank {len(shape)}; help: [batch, 1, positions, width]"
+            )
+        if shape[2] > self.sequence_length:
+            raise ValueError(
+                f"{owner}: input tensor sequence length ({shape[2]}) does not match the expected value ({self.sequence_length}); "
+                f"help: at most {self.sequence_length} positions"
+            )
+        return int(shape[2])
+
+
+class TrainablePositionalEmbedding(_Positions):
     """A learned vector for each position, added to the token embeddings."""
 
     def __init__(
-        self, embedding_dim: int, sequence_length: int, weight_init: initial.Initializer | None = None
+        self,
+        sequence_length: int,
+        embedding_dim: int,
+        dropout_prob: float = 0.0,
+        weight_init: initial.Initializer | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(sequence_length, embedding_dim, dropout_prob)
         self.weight = Parameter(
             (weight_init or initial.normal(0.0, 0.02))((1, 1, sequence_length, embedding_dim))
         )
@@ -215,16 +245,16 @@ class TrainablePositionalEmbedding(AbstractModuleBase):
         """[B, 1, T, D] plus the first T vectors."""
         from tt_run.runtime.enums import DataType, Layout
 
-        positions = np.arange(x.shape()[-2], dtype=np.uint32).reshape(1, 1, 1, -1)
+        positions = np.arange(self.check(x), dtype=np.uint32).reshape(1, 1, 1, -1)
         ids = Tensor.from_numpy(positions, layout=Layout.ROW_MAJOR, new_type=DataType.UINT32)
-        return binary.add(x, embedding(ids, self._tensors["weight"]))
+        return self.dropout(binary.add(x, embedding(ids, self._tensors["weight"])))
 
 
-class FixedPositionalEmbedding(AbstractModuleBase):
+class PositionalEmbedding(_Positions):
     """Sines and cosines of each position, added to the token embeddings; not trained."""
 
-    def __init__(self, embedding_dim: int, sequence_length: int) -> None:
-        super().__init__()
+    def __init__(self, sequence_length: int, embedding_dim: int, dropout_prob: float = 0.0) -> None:
+        super().__init__(sequence_length, embedding_dim, dropout_prob)
         position = np.arange(sequence_length, dtype=np.float64)[:, None]
         rate = np.exp(np.arange(0, embedding_dim, 2, dtype=np.float64) * (-math.log(10000.0) / embedding_dim))
         table = np.zeros((1, 1, sequence_length, embedding_dim), np.float32)
@@ -235,12 +265,12 @@ class FixedPositionalEmbedding(AbstractModuleBase):
 
     def forward(self, x: Tensor) -> Tensor:
         """[B, 1, T, D] plus the table's first T rows."""
-        length = x.shape()[-2]
+        length = self.check(x)
         held = self._buffers["positions"]
         if length != held.shape()[-2]:
             held = initial.place(self.table[:, :, :length])
             held.set_requires_grad(False)
-        return binary.add(x, held)
+        return self.dropout(binary.add(x, held))
 
 
 def positional_embedding(
@@ -250,5 +280,5 @@ def positional_embedding(
     if not isinstance(kind, PositionalEmbeddingType):
         kind = PositionalEmbeddingType.from_string(kind)
     if kind is PositionalEmbeddingType.Trainable:
-        return TrainablePositionalEmbedding(embedding_dim, length)
-    return FixedPositionalEmbedding(embedding_dim, length)
+        return TrainablePositionalEmbedding(length, embedding_dim)
+    return PositionalEmbedding(length, embedding_dim)

@@ -66,11 +66,17 @@ def _between(axis: int, first: int, last: int, stack: Array) -> Array:
 
 
 def split(tensor: Tensor, sizes: Sequence[int], dim: int) -> tuple[Tensor, ...]:
-    """Consecutive parts of a dimension. Raises ValueError for sizes that do not fill it."""
+    """Consecutive parts of a dimension. Raises ValueError for a dimension that there is not, and for sizes that do not fill it."""
     shape = tensor.shape()
+    if not -len(shape) <= dim < len(shape):
+        raise ValueError(
+            f"autograd_split dim {dim} out of range for rank-{len(shape)} tensor; help: {len(shape) - 1} for the last"
+        )
     axis = dim % len(shape)
     if sum(sizes) != shape[axis]:
-        raise ValueError(f"split: sizes {list(sizes)} do not fill dim {dim} of {shape}")
+        raise ValueError(
+            f"autograd_split sizes {list(sizes)} must tile dim {axis} (size {shape[axis]}); help: sizes whose sum is {shape[axis]}"
+        )
     ends = list(itertools.accumulate(sizes))
     found = []
     for first, last in zip([0, *ends], ends, strict=False):
@@ -85,7 +91,9 @@ def split_heads(tensor: Tensor, num_heads: int) -> Tensor:
     """[B, 1, S, H * E] -> [B, H, S, E]. Raises ValueError when the features do not divide."""
     batch, _, length, width = tensor.shape()
     if width % num_heads:
-        raise ValueError(f"split_heads: {width} features do not divide into {num_heads} heads")
+        raise ValueError(
+            f"split_heads: {width} features do not divide into {num_heads} heads; help: a multiple of {num_heads}"
+        )
     each = width // num_heads
     return result(
         stacks.moved(

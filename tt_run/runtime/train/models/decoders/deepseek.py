@@ -4,7 +4,7 @@
     latent  x -> wkv_a -> [latent | one rotary key for all heads]; norm(latent) -> wkv_b -> each head's [key | value]
 
 With `use_tp` heads, hidden features and the vocabulary are cut over the tensor-parallel axis; the latent, the gate and its choice are whole on every
-device. `moe_tp_axis_name` cuts the experts, and them alone, over a named axis of the mesh; `moe_type="sparse_ep"` deals them whole over
+device. `moe_tp_axis_name` cuts the experts, and them alone, over a named axis of the mesh; `moe_type="sparse_ep"`, or `moe_parallel_type="ep"` beside that axis, deals them whole over
 `moe_axis_name`, `"sparse_tp"` cuts each of them over it.
 """
 
@@ -20,7 +20,7 @@ from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.decoders.cut_layers import axis_of, narrow, parts_of, wide
 from tt_run.runtime.train.models.decoders.expert_parallel import SparseMoEEP, SparseMoETP
-from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig, DeepSeekMLP, MoE
+from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig, DeepSeekMLP, MoE, axis_of_experts
 from tt_run.runtime.train.models.runner import run
 from tt_run.runtime.train.models.transformer import as_logits
 from tt_run.runtime.train.modules import initial
@@ -93,6 +93,9 @@ class MultiHeadLatentAttention(AbstractModuleBase):
 
 def _mixture(config: DeepSeekConfig) -> MoE:
     kinds: dict[str, type[MoE]] = {"sparse_ep": SparseMoEEP, "sparse_tp": SparseMoETP}
+    axis = "tp" if parts_of(config.use_tp) > 1 else axis_of_experts(config)
+    if config.moe_type == "sparse" and config.moe_parallel_type == "ep" and axis is not None:
+        return SparseMoEEP(config, axis_name=axis)
     return kinds.get(config.moe_type, MoE)(config)
 
 
@@ -105,7 +108,7 @@ class DeepSeekBlock(AbstractModuleBase):
         super().__init__()
         self.attn = MultiHeadLatentAttention(config, rope_params)
         self.ffn: DeepSeekMLP | MoE = (
-            DeepSeekMLP(config.dim, config.inter_dim, parts_of(config.use_tp) > 1)
+            DeepSeekMLP(config.dim, config.inter_dim, use_tp=parts_of(config.use_tp) > 1)
             if layer_id < config.n_dense_layers
             else _mixture(config)
         )

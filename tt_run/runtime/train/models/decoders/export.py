@@ -115,10 +115,10 @@ def state_dict(parameters: Mapping[str, Array], config: Mapping[str, Any]) -> di
     return found
 
 
-def halved(rows: Array, heads: int) -> Array:
+def halved(weight: Array, num_heads: int = 1) -> Array:
     """Rows of each head from interleaved pairs to halves: the inverse of `interleaved`."""
-    each = rows.reshape(heads, len(rows) // heads // 2, 2, *rows.shape[1:])
-    return np.ascontiguousarray(np.swapaxes(each, 1, 2)).reshape(rows.shape)
+    each = weight.reshape(num_heads, len(weight) // num_heads // 2, 2, *weight.shape[1:])
+    return each.swapaxes(1, 2).reshape(weight.shape)
 
 
 def split_keys_values(joint: Array, rows: int, groups: int) -> tuple[Array, Array]:

@@ -29,6 +29,7 @@ from tt_run.runtime.train.parallel.distributed import (
     concat_mesh_to_tensor_composer,
     summed_over_devices,
 )
+from tt_run.runtime.train.parallel.named_mesh import maybe_mesh
 
 Array = npt.NDArray[Any]
 
@@ -63,6 +64,7 @@ class DeepSeekConfig:
     use_tp: bool = False
     moe_tp_axis_name: str | None = None
     moe_axis_name: str | None = "tp"
+    moe_parallel_type: str = "tp"
 
     def __post_init__(self) -> None:
         check_sizes(self)
@@ -73,6 +75,10 @@ class DeepSeekConfig:
         if self.moe_type not in ("dense", "sparse", "sparse_ep", "sparse_tp"):
             raise ValueError(
                 f"moe_type: {self.moe_type!r} is not one of dense and sparse, which give the same numbers here, sparse_ep and sparse_tp"
+            )
+        if self.moe_parallel_type not in ("tp", "ep"):
+            raise ValueError(
+                f"moe_parallel_type: {self.moe_parallel_type!r} is not one of tp, which cuts each expert, and ep, which deals them; help: 'tp'"
             )
         if self.n_routed_experts % self.n_expert_groups:
             raise ValueError(
@@ -89,11 +95,13 @@ class DeepSeekConfig:
 class DeepSeekMLP(AbstractModuleBase):
     """w2(silu(w1 x) * w3 x): a dense layer, an expert, or the experts that every token passes."""
 
-    def __init__(self, dim: int, inter_dim: int, cut: bool = False, axis_name: str | None = None) -> None:
+    def __init__(
+        self, dim: int, inter_dim: int, *, use_tp: bool = False, axis_name: str | None = None
+    ) -> None:
         super().__init__()
-        self.w1 = wide(dim, inter_dim, cut, axis_name=axis_name)
-        self.w3 = wide(dim, inter_dim, cut, axis_name=axis_name)
-        self.w2 = narrow(inter_dim, dim, cut, axis_name=axis_name)
+        self.w1 = wide(dim, inter_dim, use_tp, axis_name=axis_name)
+        self.w3 = wide(dim, inter_dim, use_tp, axis_name=axis_name)
+        self.w2 = narrow(inter_dim, dim, use_tp, axis_name=axis_name)
 
     def forward(self, x: Tensor) -> Tensor:
         """[B, 1, S, D] -> the same shape."""
@@ -103,6 +111,15 @@ class DeepSeekMLP(AbstractModuleBase):
 
 class Expert(DeepSeekMLP):
     """One of the experts that tokens are routed to."""
+
+
+def axis_of_experts(config: Any) -> str | None:
+    """The axis that `moe_tp_axis_name` names, None where the open mesh has no such axis of several devices."""
+    name: str | None = getattr(config, "moe_tp_axis_name", None)
+    opened = maybe_mesh()
+    if name is None or opened is None or not opened.has_axis(name) or opened.axis_size(name) < 2:
+        return None
+    return name
 
 
 class MoE(AbstractModuleBase):
@@ -124,11 +141,13 @@ class MoE(AbstractModuleBase):
         self.score_func, self.route_scale = config.score_func, config.route_scale
         self.gate = LinearLayer(config.dim, config.n_routed_experts, False)
         # A program may give an object with the sizes of a mixture alone.
-        axis: str | None = getattr(config, "moe_tp_axis_name", None)
+        axis = axis_of_experts(config)
         cut = axis is not None or parts_of(getattr(config, "use_tp", False)) > 1
         self._make_experts(config, cut, axis)
         self.shared_experts = (
-            DeepSeekMLP(config.dim, config.n_shared_experts * config.moe_inter_dim, cut, axis)
+            DeepSeekMLP(
+                config.dim, config.n_shared_experts * config.moe_inter_dim, use_tp=cut, axis_name=axis
+            )
             if config.n_shared_experts
             else None
         )
@@ -138,7 +157,8 @@ class MoE(AbstractModuleBase):
 
     def _make_experts(self, config: DeepSeekConfig, cut: bool, axis: str | None) -> None:
         self.experts = ModuleList(
-            Expert(config.dim, config.moe_inter_dim, cut, axis) for _ in range(config.n_routed_experts)
+            Expert(config.dim, config.moe_inter_dim, use_tp=cut, axis_name=axis)
+            for _ in range(config.n_routed_experts)
         )
 
     def chosen(self, scores: Value) -> Value:

@@ -5,8 +5,9 @@ from tt_run.runtime.exports import publish as _publish
 _TABLE = {
     "tt_run.runtime.train.models.either_llama": "Llama LlamaConfig",
     "tt_run.runtime.train.models.llama": """
-        LlamaBlock create_llama_model CppLlama=Llama CppLlamaConfig=LlamaConfig create_cpp_llama_model=create_llama_model
+        create_llama_model CppLlama=Llama CppLlamaConfig=LlamaConfig create_cpp_llama_model=create_llama_model
     """,
+    "tt_run.runtime.train.models.decoders.llama": "LlamaBlock",
     "tt_run.runtime.train.models.decoders.llama_config": "LlamaRopeScalingConfig",
     "tt_run.runtime.train.models.decoders.weights": "load_from_safetensors",
     "tt_run.runtime.train.models.decoders.export": "save_to_hf_format",

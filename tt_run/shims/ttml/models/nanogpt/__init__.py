@@ -5,7 +5,7 @@ from tt_run.runtime.exports import publish as _publish
 _TABLE = {
     "tt_run.runtime.train.models.loading": "load_gpt2_from_safetensors=load_gpt2",
     "tt_run.runtime.train.models.gpt": "NanoGPT NanoGPTConfig NanoGPTExperimentalConfig create_nanogpt create_distributed_nanogpt",
-    "tt_run.runtime.train.models.transformer": "GPTBlock GPTMLP LayerNorm MultiHeadAttention TrainablePositionalEmbedding PositionalEmbedding=FixedPositionalEmbedding",
+    "tt_run.runtime.train.models.transformer": "GPTBlock GPTMLP LayerNorm MultiHeadAttention TrainablePositionalEmbedding PositionalEmbedding",
     "tt_run.runtime.train.modules.layers": "Embedding",
 }
 

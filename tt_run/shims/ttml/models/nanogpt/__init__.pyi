@@ -2,7 +2,6 @@
 """`ttml.models.nanogpt`."""
 
 from tt_run.runtime.train.models.loading import load_gpt2 as _load_gpt2
-from tt_run.runtime.train.models.transformer import FixedPositionalEmbedding as _FixedPositionalEmbedding
 from tt_run.runtime.train.modules.layers import Embedding as Embedding
 from tt_run.runtime.train.models.transformer import GPTBlock as GPTBlock
 from tt_run.runtime.train.models.transformer import GPTMLP as GPTMLP
@@ -11,6 +10,7 @@ from tt_run.runtime.train.models.transformer import MultiHeadAttention as MultiH
 from tt_run.runtime.train.models.gpt import NanoGPT as NanoGPT
 from tt_run.runtime.train.models.gpt import NanoGPTConfig as NanoGPTConfig
 from tt_run.runtime.train.models.gpt import NanoGPTExperimentalConfig as NanoGPTExperimentalConfig
+from tt_run.runtime.train.models.transformer import PositionalEmbedding as PositionalEmbedding
 from tt_run.runtime.train.models.transformer import TrainablePositionalEmbedding as TrainablePositionalEmbedding
 from tt_run.runtime.train.models.gpt import create_distributed_nanogpt as create_distributed_nanogpt
 from tt_run.runtime.train.models.gpt import create_nanogpt as create_nanogpt
@@ -22,5 +22,4 @@ from . import multi_head_attention as multi_head_attention
 from . import pos_embedding as pos_embedding
 from . import safetensors_loader as safetensors_loader
 
-PositionalEmbedding = _FixedPositionalEmbedding
 load_gpt2_from_safetensors = _load_gpt2
