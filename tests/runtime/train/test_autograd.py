@@ -618,6 +618,10 @@ def test_modules_by_number_and_name_as_the_reference_holds_them(opened: Any) -> 
     named.update([("up", three)])
     assert named.get("up") is three and named.get("gate") is None and named.get("gate", one) is one
     assert repr(named) == "ModuleDict(\n  (up): LinearLayer\n  (down): LinearLayer\n)"
+    copied = ModuleDict(named)
+    assert copied.items() == named.items()
+    copied.update(ModuleDict({"up": two}))
+    assert copied["up"] is two and named["up"] is three
     assert named.pop("gate", None) is None and named.pop("down") is two
     named.clear()
     assert len(named) == 0 and not list(named.parameters())

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeVar, overload
+from typing import TypeVar, Union, overload
 
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
 
 Given = TypeVar("Given")
-Named = Mapping[str, ModuleBase] | Iterable[tuple[str, ModuleBase]]
-"""Modules by name: a mapping, or pairs."""
+Named = Union[Mapping[str, ModuleBase], "ModuleDict", Iterable[tuple[str, ModuleBase]]]
+"""Modules by name: a mapping, another ModuleDict, or pairs."""
 
 
 class ModuleList(AbstractModuleBase):
@@ -134,8 +134,8 @@ class ModuleDict(AbstractModuleBase):
         return self._modules.get(name, default)
 
     def update(self, modules: Named) -> None:
-        """Add or replace modules: a mapping of names, or pairs of name and module."""
-        if not isinstance(modules, Mapping):
+        """Add or replace modules: a mapping of names, another ModuleDict, or pairs of name and module."""
+        if not isinstance(modules, (Mapping, ModuleDict)):
             pairs = list(_several(self, modules, "{'up': LinearLayer(32, 32)}"))
             if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
                 raise TypeError(
