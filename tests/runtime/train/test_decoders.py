@@ -411,6 +411,15 @@ class OwnLlama(either_llama.Llama):
             )
 
 
+@pytest.mark.parametrize("vocabulary, padded", ((96, 96), (97, 128)))
+def test_a_llama_tells_how_many_rows_its_table_has(opened: Any, vocabulary: int, padded: int) -> None:
+    opened()
+    model = DecoderLlama(
+        LlamaConfig(hidden_size=64, num_hidden_layers=1, num_attention_heads=2, vocab_size=vocabulary)
+    )
+    assert model.padded_vocab_size == padded == model.tok_emb.weight.tensor.shape()[2]
+
+
 def test_a_program_derives_a_llama_with_attention_of_its_own(opened: Any) -> None:
     """Which the model then calls; the cache, made from sizes in order, takes padded device tensors and counts after the last layer."""
     opened()

@@ -287,6 +287,7 @@ class DecoderLlama(AbstractModuleBase):
         self.config = config
         hidden, parallel = config.hidden_size, config.use_tp and tensor_parallel_size() > 1
         weights, placement = initial.normal(0.0, 0.02), config.embedding_placement if parallel else None
+        self.padded_vocab_size = whole_tiles(config.vocab_size)
         self.fc = output_head(placement, config, weights)
         self.tok_emb = table(placement, config, weights)
         if config.weight_tying is WeightTyingType.Enabled:
