@@ -26,7 +26,7 @@ from tt_run.runtime.train.modules.parameter import Parameter
 from tt_run.runtime.train.ops import rope
 from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
 from tt_run.runtime.train.ops.ring_attention import ring_attention_sdpa
-from tt_run.runtime.train.optimizers import adamw, combined, registry, remote, schedulers, sgd
+from tt_run.runtime.train.optimizers import adamw, registry, remote, schedulers, sgd
 from tt_run.runtime.train.optimizers.base import OptimizerBase
 from tt_run.runtime.train.parallel.distributed import create_mesh_composer_config, shard_tensor_to_mesh_mapper
 
@@ -271,7 +271,7 @@ def test_optimizers_by_configuration_alone(opened: Any) -> None:
     both = registry.create_optimizer(config={"type": "MuonWithAdamW"}, params=parameters)
     assert isinstance(both, OptimizerBase)
     assert issubclass(remote.RemoteOptimizer, OptimizerBase)
-    assert issubclass(combined.MuonWithAdamW, OptimizerBase)
+    assert issubclass(registry.MuonWithAdamW, OptimizerBase)
 
 
 @pytest.mark.parametrize(

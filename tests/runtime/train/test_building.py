@@ -293,6 +293,16 @@ def train(
     return bits(module)
 
 
+@pytest.mark.parametrize("axes", ["dp", ("dp",), ["tp", "dp"]])
+def test_gradients_are_averaged_over_axes_by_their_names(opened_mesh: Any, axes: Any) -> None:
+    context = opened_mesh((1, 2), ("_", "dp"))
+    layer, x = LinearLayer(4, 4, False), np.arange(8, dtype=np.float32).reshape(2, 1, 1, 4)
+    layer(Tensor.from_numpy(x, mapper=shard_tensor_to_mesh_mapper(context.get_device(), 0, 1))).backward()
+    sync_gradients(layer.parameters(), axes)
+    gradient = layer.weight.tensor.get_grad_tensor().to_numpy()
+    np.testing.assert_array_equal(gradient, np.broadcast_to(x.mean(0), gradient.shape))
+
+
 @pytest.mark.parametrize(
     "runner", [RunnerType.Default, pytest.param(RunnerType.MemoryEfficient, marks=pytest.mark.wide)]
 )

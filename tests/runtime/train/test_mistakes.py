@@ -29,6 +29,7 @@ from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig
+from tt_run.runtime.train.models.decoders.qwen3 import create_qwen3_config_from_hf
 from tt_run.runtime.train.models.gpt import NanoGPTConfig, create_nanogpt
 from tt_run.runtime.train.models.linear_regression import create_linear_regression_model
 from tt_run.runtime.train.models.llama import LlamaConfig as DocumentsLlama
@@ -40,12 +41,14 @@ from tt_run.runtime.train.modules.layers import DropoutLayer, Embedding, RMSNorm
 from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLayer
 from tt_run.runtime.train.modules.lora import LoraConfig, LoraModel
 from tt_run.runtime.train.modules.parameter import Parameter
-from tt_run.runtime.train.ops import attention, matmul, rope, sample, shapes
+from tt_run.runtime.train.ops import attention, distributed, matmul, rope, sample, shapes
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers import adamw, registry, schedulers, sgd
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
+from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.parallel.fsdp import fully_shard
-from tt_run.runtime.train.parallel.named_mesh import Mesh, open_device_mesh
+from tt_run.runtime.train.parallel.named_mesh import Mesh, open_device_mesh, sync_gradients
+from tt_run.runtime.train.parallel.parallelize import ColwiseParallel, parallelize_module
 from tt_run.runtime.train.settings import ConfigError
 from tt_run.runtime.train.trainers.grpo_config import GRPOConfig
 from tt_run.runtime.train.trainers.reports import LossHistory
@@ -235,19 +238,29 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "a share that is text": (lambda: schedulers.LambdaScheduler(adam(), lambda step: "a").step(), TypeError, r"lr_lambda\(1\) gave 'a', which is no number"),  # type: ignore[arg-type,return-value]
     "a probability beyond one": (lambda: DropoutLayer(1.5), RuntimeError, r"the probability is in \[0, 1\], not 1.5; help: 0.1"),
-    "a probability by its name": (lambda: DropoutLayer("half"), TypeError, "the probability is a number, not 'half'"),  # type: ignore[arg-type]
+    "a probability by its name": (lambda: DropoutLayer("half"), TypeError, "'probability' must be a float, not str; help"),  # type: ignore[arg-type]
     "a list of modules that is called": (lambda: ModuleList([LinearLayer(2, 2)])(drawn(1, 1, 2, 2)), TypeError, r"ModuleList defines no forward\(\); help: for module in modules"),
     "a module beyond the last": (lambda: ModuleList([LinearLayer(2, 2)])[3], IndexError, "index 3 is out of range of 1 modules; help"),
     "a module that is not there": (lambda: ModuleDict({"up": LinearLayer(2, 2)})["down"], KeyError, "there is no module 'down'; help: one of 'up'"),
     "an attribute that is not there": (lambda: delattr(LinearLayer(2, 2), "wieght"), AttributeError, "LinearLayer has no attribute 'wieght'; help: one of bias, in_features"),
     "a tensor that cannot be overridden": (lambda: LinearLayer(2, 2).override_tensor(drawn(1, 1, 2, 2), "w"), RuntimeError, "no tensor named 'w' to override; .*help: register_tensor"),
-    "a cut layer without an axis": (lambda: without_axes(), RuntimeError, r"ColumnParallelLinear: no axis carries tensor parallelism.*help: .*enable_tp=True"),
+    "a cut layer without an axis": (lambda: without_axes(), RuntimeError, r"ParallelismContext is not initialized. ColumnParallelLinear is cut .*help: .*enable_tp=True"),
     "text without lengths": (lambda: generate(LinearLayer(2, 2), [1]), TypeError, r"no max_new_tokens, sequence_length, vocab_size, .*help: generate\(model"),
     "a mode of weights": (lambda: initial.kaiming_uniform(mode="fan")((1, 1, 2, 2)), ValueError, r"Mode fan not supported.*help: mode='fan_in'"),
     "a runner that there is not": (lambda: RunnerType.from_string("memory"), ValueError, "RunnerType: 'memory' is not one of default, memory_efficient; help"),
     "a layout by its name": (lambda: Tensor.from_numpy(np.ones((2, 2), np.float32), "tile"), TypeError, "got 'tile'; help: layout=ttnn.TILE_LAYOUT"),  # type: ignore[arg-type]
     "a named argument of a function": (lambda: Text.apply(scale=2), TypeError, r"Text.apply\(\) takes arguments by their places, not scale; help: Text.apply\(2\)"),
     "positions that devices cannot share": (lambda: uneven_positions(), ValueError, "an input sequence length divisible by tp = 2, got 33; help: a multiple of 2"),
+    "sides of a mesh below one": (lambda: Mesh((0, 4), ("a", "b")), ValueError, r"at least 1, got \(0, 4\); help: ttml.Mesh"),
+    "gradients of a module": (lambda: sync_gradients(LinearLayer(2, 2)), TypeError, r"not .*LinearLayer; help: sync_gradients\(model.parameters\(\)\)"),  # type: ignore[arg-type]
+    "an axis beyond the mesh": (lambda: shard_tensor_to_mesh_mapper(AutoContext.get_instance().get_device(), 0, 2), ValueError, r"the mesh \[1, 1\] has no axis 2; help: cluster_axis from 0 to 1"),
+    "a type of gradient by its name": (lambda: distributed.all_gather(drawn(1, 1, 2, 2), 3, 1, "sharded"), TypeError, "must be a GradOutputType, not 'sharded'; help"),  # type: ignore[arg-type]
+    "a style by its name": (lambda: parallelize_module(LinearLayer(2, 2), AutoContext.get_instance().get_device(), {"": "column"}), TypeError, "in a ParallelStyle, not 'column'; help: .*ColwiseParallel"),  # type: ignore[dict-item]
+    "a plan of no layer": (lambda: parallelize_module(ModuleList([LinearLayer(2, 2)]), AutoContext.get_instance().get_device(), {"up": ColwiseParallel()}), ValueError, "'up' names no linear layer; help: one of 0"),
+    "a configuration that is a dict": (lambda: create_qwen3_config_from_hf({"hidden_size": 32}, 32), TypeError, r"of transformers is wanted, not dict; help: AutoConfig.from_pretrained"),
+    "a parameter of a parameter": (lambda: Parameter(Parameter(drawn(1, 1, 2, 2))), TypeError, r"help: Parameter\(parameter.tensor\)"),  # type: ignore[arg-type]
+    "a class as an optimizer": (lambda: tuner(optimizer=adamw.AdamW), TypeError, "optimizer must be one, or its configuration"),
+    "an optimizer of another model": (lambda: tuner(optimizer=adam()), ValueError, "updates no parameter of this model; help: make it of model.parameters"),
     "one name for both axes": (lambda: Mesh((1, 1), ("a", "a")), ValueError, "an assigned name of its own"),
 }  # fmt: skip
 

@@ -176,7 +176,7 @@ def test_layouts_are_values(opened: Any) -> None:
 @pytest.mark.parametrize(
     ("plan", "said"),
     [
-        ({"blocks.0.mlp.w9": ColwiseParallel()}, r"'blocks.0.mlp.w9' names no linear layer; it has .*blocks.0"),
+        ({"blocks.0.mlp.w9": ColwiseParallel()}, r"'blocks.0.mlp.w9' names no linear layer; help: one of .*blocks.0"),
         ({r".*\.qkv_linear": ColwiseParallel()}, "cuts all layers of 'blocks.0.attention' or none"),
         ({r".*\.w_gate_up": ColwiseParallel()}, r"blocks.0.mlp.w_gate_up.weight: \[1, 1, 60, 64\] does not divide over 4 devices"),
         ({r".*\.qkv_linear": ColwiseParallel(), r".*\.out_linear": RowwiseParallel()}, r"blocks.0.attention: num_groups \(2\) must be divisible by the 4 devices"),

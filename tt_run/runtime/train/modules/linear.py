@@ -128,7 +128,7 @@ class _Parallel(AbstractModuleBase):
         if axis is None:
             if not context.is_parallelism_context_initialized():
                 raise RuntimeError(
-                    f"{type(self).__name__}: no axis carries tensor parallelism, ParallelismContext is not initialized; help: "
+                    f"ParallelismContext is not initialized. {type(self).__name__} is cut over the axis of tensor parallelism; help: "
                     "initialize_parallelism_context(ttml.autograd.DistributedConfig(enable_tp=True)), or ttml.open_device_mesh(ttml.Mesh((1, 2), ('dp', 'tp')))"
                 )
             parallelism = context.get_parallelism_context()

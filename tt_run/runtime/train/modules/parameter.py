@@ -42,11 +42,12 @@ class TensorMetadata:
 class Parameter:
     """A tensor that optimizers update; `.tensor` is the tensor. Other names are the tensor's own.
 
-    Raises RuntimeError when the tensor is asked for before it was materialised, TypeError for an array of NumPy or PyTorch.
+    Raises RuntimeError when the tensor is asked for before it was materialised, TypeError for an array of NumPy or PyTorch and for another Parameter.
     """
 
     def __init__(self, tensor: Tensor | TensorMetadata) -> None:
-        if hint := way_in(tensor):
+        hint = "; help: Parameter(parameter.tensor)" if isinstance(tensor, Parameter) else way_in(tensor)
+        if hint:
             raise TypeError(f"Parameter: a ttml.autograd.Tensor, not {type_name(tensor)}{hint}")
         self._held = tensor
         self._callbacks: list[Callable[[Parameter], None]] = []

@@ -68,7 +68,11 @@ def all_gather(
     cluster_axis: int | None = None,
     grad_output_type: GradOutputType = GradOutputType.SHARDED,
 ) -> Tensor:
-    """Shards of the axis side by side on `dim`, on every device."""
+    """Shards of the axis side by side on `dim`, on every device. Raises TypeError for a type of gradient that is none."""
+    if not isinstance(grad_output_type, GradOutputType):
+        raise TypeError(
+            f"'grad_output_type' must be a GradOutputType, not {grad_output_type!r}; help: ttml.ops.distributed.GradOutputType.REPLICATED"
+        )
     x = tensor.get_value()
     if members(x, cluster_axis) == 1:
         return tensor

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.operation import recorded, result
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 def require_probability(probability: Any) -> None:
     """Raise TypeError for what is no number, RuntimeError for one outside of [0, 1]."""
     if not isinstance(probability, Real):
-        raise TypeError(f"dropout: the probability is a number, not {probability!r}; help: 0.1")
+        raise TypeError(f"dropout: 'probability' must be a float, not {type_name(probability)}; help: 0.1")
     if not 0.0 <= probability <= 1.0:
         raise RuntimeError(f"dropout: the probability is in [0, 1], not {probability}; help: 0.1")
 

@@ -50,7 +50,7 @@ def vocab_parallel_cross_entropy_loss(
     rows, width = math.prod(x.shape) // x.shape[-1], x.shape[-1]
     if ids.dtype not in (DataType.UINT32, DataType.INT32) or math.prod(ids.shape) != rows:
         raise RuntimeError(
-            f"vocab_parallel_cross_entropy_loss: logits {list(x.shape)} need {rows} integer ids [B, T], got {list(ids.shape)} of {ids.dtype}"
+            f"vocab_parallel_cross_entropy_loss: logits {list(x.shape)} need {rows} integer ids [B, T], got {list(ids.shape)} of {ids.dtype}; help: Tensor.from_numpy(ids, ttnn.Layout.ROW_MAJOR, ttnn.DataType.UINT32)"
         )
     starts = _starts(x, width, cluster_axis)
     wide = stacks.as_dtype(x, DataType.FLOAT32)

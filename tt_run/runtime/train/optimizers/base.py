@@ -83,7 +83,10 @@ class NothingToTrain(UserWarning):
 def warn_of_nothing(optimizer: object, parameters: Mapping[str, Tensor]) -> None:
     """Say that an optimizer will change nothing: it was given no parameters, or frozen ones alone."""
     name = type(optimizer).__name__
-    why, hint = "it was given no parameters", f"{name}(model.parameters(), config)"
+    why, hint = (
+        "it was given no parameters",
+        f"{name}(model.parameters(), config), after ttml.materialize_module(model) of a lazy one",
+    )
     if parameters:
         why = f"none of its {len(parameters)} parameters takes gradients"
         hint = "tensor.set_requires_grad(True) before it is made"
@@ -133,6 +136,11 @@ class OptimizerBase(ABC):
     @abstractmethod
     def step(self) -> None:
         """Update every parameter that has a gradient."""
+
+    def updates(self, parameters: Mapping[str, Tensor]) -> bool:
+        """Whether any of these tensors is one that this optimizer was made for."""
+        own = {id(tensor) for tensor in self._parameters.values()}
+        return any(id(tensor) in own for tensor in parameters.values())
 
     def zero_grad(self) -> None:
         """Set existing gradients to zero, or take them away: as the optimizer of this name does in the reference."""

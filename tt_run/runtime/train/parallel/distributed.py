@@ -59,7 +59,7 @@ def shard_tensor_to_mesh_mapper(
 ) -> mappers.TensorToMesh:
     """Cut tensor dimension `dim` over a mesh axis and replicate over the other; over all devices without an axis.
 
-    `rank` is what the reference called `dim` before. Raises TypeError without either and with both.
+    `rank` is what the reference called `dim` before. Raises TypeError without either and with both, ValueError for an axis that the mesh has not.
     """
     if (dim is None) is (rank is None):
         raise TypeError(
@@ -70,6 +70,10 @@ def shard_tensor_to_mesh_mapper(
     if cluster_axis is None:
         return mappers.shard_tensor_to_mesh_mapper(device, dim)
     placements: list[Placement] = [PlacementReplicate() for _ in range(device.shape.dims())]
+    if not 0 <= cluster_axis < len(placements):
+        raise ValueError(
+            f"shard_tensor_to_mesh_mapper: the mesh {list(device.shape)} has no axis {cluster_axis}; help: cluster_axis from 0 to {len(placements) - 1}"
+        )
     placements[cluster_axis] = PlacementShard(dim)
     return mappers.create_mesh_mapper(device, MeshMapperConfig(placements))
 

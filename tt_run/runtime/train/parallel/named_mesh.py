@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import numbers
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,10 @@ class Mesh:
                 raise TypeError(
                     f"Mesh: {name} must be a tuple, not {type_name(given)}; help: ttml.Mesh((2, 4), ('dp', 'tp'))"
                 )
+        if not all(isinstance(side, numbers.Integral) and side > 0 for side in self.shape):
+            raise ValueError(
+                f"Mesh: each side must be a number of devices, at least 1, got {self.shape}; help: ttml.Mesh((2, 4), ('dp', 'tp'))"
+            )
         if len(self.shape) != len(self.axis_names) or len(set(self.axis_names)) != len(self.axis_names):
             raise ValueError(
                 f"each axis in a mesh must have an assigned name of its own, got {self.shape} and {self.axis_names}; help: ttml.Mesh((2, 4), ('dp', 'tp'))"
@@ -157,17 +162,22 @@ def mesh() -> Mesh:
     return found
 
 
-def sync_gradients(parameters: Mapping[str, Tensor], axis_names: Iterable[str] = ("dp",)) -> None:
-    """Replace every gradient by its mean over named axes of the open mesh; names that it has not are passed over.
+def sync_gradients(parameters: Mapping[str, Tensor], axis_names: str | Iterable[str] = ("dp",)) -> None:
+    """Replace every gradient by its mean over one or several named axes of the open mesh; names that it has not are passed over.
 
     Along the axis over which `fully_shard` cut a parameter its gradient is the mean already. Parameters are visited by name, so that all
-    ranks reduce in one order.
+    ranks reduce in one order. Raises TypeError for what is no mapping of names to tensors.
     """
+    if not isinstance(parameters, Mapping):
+        raise TypeError(
+            f"sync_gradients: parameters must be those of a model by name, not {type_name(parameters)}; help: sync_gradients(model.parameters())"
+        )
     trained(parameters)
     found = maybe_mesh()
     if found is None:
         return
-    axes = [found.axis(name) for name in axis_names if found.has_axis(name) and found.size(name) > 1]
+    names = (axis_names,) if isinstance(axis_names, str) else axis_names
+    axes = [found.axis(name) for name in names if found.has_axis(name) and found.size(name) > 1]
     for name in sorted(parameters):
         parameter = parameters[name]
         if not parameter.is_grad_initialized():

@@ -34,6 +34,7 @@ from tt_run.runtime.train.ops import binary, unary
 from tt_run.runtime.train.ops.loss import ReduceType, cross_entropy_loss
 from tt_run.runtime.train.ops.vocab_parallel import vocab_parallel_cross_entropy_loss
 from tt_run.runtime.train.optimizers import registry
+from tt_run.runtime.train.optimizers.base import OptimizerBase
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
 from tt_run.runtime.train.parallel.distributed import synchronize_gradients
 from tt_run.runtime.train.parallel.named_mesh import maybe_mesh, sync_gradients
@@ -365,9 +366,13 @@ class SFTTrainer:
             }
         if isinstance(given, Mapping):
             return registry.create_optimizer(given, self.model.parameters())
-        if not hasattr(given, "step"):
+        if not hasattr(given, "step") or isinstance(given, type):
             raise TypeError(
                 f"SFTTrainer: optimizer must be one, or its configuration, not {type_name(given)}; help: {{'type': 'AdamW', 'lr': 1e-4}}"
+            )
+        if isinstance(given, OptimizerBase) and not given.updates(self.model.parameters()):
+            raise ValueError(
+                "SFTTrainer: the optimizer updates no parameter of this model; help: make it of model.parameters() of the same model"
             )
         return given
 

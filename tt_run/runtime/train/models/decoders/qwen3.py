@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tt_run.runtime.enums import DataType
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.train.autograd.tensor import Tensor
@@ -78,7 +79,11 @@ class Qwen3Config:
 def create_qwen3_config_from_hf(
     hf_config: Any, max_sequence_length: int, runner_type: RunnerType = RunnerType.Default
 ) -> Qwen3Config:
-    """The sizes of a Hugging Face configuration object, for sequences of at most `max_sequence_length`."""
+    """The sizes of a Hugging Face configuration object, for sequences of at most `max_sequence_length`. Raises TypeError for what is none."""
+    if not hasattr(hf_config, "num_attention_heads"):
+        raise TypeError(
+            f"create_qwen3_config_from_hf: a configuration of transformers is wanted, not {type_name(hf_config)}; help: AutoConfig.from_pretrained(path)"
+        )
     given = getattr(hf_config, "rope_parameters", None) or getattr(hf_config, "rope_scaling", None) or {}
     scaling = Qwen3RopeScalingConfig(
         scaling_factor=float(given.get("factor", 0.0)),
