@@ -90,9 +90,9 @@ def _taught(value: Any) -> Any:
         if isinstance(vars(value).get("make"), staticmethod):
             value.make = staticmethod(_teaching(value.make))  # type: ignore[attr-defined]
     elif isinstance(value, FunctionType):
-        taught, home = _teaching(value), sys.modules[value.__module__]
-        if getattr(home, value.__name__, None) is value:
-            setattr(home, value.__name__, taught)  # so that `pickle` finds it by its name
+        taught, home, name = _teaching(value), sys.modules[value.__module__], value.__name__
+        if getattr(home, name, None) is value:
+            setattr(home, name, taught)  # so that `pickle` finds it by its name
             return taught
     return value
 

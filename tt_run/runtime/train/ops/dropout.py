@@ -29,7 +29,7 @@ def require_probability(probability: Any) -> None:
     """Raise TypeError for what is no number, RuntimeError for one outside of [0, 1]."""
     if not isinstance(probability, Real):
         raise TypeError(f"dropout: 'probability' must be a float, not {type_name(probability)}; help: 0.1")
-    if not 0.0 <= probability <= 1.0:
+    if not 0.0 <= float(probability) <= 1.0:
         raise RuntimeError(f"dropout: the probability is in [0, 1], not {probability}; help: 0.1")
 
 

@@ -89,14 +89,14 @@ def parallelize_module(
     Names are dotted and relative to the module, `blocks.0.mlp.w2`; a key of the plan is a name or a regular expression for whole names; a Llama's `q_linear` or `w1` means
     the joint layer that holds it. Attention
     of a Llama or a Qwen3 whose layers are cut has its heads dealt to the devices; with `cp_axis` each
-    device along that axis has a part of the positions, and its attention sees all. Raises TypeError for what is no style, ValueError for features and heads that do not divide
-    for a key that names no linear layer, and for `cp_axis` without such attention.
+    device along that axis has a part of the positions, and its attention sees all. Raises TypeError for what is no
+    style, ValueError for features and heads that do not divide, for a key that names no linear layer, and for `cp_axis` without such attention.
     """
     seeing = [] if cp_axis is None else _attentions(module)
-    for key, style in parallelize_plan.items():
+    for planned, style in parallelize_plan.items():
         if not isinstance(style, ParallelStyle):
             raise TypeError(
-                f"parallelize_module: {key!r} must be cut in a ParallelStyle, not {style!r}; help: {{{key!r}: ttml.distributed.ColwiseParallel()}}"
+                f"parallelize_module: {planned!r} must be cut in a ParallelStyle, not {style!r}; help: {{{planned!r}: ttml.distributed.ColwiseParallel()}}"
             )
     size, used = int(mesh_device.shape[tp_axis]), set[str]()
     layers = [(name, found) for name, found in module.named_modules() if isinstance(found, LinearLayer)]
