@@ -1356,7 +1356,7 @@ def moreh_sum_backward(output_grad: _Tensor, *, input: _Tensor | None = None, di
     """The gradient of a sum, repeated over its input."""
     ...
 def move(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
-    """The values in a new buffer; the old one is given back."""
+    """The values in a new buffer; the old one is given back, unless another tensor has it: then everything stays where it is."""
     ...
 def mse_loss(input_reference: _Tensor, input_prediction: _Tensor, *, reduction: _LossReductionMode = _LossReductionMode.NONE, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None) -> _Tensor:
     """(a - b)²; its sum or mean over all elements by `reduction`, rounded once."""
@@ -1509,7 +1509,7 @@ def real_bw(grad_tensor: _Tensor | _ComplexTensor, input_tensor: _ComplexTensor,
     """The gradient of `real`'s complex operand."""
     ...
 def reallocate(tensor: _Tensor, memory_config: _MemoryConfig | None = None) -> _Tensor:
-    """The values in a new buffer; the old one is given back."""
+    """The values in a new buffer; the old one is given back, unless another tensor has it: then everything stays where it is."""
     ...
 def reciprocal(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """1 / x of every element x; dtype, shape and placement of the input."""
