@@ -15,9 +15,11 @@ from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.distribution import mappers
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard
+from tt_run.runtime.train.autograd.axis_placement import by_axes
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.ops import binary, distributed
 from tt_run.runtime.train.ops.distributed import GradOutputType, RingShiftDirection
+from tt_run.runtime.train.parallel import distributed as core
 from tt_run.runtime.train.parallel.distributed import set_tensor_placements, shard_tensor_to_mesh_mapper
 
 SHAPE = (4, 4, 2)
@@ -110,9 +112,37 @@ def test_gradients_of_collectives(opened: Any, mapper: str, collective: str, axi
 def test_a_place_is_told_by_the_axes_of_the_mesh(opened: Any, mapper: str, along: list[int | None]) -> None:
     device = opened((2, 2), ddp=True, tp=True).get_device()
     x = Tensor.from_numpy(np.zeros(SHAPE, np.float32), mapper=MAPPERS[mapper](device))
-    topology = x.get_value().tensor_topology()
+    topology = by_axes(x.get_value())
     found = [p.dim if isinstance(p, PlacementShard) else None for p in topology.placements()]
     assert (found, topology.distribution_shape()) == (along, MeshShape((2, 2)))
+
+
+COLLAPSED: dict[str, tuple[int | None, Callable[[Any], Any], list[int | None]]] = {
+    "a gather of the cut dimension": (1, lambda x: core.all_gather(x, 1, cluster_axis=1), [1, None]),
+    "a gather of another dimension": (1, lambda x: core.all_gather(x, 0, cluster_axis=0), [None, 1]),
+    "a scatter of copies": (None, lambda x: core.reduce_scatter(x, 1, cluster_axis=1), [None, 1]),
+    "a scatter of the cut dimension": (1, lambda x: core.reduce_scatter(x, 1, cluster_axis=1), [1]),
+    "a sum of parts": (0, lambda x: core.all_reduce(x, cluster_axis=1), [0, None]),
+    "a sum of copies": (None, lambda x: core.all_reduce(x, cluster_axis=1), [None, None]),
+}
+
+
+@pytest.mark.parametrize("what", COLLAPSED)
+def test_a_line_has_one_placement_until_a_collective_has_an_axis(opened: Any, what: str) -> None:
+    """As in the reference: a mapper without an axis tells one placement over all devices, what a collective makes of it tells the axes."""
+    device = opened((2, 2), ddp=True, tp=True).get_device()
+    dim, collective, along = COLLAPSED[what]
+    mapper = mappers.replicate_tensor_to_mesh_mapper(device)
+    if dim is not None:
+        mapper = mappers.shard_tensor_to_mesh_mapper(device, dim)
+    x = Tensor.from_numpy(np.zeros((8, 8, 2), np.float32), mapper=mapper).get_value()
+
+    def places(value: Any) -> list[int | None]:
+        told = value.tensor_topology().placements()
+        return [p.dim if isinstance(p, PlacementShard) else None for p in told]
+
+    assert (places(x), x.tensor_topology().distribution_shape()) == ([dim], MeshShape((4,)))
+    assert places(collective(x)) == along
 
 
 @pytest.mark.parametrize("one", MAPPERS)
@@ -132,11 +162,10 @@ def test_a_sum_differs_where_an_operand_does(opened: Any, one: str, other: str) 
         )
         for part in parts
     )
-    merged = binary.add(a, b).get_value().tensor_topology().placements()
+    merged = by_axes(binary.add(a, b).get_value()).placements()
     for axis in range(2):
         differs = any(
-            not isinstance(part.get_value().tensor_topology().placements()[axis], PlacementReplicate)
-            for part in parts
+            not isinstance(by_axes(part.get_value()).placements()[axis], PlacementReplicate) for part in parts
         )
         assert isinstance(merged[axis], PlacementShard) == differs, axis
 

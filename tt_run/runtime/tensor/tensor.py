@@ -70,6 +70,9 @@ class Tensor(TensorMethods, metaclass=Native):
     _own_padding: ClassVar[bool] = False
     """Whether the class is of tensors with padding of their own, which what is derived from them has not."""
 
+    tells_axes: ClassVar[bool] = False
+    """Whether what is made of such a tensor tells its place axis by axis of the mesh where operands tell it in two ways."""
+
     __slots__ = ("__weakref__", "_device", "_id", "_site", "_spec", "_storage", "_topology")
 
     _device: MeshDevice | None

@@ -1,7 +1,8 @@
 """Where the result of an operation lies: the topology that follows from those of its operands.
 
 Per distribution axis Shard wins over Replicate; between distributions of different rank the sharded one wins, and of two
-sharded ones that with more axes. Dimensions are not adjusted: transposing a tensor sharded on dimension 3 still says so.
+sharded ones that with more axes, unless an operand is of a class that tells its place by the axes of the mesh: then a line
+over all devices is told by them, too, and nothing of either is lost. Dimensions are not adjusted: transposing a tensor sharded on dimension 3 still says so.
 A result counts every device of the mesh among its coordinates, also those without a shard. Source: reference library 0.81.1.
 """
 
@@ -32,7 +33,7 @@ def result_topology(operands: Sequence[Tensor]) -> TensorTopology:
         theirs = other.tensor_topology()
         if theirs is not topology:
             somewhere = somewhere or misses(theirs, len(coords))
-            topology = merged(topology, theirs)
+            topology = merged(topology, theirs, _told_axes(operands))
     if not somewhere:
         return topology
     found = TensorTopology(topology.distribution_shape(), topology.placements(), coords)
@@ -44,9 +45,12 @@ def result_topology(operands: Sequence[Tensor]) -> TensorTopology:
     return on_part(found, [coord for coord in coords if all(coord in part for part in parts)])
 
 
-def merged(one: TensorTopology, other: TensorTopology) -> TensorTopology:
-    """The topology of a result of two operands."""
+def merged(one: TensorTopology, other: TensorTopology, mesh: MeshShape | None = None) -> TensorTopology:
+    """The topology of a result of two operands; with a `mesh`, distributions of different rank are told by its axes."""
     ours, theirs = one.placements(), other.placements()
+    if len(ours) != len(theirs) and mesh is not None:
+        one, other = by_axes(one, mesh), by_axes(other, mesh)
+        ours, theirs = one.placements(), other.placements()
     if len(ours) != len(theirs):
         return max((one, other), key=lambda t: (_is_sharded(t.placements()), len(t.placements())))
     if not _is_sharded(theirs):
@@ -55,6 +59,20 @@ def merged(one: TensorTopology, other: TensorTopology) -> TensorTopology:
         return other
     placements = [b if isinstance(a, PlacementReplicate) else a for a, b in zip(ours, theirs, strict=True)]
     return TensorTopology(one.distribution_shape(), placements, one.mesh_coords())
+
+
+def by_axes(topology: TensorTopology, mesh: MeshShape) -> TensorTopology:
+    """A topology with one placement for each axis of a mesh: a line over all devices is its placement along every axis longer than 1.
+
+    What lies on some devices only stays as it is.
+    """
+    placements = topology.placements()
+    if len(placements) == mesh.dims() or len(placements) != 1:
+        return topology
+    if topology.distribution_shape().mesh_size() != mesh.mesh_size():
+        return topology
+    along: list[Placement] = [placements[0] if extent > 1 else PlacementReplicate() for extent in mesh]
+    return TensorTopology(mesh, along, topology.mesh_coords())
 
 
 def cut_axes(topology: TensorTopology, mesh: MeshShape) -> set[int]:
@@ -67,6 +85,12 @@ def cut_axes(topology: TensorTopology, mesh: MeshShape) -> set[int]:
         for axis, placement in enumerate(placements)
         if extents[axis] > 1 and not isinstance(placement, PlacementReplicate)
     }
+
+
+def _told_axes(operands: Sequence[Tensor]) -> MeshShape | None:
+    device = operands[0].device()
+    told = device is not None and any(operand.tells_axes for operand in operands)
+    return device.shape if told and device is not None else None
 
 
 def _is_sharded(placements: Sequence[Placement]) -> bool:

@@ -1,8 +1,8 @@
 """Where the shards of a value lie, told by the axes of its mesh: what the backward rules of collectives decide by.
 
 A mapper without an axis lays a tensor over all devices as one line, and its topology has one placement however many axes the mesh
-has. Merged with a topology of two, half of what is known would be lost, and a gradient that differs along an axis would count as a copy.
-So every value that training meets tells its place by the axes of its mesh, and operands are merged axis by axis:
+has. So it says, as in the reference; but merged with a topology of two, half of what is known would be lost, and a gradient that differs
+along an axis would count as a copy. So operands are merged axis by axis, and collectives of training tell their place by the axes:
 
     x [Replicate, Shard(0)]  with  y [Shard(2), Replicate]   ->  [Shard(2), Shard(0)]
     x [Shard(0)] (a line)    with  y [Replicate, Replicate]  ->  [Shard(0), Shard(0)]
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.mesh.geometry.shape import MeshShape
+from tt_run.runtime.ops.declaration.result_topology import by_axes as told_by_axes
 from tt_run.runtime.tensor.distribution.gathering import own_shards
-from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, TensorTopology
+from tt_run.runtime.tensor.spec.topology import PlacementReplicate, TensorTopology
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import is_float
 
@@ -30,31 +30,10 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 
-def settled(value: Value) -> TensorTopology:
-    """The topology that a value keeps: by the axes of its mesh where more than one is longer than 1, else as it is, for there both say the same."""
-    device = value.device()
-    return value.tensor_topology() if device is None or _is_line(device.shape) else by_axes(value)
-
-
-def _is_line(shape: MeshShape) -> bool:
-    return sum(extent > 1 for extent in shape) < 2
-
-
 def by_axes(value: Value) -> TensorTopology:
-    """The topology of a value with one placement for each axis of its mesh.
-
-    A line over all devices becomes its placement along every axis longer than 1. What lies on some devices only stays as it is.
-    """
+    """The topology of a value with one placement for each axis of its mesh."""
     topology, device = value.tensor_topology(), value.device()
-    placements = topology.placements()
-    if device is None or len(placements) == device.shape.dims() or len(placements) != 1:
-        return topology
-    if topology.distribution_shape().mesh_size() != device.get_num_devices():
-        return topology
-    along: list[Placement] = [
-        placements[0] if extent > 1 else PlacementReplicate() for extent in device.shape
-    ]
-    return TensorTopology(device.shape, along, topology.mesh_coords())
+    return topology if device is None else told_by_axes(topology, device.shape)
 
 
 def members(value: Value, cluster_axis: int | None) -> int:

@@ -14,7 +14,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.tensor.borders.arrays import to_numpy
 from tt_run.runtime.tensor.tensor import Tensor as Value
-from tt_run.runtime.train.autograd.axis_placement import first_shard, settled
+from tt_run.runtime.train.autograd.axis_placement import first_shard
 from tt_run.runtime.values.dtypes import convert, is_float, stored_dtype
 
 if TYPE_CHECKING:
@@ -27,16 +27,17 @@ class DeviceTensor(Value):
     """A mesh tensor with the two accessors that only the training documents use."""
 
     __slots__ = ()
+    tells_axes = True
 
     @classmethod
     def like(cls, value: Value) -> DeviceTensor:
-        """The same buffer under this class, its place told by the axes of a mesh that is no line: see `axis_placement.settled`."""
+        """The same buffer under this class."""
         made = cls.of(
             value.storage,
             dtype=value.dtype,
             layout=value.layout,
             device=value.device(),
-            topology=settled(value),
+            topology=value.tensor_topology(),
             memory_config=value.memory_config(),
             tile=value.tile,
             site=value.site,

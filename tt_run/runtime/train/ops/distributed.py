@@ -42,7 +42,7 @@ def all_reduce(tensor: Tensor, noop_backward: bool = False, cluster_axis: int | 
         raise TypeError(
             f"'noop_backward' must be a bool, not {type_name(noop_backward)}; help: cluster_axis={noop_backward!r}"
         )
-    x = tensor.get_value()
+    x = _by_axes(tensor.get_value())
     if members(x, cluster_axis) == 1:
         return tensor
 
@@ -83,7 +83,7 @@ def all_gather(
         else:
             tensor.add_grad(own_part(gradient, dim, cluster_axis))
 
-    return result(collectives.all_gather(x, dim, cluster_axis=cluster_axis), (tensor,), rule)
+    return result(_gathered(x, dim, cluster_axis), (tensor,), rule)
 
 
 @recorded
@@ -131,15 +131,17 @@ def own_part(gradient: Value, dim: int, axis: int | None) -> Value:
 
 
 def _summed(gradient: Value, axis: int | None) -> Value:
-    return gradient if is_replicated(gradient, axis) else collectives.all_reduce(gradient, cluster_axis=axis)
+    if is_replicated(gradient, axis):
+        return gradient
+    return collectives.all_reduce(_by_axes(gradient), cluster_axis=axis)
 
 
 def _scattered_sum(value: Value, dim: int, axis: int | None) -> Value:
-    return _by_axes(collectives.reduce_scatter(value, dim, cluster_axis=axis))
+    return _by_axes(collectives.reduce_scatter(_by_axes(value), dim, cluster_axis=axis))
 
 
 def _own_slice(value: Value, dim: int, axis: int | None) -> Value:
-    return _by_axes(single_shards.partition_of_any_size(value, dim, axis))
+    return _by_axes(single_shards.partition_of_any_size(_by_axes(value), dim, axis))
 
 
 def _by_axes(value: Value) -> Value:
@@ -149,12 +151,12 @@ def _by_axes(value: Value) -> Value:
 
 
 def _gathered(value: Value, dim: int, axis: int | None) -> Value:
-    return collectives.all_gather(value, dim, cluster_axis=axis)
+    return collectives.all_gather(_by_axes(value), dim, cluster_axis=axis)
 
 
 def _shifted(value: Value, axis: int | None, step: int) -> Value:
     """Gather the axis, then each device takes its neighbour's part."""
-    device = value.device()
+    device, value = value.device(), _by_axes(value)
     assert device is not None
     count, extent = members(value, axis), value.shape[0]
     gathered = collectives.all_gather(value, 0, cluster_axis=axis).shards
