@@ -261,6 +261,11 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a parameter of a parameter": (lambda: Parameter(Parameter(drawn(1, 1, 2, 2))), TypeError, r"help: Parameter\(parameter.tensor\)"),  # type: ignore[arg-type]
     "a class as an optimizer": (lambda: tuner(optimizer=adamw.AdamW), TypeError, "optimizer must be one, or its configuration"),
     "an optimizer of another model": (lambda: tuner(optimizer=adam()), ValueError, "updates no parameter of this model; help: make it of model.parameters"),
+    "a parameter that is not there": (lambda: LinearLayer(2, 2).parameters()["LinearLayer/wieght"], KeyError, "there is no parameter 'LinearLayer/wieght'; help: LinearLayer/weight"),
+    "a parameter of a joint layer": (
+        lambda: DecoderLlama(LlamaConfig(hidden_size=32, num_attention_heads=2, num_key_value_heads=2, num_hidden_layers=1, vocab_size=32)).parameters()["Llama/blocks/0/mlp/w1/weight"],
+        KeyError, "help: Llama/blocks/0/mlp/w_gate_up/weight",
+    ),
     "one name for both axes": (lambda: Mesh((1, 1), ("a", "a")), ValueError, "an assigned name of its own"),
 }  # fmt: skip
 

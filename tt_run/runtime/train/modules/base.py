@@ -9,6 +9,7 @@ from typing import Any
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.hooks import Hooked
+from tt_run.runtime.train.modules.joint import joint_names
 from tt_run.runtime.train.modules.parameter import Buffer, Parameter, TensorMetadata
 
 
@@ -27,7 +28,16 @@ class InferenceMode(enum.Enum):
 
 
 class NamedParameters(dict[str, Tensor]):
-    """Parameters by full path: what `parameters()` gives and optimizers take."""
+    """Parameters by full path: what `parameters()` gives and optimizers take. Raises KeyError, saying which are near, for a name it has not."""
+
+    def __missing__(self, name: object) -> Tensor:
+        from difflib import get_close_matches
+
+        joint = joint_names(str(name))
+        near = [joint] if joint in self else get_close_matches(str(name), self, n=3)
+        raise KeyError(
+            f"there is no parameter {name!r}; help: {' or '.join(near) or f'one of {len(self)}, list(parameters) names them'}"
+        )
 
 
 class TensorTable(dict[str, Any]):
