@@ -21,8 +21,9 @@ from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.checkpointing import load_checkpoint, save_checkpoint
 from tt_run.runtime.train.common import checkpoints
 from tt_run.runtime.train.common.config import TrainingConfig, load_config
-from tt_run.runtime.train.common.data import BytePairTokenizer, CharTokenizer, prepare_data
+from tt_run.runtime.train.common.data import BytePairTokenizer, CharTokenizer, build_causal_mask, prepare_data
 from tt_run.runtime.train.common.generate import generate
+from tt_run.runtime.train.common.utils import create_optimizer, summary
 from tt_run.runtime.train.datasets.collation import causal_lm_collate_fn, sft_collate_fn
 from tt_run.runtime.train.datasets.dataloader import InMemoryDataloader
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
@@ -266,6 +267,12 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: DecoderLlama(LlamaConfig(hidden_size=32, num_attention_heads=2, num_key_value_heads=2, num_hidden_layers=1, vocab_size=32)).parameters()["Llama/blocks/0/mlp/w1/weight"],
         KeyError, "help: Llama/blocks/0/mlp/w_gate_up/weight",
     ),
+    "a mask of half a position": (lambda: build_causal_mask(3.5), ValueError, r"a number of positions, at least 1, not 3.5; help: build_causal_mask\(32\)"),  # type: ignore[call-overload]
+    "a mask of no position": (lambda: build_causal_mask(0), ValueError, "at least 1, not 0; help"),
+    "a model as a configuration": (lambda: create_optimizer({"lr": 0.1}, LinearLayer(2, 2)), TypeError, r"the configuration is a map, not .*LinearLayer; help: create_optimizer\(model, "),  # type: ignore[arg-type]
+    "a summary of nothing": (lambda: summary(None), TypeError, r"a module of ttml is wanted, not NoneType; help: summary\(model\)"),  # type: ignore[arg-type]
+    "a schedule without a state": (lambda: schedulers.StepScheduler(adam(), 1).set_state_dict(None), TypeError, r"a state is what get_state_dict\(\) gave, not NoneType; help"),  # type: ignore[arg-type]
+    "a draw from a seed below zero": (lambda: sample.sample_op(drawn(1, 1, 1, 8), 1.0, -1), RuntimeError, "the seed cannot be negative, got -1; help: 42"),
     "one name for both axes": (lambda: Mesh((1, 1), ("a", "a")), ValueError, "an assigned name of its own"),
 }  # fmt: skip
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -185,6 +186,13 @@ def build_causal_mask(T: int, device: Literal[False] = False) -> npt.NDArray[np.
 @overload
 def build_causal_mask(T: int, device: Literal[True]) -> Tensor: ...
 def build_causal_mask(T: int, device: bool = False) -> npt.NDArray[np.float32] | Tensor:
-    """[1, 1, T, T]: 1 where a position may see another, itself and those before; with `device` a bfloat16 tensor, the same on every device."""
+    """[1, 1, T, T]: 1 where a position may see another, itself and those before; with `device` a bfloat16 tensor, the same on every device.
+
+    Raises ValueError unless T is a number of positions.
+    """
+    if not isinstance(T, Integral) or T < 1:
+        raise ValueError(
+            f"build_causal_mask: T is a number of positions, at least 1, not {T!r}; help: build_causal_mask(32)"
+        )
     mask = np.tril(np.ones((1, 1, T, T), np.float32))
     return Tensor.from_numpy(mask, Layout.TILE, DataType.BFLOAT16) if device else mask

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train.autograd.axis_placement import is_replicated
 from tt_run.runtime.train.autograd.context import AutoContext
@@ -165,8 +166,13 @@ def build_logits_mask(vocab_size: int, padded_vocab_size: int) -> Tensor:
 def create_optimizer(model: ModuleBase, yaml_config: Mapping[str, Any]) -> Any:
     """The optimizer of `training_config`: its flat keys, and over them the nested map `optimizer`; or of such a map by itself.
 
-    Raises ConfigError for a type it does not know.
+    Raises ConfigError for a type it does not know, TypeError for a configuration that is no map.
     """
+    if not isinstance(yaml_config, Mapping):
+        raise TypeError(
+            f"create_optimizer(model, yaml_config): the configuration is a map, not {type_name(yaml_config)}; "
+            "help: create_optimizer(model, {'type': 'AdamW', 'lr': 1e-4})"
+        )
     if "type" in yaml_config and "training_config" not in yaml_config:
         return registry.create_optimizer(yaml_config, model.parameters())
     training = TrainingConfig({"training_config": yaml_config.get("training_config")})
@@ -231,7 +237,9 @@ def parameter_count(model: ModuleBase) -> int:
 
 
 def summary(model: ModuleBase) -> str:
-    """Print, and return, a table of parameters: path, whole shape, number of elements, whether trained; and their sums."""
+    """Print, and return, a table of parameters: path, whole shape, number of elements, whether trained; and their sums. Raises TypeError for what has no parameters."""
+    if not hasattr(model, "parameters"):
+        raise TypeError(f"summary: a module of ttml is wanted, not {type_name(model)}; help: summary(model)")
     lines, total, trained = [], 0, 0
     for name, tensor in model.parameters().items():
         shape = whole_shape(tensor)

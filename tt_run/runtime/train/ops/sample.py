@@ -40,6 +40,8 @@ def sample_op(
         raise RuntimeError(
             f"sample_op: the temperature cannot be negative, got {temperature}; help: 0.0 for the largest"
         )
+    if seed < 0:
+        raise RuntimeError(f"sample_op: the seed cannot be negative, got {seed}; help: 42")
     x = logits.get_value()
     _check(x, logits_padding_mask)
     if positions is not None:

@@ -74,7 +74,11 @@ class SchedulerBase:
         return {f"m{name}": getattr(self, name) for name in names}
 
     def set_state_dict(self, dict: Mapping[str, Any]) -> None:
-        """Take back what `get_state_dict` gave. Raises KeyError for a state that is none, ValueError for that of another kind of schedule."""
+        """Take back what `get_state_dict` gave. Raises TypeError and KeyError for a state that is none, ValueError for that of another kind of schedule."""
+        if not isinstance(dict, Mapping):
+            raise TypeError(
+                f"{type(self).__name__}: a state is what get_state_dict() gave, not {type_name(dict)}; help: save that of the same class"
+            )
         base = ("_last_step", "_last_lr", "_base_lr")
         others = [key for key in dict if key.startswith("m_") and key[1:] not in (*base, *self._settings)]
         if others and not any(f"m{name}" in dict for name in self._settings) and not self._keeps(others):
