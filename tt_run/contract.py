@@ -140,7 +140,7 @@ ENDING_FILE = (
 )
 FIRST_START_FILE = "first-start"  # in the folder of a later start of a run: the name of the first one's
 WAIT_FILE = "rank-{rank:04d}.wait"  # JSON, there while a rank waits long for others: call, number, site, since, missing
-PLACE_FILE = "rank-{rank:04d}.place"  # text: where an emulated rank was last seen (of jobs on several hosts), and its last call
+PLACE_FILE = "rank-{rank:04d}.place"  # text: where an emulated rank was last seen (of jobs on several hosts), its last call, and how many
 EXIT_HANDLERS_FILE = "rank-{rank:04d}.atexit"  # one JSON object for each exception in an exit handler
 DEBUGGERS_FILE = "launch/debug"  # a line for each rank that has a debugger: RANK terminal, or RANK PORT
 STOPPED_FILE = "debugging"  # there while a rank is stopped in its debugger; holds the number of its process

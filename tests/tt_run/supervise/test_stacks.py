@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tt_run.supervise.conftest import Records
+from tt_run.contract import PLACE_FILE
 from tt_run.supervise.looking.stack_tree import without_emulation
 from tt_run.supervise.looking.stacks import (
     Frame,
@@ -280,6 +281,17 @@ class TestHangWatch:
         found = [quiet.look(61), quiet.look(61 + 5)][1]
         assert found is not None and found.late == (1,)
         assert found.why.endswith("rank 1 alone has not ended, and is at x.py:3")
+
+    def test_a_loop_that_always_looks_the_same_goes_on_while_calls_are_counted(
+        self, records: Records
+    ) -> None:
+        quiet = Quiet(records, 60)
+        place = records.folder.path / PLACE_FILE.format(rank=1)
+        for second in range(60, 100, 2):
+            place.write_text(f"\nall_gather() at x.py:3\n{second}\n".ljust(1024))
+            assert quiet.look(second) is None
+        assert quiet.asked
+        assert quiet.look(170) is None and quiet.look(172) is not None
 
     def test_a_deadline_that_passes_without_a_sign_of_life(self, records: Records) -> None:
         quiet = Quiet(records, 60)

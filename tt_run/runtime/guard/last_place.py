@@ -31,9 +31,9 @@ class LastPlace:
         """Whether this look of the rank at itself, counted from 0, is to be noted."""
         return self._is_there and (self.has_line or look % _ALONE_EVERY == 0)
 
-    def note(self, place: str, call: str) -> None:
-        """Write a line of the program and the last call down, if they have changed. A folder that cannot be written is let be."""
-        text = f"{place}\n{call}\n"
+    def note(self, place: str, call: str, calls: int) -> None:
+        """Write a line of the program, the last call and how many there were down, if they have changed. A folder that cannot be written is let be."""
+        text = f"{place}\n{call[: _WIDTH // 2]}\n{calls}\n"
         if text == self._noted:
             return
         self._noted = text

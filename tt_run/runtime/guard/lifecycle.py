@@ -281,7 +281,8 @@ class Lifecycle:
             time.sleep(_BEACON_SECONDS)
             if last.is_due(look):
                 line = _place(sys._current_frames().get(main)) if last.has_line else ""
-                last.note(line, guard.whereabouts.last_call)
+                whereabouts = guard.whereabouts
+                last.note(line, whereabouts.last_call, int(whereabouts.words[CALLS]))
             look += 1
             if guard.whereabouts.asked:
                 words, wait = guard.threads.said()

@@ -64,7 +64,7 @@ def last_seen(folder: RunFolder, rank: int) -> tuple[str, str]:
         )
     except OSError:
         return "", ""
-    place, _, call = text.partition("\n")
+    place, call, *_ = (*text.split("\n"), "")
     return place, call.strip()
 
 

@@ -1,7 +1,7 @@
 """When a run counts as hung, and what can be said about it.
 
 Two rules. With `--hang-timeout SECONDS`: no rank printed, started or ended anything for that long, and the stacks of the Python ranks
-did not change. Without it (`auto`): a rank has ended, or waits at its end for the others, while all others have been inside MPI calls with
+did not change, nor do emulated ranks count more calls. Without it (`auto`): a rank has ended, or waits at its end for the others, while all others have been inside MPI calls with
 unchanged stacks for STRANDED_SECONDS: nobody is left who could wake them. Busy cores prove nothing, since Open MPI waits by polling.
 """
 
@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from mgd.lean import dataclass, field
+from tt_run import contract
 from tt_run.launch.backend import Job
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.looking.stacks import RankStack, collect, grouped, rank_list
@@ -41,6 +42,7 @@ class HangWatch:
     ask: Callable[[StatusBoard, Job, RunFolder, str], list[RankStack]] = collect
     _quiet_since: float = field(init=False)
     _sample: tuple[RankStack, ...] | None = None
+    _calls: tuple[str, ...] = ()
     _sampled_at: float = 0.0
     _stranding_again: float = 0.0
 
@@ -65,13 +67,15 @@ class HangWatch:
         if not (stranding or overdue):
             return None
         if self._sample is None:
+            self._calls = _calls_noted(board.folder)
             self._sample, self._sampled_at = self._stacks(board, job), now
             return None
         if now - self._sampled_at < RESAMPLE_SECONDS:
             return None
         first, second = self._sample, self._stacks(board, job)
         self._sample, self._sampled_at = None, now
-        if [(stack.rank, stack.at_rest) for stack in first] != [(s.rank, s.at_rest) for s in second]:
+        goes_on = self._calls != _calls_noted(board.folder)
+        if goes_on or [(each.rank, each.at_rest) for each in first] != [(s.rank, s.at_rest) for s in second]:
             self._quiet_since = now
             return None
         why = stranded(board, second)
@@ -99,6 +103,17 @@ class HangWatch:
     def describe_now(self, board: StatusBoard, job: Job) -> str:
         """The same as text, for Ctrl-\\."""
         return "\n".join(stack_lines(self.describe(board, job).stacks, board))
+
+
+def _calls_noted(folder: RunFolder) -> tuple[str, ...]:
+    """How many calls each emulated rank had made when it noted its place last: they grow where a loop looks the same whenever one looks."""
+    found = []
+    for path in sorted(folder.path.glob(contract.PLACE_FILE.replace("{rank:04d}", "*"))):
+        try:
+            found.append(path.read_text(encoding="utf-8", errors="replace").split("\n")[2].strip())
+        except (OSError, IndexError):
+            found.append("")
+    return tuple(found)
 
 
 def _gone(board: StatusBoard) -> list[RankStatus]:
