@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 TICK = 0.02
 SLOW_TICK = 0.1
 ORDERLY_SECONDS = 1.5  # what mpirun gets to end by itself once a rank has failed or all have reported
+PAUSED_SECONDS = 2.0  # a wait of a tick that takes longer: this process, and as a rule its whole machine or container, stood still
 ARRIVAL_SECONDS = 2.0  # what ranks that are being started get before they are stopped
 SETTLE_SECONDS = 2.0  # what a record gets to appear after mpirun has ended with 0
 QUIET_FOR_A_WAIT = (
@@ -131,13 +132,16 @@ class Watch:
         waiter = _Waiter(self.job.pid, self.inbox.wake_fd)
         try:
             while (code := self.job.poll()) is None:
+                before = time.monotonic()
                 waiter.wait(
                     0.0
                     if self.console.behind
                     else TICK
-                    if time.monotonic() - self._started < 2 or self.torn_down_at
+                    if before - self._started < 2 or self.torn_down_at
                     else SLOW_TICK
                 )
+                if (paused := time.monotonic() - before) > PAUSED_SECONDS:
+                    self._pass_over(paused)
                 self._step()
         finally:
             waiter.close()
@@ -292,6 +296,7 @@ class Watch:
         self._went_on = True
         if self._deadline is not None:
             self._deadline += seconds
+        self.hang.pass_over(seconds)
         if self.standstill is not None:
             self.standstill.went_on = time.monotonic()
 

@@ -56,7 +56,7 @@ def watching(job: LauncherThat, board: StatusBoard, **more: Any) -> Watch:
         guard_words=GuardWords(),
         release=lambda: None,
     )
-    hang = SimpleNamespace(look=lambda *_: None)
+    hang = SimpleNamespace(look=lambda *_: None, pass_over=lambda seconds: None)
     inbox = SignalInbox(read)
     return Watch(job, board, console, RunOptions(), inbox, hang, Progress(None, 2), print, **more)  # type: ignore[arg-type]
 
@@ -116,3 +116,35 @@ def test_time_in_which_all_stood_still_counts_for_no_deadline(running: Records) 
 def test_what_the_kernel_ended_for_memory_since_the_start(before: int, words: str) -> None:
     told = memory_told(7 - before)
     assert bool(told) == bool(words) and words in told
+
+
+def test_a_pause_that_nobody_announces_counts_for_no_deadline(
+    records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container that is paused: nobody has sent a signal."""
+    paused = iter([100.0])
+
+    class Waiter:
+        def __init__(self, *_: object) -> None:
+            self.passed = 0.0
+
+        def wait(self, seconds: float) -> None:
+            self.passed = next(paused, 0.0)
+            clock.ahead += self.passed
+
+        def close(self) -> None:
+            pass
+
+    real = time.monotonic
+    clock = SimpleNamespace(ahead=0.0, monotonic=lambda: real() + clock.ahead, sleep=time.sleep)
+    monkeypatch.setattr(watch_module, "_Waiter", Waiter)
+    monkeypatch.setattr(watch_module, "time", clock)
+    looks = iter(range(20))
+    job = LauncherThat(lambda job: next(looks, None) is None)
+    watch = watching(job, records.board)
+    watch.options = RunOptions(timeout=50)
+    passed: list[float] = []
+    watch.hang.pass_over = passed.append  # type: ignore[method-assign]
+    seen = watch.run()
+    assert not job.sent and seen.ended_by is watch_module.EndedBy.ITSELF
+    assert passed == [pytest.approx(100, abs=1)]

@@ -54,6 +54,11 @@ class HangWatch:
         """Seconds since any rank has shown life."""
         return self.clock() - self._quiet_since
 
+    def pass_over(self, seconds: float) -> None:
+        """Nobody could show life for so long."""
+        self._quiet_since += seconds
+        self._sample = None
+
     def look(self, board: StatusBoard, job: Job, progress: bool) -> HangFinding | None:
         """Called again and again; `progress` says whether any rank has shown life since the last call."""
         now = self.clock()
