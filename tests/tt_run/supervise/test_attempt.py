@@ -131,7 +131,8 @@ def test_memory_that_mpi_may_not_have_is_told_with_the_limit(
     plan, line = plan_of(("true",)), cast(LaunchLine, None)
     found = conclude(plan, line, records.board, seen, 1, {}).verdict
     assert found.culprit is not None and found.culprit.rank == 0
-    assert "may have 200000 KiB of memory here (ulimit -v)" in "".join(launcher_advice(records.folder, found))
+    said = launcher_advice(records.folder, found, seen.launcher_code)
+    assert "may have 200000 KiB of memory here (ulimit -v)" in "".join(said)
 
 
 NO_PIPES = "[vm:1] PMIX ERROR: PMIX_ERR_SYS_LIMITS_PIPES in file /x/iof_base_setup.c at line 119"
