@@ -73,7 +73,12 @@ def _page(system: System) -> list[str]:
         else "nothing by itself; name it",
         "file": str(system.path),
     }
-    return [f"{key:<12} {value}".rstrip() for key, value in facts.items()]
+    beside, width = " " * 13, page_width(sys.stdout, 0)
+    folds = ("", "aliases", "chosen for")
+    return [
+        f"{key:<12} {fold(value, width, beside, 13) if key in folds else value}".rstrip()
+        for key, value in facts.items()
+    ]
 
 
 def _arch(system: System) -> str:

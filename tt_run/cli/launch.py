@@ -63,7 +63,11 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
     _refuse(unfit_losses(given))
     given = with_faults(given)
     if given.configured and (given.looks_only or given.verbose):
-        print(f"tt-run: configured: {describe(given)}", file=sys.stderr)
+        from mgd.cli.output import page_width
+        from mgd.folding import fold
+
+        told = f"tt-run: configured: {describe(given)}"
+        print(fold(told, page_width(sys.stderr, 0), "  "), file=sys.stderr)
     around = Surroundings.of(given)
     refuse_other_dash(given, around.site)
     refuse_misspelt_command(given, around.site)

@@ -273,6 +273,10 @@ def test_systems(mgd: Mgd) -> None:
         == f"{configs_root()}/mgd/t3k_mesh_graph_descriptor.textproto\n"
     )
     assert "cluster type T3K" in mgd("systems", "t3k").out
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "60")
+        narrow = mgd("systems", "t3k").out.splitlines()[:-1]
+    assert max(map(len, narrow)) <= 60 and "             quietbox-2x4, loudbox-2x4" in narrow
     assert "did you mean galaxy" in mgd("systems", "gallaxy").err
     assert mgd("systems", "--path").code == 2
 

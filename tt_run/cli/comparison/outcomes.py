@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from mgd.folding import fold
 from mgd.lean import dataclass, field
 
 _SIZES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
@@ -190,11 +191,11 @@ def table(rows: Sequence[Mapping[str, Any]], width: int | None = None) -> str:
         lines.append("  ".join([f"{'*' if row['pareto'] else ' '} {label}", *shown, end]).rstrip())
     if not ran:
         return "\n".join(lines)
-    lines += [
-        "* no other is faster with as many devices or fewer; predicted, not measured;",
-        "  memory: DRAM of the fullest device"
-        + (f"; no room for: {', '.join(left_out)}" if left_out else ""),
-    ]
+    best = "* no other is faster with as many devices or fewer; predicted, not measured;"
+    note = "memory: DRAM of the fullest device" + (
+        f"; no room for: {', '.join(left_out)}" if left_out else ""
+    )
+    lines += [fold(best, width or 0, "  "), "  " + fold(note, width or 0, "  ", 2)]
     return "\n".join(lines)
 
 
