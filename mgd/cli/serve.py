@@ -6,6 +6,9 @@ import sys
 
 import click
 
+from mgd.cli.output import page_width, say
+from mgd.folding import fold
+
 
 @click.command()
 def command() -> int:
@@ -16,4 +19,7 @@ def command() -> int:
     """
     from mgd.editing.server import Server
 
+    if sys.stdin.isatty():
+        told = "mgd serve: waiting for an editor on standard input (docs/editors.md says how editors start it); Ctrl-C ends it"
+        say(fold(told, page_width(sys.stderr, 0), "  "), err=True)
     return Server(sys.stdin.buffer, sys.stdout.buffer).serve()

@@ -117,16 +117,37 @@ def print_codes() -> int:
     return Exit.OK
 
 
+def _of_exit_code(code: str) -> str:
+    """What an exit code of tt-run means; empty for what is none."""
+    from tt_run.contract import EXIT_MEANING
+
+    number = int(code) if code.isdecimal() and code == code.lstrip("0") and len(code) < 4 else 0
+    if number in EXIT_MEANING and number != Exit.OK:
+        return EXIT_MEANING[number]
+    signals = number - 128
+    from signal import Signals
+
+    known = {each.value: each.name for each in Signals}
+    return f"ranks, or mpirun, were killed by {known[signals]}" if signals in known else ""
+
+
 def explain(code: str) -> int:
-    """The help page of a finding of any family. Raises UsageError for an unknown code, with the nearest one."""
+    """The help page of a finding of any family, or what an exit code means. Raises UsageError for an unknown code, with the nearest one."""
     from mgd.catalogue import find, nearest
     from mgd.catalogue.pages import page
     from mgd.cli.output import page_width, wants_colour
+    from mgd.folding import fold
     from tt_run.rules import FAMILIES
 
     rule = find(code, FAMILIES)
     found = [family.find(code) for family in FAMILIES] if code.isdecimal() else []
     alike = [each.code for each in found if each is not None]
+    meaning = _of_exit_code(code)
+    if meaning:
+        print(fold(f"exit code {code}: {meaning}", page_width(sys.stdout, 0), "  "))
+        if alike:
+            print(f"findings of that number: tt-run explain {' '.join(alike)}")
+        return Exit.OK
     if len(alike) > 1:
         hint = f"write {' or '.join(f'tt-run explain {each}' for each in alike)}"
         raise UsageError(Diagnostic("TTR037", f"{code} is the number of {' and of '.join(alike)}", help=hint))

@@ -188,3 +188,22 @@ def test_schema_lists_and_prints(mgd: Mgd) -> None:
     for name in listed:
         assert json.loads(mgd("schema", name).out)["$schema"]
     assert mgd("schema", "nothing").code == 2
+
+
+def test_a_server_in_a_terminal_says_whom_it_waits_for() -> None:
+    theirs, ours = os.openpty()
+    server = subprocess.Popen(
+        [sys.executable, "-m", "mgd", "serve"],
+        stdin=ours,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert server.stderr is not None
+        assert server.stderr.readline().startswith("mgd serve: waiting for an editor on standard input")
+    finally:
+        server.kill()
+        server.communicate(timeout=10)
+        os.close(theirs)
+        os.close(ours)

@@ -91,8 +91,27 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(codes) > 80 and not empty and all(re.match(r"TT[RGP]\d{3}  \S", line) for line in codes)
     assert run(["explain", "TTR2040"]) == Exit.USAGE
     assert "TTR204?" in capsys.readouterr().err
-    assert run(["explain", "1"]) == Exit.USAGE
-    assert "1 is the number of MGD001 and of TTR001 and of" in capsys.readouterr().err
+    assert run(["explain", "12"]) == Exit.USAGE
+    assert "12 is the number of MGD012 and of TTR012" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("77", "exit code 77: the ranks made no progress within --hang-timeout\nfindings of that number: tt-run explain MGD077\n"),
+        ("137", "exit code 137: ranks, or mpirun, were killed by SIGKILL\n"),
+        ("143", "exit code 143: ended by SIGTERM\n"),
+        ("065", "MGD065: "),
+    ],
+)  # fmt: skip
+def test_explain_an_exit_code(code: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", code]) == Exit.OK
+    assert capsys.readouterr().out.startswith(told)
+
+
+def test_zero_needs_no_explanation(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "0"]) == Exit.USAGE
+    assert "there is no code 0" in capsys.readouterr().err
 
 
 def test_completion_is_the_same_as_the_option(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from tt_run.cli.views import explain, print_codes
 
 
 class Explain(Arguments):
-    """Explain findings by CODE (TTR204, TTG001, MGD012); without one, list the codes of tt-run."""
+    """Explain findings by CODE (TTR204, TTG001, MGD012), and exit codes (77); without one, list the codes of tt-run."""
 
     __slots__ = ()
     usage = "tt-run explain [CODE...]"
