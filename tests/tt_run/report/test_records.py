@@ -262,7 +262,7 @@ def test_ranks_have_the_host_that_they_said_or_else_that_of_the_plan() -> None:
             rank=rank, host=host, start=1.0, end=2.5, signal=None, outcome=lambda: "exited"
         )
 
-    run = SimpleNamespace(ranks=[status(0, "said"), status(1, ""), status(2, "")])
+    run = SimpleNamespace(ranks=[status(0, "said"), status(1, ""), status(2, "")], state="ended")
     plan = {"ranks": [{"rank": n, "host": "planned", "mesh_id": n, "mesh_host_rank": 0} for n in range(2)]}
     plan["ranks"][1]["devices"] = [[0, 2], [0, 3]]
     assert outcome._ranks(sources(run=run, plan=plan)) == [
@@ -294,7 +294,7 @@ def test_ranks_that_are_at_fault_together_are_told_so() -> None:
         {"rank": n, "part": part, "failure": failure} for n, part in enumerate(["culprit", "", "victim"])
     ]
     plan = {"verdict": {"culprit": 0}, "outcomes": outcomes}
-    run = SimpleNamespace(ranks=statuses, verdict={"culprit": 0})
+    run = SimpleNamespace(ranks=statuses, verdict={"culprit": 0}, state="ended")
     told = [(row[5], row[6]) for row in outcome._ranks(sources(run=run, plan=plan))]
     assert told == [("ended", "together"), ("raised GuardError, then ended", "together"), ("ended", "victim")]
 
@@ -306,7 +306,7 @@ def test_of_very_many_ranks_those_that_matter_come_first(monkeypatch: pytest.Mon
         for n in range(5)
     ]
     plan = {"outcomes": [{"rank": n, "part": part} for n, part in enumerate(parts)]}
-    told = sources(run=SimpleNamespace(ranks=statuses), plan=plan)
+    told = sources(run=SimpleNamespace(ranks=statuses, state="ended"), plan=plan)
     assert [row[0] for row in outcome._ranks(told)] == [0, 1, 2, 3, 4]
     monkeypatch.setattr(outcome, "MOST_RANKS", 4)
     assert [row[0] for row in outcome._ranks(told)] == [4, 3, 2, 1, 0]
