@@ -12,7 +12,7 @@ import pytest
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.placement.test_larger_shards import HEIGHT, WIDTH, cores
 from tests.runtime.ops.placement.test_reordered_shards import BY_ROW
-from tests.runtime.ops.tensors import BF16, ROW, TILE, held, put
+from tests.runtime.ops.tensors import BF16, F32, ROW, TILE, held, put
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import BufferType
 from tt_run.runtime.mesh import MeshDevice
@@ -241,11 +241,49 @@ def test_what_another_tensor_has_is_not_moved(one: MeshDevice, name: str, kind: 
     assert not first.is_allocated() and moved.memory_config() == L1_MEMORY_CONFIG
 
 
+@pytest.mark.parametrize("name", ["move", "reallocate"])
+def test_shards_on_cores_that_another_tensor_has_are_not_moved(one: MeshDevice, name: str) -> None:
+    first = ops.to_memory_config(put(one, NUMBERS.reshape(SHAPE), BF16), ROWS)
+    other = ops.to_layout(first, TILE)
+    with pytest.raises(RuntimeError, match="Expect input tensor to be deallocated after move op"):
+        call(name, first)
+    del other
+    gc.collect()
+    assert call(name, first).memory_config() == ROWS
+
+
+@pytest.mark.parametrize("write", [
+    lambda rows, room: ops.copy(rows, room),
+    lambda rows, room: call("assign", rows, room),
+    lambda rows, room: call("assign", rows, memory_config=L1_MEMORY_CONFIG, dtype=F32),
+])  # fmt: skip
+def test_rows_are_not_copied_into_another_type(one: MeshDevice, write: Callable[[Any, Any], Any]) -> None:
+    for layout in (ROW, TILE):
+        values, room = put(one, NUMBERS.reshape(SHAPE), BF16, layout), put(one, np.zeros(SHAPE), F32, layout)
+        if layout is TILE:
+            assert np.array_equal(held(write(values, room)).reshape(-1), NUMBERS)
+            continue
+        with pytest.raises(RuntimeError, match="Only tile layout supports dtype conversion"):
+            write(values, room)
+
+
+def test_one_tensor_is_joined_along_any_dimension(one: MeshDevice) -> None:
+    scalar = call("sum", put(one, np.ones((32, 32)), BF16))
+    assert held(ops.concat([scalar], -1)) == 1024
+    assert ops.concat([scalar], 7).buffer_address() == scalar.buffer_address()
+
+
 def test_own_shape_is_the_same_tensor(one: MeshDevice) -> None:
     first = put(one, NUMBERS.reshape(SHAPE), BF16)
-    same, view = first.reshape(list(SHAPE)), call("experimental.view", first, SHAPE)
+    view = call("experimental.view", first, SHAPE)
+    same = [
+        first.reshape(list(SHAPE)),
+        ops.squeeze(first, 0),
+        call("unsqueeze_to_4D", first),
+        call("narrow", first, 2, 0, 32),
+    ]
     deallocate(first)
-    assert not same.is_allocated() and view.is_allocated()
+    assert not any(one.is_allocated() for one in same) and view.is_allocated()
 
 
 def test_a_list_of_results_holds_others(one: MeshDevice) -> None:

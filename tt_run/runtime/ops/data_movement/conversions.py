@@ -157,6 +157,11 @@ def move(input_tensor: Tensor, *, memory_config: MemoryConfig | None = None) -> 
 
 def _moved(tensor: Tensor, memory_config: MemoryConfig | None) -> Tensor:
     if tensor.is_allocated() and tensor.shared():
+        if tensor.is_sharded():
+            raise fatal(
+                "Expect input tensor to be deallocated after move op. Cannot deallocate before there is probably another consumer.",
+                hint="del what reshape, to_layout, … made of it without moving it, or leave it where it is",
+            )
         return tensor.alias()
     result = _copied(tensor, None, memory_config)
     tensor.deallocate(True)
@@ -175,10 +180,19 @@ def assign(
     if output_tensor is None and memory_config is None:
         raise ArgumentMismatch("expected one of 'output_tensor' and 'memory_config'")
     if output_tensor is not None and memory_config is None:
-        return _copied(input, output_tensor.dtype, None, output_tensor)
-    if output_tensor is not None:
+        dtype = output_tensor.dtype
+    elif output_tensor is not None:
         _check_type(output_tensor, dtype or input.dtype)
+    _check_conversion(input, dtype or input.dtype)
     return _copied(input, dtype, memory_config, output_tensor)
+
+
+def _check_conversion(tensor: Tensor, dtype: DataType) -> None:
+    """Raises RuntimeError for rows that are copied into another element type."""
+    if tensor.device() is not None and tensor.layout is not Layout.TILE and tensor.dtype is not dtype:
+        raise fatal(
+            "Only tile layout supports dtype conversion", hint="ttnn.typecast(tensor, dtype) takes rows"
+        )
 
 
 def _check_type(output_tensor: Tensor, dtype: DataType) -> None:
@@ -193,6 +207,7 @@ def _check_type(output_tensor: Tensor, dtype: DataType) -> None:
 @operation("ttnn.copy", family=families.CONVERSION, golden=creation_goldens.copy)
 def copy(input_a: Tensor, input_b: Tensor) -> Tensor:
     """The values of a written into b; returns b."""
+    _check_conversion(input_a, input_b.dtype)
     return _copied(input_a, input_b.dtype, None, input_b)
 
 

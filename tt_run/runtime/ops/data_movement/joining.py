@@ -60,6 +60,12 @@ def concat(
     if groups < 1:
         raise fatal("groups must be greater than 0", hint=f"groups is {groups}")
     first = parts[0]
+    if len(parts) == 1:
+        asked = memory_config or DRAM_MEMORY_CONFIG  # as several do
+        if unmoved(first, asked):
+            return first.alias()
+        memory_config = memory_config if first.is_sharded() else asked
+
     axis = axis_of(dim, len(first.shape))
     for other in parts[1:]:
         rest = [d for d in range(len(first.shape)) if d != axis]
@@ -68,12 +74,6 @@ def concat(
                 "All dimensions must be the same size except for the dimension along which the contenation is taking place.",
                 hint=_unlike(first.shape, other.shape),
             )
-
-    if len(parts) == 1:
-        asked = memory_config or DRAM_MEMORY_CONFIG  # as several do
-        if unmoved(first, asked):
-            return first.alias()
-        memory_config = memory_config if first.is_sharded() else asked
 
     if not stay_on_cores(parts, axis, memory_config):
         parts = in_one_layout(parts, axis)

@@ -296,6 +296,8 @@ def squeeze(input_tensor: Tensor, dim: int | Sequence[int] | None = None) -> Ten
     listed = range(len(shape)) if dim is None else [dim] if isinstance(dim, int) else dim
     drop = {_within(d, max(len(shape), 1)) for d in listed}  # a scalar may be asked for its dimension 0
     wanted = [length for d, length in enumerate(shape) if not (d in drop and length == 1)]
+    if wanted == list(shape):
+        return input_tensor.alias()
     return moved(input_tensor, lambda s: s.reshape(len(s), *wanted), view=stays(input_tensor, wanted))
 
 
@@ -320,6 +322,8 @@ def unsqueeze_to_4D(tensor: Tensor) -> Tensor:
     missing = 4 - len(tensor.shape)
     if missing < 0:
         raise fatal("Tensor rank is greater than 4", hint=f"it is {len(tensor.shape)}")
+    if not missing:
+        return tensor.alias()
     return moved(tensor, lambda s: s.reshape(len(s), *(1,) * missing, *s.shape[1:]), view=True)
 
 
