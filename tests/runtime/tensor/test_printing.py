@@ -112,6 +112,11 @@ def test_mesh_tensors_print_one_block_per_shard(row: MeshDevice) -> None:
     assert lines[1::2] == blocks
 
 
+def test_one_device_prints_what_the_host_does(one: MeshDevice) -> None:
+    host = from_torch(np.array([1, 2], np.float32), layout=Layout.TILE)
+    assert str(host.to(one)) == str(host)
+
+
 def test_replicas_print_once_per_device(row: MeshDevice) -> None:
     host = from_torch(
         np.zeros(1, np.float32), mesh_mapper=ReplicateTensorToMesh(row), dtype=DataType.BFLOAT16

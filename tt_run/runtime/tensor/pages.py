@@ -9,6 +9,7 @@ from tt_run.runtime.errors import fatal, put_on_device
 from tt_run.runtime.mesh.device_queries import dram_alignment, l1_alignment
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import tile_bytes
+from tt_run.runtime.values.storage import GONE, GONE_HINT
 
 
 def page_bytes(tensor: Tensor) -> int:
@@ -44,3 +45,5 @@ def _on_device(tensor: Tensor) -> None:
             "device_storage != nullptr",
             hint=put_on_device("tensor"),
         )
+    if not tensor.is_allocated():
+        raise fatal(GONE, hint=GONE_HINT)

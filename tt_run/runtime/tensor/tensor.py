@@ -401,14 +401,13 @@ class Tensor(TensorMethods, metaclass=Native):
         return tensor_text(self.shape, self.dtype, self.layout, shown)
 
     def _shown(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """Each shard of this rank, with the line that names its device."""
+        """Each shard of this rank, with the line that names its device where the mesh has several."""
+        device = self._device
+        several = device if device is not None and device.get_num_devices() > 1 else None
         for coord, shard in zip(self._site.local_coords, self.shards.each(), strict=True):
             if shard is not None:
-                device = self._device
-                yield (
-                    ("" if device is None else f"device_id: {device.get_device_id(coord)}, {coord}\n"),
-                    shard,
-                )
+                place = "" if several is None else f"device_id: {several.get_device_id(coord)}, {coord}\n"
+                yield place, shard
 
     __str__ = __repr__
 

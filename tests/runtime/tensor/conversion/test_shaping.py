@@ -147,6 +147,10 @@ def test_pages_of_a_buffer(mesh: MeshDevice) -> None:
     assert rows.buffer_unique_id() != tiles.buffer_unique_id() != made(ar(2, 2)).buffer_unique_id()
     with pytest.raises(RuntimeError, match="Expected Tensor with DeviceStorage"):
         made(ar(2, 2)).buffer_num_pages()
+    rows.deallocate()
+    for ask in (rows.buffer_num_pages, rows.buffer_page_size, rows.buffer_aligned_page_size):
+        with pytest.raises(RuntimeError, match="Tensor is not allocated"):
+            ask()
 
 
 def test_padding_needs_the_host_and_room(mesh: MeshDevice) -> None:
