@@ -165,11 +165,20 @@ class Tensor(TensorMethods, metaclass=Native):
             cores = self._device.compute_with_storage_grid_size()
             memory_config = sharding.completed(memory_config, old.memory_config, padded.dims, steps, cores)
         spec = spec_of(dims, dtype or old.dtype, layout, memory_config, tile, fits=fits)
-        if view is None or self._device is None or not isinstance(self._storage, Buffer):
+        buffer = self._buffer()
+        if view is None or self._device is None or buffer is None:
             return self._make(Buffer(shards), spec, topology or self._topology, self._device, self._site)
-        seen = Buffer(shards, self._storage.place)
-        made = self._make(seen, spec, topology or self._topology, self._device, self._site)
-        self._storage.seen_as(seen, view, self, made)
+        storage: Storage = self._storage
+        if isinstance(
+            storage, BufferPart
+        ):  # the same view of what all devices hold, and of that this one's part
+            whole = buffer.shards
+            seen = Buffer(Shards(view(whole.data), whole.index), buffer.place)
+            storage = storage.of(seen)
+        else:
+            storage = seen = Buffer(shards, buffer.place)
+        made = self._make(storage, spec, topology or self._topology, self._device, self._site)
+        buffer.seen_as(seen, view, self, made)
         return made
 
     def on(self, storage: Storage, topology: TensorTopology | None = None) -> Tensor:

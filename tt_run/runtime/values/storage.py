@@ -253,6 +253,10 @@ class BufferPart:
     def __init__(self, whole: Storage, device: int | None, coord: MeshCoordinate) -> None:
         self.whole, self._device, self.coord = whole, device, coord
 
+    def of(self, whole: Storage) -> BufferPart:
+        """The same device's shard inside another buffer."""
+        return BufferPart(whole, self._device, self.coord)
+
     @property
     def is_local(self) -> bool:
         """Whether this rank holds the device."""

@@ -7,6 +7,7 @@ import gc
 import numpy as np
 import pytest
 
+import tt_run.runtime.ops as ops
 from tests.runtime.tensor.made import ar, made, sharded
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import transfer_rules
@@ -62,6 +63,20 @@ def test_device_shards_share_the_buffer(mesh: MeshDevice) -> None:
     assert tensor.is_allocated() and parts[0].is_allocated()
     parts[0].deallocate(True)
     assert not tensor.is_allocated() and not parts[1].is_allocated()
+
+
+def test_another_shape_of_a_device_shard_shares_the_buffer(mesh: MeshDevice) -> None:
+    values = np.arange(32, dtype=np.float32).reshape(8, 4)
+    tensor = made(values, mesh_mapper=ShardTensorToMesh(mesh, 0), device=mesh)
+    seen = ops.reshape(get_device_tensors(tensor)[3], (1, 1, 4))
+    assert seen.to_list() == [[[12, 13, 14, 15]]]
+    copy_host_to_device_tensor(made(values + 100, mesh_mapper=ShardTensorToMesh(mesh, 0)), tensor)
+    assert seen.to_list() == [[[112, 113, 114, 115]]]
+    copy_host_to_device_tensor(made(np.zeros((1, 1, 4), np.float32)), seen)
+    found = tensor.to_numpy(ConcatMeshToTensor(mesh, 0))
+    assert found.tolist() == [*(values[:3] + 100).tolist(), [0] * 4, *(values[4:] + 100).tolist()]
+    seen.deallocate(True)
+    assert not tensor.is_allocated()
 
 
 def test_a_tensor_goes_with_the_last_that_has_its_buffer(mesh: MeshDevice) -> None:
