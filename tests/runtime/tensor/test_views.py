@@ -267,6 +267,13 @@ def test_rows_are_not_copied_into_another_type(one: MeshDevice, write: Callable[
             write(values, room)
 
 
+def test_a_scalar_has_no_dimensions_to_order(one: MeshDevice) -> None:
+    scalar = call("sum", put(one, np.ones((32, 32)), BF16))
+    assert ops.permute(scalar, []).buffer_address() == scalar.buffer_address()
+    with pytest.raises(RuntimeError, match="does not match the length of the desired ordering"):
+        ops.permute(scalar, [0, 1, 2, 3])
+
+
 def test_one_tensor_is_joined_along_any_dimension(one: MeshDevice) -> None:
     scalar = call("sum", put(one, np.ones((32, 32)), BF16))
     assert held(ops.concat([scalar], -1)) == 1024

@@ -224,10 +224,11 @@ def permute(
     rank = len(input_tensor.shape)
     given = ints(dims)
     order = [axis_of(d, rank) for d in given] if len(given) == rank else []
-    if sorted(order) != list(range(rank)):
+    if len(given) != rank or sorted(order) != list(range(rank)):
+        each = f"each of 0 to {rank - 1} once" if rank else "[] for a scalar"
         raise fatal(
             "The number of dimensions in the tensor input does not match the length of the desired ordering",
-            hint=f"{rank} dimensions, ordered {list(dims)}: write each of 0 to {rank - 1} once",
+            hint=f"{rank} dimensions, ordered {list(dims)}: write {each}",
         )
     alone = order[:2] == [1, 0] and rank == 4 and input_tensor.shape[0] == input_tensor.shape[1] == 1
     if (order == sorted(order) or (alone and order[2:] == [2, 3])) and not pad_value:
