@@ -29,6 +29,7 @@ from tt_run.runtime.enums import (
 from tt_run.runtime.guard.signature import code_of
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice, MeshShape, open_mesh_device
 from tt_run.runtime.mesh.view import SubDeviceId
+from tt_run.runtime.ops import to_memory_config
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.distribution.mappers import (
     ReplicateTensorToMesh,
@@ -139,6 +140,23 @@ def test_parts_of_tiles_begin_at_their_borders(device):
             mesh_partition(tensor, dim, axis)
     rows, _ = sharded(device, (1, 1, 64, 64), 2, layout=Layout.ROW_MAJOR)
     assert tuple(mesh_partition(rows, 3, 1).shape) == (1, 1, 64, 16)
+
+
+def test_a_part_on_cores_fits_the_pieces_that_it_came_from(device):
+    tensor, _ = sharded(device, (1, 1, 64, 64), 2)
+    cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(1, 0))])
+    for kind, piece, refused in (
+        (TensorMemoryLayout.HEIGHT_SHARDED, (32, 64), "Shard width 64 must match physical width 32"),
+        (TensorMemoryLayout.BLOCK_SHARDED, (64, 32), None),
+    ):
+        spec = ShardSpec(cores, piece, ShardOrientation.ROW_MAJOR)
+        cut = to_memory_config(tensor, MemoryConfig(kind, BufferType.L1, spec))
+        if refused is None:
+            assert mesh_partition(cut, 3, 0).memory_config() == cut.memory_config()
+            continue
+        with pytest.raises(RuntimeError, match=refused):
+            mesh_partition(cut, 3, 0)
+        assert not mesh_partition(cut, 3, 0, memory_config=DRAM_MEMORY_CONFIG).is_sharded()
 
 
 def gathered_back(shards, axis):

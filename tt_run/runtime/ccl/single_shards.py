@@ -184,6 +184,8 @@ def _part_of_each(tensor: Tensor, cut: _Cut, memory_config: MemoryConfig | None)
     for (row, part), number in rows.items():
         data[number] = shards.data[row][(slice(None),) * dim + (slice(part * length, (part + 1) * length),)]
     topology = result_topology.partitioned(tensor, device, cut.cluster_axis, dim)
+    if memory_config is None and tensor.is_sharded():
+        memory_config = tensor.memory_config()  # which the part has to fit
     return result(tensor, Shards(data, tuple(index)), topology, memory_config)
 
 
