@@ -99,7 +99,7 @@ def test_results_go_into_output_tensors(line):
         output_tensor_s=outputs[1],
         output_tensor_m=outputs[2],
     )
-    assert all(a is b for a, b in zip(found, outputs, strict=True))
+    assert all(a.storage is b.storage for a, b in zip(found, outputs, strict=True))
     assert np.allclose(outputs[0].shards.of(1), wanted, rtol=0.05, atol=0.02)
     assert np.all(outputs[0].shards.of(3) == 5.0)
 
