@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 import tt_run.shims.ttnn as ttnn
-from tt_run.runtime.tools import numbering
 
 torch = pytest.importorskip("torch")
 
@@ -19,8 +18,6 @@ def device() -> Iterator[ttnn.MeshDevice]:
     opened = ttnn.open_device(device_id=0)
     yield opened
     ttnn.close_device(opened)
-    while numbering._leave:
-        numbering._leave.pop()()
 
 
 def test_tensors_are_numbered_from_where_a_program_says(device: ttnn.MeshDevice) -> None:
