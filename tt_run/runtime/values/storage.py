@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tt_run.runtime.mesh.residents import Move
 
 Array = npt.NDArray[Any]
+Refs = tuple[weakref.ref[object], ...]
 Seen = Callable[[Array], Array]
 """How elements that lie where they are get another shape, or a part of them is seen: a stack of shards to a view of it."""
 
@@ -58,7 +59,7 @@ class Place:
     _owner: weakref.ref[Buffer]
     _views: list[weakref.ref[Buffer]]
     """The buffers over these bytes, the first one first."""
-    _sharers: tuple[weakref.ref[object], ...]
+    _sharers: Refs
     _shape: tuple[int, ...]
     """The shape of a shard of the first one."""
     _whole: Shards
@@ -71,7 +72,7 @@ class Place:
         return found if found is None else found()
 
     @property
-    def sharers(self) -> tuple[weakref.ref[object], ...]:
+    def sharers(self) -> Refs:
         """The tensors over it, if there is more than one."""
         return getattr(self, "_sharers", ())
 
@@ -79,9 +80,7 @@ class Place:
         """Note tensors over these bytes, which `owner` has held first unless another is known."""
         if not hasattr(self, "_owner"):
             self._owner = weakref.ref(owner)
-        added = {id(tensor) for tensor in tensors}
-        others = (ref for ref in self.sharers if (one := ref()) is not None and id(one) not in added)
-        self._sharers = (*others, *map(weakref.ref, tensors))
+        self._sharers = _with_refs(self.sharers, tensors)
 
     def look(self, at: Buffer, buffer: Buffer, seen: Seen) -> None:
         """Note a buffer that sees what another one holds: from now on each has what is written into the other."""
@@ -130,6 +129,13 @@ _MANY = 8
 """Views from which on those that are gone are forgotten."""
 
 
+def _with_refs(refs: Refs, tensors: tuple[object, ...]) -> Refs:
+    """References to the tensors, behind those to others that still live."""
+    known = {*map(id, tensors)}
+    others = [ref for ref in refs if (one := ref()) is not None and id(one) not in known]
+    return (*others, *map(weakref.ref, tensors))
+
+
 def _as_it_is(stack: Array) -> Array:
     return stack
 
@@ -159,7 +165,7 @@ class Buffer:
         self.writes = 0
         if shards.data.nbytes >= SMALLEST:
             dense.used(self, shards.data.nbytes)
-        self._sharers: tuple[weakref.ref[object], ...] = ()
+        self._sharers: Refs = ()
 
     @property
     def shards(self) -> Shards:
@@ -217,9 +223,7 @@ class Buffer:
 
     def share(self, *tensors: object) -> None:
         """Note tensors that are the same value in this place, as an operation that changes nothing returns one."""
-        added = {id(tensor) for tensor in tensors}
-        others = (ref for ref in self._sharers if (sharer := ref()) is not None and id(sharer) not in added)
-        self._sharers = (*others, *map(weakref.ref, tensors))
+        self._sharers = _with_refs(self._sharers, tensors)
 
     def shared_beside(self, tensor: object) -> bool:
         """Whether a tensor other than this one shares the buffer and is still alive."""

@@ -185,17 +185,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.direct and not self._on_queue(kwargs):
-            try:
-                crossing = FastOperation.crossing
-                result = self.compute(*args, **kwargs) if crossing is None else crossing(self, args, kwargs)
-                return result if result is None else _apart(result, args, kwargs)
-            except (TypeError, AttributeError) as error:
-                if self.name in _PYTHON_FUNCTIONS:
-                    raise
-                other = (self.kinds or self._learned()).refusal(args, kwargs)
-                if other is None and isinstance(error, AttributeError):
-                    raise
-                self._explain(other or error, args, kwargs)
+            return self._call_directly(args, kwargs)
         if kwargs:
             if self._on_queue(kwargs):
                 with issuing(taken_queue(kwargs)):
@@ -216,7 +206,26 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
                 raise
             raise found from error
         self._compiled(args, kwargs, result)
-        return result if result is None else _apart(result, args, kwargs)
+        if kwargs or type(result) is not Tensor:
+            return result if result is None else _apart(result, args, kwargs)
+        for value in args:  # as `_apart`, without a call of its own
+            if value is result:
+                return _beside(result)
+        return result
+
+    def _call_directly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of what no event tells of and no program is kept for: a border, a question."""
+        try:
+            crossing = FastOperation.crossing
+            result = self.compute(*args, **kwargs) if crossing is None else crossing(self, args, kwargs)
+            return result if result is None else _apart(result, args, kwargs)
+        except (TypeError, AttributeError) as error:
+            if self.name in _PYTHON_FUNCTIONS:
+                raise
+            other = (self.kinds or self._learned()).refusal(args, kwargs)
+            if other is None and isinstance(error, AttributeError):
+                raise
+            self._explain(other or error, args, kwargs)
 
     def _on_queue(self, kwargs: Mapping[str, Any]) -> bool:
         """Whether a call names its queue, and that is not the function's own affair."""
