@@ -7,4 +7,11 @@ real MPI ranks, reported as one test. Under `tt-run --emulate … pytest` every 
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from tt_run.testing import shims
+
+with suppress(RuntimeError):  # another ttnn is loaded already: told when pytest begins
+    shims.activate()  # plugins that are named behind this one may import ttnn while they load
+
 pytest_plugins = ["tt_run.testing.plugin", "tt_run.testing.device_fixtures", "tt_run.testing.fixtures"]

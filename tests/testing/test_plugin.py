@@ -247,6 +247,15 @@ def test_the_conftest_of_a_suite(tmp_path: Path, plugin: str, conftest: str) -> 
     assert "2 passed" in done.stdout, done.stdout + done.stderr
 
 
+def test_another_plugin_imports_ttnn_while_it_loads(tmp_path: Path) -> None:
+    """Before any hook is called."""
+    (tmp_path / "early.py").write_text("import ttnn\n\nARCH = ttnn.get_arch_name\n")
+    text = "import early\n\n\ndef test_it(mesh_device):\n    assert mesh_device.get_num_devices() == 32\n"
+    words = "-p tt_run.pytest -p early --tt-system galaxy"
+    done = run(tmp_path, text, plugin=words)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
 def test_a_suite_finds_its_own_helpers(tmp_path: Path) -> None:
     """This project's own tests are a package on the path, as where it is installed in place; the suite's are a plain folder."""
     helpers = tmp_path / "tests" / "helpers"
