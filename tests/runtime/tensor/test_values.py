@@ -395,6 +395,8 @@ def test_a_tensor_says_its_pieces_in_both_forms() -> None:
     assert MemoryConfig(BufferType.L1, nd_shard_spec=pieces.nd_shard_spec) == pieces  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="incompatible function arguments"):
         MemoryConfig(TensorMemoryLayout.ND_SHARDED, BufferType.L1, pieces.nd_shard_spec)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="stands beside a buffer_type alone"):
+        MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1, nd_shard_spec=pieces.nd_shard_spec)
     blocks = TensorSpec((1, 1, 64, 64), DataType.BFLOAT16, Layout.TILE, pieces).memory_config
     assert blocks.memory_layout is TensorMemoryLayout.BLOCK_SHARDED
     assert "created_with_nd_shard_spec=1" in str(blocks)

@@ -202,9 +202,7 @@ def test_sharded_memory_survives(tmp_path: Path, nd: bool) -> None:
     )
     memory = (
         MemoryConfig(
-            TensorMemoryLayout.ND_SHARDED,
-            BufferType.L1,
-            nd_shard_spec=NdShardSpec([1, 32], grid, ShardOrientation.COL_MAJOR),
+            buffer_type=BufferType.L1, nd_shard_spec=NdShardSpec([1, 32], grid, ShardOrientation.COL_MAJOR)
         )
         if nd
         else MemoryConfig(

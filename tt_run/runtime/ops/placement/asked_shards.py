@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tt_run.runtime.enums import Layout, TensorMemoryLayout, cpp
+from tt_run.runtime.enums import Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.placement import fitted_shards, reordered_shards, scaled_shards, viewed_shards
@@ -108,6 +108,6 @@ def _as_many(tensor: Tensor, pieces: NdShardSpec, shape: Sequence[int], stepped:
             -(-length // edge) * edge for length, edge in zip(piece[-2:], tensor.tile.edges, strict=True)
         ]
     spec = NdShardSpec(piece, pieces.grid, pieces.orientation, pieces.shard_distribution_strategy)
-    place = MemoryConfig(TensorMemoryLayout.ND_SHARDED, tensor.memory_config().buffer_type, None, spec)
+    place = MemoryConfig(buffer_type=tensor.memory_config().buffer_type, nd_shard_spec=spec)
     padded = padded_shape(tuple(shape), tensor.layout, tensor.tile)
     return sharding.settled(place, padded.dims, tensor.layout, tensor.tile.edges)

@@ -188,4 +188,4 @@ def _turned_pieces(place: MemoryConfig, tensor: Tensor, axis: int, rows: int) ->
         return MemoryConfig(place.memory_layout, place.buffer_type, spec)
     whole = [1] * (rows + 2 - len(pieces.shard_shape)) + list(pieces.shard_shape)
     turned = NdShardSpec(_exchanged(whole, axis, rows), pieces.grid, pieces.orientation)
-    return MemoryConfig(TensorMemoryLayout.ND_SHARDED, place.buffer_type, None, turned)
+    return MemoryConfig(buffer_type=place.buffer_type, nd_shard_spec=turned)

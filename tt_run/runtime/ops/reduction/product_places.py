@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tt_run.runtime.enums import Layout, TensorMemoryLayout
+from tt_run.runtime.enums import Layout
 from tt_run.runtime.ops.reduction.placement_checks import check_within_program
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec
@@ -55,7 +55,7 @@ def _turned(place: MemoryConfig, order: Sequence[int]) -> MemoryConfig:
         return place
     whole = [1] * (_RANK - len(pieces.shard_shape)) + list(pieces.shard_shape)
     spec = NdShardSpec([whole[i] for i in order], pieces.grid, pieces.orientation)
-    return MemoryConfig(TensorMemoryLayout.ND_SHARDED, place.buffer_type, None, spec)
+    return MemoryConfig(buffer_type=place.buffer_type, nd_shard_spec=spec)
 
 
 def _of_rank(place: MemoryConfig, rank: int) -> MemoryConfig:
@@ -66,4 +66,4 @@ def _of_rank(place: MemoryConfig, rank: int) -> MemoryConfig:
     if place.shard_spec is not None:
         return MemoryConfig(place.memory_layout, place.buffer_type, place.shard_spec)
     spec = NdShardSpec(list(pieces.shard_shape)[-rank:], pieces.grid, pieces.orientation)
-    return MemoryConfig(TensorMemoryLayout.ND_SHARDED, place.buffer_type, None, spec)
+    return MemoryConfig(buffer_type=place.buffer_type, nd_shard_spec=spec)

@@ -26,8 +26,8 @@ from tt_run.runtime.enums import (
 from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.borders.flatbuffer import Fields, Number, Numbers, Struct, Table, Tables, written
-from tt_run.runtime.tensor.borders.stored import StoredTensor, memory_of, rest_of
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec, ShardSpec
+from tt_run.runtime.tensor.borders.stored import StoredTensor, rest_of
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec, ShardSpec, memory_of
 from tt_run.runtime.tensor.spec.physical import alignment_of, packed, packed_size, unpacked
 from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, TensorSpec, Tile
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard, TensorTopology

@@ -9,8 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mgd.lean import dataclass
-from tt_run.runtime.enums import BufferType, TensorMemoryLayout
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec, ShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
 from tt_run.runtime.tensor.spec.topology import TensorTopology
 from tt_run.runtime.values import shapes
@@ -34,17 +32,3 @@ def rest_of(file: BinaryIO, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         return np.fromfile(file, kind)
     count = (os.fstat(file.fileno()).st_size - start) // kind.itemsize
     return np.memmap(file, kind, "r", start, (count,)) if count else np.empty(0, kind)
-
-
-def memory_of(
-    layout: TensorMemoryLayout,
-    buffer: BufferType,
-    matrix: ShardSpec | None,
-    any_rank: NdShardSpec | None,
-    *,
-    made_of_any_rank: bool,
-) -> MemoryConfig:
-    """The configuration that was taken apart into these pieces; `made_of_any_rank` says which of two the program gave."""
-    if any_rank is None or matrix is None or made_of_any_rank:
-        return MemoryConfig(layout, buffer, matrix, any_rank)
-    return MemoryConfig(layout, buffer, matrix).recast(nd_shard_spec=any_rank)

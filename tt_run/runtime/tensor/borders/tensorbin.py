@@ -19,8 +19,8 @@ from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation,
 from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.borders import reference_file
-from tt_run.runtime.tensor.borders.stored import StoredTensor, memory_of, rest_of
-from tt_run.runtime.tensor.spec.memory_config import NdShardSpec, ShardSpec
+from tt_run.runtime.tensor.borders.stored import StoredTensor, rest_of
+from tt_run.runtime.tensor.spec.memory_config import NdShardSpec, ShardSpec, memory_of
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, TensorSpec, Tile
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard, TensorTopology
 from tt_run.runtime.values import shapes

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from mgd.lean import dataclass, field, replace
+from mgd.lean import dataclass, field
 from tt_run.runtime.cores import CoreCoord as CoreCoord
 from tt_run.runtime.cores import CoreGrid as CoreGrid
 from tt_run.runtime.cores import CoreRange as CoreRange
@@ -141,12 +141,17 @@ class MemoryConfig(metaclass=Native):
         # The other form is MemoryConfig(buffer_type, nd_shard_spec), each by its place or by its name.
         first, second = self.memory_layout, self.buffer_type
         pieces = second if isinstance(second, NdShardSpec) else self.nd_shard_spec
-        if isinstance(pieces, NdShardSpec) and (
+        alone = self.shard_spec is None and (
             isinstance(first, BufferType) or first is TensorMemoryLayout.INTERLEAVED
-        ):
+        )
+        if isinstance(pieces, NdShardSpec) and alone:
             object.__setattr__(self, "nd_shard_spec", pieces)
             object.__setattr__(self, "buffer_type", first if isinstance(first, BufferType) else second)
             object.__setattr__(self, "memory_layout", TensorMemoryLayout.ND_SHARDED)
+        elif pieces is not None:
+            raise TypeError(
+                "nd_shard_spec stands beside a buffer_type alone: MemoryConfig(buffer_type, nd_shard_spec)"
+            )
         if not isinstance(self.memory_layout, TensorMemoryLayout) or not isinstance(
             self.buffer_type, BufferType
         ):
@@ -160,9 +165,9 @@ class MemoryConfig(metaclass=Native):
 
     def recast(self, **changes: Any) -> MemoryConfig:
         """The same configuration, made as this one was, with its pieces in another form."""
-        made = replace(self, **changes)
-        for name in ("per_core_allocation", "range_lockstep_allocation", "created_with_nd_shard_spec"):
-            object.__setattr__(made, name, getattr(self, name))
+        made = copy.copy(self)
+        for name, value in changes.items():
+            object.__setattr__(made, name, value)
         return made
 
     def __eq__(self, other: object) -> bool:
@@ -199,11 +204,12 @@ class MemoryConfig(metaclass=Native):
         """The configuration that a JSON text describes."""
         data = json_data(text)
         spec, nd = data.get("shard_spec"), data.get("nd_shard_spec")
-        return cls(
+        return memory_of(
             TensorMemoryLayout(data["memory_layout"]),
             BufferType(data["buffer_type"]),
             _spec_of(spec) if spec else None,
             _nd_of(nd) if nd else None,
+            made_of_any_rank=data.get("created_with_nd_shard_spec", False),
         )
 
     def experimental_set_per_core_allocation(self, enable: bool) -> None:
@@ -391,6 +397,23 @@ def create_sharded_memory_config_(
             height = -(-height // rows)
         width = -(-width // columns)
     return MemoryConfig(layout, BufferType.L1, ShardSpec(grid, [height, width], orientation))
+
+
+def memory_of(
+    layout: TensorMemoryLayout,
+    buffer: BufferType,
+    matrix: ShardSpec | None,
+    any_rank: NdShardSpec | None,
+    *,
+    made_of_any_rank: bool,
+) -> MemoryConfig:
+    """The configuration that was taken apart into these pieces; `made_of_any_rank` says which of two the program gave."""
+    if any_rank is None:
+        return MemoryConfig(layout, buffer, matrix)
+    if made_of_any_rank or matrix is None:
+        made = MemoryConfig(buffer_type=buffer, nd_shard_spec=any_rank)
+        return made.recast(memory_layout=layout, shard_spec=matrix)
+    return MemoryConfig(layout, buffer, matrix).recast(nd_shard_spec=any_rank)
 
 
 DRAM_MEMORY_CONFIG = MemoryConfig()

@@ -20,7 +20,7 @@ from tt_run.runtime.enums import (
     TensorMemoryLayout,
 )
 from tt_run.runtime.errors import fatal, in_range, throw
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec, ShardSpec
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec, ShardSpec, memory_of
 
 
 def _up(value: int, step: int) -> int:
@@ -48,12 +48,8 @@ def cut_in_two(
     piece = [_up(-(-height // rows), steps[0]), _up(-(-width // columns), steps[1])]
     blocks = kind is TensorMemoryLayout.BLOCK_SHARDED
     strategy = ShardDistributionStrategy.GRID_2D if blocks else ShardDistributionStrategy.ROUND_ROBIN_1D
-    return MemoryConfig(
-        kind,
-        buffer_type,
-        ShardSpec(cores, piece, orientation),
-        NdShardSpec(piece, cores, orientation, strategy),
-    )
+    matrix, pieces = ShardSpec(cores, piece, orientation), NdShardSpec(piece, cores, orientation, strategy)
+    return memory_of(kind, buffer_type, matrix, pieces, made_of_any_rank=True)
 
 
 @lru_cache(maxsize=1024)
@@ -107,7 +103,7 @@ def cut(
     if 0 in piece:
         raise _unfit(f"Shard shape must be greater than 0 in each sharded dim, got {piece}", _POSITIVE)
     found = NdShardSpec(piece, spec.grid, spec.orientation, spec.shard_distribution_strategy)
-    return MemoryConfig(TensorMemoryLayout.ND_SHARDED, buffer_type, None, found)
+    return MemoryConfig(buffer_type=buffer_type, nd_shard_spec=found)
 
 
 def of_matrix(config: MemoryConfig) -> MemoryConfig:

@@ -329,7 +329,7 @@ def _memory(parts: dict[type, Any]) -> MemoryConfig:
         return whole
     buffer: BufferType = parts[BufferType] or BufferType.DRAM
     if parts[NdShardSpec] is not None:
-        return MemoryConfig(TensorMemoryLayout.ND_SHARDED, buffer, None, parts[NdShardSpec])
+        return MemoryConfig(buffer_type=buffer, nd_shard_spec=parts[NdShardSpec])
     if parts[TensorMemoryLayout] is None and buffer is BufferType.DRAM:
         return DRAM_MEMORY_CONFIG
     return MemoryConfig(parts[TensorMemoryLayout] or TensorMemoryLayout.INTERLEAVED, buffer, parts[ShardSpec])
