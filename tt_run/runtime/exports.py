@@ -30,6 +30,9 @@ _BUILT_BY_NAMES = tuple(
     )
 )
 
+_TAUGHT: dict[FunctionType, Callable[..., Any]] = {}
+"""Functions as programs are given them, by the function at home."""
+
 
 def publish(
     namespace: dict[str, Any],
@@ -57,7 +60,7 @@ def publish(
             for step in path.split("."):
                 value = getattr(value, step)
             if f"{getattr(value, '__module__', '')}.".startswith(_BUILT_BY_NAMES):
-                value = _taught(value)
+                value = _taught(value, package, name)
         elif name in submodules:
             value = importlib.import_module(f"{package}.{name}")
         elif name == "__all__":
@@ -81,8 +84,12 @@ def publish(
     return resolve, listing
 
 
-def _taught(value: Any) -> Any:
-    """A class or a function whose refusal of an argument's name says, in a note, which name is near or which there are."""
+def _taught(value: Any, package: str, name: str) -> Any:
+    """A class or a function whose refusal of an argument's name says, in a note, which name is near or which there are.
+
+    A class keeps its identity, since programs derive from it and ask for its kind, so its `__init__` is what teaches. A function is
+    given in a form of its own, one for all modules that publish it; its home keeps the plain one.
+    """
     if isinstance(value, type):
         make = value.__init__  # type: ignore[misc]
         if make is not object.__init__:
@@ -90,10 +97,11 @@ def _taught(value: Any) -> Any:
         if isinstance(vars(value).get("make"), staticmethod):
             value.make = staticmethod(_teaching(value.make))  # type: ignore[attr-defined]
     elif isinstance(value, FunctionType):
-        taught, home, name = _teaching(value), sys.modules[value.__module__], value.__name__
-        if getattr(home, name, None) is value:
-            setattr(home, name, taught)  # so that `pickle` finds it by its name
-            return taught
+        if value not in _TAUGHT:
+            _TAUGHT[value] = taught = _teaching(value)
+            if taught is not value:
+                taught.__module__, taught.__qualname__ = package, name  # where `pickle` finds it
+        return _TAUGHT[value]
     return value
 
 
