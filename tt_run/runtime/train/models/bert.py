@@ -190,14 +190,15 @@ class Bert(AbstractModuleBase):
         return tanh(self.pooler(pieces.cut(x, (0, 0, 0, 0), (batch, 1, 1, width))))
 
     def load_model_from_safetensors(self, path: str) -> None:
-        """Fill the model from a file of Hugging Face's, or a directory of them. Raises FileNotFoundError without it, RuntimeError for a matrix of another size."""
+        """Fill the model from a file of Hugging Face's, or a directory of them, whose positions beyond `max_sequence_length` are left out. Raises FileNotFoundError without it, RuntimeError for a matrix of another size."""
         stored = Weights(path, "bert.")
         filling = Filling(self.get_name(), self.parameters())
         for name in stored:
             if ".attention.self.query." in name:
                 self._fill_joint(filling, stored, name)
             elif (place := _place(name)) is not None:
-                filling.put(place, stored[name], name)
+                rows = self.config.max_sequence_length if place.startswith("position_") else None
+                filling.put(place, stored[name][:rows], name)
         filling.report(set(stored))
 
     def _fill_joint(self, filling: Filling, stored: Weights, query: str) -> None:
