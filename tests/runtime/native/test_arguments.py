@@ -71,7 +71,7 @@ CALLS: dict[str, tuple[Callable[[MeshDevice], Any], str]] = {
     "layout": (lambda d: layouts.to_layout(host(), 5), "layout must be a ttnn.Layout, got 5"),
     "parts": (lambda d: per_device.get_device_tensors(5), "argument 'tensor' must be Tensor"),
     "dump": (lambda d: files.dump_tensor("a.tensorbin", 5), "argument 'tensor' must be Tensor"),
-    "cut": (lambda d: mappers.ShardTensorToMesh(5, 0), "argument 'mesh_device' must be Site, got int"),
+    "cut": (lambda d: mappers.ShardTensorToMesh(5, 0), "argument 'mesh_device' must be MeshDevice, got int"),
     "spread": (lambda d: mappers.distribute_tensor(host(), 5), "argument 'mapper' must be Mapper, got int"),
     "compose": (lambda d: composers.aggregate_tensor(host(), 5), "argument 'composer' must be MeshToTensor"),
     "close": (lambda d: close_mesh_device(5), "argument 'mesh_device' must be MeshDevice, got int"),

@@ -34,13 +34,13 @@ def their_bert(torch: Any, transformers: Any) -> Any:
     )  # fmt: skip
 
 
-def loaded(theirs: Any, folder: Path, pooled: bool) -> Any:
+def loaded(theirs: Any, folder: Path, pooled: bool, length: int = LENGTH) -> Any:
     """Ours with the weights of theirs, through a file."""
     file = folder / "model.safetensors"
     safetensors.write(file, {name: t.detach().numpy() for name, t in theirs.state_dict().items()})
     ours = create(
         BertConfig(
-            vocab_size=ENTRIES, max_sequence_length=LENGTH, embedding_dim=WIDTH, intermediate_size=48, num_heads=2,
+            vocab_size=ENTRIES, max_sequence_length=length, embedding_dim=WIDTH, intermediate_size=48, num_heads=2,
             num_blocks=2, dropout_prob=0.0, use_pooler=pooled,
             runner_type=RunnerType.MemoryEfficient if pooled else RunnerType.Default,
         )
@@ -119,6 +119,26 @@ def test_bert(opened: Any, tmp_path: Path, pooled: bool) -> None:
     ):  # fmt: skip
         slope = parameters[f"bert/{name}/weight"].get_grad().to_numpy()[0, 0]
         assert np.abs(slope - twin.grad.numpy()).max() <= 3e-4 * float(twin.grad.abs().max()), name
+
+
+@pytest.mark.wide
+def test_a_shorter_bert_takes_the_first_positions_and_shows_each_layer(opened: Any, tmp_path: Path) -> None:
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    opened()
+    theirs, length = their_bert(torch, transformers).eval(), LENGTH // 2
+    ours = loaded(theirs, tmp_path, False, length)
+    ids = np.random.default_rng(0).integers(0, ENTRIES, (BATCH, length))
+    mask = np.ones((BATCH, length), np.float32)
+    mask[1, 5:] = 0
+    with torch.no_grad():
+        wanted = theirs(torch.tensor(ids), attention_mask=torch.tensor(mask), output_hidden_states=True)
+    place = (BATCH, 1, 1, length)
+    seen = ours.forward_with_intermediates(
+        Tensor.from_numpy(ids.astype(np.uint32).reshape(place)), Tensor.from_numpy(mask.reshape(place))
+    )
+    for made, hidden in zip((seen.embeddings, *seen.block_outputs), wanted.hidden_states, strict=True):
+        assert np.abs(made.to_numpy()[:, 0] - hidden.numpy()).max() <= 2e-5
+    assert seen.final_output is seen.block_outputs[-1] and len(seen.block_attention_outputs) == 2
 
 
 def test_what_does_not_fit_is_told(opened: Any) -> None:

@@ -16,29 +16,43 @@ import pytest
 from tt_run.runtime.exports import _argument_help
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.function import Function
-from tt_run.runtime.train.autograd.parallelism import DistributedConfig
+from tt_run.runtime.train.autograd.parallelism import DistributedConfig, ParallelismContext
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.checkpointing import load_checkpoint, save_checkpoint
-from tt_run.runtime.train.common import checkpoints
+from tt_run.runtime.train.common import checkpoints, utils
 from tt_run.runtime.train.common.config import TrainingConfig, load_config
-from tt_run.runtime.train.common.data import BytePairTokenizer, CharTokenizer, build_causal_mask, prepare_data
+from tt_run.runtime.train.common.data import (
+    BytePairTokenizer,
+    CharTokenizer,
+    build_causal_mask,
+    get_batch,
+    load_shakespeare_text,
+    prepare_data,
+)
 from tt_run.runtime.train.common.generate import generate
 from tt_run.runtime.train.common.utils import create_optimizer, summary
 from tt_run.runtime.train.datasets.collation import causal_lm_collate_fn, sft_collate_fn
 from tt_run.runtime.train.datasets.dataloader import InMemoryDataloader
+from tt_run.runtime.train.dispatch import calls
+from tt_run.runtime.train.memory import MemoryUsageTracker
+from tt_run.runtime.train.models.bert import Bert
+from tt_run.runtime.train.models.cache import KvCache, KvCacheConfig
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig
 from tt_run.runtime.train.models.decoders.qwen3 import create_qwen3_config_from_hf
+from tt_run.runtime.train.models.either_llama import Llama
 from tt_run.runtime.train.models.gpt import NanoGPTConfig, create_nanogpt
 from tt_run.runtime.train.models.linear_regression import create_linear_regression_model
 from tt_run.runtime.train.models.llama import LlamaConfig as DocumentsLlama
 from tt_run.runtime.train.models.llama import create_llama_model
 from tt_run.runtime.train.models.runner import RunnerType
+from tt_run.runtime.train.models.wan.transformer import WanTransformer3D
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.containers import ModuleDict, ModuleList
 from tt_run.runtime.train.modules.layers import DropoutLayer, Embedding, RMSNormLayer
+from tt_run.runtime.train.modules.lazy import lazy_init
 from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLayer
 from tt_run.runtime.train.modules.lora import LoraConfig, LoraModel
 from tt_run.runtime.train.modules.parameter import Parameter
@@ -46,14 +60,17 @@ from tt_run.runtime.train.ops import attention, distributed, matmul, rope, sampl
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers import adamw, registry, schedulers, sgd
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
+from tt_run.runtime.train.parallel import distributed as core
+from tt_run.runtime.train.parallel import layouts, tensor_parallel
 from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.parallel.fsdp import fully_shard
 from tt_run.runtime.train.parallel.named_mesh import Mesh, open_device_mesh, sync_gradients
 from tt_run.runtime.train.parallel.parallelize import ColwiseParallel, parallelize_module
 from tt_run.runtime.train.settings import ConfigError
-from tt_run.runtime.train.trainers.grpo_config import GRPOConfig
+from tt_run.runtime.train.trainers.grpo_config import GRPOConfig, get_grpo_config
 from tt_run.runtime.train.trainers.reports import LossHistory
-from tt_run.runtime.train.trainers.rollouts import dispatch_reward
+from tt_run.runtime.train.trainers.rollouts import advantages_of, check_new_weight_version, dispatch_reward
+from tt_run.runtime.train.trainers.sampler import TTMLRolloutSampler
 from tt_run.runtime.train.trainers.sft import SFTConfig, SFTTrainer
 
 
@@ -182,8 +199,8 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a seed below zero": (lambda: AutoContext.get_instance().set_seed(-1), TypeError, "0 or above, not -1; help: set_seed"),
     "gradients by their name": (lambda: AutoContext.get_instance().set_gradient_mode("off"), TypeError, "'off' is no GradMode; help: GradMode.DISABLED"),  # type: ignore[arg-type]
     "parallelism by its name": (lambda: AutoContext.get_instance().initialize_parallelism_context("ddp"), TypeError, "a DistributedConfig, not 'ddp'; help: ttml.autograd.DistributedConfig"),  # type: ignore[arg-type]
-    "a header that no process could read": (lambda: save_checkpoint("w.pkl", header={"f": lambda: 1}, model_params={}), TypeError, r"the header \['f'\] cannot be written.* Nothing was written; help: numbers"),
-    "a header without names": (lambda: save_checkpoint("w.pkl", header=[1], model_params={}), TypeError, r"header is list; help: header=\{'step': 1\}"),  # type: ignore[arg-type]
+    "a header that no process could read": (lambda: save_checkpoint("w.pkl", header={"f": lambda: 1}), TypeError, r"the header \['f'\] cannot be written.* Nothing was written; help: numbers"),
+    "a header without names": (lambda: save_checkpoint("w.pkl", header=[1]), TypeError, r"header is list; help: header=\{'step': 1\}"),  # type: ignore[arg-type]
     "a list of parameters to save": (lambda: save_checkpoint("w.pkl", model_params=[1]), TypeError, "model_params is list; help: model_params=model.parameters"),  # type: ignore[arg-type]
     "a ratio below zero": (lambda: GRPOConfig(epsilon=-0.1), ValueError, "GRPOConfig: epsilon must be at least 0, got -0.1"),
     "heads that do not divide": (lambda: LlamaConfig(hidden_size=64, num_attention_heads=3, num_key_value_heads=3), ValueError, "divisible by the number of attention heads.*help: a multiple of 3"),
@@ -274,6 +291,52 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a schedule without a state": (lambda: schedulers.StepScheduler(adam(), 1).set_state_dict(None), TypeError, r"a state is what get_state_dict\(\) gave, not NoneType; help"),  # type: ignore[arg-type]
     "a draw from a seed below zero": (lambda: sample.sample_op(drawn(1, 1, 1, 8), 1.0, -1), RuntimeError, "the seed cannot be negative, got -1; help: 42"),
     "one name for both axes": (lambda: Mesh((1, 1), ("a", "a")), ValueError, "an assigned name of its own"),
+    "no mesh to lay over": (lambda: shard_tensor_to_mesh_mapper(None, 0), TypeError, r"'device' must be an open mesh, not NoneType; help: device=.*get_device\(\)"),  # type: ignore[arg-type]
+    "no mesh to copy over": (lambda: core.replicate_tensor_to_mesh_mapper(None), TypeError, "'device' must be an open mesh"),  # type: ignore[arg-type]
+    "a dimension by its name": (lambda: core.concat_mesh_to_tensor_composer(AutoContext.get_instance().get_device(), "x"), TypeError, "'dim' must be an int, not str; help: dim=1"),  # type: ignore[arg-type]
+    "devices by their name": (lambda: core.enable_fabric("all"), TypeError, "'num_devices' must be an int, not str; help"),  # type: ignore[arg-type]
+    "dimensions by their name": (lambda: core.create_mesh_composer_config("x"), TypeError, "'dims' must be a sequence of ints, not str"),  # type: ignore[arg-type]
+    "placements of nothing": (lambda: core.set_tensor_placements(None, []), TypeError, "'tensor' must be a ttml.autograd.Tensor, not NoneType"),  # type: ignore[arg-type]
+    "no gradients": (lambda: core.synchronize_gradients(None), TypeError, "'parameters' must be a map, not NoneType"),  # type: ignore[arg-type]
+    "a sum of a text": (lambda: core.all_reduce("x"), TypeError, r"'tensor' must be a ttnn.Tensor, not str; help: .*get_value\(\)"),  # type: ignore[arg-type]
+    "half a cache": (lambda: KvCache(1, 1), TypeError, r"KvCache takes a KvCacheConfig or its sizes, not \(1, 1\); help: KvCache\(num_layers, batch_size"),
+    "a cache of text": (lambda: KvCache(KvCacheConfig("a", 1, 1, 1, 32)), TypeError, "KvCache: num_layers is a whole number, not 'a'; help"),  # type: ignore[arg-type]
+    "tiles of text": (lambda: utils.round_up_to_tile("a"), TypeError, "'value' must be an int, not str; help: value=1"),  # type: ignore[arg-type]
+    "tiles of nothing": (lambda: utils.round_up_to_tile(3, 0), ValueError, "a tile of 0 has no multiples; help: tile=32"),
+    "a mesh of a text": (lambda: utils.build_mesh("x"), TypeError, "'device_config' must be a DeviceConfig, not str"),  # type: ignore[arg-type]
+    "a seed of everything that is text": (lambda: utils.set_seed("x"), TypeError, "'seed' must be an int, not str; help: seed=42"),  # type: ignore[arg-type]
+    "parameters of nothing": (lambda: utils.parameter_count(None), TypeError, "'model' must be a module of ttml, not NoneType"),  # type: ignore[arg-type]
+    "a loss that is a number": (lambda: utils.get_loss_over_devices(3), TypeError, "'loss' must be a ttml.autograd.Tensor, not int"),  # type: ignore[arg-type]
+    "a vocabulary that is text": (lambda: utils.build_logits_mask("a", 32), TypeError, "'vocab_size' must be an int"),  # type: ignore[arg-type]
+    "a mode without a model": (lambda: utils.run_mode("x"), TypeError, r"missing a required argument: 'mode'; help: run_mode\(model, mode\)"),  # type: ignore[call-arg,arg-type]
+    "a shape to fill that is text": (lambda: utils.resolve_padded_load_shape("x", [1]), TypeError, "'src_shape' must be a sequence of ints"),  # type: ignore[arg-type]
+    "a peak of a phase": (lambda: MemoryUsageTracker.get_dram_peak("x"), TypeError, r"too many positional arguments; help: MemoryUsageTracker.get_dram_peak\(\)"),  # type: ignore[call-arg]
+    "windows of text": (lambda: get_batch(np.arange(9, dtype=np.uint32), "a", 2), TypeError, "'seq_len' must be an int, not str"),  # type: ignore[arg-type]
+    "no ids": (lambda: CharTokenizer("ab").decode(None), TypeError, "'ids' must be a sequence of ints, not NoneType"),  # type: ignore[arg-type]
+    "no text": (lambda: CharTokenizer("ab").encode(None), TypeError, "CharTokenizer.encode.*'text' must be a str, not NoneType"),  # type: ignore[arg-type]
+    "a text of a number": (lambda: load_shakespeare_text(3), TypeError, "data_path names a file, not int; help: data_path="),  # type: ignore[arg-type]
+    "a pad to a text": (lambda: sft_collate_fn([{"input_ids": [1], "labels": [1]}], 2, 0, None, "x"), TypeError, "'pad_to' must be an int"),  # type: ignore[arg-type]
+    "ids below zero": (lambda: sft_collate_fn([{"input_ids": [-1], "labels": [1]}], 2, 0), ValueError, "example 0: input_ids are numbers of tokens, not -1; help"),
+    "labels below zero": (lambda: sft_collate_fn([{"input_ids": [1], "labels": [-7]}], 2, 0), ValueError, "labels are numbers of tokens, or -100 where none counts, not -7"),
+    "a layout of nothing": (lambda: layouts.get_layout("x"), TypeError, "'tensor' must be a ttml.autograd.Tensor"),  # type: ignore[arg-type]
+    "a layout that is text": (lambda: layouts.set_layout(drawn(1, 1, 2, 2), "x"), TypeError, "'layout' must be a Layout, not str"),  # type: ignore[arg-type]
+    "nothing to distribute": (lambda: layouts.distribute_tensor(None, None, None), TypeError, "'tensor' must be a ttml.autograd.Tensor, not NoneType"),  # type: ignore[arg-type]
+    "a target that is text": (lambda: calls.redistribute(drawn(1, 1, 2, 2), "x"), TypeError, "'target' must be a Layout"),  # type: ignore[arg-type]
+    "a number as an operation": (lambda: calls.register_op("x", 3), TypeError, "an operation is a function, not int; help: register_op"),  # type: ignore[arg-type]
+    "positions of nothing": (lambda: tensor_parallel.is_sequence_parallel(None), TypeError, "'parameter' must be a ttml.autograd.Tensor"),  # type: ignore[arg-type]
+    "kinds of parallelism by a name": (lambda: ParallelismContext("x", (1, 2)), TypeError, r"config is a DistributedConfig, not str; help: .*enable_tp=True"),  # type: ignore[arg-type]
+    "rewards that are text": (lambda: dispatch_reward(lambda completions: ["x"], ["a"], ["b"], {}), ValueError, "are no numbers; help: return one number for each"),  # type: ignore[list-item]
+    "a number as a reward": (lambda: dispatch_reward(3, [], [], {}), TypeError, "a reward is a function, not int; help: def reward"),  # type: ignore[arg-type]
+    "groups of none": (lambda: advantages_of(np.ones(2), 0), ValueError, "2 rewards are no whole number of groups of 0; help"),
+    "a version that is none": (lambda: check_new_weight_version(1, None), TypeError, "'version' must be an int, not NoneType"),  # type: ignore[arg-type]
+    "no settings of GRPO": (lambda: get_grpo_config(None), TypeError, "'yaml_config' must be a map, not NoneType"),  # type: ignore[arg-type]
+    "a source that there is not": (lambda: GRPOConfig(rollout_source="x"), ValueError, "must be one of ttml, ttt, got 'x'; help: rollout_source='ttml'"),
+    "a sampler of nothing": (lambda: TTMLRolloutSampler(), TypeError, r"missing a required argument: 'model'; help: TTMLRolloutSampler\(model, tokenizer"),  # type: ignore[call-overload]
+    "no model to adapt": (lambda: LoraModel(None, LoraConfig(rank=2, target_modules=["a"])), TypeError, "'model' must be a module of ttml, not NoneType"),  # type: ignore[arg-type]
+    "a GPT of nothing": (lambda: create_nanogpt(None), TypeError, r"'config' must be a NanoGPTConfig, not NoneType; help: config=NanoGPTConfig\(…\)"),  # type: ignore[arg-type]
+    "a BERT of nothing": (lambda: Bert(None), TypeError, "'config' must be a BertConfig, not NoneType; help"),  # type: ignore[arg-type]
+    "a Llama of a map": (lambda: Llama({"vocab_size": 32}), TypeError, "a LlamaConfig is wanted, not dict; help: Llama"),
+    "a Wan of nothing": (lambda: WanTransformer3D(None), TypeError, "'config' must be a WanConfig"),  # type: ignore[arg-type]
 }  # fmt: skip
 
 
@@ -361,6 +424,17 @@ def test_no_scaling_is_the_one_that_changes_nothing() -> None:
 
 def test_an_epsilon_of_nothing_is_taken() -> None:
     assert adamw.AdamWConfig.make(epsilon=0.0).epsilon == 0.0
+
+
+def test_a_lazy_model_that_is_saved_without_its_parameters_is_told(opened: Any, tmp_path: Path) -> None:
+    opened()
+    with lazy_init():
+        model = LinearLayer(4, 4)
+    with pytest.warns(
+        UserWarning, match=r"model_params holds no parameter, .*help: ttml.materialize_module\(model\)"
+    ) as told:
+        save_checkpoint(str(tmp_path / "w.pkl"), model_params=model.parameters())
+    assert [each.filename for each in told] == [__file__]
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

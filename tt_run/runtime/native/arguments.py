@@ -10,6 +10,7 @@ import functools
 import inspect
 import numbers
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -93,6 +94,7 @@ def mismatch(
             continue
         wanted = parameter.annotation
         if isinstance(wanted, str) and not _fits(value, wanted):
+            wanted = re.sub(r"\bSite\b", "MeshDevice", wanted)  # the class that programs know
             return f"argument {name!r} must be {wanted}, got {type_name(value)}{_shape_to_write(wanted, value, args)}"
     return None
 
@@ -116,6 +118,11 @@ def check_fields(value: Any) -> None:
             raise TypeError(
                 f"{type(value).__name__}(): {field.name!r} must be {field.type}, got {type_name(given)}{hint}"
             )
+
+
+def called(function: Callable[..., Any]) -> str:
+    """What a program writes to call it: `Layer` of `Layer.__init__`."""
+    return function.__qualname__.rpartition("<locals>.")[2].removesuffix(".__init__")
 
 
 def shown(parameters: Iterable[inspect.Parameter]) -> str:

@@ -11,7 +11,6 @@ import enum
 import os
 import pickle
 import sys
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -19,6 +18,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime import events
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
@@ -85,6 +85,11 @@ def save_checkpoint(
         if not isinstance(model_params, Mapping):
             raise TypeError(
                 f"checkpointing: model_params is {type_name(model_params)}; help: model_params=model.parameters()"
+            )
+        if not model_params:
+            events.warn(
+                f"checkpointing: model_params holds no parameter, {path} gets none; help: ttml.materialize_module(model) first if it was made in lazy_init",
+                UserWarning,
             )
         groups["model"] = NamedParameters(model_params)
     if optimizer is not None:
@@ -162,18 +167,18 @@ def _warn_of_the_unchecked(records: list[Place], model_params: Mapping[str, Tens
     """Say which state is saved without a parameter whose shape it could be held against."""
     states = [(above, name) for above, name, _ in records if above[0] == "optimizer"]
     if states and model_params is None:
-        warnings.warn(
+        events.warn(
             "checkpointing: saving an optimizer without model_params: its state has no shapes to be held against",
-            stacklevel=3,
+            UserWarning,
         )
         return
     unknown = [_label(above, name) for above, name in states if name not in (model_params or ())]
     if unknown:
         more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
-        warnings.warn(
+        events.warn(
             f"checkpointing: {len(unknown)} optimizer state tensor(s) are of what are not parameters of the model being saved, and are "
             f"saved as-is: {', '.join(unknown[:3])}{more}",
-            stacklevel=3,
+            UserWarning,
         )
 
 

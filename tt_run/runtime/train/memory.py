@@ -8,16 +8,17 @@ off when the last reference to its buffer goes. State of optimizers counts too. 
 from __future__ import annotations
 
 import math
-import warnings
 import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
 from mgd.lean import dataclass, field
+from tt_run.runtime import events
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.tensor.tensor import Tensor as Value
 from tt_run.runtime.tensor.tensor import observe
+from tt_run.runtime.train.autograd.operation import told
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import element_size
 
@@ -155,6 +156,7 @@ class MemoryUsageTracker:
         )
 
     @staticmethod
+    @told
     def get_dram_usage_all() -> list[tuple[str, DRAMUsage]]:
         """Every phase with its name, in order."""
         return [(segment.name, segment) for segment in _segments()]
@@ -166,26 +168,31 @@ class MemoryUsageTracker:
         return L1UsagePerCore()
 
     @staticmethod
+    @told
     def get_l1_usage_all() -> list[tuple[str, L1UsagePerCore]]:
         """Zeros for every phase."""
         return [(segment.name, L1UsagePerCore()) for segment in _segments()]
 
     @staticmethod
+    @told
     def get_trace_names() -> list[str]:
         """The names of the phases, in order."""
         return [segment.name for segment in _segments()]
 
     @staticmethod
+    @told
     def get_dram_peak() -> int:
         """The largest number of bytes held at any time."""
         return max((s.before + s.peak for s in _segments()), default=0)
 
     @staticmethod
+    @told
     def get_current() -> int:
         """Bytes held on a device now, as far as they were counted: 0 when no capture runs."""
         return _capture.held if _running and _capture is not None else 0
 
     @staticmethod
+    @told
     def clear() -> None:
         """Forget what was captured."""
         global _capture
@@ -247,8 +254,8 @@ def _current(method: str) -> _Capture | None:
     """The capture that runs; without one None, and a warning that names what was called."""
     if _running:
         return _capture
-    warnings.warn(
-        f"MemoryUsageTracker.{method}: no capture is running; begin_capture() starts one", stacklevel=3
+    events.warn(
+        f"MemoryUsageTracker.{method}: no capture is running; begin_capture() starts one", UserWarning
     )
     return None
 

@@ -8,10 +8,14 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from tt_run.runtime.errors import type_name
+
 
 @contextlib.contextmanager
 def named(what: str, path: str | os.PathLike[str]) -> Iterator[None]:
     """A block that reads or writes a file. Errors of the system are raised again, as what they are, in words: what the file was to be, and help."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"{what} names a file, not {type_name(path)}; help: {what}='…'")
     try:
         yield
     except OSError as problem:

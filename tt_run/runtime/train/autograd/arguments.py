@@ -10,7 +10,8 @@ from numbers import Integral, Real
 from typing import Any
 
 from tt_run.runtime.errors import type_name
-from tt_run.runtime.native.arguments import nearest, shown
+from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.native.arguments import called, nearest, shown
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.train.autograd.variable import Variable
 
@@ -24,8 +25,22 @@ _KINDS: Mapping[str, tuple[type, str]] = {
     "bool": (bool, "a bool"),
     "str": (str, "a str"),
     "Sequence[int]": (Sequence, "a sequence of ints"),
+    "Mapping": (Mapping, "a map"),
+    "Callable": (Callable, "a function"),  # type: ignore[dict-item]
+    "MeshDevice": (MeshDevice, "an open mesh"),
 }
-_EXAMPLES = {"int": "1", "float": "1.0", "bool": "True", "str": "'…'", "Sequence[int]": "[1, 1, 32, 32]"}
+_MODULES = ("ModuleBase", "AbstractModuleBase")
+_EXAMPLES = {
+    "int": "1",
+    "float": "1.0",
+    "bool": "True",
+    "str": "'…'",
+    "Sequence[int]": "[1, 1, 32, 32]",
+    "Mapping": "{…}",
+    "Callable": "lambda …: …",
+    "MeshDevice": "ttml.autograd.AutoContext.get_instance().get_device()",
+    **dict.fromkeys(_MODULES, "ttml.modules.LinearLayer(32, 32)"),
+}
 
 
 def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
@@ -35,9 +50,10 @@ def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
         given = signature.bind(*args, **kwargs).arguments
     except TypeError as unbound:
         near = nearest(function, kwargs, args)
-        return f"{unbound}{near or f'; help: {function.__name__}({shown(signature.parameters.values())})'}"
+        own = [each for each in signature.parameters.values() if each.name != "self"]
+        return f"{unbound}{near or f'; help: {called(function)}({shown(own)})'}"
     for name, value in given.items():
-        kinds = str(signature.parameters[name].annotation).split(" | ")
+        kinds = [_bare(kind) for kind in str(signature.parameters[name].annotation).split(" | ")]
         known = {kind: _KINDS.get(kind) or _class_of(function, kind) for kind in kinds if kind != "None"}
         if None in known.values() or ("None" in kinds and value is None):
             continue
@@ -49,10 +65,18 @@ def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
     return ""
 
 
+def _bare(kind: str) -> str:
+    """`Mapping` of `Mapping[str, Any]`: what a map holds and a function takes is not looked at."""
+    plain = kind.partition("[")[0]
+    return plain if plain in _KINDS else kind
+
+
 def _class_of(function: Callable[..., Any], kind: str) -> tuple[type, str] | None:
     """A class that the function's own module names."""
     found = getattr(inspect.unwrap(function), "__globals__", {}).get(kind)
-    return (found, f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}") if isinstance(found, type) else None
+    if not isinstance(found, type) or found is Any:
+        return None
+    return found, "a module of ttml" if kind in _MODULES else f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}"
 
 
 def _is_of(value: object, kind: type) -> bool:

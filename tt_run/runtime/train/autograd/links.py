@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tt_run import contract
+from tt_run.runtime.train.autograd.operation import told
 
 if TYPE_CHECKING:
     from mgd.graph import MeshGraph
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 Pair = tuple[int, int]
 
 
+@told
 def check_links(context: DistributedContext, pairs: Iterable[Pair]) -> list[Pair]:
     """The pairs of ranks whose meshes are linked over other meshes only. Every rank of the job must call it.
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tt_run.runtime import events
+from tt_run.runtime.native.arguments import called
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.observation import emit
 from tt_run.runtime.train.autograd.variable import Variable
@@ -61,8 +62,8 @@ def recorded(function: Call) -> Call:
 
 
 def told(function: Call) -> Call:
-    """As `recorded`, without events: for what only makes something."""
-    name = f"ttml.{function.__name__}"
+    """As `recorded`, without events: for what only makes something, and for `__init__`, where the class is named."""
+    name = f"ttml.{called(function)}"
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:

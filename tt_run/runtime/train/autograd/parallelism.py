@@ -9,6 +9,7 @@ axis 1 has the 32 devices, so that one is reported.
 from __future__ import annotations
 
 from mgd.lean import dataclass
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.autograd.positions import RingLayout
 
 _MISMATCH = "The number of parallelization axes must be equal to the number of mesh shape dimensions"
@@ -50,6 +51,10 @@ class ParallelismContext:
     """
 
     def __init__(self, config: DistributedConfig, shape: tuple[int, int]) -> None:
+        if not isinstance(config, DistributedConfig):
+            raise TypeError(
+                f"ParallelismContext: config is a DistributedConfig, not {type_name(config)}; help: ttml.autograd.DistributedConfig(enable_tp=True)"
+            )
         self._layout = RingLayout.from_string(config.cp_layout)
         axes = _axes(config, shape)
         self._ddp = axes.get("ddp", Axis())

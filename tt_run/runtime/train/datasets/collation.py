@@ -114,6 +114,13 @@ def _check(row: int, example: Any) -> None:
             raise ValueError(
                 f"example {row}: {name} are whole numbers, one after another, not {str(values)[:40]!r}; help: [1, 2, 3]"
             )
+    for name, least in (("input_ids", 0), ("labels", IGNORED)):
+        below = [value for value in example[name] if value < 0 and value != least]
+        if below:
+            marked = f", or {IGNORED} where none counts" if least else ""
+            raise ValueError(
+                f"example {row}: {name} are numbers of tokens{marked}, not {below[0]}; help: the ids of a tokenizer"
+            )
     ids, labels = (len(example[name]) for name in ("input_ids", "labels"))
     if ids != labels:
         raise ValueError(

@@ -10,6 +10,7 @@ import numpy as np
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.operation import told
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.loading import Filling
 from tt_run.runtime.train.models.runner import RunnerType, run
@@ -42,6 +43,16 @@ class BertConfig:
     type_vocab_size: int = 2
     use_pooler: bool = False
     runner_type: RunnerType = RunnerType.Default
+
+
+@dataclass(frozen=True)
+class BertIntermediates:
+    """Tensors [B, 1, S, D] on the way through a BERT: those of a list have one for each block."""
+
+    embeddings: Tensor
+    block_attention_outputs: list[Tensor]
+    block_outputs: list[Tensor]
+    final_output: Tensor
 
 
 class _Norm(AbstractModuleBase):
@@ -129,6 +140,7 @@ class BertBlock(AbstractModuleBase):
 class Bert(AbstractModuleBase):
     """Token, position and segment embeddings, a norm, and blocks."""
 
+    @told
     def __init__(self, config: BertConfig) -> None:
         require_whole_positions("BERT")
         check_sizes(config)
@@ -188,6 +200,22 @@ class Bert(AbstractModuleBase):
             return x
         batch, _, _, width = x.shape()
         return tanh(self.pooler(pieces.cut(x, (0, 0, 0, 0), (batch, 1, 1, width))))
+
+    def forward_with_intermediates(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+    ) -> BertIntermediates:
+        """What `forward` makes on its way, for comparisons layer by layer; a pooler is left out."""
+        x = embeddings = self.get_embeddings(input_ids, token_type_ids)
+        attended, finished = [], []
+        for number in range(self.config.num_blocks):
+            block = self.get_block(number)
+            attended.append(block.attention(x, attention_mask))
+            x = block.mlp(attended[-1])
+            finished.append(x)
+        return BertIntermediates(embeddings, attended, finished, x)
 
     def load_model_from_safetensors(self, path: str) -> None:
         """Fill the model from a file of Hugging Face's, or a directory of them, whose positions beyond `max_sequence_length` are left out. Raises FileNotFoundError without it, RuntimeError for a matrix of another size."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,12 +37,23 @@ class KvCache:
     """
 
     def __init__(self, *sizes: KvCacheConfig | int, **named: int) -> None:
-        """A configuration, or its sizes in order or by name. Raises TypeError without either."""
+        """A configuration, or its sizes in order or by name. Raises TypeError without either, and for a size that is no whole number."""
         given = sizes[0] if len(sizes) == 1 and not named else None
+        words = [field.name for field in dataclasses.fields(KvCacheConfig)]
         if isinstance(given, KvCacheConfig):
             self._config = given
         else:
-            self._config = KvCacheConfig(*sizes, **named)  # type: ignore[arg-type]
+            try:
+                self._config = KvCacheConfig(*sizes, **named)  # type: ignore[arg-type]
+            except TypeError:
+                got = ", ".join([*map(repr, sizes), *(f"{name}={value!r}" for name, value in named.items())])
+                raise TypeError(
+                    f"KvCache takes a KvCacheConfig or its sizes, not ({got}); help: KvCache({', '.join(words)})"
+                ) from None
+        for name in words:
+            size = getattr(self._config, name)
+            if not isinstance(size, Integral) or size < 0:
+                raise TypeError(f"KvCache: {name} is a whole number, not {size!r}; help: {name}=1")
         self.reset()
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.models import llama
 from tt_run.runtime.train.models.decoders import llama as decoder
 from tt_run.runtime.train.models.decoders import llama_config as decoder_config
@@ -47,6 +48,10 @@ class Llama(decoder.DecoderLlama, metaclass=_EitherKind):
     def __new__(cls, config: Any, *args: Any, **settings: Any) -> Any:
         if isinstance(config, decoder_config.LlamaConfig):
             return super().__new__(cls)
+        if not isinstance(config, llama.LlamaConfig):
+            raise TypeError(
+                f"Llama: a LlamaConfig is wanted, not {type_name(config)}; help: Llama(LlamaConfig(hidden_size=64, …))"
+            )
         if cls is Llama:
             return llama.Llama(config, *args, **settings)
         raise TypeError(

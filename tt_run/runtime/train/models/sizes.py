@@ -16,6 +16,8 @@ MAY_BE_NONE = ("q_lora_rank", "n_dense_layers", "n_shared_experts", "n_layer", "
 def check_sizes(config: Any) -> None:
     """Raise TypeError for a field of another type than annotated, and for a word in the place of a choice; ValueError for sizes below 1 and shares
     beyond 1. What is 0 by default may be 0."""
+    if not dataclasses.is_dataclass(config):
+        raise TypeError(f"a model is made of its configuration, not {type_name(config)}")
     check_fields(config)
     for field in dataclasses.fields(config):
         given, usual = getattr(config, field.name), field.default

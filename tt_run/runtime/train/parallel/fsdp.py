@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import functools
 import re
-import warnings
 import weakref
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from tt_run.runtime import events
 from tt_run.runtime.ccl import single_shards
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.tensor.spec.topology import PlacementShard
@@ -164,8 +164,8 @@ def fully_shard(
         )
     axis, size = _axis(mesh_axis)
     if size <= 1:
-        warnings.warn(
-            f"fully_shard: axis {mesh_axis!r} has size {size}; the module stays as it is", stacklevel=2
+        events.warn(
+            f"fully_shard: axis {mesh_axis!r} has size {size}; the module stays as it is", UserWarning
         )
         return module
     shard_over(module, FSDPState(mesh_axis, axis, size, reshard_after_forward), shard_dim, replicate_params)
@@ -182,10 +182,10 @@ def shard_over(
     whole = [re.compile(p) for p in replicate_params]
     own = _own_parameters(module)
     if own and getattr(module.forward, "__func__", None) is ModuleBase.forward:
-        warnings.warn(
+        events.warn(
             f"fully_shard: {type(module).__name__} defines no forward(), around which its parameters ({own[0][0]!r} first) would be gathered: "
             "they are whole between its unshard() and reshard() alone; help: for block in blocks: ttml.fsdp.fully_shard(block)",
-            stacklevel=3,
+            UserWarning,
         )
     module.__dict__[STATE] = state
     overlap = current_overlap()
@@ -249,7 +249,7 @@ def _manage(state: FSDPState, name: str, shard_dim: int | str, tensor: Tensor) -
         chosen = int(shard_dim) % len(shape)
         chosen = None if shape[chosen] == 1 else chosen
     if chosen is None:
-        warnings.warn(f"fully_shard: parameter {name!r} of shape {shape} stays whole", stacklevel=4)
+        events.warn(f"fully_shard: parameter {name!r} of shape {shape} stays whole", UserWarning)
         return
     if shape[chosen] % state.axis_size:
         raise RuntimeError(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tt_run.runtime import events
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.common.utils import get_available_device_memory_in_bytes
 from tt_run.runtime.train.modules.base import AbstractModuleBase
@@ -76,10 +76,10 @@ def unshard_for_inference(
     units = [unit.__dict__[STATE] for unit in fsdp_units(module)]
     needed, free = unsharded_bytes(module), get_available_device_memory_in_bytes()
     if units and needed > max_fraction_of_free_dram * free:
-        warnings.warn(
+        events.warn(
             f"unshard_for_inference: whole parameters take {needed / 2**30:.2f} GiB of each device, which has {free / 2**30:.2f} GiB left "
             f"(limit {max_fraction_of_free_dram:.0%}); each forward pass gathers them",
-            stacklevel=3,
+            UserWarning,
         )
         units = []
     try:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tt_run.runtime import events
 from tt_run.runtime.native.arguments import check_fields
+from tt_run.runtime.train.autograd.operation import told
 from tt_run.runtime.train.common.config import GRPOSettings
 from tt_run.runtime.train.settings import ConfigError, Report
 
@@ -90,7 +91,7 @@ class GRPOConfig:
             raise ValueError(f"GRPOConfig: epsilon must be at least 0, got {self.epsilon}; help: epsilon=0.2")
         if self.lr_scheduler_type not in SCHEDULES:
             raise ValueError(
-                f"GRPOConfig: lr_scheduler_type must be one of {', '.join(SCHEDULES)}, got {self.lr_scheduler_type!r}"
+                f"GRPOConfig: lr_scheduler_type must be one of {', '.join(SCHEDULES)}, got {self.lr_scheduler_type!r}; help: lr_scheduler_type={SCHEDULES[0]!r}"
             )
         if not 0.0 <= self.min_lr_rate <= 1.0:
             raise ValueError(
@@ -102,7 +103,7 @@ class GRPOConfig:
             )
         if self.report_to not in REPORTS:
             raise ValueError(
-                f"GRPOConfig: report_to must be one of {', '.join(REPORTS)}, got {self.report_to!r}"
+                f"GRPOConfig: report_to must be one of {', '.join(REPORTS)}, got {self.report_to!r}; help: report_to={REPORTS[0]!r}"
             )
         if self.num_completions_to_print < 0:
             raise ValueError(
@@ -111,17 +112,17 @@ class GRPOConfig:
         for name, known in (("rollout_source", ROLLOUT_SOURCES), ("rollout_mode", ROLLOUT_MODES)):
             if getattr(self, name) not in known:
                 raise ValueError(
-                    f"GRPOConfig: '{name}' must be one of {', '.join(known)}, got {getattr(self, name)!r}"
+                    f"GRPOConfig: '{name}' must be one of {', '.join(known)}, got {getattr(self, name)!r}; help: {name}={known[0]!r}"
                 )
         if (self.rollout_source, self.rollout_mode) not in ROLLOUTS:
             pairs = ", ".join(f"{source} {mode}" for source, mode in ROLLOUTS)
             raise ValueError(
-                f"GRPOConfig: rollout_source and rollout_mode must be one of {pairs}, got {self.rollout_source} {self.rollout_mode}"
+                f"GRPOConfig: rollout_source and rollout_mode must be one of {pairs}, got {self.rollout_source} {self.rollout_mode}; help: rollout_source='ttml', rollout_mode='in_process'"
             )
         if self.batch_size is not None:
-            warnings.warn(
+            events.warn(
                 "grpo_config: 'batch_size' is ignored; it follows from the other sizes. help: remove it",
-                stacklevel=3,
+                UserWarning,
             )
 
     def rate_factor(self, step: int, total: int) -> float:
@@ -134,6 +135,7 @@ class GRPOConfig:
         return self.min_lr_rate + (1.0 - self.min_lr_rate) * 0.5 * (1.0 + math.cos(math.pi * passed))
 
 
+@told
 def get_grpo_config(yaml_config: Mapping[str, Any], output_dir: str = "") -> GRPOConfig:
     """The settings under `training_config.grpo_config`. Raises ConfigError when there are none, and for those that do not exist."""
     training = yaml_config.get("training_config") or {}
@@ -147,7 +149,7 @@ def get_grpo_config(yaml_config: Mapping[str, Any], output_dir: str = "") -> GRP
     report.settle()
     fields = {"output_dir": output_dir, **settings.given}
     if "micro_batch_size" in fields:
-        warnings.warn("grpo_config: 'micro_batch_size' is now 'per_device_train_batch_size'", stacklevel=2)
+        events.warn("grpo_config: 'micro_batch_size' is now 'per_device_train_batch_size'", UserWarning)
         fields.setdefault("per_device_train_batch_size", fields.pop("micro_batch_size"))
     remote = yaml_config.get("remote_rollout_config")
     if remote is not None:

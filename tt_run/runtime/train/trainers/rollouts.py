@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tt_run.runtime.enums import DataType
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.tensor.distribution.mappers import TensorToMesh
 from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.train.autograd import stacks
+from tt_run.runtime.train.autograd.operation import told
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.trainers.completion import Tokens
 from tt_run.runtime.values.dtypes import convert
@@ -61,11 +63,14 @@ class RolloutSampler(ABC):
         """Give back what it holds."""
 
 
+@told
 def check_new_weight_version(current: int, version: int) -> int:
     """The number of new weights. Raises ValueError for one that is not above the present one."""
     version = int(version)
     if version <= current:
-        raise ValueError(f"update_weights: version {version} must be > current weight_version {current}")
+        raise ValueError(
+            f"update_weights: version {version} must be > current weight_version {current}; help: update_weights(weights, {current + 1})"
+        )
     return version
 
 
@@ -118,14 +123,21 @@ def figures_of(
     }
 
 
+@told
 def advantages_of(rewards: np.ndarray, group_size: int) -> np.ndarray:
     """Rewards less the mean of their group of `group_size` neighbours, float32. Raises ValueError when they are no whole number of groups."""
-    if len(rewards) % group_size:
-        raise ValueError(f"{len(rewards)} rewards are no whole number of groups of {group_size}")
-    grouped = np.asarray(rewards, np.float32).reshape(-1, group_size)
+    if not group_size or len(rewards) % group_size:
+        raise ValueError(
+            f"{len(rewards)} rewards are no whole number of groups of {group_size}; help: num_generations rewards for each prompt"
+        )
+    try:
+        grouped = np.asarray(rewards, np.float32).reshape(-1, group_size)
+    except ValueError:
+        raise ValueError(f"rewards are numbers, not {rewards!r:.60}; help: [1.0, 0.0]") from None
     return (grouped - grouped.mean(axis=1, keepdims=True)).reshape(-1)
 
 
+@told
 def compute_advantages_ttnn(
     rewards_np: np.ndarray, group_size: int, mapper: TensorToMesh | None, num_devices: int
 ) -> Value:
@@ -184,6 +196,10 @@ def dispatch_reward(
 
     Raises TypeError for one that names what there is not, ValueError for another number of rewards.
     """
+    if not callable(reward_func):
+        raise TypeError(
+            f"dispatch_reward: a reward is a function, not {type_name(reward_func)}; help: def reward(completions, **columns): …"
+        )
     pool = {"completions": completions, "prompts": prompts, **batch_columns}
     parameters = inspect.signature(reward_func).parameters
     if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
@@ -193,7 +209,13 @@ def dispatch_reward(
                 f"{getattr(reward_func, '__name__', 'reward_func')} takes {absent[0]!r}, there are {', '.join(pool)}; help: a column {absent[0]!r} in the data set"
             )
         pool = {name: pool[name] for name in parameters if name in pool}
-    rewards = np.asarray(reward_func(**pool), np.float32)
+    given = reward_func(**pool)
+    try:
+        rewards = np.asarray(given, np.float32)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"reward_func gave {given!r:.60}, which are no numbers; help: return one number for each completion"
+        ) from None
     if rewards.shape != (len(completions),):
         raise ValueError(
             f"reward_func gave {rewards.shape} rewards for {len(completions)} completions; help: return one number for each completion"

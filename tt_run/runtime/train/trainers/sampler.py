@@ -13,6 +13,7 @@ from typing import Any, overload
 import numpy as np
 
 from tt_run.runtime.errors import type_name
+from tt_run.runtime.native.arguments import shown
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.common.generate import Sampling, next_token
 from tt_run.runtime.train.common.trainer import Placing
@@ -60,7 +61,13 @@ class TTMLRolloutSampler(RolloutSampler):
     ) -> None: ...
     def __init__(self, *given: Any, **named: Any) -> None:
         builds = "model_kind" in named or (given and isinstance(given[0], str))
-        bound = inspect.signature(_built if builds else _given).bind(*given, **named)
+        form = inspect.signature(_built if builds else _given)
+        try:
+            bound = form.bind(*given, **named)
+        except TypeError as unbound:
+            raise TypeError(
+                f"TTMLRolloutSampler: {unbound}; help: TTMLRolloutSampler({shown(form.parameters.values())})"
+            ) from None
         bound.apply_defaults()
         asked = bound.arguments
         if builds:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tt_run.runtime.tile import TILE_SIZE, whole_tiles
 from tt_run.runtime.train.autograd.context import AutoContext
+from tt_run.runtime.train.autograd.operation import told
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.cache import KvCache, turned, update_for
 from tt_run.runtime.train.models.decoders.flops import swiglu_width
@@ -281,6 +282,7 @@ def through(
 class DecoderLlama(AbstractModuleBase):
     """Token embedding, blocks, last norm, head. Parameters are named `Llama/blocks/0/attention/qkv_linear/weight` and so on."""
 
+    @told
     def __init__(self, config: LlamaConfig) -> None:
         super().__init__()
         self.create_name("Llama")
