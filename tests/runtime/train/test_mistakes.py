@@ -41,7 +41,7 @@ from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig
-from tt_run.runtime.train.models.decoders.qwen3 import create_qwen3_config_from_hf
+from tt_run.runtime.train.models.decoders.qwen3 import Qwen3, create_qwen3_config_from_hf
 from tt_run.runtime.train.models.either_llama import Llama
 from tt_run.runtime.train.models.gpt import NanoGPTConfig, create_nanogpt
 from tt_run.runtime.train.models.linear_regression import create_linear_regression_model
@@ -334,6 +334,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a sampler of nothing": (lambda: TTMLRolloutSampler(), TypeError, r"missing a required argument: 'model'; help: TTMLRolloutSampler\(model, tokenizer"),  # type: ignore[call-overload]
     "no model to adapt": (lambda: LoraModel(None, LoraConfig(rank=2, target_modules=["a"])), TypeError, "'model' must be a module of ttml, not NoneType"),  # type: ignore[arg-type]
     "a GPT of nothing": (lambda: create_nanogpt(None), TypeError, r"'config' must be a NanoGPTConfig, not NoneType; help: config=NanoGPTConfig\(…\)"),  # type: ignore[arg-type]
+    "a Qwen3 of nothing": (lambda: Qwen3(None), TypeError, "'config' must be a Qwen3Config, not NoneType; help"),  # type: ignore[arg-type]
     "a BERT of nothing": (lambda: Bert(None), TypeError, "'config' must be a BertConfig, not NoneType; help"),  # type: ignore[arg-type]
     "a Llama of a map": (lambda: Llama({"vocab_size": 32}), TypeError, "a LlamaConfig is wanted, not dict; help: Llama"),
     "a Wan of nothing": (lambda: WanTransformer3D(None), TypeError, "'config' must be a WanConfig"),  # type: ignore[arg-type]

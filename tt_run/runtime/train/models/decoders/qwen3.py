@@ -11,6 +11,7 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.tile import whole_tiles
+from tt_run.runtime.train.autograd.operation import told
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.cache import KvCache, turned, update_for
 from tt_run.runtime.train.models.decoders.cut_layers import axis_of, narrow, parts_of, wide
@@ -307,6 +308,7 @@ class Qwen3Model(AbstractModuleBase):
 class Qwen3(AbstractModuleBase):
     """The model and its head; `tok_emb`, `blocks`, `ln_fc` and `fc` are its parts by the names of the reference's newer form."""
 
+    @told
     def __init__(self, config: Qwen3Config) -> None:
         super().__init__()
         self.config = config
