@@ -87,6 +87,14 @@ def showable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else "·" for c in text)
 
 
+def on_one_line(name: str) -> str:
+    """The name of a file in a message: one with line breaks as bash takes it, `$'a\\nb'`."""
+    if "\n" not in name and "\r" not in name:
+        return name
+    inner = name.replace("\\", "\\\\").replace("'", "\\'")
+    return "$'" + inner.replace("\n", "\\n").replace("\r", "\\r") + "'"
+
+
 def render(
     diagnostic: Diagnostic,
     *,

@@ -15,8 +15,19 @@ import sys
 from collections.abc import Sequence
 
 _NUMBERS = {
-    "x86_64": {"flock": 73, "fallocate": 285, "ptrace": 101, "process_vm_readv": 310, "pidfd_open": 434, "unshare": 272},
-    "aarch64": {"flock": 32, "fallocate": 47, "ptrace": 117, "process_vm_readv": 270, "pidfd_open": 434, "unshare": 97},
+    "fallocate": {"x86_64": 285, "aarch64": 47},
+    "flock": {"x86_64": 73, "aarch64": 32},
+    "getrlimit": {"x86_64": 97, "aarch64": 163},
+    "pidfd_open": {"x86_64": 434, "aarch64": 434},
+    "prctl": {"x86_64": 157, "aarch64": 167},
+    "prlimit64": {"x86_64": 302, "aarch64": 261},
+    "process_vm_readv": {"x86_64": 310, "aarch64": 270},
+    "ptrace": {"x86_64": 101, "aarch64": 117},
+    "sched_getaffinity": {"x86_64": 204, "aarch64": 123},
+    "sched_yield": {"x86_64": 24, "aarch64": 124},
+    "setpriority": {"x86_64": 141, "aarch64": 140},
+    "setrlimit": {"x86_64": 160, "aarch64": 164},
+    "unshare": {"x86_64": 272, "aarch64": 97},
 }  # fmt: skip
 _NO_NEW_PRIVILEGES, _SET_SECCOMP, _FILTER = 38, 22, 2  # words of prctl
 _LOAD_NUMBER, _SKIP_UNLESS, _ANSWER = 0x20, 0x15, 0x06  # of the filter's machine
@@ -34,7 +45,7 @@ def refusing(error: int, *calls: str) -> list[str]:
 
 def is_possible() -> bool:
     """Whether this machine lets a program refuse its own calls."""
-    if platform.machine() not in _NUMBERS:
+    if platform.machine() not in _NUMBERS["flock"]:
         return False
     tried = [sys.executable, "-c", "import fcntl; fcntl.flock(0, fcntl.LOCK_SH)"]
     done = subprocess.run(
@@ -44,10 +55,9 @@ def is_possible() -> bool:
 
 
 def _refuse(error: int, calls: Sequence[str]) -> None:
-    numbers = _NUMBERS[platform.machine()]
     steps = [(_LOAD_NUMBER, 0, 0, 0)]
     for call in calls:
-        steps += [(_SKIP_UNLESS, 0, 1, numbers[call]), (_ANSWER, 0, 0, _REFUSED | error)]
+        steps += [(_SKIP_UNLESS, 0, 1, _NUMBERS[call][platform.machine()]), (_ANSWER, 0, 0, _REFUSED | error)]
     steps.append((_ANSWER, 0, 0, _ALLOWED))
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
     program = _Program(len(steps), ctypes.addressof(code))

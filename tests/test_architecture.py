@@ -24,6 +24,7 @@ SHARED = {
     "tt_run.degraded",
     "tt_run.errors",
     "tt_run.faults",
+    "tt_run.granted",
     "tt_run.hardware",
     "tt_run.rules",
 }

@@ -18,6 +18,7 @@ from tt_run.contract import Exit
 TWO = ("--emulate", "--system", "n300", "--split", "1x2")
 MEETS = ("python", "-c", "import ttnn; ttnn.open_mesh_device(ttnn.MeshShape(1, 2))")
 BINDING = ROOT / "configs" / "bindings" / "t3k_2x4_two_hosts.yaml"
+LIMITS = ("prlimit64", "getrlimit", "setrlimit")
 WITHOUT_PROC = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh")
 
 
@@ -40,13 +41,47 @@ def behind(front: Sequence[str], *words: str, cwd: Path) -> Ran:
             pytest.param(
                 errno.EPERM, ["fallocate", "ptrace", "process_vm_readv", "unshare"], id="a strict container"
             ),
+            pytest.param(errno.ENOSYS, ["prctl", *LIMITS, "sched_yield"], id="a small kernel"),
+            pytest.param(errno.EPERM, ["pidfd_open", "setpriority", *LIMITS], id="a stricter container"),
         ],
-        quick=["NFS without locks", "a strict container"],
+        quick=["NFS without locks", "a strict container", "a small kernel"],
     ),
 )
 def test_what_a_sandbox_refuses_is_done_without(error: int, calls: list[str], tmp_path: Path) -> None:
     ran = behind(refusing(error, *calls), *TWO, *MEETS, cwd=tmp_path).check()
     assert len(ran.err.splitlines()) == 1
+
+
+@pytest.mark.skipif(not is_possible(), reason="a process cannot refuse calls of its own here")
+@pytest.mark.parametrize("error", [errno.ENOSYS, errno.EPERM])
+def test_processors_that_mpirun_would_ask_for_without_end_are_said(error: int, tmp_path: Path) -> None:
+    """Open MPI asks again and again; what needs no mpirun goes on."""
+    front = refusing(error, "sched_getaffinity")
+    behind(front, "--check-only", *TWO, *MEETS, cwd=tmp_path).check()
+    ran = behind(front, *TWO, *MEETS, cwd=tmp_path)
+    assert ran.code == Exit.NO_LAUNCHER
+    assert "error[TTR504]" in ran.err and "sched_getaffinity is refused" in ran.err
+    assert "help: allow sched_getaffinity" in ran.err
+
+
+@pytest.mark.skipif(not is_possible(), reason="a process cannot refuse calls of its own here")
+def test_the_doctor_says_what_is_lost_without_prctl(tmp_path: Path) -> None:
+    ran = behind(refusing(errno.EPERM, "prctl"), "--doctor", cwd=tmp_path).check()
+    assert "prctl is refused here: ranks outlive a kill -9" in ran.out
+
+
+@pytest.mark.parametrize("words", [("--split", "1x2"), ("--split", "1x2", "--log-dir", "c\nd")])
+def test_a_folder_with_a_line_break_is_named_on_one_line(words: tuple[str, ...], tmp_path: Path) -> None:
+    folder = tmp_path / "a\nb's"
+    folder.mkdir()
+    ran = behind((), "--emulate", "--system", "n300", *words, "sh", "-c", "exit 3", cwd=folder)
+    lines = ran.err.splitlines()
+    assert ran.code == 3
+    named = next(line for line in lines if line.startswith("  logs: "))
+    typed = named.removeprefix("  logs: ").rpartition(", ")[0]
+    found = subprocess.run(["bash", "-c", f"ls -d {typed}"], capture_output=True, check=True)
+    assert Path(found.stdout.decode()[:-1]).parts[: len(folder.parts)] == folder.parts
+    assert all(line.startswith(("tt-run: ", "  ")) for line in lines[:3])
 
 
 def test_without_proc_the_launch_says_so(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mgd.cli.output import wants_colour
-from mgd.diagnostics import Diagnostic
+from mgd.diagnostics import Diagnostic, on_one_line
 from tt_run import contract
 from tt_run.cli.reading.command_line import CommandLine
 from tt_run.cli.surroundings import Surroundings
@@ -41,7 +41,9 @@ def execute(
     def announce(line: LaunchLine, folder: RunFolder) -> None:
         if given.verbose:
             say(shlex.join(masked_words(line.command)))
-        say(f"{counted(len(plan.ranks), 'rank')} on {_where(plan)}, logs in {from_here(folder.path)}")
+        say(
+            f"{counted(len(plan.ranks), 'rank')} on {_where(plan)}, logs in {on_one_line(from_here(folder.path))}"
+        )
         for text in line.defaults_told() if given.verbose else ():
             say(text)
         if given.verbose and (allocation := os.environ.get("SLURM_JOB_ID")):

@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+from mgd.diagnostics import on_one_line
 from tt_run.inputs.site import from_here
 from tt_run.plan.model import LaunchPlan
 
@@ -24,7 +25,7 @@ def recorded(folder: Path, run: str, plan: LaunchPlan, shown: str) -> str:
     missing = [rank for rank in plan.ranks if rank.rank not in files]
     if not files and not missing:
         return ""
-    text = f"--record: {from_here(folder / run)}: {ranks}, {_amount(size)}"
+    text = f"--record: {on_one_line(from_here(folder / run))}: {ranks}, {_amount(size)}"
     if files:
         text += f"; tt-run replay {shown} --rank {min(files)}"
     here = (None, "localhost", os.uname().nodename)

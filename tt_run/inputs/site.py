@@ -9,6 +9,7 @@ from pathlib import Path
 from mgd.diagnostics import Diagnostic
 from mgd.lean import dataclass
 from tt_run.errors import InputError
+from tt_run.granted import usable_cpus
 
 
 def is_file(path: Path) -> bool:
@@ -50,7 +51,7 @@ class Site:
             environ=dict(os.environ),
             cwd=cwd,
             hostname=os.uname().nodename,
-            cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+            cores=len(usable_cpus()),
             interfaces=frozenset(entry.name for entry in net.iterdir()) if net.is_dir() else None,
             is_root=hasattr(os, "geteuid") and os.geteuid() == 0,
             columns=_terminal_columns(),

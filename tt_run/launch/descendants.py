@@ -12,8 +12,10 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 
 _PR_SET_PDEATHSIG = 1
+_PR_GET_KEEPCAPS = 7
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _POLL_SECONDS = 0.005
@@ -30,15 +32,15 @@ def inherit_orphans(name: bytes) -> bool:
     lets it go on then.
     """
     try:
-        prctl = _prctl()
-        prctl(_PR_SET_NAME, name)
-        prctl(_PR_SET_PDEATHSIG, int(signal.SIGCONT))
-        return prctl(_PR_SET_CHILD_SUBREAPER, 1) == 0
+        call = prctl()
+        call(_PR_SET_NAME, name)
+        call(_PR_SET_PDEATHSIG, int(signal.SIGCONT))
+        return call(_PR_SET_CHILD_SUBREAPER, 1) == 0
     except Exception:  # a Python without ctypes, or another system than Linux
         return False
 
 
-def _prctl() -> Callable[[int, int | bytes], int]:
+def prctl() -> Callable[[int, int | bytes], int]:
     """The C library's `prctl`. Of ctypes only the part that calls, where it is as expected: the rest of it would keep mpirun waiting for
     longer than all else that happens before it."""
     try:
@@ -51,6 +53,15 @@ def _prctl() -> Callable[[int, int | bytes], int]:
 
         function = ctypes.CDLL(None).prctl
         return lambda what, value: int(function(what, value, 0, 0, 0))
+
+
+@cache
+def can_be_tied() -> bool:
+    """Whether the kernel takes orders for when a parent dies: a sandbox may refuse them."""
+    try:
+        return prctl()(_PR_GET_KEEPCAPS, 0) >= 0
+    except Exception:  # as above: then setpriv may still do it
+        return True
 
 
 def descendants(root: int) -> dict[int, int]:

@@ -7,6 +7,7 @@ import pwd
 from collections.abc import Mapping
 
 from mgd.lean import dataclass, field
+from tt_run.granted import usable_cpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,8 @@ def user_home() -> str:
 
 def physical_cores() -> int:
     """The cores, not hardware threads, that this process may run on: what Open MPI counts as slots."""
-    allowed = os.sched_getaffinity(0)
     cores = set()
-    for cpu in allowed:
+    for cpu in usable_cpus():
         try:
             with open(
                 f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list", encoding="ascii"

@@ -9,6 +9,8 @@ from __future__ import annotations
 import resource
 from contextlib import suppress
 
+from tt_run.granted import limit_of
+
 _BESIDE, _EACH = 64, 6  # measured with Open MPI 5.0: 25 and 4, and two more while the ranks are started
 
 
@@ -19,7 +21,7 @@ def needed(ranks: int) -> int:
 
 def allow(files: int) -> None:
     """Lets this process, and what it starts, open so many files, as far as that is its own to say."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, hard = limit_of(resource.RLIMIT_NOFILE)
     wanted = files if hard == resource.RLIM_INFINITY else min(files, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         with suppress(OSError, ValueError):  # then mpirun says itself what it could not open
@@ -28,5 +30,5 @@ def allow(files: int) -> None:
 
 def own_limit(files: int) -> int | None:
     """What this process may open by itself, where that is less than `files`; None where nothing will be raised."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, _ = limit_of(resource.RLIMIT_NOFILE)
     return soft if soft != resource.RLIM_INFINITY and soft < files else None

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from tt_run.launch.descendants import can_be_tied
+
 # As in rank.sh: a link leads to busybox, whose setpriv cannot tie a process to its parent.
 SETPRIV = ("/usr/bin/setpriv", "/bin/setpriv", "/usr/local/bin/setpriv")
 _CHANGE_FOLDER = 'cd "$1" && shift && exec "$@"'
@@ -93,8 +95,9 @@ def tied(words: Sequence[str], signal_name: str = "TERM") -> tuple[str, ...]:
     """The words with those in front that make the kernel send a signal when their parent dies, whatever kills it.
 
     TERM for mpirun, which then ends the ranks of every host in order; what is left after that is the keeper's.
+    None where there is nothing that could do it.
     """
-    for path in SETPRIV:
+    for path in SETPRIV if can_be_tied() else ():
         if os.access(path, os.X_OK) and not Path(path).is_symlink():
             return (path, "--pdeathsig", signal_name, *words)
     return tuple(words)

@@ -26,7 +26,10 @@ done
 if [ $# = 0 ] && command -v python3 >/dev/null; then
     set -- python3 -S -E "$_tt_run/launch/die_with_parent.py"
 fi
-if [ "$_tt_parent" = tied ]; then
+if [ "$_tt_parent" = untied ]; then
+    set -- # a sandbox refuses it
+    _tt_parent=$PPID
+elif [ "$_tt_parent" = tied ]; then
     _tt_parent=$PPID # if that is not mpirun any more, the keeper on this host ends us
 elif [ -z "$_tt_parent" ] && [ $# != 0 ]; then
     exec "$@" /bin/sh "$0" "$_tt_run" "$_tt_size" "$PPID"

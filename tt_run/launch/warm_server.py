@@ -79,7 +79,7 @@ def _is_right() -> bool:
     """
     import sys
 
-    if "mpi4py.MPI" in sys.modules or not hasattr(os, "pidfd_open"):
+    if "mpi4py.MPI" in sys.modules or not _has_pidfds():
         return False
     tasks = _threads()
     if tasks > 1:
@@ -96,6 +96,15 @@ def _is_right() -> bool:
         os.waitpid(child, 0)
         tasks = _threads()
     return tasks == 1
+
+
+def _has_pidfds() -> bool:
+    """Whether a process can be watched by a descriptor: a sandbox may refuse it."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return False
+    return True
 
 
 def _wanted(link: socket.socket) -> dict[str, Any] | None:
@@ -185,9 +194,13 @@ def _become_rank(link: socket.socket, wanted: dict[str, Any], go: int) -> None:
             resource.setrlimit(getattr(resource, name), limits)
         except (OSError, ValueError, AttributeError):
             continue
-    os.sched_setaffinity(0, wanted["cpus"])
-    if wanted["nice"] > os.nice(0):
-        os.nice(wanted["nice"] - os.nice(0))
+    try:
+        if wanted["cpus"]:
+            os.sched_setaffinity(0, wanted["cpus"])
+        if wanted["nice"] > os.nice(0):
+            os.nice(wanted["nice"] - os.nice(0))
+    except OSError:  # refused by a sandbox
+        pass
     _own_chances()
 
 

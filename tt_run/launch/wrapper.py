@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tt_run import contract
 from tt_run.launch.defaults import PLACEMENT_WORDS, GivenWords
+from tt_run.launch.descendants import can_be_tied
 from tt_run.launch.open_files import needed, own_limit
 from tt_run.launch.process import tied
 from tt_run.plan.model import EnvVar, LaunchPlan, RankPlan
@@ -20,7 +21,7 @@ from tt_run.plan.model import EnvVar, LaunchPlan, RankPlan
 SHELL = "/bin/sh"
 SCRIPT = "rank.sh"
 _HASH_SEED = "PYTHONHASHSEED"
-TIED = "tied"  # the wrapper need not tie itself to its parent
+TIED, UNTIED = "tied", "untied"  # the wrapper need not tie itself to its parent, or cannot
 HOOK_FOLDER = Path(__file__).resolve().parent / "hook"
 _COPIED = (SCRIPT, "die_with_parent.py")
 _COPIED_FOR_WARM = ("warm_client.py", "warm_server.py")
@@ -37,6 +38,8 @@ def wrapper_words(run_dir: Path, world_size: int, *, here: bool = False) -> tupl
     With `here` every rank runs on this machine, and what ties the wrapper to its parent is known to be there: one program less to start.
     """
     words = (SHELL, str(run_dir / "launch" / SCRIPT), str(run_dir), str(world_size))
+    if not can_be_tied():
+        return (*words, UNTIED)
     with_tie = tied(words, "KILL")
     return (*with_tie, TIED) if here and with_tie != words else words
 

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mgd.diagnostics import Diagnostic
+from mgd.diagnostics import Diagnostic, on_one_line
 from mgd.lean import replace
 from tt_run.contract import FIRST_START_FILE
 from tt_run.errors import LauncherError
+from tt_run.granted import why_no_cpus
 from tt_run.launch.backend import Backend, Job, MpirunBackend, Start
 from tt_run.launch.line import LaunchLine, build_line
 from tt_run.launch.machine import Machine
@@ -136,7 +137,7 @@ def _abandoned(plan: LaunchPlan, folder: RunFolder, machine: Machine) -> Callabl
         sweep_abandoned(plan, folder, machine.environ, launcher_pid)
         why = memory_told(memory_kills() - before)
         told = f"out of memory, as it seems ({why})" if why else "by SIGKILL or a crash, for it wrote no end"
-        return f"tt-run: tt-run itself was killed: {told}; all ranks were ended\n  logs: {folder.path}\n"
+        return f"tt-run: tt-run itself was killed: {told}; all ranks were ended\n  logs: {on_one_line(str(folder.path))}\n"
 
     return sweep
 
@@ -163,6 +164,10 @@ def _start(
     plan: LaunchPlan, start: Start, folder: RunFolder, backend: Backend, launch: LaunchOptions
 ) -> tuple[Job, Process | None]:
     """Writes what the ranks read and starts the launcher, and what feeds rank 0 where that is asked for."""
+    if (refused := why_no_cpus()) is not None:
+        text = f"{start.line.launcher} would ask for ever which processors it may use: {refused}"
+        help = "allow sched_getaffinity in the profile of the container or sandbox (seccomp)"
+        raise LauncherError(Diagnostic("TTR504", text, help=help))
     try:
         write_wrapper(plan, folder.path, _warm(plan, launch))
     except OSError as error:

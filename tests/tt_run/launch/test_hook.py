@@ -459,3 +459,26 @@ def test_a_lone_surrogate_comes_back_printable(hooked: HookedPython) -> None:
     hooked.run("raise ValueError('\\ud800 and \\udcff')\n")
     found = read_failure(hooked.folder, 1)
     assert found is not None and found["message"] == "\\ud800 and \\udcff"
+
+
+@pytest.mark.parametrize("mpi", ["", "from mpi4py import MPI\n"], ids=["without MPI", "with MPI"])
+def test_an_exception_that_a_hook_of_the_programs_keeps_to_itself_is_on_record(
+    hooked: HookedPython, mpi: str
+) -> None:
+    text = f"import sys\n{mpi}sys.excepthook = lambda *error: None\n\ndef f():\n    raise ValueError('kept')\nf()\n"
+    ran = hooked.run(text)
+    assert (ran.returncode, ran.stderr) == (1, "")
+    assert (hooked.failure()["exception"], hooked.failure()["message"]) == ("ValueError", "kept")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import code\ncode.InteractiveConsole().runsource('1 / 0')\n",
+        "try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    pass\n",
+    ],
+    ids=["a console", "caught"],
+)
+def test_an_exception_that_was_got_over_is_not(hooked: HookedPython, text: str) -> None:
+    assert hooked.run(text).returncode == 0
+    assert not hooked.folder.failure(1).exists()

@@ -18,6 +18,7 @@ from tt_run.cli.doctor.trial import program, try_out
 from tt_run.cli.reading.command_line import CommandLine
 from tt_run.errors import LauncherError
 from tt_run.launch.agent import answer
+from tt_run.launch.descendants import can_be_tied
 from tt_run.launch.line import build_line
 from tt_run.launch.machine import Machine
 from tt_run.launch.mpirun import Launcher, candidates, find_launcher
@@ -74,9 +75,11 @@ def local_checks(machine: Machine) -> Iterable[Check]:
     yield _writable("shared memory", Path("/dev/shm"))
     yield _writable("launch folder", Path.cwd())
     armed = shutil.which("setpriv")
-    yield Check(
-        "setpriv", True if armed else None, armed or "absent: a Python process per rank stands in for it"
-    )
+    if can_be_tied():
+        told = armed or "absent: a Python process per rank stands in for it"
+    else:
+        armed, told = None, "prctl is refused here: ranks outlive a kill -9 of tt-run's keeper or of mpirun"
+    yield Check("setpriv", True if armed else None, told)
     yield Check("mpi4py", _version("mpi4py") != "absent", _version("mpi4py"), "pip install mpi4py")
     yield _numpy(machine)
     try:

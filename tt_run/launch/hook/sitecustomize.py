@@ -21,10 +21,19 @@ if TYPE_CHECKING:
         leave,
         private,
         record_path,
+        record_unseen,
     )
 else:
     from tt_run_exits import install_exit
-    from tt_run_failures import Rank, install_exit_handlers, install_hook, leave, private, record_path
+    from tt_run_failures import (
+        Rank,
+        install_exit_handlers,
+        install_hook,
+        leave,
+        private,
+        record_path,
+        record_unseen,
+    )
 
 _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - as below
 _REGISTERED = "# registered pid="
@@ -157,6 +166,7 @@ def _note_ending() -> None:
         Rank.is_ending = True
         if os.getpid() != Rank.pid:
             return
+        record_unseen()
         module = sys.modules.get("mpi4py.MPI")
         state = "never"
         if module is not None and module.Is_initialized():

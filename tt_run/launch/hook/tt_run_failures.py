@@ -228,12 +228,20 @@ def say_what_pdb_needs() -> None:
     print(hint, file=sys.stderr)
 
 
+def _is_asked_by_console() -> bool:
+    """Whether a console of the standard library shows a slip of whoever types: it goes on."""
+    try:
+        return sys._getframe(2).f_globals.get("__name__") == "code"
+    except ValueError:  # the interpreter itself
+        return False
+
+
 def install_hook() -> None:
     def report(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
         _show(kind, value, traceback)
         if kind.__name__ == "BdbQuit":
             say_what_pdb_needs()
-        if os.getpid() != Rank.pid:
+        if os.getpid() != Rank.pid or _is_asked_by_console():
             return
         if Rank.debugger is not None:
             Rank.debugger["failed"](traceback)
@@ -250,6 +258,23 @@ def install_hook() -> None:
                 _end_by_interrupt()
 
     sys.excepthook = report
+
+
+def record_unseen() -> None:
+    """Writes what ended the program where a hook of its own, in this one's place, has kept it to itself. To be called at the end.
+
+    The interpreter remembers what it has shown to a hook; so do consoles and test runners, whose tracebacks do not begin in the program.
+    """
+    value, traceback = getattr(sys, "last_value", None), getattr(sys, "last_traceback", None)
+    if Rank.code or value is None or traceback is None:
+        return
+    first = traceback.tb_frame
+    if first.f_globals is not vars(sys.modules["__main__"]) and first.f_globals.get("__name__") != "runpy":
+        return
+    if first.f_code.co_filename == "<console>" or isinstance(value, SystemExit):
+        return
+    Rank.code = 130 if isinstance(value, KeyboardInterrupt) else 1
+    _record_failure(type(value), value, traceback)
 
 
 def _end_by_interrupt() -> None:

@@ -4,7 +4,6 @@ somebody watches (`Group.waiting`).
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mgd.lean import dataclass
+from tt_run.granted import give_way
 from tt_run.runtime.comm.shared_memory import SharedBlock
 
 Array = npt.NDArray[Any]
@@ -312,7 +312,7 @@ def _within(seconds: float, done: Done) -> bool:
         end = end or now + seconds
         if now > end:
             return False
-        os.sched_yield()
+        give_way()
     return True
 
 

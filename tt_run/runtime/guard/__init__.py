@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy.typing as npt
 
 from tt_run import contract
+from tt_run.granted import give_way
 from tt_run.runtime import events
 from tt_run.runtime.comm.bell import Bell
 from tt_run.runtime.comm.world import Group, seconds_to_wait, world
@@ -155,7 +156,7 @@ def until(
     if _guard is None:
         while not done():
             own_traffic.moves()
-            os.sched_yield()
+            give_way()
         return
     # No group and number: having come to the call, which is what those stand for, does not excuse a rank here.
     _guard.wait_until(done, lambda: Wait("collective", what, events.call_site(), (), 0, missing()), bell=bell)
@@ -311,7 +312,7 @@ def wait(transfer: Transfer) -> None:
             _guard.wait_in_thread(transfer)
         return
     while not transfer.test():
-        os.sched_yield()
+        give_way()
 
 
 def _transfer(

@@ -17,6 +17,7 @@ from types import FrameType, TracebackType
 from typing import Any, NoReturn
 
 from tt_run import contract
+from tt_run.granted import usable_cpus
 from tt_run.runtime import events, launched
 from tt_run.runtime.comm import debugger_pause
 from tt_run.runtime.comm.world import World, flush_streams
@@ -301,7 +302,7 @@ def shutdown_seconds(ranks: int) -> int:
         running = max(float(ranks), os.getloadavg()[0])
     except OSError:
         running = float(ranks)
-    share = running / len(os.sched_getaffinity(0))
+    share = running / len(usable_cpus())
     return int(min(_FINALIZE * max(share, 1.0), _FINALIZE_MOST))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from functools import partial
@@ -10,6 +9,7 @@ from types import FrameType
 from typing import NoReturn
 
 from mgd.lean import dataclass, field, replace
+from tt_run.granted import give_way, usable_cpus
 from tt_run.runtime import events
 from tt_run.runtime.comm.bell import Bell
 from tt_run.runtime.comm.deadlines import MOST, Patience
@@ -78,7 +78,7 @@ class Guard:
         self._words = self.whereabouts.words
         self._leaving: list[Transfer] = []
         self._generation = 0
-        self.crowded = len(world.neighbours.ranks) > len(os.sched_getaffinity(0))
+        self.crowded = len(world.neighbours.ranks) > len(usable_cpus())
         self._spins = 0 if self.crowded else _SPINS
 
     # --- the hot path --------------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ class Guard:
                         bell.ring()
                     return
                 own_traffic.moves()
-                os.sched_yield()
+                give_way()
         elif _rung(done, bell, began):
             return
         self._generation += 1

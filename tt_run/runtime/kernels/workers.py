@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from tt_run.granted import usable_cpus
+
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -28,7 +30,7 @@ def thread_count() -> int:
     wish = os.environ.get("OPENBLAS_NUM_THREADS", "")
     if wish.isdigit() and int(wish) > 0:
         return int(wish)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return len(usable_cpus())
 
 
 def spread(tasks: Sequence[Task]) -> None:

@@ -11,6 +11,7 @@ import sys
 from contextlib import suppress
 
 from tt_run.contract import Exit
+from tt_run.granted import limit_of
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.output.console import last_lines
 from tt_run.supervise.verdict.evidence import Verdict
@@ -69,7 +70,7 @@ def _memory_advice(said: str) -> str | None:
     if not re.search(_NO_MEMORY, said):
         return None
     for number, command in ((resource.RLIMIT_AS, "ulimit -v"), (resource.RLIMIT_DATA, "ulimit -d")):
-        most = resource.getrlimit(number)[0]
+        most = limit_of(number)[0]
         if most != resource.RLIM_INFINITY:
             return f"a program may have {most >> 10} KiB of memory here ({command}), and came to that: {command} unlimited"
     return None

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mgd.diagnostics import Position, showable
+from mgd.diagnostics import Position, on_one_line, showable
 from tt_run.contract import essence
 from tt_run.inputs.github import workflow_command
 from tt_run.supervise.attempt import Attempt, is_missing
@@ -76,7 +76,9 @@ def failure_report(
     lines += injected_lines(folder.path, culprit)
     lines += [f"  processes left behind on {host} were ended" for host in attempt.elsewhere.ended]
     lines += [f"  {host} does not answer: its ranks may still run there" for host in attempt.elsewhere.silent]
-    where = f"{folder.path}" + (f", {folder.err(verdict.culprit.rank).name}" if verdict.culprit else "")
+    where = on_one_line(str(folder.path)) + (
+        f", {folder.err(verdict.culprit.rank).name}" if verdict.culprit else ""
+    )
     tail = [f"  logs: {where}", f"  run again: {shlex.join(rerun)}"]
     if not verdict.sentence.endswith(f" exited with {verdict.exit_code}"):
         tail.append(f"  exit code {verdict.exit_code}")

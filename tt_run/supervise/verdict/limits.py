@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mgd.lean import dataclass
 from tt_run.contract import Exit
+from tt_run.granted import limit_of
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.output.console import last_lines
 from tt_run.supervise.status import StatusBoard
@@ -89,7 +90,7 @@ def why(limit: Limit) -> str:
 
 def _most(limit: Limit) -> int | None:
     """How many there may be, where a number is set."""
-    soft, hard = resource.getrlimit(limit.number)
+    soft, hard = limit_of(limit.number)
     found = hard if limit is FILES else soft  # tt-run raises that of files as far as it may
     numbers = [found] if found != resource.RLIM_INFINITY else []
     if limit is PROCESSES:

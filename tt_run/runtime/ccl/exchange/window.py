@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.granted import usable_cpus
 from tt_run.runtime import guard
 from tt_run.runtime.comm.bell import BYTES, Bell, bell_at
 from tt_run.runtime.comm.shared_memory import SharedBlock
@@ -286,5 +287,5 @@ def _open(group: Group) -> Window | None:
     def waiting(done: Callable[[], bool], missing: Callable[[], tuple[int, ...]], bell: Bell | None) -> None:
         guard.until(done, "the data of a collective", lambda: tuple(group.ranks[i] for i in missing()), bell)
 
-    crowded = len(group.world.neighbours.ranks) > len(os.sched_getaffinity(0))
+    crowded = len(group.world.neighbours.ranks) > len(usable_cpus())
     return Window(block.memory, group.rank, group.size, waiting, crowded)

@@ -1,0 +1,42 @@
+"""What the system lets this process have: cores, limits, a pause. A sandbox may refuse the very question, which is no reason to end a run."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+
+
+def usable_cpus() -> frozenset[int]:
+    """The processors that this process may run on; all of the machine's where nobody says."""
+    try:
+        return frozenset(os.sched_getaffinity(0))
+    except (AttributeError, OSError):
+        return frozenset(range(os.cpu_count() or 1))
+
+
+def why_no_cpus() -> str | None:
+    """Why nobody says which processors this process may run on; None where it is said."""
+    try:
+        os.sched_getaffinity(0)
+    except OSError as error:
+        return f"sched_getaffinity is refused ({error.strerror})"
+    except AttributeError:
+        pass
+    return None
+
+
+def limit_of(number: int) -> tuple[int, int]:
+    """The soft and the hard limit of a resource; none where nobody says."""
+    try:
+        return resource.getrlimit(number)
+    except OSError:
+        return resource.RLIM_INFINITY, resource.RLIM_INFINITY
+
+
+def give_way() -> None:
+    """Lets others run that wait for this processor."""
+    try:
+        os.sched_yield()
+    except OSError:
+        time.sleep(0)
