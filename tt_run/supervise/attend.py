@@ -21,7 +21,7 @@ from tt_run.supervise.looking.stopped_launcher import StoppedLauncher
 from tt_run.supervise.looking.stopped_ranks import MARGIN_SECONDS, StoppedRanks
 from tt_run.supervise.options import RunOptions
 from tt_run.supervise.output.console import Console
-from tt_run.supervise.output.outlet import Outlet, Words
+from tt_run.supervise.output.outlet import Outlet, Unread, Words
 from tt_run.supervise.output.progress import Progress
 from tt_run.supervise.signals import SignalInbox
 from tt_run.supervise.status import StatusBoard
@@ -96,8 +96,12 @@ def attend(
     finally:
         if console.order is not None:
             console.order.close()
-        for outlet in (out, err):
-            outlet.close(LAST_WORD_SECONDS)
+        is_read, is_err_read = (outlet.close(LAST_WORD_SECONDS) for outlet in (out, err))
+        if watch.gave_up and not is_err_read:
+            sys.stderr = Unread.in_place_of(sys.stderr)
+        if watch.gave_up and not is_read:
+            sys.stdout = Unread.in_place_of(sys.stdout)
+            words.say(f"nobody reads standard output: what was not shown is in {folder.path}")
         words.catch_up()
 
 

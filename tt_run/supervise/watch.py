@@ -45,6 +45,7 @@ QUIET_FOR_A_WAIT = (
     5.0  # of ranks that do not say how long they wait, so many seconds without a word count as one
 )
 TERM_SECONDS = 2.0  # what it gets after SIGTERM, before SIGKILL
+UNREAD_SECONDS = 3.0  # what whoever reads and takes nothing gets once the time of a run is over
 
 
 class EndedBy(enum.Enum):
@@ -55,6 +56,9 @@ class EndedBy(enum.Enum):
     TIMEOUT = "timeout"
     START_TIMEOUT = "start timeout"
     HANG = "hang"
+
+
+_AT_A_TIME = (EndedBy.TIMEOUT, EndedBy.START_TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,7 @@ class Watch:
     ended_by: EndedBy = EndedBy.ITSELF
     signal: int | None = None
     torn_down_at: float | None = None
+    gave_up: bool = False  # whoever reads has not taken all
     _deadline: float | None = None
     _killed: bool = False
     _stacks: tuple[RankStack, ...] = ()
@@ -176,17 +181,27 @@ class Watch:
         )
 
     def _show_the_rest(self) -> None:
-        """Shows all that ranks have written; whoever asks for an end gets it without waiting for a slow terminal."""
+        """Shows all that ranks have written; whoever asks for an end, or has set a time for it, gets it without waiting for a terminal that takes nothing."""
         self.console.pump(final=True)
+        taken, since = -1, time.monotonic()
         while self.console.behind:
-            taken = self.inbox.take()
-            if signal.SIGTSTP in taken:
+            if taken != (taken := self.console.taken):
+                since = time.monotonic()
+            elif self.ended_by in _AT_A_TIME and time.monotonic() - since > UNREAD_SECONDS:
+                self._leave_unread()
+                return
+            arrived = self.inbox.take()
+            if signal.SIGTSTP in arrived:
                 self._stand_still()
-            asked = [number for number in taken if number in ENDING_SIGNALS]
+            asked = [number for number in arrived if number in ENDING_SIGNALS]
             if asked or self.signal is not None:
-                self.console.skip_to_end()
+                self._leave_unread()
                 return
             self.console.pump(final=True)
+
+    def _leave_unread(self) -> None:
+        self.gave_up = True
+        self.console.skip_to_end()
 
     def _finish(self) -> tuple[int, ...]:
         left = self.job.finish()

@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.jobs import until
 from tests.e2e.launch import environment
-from tt_run.supervise.output.outlet import Outlet, Words
+from tt_run.supervise.output.outlet import Outlet, Unread, Words
 
 MUCH = b"".join(b"%07d\n" % number for number in range(40_000))
 
@@ -120,3 +120,48 @@ def test_a_run_whose_output_nobody_takes_ends_when_it_is_to(tmp_path: Path, ende
         out, err = launch.communicate(timeout=60)
     assert launch.returncode == (143 if ended_by == "a signal" else 124), err
     assert out.startswith(b"[") and b"exit code" in err
+
+
+@pytest.mark.parametrize("ended_by", ["a signal", "its time"])
+@pytest.mark.parametrize("shared", [False, True], ids=["standard output", "both streams"])
+def test_tt_run_itself_does_not_wait_either(tmp_path: Path, ended_by: str, shared: bool) -> None:
+    words = ["--timeout", "3"] if ended_by == "its time" else []
+    program = "while True: print('x' * 1000)"
+    reading, writing = os.pipe()
+    with (tmp_path / "err").open("wb") as err:
+        launch = subprocess.Popen(
+            ["tt-run", "--emulate", "--system", "n300", "--split", "1x2", *words, "--log-dir", "run", "python", "-c", program],
+            cwd=tmp_path,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=writing,
+            stderr=writing if shared else err,
+        )  # fmt: skip
+    try:
+        log = tmp_path / "run" / "rank-0001.out"
+        until(lambda: log.exists() and log.stat().st_size > 1 << 20, what="more than a pipe holds")
+        if ended_by == "a signal":
+            launch.send_signal(signal.SIGTERM)
+        assert launch.wait(timeout=40) == (143 if ended_by == "a signal" else 124)
+    finally:
+        launch.kill()
+        launch.wait()
+        os.close(reading)
+        os.close(writing)
+    said = (tmp_path / "err").read_text()
+    told = f"tt-run: nobody reads standard output: what was not shown is in {tmp_path}/run"
+    assert (told in said, "exit code" in said) == ((False, False) if shared else (True, True))
+
+
+def test_what_is_not_taken_is_dropped(ends: tuple[int, io.BufferedWriter]) -> None:
+    reading, writing = ends
+    text = io.TextIOWrapper(writing, encoding="utf-8")
+    stream = Unread.in_place_of(text)
+    stream.write("ä" * 10)
+    stream.write("x" * len(MUCH))
+    print("lost", file=stream, flush=True)
+    found = taken(reading)
+    assert found.startswith(("ä" * 10 + "x").encode()) and b"lost" not in found
+    print("seen", file=stream, flush=True)
+    assert taken(reading) == b"seen\n"
+    text.detach()

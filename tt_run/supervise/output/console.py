@@ -119,6 +119,11 @@ class Console:
         )
         return any_new
 
+    @property
+    def taken(self) -> int:
+        """Bytes that whoever reads has taken so far, as far as that is known."""
+        return sum(sink.taken for sink in (self.out, self.err) if isinstance(sink, Outlet))
+
     def _is_full(self, sink: BinaryIO | Outlet) -> bool:
         """Whether nobody takes what was written there before."""
         if not (isinstance(sink, Outlet) and sink.behind):

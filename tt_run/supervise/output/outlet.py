@@ -3,15 +3,17 @@ deadlines and hears signals all the same."""
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import stat
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 _AT_ONCE = select.PIPE_BUF  # what a pipe that takes something at all takes whole
+UNREAD_SECONDS = 0.5
 
 
 class Outlet:
@@ -20,6 +22,8 @@ class Outlet:
     def __init__(self, stream: BinaryIO) -> None:
         self._stream, self._pending = stream, bytearray()
         self._descriptor, self._own = _without_waiting(stream)
+        self.taken = 0
+        """Bytes that were taken so far."""
 
     @property
     def behind(self) -> bool:
@@ -46,20 +50,23 @@ class Outlet:
             while self._pending and self._takes(max(0.0, deadline - time.monotonic())):
                 done = os.write(self._descriptor, self._pending if self._own else self._pending[:_AT_ONCE])
                 del self._pending[:done]
+                self.taken += done
         except BlockingIOError:
             return
         except (OSError, ValueError):
             self._pending.clear()
             raise
 
-    def close(self, seconds: float) -> None:
-        """Give whoever reads so long for the rest."""
+    def close(self, seconds: float) -> bool:
+        """Give whoever reads so long for the rest; False where it was not taken, or there is no room for more."""
         with suppress(OSError, ValueError):
             self.flush(seconds)
+        is_free = not self._pending and self._takes(0)
         if self._own and self._descriptor is not None:
             os.close(self._descriptor)
         self._descriptor, self._own = None, False
         self._pending.clear()
+        return is_free
 
     def _takes(self, seconds: float) -> bool:
         if self._descriptor is None:
@@ -67,6 +74,37 @@ class Outlet:
         poll = select.poll()
         poll.register(self._descriptor, select.POLLOUT)
         return bool(poll.poll(seconds * 1000))
+
+
+class Unread(io.RawIOBase):
+    """A pipe or terminal from which nobody has read for a while: it is waited for once, and what it does not take after that is dropped."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor, self._patience = descriptor, UNREAD_SECONDS
+
+    @classmethod
+    def in_place_of(cls, stream: TextIO) -> TextIO:
+        """A text stream that writes to where `stream` does."""
+        raw: Any = cls(stream.fileno())
+        return io.TextIOWrapper(raw, encoding=stream.encoding, errors=stream.errors, write_through=True)
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def isatty(self) -> bool:
+        return os.isatty(self._descriptor)
+
+    def write(self, data: Any) -> int:
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLOUT)
+        left = bytes(data)
+        while left and poll.poll(self._patience * 1000):
+            left = left[os.write(self._descriptor, left[:_AT_ONCE]) :]
+        self._patience = 0.0 if left else UNREAD_SECONDS
+        return len(bytes(data))
 
 
 class Words:
