@@ -82,8 +82,10 @@ def execute(
             print("\n".join(_fitting(report)), file=sys.stderr, flush=True)
         if given.annotations == "github":
             print(annotation(verdict, attempt.failures))
-    elif attempt.observation.swept:
-        say(left_behind(attempt.observation.swept))
+    else:
+        swept = attempt.observation.swept
+        for text in (*([left_behind(swept)] if swept else ()), *attempt.observation.survived):
+            say(text)
     _write_records(plan, attempt, given.report, line_typed)
     for line in exit_handler_lines(attempt.folder.path):
         say(f"warning: {line}")

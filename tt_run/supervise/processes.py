@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tt_run import contract
+from tt_run.supervise.looking.frozen import thawing
 from tt_run.supervise.looking.stacks import rank_list
 from tt_run.supervise.status import StatusBoard
 
@@ -94,6 +95,21 @@ def left_behind(swept: Sequence[int]) -> str:
     return f"{rank_list(known)} left processes behind, which were ended"
 
 
+def survivors(groups: Mapping[int, int]) -> dict[int, str]:
+    """The ranks that SIGKILL has not ended, and what is to be said of each: what is frozen, or waits for a device, ends only once it goes on."""
+    told = {}
+    alive = _members() if groups else {}
+    for rank, pgid in groups.items():
+        if (pid := alive.get(pgid)) is None:
+            continue
+        if words := thawing(pid):
+            why = f"SIGKILL ends what a control group has frozen once it goes on: {words}"
+        else:
+            why = f"process {pid} does not take SIGKILL: it waits for a file system or a device"
+        told[rank] = f"rank {rank} is still there: {why}"
+    return told
+
+
 def remaining(groups: Mapping[int, int], seconds: float) -> dict[int, int]:
     """The groups that still have a living process after at most `seconds`."""
     deadline = time.monotonic() + seconds
@@ -107,9 +123,13 @@ def remaining(groups: Mapping[int, int], seconds: float) -> dict[int, int]:
 def living(groups: Mapping[int, int]) -> dict[int, int]:
     """The groups with a process that is not just waiting to be reaped: in a container nobody may ever do that."""
     existing = {rank: pgid for rank, pgid in groups.items() if kill_group(pgid, 0)}
-    if not existing:
-        return {}
-    alive = set()
+    alive = _members() if existing else {}
+    return {rank: pgid for rank, pgid in existing.items() if pgid in alive}
+
+
+def _members() -> dict[int, int]:
+    """A living process of each process group."""
+    found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -117,5 +137,5 @@ def living(groups: Mapping[int, int]) -> dict[int, int]:
             except OSError:
                 continue
             if fields[0] not in ("Z", "X"):
-                alive.add(int(fields[2]))
-    return {rank: pgid for rank, pgid in existing.items() if pgid in alive}
+                found[int(fields[2])] = int(entry.name)
+    return found

@@ -21,7 +21,7 @@ from tt_run.supervise.looking.stacks import RankStack, rank_list
 from tt_run.supervise.options import RunOptions
 from tt_run.supervise.output.console import Console
 from tt_run.supervise.output.progress import Progress
-from tt_run.supervise.processes import end_groups, end_strays, kill_group, local_groups
+from tt_run.supervise.processes import end_groups, end_strays, kill_group, local_groups, survivors
 from tt_run.supervise.signals import ENDING_SIGNALS, PASSED_ON, SignalInbox
 from tt_run.supervise.status import StatusBoard, read_failure, wall_time
 from tt_run.supervise.terminal import is_stopped
@@ -89,6 +89,7 @@ class Observation:
     memory: str = ""  # what the kernel counted of its memory killer during the run
     last_shown: int | None = None  # the rank whose words are the last on the console
     unsaid: tuple[int, ...] = ()  # ranks whose guard's words the console has held back for the report
+    survived: tuple[str, ...] = ()  # what is to be said of ranks that SIGKILL has not ended
 
 
 @dataclass()
@@ -155,6 +156,8 @@ class Watch:
         swept = {*end_groups(local_groups(self.board, os.uname().nodename)), *self._finish()}
         swept |= {status.rank for status in self.board.all() if status.left}
         swept -= {*self.options.editors}
+        survived = survivors(local_groups(self.board, os.uname().nodename)) if swept else {}
+        swept -= {*survived}
         self._show_the_rest()
         failures = (read_failure(self.board.folder, rank) for rank in self.console.guard_words.ranks)
         if not any(record and record.get("guard") for record in failures):
@@ -178,6 +181,7 @@ class Watch:
             memory_told(memory_kills() - self._kills_before),
             self.console.last_shown,
             self.console.guard_words.ranks,
+            tuple(survived.values()),
         )
 
     def _show_the_rest(self) -> None:

@@ -92,15 +92,19 @@ def test_frozen_ranks_are_said_while_somebody_waits(
     assert stops.look(34.0, (), 34.0) == (1,)
 
 
+FREEZERS = (("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED"),)
+WAYS = (
+    ("/sys/fs/cgroup", "cgroup.freeze", "1", "0"),
+    ("/sys/fs/cgroup/unified", "cgroup.freeze", "1", "0"),
+    *FREEZERS,
+)
+
+
 @pytest.fixture
-def group() -> Iterator[tuple[Path, Path, str, str]]:
+def group(request: pytest.FixtureRequest) -> Iterator[tuple[Path, Path, str, str]]:
     """A control group of its own: its processes, what freezes it, and the words for that and for its end."""
     name = f"tt-run-test-{os.getpid()}"
-    ways = (
-        ("/sys/fs/cgroup", "cgroup.freeze", "1", "0"),
-        ("/sys/fs/cgroup/unified", "cgroup.freeze", "1", "0"),
-        ("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED"),
-    )
+    ways = getattr(request, "param", WAYS)
     for root, file, freeze, thaw in ways:
         folder = Path(root, name)
         try:
@@ -150,3 +154,30 @@ def test_a_run_whose_rank_is_frozen_says_so(group: tuple[Path, Path, str, str], 
         "tt-run: rank 1 on " in said
         and f"was frozen by a control group and the others waited for it; echo {thaw} >{state} " in said
     )
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("group", [FREEZERS], indirect=True, ids=["version 1"])
+def test_a_frozen_rank_that_outlives_its_run_is_not_said_to_be_ended(
+    group: tuple[Path, Path, str, str], tmp_path: Path
+) -> None:
+    """Of a freezer of version 1: the kernel ends what is frozen by the single tree of version 2."""
+    processes, state, freeze, thaw = group
+    (tmp_path / "program.py").write_text(PROGRAM)
+    words = ["--timeout", "2", "--emulate", "--system", "n300", "--split", "1x2", "--log-dir", "run"]
+    launch = subprocess.Popen(
+        ["timeout", "-k", "5", "60", "tt-run", *words, "python", "program.py"],
+        cwd=tmp_path,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until((tmp_path / "pid").exists)
+    processes.write_text((tmp_path / "pid").read_text())
+    state.write_text(freeze)
+    _, said = launch.communicate()
+    assert launch.returncode == Exit.TIMEOUT
+    assert Path("/proc", (tmp_path / "pid").read_text()).exists()
+    told = f"rank 1 is still there: SIGKILL ends what a control group has frozen once it goes on: echo {thaw} >{state}"
+    assert told in said and "which were ended" not in said

@@ -72,6 +72,7 @@ def failure_report(
     lines += _other_lines(verdict, alike)
     if observation.swept:
         lines.append(f"  {left_behind(observation.swept)}")
+    lines += [f"  {told}" for told in observation.survived]
     culprit = verdict.culprit.rank if verdict.culprit else None
     lines += injected_lines(folder.path, culprit)
     lines += [f"  processes left behind on {host} were ended" for host in attempt.elsewhere.ended]
