@@ -207,6 +207,7 @@ m = i.Merge(rank % 2 == 1); print(m.rank, m.allgather(rank), type(m) is MPI.Intr
 import mpi4py
 print(MPI.Get_version(), MPI.VERSION, MPI.Get_library_version()[:10], MPI.Is_initialized(), MPI.Is_finalized(), MPI.Query_thread() == MPI.THREAD_MULTIPLE, MPI.Is_thread_main(), MPI.Get_processor_name(), mpi4py.__version__ if hasattr(mpi4py, "__version__") else 0, MPI.get_vendor())
 print(comm.Get_attr(MPI.TAG_UB), comm.Get_attr(MPI.UNIVERSE_SIZE) is None or 1, comm.Get_attr(MPI.WTIME_IS_GLOBAL), MPI.Wtime() > 0, MPI.Wtick() < 1)
+print(type(comm.py2f()), comm.py2f() == comm.py2f())
 k = MPI.Comm.Create_keyval(); comm.Set_attr(k, {"x": 1}); print(comm.Get_attr(k)); comm.Delete_attr(k); print(comm.Get_attr(k)); MPI.Comm.Free_keyval(k)
 print(mpi4py.get_config() is not None, mpi4py.rc.initialize, MPI.PROC_NULL, MPI.ANY_SOURCE, MPI.ANY_TAG, MPI.UNDEFINED, MPI.BOTTOM is not None, MPI.IN_PLACE, bool(MPI.COMM_NULL))
 print(MPI.Get_address(np.zeros(1)) > 0, 0, MPI.Alloc_mem(16).nbytes, repr(comm)[:20], sorted(MPI.INFO_ENV.keys())[:1] if hasattr(MPI, "INFO_ENV") else "")

@@ -13,7 +13,7 @@ OF_LIBRARY = (
     "Add_error_class", "Add_error_code", "Add_error_string", "Remove_error_class", "Remove_error_code", "Remove_error_string",
 )  # fmt: skip
 """Functions of the module with a plain answer."""
-OF_COMM = ("Cart_map", "Graph_map", "Is_revoked", "Revoke", "Agree", "Ack_failed")
+OF_COMM = ("Cart_map", "Graph_map", "Is_revoked", "Revoke", "Agree", "Ack_failed", "py2f")
 OF_WINDOW = ("Get_attr", "Get_name")
 OF_REQUEST = ("Pready", "Pready_range", "Pready_list", "Parrived")
 ATTRIBUTES = ("TAG_UB", "UNIVERSE_SIZE", "WTIME_IS_GLOBAL", "APPNUM", "HOST", "IO", "LASTUSEDCODE")
