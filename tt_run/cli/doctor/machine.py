@@ -74,12 +74,13 @@ def local_checks(machine: Machine) -> Iterable[Check]:
     yield _writable("temporary folder", Path(tempfile.gettempdir()))
     yield _writable("shared memory", Path("/dev/shm"))
     yield _writable("launch folder", Path.cwd())
-    armed = shutil.which("setpriv")
-    if can_be_tied():
-        told = armed or "absent: a Python process per rank stands in for it"
-    else:
-        armed, told = None, "prctl is refused here: ranks outlive a kill -9 of tt-run's keeper or of mpirun"
-    yield Check("setpriv", True if armed else None, told)
+    armed = shutil.which("setpriv") if can_be_tied() else None
+    lacks = (
+        "absent: a Python process per rank stands in for it"
+        if can_be_tied()
+        else "prctl is refused here: ranks outlive a kill -9 of tt-run's keeper or of mpirun"
+    )
+    yield Check("setpriv", True if armed else None, armed or lacks)
     yield Check("mpi4py", _version("mpi4py") != "absent", _version("mpi4py"), "pip install mpi4py")
     yield _numpy(machine)
     try:
