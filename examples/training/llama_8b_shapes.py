@@ -18,7 +18,7 @@ config = LlamaConfig(
 )  # fmt: skip
 with ttml.lazy_init():
     model = Llama(config)
-shapes = [parameter.peek_tensor().shape for parameter in model.lazy_parameters()]
+shapes = [parameter.peek_tensor().shape for _, parameter in model.lazy_parameters()]
 count = sum(math.prod(shape) for shape in shapes)
 print(f"{len(shapes)} parameters of {count / 1e9:.2f} billion numbers")
 print(
