@@ -97,7 +97,7 @@ def _unreadable(name: str, reason: str, help: str) -> UnreadableError:
         [
             Diagnostic(
                 codes.UNREADABLE,
-                f"cannot read {codes.shown(name, 200)}: {reason}",
+                f"cannot read {codes.quote_text(name, 200)}: {reason}",
                 (Label(Position(name)),),
                 help,
             )
@@ -123,7 +123,7 @@ def _similar(name: str) -> str:
             return f"did you mean {path.parent / near}?"
         there = sorted(str(path.parent / each.name) for each in others if each.suffix == ".textproto")
     except FileNotFoundError:
-        return f"{CHECK_PATH}: there is no folder {codes.shown(str(path.parent), 200)}"
+        return f"{CHECK_PATH}: there is no folder {codes.quote_text(str(path.parent), 200)}"
     except (OSError, ValueError):
         return CHECK_PATH
     if len(there) > 3:

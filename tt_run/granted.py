@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import resource
 import time
+from collections.abc import Callable
+from functools import partial
 
 
 def usable_cpus() -> frozenset[int]:
@@ -34,9 +36,13 @@ def limit_of(number: int) -> tuple[int, int]:
         return resource.RLIM_INFINITY, resource.RLIM_INFINITY
 
 
-def give_way() -> None:
-    """Lets others run that wait for this processor."""
+def _chosen_yield() -> Callable[[], object]:
     try:
         os.sched_yield()
     except OSError:
-        time.sleep(0)
+        return partial(time.sleep, 0)
+    return os.sched_yield
+
+
+give_way = _chosen_yield()
+"""Lets others run that wait for this processor."""

@@ -21,7 +21,7 @@ from mgd.descriptor import (
     Policy,
     TorusTopologyType,
 )
-from mgd.expanding.resolution import Templates, dims_of, local_id, named, reference_of
+from mgd.expanding.resolution import Templates, dims_of, kind_and_name, local_id, reference_of
 from mgd.text.problems import quoted
 
 _BOARDS = {
@@ -178,7 +178,7 @@ def _mistaken_kinds(
     """A switch reference that finds a mesh of that id and name, or the other way round."""
     children = templates.children(graph)
     for reference in [found for node in connection.nodes if (found := reference_of(node)) is not None]:
-        kind, name = named(reference)
+        kind, name = kind_and_name(reference)
         child = children.get(local_id(reference))
         if child is not None and child.kind != kind and child.name == name:
             report.add(

@@ -6,7 +6,7 @@ from mgd.checks.grids import shape
 from mgd.checks.references import Reached
 from mgd.checks.report import Report
 from mgd.descriptor import Architecture, GraphRef, MeshDescriptor, NodeRef
-from mgd.expanding.resolution import dims_of, local_id, named, reference_of
+from mgd.expanding.resolution import dims_of, kind_and_name, local_id, reference_of
 from mgd.text.problems import quoted
 
 
@@ -64,7 +64,7 @@ def check_ids(report: Report, top: NodeRef, reached: Reached, instances: int) ->
         assert reference is not None, "what is counted is sound"
         if isinstance(reference, GraphRef):
             continue
-        number, kind = local_id(reference), named(reference)[0]
+        number, kind = local_id(reference), kind_and_name(reference)[0]
         if not 0 <= number < instances:
             whole = "only mesh_id 0" if instances == 1 else f"ids 0 to {instances - 1} without gaps"
             many = "1 mesh or switch" if instances == 1 else f"{instances} meshes and switches"

@@ -20,8 +20,8 @@ from mgd.expanding.resolution import (
     Templates,
     Unresolved,
     dims_of,
+    kind_and_name,
     local_id,
-    named,
     reference_of,
 )
 from mgd.text.problems import nearest, quoted
@@ -77,7 +77,7 @@ def _template(report: Report, templates: Templates, node: NodeRef, where: str) -
             help="write mesh { … }, switch { … } or graph { … }",
         )
         return None
-    kind, name = named(reference)
+    kind, name = kind_and_name(reference)
     template = templates.by_kind[kind].get(name)
     if template is None and not report.is_full("MGD017"):
         known = templates.by_kind[kind]
@@ -181,7 +181,7 @@ def _instances(report: Report, templates: Templates, graph: GraphDescriptor) -> 
         reference = reference_of(node)
         if reference is None:
             continue
-        number, kind = local_id(reference), named(reference)[0]
+        number, kind = local_id(reference), kind_and_name(reference)[0]
         if number in first and report.is_full("MGD018"):
             break
         if number in first:

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from mgd.cli.findings import teller
+from mgd.cli.findings import finding_texts
 from mgd.cli.inputs import load_input
 from mgd.cli.output import say, wants_colour
 from mgd.cli.words import DescriptorWord
@@ -36,7 +36,7 @@ def command(a: str, b: str, as_json: bool) -> int:
             graphs.append(expand(load_input(word)))
         except MgdError as error:
             for diagnostic in error.diagnostics:
-                say(teller(sys.stderr)(diagnostic), err=True)
+                say(finding_texts(sys.stderr)(diagnostic), err=True)
             return 2
     found = differences(*graphs)
     if as_json:

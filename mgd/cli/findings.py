@@ -12,7 +12,7 @@ from mgd.errors import MgdError, UnreadableError
 from mgd.excerpts import Excerpts
 
 
-def teller(
+def finding_texts(
     stream: TextIO, more: str = "mgd explain", texts: Mapping[str, str | bytes] | None = None
 ) -> Callable[[Diagnostic], str]:
     """What makes a finding's text for the stream; `more` is the command that explains its code, `texts` are inputs that are no files."""
@@ -23,7 +23,7 @@ def teller(
 
 def tell_error(error: MgdError) -> int:
     """Print what an error found to standard error; the exit code that it stands for."""
-    text_of = teller(sys.stderr)
+    text_of = finding_texts(sys.stderr)
     for diagnostic in error.diagnostics:
         sys.stderr.write(text_of(diagnostic) + "\n")
     if not error.diagnostics:

@@ -7,7 +7,7 @@ from collections import Counter
 
 import click
 
-from mgd.cli.findings import tell_error, teller
+from mgd.cli.findings import finding_texts, tell_error
 from mgd.cli.inputs import STDIN, expand_words, load_text
 from mgd.cli.output import say
 from mgd.cli.rewrite import difference, is_yaml, what_yaml_holds, write_back
@@ -43,7 +43,7 @@ def command(files: tuple[str, ...], dry_run: bool, show_diff: bool) -> int:
         if show_diff:
             say(difference(text, repaired.text, name), end="")
         elif dry_run:
-            text_of = teller(sys.stdout, texts={name: text})
+            text_of = finding_texts(sys.stdout, texts={name: text})
             for diagnostic in repaired.done:
                 say(text_of(diagnostic))
         elif word == STDIN:

@@ -87,9 +87,9 @@ def run(words: Sequence[str]) -> int:
     try:
         code = cli.main(args=list(words), prog_name="mgd", standalone_mode=False, **_narrow())
     except click.ClickException as error:
-        from mgd.cli.usage import tell
+        from mgd.cli.usage import print_wrong_usage
 
-        return tell(error, words)
+        return print_wrong_usage(error, words)
     except click.Abort:
         return 130
     return code if isinstance(code, int) else 0

@@ -91,9 +91,9 @@ def _reported(error: Exception) -> int:
     from mgd.errors import MgdError
 
     if isinstance(error, WrongUsage):
-        from mgd.cli.usage import tell
+        from mgd.cli.usage import print_wrong_usage
 
-        return tell(error)
+        return print_wrong_usage(error)
     if not isinstance(error, MgdError):
         raise error
     from mgd.cli.findings import tell_error

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from mgd.authoring.blueprint import Dims
 from mgd.authoring.draft import ARCHES, FIGURES, WRAPS, CannotDraft, Wishes, drafted, parse_shape
-from mgd.cli.findings import teller
+from mgd.cli.findings import finding_texts
 from mgd.cli.output import say
 from mgd.cli.usage import Misused
 from mgd.cli.words import NameWord, system_names
@@ -141,7 +141,7 @@ def command(
     descriptor = loads(text, file=output or "new.textproto")
     findings = check(descriptor)
     for finding in findings:
-        say(teller(sys.stderr)(finding), err=True)
+        say(finding_texts(sys.stderr)(finding), err=True)
     if any(finding.is_error for finding in findings):
         return 1
     if output is None:

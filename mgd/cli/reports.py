@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
-from mgd.cli.findings import teller
+from mgd.cli.findings import finding_texts
 from mgd.cli.output import page_width
 from mgd.diagnostics import Diagnostic, Severity, count
 from mgd.folding import fold
@@ -57,7 +57,7 @@ def as_text(reports: Iterable[Report], stream: TextIO, *, quiet: bool) -> Iterat
     seen: list[Report] = []
     for report in reports:
         seen.append(report)
-        text_of = teller(stream, texts={report.file: report.text} if report.text else None)
+        text_of = finding_texts(stream, texts={report.file: report.text} if report.text else None)
         for diagnostic in report.diagnostics:
             yield text_of(diagnostic)
         if report.accepted and not quiet:

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 
 import click
 
-from mgd.cli.findings import teller
+from mgd.cli.findings import finding_texts
 from mgd.cli.inputs import WrongUsage
 from mgd.diagnostics import Diagnostic
 from mgd.text.problems import USAGE
@@ -41,7 +41,7 @@ def instead_of(word: str, verbs: Iterable[str]) -> str:
     return f"write mgd show {shlex.quote(word)}" if is_file else "mgd --help lists what there is"
 
 
-def tell(error: Exception, words: Sequence[str] = ()) -> int:
+def print_wrong_usage(error: Exception, words: Sequence[str] = ()) -> int:
     """Prints the finding on standard error; the exit code for wrong usage. `words` are the command line."""
     if isinstance(error, click.NoSuchOption) and len(error.option_name) == 2:
         # click reads -help as -h, -e, …
@@ -56,7 +56,7 @@ def tell(error: Exception, words: Sequence[str] = ()) -> int:
             )
     message, help = _parts(error, words)
     finding = Diagnostic(USAGE, message, (), help)
-    sys.stderr.write(teller(sys.stderr)(finding) + "\n")
+    sys.stderr.write(finding_texts(sys.stderr)(finding) + "\n")
     return 2
 
 

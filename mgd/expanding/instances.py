@@ -24,7 +24,7 @@ from mgd.expanding.connections import InterConnection, Node, Path
 from mgd.expanding.express import express_links
 from mgd.expanding.links import mesh_links, policy_between
 from mgd.expanding.pins import pin_groups
-from mgd.expanding.resolution import Child, Target, Templates, dims_of, local_id, named, reference_of
+from mgd.expanding.resolution import Child, Target, Templates, dims_of, kind_and_name, local_id, reference_of
 from mgd.graph import GraphInstance, Mesh, MeshGraph
 from mgd.lean import replace
 from mgd.names import policy_name, type_name
@@ -87,7 +87,7 @@ class _Walk:
                 self._graph(node, template, path)
             else:
                 pending.append((node, path, True))
-                own = (*path, (named(reference)[1], local_id(reference)))
+                own = (*path, (kind_and_name(reference)[1], local_id(reference)))
                 pending += [(child, own, False) for child in reversed(template.instances)]
 
     def _mesh(

@@ -33,7 +33,7 @@ def reference_of(node: NodeRef) -> Reference | None:
     return node.mesh or node.graph or node.switch
 
 
-def named(reference: Reference) -> tuple[str, str]:
+def kind_and_name(reference: Reference) -> tuple[str, str]:
     """The kind ("mesh", "switch", "graph") and the descriptor name of a reference."""
     if isinstance(reference, MeshRef):
         return "mesh", reference.mesh_descriptor
@@ -125,7 +125,7 @@ class Templates:
         reference = reference_of(node)
         if reference is None:
             return None
-        kind, name = named(reference)
+        kind, name = kind_and_name(reference)
         return self.by_kind[kind].get(name)
 
     def children(self, graph: GraphDescriptor) -> dict[int, Child]:
@@ -136,7 +136,7 @@ class Templates:
             for node in graph.instances:
                 reference, template = reference_of(node), self.template(node)
                 if reference is not None and template is not None:
-                    kind, name = named(reference)
+                    kind, name = kind_and_name(reference)
                     number = local_id(reference)
                     if number not in known:
                         devices = 0 if isinstance(template, GraphDescriptor) else device_count(template)
@@ -161,7 +161,7 @@ class Templates:
                 return Unresolved(
                     node, "", "a node names nothing", "write mesh { … }, switch { … } or graph { … }"
                 )
-            kind, name = named(reference)
+            kind, name = kind_and_name(reference)
             child = self.children(graph).get(local_id(reference))
             if child is None or child.name != name or (child.kind == "graph") != (kind == "graph"):
                 return _no_such_child(reference, kind, name, child, self.children(graph))

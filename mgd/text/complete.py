@@ -7,7 +7,7 @@ from mgd.text import problems as codes
 from mgd.text.frames import Frame
 from mgd.text.grammar import MESSAGE, UNKNOWN, Grammar, Slot
 from mgd.text.lexer import integer
-from mgd.text.problems import Problems, nearest, shown
+from mgd.text.problems import Problems, nearest, quote_text
 from mgd.text.renamed import renamed
 from mgd.text.scalars import ScalarReader
 from mgd.text.source import Source
@@ -56,7 +56,7 @@ class CompleteReader(ScalarReader):
             help = f"add {self.frame.closer}"
             if behind:
                 _, at, name, _ = behind[0]
-                help += f" before {shown(name)} in line {self.source.position(at).line}"
+                help += f" before {quote_text(name)} in line {self.source.position(at).line}"
             self.problems.error(codes.NOT_CLOSED, max(self.frame.at, 0), "a block is never closed", help=help)
 
     def _eof(self, wanted: str) -> None:
@@ -140,7 +140,7 @@ class CompleteReader(ScalarReader):
     def _with_colon(self, name: str) -> str:
         """What to write for a value that follows its name without a colon."""
         if self.kind in ("name", "number", "string") or self.word in ("[", "-"):
-            return f"write {shown(name)}: {shown(self.word)}"
+            return f"write {quote_text(name)}: {quote_text(self.word)}"
         return ""
 
     def _mark(self, slot: Slot, at: int) -> None:
@@ -223,14 +223,14 @@ class CompleteReader(ScalarReader):
         self._next()
         if url and self.frame.grammar is not UNKNOWN:
             self.problems.error(
-                codes.UNEXPECTED, at, f"{shown(name)} names a type outside an Any", help="remove it"
+                codes.UNEXPECTED, at, f"{quote_text(name)} names a type outside an Any", help="remove it"
             )
         return self._unknown(name, at)
 
     def _unknown(self, name: str, at: int) -> None:
         colon = self._accept(":")
         if not colon and self.kind != "open":
-            return self._unexpected(f'":" or "{{" after {shown(name)}', self._with_colon(name))
+            return self._unexpected(f'":" or "{{" after {quote_text(name)}', self._with_colon(name))
         if self.frame.grammar is not UNKNOWN:
             self._warn_unknown(name, at)
         if self.kind == "open":
@@ -245,7 +245,7 @@ class CompleteReader(ScalarReader):
         if len(self.problems.warnings) >= codes.MOST:
             return
         grammar = self.frame.grammar
-        told = f"{grammar.name} has no field {shown(name)}; it is skipped"
+        told = f"{grammar.name} has no field {quote_text(name)}; it is skipped"
         if advice := renamed(grammar.name, name):
             self.problems.warning(codes.OLD_FIELD, at, told, label="a name of an older schema", help=advice)
             return

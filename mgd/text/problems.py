@@ -29,7 +29,7 @@ MOST = 50
 """No more problems than this are told of one file."""
 
 
-def shown(text: str, limit: int = 40) -> str:
+def quote_text(text: str, limit: int = 40) -> str:
     """User's text, quoted, printable and short."""
     safe = text if len(text) <= limit else text[: limit - 1] + "…"
     return "".join(
@@ -38,7 +38,7 @@ def shown(text: str, limit: int = 40) -> str:
 
 
 def quoted(text: str, limit: int = 40) -> str:
-    return f'"{shown(text, limit)}"'
+    return f'"{quote_text(text, limit)}"'
 
 
 def nearest(word: str, names: Iterable[str]) -> str:

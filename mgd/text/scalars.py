@@ -9,7 +9,7 @@ from mgd.text import problems as codes
 from mgd.text.frames import Frame
 from mgd.text.grammar import BOOL, BOOLS, ENUM, INT, STRING, Slot, root_grammar
 from mgd.text.lexer import BadEscape, integer, is_number, string_bytes, text_of
-from mgd.text.problems import Problems, nearest, shown
+from mgd.text.problems import Problems, nearest, quote_text
 from mgd.text.source import Source
 from mgd.text.tokens import TokenReader
 
@@ -69,7 +69,7 @@ class ScalarReader(TokenReader):
         """Store an integer of an int, enum or bool field; `-0` is not a uint32 in the reference either."""
         low, high = {INT: (slot.low, slot.high), ENUM: (-(1 << 31), (1 << 31) - 1)}.get(slot.kind, (0, 1))
         if not low <= value <= high or (negative and low == 0):
-            literal = shown(self.text[start : self.end])
+            literal = quote_text(self.text[start : self.end])
             told = f"{slot.name} is {literal}; it lies between {low} and {high}"
             help = f"write {slot.wanted}" if slot.kind == BOOL else f"write a number from {low} to {high}"
             self.problems.error(codes.OUT_OF_RANGE, start, told, help=help)
@@ -89,7 +89,7 @@ class ScalarReader(TokenReader):
                 parts.append(string_bytes(self.word))
             except BadEscape as bad:
                 self.problems.error(
-                    codes.BAD_STRING, self.start + bad.offset, f"{shown(bad.sequence)} is not an escape sequence",
+                    codes.BAD_STRING, self.start + bad.offset, f"{quote_text(bad.sequence)} is not an escape sequence",
                     help=r"write \\ for a backslash",
                 )  # fmt: skip
             self._next()
@@ -100,21 +100,21 @@ class ScalarReader(TokenReader):
         near = nearest(self.word, slot.names)
         listed = ", ".join(name for name, member in slot.names.items() if member)  # 0 stands for none of them
         self.problems.error(
-            codes.UNKNOWN_ENUM, self.start, f"{slot.name} has no value {shown(self.word)}; it is one of {listed}",
+            codes.UNKNOWN_ENUM, self.start, f"{slot.name} has no value {quote_text(self.word)}; it is one of {listed}",
             help=f"write {near}" if near else f"write one of {listed}",
         )  # fmt: skip
         self._next()
 
     def _wrong(self, slot: Slot, start: int | None = None) -> None:
         """The current token is not what the field holds."""
-        found = {"open": "a block", "end": "the end of the file"}.get(self.kind) or shown(self.word)
+        found = {"open": "a block", "end": "the end of the file"}.get(self.kind) or quote_text(self.word)
         help = f"write {slot.wanted}"
         if slot.name == "graph_topology" and self.kind == "name":
-            help = f"write graph_topology {{ layout_type: {shown(self.word)} channels {{ count: 1 }} }}"
+            help = f"write graph_topology {{ layout_type: {quote_text(self.word)} channels {{ count: 1 }} }}"
         elif slot.kind == ENUM and self.kind == "string" and self.word[1:-1] in slot.names:
             help = f"write {self.word[1:-1]} without quotes"
         elif slot.kind == STRING and self.kind == "name":
-            help = f'write "{shown(self.word)}" in quotes'
+            help = f'write "{quote_text(self.word)}" in quotes'
         elif slot.kind == STRING and self.word in CURLY:
             inside = re.split(r"[“”„‟‘’‚«»\"'\n]", self.text[self.start + 1 :], maxsplit=1)[0]
             help = f'write "{inside}" with straight quotes'

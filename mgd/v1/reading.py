@@ -10,7 +10,7 @@ from mgd.diagnostics import Severity
 from mgd.documents import Node
 from mgd.errors import RejectedError
 from mgd.files import as_source
-from mgd.text.problems import nearest, quoted, shown
+from mgd.text.problems import nearest, quote_text, quoted
 from mgd.v1.chip import check_ports, read_chip
 from mgd.v1.edge_ports import Ports
 from mgd.v1.links import read_links
@@ -73,7 +73,7 @@ def _refuse_other_kind(found: Findings, root: Node, sections: Mapping[str, Node]
     if kind is not None:
         told, help = f"the file holds {kind[0]}, not a mesh graph descriptor", f"it is for tt-run {kind[1]}"
     else:
-        names = ", ".join(shown(name) for name in list(sections)[:4])
+        names = ", ".join(quote_text(name) for name in list(sections)[:4])
         told = f"the file has no section of a descriptor; its keys are {names}"
         help = "write ChipSpec, Board, Mesh and Graph or RelaxedGraph"
     found.add("MGD201", offset(root), told, help=help)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mgd.documents import Mapping, Node, Sequence
-from mgd.text.problems import nearest, shown
+from mgd.text.problems import nearest, quote_text
 from mgd.v1.model import Shape
 from mgd.v1.nodes import Findings, integer, is_list, is_map, offset, text_of
 
@@ -25,7 +25,7 @@ def unknown_keys(found: Findings, node: Node | None, section: str) -> None:
         if name not in known:
             near = nearest(name, known)
             found.add(
-                "MGD214", offset(key), f"{section or 'the file'} has no key {shown(name)}; it is skipped",
+                "MGD214", offset(key), f"{section or 'the file'} has no key {quote_text(name)}; it is skipped",
                 help=f"did you mean {near}?" if near else f"its keys are {', '.join(known)}",
             )  # fmt: skip
         elif name in seen:

@@ -52,5 +52,5 @@ def training_settings_page() -> str:
                 else f"`{str(default).lower() if isinstance(default, bool) else default}`"
             )
             source = next(short for words, short in _SHORT.items() if setting.source.startswith(words))
-            lines.append(f"| `{key}` | {meanings[key]} | {setting.kind.told} | {shown} | {source} |")
+            lines.append(f"| `{key}` | {meanings[key]} | {setting.kind.in_words} | {shown} | {source} |")
     return "\n".join(lines) + "\n"

@@ -16,7 +16,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from tt_run.runtime.ccl.collectives import all_gather, all_reduce
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.device_sums import SPREAD
-from tt_run.runtime.kernels.workers import spread, thread_count
+from tt_run.runtime.kernels.workers import run_tasks, thread_count
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
@@ -39,7 +39,7 @@ def ours(name, stack):
 
     def call():
         result = all_gather(tensor, 0) if name == "all_gather" else all_reduce(tensor)
-        spread([partial(copy, result.shards.data[0], first) for first in range(threads)])
+        run_tasks([partial(copy, result.shards.data[0], first) for first in range(threads)])
 
     return call
 

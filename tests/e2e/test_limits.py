@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.launch import ROOT, Ran, environment, tt_run
 from tests.sweep import sweep
 from tt_run.contract import Exit
-from tt_run.launch.open_files import needed
+from tt_run.launch.open_files import descriptors_needed
 
 RANKS = 8
 LAUNCH = ("--emulate", "--system", "t3000", "--split", "2x4", "--no-warm")
@@ -29,7 +29,7 @@ def own() -> Iterator[tuple[int, int]]:
 
 
 def test_a_soft_limit_is_raised_for_mpirun_alone(own: tuple[int, int]) -> None:
-    assert needed(RANKS) > FEW
+    assert descriptors_needed(RANKS) > FEW
     resource.setrlimit(resource.RLIMIT_NOFILE, (FEW, own[1]))
     ran = tt_run(*LAUNCH, *TELLS_ITS_LIMIT).check()
     assert [line.split()[-1] for line in ran.out.splitlines()] == [str(FEW)] * RANKS

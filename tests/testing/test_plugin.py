@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.launch import environment
 from tt_run.cli.main import NOTHING
 from tt_run.testing import own_tests, shims
-from tt_run.testing.outcomes import REFUSED, RanksFailed, Recorder, judge
+from tt_run.testing.outcomes import REFUSED, RanksFailed, Recorder, report_outcome
 from tt_run.testing.ranks import Ranks
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "testing"
@@ -437,7 +437,7 @@ def test_what_ranks_report_becomes_one_outcome(
             recorder.write()
 
     def judge_them() -> None:
-        judge(2, tmp_path, code, "tt-run: 2 ranks\nerror[TTR008]: no\n")
+        report_outcome(2, tmp_path, code, "tt-run: 2 ranks\nerror[TTR008]: no\n")
 
     if becomes is None:
         judge_them()
@@ -450,14 +450,14 @@ def test_what_ranks_report_becomes_one_outcome(
 def test_the_launchers_sentence_is_the_headline(tmp_path: Path) -> None:
     told = "tt-run: 2 ranks on this machine, logs in logs/1\ntt-run: rank 1 on vm exited with 3\n    at a.py:4\n  logs: logs/1\n  exit code 3\n"
     with pytest.raises(RanksFailed) as error:
-        judge(2, tmp_path, 3, told)
+        report_outcome(2, tmp_path, 3, told)
     assert str(error.value).startswith("rank 1 on vm exited with 3\nno word from rank 0, 1; the launch ended")
 
 
 def test_a_launch_that_was_refused_is_told_once(tmp_path: Path) -> None:
     told = "error[TTR012]: no system\n  help: write --system t3000\n1 error. Nothing was launched."
     with pytest.raises(RanksFailed) as error:
-        judge(2, tmp_path, 2, f"a warning of something\n{told}\n")
+        report_outcome(2, tmp_path, 2, f"a warning of something\n{told}\n")
     assert str(error.value) == told
     assert NOTHING == REFUSED
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from mgd.diagnostics import Diagnostic
 from mgd.lean import dataclass
 from tt_run.cli.reading.command_line import CommandLine
-from tt_run.cli.reading.owners import taken
+from tt_run.cli.reading.owners import from_command_line
 from tt_run.errors import LauncherError
 from tt_run.inputs.site import Site
 from tt_run.launch.machine import Machine, physical_cores, user_home
@@ -42,7 +42,7 @@ class Surroundings:
             launcher = find_launcher(site.environ)
         except LauncherError as error:
             launcher, missing = None, error.diagnostics[0]
-        options = taken(LaunchOptions, given, unchecked=given.check == CheckLevel.OFF.value)
+        options = from_command_line(LaunchOptions, given, unchecked=given.check == CheckLevel.OFF.value)
         run_dir = predicted_folder(Path(given.log_dir) if given.log_dir else None, site.cwd)
         return cls(site, machine, launcher, missing, options, run_dir)
 

@@ -84,7 +84,7 @@ class DataFile:
         if known is not None:
             for name, (key, _) in node.fields.items():
                 if name not in known:
-                    self.refuse(key, f"{told}: unknown key {name!r}; {near(name, known)}")
+                    self.refuse(key, f"{told}: unknown key {name!r}; {nearest_known(name, known)}")
         return node.fields
 
     def number(self, node: Node | None, told: str, *, above: float = -math.inf) -> float:
@@ -109,7 +109,7 @@ class DataFile:
         return value
 
 
-def near(word: str, known: Collection[str]) -> str:
+def nearest_known(word: str, known: Collection[str]) -> str:
     """`did you mean X?`, or what is known where nothing resembles the word."""
     from difflib import get_close_matches
 

@@ -18,7 +18,7 @@ from mgd.documents import Mapping as Map
 from mgd.documents import Node
 from mgd.lean import dataclass
 from mgd.resources import configs_root
-from tt_run.hardware.data_files import DataFile, near
+from tt_run.hardware.data_files import DataFile, nearest_known
 from tt_run.hardware.numbers import ARCHITECTURES, UNITS, Hardware, HardwareError, Number
 
 # The keys of a file, of a system, of a source and of a number.
@@ -86,7 +86,7 @@ def load(path: Path) -> HardwareFile:
         if like is not None and like not in own:
             data.refuse(
                 system["like"][1],
-                f"systems.{name}: `like: {like}` names no system above it; {near(like, own)}",
+                f"systems.{name}: `like: {like}` names no system above it; {nearest_known(like, own)}",
             )
             like = None
         mine = dict(found.below(system["numbers"][1] if "numbers" in system else None, ""))
@@ -145,7 +145,7 @@ class _Numbers:
                 self.data.refuse(at, f"{key}: no {name}; a number is written {{value, unit, source}}")
             elif words[name] not in known:
                 self.data.refuse(
-                    fields[name][1], f"{key}: {wrong.format(words[name], near(words[name], known))}"
+                    fields[name][1], f"{key}: {wrong.format(words[name], nearest_known(words[name], known))}"
                 )
         if "most" in fields:
             self.data.number(fields["most"][1], f"{key}.most", above=0)
@@ -160,7 +160,7 @@ class _Numbers:
         """Notes numbers that nothing would read."""
         for key, node in self.keys.items():
             if key not in known and not OPEN.fullmatch(key):
-                self.data.refuse(node, f"{key}: no such number; {near(key, known)}")
+                self.data.refuse(node, f"{key}: no such number; {nearest_known(key, known)}")
 
 
 def write(document: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from mgd import documents
 from mgd.diagnostics import Label, Position
 from mgd.lean import dataclass, field, replace
 from tt_run.inputs.document import Document, Entry, is_null, read_document
-from tt_run.inputs.findings import Findings, listed
+from tt_run.inputs.findings import Findings, list_numbers
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.settings import Setting, read_env
 
@@ -262,8 +262,8 @@ def _mock_paths(document: Document, field: Entry | None, bindings: Iterable[Bind
     if missing and paths:
         document.findings.fatal(
             "TTR114",
-            f"mock_cluster_rank_binding has no descriptor for rank {listed([each.rank for each in missing])}",
-            Label(document.at(field.key), f"ranks {listed(sorted(paths))}"),
+            f"mock_cluster_rank_binding has no descriptor for rank {list_numbers([each.rank for each in missing])}",
+            Label(document.at(field.key), f"ranks {list_numbers(sorted(paths))}"),
             Label(missing[0].position, f"rank {missing[0].rank} is bound"),
             help=f"add {missing[0].rank}: PATH",
         )

@@ -60,7 +60,7 @@ def label(position: Position | None, text: str = "") -> tuple[Label, ...]:
     return (Label(position, text),) if position is not None else ()
 
 
-def listed(numbers: Sequence[int]) -> str:
+def list_numbers(numbers: Sequence[int]) -> str:
     """`0 and 1`, `0, 1, 2`, `0..7` for a longer run, and no more than eight numbers of any other list."""
     if len(numbers) == 2:
         return f"{numbers[0]} and {numbers[1]}"

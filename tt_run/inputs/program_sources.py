@@ -15,7 +15,7 @@ _READ = r"""(?:["']|\$\{?)([A-Za-z_][A-Za-z0-9_]*)"""
 _IMPORTED = r"(?m)^\s*(?:from|import)\s+([\w.]+)"
 
 
-def mentioned(program: tuple[str, ...], names: Collection[str], site: Site) -> dict[str, Position]:
+def mentioned_names(program: tuple[str, ...], names: Collection[str], site: Site) -> dict[str, Position]:
     """The names that the program's sources hold in quotes or after a `$`, each with its first place."""
     found: dict[str, Position] = {}
     for path, text in _sources(program, site):

@@ -12,7 +12,7 @@ from mgd.lean import dataclass
 from tt_run.launch.defaults import GivenWords
 from tt_run.launch.keeper import Order
 from tt_run.launch.line import LaunchLine
-from tt_run.launch.open_files import needed
+from tt_run.launch.open_files import descriptors_needed
 from tt_run.launch.started_job import KeptJob
 
 
@@ -85,7 +85,7 @@ class MpirunBackend:
         ):  # daemons of other hosts are found by mpirun's own name
             environment |= _own_name()
         stdin = 0 if start.stdin else None
-        files = needed(start.size)
+        files = descriptors_needed(start.size)
         order = Order(start.line.command, start.cwd, environment, stdin, start.log, scratch, files)
         return KeptJob(order, start.abandoned)
 

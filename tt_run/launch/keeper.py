@@ -21,8 +21,8 @@ from typing import NoReturn
 
 from mgd.lean import dataclass
 from tt_run.launch.descendants import end_descendants, inherit_orphans
-from tt_run.launch.open_files import allow
-from tt_run.launch.process import Process, spawn, tied
+from tt_run.launch.open_files import allow_open_files
+from tt_run.launch.process import Process, spawn, tied_to_parent
 
 ORDERLY_SECONDS = 2.0  # what mpirun gets for an orderly end of all hosts once tt-run has been killed
 # Words on the pipes, one per line.
@@ -169,10 +169,10 @@ class _Keeper:
             except OSError:  # mpirun will have words for it
                 for name in [name for name, value in environment.items() if value == str(scratch)]:
                     del environment[name]
-        allow(self.order.files)
+        allow_open_files(self.order.files)
         try:
             self.job = spawn(
-                tied(self.order.words), self.order.cwd, environment, stdin=stdin, log=self.order.log
+                tied_to_parent(self.order.words), self.order.cwd, environment, stdin=stdin, log=self.order.log
             )
         except OSError as error:
             self._remove_scratch()

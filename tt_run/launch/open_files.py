@@ -14,12 +14,12 @@ from tt_run.granted import limit_of
 _BESIDE, _EACH = 64, 6  # measured with Open MPI 5.0: 25 and 4, and two more while the ranks are started
 
 
-def needed(ranks: int) -> int:
+def descriptors_needed(ranks: int) -> int:
     """The descriptors that mpirun wants for so many ranks of this machine."""
     return _BESIDE + _EACH * ranks
 
 
-def allow(files: int) -> None:
+def allow_open_files(files: int) -> None:
     """Lets this process, and what it starts, open so many files, as far as that is its own to say."""
     soft, hard = limit_of(resource.RLIMIT_NOFILE)
     wanted = files if hard == resource.RLIM_INFINITY else min(files, hard)

@@ -91,7 +91,7 @@ def raise_unstartable(path: str) -> None:
         raise OSError(missing, os.strerror(missing), path)
 
 
-def tied(words: Sequence[str], signal_name: str = "TERM") -> tuple[str, ...]:
+def tied_to_parent(words: Sequence[str], signal_name: str = "TERM") -> tuple[str, ...]:
     """The words with those in front that make the kernel send a signal when their parent dies, whatever kills it.
 
     TERM for mpirun, which then ends the ranks of every host in order; what is left after that is the keeper's.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tt_run.launch.process import Process, spawn, tied
+from tt_run.launch.process import Process, spawn, tied_to_parent
 from tt_run.plan.model import LaunchPlan
 
 PIPE = "stdin"
@@ -37,4 +37,4 @@ def feed_stdin(plan: LaunchPlan, run_dir: Path) -> Process | None:
     # Tied to this process, whatever kills it; not if that has happened already.
     script = '[ "$PPID" = "$2" ] && exec cat >"$1"'
     words = ("/bin/sh", "-c", script, "tt-run-stdin", str(run_dir / "launch" / PIPE), str(os.getpid()))
-    return spawn(tied(words), Path.cwd(), os.environ, stdin=0)
+    return spawn(tied_to_parent(words), Path.cwd(), os.environ, stdin=0)

@@ -14,8 +14,8 @@ from pathlib import Path
 from tt_run import contract
 from tt_run.launch.defaults import PLACEMENT_WORDS, GivenWords
 from tt_run.launch.descendants import can_be_tied
-from tt_run.launch.open_files import needed, own_limit
-from tt_run.launch.process import tied
+from tt_run.launch.open_files import descriptors_needed, own_limit
+from tt_run.launch.process import tied_to_parent
 from tt_run.plan.model import EnvVar, LaunchPlan, RankPlan
 
 SHELL = "/bin/sh"
@@ -40,7 +40,7 @@ def wrapper_words(run_dir: Path, world_size: int, *, here: bool = False) -> tupl
     words = (SHELL, str(run_dir / "launch" / SCRIPT), str(run_dir), str(world_size))
     if not can_be_tied():
         return (*words, UNTIED)
-    with_tie = tied(words, "KILL")
+    with_tie = tied_to_parent(words, "KILL")
     return (*with_tie, TIED) if here and with_tie != words else words
 
 
@@ -150,7 +150,7 @@ def write_wrapper(plan: LaunchPlan, run_dir: Path, warm: str = "") -> None:
     for name in (*_COPIED, *(_COPIED_FOR_WARM if warm else ())):
         (folder / name).write_bytes((here / name).read_bytes())
     (folder / "host").write_text(f"{os.uname().nodename}\n", encoding="utf-8")
-    if (limit := own_limit(needed(len(plan.ranks)))) is not None:
+    if (limit := own_limit(descriptors_needed(len(plan.ranks)))) is not None:
         (folder / "open-files").write_text(f"{limit}\n", encoding="utf-8")
     for rank in plan.ranks:
         text = rank_script(plan, rank, run_dir, address)

@@ -22,7 +22,7 @@ from tt_run.plan.launcher import LauncherFacts
 from tt_run.plan.model import LaunchPlan, RankPlan
 from tt_run.plan.rank_source import RankSource, read_source
 from tt_run.plan.request import CheckLevel, LaunchRequest
-from tt_run.plan.slots import Seating, seat
+from tt_run.plan.slots import Seating, find_seats
 from tt_run.plan.usage import refuse_misuse
 
 
@@ -65,7 +65,7 @@ def _planned(
         findings.stop_if_broken()
         raise AssertionError("an input that cannot be read has a finding")
     mpi_args = read_mpi_args(words, len(source.bindings.bindings))
-    seating = seat(request, source, mpi_args, site, findings)
+    seating = find_seats(request, source, mpi_args, site, findings)
     findings.stop_if_broken()
     ranks = _ranks(request, source, seating, site, findings, tracy)
     shell = inheritance(request, seating, mpi_args, site)

@@ -9,7 +9,7 @@ from mgd.diagnostics import Label
 from mgd.graph import MeshGraph
 from mgd.lean import replace
 from tt_run.inputs.bindings import RankBindings
-from tt_run.inputs.findings import Findings, listed, nearest
+from tt_run.inputs.findings import Findings, list_numbers, nearest
 from tt_run.inputs.hosts.pinnings import RankPin
 
 
@@ -43,7 +43,9 @@ def resolve_pins(
             findings.fatal(
                 "TTR121",
                 f"{pin} does not exist",
-                Label(pin.position, f"the ranks are {listed([each.rank for each in bindings.bindings])}"),
+                Label(
+                    pin.position, f"the ranks are {list_numbers([each.rank for each in bindings.bindings])}"
+                ),
                 help="with several descriptors mesh ids repeat: write rank: N"
                 if several
                 else "name one of them",

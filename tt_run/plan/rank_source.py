@@ -12,7 +12,7 @@ from mgd.lean import dataclass, field, replace
 from tt_run.contract import MOCK_CLUSTER_DESC_PATH
 from tt_run.inputs.bindings import Binding, RankBindings, read_rank_bindings
 from tt_run.inputs.file_kinds import is_of_another_kind
-from tt_run.inputs.findings import Findings, listed
+from tt_run.inputs.findings import Findings, list_numbers
 from tt_run.inputs.paths import PathSearch
 from tt_run.inputs.site import Site, is_file
 from tt_run.plan.derived_ranks import Derived, lone_rank
@@ -147,8 +147,11 @@ def _check_mock_ranks(mock: MockCluster, bindings: RankBindings, site: Site, fin
     if missing:
         findings.fatal(
             "TTR114",
-            f"the ranks of the mock mapping do not match: no descriptor for rank {listed(missing)}",
-            Label(Position(mock.file), f"ranks {listed(sorted(mock.descriptors))}" if is_mapping else alone),
+            f"the ranks of the mock mapping do not match: no descriptor for rank {list_numbers(missing)}",
+            Label(
+                Position(mock.file),
+                f"ranks {list_numbers(sorted(mock.descriptors))}" if is_mapping else alone,
+            ),
             *(
                 Label(b.position, f"rank {b.rank} is bound")
                 for b in bindings.bindings

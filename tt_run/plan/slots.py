@@ -46,7 +46,7 @@ class Seating:
         return max(counts.values(), default=1)
 
 
-def seat(
+def find_seats(
     request: LaunchRequest, source: RankSource, mpi_args: MpiArgs, site: Site, findings: Findings
 ) -> Seating:
     """Seats from, in this order: a rankfile, hosts in --mpi-args, --hosts, a scheduler, this machine."""

@@ -56,12 +56,12 @@ def line_chart(
         y = place((x_low, tick))[1]
         out.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
         out.append(
-            f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(shown(tick, unit))}</text>'
+            f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(axis_number(tick, unit))}</text>'
         )
     for tick in ticks(x_low, x_high):
         if x_low <= tick <= x_high:
             out.append(
-                f'<text x="{place((tick, y_low))[0]:.1f}" y="{HEIGHT - 21}" text-anchor="middle">{shown(tick, "")}</text>'
+                f'<text x="{place((tick, y_low))[0]:.1f}" y="{HEIGHT - 21}" text-anchor="middle">{axis_number(tick, "")}</text>'
             )
     out.append(
         f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 3}" text-anchor="end" class="soft">{escape(across)}</text>'
@@ -113,7 +113,7 @@ def ticks(low: float, high: float, bytes_: bool = False) -> list[float]:
     return [step * (first + number) for number in range(math.ceil(high / step - 1e-9) - first + 1)]
 
 
-def shown(value: float, unit: str) -> str:
+def axis_number(value: float, unit: str) -> str:
     """A number at an axis; `unit` "B" in bytes."""
     if unit == "B":
         from tt_run.report.words import size

@@ -20,7 +20,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 _BAD = object()
 
 
-def sound(value: Any, schema: str, complete: bool = False) -> Any:
+def conforming(value: Any, schema: str, complete: bool = False) -> Any:
     """The value without what is not of the kind that the schema `schema` of `configs/schemas/outputs/` gives it; None where all of it is not.
 
     Keys that are missing are not looked for, since an older version may have written the file; with `complete` an entry of a list is left

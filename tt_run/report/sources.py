@@ -9,7 +9,7 @@ from typing import Any
 
 from mgd.lean import dataclass
 from tt_run import contract
-from tt_run.report.shapes import sound
+from tt_run.report.shapes import conforming
 from tt_run.supervise.looking.runs import RUNNING, Run
 
 LARGEST = 128 << 20  # bytes of a record that is read
@@ -78,7 +78,7 @@ def _plan(run: Run) -> dict[str, Any]:
         )
     except (OSError, ValueError):
         return {}
-    return sound(found, "report") or {}
+    return conforming(found, "report") or {}
 
 
 def _whole(path: Path) -> Any:
@@ -89,7 +89,7 @@ def _whole(path: Path) -> Any:
 
 def _whole_as(schema: str) -> Callable[[Path], Any]:
     def read(path: Path) -> Any:
-        found = sound(_whole(path), schema, complete=True)
+        found = conforming(_whole(path), schema, complete=True)
         if found is None:
             raise ValueError(f"no {schema}")
         return found

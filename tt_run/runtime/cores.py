@@ -15,7 +15,7 @@ from tt_run.runtime import rectangles
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.native.arguments import also_named, public
 from tt_run.runtime.native.classes import Native
-from tt_run.runtime.native.refusals import bound
+from tt_run.runtime.native.refusals import native_class
 from tt_run.runtime.native.unordered import Unordered
 from tt_run.runtime.rectangles import Rectangle
 
@@ -38,7 +38,7 @@ def json_text(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), sort_keys=True)
 
 
-@bound("ttnn._ttnn.tensor.CoreCoord")
+@native_class("ttnn._ttnn.tensor.CoreCoord")
 @dataclass(frozen=True, eq=False)
 class CoreCoord(Unordered, metaclass=Native):
     """Logical position of a core: column x, row y."""
@@ -89,7 +89,7 @@ def core_of(given: CoreCoord | Sequence[int]) -> CoreCoord:
     return given if isinstance(given, CoreCoord) else CoreCoord(*given)
 
 
-@bound("ttnn._ttnn.tensor.CoreRange", "contains")
+@native_class("ttnn._ttnn.tensor.CoreRange", "contains")
 @dataclass(frozen=True)
 class CoreRange(metaclass=Native):
     """A rectangle of cores, both corners included."""
@@ -133,7 +133,7 @@ class CoreRange(metaclass=Native):
         return range_of(json_data(text))
 
 
-@bound("ttnn._ttnn.types.CoreGrid")
+@native_class("ttnn._ttnn.types.CoreGrid")
 @dataclass(frozen=True, eq=False)
 class CoreGrid(metaclass=Native):
     """A count of core columns x and rows y, starting at core 0-0; equal only to itself, as in the reference."""
@@ -156,7 +156,7 @@ class CoreGrid(metaclass=Native):
         return f"ttnn.CoreGrid(x={self.x}, y={self.y})"
 
 
-@bound("ttnn._ttnn.tensor.CoreRangeSet", "contains", "merge", "subtract")
+@native_class("ttnn._ttnn.tensor.CoreRangeSet", "contains", "merge", "subtract")
 class CoreRangeSet(metaclass=Native):
     """Core rectangles that share no core: in the order they are given, or by column and row when they come as a set."""
 

@@ -56,7 +56,7 @@ def as_type(name: str, *dtypes: str) -> str:
     return " or ".join(f"ttnn.typecast({name}, ttnn.{dtype})" for dtype in dtypes)
 
 
-def said(error: BaseException) -> str:
+def sentence_of(error: BaseException) -> str:
     """What an error says, without where it was raised and without hints."""
     return str(error).rpartition("info:\n")[2]
 

@@ -128,14 +128,14 @@ def _argument_help(
     *_, own = make.__qualname__.split(".<locals>.")
     if not text.startswith(f"{own}() "):
         return ""
-    from tt_run.runtime.native.arguments import nearest, shown
+    from tt_run.runtime.native.arguments import nearest, parameter_words
 
     parameters = [each for each in inspect.signature(make).parameters.values() if each.name != "self"]
     near = nearest(make, kwargs, args).strip()
     if "unexpected keyword argument" in text:
         return near or f"help: it takes {', '.join(each.name for each in parameters)}"
     if "positional argument" in text or "keyword-only argument" in text:
-        return near or f"help: {own.removesuffix('.__init__')}({shown(parameters)})"
+        return near or f"help: {own.removesuffix('.__init__')}({parameter_words(parameters)})"
     return ""
 
 

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tt_run.runtime.errors import fatal, said, throw
+from tt_run.runtime.errors import fatal, sentence_of, throw
 from tt_run.runtime.native.classes import Native, native
 
 _followers: dict[str, Callable[[Any], None]] = {}
@@ -104,7 +104,7 @@ class Config(metaclass=Native):
         try:
             self.apply_json_overrides(text, strict=False, source=str(path))
         except RuntimeError as error:
-            _warn(f"Failed to load ttnn configuration from {path}: {said(error)}")
+            _warn(f"Failed to load ttnn configuration from {path}: {sentence_of(error)}")
 
     def save_to_file(self, path: str | Path) -> None:
         """Write all settings as JSON."""

@@ -21,7 +21,7 @@ from tt_run.runtime.mesh import captures, transfer_rules
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.native.arguments import also_named, public
 from tt_run.runtime.native.classes import Native, native
-from tt_run.runtime.native.refusals import noted
+from tt_run.runtime.native.refusals import with_note
 from tt_run.runtime.ops.declaration.dispatch import Operation, perform
 from tt_run.runtime.queues import queue_number
 from tt_run.runtime.tensor.tensor import Tensor
@@ -342,7 +342,7 @@ def _number(trace_id: MeshTraceId, name: str) -> int:
     if not isinstance(trace_id, MeshTraceId):
         signature = f"{name}(mesh_device: ttnn.MeshDevice, trace_id: ttnn.MeshTraceId, …)"
         error = incompatible(name, (signature,), kwargs={"trace_id": trace_id})
-        raise noted(error, "help: trace_id is what ttnn.begin_trace_capture has given")
+        raise with_note(error, "help: trace_id is what ttnn.begin_trace_capture has given")
     return int(trace_id)
 
 

@@ -23,18 +23,18 @@ from tt_run.supervise.status import CRASHES, StatusBoard, failure_of, mpi_at_end
 from tt_run.supervise.sweep import Swept, hosts_of, sweep_hosts
 from tt_run.supervise.verdict.clocks import failures_on_one_clock, offsets, on_one_clock
 from tt_run.supervise.verdict.culprit import ENDED_BY_MPIRUN, PEER_CODES
-from tt_run.supervise.verdict.evidence import Verdict, named
+from tt_run.supervise.verdict.evidence import Verdict, rank_and_host
 from tt_run.supervise.verdict.injected import of_what_was_dropped
-from tt_run.supervise.verdict.limits import met, of_limits, why
+from tt_run.supervise.verdict.limits import limit_met, of_limits, why
 from tt_run.supervise.verdict.lost_hosts import (
     LEFTOVER_FOUND,
     LostHost,
     ask_unnamed,
+    lost_sentence,
     read_first_exits,
     read_improper,
     read_lost_hosts,
     read_noticed,
-    told,
 )
 from tt_run.supervise.verdict.reach import may_be_split, never_met, split_verdict, start_verdict
 from tt_run.supervise.verdict.verdict import judge
@@ -142,7 +142,7 @@ def _after_a_crash_of_mpirun(
     hosts = [LostHost(name, True) for name in silent]
     if verdict.culprit is not None or -code not in CRASHES or not hosts:
         return verdict
-    sentence = f"{told(hosts, board.all())}; mpirun crashed with it ({signal_name(-code)})"
+    sentence = f"{lost_sentence(hosts, board.all())}; mpirun crashed with it ({signal_name(-code)})"
     return replace(verdict, exit_code=Exit.HOST_LOST, sentence=sentence)
 
 
@@ -168,8 +168,8 @@ def _without_a_start_of_mpi(verdict: Verdict, board: StatusBoard, launcher_said:
     if not all(s.told or s.signal in ENDED_BY_MPIRUN or s.code in PEER_CODES for s in failed):
         return verdict
     victims = tuple(status for status in failed if status is not first)
-    sentence, code = f"MPI could not start in {named(first)}", first.code or Exit.FAILED
-    if (limit := met(board.folder, first.rank)) is not None:
+    sentence, code = f"MPI could not start in {rank_and_host(first)}", first.code or Exit.FAILED
+    if (limit := limit_met(board.folder, first.rank)) is not None:
         sentence, code = f"{sentence}: {why(limit)}", Exit.NO_LAUNCHER
     return Verdict(code, sentence, first, (), victims, verdict.lost)
 

@@ -130,9 +130,9 @@ def _patience(plan: LaunchPlan) -> float | None:
 
 
 def _is_out_of_room(folder: RunFolder) -> bool:
-    from tt_run.supervise.verdict.limits import met
+    from tt_run.supervise.verdict.limits import limit_met
 
-    return met(folder) is not None
+    return limit_met(folder) is not None
 
 
 def _opened(path: Path) -> BinaryIO | None:

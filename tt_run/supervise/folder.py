@@ -126,7 +126,7 @@ def make_folder(path: Path) -> RunFolder:
     return RunFolder(path)
 
 
-def hold(folder: RunFolder) -> int:
+def lock_folder(folder: RunFolder) -> int:
     """Keeps other launches out of the folder as long as the returned descriptor is open. Raises UsageError when another one holds it."""
     from tt_run.launch.locks import take_lock
 

@@ -23,7 +23,7 @@ from tt_run.launch.options import LaunchOptions
 from tt_run.launch.process import Process
 from tt_run.launch.wrapper import words_of_ranks, write_wrapper
 from tt_run.plan.model import LaunchPlan
-from tt_run.supervise.folder import RunFolder, hold, make_folder
+from tt_run.supervise.folder import RunFolder, lock_folder, make_folder
 from tt_run.supervise.options import RunOptions
 from tt_run.supervise.signals import watching_signals
 
@@ -60,7 +60,7 @@ def run_plan(
                 run_dir = folder.path
             else:
                 (folder.path / FIRST_START_FILE).write_text(run_dir.name, encoding="utf-8")
-            held = hold(folder)
+            held = lock_folder(folder)
             words = words_of_ranks(plan, folder.path)
             line = build_line(plan, launcher, machine, launch, folder.path, words)
             abandoned = _abandoned(plan, folder, machine)

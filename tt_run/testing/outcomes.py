@@ -33,7 +33,7 @@ class RanksSkipped(pytest.skip.Exception):  # type: ignore[name-defined]  # mypy
         self.place = place
 
 
-def judge(count: int, folder: Path, code: int, output: str) -> None:
+def report_outcome(count: int, folder: Path, code: int, output: str) -> None:
     """Pass, skip or fail by what the ranks wrote: failures by rank, else what the launcher said.
 
     A rank's unexpected pass is the test's: whether that is a failure is for the mark, which the test has here, too.

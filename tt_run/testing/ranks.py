@@ -19,7 +19,7 @@ import pytest
 from mgd.lean import dataclass, replace
 from tt_run import contract
 from tt_run.testing.options import forwarded
-from tt_run.testing.outcomes import RanksFailed, judge, repeat_warnings
+from tt_run.testing.outcomes import RanksFailed, repeat_warnings, report_outcome
 
 _DEFAULT_TIMEOUT = 300.0
 _GRACE = 20.0  # seconds that the launcher has to end its ranks after a timeout
@@ -106,7 +106,7 @@ class RanksTest(pytest.Item):
             if self.config.option.capture == "no":
                 print(output, end="")
             repeat_warnings(self.asked.count, folder)
-            judge(self.asked.count, folder, code, output)
+            report_outcome(self.asked.count, folder, code, output)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -7,7 +7,7 @@ import pytest
 from mgd.descriptor import Policy, TorusTopologyType
 from mgd.errors import ParseError
 from mgd.reading import loads
-from mgd.text.problems import shown
+from mgd.text.problems import quote_text
 from tests.mgd.fixtures import TOP, fabric, link, mesh
 
 
@@ -237,4 +237,4 @@ def test_positions_of_messages_and_fields() -> None:
     ("text", "wanted"), [("abcd", "abcd"), ("abcde", "abc…"), ("a\nb", "a\\nb"), ("", "")]
 )
 def test_what_is_shown_of_a_text_is_printable_and_short(text: str, wanted: str) -> None:
-    assert shown(text, 4) == wanted
+    assert quote_text(text, 4) == wanted

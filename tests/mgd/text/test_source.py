@@ -7,7 +7,7 @@ import pytest
 from mgd.descriptor import Architecture, Descriptor, MeshDescriptor
 from mgd.reading import loads
 from mgd.text.lexer import BadEscape, integer, is_number, string_bytes
-from mgd.text.problems import MOST, nearest, shown
+from mgd.text.problems import MOST, nearest, quote_text
 from mgd.text.source import Source
 from mgd.text.writer import quoted, write
 
@@ -89,7 +89,7 @@ def test_so_many_problems_are_told() -> None:
 
 
 def test_what_is_shown_ends_at_forty_characters() -> None:
-    assert (shown("x" * 40), shown("x" * 41)) == ("x" * 40, "x" * 39 + "…")
+    assert (quote_text("x" * 40), quote_text("x" * 41)) == ("x" * 40, "x" * 39 + "…")
     assert nearest("x" * 80 + "y" * 200, ["x" * 80]) == "x" * 80
 
 

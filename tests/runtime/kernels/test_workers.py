@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from tt_run.runtime.kernels import workers
-from tt_run.runtime.kernels.workers import spread, thread_count
+from tt_run.runtime.kernels.workers import run_tasks, thread_count
 
 
 @pytest.fixture(autouse=True)
@@ -21,14 +21,14 @@ def two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_task_runs_once():
     done: list[int] = []
-    spread([lambda i=i: done.append(i) for i in range(50)])  # type: ignore[misc]
+    run_tasks([lambda i=i: done.append(i) for i in range(50)])  # type: ignore[misc]
     assert sorted(done) == list(range(50))
-    spread([])
+    run_tasks([])
 
 
 def test_two_threads_share_the_work():
     both = threading.Barrier(2, timeout=20)
-    spread([both.wait, both.wait])
+    run_tasks([both.wait, both.wait])
 
 
 @pytest.mark.parametrize("position", [0, 1, 7])
@@ -38,17 +38,17 @@ def test_an_exception_of_a_task_is_raised(position: int):
             raise ValueError(f"task {i}")
 
     with pytest.raises(ValueError, match=f"task {position}"):
-        spread([lambda i=i: task(i) for i in range(8)])  # type: ignore[misc]
-    spread([lambda: None] * 4)
+        run_tasks([lambda i=i: task(i) for i in range(8)])  # type: ignore[misc]
+    run_tasks([lambda: None] * 4)
 
 
 def test_tasks_may_spread_again():
     done: list[int] = []
 
     def outer() -> None:
-        spread([lambda: done.append(1)] * 5)
+        run_tasks([lambda: done.append(1)] * 5)
 
-    spread([outer] * 6)
+    run_tasks([outer] * 6)
     assert len(done) == 30
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tt_run.runtime.mesh import device_queries, opening
-from tt_run.runtime.mesh.geometry.coordinate import within
+from tt_run.runtime.mesh.geometry.coordinate import coordinate_hint
 from tt_run.runtime.mesh.hardware import Arch, ClusterType, dram_grid, worker_places
 from tt_run.runtime.mesh.machine import machine_of
 
@@ -50,7 +50,7 @@ def test_where_worker_cores_and_dram_are() -> None:
 
 
 def test_the_hint_for_a_place_outside_names_the_last_one() -> None:
-    assert within((2, 4)) == "coordinates are ttnn.MeshCoordinate(0, 0) to ttnn.MeshCoordinate(1, 3)"
+    assert coordinate_hint((2, 4)) == "coordinates are ttnn.MeshCoordinate(0, 0) to ttnn.MeshCoordinate(1, 3)"
 
 
 NOTHING_KEPT = {"l1_small_size": 0, "trace_region_size": 0, "num_command_queues": 1}

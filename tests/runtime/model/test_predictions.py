@@ -32,7 +32,7 @@ from tt_run.runtime.model.validation.endtoend import (
     inference,
     training_step,
 )
-from tt_run.runtime.model.validation.errors import errors, measured
+from tt_run.runtime.model.validation.errors import errors, has_measurements
 from tt_run.runtime.model.validation.points import NotCovered, read, with_first_tokens
 from tt_run.runtime.model.validation.scores import by_class, score
 from tt_run.runtime.model.work import Collective, Cost, Kernel, Matmul, Ping, Stream, Together, Work
@@ -161,9 +161,9 @@ def single_works() -> Iterator[str]:
     for work in works:
         yield f"{named(work)}: {'; '.join(shown(cost(hw, work)) for hw in chips)}"
         if isinstance(work, Matmul):
-            yield f"  at least {', '.join(number(ideal(hw, work)) for hw in chips)}; measured {measured(chips[0], work)}"
+            yield f"  at least {', '.join(number(ideal(hw, work)) for hw in chips)}; measured {has_measurements(chips[0], work)}"
         else:
-            yield f"  in a program {shown(in_program(chips[0], work))}; measured {measured(chips[0], work)}"
+            yield f"  in a program {shown(in_program(chips[0], work))}; measured {has_measurements(chips[0], work)}"
     for program in ("2d", "1d", "ring"):
         yield f"in a program, {program}: {shown(in_program(chips[0], Matmul(64, 512, 512, program=program)))}"
     boxes = [system("wormhole", "t3000"), system("blackhole", "p150x8"), system("wormhole", "galaxy")]
@@ -172,7 +172,7 @@ def single_works() -> Iterator[str]:
         yield f"{named(each)}: {ways}; {'; '.join(shown(cost(hw, each)) for hw in boxes)}"
         if each.size > 1:
             rates = ", ".join(number(link_bandwidth(hw, each)) for hw in boxes)
-            yield f"  links {rates}; measured {measured(boxes[0], each)}"
+            yield f"  links {rates}; measured {has_measurements(boxes[0], each)}"
     yield shown(in_program(boxes[0], Collective("all_gather", 1, 1e6)))
     together = Together((Matmul(32, 2048, 2048), Collective("all_gather", 8, 1e6), Kernel("binary", 9)))
     yield f"{named(together)}: {shown(cost(boxes[0], together))}; {shown(in_program(boxes[0], together))}"

@@ -11,7 +11,7 @@ import pytest
 
 from tests.runtime.own_mpi.library import signatures
 from tt_run.runtime.own_mpi import communicators
-from tt_run.runtime.own_mpi.calls import BUFFERS, NEIGHBOURS, OBJECTS, SHAPES, detail_of, taken, word
+from tt_run.runtime.own_mpi.calls import BUFFERS, NEIGHBOURS, OBJECTS, SHAPES, bytes_taken, detail_of, word
 
 COMMUNICATORS = signatures("comm", "Comm")
 
@@ -155,11 +155,11 @@ def test_what_all_ranks_have_to_mean_alike(
 
 @pytest.mark.usefixtures("library")
 def test_what_a_rank_takes_from_each() -> None:
-    assert taken(None, "Scatterv", [None, DATA, 2], {}) == {2: 64}
-    assert taken(None, "Scatterv", [None, DATA], {}) == {0: 64}
-    assert taken(None, "Scatterv", [None, None], {}) == {}
-    assert taken(None, "Gatherv", [DATA, [OTHER, [3, 5]]], {}) == {0: 24, 1: 40}
-    assert taken(None, "Gatherv", [DATA, None], {}) == {}
+    assert bytes_taken(None, "Scatterv", [None, DATA, 2], {}) == {2: 64}
+    assert bytes_taken(None, "Scatterv", [None, DATA], {}) == {0: 64}
+    assert bytes_taken(None, "Scatterv", [None, None], {}) == {}
+    assert bytes_taken(None, "Gatherv", [DATA, [OTHER, [3, 5]]], {}) == {0: 24, 1: 40}
+    assert bytes_taken(None, "Gatherv", [DATA, None], {}) == {}
 
 
 def test_a_word_is_given_by_place_or_name() -> None:

@@ -83,11 +83,13 @@ def four_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_communicators_of_the_same_ranks_are_numbered() -> None:
     comm = Communicator(5, (3, 1))
     assert members.members_of(Communicator(0, (0, 1, 2, 3))) == Members((0, 1, 2, 3), 0, (0, 1, 2, 3))
-    assert members.made(comm) == members.members_of(comm) == Members((3, 1), 1, (1, 3))
+    assert members.number_communicator(comm) == members.members_of(comm) == Members((3, 1), 1, (1, 3))
     assert members.members_of(comm).others == (3,)
-    assert members.made(Communicator(6, (1, 3))) == Members((1, 3), 2, (1, 3))
-    assert members.made(Communicator(7, (1, 2))) == Members((1, 2), 1, (1, 2))
-    assert members.made(Communicator(8, ()), like=members.members_of(comm)) == Members((3, 1), 3, (1, 3))
+    assert members.number_communicator(Communicator(6, (1, 3))) == Members((1, 3), 2, (1, 3))
+    assert members.number_communicator(Communicator(7, (1, 2))) == Members((1, 2), 1, (1, 2))
+    assert members.number_communicator(Communicator(8, ()), like=members.members_of(comm)) == Members(
+        (3, 1), 3, (1, 3)
+    )
     members.forget(comm)
     assert members.members_of(Communicator(5, (0, 1))).ranks == (0, 1)
     between = members.members_of(Communicator(9, (1, 0), (3, 2)))

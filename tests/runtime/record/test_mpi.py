@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tt_run.runtime.record.arrays import Flat, whole
+from tt_run.runtime.record.arrays import Flat, assemble
 from tt_run.runtime.record.mpi.buffers import Unseen, memory_of, sent_digest
 from tt_run.runtime.record.mpi.calls import NotRecorded
-from tt_run.runtime.record.mpi.crossing import packed, said, say, unpacked
+from tt_run.runtime.record.mpi.crossing import fill_status, packed, status_facts, unpacked
 from tt_run.runtime.record.mpi.datatypes import Datatype
 from tt_run.runtime.record.mpi.failures import ReplayedError
 from tt_run.runtime.record.mpi.local import UNDEFINED, Grid, Group, Status
@@ -224,7 +224,7 @@ def test_a_replay_does_without_the_runner_of_the_library(words: list[str], expec
 )
 def test_a_value_comes_back_as_it_was(value: Any) -> None:
     flat = Flat(packed(value))
-    found = unpacked(whole(flat.form, flat.arrays))
+    found = unpacked(assemble(flat.form, flat.arrays))
     assert type(found) is type(value) and repr(found) == repr(value)
 
 
@@ -239,16 +239,16 @@ def test_a_status_comes_back_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     for told in ((3, 7, 16), (3, 7, 0, True)):
         status, again = Status(), Status()
         status.say(*told)
-        assert said(status) == told
-        say(again, said(status))
+        assert status_facts(status) == told
+        fill_status(again, status_facts(status))
         assert (again.source, again.tag, again.Get_count(DOUBLE), again.Is_cancelled()) == (
             3,
             7,
             told[2] // 8,
             len(told) == 4,
         )
-    say(again, None)
-    assert said(None) is None and again.tag == 7
+    fill_status(again, None)
+    assert status_facts(None) is None and again.tag == 7
     odd = Status()
     odd.say(0, 0, 12)
     assert (odd.Get_count(DOUBLE), odd.Get_count(), odd.Get_elements(byte)) == (UNDEFINED, 12, 12)

@@ -67,9 +67,9 @@ def test_a_stop_that_never_came(
 ) -> None:
     monkeypatch.setattr(stops, "_lines", how.pop("ran", set()))
     asked.update(how)
-    assert stops.unreached(2) == text
+    assert stops.unreached_stop(2) == text
     monkeypatch.setattr(stops, "_reached", True)
-    assert stops.unreached(2) == ""
+    assert stops.unreached_stop(2) == ""
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,7 @@ def test_every_named_golden_function_is_there():
     pytest.importorskip("torch")
     for name, operation in catalog.every().items():
         if isinstance(operation.golden, str):
-            assert callable(torch_cpu.named(operation.golden)), name
+            assert callable(torch_cpu.torch_function(operation.golden)), name
 
 
 def test_keywords_that_place_are_ignored():

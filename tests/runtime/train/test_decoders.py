@@ -46,7 +46,7 @@ from tt_run.runtime.train.ops.rope import build_rope_params
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
 from tt_run.runtime.train.parallel import named_mesh
 from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
-from tt_run.runtime.train.parallel.sharded_parameters import whole, whole_parameter
+from tt_run.runtime.train.parallel.sharded_parameters import whole_array, whole_parameter
 
 pytestmark = pytest.mark.torch
 BATCH, LENGTH, ENTRIES = 2, 32, 96
@@ -92,7 +92,9 @@ def compare(torch: Any, ours: Any, theirs: Any, load: Any, entries: int = ENTRIE
     slopes = {
         name: p.grad if p.grad is not None else torch.zeros_like(p) for name, p in theirs.named_parameters()
     }
-    found = {name: whole(t.get_value().derive(t.get_grad().shards)) for name, t in ours.parameters().items()}
+    found = {
+        name: whole_array(t.get_value().derive(t.get_grad().shards)) for name, t in ours.parameters().items()
+    }
     load(ours, slopes)
     for name, tensor in ours.parameters().items():
         wanted = whole_parameter(tensor)
@@ -531,7 +533,7 @@ def test_a_model_over_axes_is_that_of_one_device(
         synchronize_gradients(model.parameters())
         found = {}
         for name, tensor in model.parameters().items():
-            array = whole(tensor.get_value().derive(tensor.get_grad().shards))
+            array = whole_array(tensor.get_value().derive(tensor.get_grad().shards))
             found[name] = array if tensor.joint is None else tensor.joint.gathered(array)
         return found
 

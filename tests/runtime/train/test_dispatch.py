@@ -61,7 +61,7 @@ from tt_run.runtime.train.parallel.parallelize import (
     match_policy,
     parallelize_module,
 )
-from tt_run.runtime.train.parallel.sharded_parameters import whole
+from tt_run.runtime.train.parallel.sharded_parameters import whole_array
 
 WHOLE = Layout((Replicate(), Replicate()))
 LAYOUTS = [
@@ -89,11 +89,13 @@ def test_a_tensor_in_another_layout_is_the_same(opened: Any, start: str, to: str
     tensor = on(array, AT[start])
     moved = redistribute(tensor, AT[to], grad_replicated=True)
     assert get_layout(moved) == AT[to]
-    np.testing.assert_array_equal(whole(moved.get_value()), array)
+    np.testing.assert_array_equal(whole_array(moved.get_value()), array)
     if moved is not tensor:
         moved.set_grad(on(weight, AT[to]).get_value())
         moved.backward()
-        np.testing.assert_array_equal(whole(tensor.get_value().derive(tensor.get_grad().shards)), weight)
+        np.testing.assert_array_equal(
+            whole_array(tensor.get_value().derive(tensor.get_grad().shards)), weight
+        )
     with pytest.raises(ValueError, match="lies over 2 axes, the layout has 1"):
         redistribute(tensor, Layout((Replicate(),)))
 
@@ -126,7 +128,7 @@ def test_a_call_by_its_rule_is_the_call_on_one_device(opened: Any, name: str) ->
             on(a, layout) if cut else Tensor.from_numpy(a) for a, layout in zip(arrays, layouts, strict=True)
         ]
         out = dispatch(NAMES.get(function.__name__, function.__name__), *tensors, *more)
-        weight = numbers(9, *np.broadcast_shapes(whole(out.get_value()).shape))
+        weight = numbers(9, *np.broadcast_shapes(whole_array(out.get_value()).shape))
         out.set_grad((on(weight, get_layout(out)) if cut else Tensor.from_numpy(weight)).get_value())
         out.backward()
         gradients = []
@@ -134,8 +136,8 @@ def test_a_call_by_its_rule_is_the_call_on_one_device(opened: Any, name: str) ->
             own = tensor.get_value().derive(tensor.get_grad().shards)
             if cut and layouts[0].shard_dim(0) == 0 and number:
                 own = collectives.all_reduce(own, cluster_axis=0)  # a weight sees a part of the batch
-            gradients.append(whole(own))
-        found.append([whole(out.get_value()), *gradients])
+            gradients.append(whole_array(own))
+        found.append([whole_array(out.get_value()), *gradients])
         set_runtime(None)
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-5)
@@ -236,7 +238,7 @@ def test_what_programs_register(opened: Any) -> None:
         assert get_rule("twice") is rule
         with DispatchTracer() as tracer:
             np.testing.assert_allclose(
-                whole(twice(cut, by=3.0).get_value()), 3 * numbers(0, 1, 1, 2, 4), rtol=1e-6
+                whole_array(twice(cut, by=3.0).get_value()), 3 * numbers(0, 1, 1, 2, 4), rtol=1e-6
             )
         (entry,) = tracer.entries
         assert entry.to_dict()["post_collectives"] == [{"out_idx": 0, "type": "all_gather", "dim": -1, "mesh_axis": 1, "grad_replicated": True}]  # fmt: skip

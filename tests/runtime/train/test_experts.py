@@ -24,7 +24,7 @@ from tt_run.runtime.train.ops import binary, experts, pieces, unary
 from tt_run.runtime.train.ops.matmul import linear
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
 from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
-from tt_run.runtime.train.parallel.sharded_parameters import whole as whole_value
+from tt_run.runtime.train.parallel.sharded_parameters import whole_array as whole_value
 from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
 
 WIDTH, INNER, EXPERTS, CHOSEN, BATCH, LENGTH = 32, 64, 8, 2, 2, 32

@@ -25,7 +25,7 @@ from tt_run.runtime.train.ops.embedding import embedding
 from tt_run.runtime.train.ops.loss import mse_loss
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
 from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
-from tt_run.runtime.train.parallel.sharded_parameters import whole, whole_parameter
+from tt_run.runtime.train.parallel.sharded_parameters import whole_array, whole_parameter
 
 INPUTS, OUTPUTS, BATCH = 8, 12, 5
 TOLERANCE = {"float32": 3e-6, "bfloat16": 3e-2}  # relative to the largest element; see test_ops
@@ -44,7 +44,7 @@ def near(ours: np.ndarray, theirs: Any, bound: float, what: str) -> None:
 
 def slope(tensor: Tensor) -> np.ndarray:
     """The whole gradient; it lies as the value does."""
-    return whole(tensor.get_value().derive(tensor.get_grad().shards))
+    return whole_array(tensor.get_value().derive(tensor.get_grad().shards))
 
 
 def draw(*shape: int, seed: int = 1) -> np.ndarray:
@@ -239,7 +239,7 @@ def test_ring_shift_moves_and_its_gradient_returns(opened: Any) -> None:
     cut = shard_tensor_to_mesh_mapper(context.get_device(), 3, 1)
     x = Tensor.from_numpy(np.arange(4, dtype=np.float32).reshape(1, 1, 1, 4), mapper=cut)
     moved = distributed.ring_shift(x, 1)
-    assert whole(moved.get_value()).ravel().tolist() == [3, 0, 1, 2]
+    assert whole_array(moved.get_value()).ravel().tolist() == [3, 0, 1, 2]
     weights = Tensor.from_numpy(np.array([1, 2, 3, 4], np.float32).reshape(1, 1, 1, 4), mapper=cut)
     unary.mean(binary.mul(moved, weights)).backward()
     assert slope(x).ravel().tolist() == [2, 3, 4, 1]

@@ -23,7 +23,7 @@ from tt_run.runtime.train.models.safetensors import write
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.parallel import named_mesh
 from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
-from tt_run.runtime.train.parallel.sharded_parameters import whole, whole_parameter
+from tt_run.runtime.train.parallel.sharded_parameters import whole_array, whole_parameter
 from tt_run.runtime.values import shapes as values
 
 pytestmark = pytest.mark.torch
@@ -92,7 +92,9 @@ def test_logits_and_gradients(opened: Any, changes: dict[str, Any]) -> None:
     slopes = {
         n: s - 1 if n.endswith("norm.weight") and "linear_attn" not in n else s for n, s in slopes.items()
     }
-    found = {name: whole(t.get_value().derive(t.get_grad().shards)) for name, t in ours.parameters().items()}
+    found = {
+        name: whole_array(t.get_value().derive(t.get_grad().shards)) for name, t in ours.parameters().items()
+    }
     load_from_safetensors(ours, slopes, sizes, dtype=DataType.FLOAT32)
     for name, tensor in ours.parameters().items():
         wanted = whole_parameter(tensor)
@@ -126,12 +128,12 @@ def test_over_axes_as_on_one_device(
         synchronize_gradients(model.parameters())
         found = {}
         for name, tensor in model.parameters().items():
-            array = whole(tensor.get_value().derive(tensor.get_grad().shards))
+            array = whole_array(tensor.get_value().derive(tensor.get_grad().shards))
             found[name] = array if tensor.joint is None else tensor.joint.gathered(array)
         if cut:
             joint = model.parameters()["Qwen38Transformer/layers/0/linear_attn/in_proj_qkv/weight"]
             order = qkv_shard_permutation(model.config, form[1])
-            assert np.array_equal(whole(joint.get_value()), whole_parameter(joint)[:, :, order])
+            assert np.array_equal(whole_array(joint.get_value()), whole_parameter(joint)[:, :, order])
         return found
 
     alone, cut = slopes(False), slopes(True)

@@ -23,7 +23,7 @@ from tt_run.runtime.train.ops.attention import scaled_dot_product_attention
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
 from tt_run.runtime.train.parallel.named_mesh import Mesh, mesh, sync_gradients
-from tt_run.runtime.train.parallel.sharded_parameters import whole, whole_parameter
+from tt_run.runtime.train.parallel.sharded_parameters import whole_array, whole_parameter
 from tt_run.runtime.train.parallel.tensor_parallel import EmbeddingPlacement, TPStrategy, is_sequence_parallel
 
 ENTRIES, LENGTH = 64, 64
@@ -185,7 +185,10 @@ def test_attention_over_cut_positions_is_that_of_the_whole(opened_mesh: Any, kin
         parts = [Tensor.from_numpy(array[:, :, here], mapper=mapper) for array in draw]
         out = attend(*parts)
         unary.mean(binary.mul(out, out)).backward()
-        found = [whole(out.get_value()), *(whole(p.get_value().derive(p.get_grad().shards)) for p in parts)]
+        found = [
+            whole_array(out.get_value()),
+            *(whole_array(p.get_value().derive(p.get_grad().shards)) for p in parts),
+        ]
         return [array[:, :, np.argsort(order) if mapper else here] for array in found]
 
     layout = ring_attention.RingLayout.Zigzag if "zigzag" in kind else ring_attention.RingLayout.Contiguous

@@ -14,7 +14,7 @@ from tt_run.runtime.train.ops import binary
 from tt_run.runtime.train.ops.loss import ReduceType
 from tt_run.runtime.train.ops.vocab_parallel import vocab_parallel_cross_entropy_loss
 from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
-from tt_run.runtime.train.parallel.sharded_parameters import whole
+from tt_run.runtime.train.parallel.sharded_parameters import whole_array
 
 ENTRIES, BATCH, LENGTH = 24, 2, 5
 
@@ -43,25 +43,25 @@ def test_values_and_gradients(opened: Any, form: tuple[int, int], reduce: Reduce
     if reduce is ReduceType.NONE:
         scale = Tensor.from_numpy(weights, new_type=DataType.BFLOAT16, mapper=rows)
         binary.mul(loss, scale).backward()
-        weights = whole(scale.get_value())
+        weights = whole_array(scale.get_value())
     else:
         loss.backward()
 
-    start = whole(logits.get_value())
+    start = whole_array(logits.get_value())
     tx = torch.tensor(start, requires_grad=True)
     each = torch.nn.functional.cross_entropy(
         tx.view(-1, ENTRIES), torch.tensor(ids.astype(np.int64)).view(-1), reduction="none"
     ).view(BATCH, 1, LENGTH, 1)
     if reduce is ReduceType.NONE:
         (each * torch.tensor(weights)).sum().backward()
-        found = whole(loss.get_value())
+        found = whole_array(loss.get_value())
     else:
         # Every row of devices has the mean of its own part of the batch.
         each.view(form[0], -1).mean(1).sum().backward()
         shards = [shard for shard in loss.get_value().shards.each() if shard is not None]
         found, each = np.stack(shards).reshape(form)[:, 0], each.view(form[0], -1).mean(1)
     bound = 3e-6 if kind == "float32" else 2e-2
-    for ours, theirs in ((found, each.detach().numpy()), (whole(logits.get_grad()), tx.grad.numpy())):
+    for ours, theirs in ((found, each.detach().numpy()), (whole_array(logits.get_grad()), tx.grad.numpy())):
         assert np.abs(ours.reshape(theirs.shape) - theirs).max() <= bound * np.abs(theirs).max()
 
 

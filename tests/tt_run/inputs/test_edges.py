@@ -12,7 +12,7 @@ from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from tests.tt_run.sandbox import Sandbox, codes, only, places
 from tt_run.inputs.clusters.descriptor import parse_cluster
 from tt_run.inputs.document import read_document, read_text
-from tt_run.inputs.findings import counted, folded, listed
+from tt_run.inputs.findings import counted, folded, list_numbers
 from tt_run.inputs.github import workflow_command
 from tt_run.inputs.hosts import nodelist
 from tt_run.inputs.hosts.lists import MOST_SLOTS, parse_hosts
@@ -36,7 +36,7 @@ from tt_run.inputs.wrapping import parse_tracy, with_tracy
     ],
 )
 def test_numbers_in_words(numbers: list[int], told: str) -> None:
-    assert listed(numbers) == told
+    assert list_numbers(numbers) == told
     assert (counted(1, "rank"), counted(0, "rank"), counted(2, "rank")) == ("1 rank", "0 ranks", "2 ranks")
 
 

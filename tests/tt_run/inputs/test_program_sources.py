@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.tt_run.sandbox import Sandbox
-from tt_run.inputs.program_sources import mentioned, texts
+from tt_run.inputs.program_sources import mentioned_names, texts
 
 
 def test_a_name_has_its_first_place_in_the_script_or_in_what_it_imports(sandbox: Sandbox) -> None:
     sandbox.write("x.py", 'import side\nprint(environ["HOME"])\nprint("HOME")\n')
     sandbox.write("side.py", "# 'USER'\n")
     sandbox.write("run.sh", "echo ${PLACE} $OTHER\n")
-    found = mentioned(
+    found = mentioned_names(
         ("python", "x.py", "run.sh"), {"HOME", "USER", "PLACE", "OTHER", "ABSENT"}, sandbox.site
     )
     assert {name: str(place) for name, place in found.items()} == {

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tt_run.report.charts import Series, line_chart, thinned, ticks
-from tt_run.report.charts import shown as axis_number
+from tt_run.report.charts import axis_number as axis_number
 from tt_run.report.curves import steps_of
 from tt_run.report.outcome import _devices
 from tt_run.report.words import Cleaner, data, ranks_text, short_site, size, span

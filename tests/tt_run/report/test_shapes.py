@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tt_run.report.shapes import sound
+from tt_run.report.shapes import conforming
 from tt_run.supervise.verdict.injected import injected
 
 RANK = {"rank": 1, "mesh_id": 0, "argv": ["a", "b"]}
@@ -27,7 +27,7 @@ RANK = {"rank": 1, "mesh_id": 0, "argv": ["a", "b"]}
     ],
 )
 def test_what_is_of_another_kind_is_left_out(damaged: Any, left: Any) -> None:
-    assert sound(damaged, "report") == left
+    assert conforming(damaged, "report") == left
 
 
 LINK = {"mesh": 0, "from": 0, "to": 1, "bytes": 5, "us": 2.0}
@@ -56,12 +56,12 @@ SET = {"devices": [0], "memory": "DRAM", "peak": 9, "at_end": 0, "size": 10, "ba
 def test_entries_of_lists_are_left_out_whole_where_all_of_them_is_wanted(
     damaged: Any, schema: str, left: Any
 ) -> None:
-    assert sound(damaged, schema, complete=True) == left
+    assert conforming(damaged, schema, complete=True) == left
 
 
 def test_pairs_are_pairs() -> None:
     ranks = {"ranks": [{**RANK, "devices": [[0, 1], [2], -3]}]}
-    assert sound(ranks, "report") == {"ranks": [{**RANK, "devices": [[0, 1]]}]}
+    assert conforming(ranks, "report") == {"ranks": [{**RANK, "devices": [[0, 1]]}]}
 
 
 def test_only_whole_lines_tell_of_faults(tmp_path: Path) -> None:

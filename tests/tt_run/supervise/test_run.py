@@ -21,7 +21,7 @@ from tt_run.launch.mpirun import Launcher
 from tt_run.launch.options import LaunchOptions
 from tt_run.launch.started_job import KeptJob
 from tt_run.supervise.attempt import Attempt
-from tt_run.supervise.folder import hold, make_folder, predicted_folder
+from tt_run.supervise.folder import lock_folder, make_folder, predicted_folder
 from tt_run.supervise.looking.stacks import Frame, RankStack
 from tt_run.supervise.options import RunOptions, Tee
 from tt_run.supervise.output.report import MOST_LINES, annotation, failure_report, report_json
@@ -43,7 +43,7 @@ def test_runs_of_two_containers_in_one_second_have_folders_of_their_own(tmp_path
 
 def test_a_folder_that_another_container_makes_meanwhile_is_not_taken(tmp_path: Path) -> None:
     predicted = predicted_folder(None, tmp_path)
-    held = [hold(make_folder(predicted)) for _ in range(3)]
+    held = [lock_folder(make_folder(predicted)) for _ in range(3)]
     try:
         assert len([*predicted.parent.glob("*-*")]) == 3
     finally:
@@ -176,7 +176,7 @@ def test_a_folder_of_runs_is_no_run_folder(local: Local) -> None:
 
 def test_a_folder_that_another_launch_uses_is_refused(local: Local) -> None:
     """Before any rank of that has started, so that no record shows it."""
-    held = hold(make_folder(local.path / "run"))
+    held = lock_folder(make_folder(local.path / "run"))
     with pytest.raises(UsageError, match="another run is just using") as caught:
         local.run(*sh("true"))
     os.close(held)

@@ -12,7 +12,7 @@ from typing import Any
 from mgd.lean import dataclass
 from tt_run import contract
 from tt_run.contract import Exit
-from tt_run.launch.process import tied
+from tt_run.launch.process import tied_to_parent
 from tt_run.supervise.signals import ENDING_SIGNALS
 
 # The working directory must not decide which modules are found: `python -m` would put it first.
@@ -153,7 +153,7 @@ class Runs:
             line += [f"--inject={fault}"] if fault else []
             words = [word.replace(FOLDER, str(own)) for word in self.words]
             ran = subprocess.Popen(
-                tied([sys.executable, "-c", _START, *line, *words]),
+                tied_to_parent([sys.executable, "-c", _START, *line, *words]),
                 env={contract.GUARD_TIMEOUT: f"{patience:g}", **os.environ},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -94,14 +94,14 @@ def columns() -> int | None:
         return None
 
 
-def fitting(line: str, least: int = 0) -> str:
+def cut_to_terminal(line: str, least: int = 0) -> str:
     """A line cut to the width of the terminal, but not before its first `least` characters; whole where there is no terminal."""
     width = columns()
     width = width and max(width, least + 1)
     return f"{line[: width - 1]}…" if width is not None and len(line) > width else line
 
 
-def age(seconds: float) -> str:
+def age_text(seconds: float) -> str:
     """A time ago: 12 s, 5 min, 3 h, 2 d."""
     since = max(time.time() - seconds, 0)
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):

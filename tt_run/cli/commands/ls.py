@@ -6,7 +6,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tt_run.cli.commands.looking import age, amount, columns, fitting, place_of, runs_elsewhere, runs_here
+from tt_run.cli.commands.looking import (
+    age_text,
+    amount,
+    columns,
+    cut_to_terminal,
+    place_of,
+    runs_elsewhere,
+    runs_here,
+)
 from tt_run.cli.reading.options import Arguments, option
 from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
@@ -71,7 +79,7 @@ def heading(names: Sequence[str], runs: Sequence[Run], width: int | None) -> str
     """What stands above the lines of `table`."""
     wide = max(map(len, names))
     told = _FACTS[: _shown(wide, runs, width)]
-    return fitting("  ".join([f"{'RUN':{wide}}  {'STATE':7}", *told, "OUTCOME"]), wide + 9)
+    return cut_to_terminal("  ".join([f"{'RUN':{wide}}  {'STATE':7}", *told, "OUTCOME"]), wide + 9)
 
 
 def table(names: Sequence[str], runs: Sequence[Run], width: int | None) -> list[str]:
@@ -81,12 +89,12 @@ def table(names: Sequence[str], runs: Sequence[Run], width: int | None) -> list[
     wide = max(map(len, names))
     begins = [f"{name:{wide}}  {run.state:7}" for name, run in zip(names, runs, strict=True)]
     facts = [
-        (f"{len(run.ranks):3} rank{' ' if len(run.ranks) == 1 else 's'}", f"{age(run.began):>7}", f"{amount(run.size):>9}")
+        (f"{len(run.ranks):3} rank{' ' if len(run.ranks) == 1 else 's'}", f"{age_text(run.began):>7}", f"{amount(run.size):>9}")
         for run in runs
     ]  # fmt: skip
     shown = _shown(wide, runs, width)
     return [
-        fitting("  ".join([begin, *told[:shown], run.sentence]), wide + 9)
+        cut_to_terminal("  ".join([begin, *told[:shown], run.sentence]), wide + 9)
         for begin, told, run in zip(begins, facts, runs, strict=True)
     ]
 

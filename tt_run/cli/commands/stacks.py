@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tt_run.cli.commands.looking import fitting, one_run
+from tt_run.cli.commands.looking import cut_to_terminal, one_run
 from tt_run.cli.reading.options import Arguments, option
 from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
@@ -41,5 +41,5 @@ def command(words: Sequence[str]) -> int:
         return Exit.FAILED
     shown = stacks if given.all else [without_emulation(stack) for stack in stacks]
     here = f"{Path.cwd()}/"
-    print("\n".join(fitting(line.replace(here, "", 1)) for line in tree_lines(stack_tree(shown))))
+    print("\n".join(cut_to_terminal(line.replace(here, "", 1)) for line in tree_lines(stack_tree(shown))))
     return Exit.OK

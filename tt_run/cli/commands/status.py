@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mgd.folding import fold
 from mgd.lean import dataclass, replace
-from tt_run.cli.commands.looking import age, columns, fitting, one_run
+from tt_run.cli.commands.looking import age_text, columns, cut_to_terminal, one_run
 from tt_run.cli.reading.options import Arguments, option
 from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
@@ -55,7 +55,7 @@ def command(words: Sequence[str]) -> int:
 
         print(json.dumps([rank.as_json() for rank in ranks], indent=1))
         return Exit.OK
-    print(fold(f"{run.name}: {run.sentence}, started {age(run.began)} ago", columns() or 0, "  "))
+    print(fold(f"{run.name}: {run.sentence}, started {age_text(run.began)} ago", columns() or 0, "  "))
     for line in _lines(ranks, given.all or len(ranks) <= ONE_BY_ONE):
         print(line)
     for line in _waiting(ranks):
@@ -122,7 +122,7 @@ def _lines(ranks: Sequence[RankNow], is_each: bool) -> list[str]:
     room = columns()
     if room is None or max((len(who) + len(what) for who, what in beside), default=0) <= room:
         return [who + what for who, what in beside]
-    return [line for who, what in beside for line in (who.rstrip(), fitting(f"    {what}"))]
+    return [line for who, what in beside for line in (who.rstrip(), cut_to_terminal(f"    {what}"))]
 
 
 def _look(run: Run) -> list[RankNow]:

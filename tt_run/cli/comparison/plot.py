@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from tt_run.report.charts import shown, ticks
+from tt_run.report.charts import axis_number, ticks
 
 ACROSS, HEIGHT = 660, 460
 LEFT, TOP, BOTTOM = 70, 36, 46
@@ -40,7 +40,7 @@ def svg(rows: Sequence[Mapping[str, Any]], program: str) -> str:
     for tick in heights:
         y = HEIGHT - BOTTOM - tick / heights[-1] * (HEIGHT - TOP - BOTTOM)
         out.append(f'<path d="M{LEFT} {y:.1f}H{ACROSS}" stroke="#ddd"/>')
-        out.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{shown(tick, "")}</text>')
+        out.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{axis_number(tick, "")}</text>')
     for count in counts:
         x = place({"devices": count, "steps_per_second": 0.0})[0]
         out.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{count}</text>')

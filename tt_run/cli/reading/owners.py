@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
-def taken(kind: type[T], given: CommandLine, **others: Any) -> T:
+def from_command_line(kind: type[T], given: CommandLine, **others: Any) -> T:
     """A value of a class whose fields are options, or among `others`; a test holds their types against each other."""
     names = [name for name in vars(kind)["__match_args__"] if name not in others]
     return kind(**{name: getattr(given, name) for name in names}, **others)
@@ -23,4 +23,4 @@ def launch_request(given: CommandLine) -> LaunchRequest:
         RankOption(option.name, option.variable, text, option.is_path and text != option.bare)
         for option, text in given.of_ranks()
     )
-    return taken(LaunchRequest, given, check=CheckLevel(given.check), of_ranks=of_ranks)
+    return from_command_line(LaunchRequest, given, check=CheckLevel(given.check), of_ranks=of_ranks)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from tt_run.launch.hook.tt_run_exits import install_exit
     from tt_run.launch.hook.tt_run_failures import (
         Rank,
+        end_process,
         install_exit_handlers,
         install_hook,
-        leave,
-        private,
+        private_record,
         record_path,
         record_unseen,
     )
@@ -27,10 +27,10 @@ else:
     from tt_run_exits import install_exit
     from tt_run_failures import (
         Rank,
+        end_process,
         install_exit_handlers,
         install_hook,
-        leave,
-        private,
+        private_record,
         record_path,
         record_unseen,
     )
@@ -98,7 +98,7 @@ def _register_stack_dumps() -> None:
 
     Rank.is_child = _is_started_by_another()
     try:
-        stacks = private("stacks")  # open for as long as the process lives
+        stacks = private_record("stacks")  # open for as long as the process lives
     except OSError:  # a full disk is no reason for a program not to run
         stacks = None
     if stacks is not None:
@@ -174,12 +174,12 @@ def _note_ending() -> None:
         if Rank.is_child and state == "never":  # its rank goes on
             return
         try:
-            with private("ending") as stream:
+            with private_record("ending") as stream:
                 stream.write(f"pid={Rank.pid} mpi={state}\n")
         except OSError:
             pass
         if Rank.code and state == "open":
-            leave(Rank.code)
+            end_process(Rank.code)
 
     atexit.register(note)
 
@@ -242,7 +242,7 @@ def _await_faults() -> None:
         os.rename(path, f"{path}.{Rank.pid}")  # noqa: PTH104 - as above
     except OSError:  # the usual case: there are none
         return
-    _loaded("timed_faults")["begin"](f"{path}.{Rank.pid}", private, leave)
+    _loaded("timed_faults")["begin"](f"{path}.{Rank.pid}", private_record, end_process)
 
 
 _serve_if_asked()

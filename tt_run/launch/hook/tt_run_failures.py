@@ -34,7 +34,7 @@ def record_path(suffix: str) -> str:
     return f"{Rank.folder}/rank-{int(Rank.number):04d}.{suffix}"
 
 
-def private(suffix: str) -> Any:
+def private_record(suffix: str) -> Any:
     """A record of this rank to append to, for its owner only."""
     return os.fdopen(os.open(record_path(suffix), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a")
 
@@ -194,7 +194,7 @@ def _limit_the_end(code: int) -> None:
         try:
             os.write(2, text.encode())
         finally:
-            leave(code)
+            end_process(code)
 
     try:
         _thread.start_new_thread(hurry, ())  # now: Python 3.12 starts none once exit handlers run
@@ -203,7 +203,7 @@ def _limit_the_end(code: int) -> None:
         pass
 
 
-def leave(code: int) -> None:
+def end_process(code: int) -> None:
     """Ends the process now: an ordinary end would wait in MPI_Finalize for ranks that wait for this one."""
     for stream in (sys.stdout, sys.stderr):
         try:  # noqa: SIM105 - contextlib is not imported for it
@@ -220,7 +220,7 @@ def end(code: int) -> None:
     Rank.code = code
     _limit_the_end(code)
     atexit._run_exitfuncs()
-    leave(code)
+    end_process(code)
 
 
 def say_what_pdb_needs() -> None:
@@ -305,7 +305,7 @@ def install_exit_handlers() -> None:
             "place": place,
         }
         try:
-            with private("atexit") as stream:
+            with private_record("atexit") as stream:
                 stream.write(json.dumps(said) + "\n")
         except OSError:
             pass

@@ -10,7 +10,7 @@ from mgd.graph import Mesh
 from mgd.lean import replace
 from tt_run.contract import VISIBLE_DEVICES
 from tt_run.errors import InputError
-from tt_run.inputs.findings import Findings, counted, label, listed
+from tt_run.inputs.findings import Findings, counted, label, list_numbers
 from tt_run.plan.checks.subject import Subject
 from tt_run.plan.model import RankPlan
 
@@ -74,9 +74,11 @@ def _check_described(
     if unknown:
         findings.error(
             "TTR216",
-            f"rank {rank.rank} sees device {listed(unknown)}, which its machine does not have",
-            *label(at, f"{Path(machine.file).name} has the PCIe devices {listed(sorted(through_pcie))}"),
-            help=f"choose from {listed(sorted(through_pcie))}",
+            f"rank {rank.rank} sees device {list_numbers(unknown)}, which its machine does not have",
+            *label(
+                at, f"{Path(machine.file).name} has the PCIe devices {list_numbers(sorted(through_pcie))}"
+            ),
+            help=f"choose from {list_numbers(sorted(through_pcie))}",
         )
         return
     chips = machine.opened(devices)
@@ -106,7 +108,7 @@ def _forms_block(rank: RankPlan, mesh: Mesh, machine: ClusterDescriptor, chips: 
     """Whether the rank's block lies somewhere on these chips; in doubt it does."""
     from tt_run.plan.placement.demand import mesh_demand
     from tt_run.plan.placement.physical import build
-    from tt_run.plan.placement.search import Clock, OutOfTime, best
+    from tt_run.plan.placement.search import Clock, OutOfTime, best_embedding
 
     block = mesh.host_block(rank.mesh_host_rank or 0)
     alone = replace(
@@ -121,7 +123,7 @@ def _forms_block(rank: RankPlan, mesh: Mesh, machine: ClusterDescriptor, chips: 
     free = frozenset(node.index for node in physical.nodes if node.chip.chip_id in chips)
     demand = mesh_demand(alone, (), physical, processes=1).without_pins()
     try:
-        return best(demand, physical, Clock(SEARCH_SECONDS), free=free) is not None
+        return best_embedding(demand, physical, Clock(SEARCH_SECONDS), free=free) is not None
     except OutOfTime:
         return True
 

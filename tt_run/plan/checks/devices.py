@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mgd.diagnostics import Label, Position
 from tt_run.contract import VISIBLE_DEVICES
-from tt_run.inputs.findings import Findings, label, listed
+from tt_run.inputs.findings import Findings, label, list_numbers
 from tt_run.plan.checks.chips import Machines, check_chips, described_machines
 from tt_run.plan.checks.subject import Subject
 from tt_run.plan.model import RankPlan
@@ -75,7 +75,7 @@ def _check_shared(
     tell = findings.note if subject.request.emulate else findings.error
     for first, others in clashes.items():
         second, shared = next(iter(others.items()))
-        ranks = listed([first, *others])
+        ranks = list_numbers([first, *others])
         tell(
             "TTR213",
             f"ranks {ranks} on {subject.seating.seats[first].host} share device{'s' * (len(shared) > 1)} {', '.join(map(str, shared))}",
@@ -107,7 +107,7 @@ def _check_unlimited(subject: Subject, findings: Findings) -> None:
             shown = subject.site.shown(Path(host)) if mock else host
             tell(
                 "TTR214",
-                f"{len(ranks)} ranks share {shown}, and rank{'s' * (len(unlimited) > 1)} {listed(unlimited)} may open all of its devices",
+                f"{len(ranks)} ranks share {shown}, and rank{'s' * (len(unlimited) > 1)} {list_numbers(unlimited)} may open all of its devices",
                 Label(
                     subject.bindings[unlimited[0]].position, f"rank {unlimited[0]} has no TT_VISIBLE_DEVICES"
                 ),

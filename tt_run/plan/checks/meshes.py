@@ -9,7 +9,7 @@ from pathlib import Path
 from mgd.diagnostics import Label, Position
 from mgd.graph import Mesh, MeshGraph
 from tt_run.inputs.bindings import Binding
-from tt_run.inputs.findings import Findings, counted, label, listed
+from tt_run.inputs.findings import Findings, counted, label, list_numbers
 from tt_run.plan.checks.subject import Subject
 
 _Context = tuple[int | None, Path]
@@ -100,7 +100,7 @@ def _nearest_mesh(binding: Binding, graph: MeshGraph) -> int:
 
 def _unknown_mesh(binding: Binding, graph: MeshGraph, offered: _Place | None, findings: Findings) -> None:
     ids = sorted(graph.mesh_ids)
-    which = f"only mesh_id {ids[0]}" if len(ids) == 1 else f"mesh_ids {listed(ids)}"
+    which = f"only mesh_id {ids[0]}" if len(ids) == 1 else f"mesh_ids {list_numbers(ids)}"
     nearest = _nearest_mesh(binding, graph)
     moved = (
         offered is not None and graph.mesh(nearest).host_count > 1 and offered[1] != binding.mesh_host_rank
@@ -167,7 +167,7 @@ def _tell_unbound(free: list[_Place], bindings: list[Binding], graph: MeshGraph,
         if not missing:
             continue
         what = (
-            f"host rank{'s' * (len(missing) > 1)} {listed(missing)} of mesh {mesh.mesh_id}"
+            f"host rank{'s' * (len(missing) > 1)} {list_numbers(missing)} of mesh {mesh.mesh_id}"
             if mesh.host_count > 1
             else f"mesh {mesh.mesh_id}"
         )

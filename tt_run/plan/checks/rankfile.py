@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Label, Position
-from tt_run.inputs.findings import Findings, counted, label, listed
+from tt_run.inputs.findings import Findings, counted, label, list_numbers
 from tt_run.plan.checks.subject import Subject
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def _check_ranks(subject: Subject, rankfile: Rankfile, findings: Findings) -> No
     count = len(subject.ranks)
     missing = [binding for binding in subject.bindings if binding.rank not in lines]
     if missing:
-        ranks = listed([binding.rank for binding in missing])
+        ranks = list_numbers([binding.rank for binding in missing])
         findings.error(
             "TTR301",
             f"the rankfile does not place rank {ranks}",
@@ -110,7 +110,7 @@ def _check_slots(subject: Subject, rankfile: Rankfile, findings: Findings) -> No
         if len(lines) > 1:
             findings.warn(
                 "TTR307",
-                f"ranks {listed([line.rank for line in lines])} take the same slot {slot} of {host}",
+                f"ranks {list_numbers([line.rank for line in lines])} take the same slot {slot} of {host}",
                 *(part for line in lines[:2] for part in label(line.position, f"rank {line.rank}")),
                 help="give each rank its own slot, or add --mpi-args '--bind-to none'",
             )

@@ -14,11 +14,11 @@ def check_shell(subject: Subject, findings: Findings) -> None:
     """TTR224, where ranks see the plan alone and nobody has asked for that."""
     if not subject.left or subject.request.clean_env:
         return
-    from tt_run.inputs.program_sources import mentioned
+    from tt_run.inputs.program_sources import mentioned_names
 
     known = {name for rank in subject.ranks for name in rank.env} | _OF_THE_TERMINAL
     left = [name for name in subject.left if name not in known]
-    found = mentioned(subject.request.program, left, subject.site)
+    found = mentioned_names(subject.request.program, left, subject.site)
     for name, position in list(found.items())[:MOST]:
         findings.warn(
             "TTR224",

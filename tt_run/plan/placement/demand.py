@@ -62,7 +62,7 @@ class MeshDemand:
         )
 
 
-def demands(
+def demand_of_meshes(
     graph: MeshGraph,
     physical: PhysicalGraph,
     *,

@@ -13,11 +13,11 @@ from functools import partial
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from mgd.expanding.connections import InterLink
 from mgd.lean import replace
-from tt_run.inputs.findings import counted, listed
+from tt_run.inputs.findings import counted, list_numbers
 from tt_run.plan.placement.assign import assign
 from tt_run.plan.placement.demand import MeshDemand, corner_pins, mesh_demand
 from tt_run.plan.placement.physical import PhysicalGraph
-from tt_run.plan.placement.search import Clock, OutOfTime, best
+from tt_run.plan.placement.search import Clock, OutOfTime, best_embedding
 
 Links = dict[tuple[int, int], list[InterLink]]
 
@@ -125,7 +125,7 @@ def why_not(
 def _fits(demand: MeshDemand, physical: PhysicalGraph, clock: Clock) -> bool | None:
     """True, False, or None when the clock ran out first."""
     try:
-        return best(demand, physical, clock) is not None
+        return best_embedding(demand, physical, clock) is not None
     except OutOfTime:
         return None
 
@@ -266,7 +266,7 @@ def _relaxations(demand: MeshDemand, physical: PhysicalGraph) -> Iterator[tuple[
         )
     if demand.pins:
         nowhere = [device for device, slots in demand.pins.items() if not slots]
-        slots = f"; this machine has none of the slots of device {listed(nowhere)}" if nowhere else ""
+        slots = f"; this machine has none of the slots of device {list_numbers(nowhere)}" if nowhere else ""
         if corner_pins(mesh, physical, mesh.host_count):
             slots += "; the corners of a whole-Galaxy mesh are always pinned, to location 1 of the trays"
         yield (

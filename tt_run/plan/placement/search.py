@@ -69,7 +69,7 @@ def embeddings(
     yield from _Search(demand, physical, clock, free, 0 if demand.strict else shortfall, patience).run()
 
 
-def best(
+def best_embedding(
     demand: MeshDemand, physical: PhysicalGraph, clock: Clock, *, free: frozenset[int] | None = None
 ) -> Embedding | None:
     """The canonical embedding, or None when there is provably none."""

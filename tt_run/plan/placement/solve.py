@@ -12,9 +12,9 @@ from mgd.lean import dataclass
 from tt_run.errors import RefusedError
 from tt_run.plan.placement import explain
 from tt_run.plan.placement.assign import assign
-from tt_run.plan.placement.demand import MeshDemand, demands, links_between
+from tt_run.plan.placement.demand import MeshDemand, demand_of_meshes, links_between
 from tt_run.plan.placement.physical import Node, PhysicalGraph
-from tt_run.plan.placement.search import Clock, Embedding, OutOfTime, best
+from tt_run.plan.placement.search import Clock, Embedding, OutOfTime, best_embedding
 
 PLACEMENT_SECONDS = 60.0
 RULE = "canonical: lexicographically smallest by (host, tray, location), row-major"
@@ -174,7 +174,7 @@ def place(
     Raises RefusedError with the reasons, cheapest first, when there is no placement, and with TTR179 when none was found in
     `seconds`; the two are never mixed.
     """
-    wanted = demands(graph, physical, hosts=hosts)
+    wanted = demand_of_meshes(graph, physical, hosts=hosts)
     links = links_between(graph)
     first = explain.sizes(wanted, physical, file)
     if first:
@@ -202,7 +202,7 @@ def _solve(
     clock: Clock,
 ) -> tuple[tuple[Embedding, ...] | None, bool]:
     if len(wanted) == 1:
-        found = best(wanted[0], physical, clock)
+        found = best_embedding(wanted[0], physical, clock)
         return (None if found is None else (found,)), True
     result = assign(wanted, links, physical, clock)
     return result.placed, result.proven

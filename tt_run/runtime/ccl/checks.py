@@ -10,7 +10,7 @@ from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import as_type, fatal, in_range, put_on_device
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, within
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, coordinate_hint
 from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, no_tensor
 from tt_run.runtime.tensor.tensor import Tensor
@@ -178,7 +178,7 @@ def position_of(device: MeshDevice, coord: MeshCoordinate, role: str) -> int:
         raise fatal(
             f"Mesh device must contain {role} coordinate device",
             f"{coord} is inside of {device.shape}",
-            hint=within(device.shape),
+            hint=coordinate_hint(device.shape),
         )
     return index
 

@@ -101,7 +101,7 @@ def headed(array: Array, meant: Array | None = None) -> Headed:
     return found
 
 
-def meant(array: Array) -> Array:
+def message_of(array: Array) -> Array:
     """What an array to send says, wherever it is sent."""
     return array.meant if isinstance(array, Headed) and array.meant is not None else array
 

@@ -78,7 +78,7 @@ def floats_in(args: Iterable[Any]) -> list[Tensor]:
     return found
 
 
-def spoil(args: Iterable[Any], fault: Fault, name: str) -> None:
+def spoil_first_element(args: Iterable[Any], fault: Fault, name: str) -> None:
     """Put a NaN into, or turn a bit over in, the first element of the first float tensor among a call's arguments.
 
     Raises RuntimeError when there is none, or not that bit: a fault that does nothing would look like one that was survived.

@@ -22,7 +22,13 @@ from tt_run.faults import ANY_TIME, LINKS, SPOILING, Fault, over_before, read_fa
 from tt_run.runtime import events, guard, launched
 from tt_run.runtime.comm.world import flush_streams, seconds_to_wait, world
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.faults.effects import fill_disk, floats_in, raise_in_main_thread, slow_disk, spoil
+from tt_run.runtime.faults.effects import (
+    fill_disk,
+    floats_in,
+    raise_in_main_thread,
+    slow_disk,
+    spoil_first_element,
+)
 from tt_run.runtime.faults.functions import announce
 from tt_run.runtime.faults.links import BrokenLinks
 
@@ -179,7 +185,7 @@ class Injector:
                 hint="this is the fault that was asked for; without --inject the run goes on",
             )
         elif fault.action in SPOILING:
-            spoil(args, fault, name)
+            spoil_first_element(args, fault, name)
         elif fault.action == "full":
             fill_disk()
         elif fault.action == "slowdisk":

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.activations import FUNCTIONS, INTEGER_FUNCTIONS, Applied, Function
 from tt_run.runtime.kernels.elementwise import BLOCK, evaluate
-from tt_run.runtime.kernels.workers import spread, thread_count
+from tt_run.runtime.kernels.workers import run_tasks, thread_count
 from tt_run.runtime.values.recycled_arrays import empty
 
 Array = npt.NDArray[Any]
@@ -43,7 +43,7 @@ _TABLED = frozenset(function for name, function in FUNCTIONS.items() if name not
 _HIGH_HALF = 1 if sys.byteorder == "little" else 0
 
 
-def pays(function: Function, elements: int) -> bool:
+def table_pays(function: Function, elements: int) -> bool:
     """Whether a table is the faster way to apply `function` to so many bfloat16 elements."""
     if elements < SMALLEST:
         return False
@@ -63,7 +63,7 @@ def look_up(function: Function, stack: Array) -> Array:
     out: Array = empty(source.shape, np.float32)
     starts = range(0, source.size, BLOCK)
     pieces = thread_count() if source.size >= _SPREAD else 1
-    spread([partial(_fill, table, source, out, starts[p::pieces]) for p in range(pieces)])
+    run_tasks([partial(_fill, table, source, out, starts[p::pieces]) for p in range(pieces)])
     return out.reshape(stack.shape)
 
 

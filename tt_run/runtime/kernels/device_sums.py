@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.kernels.workers import spread, thread_count
+from tt_run.runtime.kernels.workers import run_tasks, thread_count
 
 Array = npt.NDArray[Any]
 Rounding = Callable[[Array], None]
@@ -45,7 +45,7 @@ def ordered_sum(rows: Sequence[Array] | Array, out: Array, round_in_place: Round
     if threads == 1:
         share(0)
     else:
-        spread([partial(share, number) for number in range(threads)])
+        run_tasks([partial(share, number) for number in range(threads)])
 
 
 def sum_block(rows: Sequence[Array] | Array, out: Array, round_in_place: Rounding | None) -> None:

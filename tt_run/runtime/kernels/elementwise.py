@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.functions import relu, relu6
-from tt_run.runtime.kernels.workers import spread, thread_count
+from tt_run.runtime.kernels.workers import run_tasks, thread_count
 from tt_run.runtime.values.bfloat16 import round_bfloat16, round_blocks, split
 from tt_run.runtime.values.dtypes import convert
 from tt_run.runtime.values.float_warnings import restore, silence
@@ -122,7 +122,7 @@ def _rounded_in_place(values: Array) -> Array:
     if values.size < _SPREAD:
         return round_bfloat16(values, out=values)
     rows = values.reshape(-1)
-    spread([partial(_round, rows[cut]) for cut in _halves(rows.size)])
+    run_tasks([partial(_round, rows[cut]) for cut in _halves(rows.size)])
     return values
 
 
@@ -174,7 +174,9 @@ def _blocked(
     fill = _fill if kernel not in EXACT else partial(_fill_exact, whole_units=whole_units)
     places = list(_blocks(target.shape))
     pieces = thread_count() if out.size >= _SPREAD else 1
-    spread([partial(fill, kernel, views, target, places[p::pieces], short and rounds) for p in range(pieces)])
+    run_tasks(
+        [partial(fill, kernel, views, target, places[p::pieces], short and rounds) for p in range(pieces)]
+    )
     return out if short or dtype is DataType.FLOAT32 else convert(out, dtype)
 
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.kernels.blas import single_threaded
 from tt_run.runtime.kernels.wider_calls import wider_tasks
-from tt_run.runtime.kernels.workers import Task, spread, thread_count
+from tt_run.runtime.kernels.workers import Task, run_tasks, thread_count
 from tt_run.runtime.values.recycled_arrays import empty
 
 Array = npt.NDArray[np.float32]
@@ -50,11 +50,11 @@ def matmul(a: Array, b: Array) -> Array:
     with single_threaded():
         threads = thread_count() if out.size * k >= _SPREAD_WORK else 1
         if wide := wider_tasks(a, b, out, _calls, threads):
-            spread(wide)
+            run_tasks(wide)
         elif m * k * n < _PANEL_WORK and out.size * k < _SPREAD_WORK:
             np.matmul(a, b, out=out)
         else:
-            spread(_tasks(np.broadcast_to(a, (*batch, m, k)), np.broadcast_to(b, (*batch, k, n)), out))
+            run_tasks(_tasks(np.broadcast_to(a, (*batch, m, k)), np.broadcast_to(b, (*batch, k, n)), out))
     return out
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.elementwise import BLOCK, Buffers, finish
-from tt_run.runtime.kernels.workers import spread, thread_count
+from tt_run.runtime.kernels.workers import run_tasks, thread_count
 from tt_run.runtime.values.bfloat16 import round_blocks
 from tt_run.runtime.values.float_warnings import restore, silence
 from tt_run.runtime.values.recycled_arrays import empty
@@ -55,7 +55,7 @@ def along_last(function: RowFunction, dtype: DataType, stack: Array, *others: Ar
     pieces = thread_count() if out.size >= _SPREAD else 1
     rounded = dtype is DataType.BFLOAT16
     shares = [share for p in range(pieces) if (share := places[p::pieces])]
-    spread([partial(_fill, function, share, step, rounded) for share in shares])
+    run_tasks([partial(_fill, function, share, step, rounded) for share in shares])
     return out if rounded else finish(out, dtype)
 
 
@@ -100,7 +100,7 @@ def _buffer(width: int) -> int:
     return min(-(-width // 16) * 16, np.getbufsize())
 
 
-def along(axis: int, function: RowFunction, dtype: DataType, stack: Array) -> Array:
+def along_axis(axis: int, function: RowFunction, dtype: DataType, stack: Array) -> Array:
     """`along_last` over any axis of the stack (1 is the shard's first dimension)."""
     if axis == stack.ndim - 1:
         return along_last(function, dtype, stack)

@@ -42,7 +42,7 @@ def library() -> Any:
 
 
 @lru_cache(maxsize=1024)
-def named(path: str) -> Function:
+def torch_function(path: str) -> Function:
     """A function by its path below torch: `special.digamma`, `nn.functional.mish`."""
     found: Any = library()
     for step in path.split("."):
@@ -164,7 +164,7 @@ def gradients(forward: Function | str, count: int = 1) -> Function:
 
     def backward(gradient: Any, *values: Any) -> list[Any]:
         torch = library()
-        function = named(forward) if isinstance(forward, str) else forward
+        function = torch_function(forward) if isinstance(forward, str) else forward
         leaves = [value.detach().requires_grad_() for value in values[:count]]
         with torch.enable_grad():
             result = function(*leaves, *values[count:])

@@ -33,7 +33,7 @@ def thread_count() -> int:
     return len(usable_cpus())
 
 
-def spread(tasks: Sequence[Task]) -> None:
+def run_tasks(tasks: Sequence[Task]) -> None:
     """Run all tasks, in any order, and return when the last has ended. An exception of a task is raised here."""
     is_alone = getattr(_here, "is_worker", False) or _is_ending()
     extra = 0 if is_alone else min(len(tasks), thread_count()) - 1

@@ -17,7 +17,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.chips import Chips
 from tt_run.runtime.mesh.device_layout import DeviceLayout, Positions
 from tt_run.runtime.mesh.geometry.arrange import places_in, snake, tile
-from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, within
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, coordinate_hint
 from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.mesh.residents import Move, Residents
 from tt_run.runtime.mesh.system import SystemMesh
@@ -25,7 +25,7 @@ from tt_run.runtime.mesh.view import FabricNodeId, MeshDeviceView, MeshId, Progr
 from tt_run.runtime.mesh.workers import worker_grid
 from tt_run.runtime.native.arguments import public
 from tt_run.runtime.native.classes import Native
-from tt_run.runtime.native.refusals import bound
+from tt_run.runtime.native.refusals import native_class
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Regions:
 NO_REGIONS = Regions()
 
 
-@bound(
+@native_class(
     "ttnn._ttnn.multi_device.MeshDevice",
     *(
         "get_device_id",
@@ -133,7 +133,9 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
         """The process-local id of a device. Raises RuntimeError outside the mesh and for a remote device."""
         index = self.index_of(coord)
         if index is None:
-            raise fatal(f"Device ID requested for MeshCoord {coord} not found.", hint=within(self._shape))
+            raise fatal(
+                f"Device ID requested for MeshCoord {coord} not found.", hint=coordinate_hint(self._shape)
+            )
         number = self.system.ids[self.positions[index]]
         if number is None:
             raise fatal(
@@ -150,7 +152,9 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
         """Mesh id and row-major number in the system mesh. Raises RuntimeError outside the mesh."""
         index = self.index_of(coord)
         if index is None:
-            raise fatal(f"Coordinate {coord} not found in mesh {self._shape}", hint=within(self._shape))
+            raise fatal(
+                f"Coordinate {coord} not found in mesh {self._shape}", hint=coordinate_hint(self._shape)
+            )
         return FabricNodeId(MeshId(self.system.mesh_id), self.positions[index])
 
     def get_view(self) -> MeshDeviceView:

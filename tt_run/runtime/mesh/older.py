@@ -10,7 +10,7 @@ from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import FabricTensixConfig
 from tt_run.runtime.errors import fatal, incompatible
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, within
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, coordinate_hint
 from tt_run.runtime.mesh.hardware import DispatchCoreAxis, DispatchCoreType
 from tt_run.runtime.mesh.opening import set_default_device
 from tt_run.runtime.mesh.workers import DispatchCoreConfig
@@ -62,7 +62,8 @@ def worker_core_from_logical_core(
     """Where a core of one device is on its network. Raises RuntimeError for a coordinate that is not in the mesh."""
     if not all(0 <= place < extent for place, extent in zip(mesh_coord, mesh_device.shape, strict=True)):
         raise fatal(
-            f"Coordinate {mesh_coord} not found in mesh {mesh_device.shape}", hint=within(mesh_device.shape)
+            f"Coordinate {mesh_coord} not found in mesh {mesh_device.shape}",
+            hint=coordinate_hint(mesh_device.shape),
         )
     return mesh_device.worker_core_from_logical_core(logical_core)
 

@@ -17,7 +17,7 @@ from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.mesh.system import SystemMesh, system_mesh
 from tt_run.runtime.native.arguments import public
-from tt_run.runtime.native.refusals import noted
+from tt_run.runtime.native.refusals import with_note
 
 MAX_QUEUES = 2
 _OPEN = (
@@ -268,7 +268,7 @@ def set_default_device(device: MeshDevice | None = None) -> None:
     if device is not None and not isinstance(device, MeshDevice):
         signature = "SetDefaultDevice(device: ttnn._ttnn.multi_device.MeshDevice | None = None) -> None"
         error = incompatible("SetDefaultDevice", (signature,), (device,))
-        raise noted(error, "help: write the device itself, which ttnn.open_device has given")
+        raise with_note(error, "help: write the device itself, which ttnn.open_device has given")
     _default = device
 
 

@@ -16,7 +16,7 @@ from tt_run import contract
 from tt_run.runtime import guard
 from tt_run.runtime.comm.world import World, world
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, row_major, within
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, coordinate_hint, row_major
 from tt_run.runtime.mesh.geometry.ranges import MeshCoordinateRange
 from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.mesh.hosting import described_ids, local_ids, owners_of, places_of
@@ -73,7 +73,7 @@ class SystemMesh:
             raise fatal(
                 f"Coordinate {coord} is out of bounds for shape {self.shape}",
                 "coord.dims() == shape.dims()",
-                hint=within(self.shape),
+                hint=coordinate_hint(self.shape),
             )
         return coord[0] * self.shape[1] + coord[1]
 

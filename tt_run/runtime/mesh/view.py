@@ -10,15 +10,15 @@ from mgd.lean import dataclass, field
 from tt_run.runtime.cores import CoreRangeSet
 from tt_run.runtime.errors import fatal, incompatible, type_name
 from tt_run.runtime.mesh.device_layout import DeviceLayout, local_range
-from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, within
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, coordinate_hint
 from tt_run.runtime.mesh.geometry.numbers import CountedNumber, LabelledNumber, TypedNumber
 from tt_run.runtime.mesh.geometry.ranges import MeshCoordinateRange
 from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.native.classes import Native, native
-from tt_run.runtime.native.refusals import bound
+from tt_run.runtime.native.refusals import native_class
 
 
-@bound("ttnn._ttnn.fabric.FabricNodeId")
+@native_class("ttnn._ttnn.fabric.FabricNodeId")
 @dataclass(frozen=True, slots=True, repr=False)
 class FabricNodeId(metaclass=Native):
     """A device in the fabric: mesh id and row-major number in that system mesh. Prints as `(M0, D6)`."""
@@ -34,7 +34,7 @@ class FabricNodeId(metaclass=Native):
         return f"FabricNodeId(M{int(self.mesh_id)}, D{self.chip_id})"
 
 
-@bound("ttnn._ttnn.fabric.MeshId", "__eq__")
+@native_class("ttnn._ttnn.fabric.MeshId", "__eq__")
 class MeshId(TypedNumber, metaclass=Native):
     """The number of a mesh; comparing it with anything else raises TypeError."""
 
@@ -82,7 +82,8 @@ class MeshDeviceView(metaclass=Native):
         index = self._device.index_of(coord)
         if index is None:
             raise fatal(
-                f"Coordinate {coord} not found in mesh {self._device.shape}", hint=within(self._device.shape)
+                f"Coordinate {coord} not found in mesh {self._device.shape}",
+                hint=coordinate_hint(self._device.shape),
             )
         return index in self._device.local_positions
 
@@ -130,7 +131,7 @@ class ProgramCache:
         return len(self._programs)
 
 
-@bound("ttnn._ttnn.device.SubDeviceId")
+@native_class("ttnn._ttnn.device.SubDeviceId")
 @dataclass(frozen=True, slots=True)
 class SubDeviceId(metaclass=Native):
     """Names a sub-device of the active layout by its place there."""

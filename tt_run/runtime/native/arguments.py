@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from tt_run.runtime.errors import type_name
-from tt_run.runtime.native.refusals import native_functions, noted, refusal
+from tt_run.runtime.native.refusals import native_functions, refusal, with_note
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -125,7 +125,7 @@ def called(function: Callable[..., Any]) -> str:
     return function.__qualname__.rpartition("<locals>.")[2].removesuffix(".__init__")
 
 
-def shown(parameters: Iterable[inspect.Parameter]) -> str:
+def parameter_words(parameters: Iterable[inspect.Parameter]) -> str:
     """Parameters as a call names them: `a, b, c=1`."""
     return ", ".join(
         each.name if each.default is each.empty else f"{each.name}={each.default!r}" for each in parameters
@@ -219,5 +219,5 @@ def _refused(
     if native is not None:
         return native
     if isinstance(error, TypeError) and str(error).startswith(f"{function.__qualname__}() "):
-        return noted(TypeError(str(error)), shown)
+        return with_note(TypeError(str(error)), shown)
     return TypeError(f"ttnn.{name}(): incompatible function arguments.\n{shown}")

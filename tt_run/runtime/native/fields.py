@@ -17,7 +17,7 @@ from typing import Any
 from mgd.lean import dataclass
 from tt_run.runtime.errors import incompatible, type_name
 from tt_run.runtime.native.classes import members, native_class
-from tt_run.runtime.native.refusals import noted, signatures
+from tt_run.runtime.native.refusals import signatures, with_note
 
 _NOTHING = object()
 """What stands for a value that an attribute does not take."""
@@ -71,7 +71,7 @@ def _admitted(owner: object, name: str, value: Any) -> Any:
         kinds = " or ".join(kind.rpartition(".")[2] for kind in place.kinds)
         grid = "; ttnn.CoreCoord(grid.x, grid.y) of a CoreGrid" if type(value).__name__ == "CoreGrid" else ""
         why = f"{name} must be {kinds}, not {type_name(value)}{grid}"
-        raise noted(incompatible("", place.signature, (owner, value)), why)
+        raise with_note(incompatible("", place.signature, (owner, value)), why)
     return found
 
 

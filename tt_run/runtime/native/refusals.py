@@ -19,7 +19,7 @@ Class = TypeVar("Class", bound=type)
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def bound(name: str, *methods: str) -> Callable[[Class], Class]:
+def native_class(name: str, *methods: str) -> Callable[[Class], Class]:
     """Class decorator: the class goes by its native name, and wrong arguments of its constructor and of `methods` list the signatures.
 
     A missing attribute names the class as the reference does.
@@ -28,7 +28,7 @@ def bound(name: str, *methods: str) -> Callable[[Class], Class]:
     def dress(cls: Class) -> Class:
         native(name)(cls)
         for method in ("__init__", *methods):
-            setattr(cls, method, listed(name)(getattr(cls, method)))
+            setattr(cls, method, native_method(name)(getattr(cls, method)))
         return cls
 
     return dress
@@ -42,13 +42,13 @@ def refusal(
     if known is None:
         return None
     error = incompatible(name, known, args, kwargs)
-    return noted(error, why)
+    return with_note(error, why)
 
 
 Error = TypeVar("Error", bound=Exception)
 
 
-def noted(error: Error, why: str) -> Error:
+def with_note(error: Error, why: str) -> Error:
     """The error with what we know better below it: a note, which Python 3.11 and later show, or else part of the text."""
     if hasattr(error, "add_note"):
         error.add_note(why)
@@ -74,7 +74,7 @@ def signatures() -> dict[str, list[str]]:
     return found
 
 
-def listed(owner: str) -> Callable[[Function], Function]:
+def native_method(owner: str) -> Callable[[Function], Function]:
     """Decorator of a method of the native class `owner`: arguments that do not fit it list the reference's signatures."""
 
     def dress(method: Function) -> Function:
@@ -91,7 +91,7 @@ def listed(owner: str) -> Callable[[Function], Function]:
                 told = refusal(f"{owner}.{name}", name, (self, *args), kwargs, why)
                 if told is None and name == "__init__" and isinstance(error, TypeError):
                     # The reference makes such objects itself, in a function of the library.
-                    told = noted(TypeError(f"{owner}: no constructor defined!"), why)
+                    told = with_note(TypeError(f"{owner}: no constructor defined!"), why)
                 if told is None:
                     raise
                 raise told from None

@@ -16,7 +16,7 @@ from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal, in_rows, type_name
 from tt_run.runtime.native.arguments import also_named
-from tt_run.runtime.native.refusals import listed, refusal
+from tt_run.runtime.native.refusals import native_method, refusal
 from tt_run.runtime.ops.data_movement import movement, subscripts
 from tt_run.runtime.ops.declaration.dispatch import Operation, view
 from tt_run.runtime.ops.elementwise import arithmetic, binary
@@ -98,7 +98,7 @@ class TensorMethods:
             )
         return cast("float | int", self.to_numpy().item())
 
-    @listed("ttnn._ttnn.tensor.Tensor")
+    @native_method("ttnn._ttnn.tensor.Tensor")
     @also_named(device="target", target_layout="target")
     def to(
         self: Any,

@@ -126,7 +126,7 @@ def _sent(mpi: Any, name: str, spec: Any) -> str:
     return f"{SENT}{parts}" if 0 < parts.count("+") < _MOST_PARTS else ""
 
 
-def taken(comm: Any, name: str, words: Sequence[Any], named: dict[str, Any]) -> dict[int, int]:
+def bytes_taken(comm: Any, name: str, words: Sequence[Any], named: dict[str, Any]) -> dict[int, int]:
     """The bytes that this rank takes from each rank of a call in which parts differ; empty where that cannot be told."""
     mpi: Any = sys.modules[_MODULE]
     spec = word(words, named, 1, ("recvbuf",), None)

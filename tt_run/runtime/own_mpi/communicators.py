@@ -8,14 +8,14 @@ from typing import Any
 
 from tt_run.runtime import guard
 from tt_run.runtime.comm.world import world
-from tt_run.runtime.own_mpi.calls import PARTED, SHAPES, detail_of, taken, word
+from tt_run.runtime.own_mpi.calls import PARTED, SHAPES, bytes_taken, detail_of, word
 from tt_run.runtime.own_mpi.members import (
     Members,
     forget,
     have_met,
     is_main_thread,
-    made,
     members_of,
+    number_communicator,
     turn_of,
 )
 from tt_run.runtime.own_mpi.processes import AGREEING, agreeing, is_whole, spawning
@@ -166,7 +166,7 @@ def _collective(name: str, library: Any) -> Any:
             return library(self, *words, **named)
         except sys.modules["mpi4py.MPI"].Exception as error:
             if name in PARTED and error.Get_error_class() == sys.modules["mpi4py.MPI"].ERR_TRUNCATE:
-                _blame_senders(self, operation, taken(self, name, words, named))
+                _blame_senders(self, operation, bytes_taken(self, name, words, named))
             raise
 
     call.__name__ = name
@@ -253,11 +253,11 @@ def _maker(name: str, shared: tuple[tuple[int, str], ...], library: Any, watched
         if isinstance(new, tuple):  # it is made while the request is under way
             new, request = new
             request = marked(request, f"MPI {name}", members_of(self).others)
-            made(new, members_of(self))
+            number_communicator(new, members_of(self))
             return watched.get(type(new), type(new))(new), request
         if new == sys.modules["mpi4py.MPI"].COMM_NULL:
             return new
-        made(new)
+        number_communicator(new)
         return watched[type(new)](new) if type(new) in watched else new
 
     call.__name__ = name

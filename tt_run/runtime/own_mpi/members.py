@@ -66,7 +66,7 @@ def have_met(comm: Any = None, operation: str = "") -> bool:
     return guard.watches()
 
 
-def made(comm: Any, like: Members | None = None) -> Members:
+def number_communicator(comm: Any, like: Members | None = None) -> Members:
     """Number a communicator that was just made; its members are those `like` it where it cannot be asked yet."""
     members = like or _members(comm)
     _made[members.ranks] += 1

@@ -10,7 +10,7 @@ from typing import Any
 from tt_run.hardware.numbers import Hardware
 from tt_run.runtime.model.cost import in_program
 from tt_run.runtime.model.fabric import bandwidth, hop
-from tt_run.runtime.model.validation.errors import errors, measured
+from tt_run.runtime.model.validation.errors import errors, has_measurements
 from tt_run.runtime.model.work import FORMAT_BYTES, Collective, Cost, Matmul, Stream, Together, Work
 from tt_run.runtime.prediction.account import entries, from_json
 from tt_run.runtime.prediction.changes import Change, gains
@@ -149,7 +149,7 @@ def group_of(hw: Hardware, work: Work) -> str:
     """The class of the validation that a work's error counts in; none where no measurement tells how wrong such works are."""
     if isinstance(work, Together):
         return group_of(hw, work.works[0])
-    if not measured(hw, work):
+    if not has_measurements(hw, work):
         return ""
     if isinstance(work, Collective):
         moved = work.bytes * (work.size if work.kind == "all_gather" else 1)

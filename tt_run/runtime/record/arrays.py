@@ -132,7 +132,7 @@ def stacks_of(form: Any) -> set[int]:
     return set().union(*(stacks_of(item) for _, item in form[1:])) if form[0] == "d" else set()
 
 
-def whole(form: Any, arrays: list[Array]) -> Any:
+def assemble(form: Any, arrays: list[Array]) -> Any:
     """The value that was taken apart."""
     kind = form[0]
     if kind == "v":
@@ -146,8 +146,8 @@ def whole(form: Any, arrays: list[Array]) -> Any:
     if kind == "k":
         return pickle.loads(arrays[form[1][1]].tobytes())
     if kind == "d":
-        return {key: whole(item, arrays) for key, item in form[1:]}
-    items = [whole(item, arrays) for item in form[1:]]
+        return {key: assemble(item, arrays) for key, item in form[1:]}
+    items = [assemble(item, arrays) for item in form[1:]]
     return items if kind == "l" else tuple(items)
 
 

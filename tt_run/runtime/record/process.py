@@ -153,9 +153,9 @@ def _replaying() -> Replaying:
 
 
 def _summary(replaying: Replaying) -> str:
-    from tt_run.runtime.record.stops import unreached
+    from tt_run.runtime.record.stops import unreached_stop
 
-    missed = unreached(len(replaying.story.begun))
+    missed = unreached_stop(len(replaying.story.begun))
     more = f"\ntt-run replay: it never came to {missed}" if missed else ""
     changed = changed_files()
     if replaying.made < len(replaying.story.begun) and not replaying.differs:

@@ -15,7 +15,7 @@ from tt_run.runtime.comm.world import Peer, World
 from tt_run.runtime.record.arrays import digest
 from tt_run.runtime.record.facts import Facts, site
 from tt_run.runtime.record.recording import Recording
-from tt_run.runtime.record.replaying import Replaying, into
+from tt_run.runtime.record.replaying import Replaying, copy_recorded
 
 Array = npt.NDArray[Any]
 Book = Recording | Replaying
@@ -77,7 +77,7 @@ class BookedGroup(Group):
             return receive
 
         facts = self._facts("ranks", name, f"{receive.nbytes} bytes")
-        into(receive, self._book.call(facts, digest(send), cross))
+        copy_recorded(receive, self._book.call(facts, digest(send), cross))
 
     def swap(
         self, sends: Sequence[Parcel], receives: Sequence[Parcel], meanwhile: Callable[[], None] | None = None
@@ -96,7 +96,7 @@ class BookedGroup(Group):
         if self._book.replays and meanwhile is not None:
             meanwhile()
         for (_, array), value in zip(receives, found, strict=True):
-            into(array, value)
+            copy_recorded(array, value)
 
     def isend(self, buffer: Array, destination: int, tag: int = 0) -> Pending:
         """Start sending."""

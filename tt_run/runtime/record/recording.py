@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tt_run.runtime import guard
 from tt_run.runtime.ccl.exchange.gather import Piece
-from tt_run.runtime.comm.group import Headed, meant
+from tt_run.runtime.comm.group import Headed, message_of
 from tt_run.runtime.comm.world import Peer
 from tt_run.runtime.record import frames
 from tt_run.runtime.record.arrays import Flat, Packer, digest, digests_with, stacks_of
@@ -74,7 +74,7 @@ class Recording:
 
     def sends(self, facts: Facts, buffer: Array, start: Callable[[], T]) -> T:
         """Start to send: nothing comes back."""
-        self._begin(facts, digest(meant(buffer)))
+        self._begin(facts, digest(message_of(buffer)))
         return start()
 
     def receives(self, facts: Facts, buffer: Array, start: Callable[[], T]) -> tuple[int, T]:

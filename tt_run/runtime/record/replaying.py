@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run import contract
-from tt_run.runtime.comm.group import meant
+from tt_run.runtime.comm.group import message_of
 from tt_run.runtime.comm.world import Peer
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.record import frames
-from tt_run.runtime.record.arrays import DIGEST_BYTES, Flat, digest, digests_of, unpack, whole
+from tt_run.runtime.record.arrays import DIGEST_BYTES, Flat, assemble, digest, digests_of, unpack
 from tt_run.runtime.record.facts import Facts, facts_from_json, of_thread
 from tt_run.runtime.record.frames import Frame
 from tt_run.runtime.record.recording import Inside
@@ -152,7 +152,7 @@ class Story:
     def value_of(self, number: int) -> Any:
         """The same put together."""
         with reading(self.path, self.place_of(number)):
-            return whole(self.form_of(number), self.arrays_of(number))
+            return assemble(self.form_of(number), self.arrays_of(number))
 
     def _from(self, place: int) -> memoryview:
         body = self.begun[0].body if self.begun else next(iter(self.ended.values())).body
@@ -206,7 +206,7 @@ class Replaying:
 
     def sends(self, facts: Facts, buffer: Array, start: Callable[[], T]) -> T:
         """Compare what would be sent."""
-        self._begin(facts, digest(meant(buffer)))
+        self._begin(facts, digest(message_of(buffer)))
         return Arrived()  # type: ignore[return-value]
 
     def receives(self, facts: Facts, buffer: Array, start: Callable[[], T]) -> tuple[int, T]:
@@ -341,12 +341,12 @@ class Expected:
             if self._looks > _PATIENCE:
                 self._replaying.never_arrived(self._number)
             return False
-        into(self.buffer, self._replaying.value(self._number))
+        copy_recorded(self.buffer, self._replaying.value(self._number))
         self._done = True
         return True
 
 
-def into(buffer: Array, value: Any) -> None:
+def copy_recorded(buffer: Array, value: Any) -> None:
     """Copy a recorded array into the one that was to be filled."""
     if value is buffer:
         return

@@ -57,7 +57,7 @@ def before_call(number: int, counted: int, facts: Facts) -> None:
             stop_at(frame)
 
 
-def unreached(calls: int) -> str:
+def unreached_stop(calls: int) -> str:
     """The stop that was asked for and never came, and what would; empty for none. `calls` are those of the record."""
     how = read_how()
     if _reached or not (how.get("line") or how.get("call") or how.get("guard")):

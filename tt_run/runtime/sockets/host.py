@@ -16,12 +16,12 @@ from tt_run.runtime.comm.world import seconds_to_wait
 from tt_run.runtime.enums import BufferType, NamedEnum
 from tt_run.runtime.errors import fatal, read_to_host
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.mesh.geometry.coordinate import within
+from tt_run.runtime.mesh.geometry.coordinate import coordinate_hint
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch
 from tt_run.runtime.sockets.attaching import Attachment, export, owners_only
 from tt_run.runtime.sockets.config import MeshCoreCoord
-from tt_run.runtime.sockets.host_queue import Queue, answers, packed, unpacked
+from tt_run.runtime.sockets.host_queue import Queue, packed, serve_requests, unpacked
 from tt_run.runtime.sockets.streams import describe
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
@@ -53,7 +53,7 @@ class _HostSocket:
         if index is None:
             raise fatal(
                 f"the device {core.device_coord} of the socket is outside of {mesh_device.shape}",
-                hint=within(mesh_device.shape),
+                hint=coordinate_hint(mesh_device.shape),
             )
         if index not in mesh_device.local_positions:
             raise fatal(
@@ -113,7 +113,7 @@ class _HostSocket:
         """Let another process of this machine attach by `connect(socket_id)`; the path of the file that it reads."""
         self.queue.reached = True
         facts = {"fifo": self._fifo_size, "page": self._page}
-        return export(self, self._kind, socket_id, facts, answers(self.queue))
+        return export(self, self._kind, socket_id, facts, serve_requests(self.queue))
 
     def __repr__(self) -> str:
         return f"<{self._bound_name} object at {id(self):#x}>"

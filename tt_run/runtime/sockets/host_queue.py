@@ -104,7 +104,7 @@ def unpacked(body: bytes, dtype: DataType) -> Array:
     return np.frombuffer(body, stored_dtype(dtype))
 
 
-def answers(queue: Queue) -> Answer:
+def serve_requests(queue: Queue) -> Answer:
     """What the owner of a queue does for another process."""
 
     def answer(request: Facts, body: bytes) -> tuple[Facts, bytes]:

@@ -13,7 +13,7 @@ from tt_run.runtime import guard, queues
 from tt_run.runtime.comm.world import Group, world
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.mesh.geometry.coordinate import within
+from tt_run.runtime.mesh.geometry.coordinate import coordinate_hint
 from tt_run.runtime.native.arguments import also_named, public
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.sockets.config import (
@@ -194,7 +194,7 @@ def _index(device: MeshDevice, core: MeshCoreCoord, role: SocketEndpoint) -> int
     if index is None:
         raise fatal(
             f"The {role.name.lower()} device {core.device_coord} of a connection is outside of {device.shape}",
-            hint=within(device.shape),
+            hint=coordinate_hint(device.shape),
         )
     return index
 

@@ -15,14 +15,14 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout, StorageType
 from tt_run.runtime.errors import fatal, put_on_device, read_to_host
 from tt_run.runtime.native.classes import Native
-from tt_run.runtime.native.refusals import bound
+from tt_run.runtime.native.refusals import native_class
 from tt_run.runtime.tensor.addresses import address_of
 from tt_run.runtime.tensor.host_buffer import DistributedHostBuffer
 from tt_run.runtime.tensor.operation_methods import TensorMethods
 from tt_run.runtime.tensor.printing import tensor_text
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from tt_run.runtime.tensor.spec.site import Site, local_site, whole
+from tt_run.runtime.tensor.spec.site import Site, holds_everything, local_site
 from tt_run.runtime.tensor.spec.tensor_spec import (
     DEFAULT_TILE,
     Shape,
@@ -33,9 +33,9 @@ from tt_run.runtime.tensor.spec.tensor_spec import (
 )
 from tt_run.runtime.tensor.spec.topology import (
     TensorTopology,
+    after_reshape,
     as_partly,
-    held,
-    moved,
+    holders,
     replicated_topology,
 )
 from tt_run.runtime.values.dtypes import element_size
@@ -56,7 +56,7 @@ def next_tensor_id() -> int:
     return next(_ids)
 
 
-@bound("ttnn._ttnn.tensor.Tensor")
+@native_class("ttnn._ttnn.tensor.Tensor")
 class Tensor(TensorMethods, metaclass=Native):
     """A mesh tensor. `shape` is the shape of one shard, not of the whole.
 
@@ -206,7 +206,7 @@ class Tensor(TensorMethods, metaclass=Native):
     def follow(self, move: Move) -> None:
         """Stay on the same devices: the mesh was reshaped, and they have other coordinates now."""
         topology, storage = self._topology, self._storage
-        self._topology = move.once(topology, lambda: moved(topology, move.coords))
+        self._topology = move.once(topology, lambda: after_reshape(topology, move.coords))
         move.once(storage, lambda: storage.follow(move))
 
     def facts(self) -> tuple[MeshDevice | None, TensorSpec, TensorTopology, Shards]:
@@ -312,8 +312,8 @@ class Tensor(TensorMethods, metaclass=Native):
         """The mesh coordinates that hold a shard."""
         if isinstance(self._storage, BufferPart):
             return [self._storage.coord]
-        if not whole(self._site):
-            return list(held(self._topology))
+        if not holds_everything(self._site):
+            return list(holders(self._topology))
         rows = zip(self._site.coords, self._storage.shards.index, strict=True)
         return [coord for coord, row in rows if row >= 0]
 

@@ -52,12 +52,12 @@ def get_golden_function_for_activation(activation: Fused | None) -> Golden | Non
         return lambda x, **_: _OVER[kind](x, target)
     word = kind if isinstance(kind, str) else name_of(kind)
     if word == "gelu_tanh":
-        return lambda x, **_: torch_cpu.named("nn.functional.gelu")(x, approximate="tanh")
+        return lambda x, **_: torch_cpu.torch_function("nn.functional.gelu")(x, approximate="tanh")
     operation = find(f"ttnn.{_operation_of(word)}")
     if operation is None or operation.golden is None:
         raise RuntimeError(f"Unsupported activation: {kind}")
     golden = operation.golden
-    function: Golden = torch_cpu.named(golden) if isinstance(golden, str) else golden
+    function: Golden = torch_cpu.torch_function(golden) if isinstance(golden, str) else golden
     if not params or word in MODES:
         return function
     return lambda x, **_: function(x, *params)

@@ -38,7 +38,7 @@ def reset_comparison_records_data() -> None:
         records.clear()
 
 
-def kept() -> dict[str, Any]:
+def kept_records() -> dict[str, Any]:
     """They and their tensors, in the form in which a report has them beside it."""
     return {"version": 1, **_kept}
 

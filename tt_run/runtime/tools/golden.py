@@ -71,7 +71,7 @@ def get_golden_function(operation: FastOperation) -> Callable[..., Any]:
     golden = operation.golden
     if golden is None:
         raise RuntimeError(f"{operation} does not have a golden function")
-    function = torch_cpu.named(golden) if isinstance(golden, str) else golden
+    function = torch_cpu.torch_function(golden) if isinstance(golden, str) else golden
     own = _Words.of_torch() if isinstance(golden, str) else _Words.of(function)
     ignored = _TUNING - own.names
     names = [

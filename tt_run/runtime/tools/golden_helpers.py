@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.kernels.torch_cpu import named
+from tt_run.runtime.kernels.torch_cpu import torch_function
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
 from tt_run.runtime.tensor.questions import torch_dtype
 from tt_run.runtime.tools.golden import get_golden_function
@@ -73,7 +73,7 @@ def torch_geglu(input_tensor: Any, *_: Any, **__: Any) -> Any:
 
 def _gated(tensor: Any, gate: str) -> Any:
     half = tensor.shape[-1] // 2
-    return tensor[..., :half] * named(gate)(tensor[..., half:])
+    return tensor[..., :half] * torch_function(gate)(tensor[..., half:])
 
 
 def __getattr__(name: str) -> Any:

@@ -67,7 +67,7 @@ def _around(begun: events.Begun) -> events.After | None:
     if isinstance(begun.subject, FastOperation):
         for hook in tuple(PRE_OPERATION_HOOKS):
             hook(begun.subject, begun.args, dict(begun.kwargs))
-    return following(begun, _after)
+    return after_operation(begun, _after)
 
 
 def _after(operation: FastOperation, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
@@ -75,7 +75,7 @@ def _after(operation: FastOperation, args: tuple[Any, ...], kwargs: dict[str, An
         hook(operation, args, kwargs, output)
 
 
-def following(begun: events.Begun, hook: After) -> events.After | None:
+def after_operation(begun: events.Begun, hook: After) -> events.After | None:
     """What calls `hook` once an operation has its result; None for what is no operation."""
     operation = begun.subject
     if not isinstance(operation, FastOperation):

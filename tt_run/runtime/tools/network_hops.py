@@ -11,7 +11,7 @@ from typing import overload
 from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, within
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, coordinate_hint
 from tt_run.runtime.mesh.hardware import Arch
 from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tuning.choices import NOC
@@ -81,7 +81,9 @@ def _on_device(
     shape = mesh_device.shape
     if not all(0 <= place < extent for place, extent in zip(mesh_coord, shape, strict=True)):
         raise fatal(
-            f"Coordinate {mesh_coord} not found in mesh {shape}", "contains(coord)", hint=within(shape)
+            f"Coordinate {mesh_coord} not found in mesh {shape}",
+            "contains(coord)",
+            hint=coordinate_hint(shape),
         )
     return _steps(mesh_device, logical_src, logical_dst, noc)
 

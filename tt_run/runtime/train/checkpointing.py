@@ -25,7 +25,7 @@ from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.base import NamedParameters
 from tt_run.runtime.train.modules.joint import concatenated, joints_of
-from tt_run.runtime.train.named_files import named
+from tt_run.runtime.train.named_files import naming_file
 from tt_run.runtime.train.parallel.sharded_parameters import restore_parameter, whole_shape
 from tt_run.runtime.train.parallel.sharding import ReplicaMismatchError, Sharding
 
@@ -107,7 +107,7 @@ def save_checkpoint(
     expected = {name: tuple(shape) for name, shape in (expected_shapes or {}).items()}
     saved: dict[str, tuple[int, ...]] = {}
     try:
-        with named("checkpoint", path), partial.open("wb") as stream:
+        with naming_file("checkpoint", path), partial.open("wb") as stream:
             first = {"format": FORMAT_VERSION, "header": dict(header or {}), "manifest": _outline(groups)}
             _write_first(first, stream)
             for above, name, tensor in _progress(records, "Saving checkpoint", display_progress):
@@ -192,7 +192,7 @@ def _label(above: tuple[str, ...], name: str) -> str:
 def read_header(path: str) -> dict[str, Any]:
     """The caller's header of a checkpoint. Raises ValueError for a file that is none."""
     _require_path(path)
-    with named("checkpoint", path), open(path, "rb") as stream:
+    with naming_file("checkpoint", path), open(path, "rb") as stream:
         header: dict[str, Any] = _first(stream, path)["header"]
         return header
 
@@ -210,7 +210,7 @@ def load_checkpoint(
     RuntimeError when the parameters are of another model, CheckpointShapeError for a tensor of another shape.
     """
     _require_path(path)
-    with named("checkpoint", path), open(path, "rb") as stream:
+    with naming_file("checkpoint", path), open(path, "rb") as stream:
         first = _first(stream, path)
         manifest, header = first["manifest"], dict(first["header"])
         for group, wanted in (("model", model_params), ("optimizer", optimizer)):

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tt_run.runtime.train.settings import Kind, Report, Section, shown
+from tt_run.runtime.train.settings import Kind, Report, Section, value_words
 
 
 class _Number:
@@ -18,7 +18,7 @@ class _Number:
         self.low, self.below, self.high, self.is_whole = low, below, high, is_whole
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         """What it takes, in words."""
         limits = (("at least", self.low), ("below", self.below), ("at most", self.high))
         bounds = [f"{word} {limit:g}" for word, limit in limits if math.isfinite(limit)]
@@ -27,15 +27,15 @@ class _Number:
     def read(self, value: Any, report: Report) -> float | int | None:
         found = self._number(value)
         if found is None:
-            why = f": {shown(value)} is not a number"
+            why = f": {value_words(value)} is not a number"
         elif self.is_whole and found != int(found):
-            why = f": {shown(value)} is not a whole number"
+            why = f": {value_words(value)} is not a whole number"
         elif found < self.low:
-            why = f" must be at least {self.low:g}, not {shown(value)}"
+            why = f" must be at least {self.low:g}, not {value_words(value)}"
         elif found >= self.below:
-            why = f" must be below {self.below:g}, not {shown(value)}"
+            why = f" must be below {self.below:g}, not {value_words(value)}"
         elif found > self.high:
-            why = f" must be at most {self.high:g}, not {shown(value)}"
+            why = f" must be at most {self.high:g}, not {value_words(value)}"
         else:
             return int(found) if self.is_whole else float(found)
         report.wrong(why, self._example())
@@ -70,8 +70,8 @@ class _NumberOrInfinity(_Number):
     """A number, or `.inf` for one without a limit."""
 
     @property
-    def told(self) -> str:
-        return f"{super().told}, or .inf"
+    def in_words(self) -> str:
+        return f"{super().in_words}, or .inf"
 
     def read(self, value: Any, report: Report) -> float | int | None:
         is_infinite = isinstance(value, (str, float)) and str(value).lstrip("+.").lower() in (
@@ -86,30 +86,30 @@ def number_or_infinity(low: float) -> Kind:
     return _NumberOrInfinity(low, math.inf, math.inf, False)
 
 
-def whole(low: float = -math.inf, *, high: float = math.inf) -> Kind:
+def whole_number(low: float = -math.inf, *, high: float = math.inf) -> Kind:
     """A whole number of at least `low` and at most `high`."""
     return _Number(low, math.inf, high, True)
 
 
 class _Flag:
-    told = "true or false"
+    in_words = "true or false"
 
     def read(self, value: Any, report: Report) -> bool | None:
         if isinstance(value, int) and value in (0, 1):
             return bool(value)
         if isinstance(value, str) and value.strip().lower() in ("true", "false"):
             return value.strip().lower() == "true"
-        report.wrong(f": {shown(value)} is not one of true, false", "true")
+        report.wrong(f": {value_words(value)} is not one of true, false", "true")
         return None
 
 
 class _Text:
-    told = "a text"
+    in_words = "a text"
 
     def read(self, value: Any, report: Report) -> str | None:
         if isinstance(value, (str, int, float)) and not isinstance(value, bool):
             return str(value)
-        report.wrong(f": {shown(value)} is not a text")
+        report.wrong(f": {value_words(value)} is not a text")
         return None
 
 
@@ -124,7 +124,7 @@ class _Choice:
         self.names, self.spelled = names, spelled
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         """What it takes, in words."""
         return " or ".join(self.names)
 
@@ -137,7 +137,7 @@ class _Choice:
         near = difflib.get_close_matches(word, [name.lower() for name in self.names], n=1)
         nearest = next((name for name in self.names if near and name.lower() == near[0]), "")
         hint = f"; did you mean {nearest!r}?" if nearest else ""
-        report.wrong(f": {shown(value)} is not {self.listed}{hint}", "" if nearest else self.names[0])
+        report.wrong(f": {value_words(value)} is not {self.listed}{hint}", "" if nearest else self.names[0])
         return None
 
     @property
@@ -153,7 +153,7 @@ class _Either(_Choice):
         return f"{', '.join(first)} or {last}"
 
 
-def either(*names: str, **spelled: str) -> Kind:
+def one_name_of(*names: str, **spelled: str) -> Kind:
     """One of a few names, which a refusal quotes; whatever their case, `spelled` gives other spellings."""
     return _Either(names, spelled)
 
@@ -164,14 +164,16 @@ def choice(*names: str, **spelled: str) -> Kind:
 
 
 class _Shape:
-    told = "[rows, columns]"
+    in_words = "[rows, columns]"
 
     def read(self, value: Any, report: Report) -> list[int] | None:
         if isinstance(value, (list, tuple)) and len(value) == 2:
             sides = [_Number(1, math.inf, math.inf, True)._number(side) for side in value]
             if all(isinstance(side, int) and side >= 1 for side in sides):
                 return [int(side) for side in sides if side is not None]
-        report.wrong(f": {shown(value)} is not a list of 2 positive integers: [rows, columns]; help: [1, 2]")
+        report.wrong(
+            f": {value_words(value)} is not a list of 2 positive integers: [rows, columns]; help: [1, 2]"
+        )
         return None
 
 
@@ -184,29 +186,29 @@ class _Several:
         self.kind = kind
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         """What it takes, in words."""
-        return f"a list: each {self.kind.told}"
+        return f"a list: each {self.kind.in_words}"
 
     def read(self, value: Any, report: Report) -> list[Any] | None:
         if not isinstance(value, (list, tuple)):
-            report.wrong(f": {shown(value)} is not a list")
+            report.wrong(f": {value_words(value)} is not a list")
             return None
         return [self.kind.read(item, report.below(str(number))) for number, item in enumerate(value)]
 
 
 class _Patterns:
-    told = "a list of regular expressions"
+    in_words = "a list of regular expressions"
 
     def read(self, value: Any, report: Report) -> list[str] | None:
         if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
-            report.wrong(f" must be a list of regex patterns, not {shown(value)}")
+            report.wrong(f" must be a list of regex patterns, not {value_words(value)}")
             return None
         for item in value:
             try:
                 re.compile(item)
             except re.error as error:
-                report.wrong(f": {shown(item)} is an invalid pattern: {error}")
+                report.wrong(f": {value_words(item)} is an invalid pattern: {error}")
         return list(value)
 
 
@@ -214,7 +216,7 @@ patterns: Kind = _Patterns()
 """Regular expressions that names are searched for."""
 
 
-def several(kind: Kind) -> Kind:
+def list_of(kind: Kind) -> Kind:
     """A list of values of one kind."""
     return _Several(kind)
 
@@ -224,7 +226,7 @@ class _Nested:
         self.section = section
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         """What it takes, in words."""
         return f"a map, see [{self.section.section}](#{self.section.section})"
 
@@ -240,16 +242,16 @@ def nested(section: type[Section]) -> Kind:
 
 
 class _CountByRank:
-    told = "numbers of blocks by rank"
+    in_words = "numbers of blocks by rank"
 
     def read(self, value: Any, report: Report) -> dict[int, int] | None:
         if not isinstance(value, Mapping):
-            report.wrong(f" is a map of ranks and numbers of blocks, not {shown(value)}")
+            report.wrong(f" is a map of ranks and numbers of blocks, not {value_words(value)}")
             return None
         found = {}
         for rank, count in value.items():
             here = report.below(str(rank))
-            key, blocks = whole(0).read(rank, here), whole(0).read(count, here)
+            key, blocks = whole_number(0).read(rank, here), whole_number(0).read(count, here)
             if key is not None and blocks is not None:
                 found[key] = blocks
         return found
@@ -266,7 +268,7 @@ class _OneOf:
         self.names = names
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         """What it takes, in words."""
         return " or ".join(f"{{{name}: N}}" for name in self.names)
 
@@ -274,12 +276,12 @@ class _OneOf:
         given = value if isinstance(value, Mapping) else {}
         if len(given) != 1 or not set(given) <= set(self.names):
             report.wrong(
-                f" takes exactly one of {' and '.join(self.names)}, not {shown(value)}",
+                f" takes exactly one of {' and '.join(self.names)}, not {value_words(value)}",
                 f"{{{self.names[0]}: 1}}",
             )
             return None
         name, found = next(iter(given.items()))
-        count = whole(1).read(found, report.below(str(name)))
+        count = whole_number(1).read(found, report.below(str(name)))
         return None if count is None else {name: int(count)}
 
 

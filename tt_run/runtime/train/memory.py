@@ -18,7 +18,7 @@ from tt_run.runtime import events
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.tensor.tensor import Tensor as Value
 from tt_run.runtime.tensor.tensor import observe
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import element_size
 
@@ -156,7 +156,7 @@ class MemoryUsageTracker:
         )
 
     @staticmethod
-    @told
+    @naming_faults
     def get_dram_usage_all() -> list[tuple[str, DRAMUsage]]:
         """Every phase with its name, in order."""
         return [(segment.name, segment) for segment in _segments()]
@@ -168,31 +168,31 @@ class MemoryUsageTracker:
         return L1UsagePerCore()
 
     @staticmethod
-    @told
+    @naming_faults
     def get_l1_usage_all() -> list[tuple[str, L1UsagePerCore]]:
         """Zeros for every phase."""
         return [(segment.name, L1UsagePerCore()) for segment in _segments()]
 
     @staticmethod
-    @told
+    @naming_faults
     def get_trace_names() -> list[str]:
         """The names of the phases, in order."""
         return [segment.name for segment in _segments()]
 
     @staticmethod
-    @told
+    @naming_faults
     def get_dram_peak() -> int:
         """The largest number of bytes held at any time."""
         return max((s.before + s.peak for s in _segments()), default=0)
 
     @staticmethod
-    @told
+    @naming_faults
     def get_current() -> int:
         """Bytes held on a device now, as far as they were counted: 0 when no capture runs."""
         return _capture.held if _running and _capture is not None else 0
 
     @staticmethod
-    @told
+    @naming_faults
     def clear() -> None:
         """Forget what was captured."""
         global _capture

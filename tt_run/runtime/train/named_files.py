@@ -12,7 +12,7 @@ from tt_run.runtime.errors import type_name
 
 
 @contextlib.contextmanager
-def named(what: str, path: str | os.PathLike[str]) -> Iterator[None]:
+def naming_file(what: str, path: str | os.PathLike[str]) -> Iterator[None]:
     """A block that reads or writes a file. Errors of the system are raised again, as what they are, in words: what the file was to be, and help."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"{what} names a file, not {type_name(path)}; help: {what}='…'")
@@ -44,8 +44,8 @@ def _help(path: Path, problem: OSError) -> str:
 
 
 def read_text(what: str, path: str | os.PathLike[str]) -> str:
-    """A text in UTF-8. Raises OSError as `named` does, ValueError with the place of what is none."""
-    with named(what, path):
+    """A text in UTF-8. Raises OSError as `naming_file` does, ValueError with the place of what is none."""
+    with naming_file(what, path):
         content = Path(path).read_bytes()
     try:
         return content.decode("utf-8")

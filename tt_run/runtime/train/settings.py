@@ -68,10 +68,10 @@ class Report:
 
 
 class Kind(Protocol):
-    """How a value is read. `read` gives what it stands for, or notes what is wrong and gives None; `told` says for people what it takes."""
+    """How a value is read. `read` gives what it stands for, or notes what is wrong and gives None; `in_words` says for people what it takes."""
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         """What it takes, in words."""
 
     def read(self, value: Any, report: Report) -> Any:
@@ -133,7 +133,7 @@ class Section:
         if given is None:
             return
         if not isinstance(given, Mapping):
-            report.wrong(f" is a map of settings, not {shown(given)}")
+            report.wrong(f" is a map of settings, not {value_words(given)}")
             return
         for key, value in given.items():
             here = report.below(str(key))
@@ -160,6 +160,6 @@ class Section:
     __hash__ = None  # type: ignore[assignment]  # sections may be changed
 
 
-def shown(value: Any) -> str:
+def value_words(value: Any) -> str:
     """A value in a message: as it is, but cut where it is long or deep."""
     return _BRIEF.repr(value)

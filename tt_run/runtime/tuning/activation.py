@@ -9,7 +9,7 @@ import numpy as np
 
 from tt_run.runtime.enums import NamedEnum, cpp
 from tt_run.runtime.native.classes import Native, native
-from tt_run.runtime.native.refusals import bound
+from tt_run.runtime.native.refusals import native_class
 
 
 @native("ttnn._ttnn.activation.UnaryOpType")
@@ -183,7 +183,7 @@ OF_INTEGERS = frozenset(
 """Those that take INT32."""
 
 
-@bound("ttnn._ttnn.activation.UnaryWithParam")
+@native_class("ttnn._ttnn.activation.UnaryWithParam")
 class UnaryWithParam(metaclass=Native):
     """A fused activation: the function and its parameters, `UnaryWithParam(UnaryOpType.LEAKY_RELU, 0.1)`."""
 

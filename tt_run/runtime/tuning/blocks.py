@@ -9,13 +9,13 @@ from tt_run.runtime.cores import CoreCoord, CoreRangeSet
 from tt_run.runtime.enums import MathFidelity
 from tt_run.runtime.native.classes import Native
 from tt_run.runtime.native.fields import Checked
-from tt_run.runtime.native.refusals import bound
+from tt_run.runtime.native.refusals import native_class
 from tt_run.runtime.tuning.base import Tuning
 
 Grid = CoreCoord | tuple[int, int]
 
 
-@bound("ttnn._ttnn.operations.transformer.SDPAProgramConfig")
+@native_class("ttnn._ttnn.operations.transformer.SDPAProgramConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class SDPAProgramConfig(Tuning, metaclass=Native):
     """Chunking of attention."""
@@ -34,7 +34,7 @@ class SDPAProgramConfig(Tuning, metaclass=Native):
     segmented_accumulation: bool = False
 
 
-@bound("ttnn._ttnn.operations.experimental.IndexerScoreProgramConfig")
+@native_class("ttnn._ttnn.operations.experimental.IndexerScoreProgramConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class IndexerScoreProgramConfig(Checked, metaclass=Native):
     """Chunking of the indexer's scores."""
@@ -44,7 +44,7 @@ class IndexerScoreProgramConfig(Checked, metaclass=Native):
     head_group_size: int = 1
 
 
-@bound("ttnn._ttnn.operations.transformer.PagedCacheGeometryOverride")
+@native_class("ttnn._ttnn.operations.transformer.PagedCacheGeometryOverride")
 @dataclass(kw_only=True, eq=False, repr=False)
 class PagedCacheGeometryOverride(Tuning, metaclass=Native):
     """Block size and key-value heads of a paged cache where they differ from the tensor's; 0 leaves them."""
@@ -60,7 +60,7 @@ class PagedCacheGeometryOverride(Tuning, metaclass=Native):
         return bool(self.block_size or self.num_kv_heads)
 
 
-@bound("ttnn._ttnn.operations.normalization.LayerNormDefaultProgramConfig")
+@native_class("ttnn._ttnn.operations.normalization.LayerNormDefaultProgramConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class LayerNormDefaultProgramConfig(Tuning, metaclass=Native):
     """Norms on interleaved tensors."""
@@ -72,7 +72,7 @@ class LayerNormDefaultProgramConfig(Tuning, metaclass=Native):
     use_welford: bool = False
 
 
-@bound("ttnn._ttnn.operations.normalization.LayerNormShardedMultiCoreProgramConfig")
+@native_class("ttnn._ttnn.operations.normalization.LayerNormShardedMultiCoreProgramConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class LayerNormShardedMultiCoreProgramConfig(Tuning, metaclass=Native):
     """Norms on tensors spread over cores."""
@@ -89,7 +89,7 @@ class LayerNormShardedMultiCoreProgramConfig(Tuning, metaclass=Native):
     use_welford: bool = False
 
 
-@bound("ttnn._ttnn.operations.normalization.LayerNormProgramConfig")
+@native_class("ttnn._ttnn.operations.normalization.LayerNormProgramConfig")
 class LayerNormProgramConfig(metaclass=Native):
     """The kind of argument that takes either program of a norm."""
 
@@ -97,18 +97,18 @@ class LayerNormProgramConfig(metaclass=Native):
         raise TypeError("make a LayerNormDefaultProgramConfig or a LayerNormShardedMultiCoreProgramConfig")
 
 
-@bound("ttnn._ttnn.operations.normalization.SoftmaxProgramConfig")
+@native_class("ttnn._ttnn.operations.normalization.SoftmaxProgramConfig")
 class SoftmaxProgramConfig(metaclass=Native):
     """The kind of argument that takes either program of softmax."""
 
 
-@bound("ttnn._ttnn.operations.normalization.SoftmaxDefaultProgramConfig")
+@native_class("ttnn._ttnn.operations.normalization.SoftmaxDefaultProgramConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class SoftmaxDefaultProgramConfig(SoftmaxProgramConfig, metaclass=Native):
     """Softmax on interleaved tensors."""
 
 
-@bound("ttnn._ttnn.operations.normalization.SoftmaxShardedMultiCoreProgramConfig")
+@native_class("ttnn._ttnn.operations.normalization.SoftmaxShardedMultiCoreProgramConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class SoftmaxShardedMultiCoreProgramConfig(Tuning, SoftmaxProgramConfig, metaclass=Native):
     """Softmax on tensors spread over cores."""

@@ -8,7 +8,7 @@ from mgd.lean import dataclass
 from tt_run.runtime.enums import MathFidelity, NamedEnum
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.native.fields import Checked
-from tt_run.runtime.native.refusals import bound, noted
+from tt_run.runtime.native.refusals import native_class, with_note
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.hardware import Arch
@@ -31,13 +31,13 @@ class DeviceComputeKernelConfig(metaclass=Native):
     """The kind of argument that takes any architecture's precision settings; make a `WormholeComputeKernelConfig`."""
 
     def __init__(self) -> None:
-        raise noted(
+        raise with_note(
             TypeError("ttnn._ttnn.operations.core.DeviceComputeKernelConfig: no constructor defined!"),
             "make a ttnn.WormholeComputeKernelConfig",
         )
 
 
-@bound("ttnn._ttnn.operations.core.WormholeComputeKernelConfig")
+@native_class("ttnn._ttnn.operations.core.WormholeComputeKernelConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class WormholeComputeKernelConfig(Checked, metaclass=Native):
     """Precision settings of compute kernels, of Wormhole and Blackhole alike; equal only to itself."""

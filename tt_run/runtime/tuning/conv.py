@@ -11,7 +11,7 @@ from tt_run.runtime.cores import CoreCoord, CoreRangeSet
 from tt_run.runtime.enums import DataType, Layout, NamedEnum, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.native.fields import Checked
-from tt_run.runtime.native.refusals import bound
+from tt_run.runtime.native.refusals import native_class
 from tt_run.runtime.tuning.activation import UnaryWithParam
 from tt_run.runtime.tuning.base import Tuning
 
@@ -24,7 +24,7 @@ class PaddingMode(NamedEnum):
     Replicate = 1
 
 
-@bound("ttnn._ttnn.operations.conv.Conv2dConfig")
+@native_class("ttnn._ttnn.operations.conv.Conv2dConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class Conv2dConfig(Tuning, metaclass=Native):
     """Settings of `conv1d`, `conv2d` and `conv_transpose2d`."""
@@ -52,7 +52,7 @@ class Conv2dConfig(Tuning, metaclass=Native):
     padding_mode: PaddingMode = PaddingMode.Zeros
 
 
-@bound("ttnn._ttnn.operations.experimental.Conv3dConfig")
+@native_class("ttnn._ttnn.operations.experimental.Conv3dConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class Conv3dConfig(Tuning, metaclass=Native):
     """Settings of `experimental.conv3d`."""
@@ -86,7 +86,7 @@ _SLICE_TEXTS = {
 }
 
 
-@bound("ttnn._ttnn.operations.sliding_window.Op2DSliceConfig")
+@native_class("ttnn._ttnn.operations.sliding_window.Op2DSliceConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class Op2DSliceConfig(Checked, metaclass=Native):
     """How images in DRAM are cut into slices; 0 slices lets the operation choose."""
@@ -105,7 +105,7 @@ L1_FULL = Op2DSliceConfig(slice_type=SliceTypeEnum.L1Full)
 """No slicing: the whole image lies in L1."""
 
 
-@bound("ttnn._ttnn.operations.sliding_window.ParallelConfig")
+@native_class("ttnn._ttnn.operations.sliding_window.ParallelConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class SlidingWindowParallelConfig(Checked, metaclass=Native):
     """Over which cores a window slides."""

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from mgd.lean import dataclass
 from tt_run.runtime.native.classes import Native
-from tt_run.runtime.native.refusals import bound
+from tt_run.runtime.native.refusals import native_class
 from tt_run.runtime.tuning.base import Tuning
 
 
@@ -19,13 +19,13 @@ class _Spelled(Tuning):
         return repr(value)
 
 
-@bound("ttnn._ttnn.operations.transformer.ChunkGdnMonoProgramConfig")
+@native_class("ttnn._ttnn.operations.transformer.ChunkGdnMonoProgramConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class ChunkGdnMonoProgramConfig(_Spelled, metaclass=Native):
     """One kernel does all."""
 
 
-@bound("ttnn._ttnn.operations.transformer.ChunkGdnPhasedProgramConfig")
+@native_class("ttnn._ttnn.operations.transformer.ChunkGdnPhasedProgramConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class ChunkGdnPhasedProgramConfig(_Spelled, metaclass=Native):
     """Preparation of the chunks, then the scan over them."""
@@ -35,7 +35,7 @@ class ChunkGdnPhasedProgramConfig(_Spelled, metaclass=Native):
     prep_serial: bool = False
 
 
-@bound("ttnn._ttnn.operations.transformer.ChunkGdnFusedProgramConfig")
+@native_class("ttnn._ttnn.operations.transformer.ChunkGdnFusedProgramConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class ChunkGdnFusedProgramConfig(_Spelled, metaclass=Native):
     """Producers prepare chunks while receivers scan; None lets the operation choose."""
@@ -52,7 +52,7 @@ class ChunkGdnFusedProgramConfig(_Spelled, metaclass=Native):
     handoff_fault: int = 0
 
 
-@bound("ttnn._ttnn.operations.experimental.kda.QkvCausalConv1dSiluProgramConfig")
+@native_class("ttnn._ttnn.operations.experimental.kda.QkvCausalConv1dSiluProgramConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class QkvCausalConv1dSiluProgramConfig(Tuning, metaclass=Native):
     """How many channels of a convolution a core takes at once."""

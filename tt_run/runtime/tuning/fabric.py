@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from tt_run.runtime.native.classes import Native
 from tt_run.runtime.native.fields import Checked
-from tt_run.runtime.native.refusals import bound
+from tt_run.runtime.native.refusals import native_class
 
 
-@bound("ttnn._ttnn.fabric.FabricRouterConfig")
+@native_class("ttnn._ttnn.fabric.FabricRouterConfig")
 @dataclass(eq=False, repr=False)
 class FabricRouterConfig(Checked, metaclass=Native):
     """What a router may be told; None leaves the default. The emulation has no packets, so it changes nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mgd.lean import dataclass, field
 from tt_run.runtime.cores import CoreCoord, CoreRangeSet
 from tt_run.runtime.native.classes import Native, native
-from tt_run.runtime.native.refusals import bound, noted
+from tt_run.runtime.native.refusals import native_class, with_note
 from tt_run.runtime.tuning.activation import UnaryWithParam
 from tt_run.runtime.tuning.base import JsonTuning, Tuning
 
@@ -17,13 +17,13 @@ class MatmulProgramConfig(metaclass=Native):
     """The kind of argument that takes any of the configurations below; make one of those."""
 
     def __init__(self) -> None:
-        raise noted(
+        raise with_note(
             TypeError("ttnn._ttnn.operations.matmul.MatmulProgramConfig: no constructor defined!"),
             "make a ttnn.MatmulMultiCoreReuseMultiCastProgramConfig, or one of its kin",
         )
 
 
-@bound("ttnn._ttnn.operations.matmul.MatmulMultiCoreReuseProgramConfig")
+@native_class("ttnn._ttnn.operations.matmul.MatmulMultiCoreReuseProgramConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class MatmulMultiCoreReuseProgramConfig(JsonTuning, metaclass=Native):
     """A product that reuses its operands on each core."""
@@ -56,7 +56,7 @@ class _Blocked(JsonTuning):
         self.out_block_w = self.per_core_N if self.out_block_w is None else self.out_block_w
 
 
-@bound("ttnn._ttnn.operations.matmul.MatmulMultiCoreReuseMultiCastProgramConfig")
+@native_class("ttnn._ttnn.operations.matmul.MatmulMultiCoreReuseMultiCastProgramConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class MatmulMultiCoreReuseMultiCastProgramConfig(_Blocked, metaclass=Native):
     """A product whose operands are multicast over rows and columns of cores."""
@@ -67,7 +67,7 @@ class MatmulMultiCoreReuseMultiCastProgramConfig(_Blocked, metaclass=Native):
     allowed_worker_cores: CoreRangeSet | None = None
 
 
-@bound("ttnn._ttnn.operations.matmul.MatmulMultiCoreReuseMultiCast1DProgramConfig")
+@native_class("ttnn._ttnn.operations.matmul.MatmulMultiCoreReuseMultiCast1DProgramConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class MatmulMultiCoreReuseMultiCast1DProgramConfig(_Blocked, metaclass=Native):
     """A product with one operand multicast to all cores."""
@@ -83,7 +83,7 @@ class MatmulMultiCoreReuseMultiCast1DProgramConfig(_Blocked, metaclass=Native):
     stream_in1: bool = False
 
 
-@bound("ttnn._ttnn.operations.matmul.MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig")
+@native_class("ttnn._ttnn.operations.matmul.MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig(JsonTuning, metaclass=Native):
     """A product whose second operand is spread over DRAM banks."""
@@ -95,7 +95,7 @@ class MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig(JsonTuning, metaclas
     num_workers_per_dram_bank: int = 1
 
 
-@bound("ttnn._ttnn.operations.matmul.MatmulMultiCoreReuseMultiCastBatchedDRAMShardedProgramConfig")
+@native_class("ttnn._ttnn.operations.matmul.MatmulMultiCoreReuseMultiCastBatchedDRAMShardedProgramConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class MatmulMultiCoreReuseMultiCastBatchedDRAMShardedProgramConfig(JsonTuning, metaclass=Native):
     """Batches of products whose operands are spread over DRAM banks by batch."""
@@ -106,7 +106,7 @@ class MatmulMultiCoreReuseMultiCastBatchedDRAMShardedProgramConfig(JsonTuning, m
     fused_activation: UnaryWithParam | None = None
 
 
-@bound("ttnn._ttnn.operations.experimental.MinimalMatmulConfig")
+@native_class("ttnn._ttnn.operations.experimental.MinimalMatmulConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class MinimalMatmulConfig(Tuning, metaclass=Native):
     """Blocking of `experimental.minimal_matmul`."""

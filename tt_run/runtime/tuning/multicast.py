@@ -9,7 +9,7 @@ from tt_run.runtime.cores import CoreCoord, CoreRangeSet
 from tt_run.runtime.enums import NamedEnum
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.native.fields import Checked
-from tt_run.runtime.native.refusals import bound
+from tt_run.runtime.native.refusals import native_class
 from tt_run.runtime.tuning.choices import NOC, TransferMode
 
 
@@ -37,7 +37,7 @@ class McastSenderPlacement(NamedEnum):
     Staggered = 1
 
 
-@bound("ttnn._ttnn.mcast_host.McastConfig")
+@native_class("ttnn._ttnn.mcast_host.McastConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class McastConfig(Checked, metaclass=Native):
     """Network, handshake and mode of a multicast."""
@@ -49,7 +49,7 @@ class McastConfig(Checked, metaclass=Native):
     irregular_receiver_set_mode: TransferMode = TransferMode.Multicast
 
 
-@bound("ttnn._ttnn.mcast_host.McastFixedSenderConfig")
+@native_class("ttnn._ttnn.mcast_host.McastFixedSenderConfig")
 @dataclass(kw_only=True, eq=False, repr=False)
 class McastFixedSenderConfig(Checked, metaclass=Native):
     """One sender for each group, by its number."""
@@ -58,7 +58,7 @@ class McastFixedSenderConfig(Checked, metaclass=Native):
     placement: McastSenderPlacement = McastSenderPlacement.Uniform
 
 
-@bound("ttnn._ttnn.mcast_host.McastExplicitFixedSenderConfig")
+@native_class("ttnn._ttnn.mcast_host.McastExplicitFixedSenderConfig")
 @dataclass(eq=False, repr=False)
 class McastExplicitFixedSenderConfig(Checked, metaclass=Native):
     """One sender for each group, named."""
@@ -66,7 +66,7 @@ class McastExplicitFixedSenderConfig(Checked, metaclass=Native):
     senders_per_group: Sequence[CoreCoord]
 
 
-@bound("ttnn._ttnn.mcast_host.McastRotatingSenderConfig")
+@native_class("ttnn._ttnn.mcast_host.McastRotatingSenderConfig")
 @dataclass(eq=False, repr=False)
 class McastRotatingSenderConfig(Checked, metaclass=Native):
     """Senders that take turns."""

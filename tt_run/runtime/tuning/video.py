@@ -9,7 +9,7 @@ import numpy as np
 
 from tt_run.runtime.errors import incompatible
 from tt_run.runtime.native.classes import Native
-from tt_run.runtime.native.refusals import bound
+from tt_run.runtime.native.refusals import native_class
 from tt_run.runtime.tuning.choices import RGBRange, YUVColorSpace, YUVRange
 
 _NONE = (0.0, 0.0, 0.0, 0.0)
@@ -24,7 +24,7 @@ _SPANS = {YUVRange.Full: (255.0, 255.0, 0.0), YUVRange.Limited: (219.0, 224.0, 1
 _MIDDLE = 128.0
 
 
-@bound("ttnn._ttnn.operations.experimental.YUVCoefficients")
+@native_class("ttnn._ttnn.operations.experimental.YUVCoefficients")
 class YUVCoefficients(metaclass=Native):
     """Weights of red, green and blue and an offset, for brightness and the two colours."""
 

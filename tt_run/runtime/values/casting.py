@@ -51,7 +51,7 @@ def _whole(values: Array, rounds: bool) -> npt.NDArray[np.int64]:
     return np.clip(np.nan_to_num(cut.astype(np.float64)), -_FAR, _FAR).astype(np.int64)
 
 
-def reread(values: Array, source: DataType, dtype: DataType) -> Array:
+def reinterpret(values: Array, source: DataType, dtype: DataType) -> Array:
     """The bits of stored values of type `source` taken for those of `dtype`, which has as many."""
     values = np.ascontiguousarray(values)
     if source is dtype:

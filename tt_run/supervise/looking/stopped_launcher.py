@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from mgd.lean import dataclass, field
-from tt_run.supervise.looking.stopped_ranks import TOLD_SECONDS, stands
+from tt_run.supervise.looking.stopped_ranks import TOLD_SECONDS, stopped_sentence
 from tt_run.supervise.status import StatusBoard
 from tt_run.supervise.vitals import parent_of, state_of
 
@@ -39,7 +39,9 @@ class StoppedLauncher:
                 return f"{who} was stopped by a signal (SIGSTOP or SIGTSTP); kill -CONT {stopped[who]} would have let it go on"
             if seconds >= TOLD_SECONDS and who not in self._told:
                 self._told.add(who)
-                self.say(stands(who, stopped[who], seconds, f"kill -CONT {stopped[who]}", self.patience))
+                self.say(
+                    stopped_sentence(who, stopped[who], seconds, f"kill -CONT {stopped[who]}", self.patience)
+                )
         return ""
 
     def _stopped(self) -> Iterator[tuple[str, int]]:

@@ -28,7 +28,7 @@ def continuing(status: RankStatus, here: str, thawing: str = "") -> str:
     return f"kill -CONT {status.pid}{where}"
 
 
-def stands(
+def stopped_sentence(
     who: str, pid: int | None, seconds: float, going_on: str, patience: float | None, frozen: bool = False
 ) -> str:
     """That somebody has been stopped for so long, what lets it go on, and when the run is given up."""
@@ -79,7 +79,7 @@ class StoppedRanks:
         name = f"rank {status.rank}" + f" on {status.host}" * bool(status.host)
         thawing = self.frozen.get(status.rank, "")
         going_on = continuing(status, self.host, thawing)
-        return stands(name, status.pid, seconds, going_on, self.patience, frozen=bool(thawing))
+        return stopped_sentence(name, status.pid, seconds, going_on, self.patience, frozen=bool(thawing))
 
     def _look_for_frozen(self, now: float, waited: float) -> None:
         """While somebody waits, once in a while: a frozen process is asleep to all that one sees of it."""

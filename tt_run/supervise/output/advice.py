@@ -15,7 +15,7 @@ from tt_run.granted import limit_of
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.output.console import last_lines
 from tt_run.supervise.verdict.evidence import Verdict
-from tt_run.supervise.verdict.limits import FILE_SIZE, FILES, PROCESSES, met
+from tt_run.supervise.verdict.limits import FILE_SIZE, FILES, PROCESSES, limit_met
 from tt_run.supervise.verdict.lost_hosts import read_lost_hosts
 
 PACKAGES = frozenset(
@@ -220,7 +220,7 @@ def launcher_advice(folder: RunFolder, verdict: Verdict, code: int | None) -> li
         return [f"  help: {limited}"]
     if "PMIX_ERR_OUT_OF_RESOURCE" in own and verdict.exit_code != Exit.NO_LAUNCHER:
         return [f"  help: {_NO_ROOM}"]
-    if verdict.exit_code == Exit.NO_LAUNCHER and (limit := met(folder, culprit)) is not None:
+    if verdict.exit_code == Exit.NO_LAUNCHER and (limit := limit_met(folder, culprit)) is not None:
         return [f"  help: {limit.help}"]
     unknown = re.search(r"unrecognized option[^\n]*\n\s*Option: (\S+)", said)
     if unknown is not None:

@@ -83,6 +83,6 @@ def others_than(
     return tuple(status for status in others if status not in victims), victims
 
 
-def named(status: RankStatus) -> str:
+def rank_and_host(status: RankStatus) -> str:
     """The rank and its host, as sentences begin."""
     return f"rank {status.rank}" + (f" on {status.host}" if status.host else "")

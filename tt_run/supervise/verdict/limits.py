@@ -57,7 +57,7 @@ _LINES_OF_MPI = 60
 _LIMITS = (FILES, PROCESSES, FILE_SIZE)  # the first that is said: without pipes there are no processes either
 
 
-def met(folder: RunFolder, rank: int | None = None) -> Limit | None:
+def limit_met(folder: RunFolder, rank: int | None = None) -> Limit | None:
     """What mpirun, the shell around a rank, or MPI in this `rank` got no more of, by its own words."""
     said = folder.launcher_said()
     if rank is not None:
@@ -75,7 +75,7 @@ def of_limits(verdict: Verdict, board: StatusBoard, observation: Observation) ->
     failed = [status for status in board.all() if status.failed]
     if not all(s.told or s.signal in ENDED_BY_MPIRUN for s in failed):
         return verdict
-    if (limit := met(board.folder)) is None:
+    if (limit := limit_met(board.folder)) is None:
         return verdict
     sentence = f"mpirun could not start all of {board.size} ranks: {why(limit)}"
     victims = (*verdict.victims, *([verdict.culprit] if verdict.culprit is not None else []))

@@ -117,7 +117,7 @@ def read_improper(launcher_said: str, quiet: Sequence[RankStatus] = ()) -> tuple
     return there if len(there) == 1 else ()
 
 
-def told(hosts: Sequence[LostHost], statuses: Sequence[RankStatus]) -> str:
+def lost_sentence(hosts: Sequence[LostHost], statuses: Sequence[RankStatus]) -> str:
     """One sentence: `host h3 was lost; rank 3 ran there`."""
     names = ", ".join(host.name for host in hosts)
     many = len(hosts) > 1

@@ -25,8 +25,8 @@ from tt_run.supervise.verdict.culprit import (
     follows_from_a_loss,
     is_consequence,
 )
-from tt_run.supervise.verdict.evidence import Case, Verdict, named, others_than
-from tt_run.supervise.verdict.lost_hosts import LostHost, told
+from tt_run.supervise.verdict.evidence import Case, Verdict, others_than, rank_and_host
+from tt_run.supervise.verdict.lost_hosts import LostHost, lost_sentence
 from tt_run.supervise.verdict.waits import ended_from_outside, raised_and_stayed, stopped
 from tt_run.supervise.watch import Observation
 
@@ -112,7 +112,7 @@ def _host_lost(case: Case) -> Verdict | None:
     if case.culprit is not None and not follows_from_a_loss(case.culprit, case.failures, homeless):
         return None
     return Verdict(
-        Exit.HOST_LOST, told(case.lost_hosts, case.statuses), None, (), case.failed, case.unrecorded
+        Exit.HOST_LOST, lost_sentence(case.lost_hosts, case.statuses), None, (), case.failed, case.unrecorded
     )
 
 
@@ -217,7 +217,7 @@ def _vanished(case: Case) -> Verdict | None:
     followers, victims = others_than(found, case)
     others = tuple(status for status in case.unrecorded if status is not found)
     why = f": out of memory ({case.observation.memory})" if case.observation.memory else ""
-    sentence = f"{named(found)} was killed by SIGKILL, its wrapper with it{why}"
+    sentence = f"{rank_and_host(found)} was killed by SIGKILL, its wrapper with it{why}"
     return Verdict(128 + signal.SIGKILL, sentence, found, followers, (*victims, *others))
 
 
@@ -240,7 +240,7 @@ def _accused(case: Case) -> Verdict | None:
     # Others saw no more than that its process had gone; its record knows how.
     left = culprit.code is not None and what.startswith(f"error[{PROCESS_GONE}]")
     how = culprit.outcome() if killed or left else "is at fault"
-    sentence = f"{named(culprit)} {how}: {what}"
+    sentence = f"{rank_and_host(culprit)} {how}: {what}"
     if len(accused) > 1 and not killed:
         sentence = f"{rank_list(accused)} are at fault together: {what}"
         victims = tuple(status for status in victims if status.rank not in accused)
@@ -273,7 +273,7 @@ def _quitter(case: Case) -> Verdict | None:
     if quitter is None:
         return None
     how = "without ever entering MPI" if quitter.rank in case.without_mpi else "but without MPI_Finalize"
-    sentence = f"{named(quitter)} ended with 0 {how}, so mpirun ended the others"
+    sentence = f"{rank_and_host(quitter)} ended with 0 {how}, so mpirun ended the others"
     return Verdict(Exit.FAILED, sentence, quitter, (), case.failed, case.unrecorded)
 
 
@@ -293,7 +293,7 @@ def _failed(case: Case) -> Verdict | None:
         if memory and culprit.signal == signal.SIGKILL and not culprit.memory
         else ""
     )
-    sentence = f"{named(culprit)} {culprit.outcome()}{why}"
+    sentence = f"{rank_and_host(culprit)} {culprit.outcome()}{why}"
     return Verdict(code, sentence, culprit, followers, (*victims, *case.unrecorded))
 
 

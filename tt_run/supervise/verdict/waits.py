@@ -11,7 +11,7 @@ from tt_run.supervise.looking.stacks import rank_list
 from tt_run.supervise.signals import EXIT_OF_SIGNAL
 from tt_run.supervise.status import RankStatus
 from tt_run.supervise.verdict.culprit import code_of, find_accused, is_consequence, moment
-from tt_run.supervise.verdict.evidence import Case, Verdict, named, others_than
+from tt_run.supervise.verdict.evidence import Case, Verdict, others_than, rank_and_host
 from tt_run.supervise.watch import EndedBy
 
 
@@ -36,7 +36,7 @@ def raised_and_stayed(case: Case) -> Verdict | None:
     followers, victims = others_than(culprit, case)
     others = tuple(status for status in case.unrecorded if status is not culprit)
     sentence = (
-        f"{named(culprit)} raised {record.get('exception')} and did not end (exit handlers, threads, or children?), "
+        f"{rank_and_host(culprit)} raised {record.get('exception')} and did not end (exit handlers, threads, or children?), "
         "so the others waited for it"
     )
     return Verdict(code, sentence, culprit, followers, (*victims, *others))
@@ -81,12 +81,12 @@ def _continuing(held: Sequence[RankStatus], multi_host: bool) -> str:
 def _who(held: Sequence[RankStatus]) -> str:
     """The ranks that a signal has stopped, with their hosts where these differ."""
     if len(held) == 1:
-        return f"{named(held[0])} was"
+        return f"{rank_and_host(held[0])} was"
     if len({status.host for status in held}) == 1:
         return (
             f"{rank_list([status.rank for status in held])}{f' on {held[0].host}' * bool(held[0].host)} were"
         )
-    return f"{', '.join(named(status) for status in held)} were"
+    return f"{', '.join(rank_and_host(status) for status in held)} were"
 
 
 def ended_from_outside(case: Case) -> Verdict | None:

@@ -22,7 +22,7 @@ from tt_run.runtime.train.models.decoders.export import halved
 from tt_run.runtime.train.models.llama import Llama, LlamaConfig
 from tt_run.runtime.train.modules.base import RunMode
 from tt_run.runtime.train.parallel import named_mesh
-from tt_run.runtime.train.parallel.sharded_parameters import whole, whole_parameter
+from tt_run.runtime.train.parallel.sharded_parameters import whole_array, whole_parameter
 from tt_run.runtime.train.trainers import job, model_source
 from tt_run.runtime.train.trainers.batch_source import (
     score_rollout,
@@ -162,7 +162,7 @@ def test_a_step_against_transformers(process: Any, tmp_path: Path, kind: str) ->
         optimizer.step()
     assert [step["rollout_weight_version"] for step in seen.steps] == [0, 0]
     assert made.rollout_sampler is not None and made.rollout_sampler.weight_version == 2
-    ours = {name: whole(value) for name, value in model_source.weights_ref_hf_dict(made.model).items()}
+    ours = {name: whole_array(value) for name, value in model_source.weights_ref_hf_dict(made.model).items()}
     heads = {"q_proj": 4, "k_proj": 2, "q_norm": 1, "k_norm": 1}
     assert ours.keys() >= theirs.state_dict().keys()
     for name, expected in theirs.state_dict().items():

@@ -14,10 +14,10 @@ from tests.tt_run.plan.placement.machines import galaxy
 from tt_run.inputs.clusters.chips import Chip
 from tt_run.plan.placement import assign as assigning
 from tt_run.plan.placement.assign import assign
-from tt_run.plan.placement.demand import MeshDemand, demands, links_between
+from tt_run.plan.placement.demand import MeshDemand, demand_of_meshes, links_between
 from tt_run.plan.placement.physical import Node, PhysicalGraph, build
 from tt_run.plan.placement.regions import between, candidates, links_hold, region_of
-from tt_run.plan.placement.search import Clock, OutOfTime, best, embeddings, lacking
+from tt_run.plan.placement.search import Clock, OutOfTime, best_embedding, embeddings, lacking
 
 SHAPES = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (1, 4), (3, 1))
 
@@ -114,7 +114,7 @@ def drawn(
         node = draw.choice(physical.nodes)
         pins = (PinGroup(0, (draw.randrange(made[0].device_count),), (node.slot,), ""),)
     graph = MeshGraph(made, tuple(links), pins=pins)
-    return physical, demands(graph, physical), graph
+    return physical, demand_of_meshes(graph, physical), graph
 
 
 @pytest.mark.parametrize("block", range(8))
@@ -131,7 +131,7 @@ def test_every_placement_of_a_mesh_is_found_in_order(block: int) -> None:
         wanted = every(demand, physical, worst, everything)
         least = min((lacking(demand, physical, placed) for placed in wanted), default=0)
         first = next((placed for placed in wanted if lacking(demand, physical, placed) == least), None)
-        assert best(demand, physical, clock) == first, seed
+        assert best_embedding(demand, physical, clock) == first, seed
         pool = candidates(demand, physical, clock, keep_all=False)
         assert pool.complete and len(pool.regions) == len({frozenset(placed) for placed in wanted})
         for region in pool.regions:
@@ -275,7 +275,10 @@ def test_looking_ahead_saves_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         )
         ring = tuple(InterLink(i, (i + 1) % count, 2, "STRICT") for i in range(count))
         graph = MeshGraph(meshes, ring)
-        assert assign(demands(graph, physical), links_between(graph), physical, Clock(60)).placed is not None
+        assert (
+            assign(demand_of_meshes(graph, physical), links_between(graph), physical, Clock(60)).placed
+            is not None
+        )
         told.append(steps)
     assert all(now <= then for now, then in zip(told, STEPS, strict=True)), told
 
@@ -313,6 +316,6 @@ def test_the_pair_that_lacks_least_is_taken_however_much_it_lacks(
     grid = tuple({i ^ 1: channels[i // 2]} for i in range(len(nodes)))
     physical = PhysicalGraph(nodes, ("h0",), grid, ({},) * len(nodes), ("N300",))
     asked = Mesh(0, "M", "WORMHOLE_B0", (1, 2), (1, 1), ("LINE", "LINE"), wanted, "RELAXED")
-    [demand] = demands(MeshGraph((asked,)), physical)
+    [demand] = demand_of_meshes(MeshGraph((asked,)), physical)
     expected = min(range(len(channels)), key=lambda pair: (max(0, wanted - channels[pair]), pair))
-    assert best(demand, physical, Clock(30)) == (2 * expected, 2 * expected + 1)
+    assert best_embedding(demand, physical, Clock(30)) == (2 * expected, 2 * expected + 1)

@@ -23,10 +23,10 @@ from tt_run.plan.allocation.of_descriptors import _joined
 from tt_run.plan.model import HostSlots
 from tt_run.plan.placement import assign as assigning
 from tt_run.plan.placement import explain, regions
-from tt_run.plan.placement.demand import demands, mesh_demand
+from tt_run.plan.placement.demand import demand_of_meshes, mesh_demand
 from tt_run.plan.placement.explain import _constraints, out_of_time
 from tt_run.plan.placement.physical import PhysicalGraph, build
-from tt_run.plan.placement.search import Clock, OutOfTime, best
+from tt_run.plan.placement.search import Clock, OutOfTime, best_embedding
 from tt_run.plan.placement.solve import Placed, place
 from tt_run.plan.placement.unnamed import discovered_mesh
 
@@ -342,7 +342,7 @@ def test_recorded_clusters(name: str, entry: dict) -> None:
             )
         )
         assert wanted.dims == tuple(dims)
-        found = best(mesh_demand(wanted, (), graph, processes=1), graph, Clock(30))
+        found = best_embedding(mesh_demand(wanted, (), graph, processes=1), graph, Clock(30))
         assert (found is None) == (seen["result"] == "refused"), seen["logical"]
         if found is not None and seen["equals_canonical_rule"]:
             ids = [graph.nodes[i].chip.chip_id for i in found]
@@ -454,7 +454,7 @@ def test_a_chain_over_every_chip_is_found_or_excluded() -> None:
     whole = galaxy("a", 0, 1)
     kept = [link for number, link in enumerate(whole.links) if number % 5 != 3]
     machine = build([replace(whole, links=tuple(kept))])
-    found = best(mesh_demand(mesh(32, 1, channels=1), (), machine, processes=1), machine, Clock(30))
+    found = best_embedding(mesh_demand(mesh(32, 1, channels=1), (), machine, processes=1), machine, Clock(30))
     assert found is None or len(set(found)) == 32
 
 
@@ -615,9 +615,9 @@ def test_a_link_that_could_not_be_left_out_in_time_stays_named(
 def test_one_process_is_told_from_several_by_its_number(four_galaxies: PhysicalGraph) -> None:
     graph = MeshGraph((mesh(8, 4, hosts=(2, 1)),))
     for processes, slots in ((None, TRAYS), (1, {(1, 1)}), (2, TRAYS)):
-        assert demands(graph, four_galaxies, processes=processes)[0].pins[0] == slots
+        assert demand_of_meshes(graph, four_galaxies, processes=processes)[0].pins[0] == slots
     switch = replace(mesh(8, 4, mesh_id=1), is_switch=True)
-    alone = demands(MeshGraph((mesh(8, 4), switch)), four_galaxies)
+    alone = demand_of_meshes(MeshGraph((mesh(8, 4), switch)), four_galaxies)
     assert [each.pins[0] for each in alone] == [{(1, 1)}] * 2, "a switch is no process"
 
 

@@ -18,10 +18,10 @@ from tt_run.runtime.ccl.fused.expert_returns import (
     check_local_output,
     check_mux,
     check_returns,
-    delivered,
-    kept,
-    returned,
-    spread,
+    content_of,
+    deliver_rows,
+    return_to_devices,
+    spread_over_choices,
 )
 from tt_run.runtime.ccl.plans import planned
 from tt_run.runtime.ccl.record import Collective
@@ -140,7 +140,9 @@ def moe_compute(
     tuning = (topology, num_links, output_memory_config)
     plan = planned(COMPUTE, tilize_input_tensor, cluster_axis, asked, tuning)
     source = tilize_input_tensor
-    back = returned(plan, source, work.rows, work.found, optional_output_tensor, output_memory_config)
+    back = return_to_devices(
+        plan, source, work.rows, work.found, optional_output_tensor, output_memory_config
+    )
     return [*slots, back]
 
 
@@ -277,9 +279,9 @@ def _by_itself(
     done: dict[int, Array] = {}
     for local, position in enumerate(device.local_positions):
         if position in work.rows:
-            values, marks = spread(shape, work.rows[position], work.found[position])
-            done[position] = np.where(marks[..., None] != 0, values, kept(output, local, shape))
+            values, marks = spread_over_choices(shape, work.rows[position], work.found[position])
+            done[position] = np.where(marks[..., None] != 0, values, content_of(output, local, shape))
     shards = shards_found(done, device.local_positions, np.empty((0, *shape), np.float32))
     if output is not None and memory_config is None:
         memory_config = output.memory_config()
-    return delivered(source, shards, output, memory_config)
+    return deliver_rows(source, shards, output, memory_config)

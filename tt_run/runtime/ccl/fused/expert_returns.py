@@ -85,7 +85,7 @@ def selective_reduce_combine(
                 f"selective_reduce_combine: {error}",
                 hint="give all four as ttnn.experimental.moe_compute returned them, with its shard dimensions",
             ) from None
-    return returned(plan, dense_input_tensor, rows, found, output_tensor, memory_config)
+    return return_to_devices(plan, dense_input_tensor, rows, found, output_tensor, memory_config)
 
 
 def check_mux(device: MeshDevice, cores: CoreRangeSet | None) -> None:
@@ -116,7 +116,7 @@ def check_local_output(output: Tensor | None, place: MemoryConfig | None) -> Non
         )
 
 
-def returned(
+def return_to_devices(
     plan: Plan,
     source: Tensor,
     rows: Mapping[int, Sequence[Array]],
@@ -128,7 +128,7 @@ def returned(
     tokens, hidden, choices = plan.arguments
     shape = (choices, tokens, hidden)
     places = plan.device.local_positions
-    partial = {p: spread(shape, rows[p], found[p]) for p in rows}
+    partial = {p: spread_over_choices(shape, rows[p], found[p]) for p in rows}
     values = _rows(source, {p: v for p, (v, _) in partial.items()}, places, np.empty((0, *shape), np.float32))
     marks = _rows(
         source,
@@ -144,16 +144,18 @@ def returned(
         for position, group in in_groups(lanes.groups, lanes.positions):
             each = tokens // len(group)
             own = slice(group.index(position) * each, (group.index(position) + 1) * each)
-            out = kept(output, lanes.locals[position], (choices, each, hidden))
+            out = content_of(output, lanes.locals[position], (choices, each, hidden))
             for member in group:
                 mine = marks_of[member][:, own] != 0
                 out[mine] = values_of[member][:, own][mine]
             done[position] = out
     like = np.empty((0, choices, tokens // lanes.members, hidden), np.float32)
-    return delivered(source, shards_found(done, lanes.positions, like), output, memory_config)
+    return deliver_rows(source, shards_found(done, lanes.positions, like), output, memory_config)
 
 
-def spread(shape: tuple[int, ...], rows: Sequence[Array], found: Sequence[Route]) -> tuple[Array, Array]:
+def spread_over_choices(
+    shape: tuple[int, ...], rows: Sequence[Array], found: Sequence[Route]
+) -> tuple[Array, Array]:
     """Experts' rows at their choices and tokens, zero elsewhere, and where there are some."""
     values, marks = np.zeros(shape, np.float32), np.zeros(shape[:2], np.uint8)
     for part, route in zip(rows, found, strict=True):
@@ -162,7 +164,7 @@ def spread(shape: tuple[int, ...], rows: Sequence[Array], found: Sequence[Route]
     return values, marks
 
 
-def kept(output: Tensor | None, local: int, shape: tuple[int, ...]) -> Array:
+def content_of(output: Tensor | None, local: int, shape: tuple[int, ...]) -> Array:
     """What an output holds before anything is written into it. Raises RuntimeError for one of another shape or type."""
     if output is None:
         return np.zeros(shape, np.float32)
@@ -177,7 +179,7 @@ def kept(output: Tensor | None, local: int, shape: tuple[int, ...]) -> Array:
     return np.zeros(shape, np.float32) if held is None else np.array(held, np.float32)
 
 
-def delivered(
+def deliver_rows(
     source: Tensor, shards: Shards, output: Tensor | None, memory_config: MemoryConfig | None
 ) -> Tensor:
     """The result in rows, or the output with it inside."""

@@ -13,7 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.ccl.collectives import gather_as
-from tt_run.runtime.ccl.fused.ring_places import SEQUENCE, Cached, Sight, check_balanced, number, starts
+from tt_run.runtime.ccl.fused.ring_places import (
+    SEQUENCE,
+    Cached,
+    Sight,
+    check_balanced,
+    first_query_places,
+    number,
+)
 from tt_run.runtime.enums import Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
@@ -121,7 +128,7 @@ def _ring_joint(
     sight = Sight(logical, gathered, length, everywhere, behind, end, **seen)
     named = {"length": logical if isinstance(logical, Tensor) else None, "sink": sink}
     if not sight.plain:
-        named["start"] = starts(first[0], cluster_axis)
+        named["start"] = first_query_places(first[0], cluster_axis)
     on_device(q, keys, values, kind=name)
     refuse(same_heads(keys, values), shared_heads(q, keys.shape[1]))
     whole = prefill((q, keys, values), named, sight.mask, factor, None)
@@ -360,7 +367,7 @@ def ring_mla(
         end, keys.shape[SEQUENCE], own, everywhere, causal=True, before=before, balanced=is_balanced
     )
     factor = scale if scale is not None else 1 / math.sqrt(input_tensor_q.shape[-1])
-    named: dict[str, Tensor | None] = {"start": starts(input_tensor_q, cluster_axis)}
+    named: dict[str, Tensor | None] = {"start": first_query_places(input_tensor_q, cluster_axis)}
     refuse(shared_heads(input_tensor_q, keys.shape[1]))
     whole = prefill((input_tensor_q, keys, keys), named, sight.mask, factor, None, width=head_dim_v)
     return whole, _log_sum_exp(input_tensor_q, keys, named, sight.mask, factor)

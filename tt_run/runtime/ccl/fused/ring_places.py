@@ -115,7 +115,7 @@ def check_balanced(name: str, own: int, before: int | None, *, causal: bool, joi
         )
 
 
-def starts(q: Tensor, cluster_axis: int) -> Tensor:
+def first_query_places(q: Tensor, cluster_axis: int) -> Tensor:
     """The place of each device's first query in the whole sequence."""
     rows = q.shape[SEQUENCE]
     places = [np.full((1, 1, 1, 1), at[cluster_axis] * rows, np.uint32) for at in q.site.local_coords]

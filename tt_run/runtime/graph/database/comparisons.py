@@ -14,7 +14,7 @@ from tt_run.runtime.graph.database.rows import tensor_row
 from tt_run.runtime.graph.database.schema import create_database_schema, insert, save_database_schema_version
 from tt_run.runtime.tools.comparison_records import (
     has_comparison_records,
-    kept,
+    kept_records,
     reset_comparison_records_data,
 )
 
@@ -55,12 +55,12 @@ def flush_comparison_records_to_db(report_dir: str | Path) -> None:
         return
     folder = Path(report_dir)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / COMPARED).write_text(json.dumps(kept()), encoding="utf-8")
+    (folder / COMPARED).write_text(json.dumps(kept_records()), encoding="utf-8")
     with closing(sqlite3.connect(folder / "db.sqlite")) as database:
         cursor = database.cursor()
         create_database_schema(cursor)
         save_database_schema_version(cursor)
-        import_tensor_comparison_records(cursor, kept(), world().rank)
+        import_tensor_comparison_records(cursor, kept_records(), world().rank)
         database.commit()
     reset_comparison_records_data()
 
@@ -68,5 +68,5 @@ def flush_comparison_records_to_db(report_dir: str | Path) -> None:
 def write_beside(report: Path) -> None:
     """Write what was kept beside a report, and forget it; nothing where there are no records."""
     if has_comparison_records():
-        report.with_suffix(COMPARED_SUFFIX).write_text(json.dumps(kept()), encoding="utf-8")
+        report.with_suffix(COMPARED_SUFFIX).write_text(json.dumps(kept_records()), encoding="utf-8")
         reset_comparison_records_data()

@@ -105,12 +105,12 @@ def tensors_at(graph: Graph, numbers: Sequence[int]) -> list[Node]:
     ]
 
 
-def taken(graph: Graph, function: Function) -> list[Node]:
+def input_tensors(graph: Graph, function: Function) -> list[Node]:
     """The tensors that went into a function."""
     return tensors_at(graph, function.start.get("input_tensors", []))
 
 
-def given(graph: Graph, function: Function) -> list[Node]:
+def output_tensors(graph: Graph, function: Function) -> list[Node]:
     """The tensors that came out of it."""
     return tensors_at(graph, function.end.get("connections", [])) if function.end else []
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tt_run.runtime.errors import said
+from tt_run.runtime.errors import sentence_of
 from tt_run.runtime.graph.calls import SUFFIX
 from tt_run.runtime.graph.database.buffers import Pages, chunks
 from tt_run.runtime.graph.database.comparisons import (
@@ -235,7 +235,7 @@ def main(words: list[str] | None = None) -> int:
     try:
         database = import_report(given.report_path, given.output_dir, given.db_name, generate_svgs=given.svg)
     except (OSError, ValueError, RuntimeError) as error:
-        print(f"error: {said(error) if isinstance(error, RuntimeError) else error}", file=sys.stderr)
+        print(f"error: {sentence_of(error) if isinstance(error, RuntimeError) else error}", file=sys.stderr)
         return 1
     print(f"{database}\n{summary(database)}\nOpen it: ttnn-visualizer --profiler-path {database.parent}")
     return 0

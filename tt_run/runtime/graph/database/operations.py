@@ -10,11 +10,11 @@ from tt_run.runtime.graph.database.buffers import Buffer, Live
 from tt_run.runtime.graph.database.functions import (
     Function,
     Graph,
-    given,
+    input_tensors,
     moments,
     name_of,
+    output_tensors,
     params,
-    taken,
     tensor_id,
 )
 from tt_run.runtime.graph.nodes import Node
@@ -118,21 +118,21 @@ def _once(numbers: Sequence[Any]) -> list[int]:
 
 def _inputs(graph: Graph, function: Function, freed: Sequence[int]) -> list[int]:
     """The tensors that it takes; of one that was captured without, what the functions in it take and none of them makes."""
-    own = [tensor_id(node) for node in taken(graph, function)]
+    own = [tensor_id(node) for node in input_tensors(graph, function)]
     if own:
         return own
     made: set[int] = set()
     found: list[int] = []
     for inner in function.inside:
-        into = [tensor_id(node) for node in taken(graph, inner)]
+        into = [tensor_id(node) for node in input_tensors(graph, inner)]
         found += into
-        made |= {tensor_id(node) for node in given(graph, inner)} - set(into)
+        made |= {tensor_id(node) for node in output_tensors(graph, inner)} - set(into)
     return [number for number in (*found, *freed) if number not in made]
 
 
 def _outputs(graph: Graph, function: Function) -> list[Node]:
     """The tensors that it gives; of one that was captured without, what the functions in it give and none of them takes."""
-    own = given(graph, function)
+    own = output_tensors(graph, function)
     if own:
         return own
     made: set[int] = set()
@@ -140,8 +140,8 @@ def _outputs(graph: Graph, function: Function) -> list[Node]:
     found: list[Node] = []
     # What ended first gave its results first.
     for inner in sorted(function.inside, key=lambda each: each.last):
-        into = {tensor_id(node) for node in taken(graph, inner)}
-        out = given(graph, inner)
+        into = {tensor_id(node) for node in input_tensors(graph, inner)}
+        out = output_tensors(graph, inner)
         used |= into
         made |= {tensor_id(node) for node in out} - into
         found += out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.mesh.default_system import larger_systems
 from tt_run.runtime.mesh.geometry import line_layouts
-from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, within
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, coordinate_hint
 from tt_run.runtime.mesh.geometry.shape import MeshShape
 
 Place = tuple[int, int]
@@ -43,7 +43,7 @@ def places_in(outer: MeshShape, requested: MeshShape, offset: MeshCoordinate | N
         raise fatal(
             f"The specified offset {offset} is out of bounds for the system mesh shape {outer}",
             "system_shape[0] > system_offset[0] && system_shape[1] > system_offset[1]",
-            hint=within(outer),
+            hint=coordinate_hint(outer),
         )
     if beyond:
         pass

@@ -19,7 +19,7 @@ _CONSTRUCTORS = (
 )
 
 
-def within(shape: Iterable[int]) -> str:
+def coordinate_hint(shape: Iterable[int]) -> str:
     """The hint for a coordinate outside of a mesh: the first and the last that it has."""
     ends = [extent - 1 for extent in shape]
     first = ", ".join("0" for _ in ends)

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from tt_run.runtime.errors import fatal, incompatible, throw
 from tt_run.runtime.native.classes import Native, native
-from tt_run.runtime.native.refusals import noted
+from tt_run.runtime.native.refusals import with_note
 from tt_run.runtime.native.unordered import Unsized
 
 _CONSTRUCTORS = (
@@ -37,7 +37,7 @@ class MeshShape(Unsized, metaclass=Native):
         extents = integers(args, kwargs, ("s0", "s1", "s2"), "shape", spellings={"y": "s0", "x": "s1"})
         if extents is None:
             error = incompatible("__init__", _CONSTRUCTORS, (self, *args), kwargs)
-            raise noted(error, "help: extents are whole numbers from 0: ttnn.MeshShape(2, 4)")
+            raise with_note(error, "help: extents are whole numbers from 0: ttnn.MeshShape(2, 4)")
         if not extents:
             raise fatal(
                 "MeshShape cannot have 0 dimension.", "dims() > 0", hint="ttnn.MeshShape(rows, columns)"

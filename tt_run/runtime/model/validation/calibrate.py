@@ -176,7 +176,7 @@ class Bench:
 _LEAST = 1e-12  # of a measured number, and one over the largest: beyond them nothing can be fitted
 
 
-def ask(points: Sequence[Point], source: Path) -> list[Asked]:
+def answerable(points: Sequence[Point], source: Path) -> list[Asked]:
     """The points that the model has an answer to. Raises PointsError for a number that nothing can take or reach."""
     asked = []
     for point in with_first_tokens(points):
@@ -205,7 +205,7 @@ STAGES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 """Which kinds of points may move which numbers, in order: a whole model's speed must not move a link's bandwidth."""
 
 
-def fit(bench: Bench, asked: Sequence[Asked], *, carry: bool = False) -> set[tuple[str, str]]:
+def fit_numbers(bench: Bench, asked: Sequence[Asked], *, carry: bool = False) -> set[tuple[str, str]]:
     """Change the bench's fitted numbers so that its predictions come near the points; those that a point fixed.
 
     A number is moved in one stage only. With `carry`, what a stage left alone is taken over from other systems before the next one

@@ -44,7 +44,7 @@ GUESSED = ("carried", "assumed")
 """Sources of numbers that no measurement told."""
 
 
-def measured(hw: Hardware, work: Matmul | Kernel | Collective) -> bool:
+def has_measurements(hw: Hardware, work: Matmul | Kernel | Collective) -> bool:
     """Whether measurements tell how wrong the prediction of such a work is: of its kernel, program or algorithm, if not of its shape."""
     if isinstance(work, Kernel):
         number = hw.numbers.get(f"kernels.{work.name}.fixed")

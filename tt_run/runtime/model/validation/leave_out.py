@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tt_run.hardware.files import HardwareFile
 from tt_run.runtime.model.validation import scores
-from tt_run.runtime.model.validation.calibrate import Asked, Bench, ask, fit
+from tt_run.runtime.model.validation.calibrate import Asked, Bench, answerable, fit_numbers
 from tt_run.runtime.model.validation.points import NotCovered, Point, with_first_tokens
 from tt_run.runtime.model.validation.questions import place
 
@@ -24,7 +24,7 @@ def leave_out(
     files: Mapping[str, HardwareFile], points: Sequence[Point], source: Path, way: str, folds: int, seed: int
 ) -> list[scores.Score]:
     """Each row as predicted by a fit to others, left out in the `way` of WAYS; the files' fitted numbers count for nothing."""
-    asked = ask(points, source)
+    asked = answerable(points, source)
     found = []
     for out in _folds(points, way, folds, seed):
         left = with_first_tokens([point for point in points if point.line in out])
@@ -35,7 +35,7 @@ def leave_out(
 def _without(files: Mapping[str, HardwareFile], asked: Sequence[Asked], out: set[int]) -> Bench:
     bench = Bench(files)
     bench.forget()
-    fit(bench, [one for one in asked if one.point.line not in out], carry=True)
+    fit_numbers(bench, [one for one in asked if one.point.line not in out], carry=True)
     return bench
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic, Label, Position
-from tt_run.runtime.model.validation.quantities import Figure, figure, first_token, number
+from tt_run.runtime.model.validation.quantities import Figure, first_token, number, telling_figure
 
 COLUMNS = (
     "kind",
@@ -83,7 +83,7 @@ class Point:
     @property
     def figure(self) -> Figure | None:
         """Number and unit of the measurement; None when the row holds no number. Of whole models the most telling figure counts."""
-        whole = figure(self.value, self.unit) if self.kind in WHOLE_MODELS else None
+        whole = telling_figure(self.value, self.unit) if self.kind in WHOLE_MODELS else None
         found = number(self.value)
         plain = None if found is None else Figure(found, "", self.unit)
         told = whole or plain

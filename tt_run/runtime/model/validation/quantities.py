@@ -69,7 +69,7 @@ def _plain(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-def figure(value: str, unit: str) -> Figure | None:
+def telling_figure(value: str, unit: str) -> Figure | None:
     """The most telling figure of a whole model in `18.5 t/s/u; 592.0 t/s`, or `fps 5100`; None where there is none."""
     text = f"{value} {unit}" if number(value) is not None else value
     for name, words, told in FIGURES:

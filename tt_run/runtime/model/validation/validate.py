@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mgd.cli.findings import teller
+from mgd.cli.findings import finding_texts
 from mgd.diagnostics import Diagnostic, Label
 from mgd.resources import configs_root
 from tt_run import contract
 from tt_run.hardware.files import HardwareFile, load, shipped, write
 from tt_run.hardware.numbers import ARCHITECTURES, HardwareError
 from tt_run.runtime.model.validation import scores
-from tt_run.runtime.model.validation.calibrate import Bench, ask, fit
+from tt_run.runtime.model.validation.calibrate import Bench, answerable, fit_numbers
 from tt_run.runtime.model.validation.points import Point, PointsError, read, with_first_tokens
 
 FOLDS = 5
@@ -81,7 +81,7 @@ def run(request: Request) -> int:
 
 
 def _refused(finding: Diagnostic) -> int:
-    print(teller(sys.stderr, "tt-run --explain")(finding), file=sys.stderr)
+    print(finding_texts(sys.stderr, "tt-run --explain")(finding), file=sys.stderr)
     return int(contract.Exit.UNREADABLE)
 
 
@@ -163,12 +163,12 @@ def row(found: scores.Score) -> dict[str, Any]:
 def _calibrate(bench: Bench, options: Request, source: Path) -> int:
     points = read(source)
     used = [p for p in points if options.all_rows or not p.held_out]
-    asked = ask(used, source)
+    asked = answerable(used, source)
     if not asked:
         wrong = f"no row to fit to ({len(points)} in all, one in five is held out unless --all-rows)"
         raise PointsError(wrong, source, help="add rows, or --all-rows")
     before = scores.score(bench, points)
-    fit(bench, asked)
+    fit_numbers(bench, asked)
     after = scores.score(bench, points)
     text = write(
         bench.document(

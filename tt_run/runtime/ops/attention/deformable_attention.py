@@ -27,7 +27,7 @@ _LONGEST = 256  # side of a map that offsets can reach into
 
 def _sampled(maps: Any, places: Any, align_corners: bool) -> Any:
     """maps [N, C, H, W] at places [N, Q, P, 2] in [-1, 1] -> [N, C, Q, P]."""
-    sample = torch_cpu.named("nn.functional.grid_sample")
+    sample = torch_cpu.torch_function("nn.functional.grid_sample")
     return sample(maps, places, mode="bilinear", padding_mode="zeros", align_corners=align_corners)
 
 

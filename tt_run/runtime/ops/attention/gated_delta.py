@@ -18,7 +18,7 @@ from tt_run.runtime.kernels import gemm
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.each_device import on_each_device
-from tt_run.runtime.ops.declaration.operands import into, on_device, settle
+from tt_run.runtime.ops.declaration.operands import on_device, settle, write_into
 from tt_run.runtime.ops.goldens import delta_goldens
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -130,7 +130,7 @@ def fused_recurrent_gated_delta_rule(
     result = settle(given, out, DataType.FLOAT32, memory_config=memory_config)
     if initial_state_block_idx is not None and initial_state is not None:
         ring = states.map(lambda s: s.reshape(len(s), *initial_state.shape))
-        return result, into(initial_state, ring, DataType.FLOAT32, q)
+        return result, write_into(initial_state, ring, DataType.FLOAT32, q)
     if not output_final_state and not output_per_token_state:
         return result, None
     kept = states if output_per_token_state else states.map(lambda s: s[:, :, -1].copy())

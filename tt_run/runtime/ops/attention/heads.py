@@ -17,7 +17,7 @@ from tt_run.runtime.enums import TensorMemoryLayout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.attention import head_counts
 from tt_run.runtime.ops.attention.head_counts import four_dims
-from tt_run.runtime.ops.data_movement.movement import settled
+from tt_run.runtime.ops.data_movement.movement import in_c_order
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
@@ -79,7 +79,7 @@ def split_columns(
 
         def shaped(s: Array, c: slice = cut, n: int = count, key: bool = is_key) -> Array:
             arranged = arrange(_of_groups(s, c, groups), n or 1, key)
-            return settled(arranged if n else arranged[:, :, :0], x.dtype)
+            return in_c_order(arranged if n else arranged[:, :, :0], x.dtype)
 
         shards = source.shards.map(shaped)
         *rows, deep = shards.data.shape[1:]

@@ -32,7 +32,7 @@ MASKED = 0xFFFFFFFF
 _SCALED = 128  # latent columns that share a scale in a packed row
 
 
-def shares(scores: Array, sink: Array | None = None) -> Array:
+def softmax_with_sink(scores: Array, sink: Array | None = None) -> Array:
     """Softmax of rows of scores; `sink` takes a share and gives nothing; rows of minus infinity give zeros."""
     top = scores.max(axis=-1, keepdims=True)
     if sink is not None:
@@ -139,7 +139,7 @@ def sparse_sdpa(
         for s in range(queries):
             keys = rows[places[s]]
             scores = gemm.matmul(np.ascontiguousarray(queried[:, :, s]), keys.T[None])[0] * factor
-            weights = shares(np.where(hidden[s], np.float32(-np.inf), scores), sink)
+            weights = softmax_with_sink(np.where(hidden[s], np.float32(-np.inf), scores), sink)
             out[0, :, s] = gemm.matmul(weights[None], np.ascontiguousarray(keys[None, :, :v_dim]))[0]
         return (finish(out, q.dtype),)
 

@@ -18,7 +18,7 @@ from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.ops.attention.indexer import Window
 from tt_run.runtime.ops.attention.padded_caches import Dealt, on_each_place
-from tt_run.runtime.ops.attention.sparse_attention import MASKED, shares
+from tt_run.runtime.ops.attention.sparse_attention import MASKED, softmax_with_sink
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import on_device, settle
@@ -87,7 +87,7 @@ def sparse_sdpa_msa(
             for part in (keys, values)
         )
         scores = gemm.matmul(queried[0] * factor, own_keys.swapaxes(-1, -2))
-        weights = shares(np.where(np.repeat(hidden, share, axis=0), np.float32(-np.inf), scores))
+        weights = softmax_with_sink(np.where(np.repeat(hidden, share, axis=0), np.float32(-np.inf), scores))
         return finish(gemm.matmul(weights, np.ascontiguousarray(own_values))[None], q.dtype)
 
     like = np.empty((0, 1, heads, queries, v.shape[-1]), np.float32)

@@ -13,7 +13,7 @@ from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation,
 from tt_run.runtime.errors import as_type, fatal, in_rows, in_tiles
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Operation, no_tensor, operation
-from tt_run.runtime.ops.declaration.operands import into, ints, on_device, replaced, settle
+from tt_run.runtime.ops.declaration.operands import ints, on_device, replaced, settle, write_into
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.goldens import creation_goldens
 from tt_run.runtime.tensor.conversion import framing, layouts
@@ -98,7 +98,7 @@ def _copied(
                 f"Input tensor layout ({cpp(tensor.layout)}) must equal output tensor layout ({cpp(output_tensor.layout)})",
                 hint=f"ttnn.to_layout(tensor, ttnn.{output_tensor.layout.name}_LAYOUT)",
             )
-        return replaced(into(output_tensor, shards, target, tensor), tensor)
+        return replaced(write_into(output_tensor, shards, target, tensor), tensor)
     return settle((tensor,), shards, target, memory_config=memory_config)
 
 
@@ -356,7 +356,7 @@ def untilize(
         return elements_in_rows(input_tensor, memory_config)
     rows = elements_in_rows(input_tensor, memory_config or own)
     # What leaves its cores takes the padding along.
-    return rows if rows.is_sharded() else framing.filled(rows, 0.0, tuple(input_tensor.padded_shape))
+    return rows if rows.is_sharded() else framing.fill_padding(rows, 0.0, tuple(input_tensor.padded_shape))
 
 
 def _check_untilized_on(tensor: Tensor, place: MemoryConfig) -> None:

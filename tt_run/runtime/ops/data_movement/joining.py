@@ -22,7 +22,7 @@ from tt_run.runtime.ops.data_movement.joined_layouts import (
     as_bfloat16,
     in_one_layout,
 )
-from tt_run.runtime.ops.data_movement.movement import moved, settled, unmoved, unsqueeze
+from tt_run.runtime.ops.data_movement.movement import in_c_order, moved, unmoved, unsqueeze
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, settle
@@ -81,9 +81,9 @@ def concat(
 
     def joined(*stacks: Array) -> Array:
         if groups == 1:
-            return settled(np.concatenate(stacks, axis=axis + 1), first.dtype)
+            return in_c_order(np.concatenate(stacks, axis=axis + 1), first.dtype)
         pieces = [np.split(s, groups, axis=axis + 1) for s in stacks]
-        return settled(
+        return in_c_order(
             np.concatenate([p[g] for g in range(groups) for p in pieces], axis=axis + 1), first.dtype
         )
 

@@ -43,7 +43,7 @@ def moved(
     """`function` of the stack of shards, which only moves elements; dtype, layout and placement of the input. A `view` does not move them."""
     placed(tensor)
     dtype = tensor.dtype
-    shards = tensor.shards.map(lambda stack: settled(function(stack), dtype))
+    shards = tensor.shards.map(lambda stack: in_c_order(function(stack), dtype))
     return settle(
         (tensor,),
         shards,
@@ -100,7 +100,7 @@ def check_moves(tensor: Tensor) -> None:
         )
 
 
-def settled(values: Array, dtype: DataType) -> Array:
+def in_c_order(values: Array, dtype: DataType) -> Array:
     """Moved elements in C order; block floats share their exponents with new neighbours."""
     values = in_order(values)
     return quantize(values, dtype) if dtype in BLOCK_FLOATS else values
@@ -237,7 +237,7 @@ def permute(
         _check_named(memory_config)
     place = reordered_shards.of_order(input_tensor, order, memory_config)
     result = moved(input_tensor, lambda s: s.transpose(0, *(d + 1 for d in order)), place)
-    return framing.filled(result, pad_value) if pad_value else result
+    return framing.fill_padding(result, pad_value) if pad_value else result
 
 
 @operation(

@@ -28,7 +28,7 @@ from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.values.casting import BITS, reread
+from tt_run.runtime.values.casting import BITS, reinterpret
 from tt_run.runtime.values.dtypes import convert
 from tt_run.runtime.values.shards import combine
 
@@ -104,7 +104,7 @@ def tilize_with_val_padding(
     result: Tensor = conversions.in_layout(input_tensor, Layout.TILE, dtype, place)
     # A tensor cut into two-dimensional pieces is padded as far as its tiles reach.
     extent = None if result.memory_config().shard_spec is not None else padded
-    return framing.filled(result, pad_value, extent)
+    return framing.fill_padding(result, pad_value, extent)
 
 
 def _golden_unpadded(x: Any, output_tensor_end: Sequence[int], **_: Any) -> Any:
@@ -175,7 +175,7 @@ def fill_implicit_tile_padding(
             hint=in_tiles("tensor"),
         )
     check_filled(result)
-    return framing.filled(result, fill_value) if padded else result
+    return framing.fill_padding(result, fill_value) if padded else result
 
 
 @operation("ttnn.reshard", family=families.CONVERSION, golden=lambda x, *_, **__: x)
@@ -327,7 +327,7 @@ def bitcast(
 
     return settle(
         (input_tensor,),
-        input_tensor.shards.map(lambda stack: stack if old is dtype else reread(stack, old, dtype)),
+        input_tensor.shards.map(lambda stack: stack if old is dtype else reinterpret(stack, old, dtype)),
         dtype,
         memory_config=like_operand(input_tensor, memory_config),
         output_tensor=output_tensor,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
-from tt_run.runtime.ops.data_movement.movement import settled
+from tt_run.runtime.ops.data_movement.movement import in_c_order
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.composites import compile_scatter
 from tt_run.runtime.ops.declaration.dispatch import operation
@@ -64,7 +64,7 @@ def gather(
         region = tuple(
             builtins.slice(0, n) if d != axis else builtins.slice(None) for d, n in enumerate(places.shape)
         )
-        return settled(np.take_along_axis(values[region], places.astype(np.int64), axis=axis), input.dtype)
+        return in_c_order(np.take_along_axis(values[region], places.astype(np.int64), axis=axis), input.dtype)
 
     shards = combine(picked, input.shards, index.shards)
     if axis < rank and not input.is_sharded() and not index.is_sharded() and out is None:

@@ -16,7 +16,7 @@ from tt_run.runtime import tuning
 from tt_run.runtime.enums import DataType, NamedEnum
 from tt_run.runtime.errors import ArgumentMismatch, type_name
 from tt_run.runtime.native.classes import Native
-from tt_run.runtime.ops.declaration.argument_ranges import instead, lengths, unsigned
+from tt_run.runtime.ops.declaration.argument_ranges import another_number, lengths, unsigned
 from tt_run.runtime.tensor.tensor import Tensor
 
 
@@ -44,7 +44,7 @@ class Kind(NamedTuple):
     def fault(self, name: str, value: Any) -> str:
         """What to say of a value that is none of them."""
         if self.besides and (_whole(value) or _wholes(value)):
-            return f"{name} must be {self.besides}, got {value!r}{instead(name)}"
+            return f"{name} must be {self.besides}, got {value!r}{another_number(name)}"
         if _sequence(value) and "Sequence[int]" in self.text:
             return f"{name}: expected a sequence of ints, got {value!r}"
         return f"{name} must be of type {self.text}, not {type_name(value)}{_meant(self.text, value)}"

@@ -100,6 +100,6 @@ _INSTEAD = {
 }
 
 
-def instead(parameter: str) -> str:
+def another_number(parameter: str) -> str:
     """A hint for a number that a parameter does not take and another one does."""
     return f"\nhelp: {_INSTEAD[parameter]}" if parameter in _INSTEAD else ""

@@ -28,7 +28,7 @@ from tt_run.runtime.ops.declaration.layouts import LAYOUTS, check_layouts
 from tt_run.runtime.ops.declaration.misfits import STUMBLES, misfit, raised_on_purpose
 from tt_run.runtime.ops.declaration.operand_types import TYPES, check_types
 from tt_run.runtime.ops.declaration.places import PLACES, at_rest, check_places
-from tt_run.runtime.ops.declaration.spellings import SPELLINGS, usual
+from tt_run.runtime.ops.declaration.spellings import SPELLINGS, spelled_as_usual
 from tt_run.runtime.queues import check_queue, issuing, taken_queue
 from tt_run.runtime.tensor.late_methods import late_methods
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
@@ -191,7 +191,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
                 with issuing(taken_queue(kwargs)):
                     return self(*args, **kwargs)
             if self.spellings is not None:
-                kwargs = usual(self.spellings, kwargs)
+                kwargs = spelled_as_usual(self.spellings, kwargs)
         try:
             if kwargs or len(args) > 1:
                 args, kwargs = (self.kinds or self._learned()).taken(args, kwargs)

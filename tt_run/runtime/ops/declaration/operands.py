@@ -107,7 +107,7 @@ def settle(
     """
     first = operands[0]
     if output_tensor is not None:
-        written = into(output_tensor, shards, dtype, first)
+        written = write_into(output_tensor, shards, dtype, first)
         topology = result_topology((written, *operands))
         if topology is not written.tensor_topology():
             written.update_tensor_topology(topology)
@@ -159,7 +159,7 @@ def _without_ones(dims: Sequence[int]) -> tuple[int, ...]:
     return tuple(dims[first:])
 
 
-def into(output: Tensor, shards: Shards, dtype: DataType, like: Tensor) -> Tensor:
+def write_into(output: Tensor, shards: Shards, dtype: DataType, like: Tensor) -> Tensor:
     """Put a result into an existing tensor and return that."""
     if not isinstance(output, Tensor):
         raise no_tensor("output_tensor", output)

@@ -15,8 +15,8 @@ from tt_run.runtime.tensor.spec.topology import (
     Placement,
     PlacementReplicate,
     TensorTopology,
-    held,
-    misses,
+    holders,
+    leaves_out,
     of_one_shard,
     on_part,
     only_shard,
@@ -28,16 +28,16 @@ def result_topology(operands: Sequence[Tensor]) -> TensorTopology:
     """The topology of what an operation makes of device tensors on one mesh."""
     first = operands[0]
     topology, coords = first.tensor_topology(), first.site.coords
-    somewhere = misses(topology, len(coords))
+    somewhere = leaves_out(topology, len(coords))
     for other in operands[1:]:
         theirs = other.tensor_topology()
         if theirs is not topology:
-            somewhere = somewhere or misses(theirs, len(coords))
+            somewhere = somewhere or leaves_out(theirs, len(coords))
             topology = merged(topology, theirs, _told_axes(operands))
     if not somewhere:
         return topology
     found = TensorTopology(topology.distribution_shape(), topology.placements(), coords)
-    parts = [held(operand.tensor_topology()) for operand in operands]
+    parts = [holders(operand.tensor_topology()) for operand in operands]
     for operand in operands:
         alone = only_shard(operand.tensor_topology())
         if alone is not None and all(alone in part for part in parts):

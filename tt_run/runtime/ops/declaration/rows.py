@@ -179,7 +179,7 @@ def _golden(row: Row, compute: Callable[..., Any]) -> Golden:
     def golden(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        function = torch_cpu.named(row.function) if isinstance(row.function, str) else row.function
+        function = torch_cpu.torch_function(row.function) if isinstance(row.function, str) else row.function
         found = function(*_values(row, bound.arguments))
         if not isinstance(found, (list, tuple)):
             return found
@@ -218,7 +218,7 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
         )
     if row.check is not None:
         row.check(row.name, given, arguments)
-    function = torch_cpu.named(row.function) if isinstance(row.function, str) else row.function
+    function = torch_cpu.torch_function(row.function) if isinstance(row.function, str) else row.function
     target = arguments.get("dtype") or chosen or row.dtype or first.dtype
     # A floating result goes over into the type of the tensor made for it, rounded once.
     others = any(_room_type(row, target, room) is not target for room in _rooms(row, arguments, 2))

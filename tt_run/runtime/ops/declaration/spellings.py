@@ -38,7 +38,7 @@ SPELLINGS: Mapping[str, Words] = {
 """Operation -> keyword -> parameter, or the parameters of which it is the first that is not given."""
 
 
-def usual(words: Words, kwargs: dict[str, object]) -> dict[str, object]:
+def spelled_as_usual(words: Words, kwargs: dict[str, object]) -> dict[str, object]:
     """Keyword arguments under the names of the signature; one that is given twice stays, so that the signature refuses it."""
     return {_usual(words, word, kwargs): value for word, value in kwargs.items()}
 

@@ -341,11 +341,11 @@ def _gelu(x: Array, variant: Any) -> Array:
 
 def _golden_glu(path: str) -> Any:
     def golden(x: Any, dim: int = -1, variant: Any = None, **_: Any) -> Any:
-        from tt_run.runtime.kernels.torch_cpu import named
+        from tt_run.runtime.kernels.torch_cpu import torch_function
 
         values, gate = x.chunk(2, dim)
         tanh = {"approximate": "tanh"} if getattr(variant, "name", "") == "Tanh" else {}
-        return values * named(path)(gate, **tanh)
+        return values * torch_function(path)(gate, **tanh)
 
     return golden
 

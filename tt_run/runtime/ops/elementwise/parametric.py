@@ -21,7 +21,7 @@ from tt_run.runtime.ops.declaration.rows import PLACED, UNARY_TAIL, Row, declare
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.activation import OF_INTEGERS, UnaryOpType, UnaryWithParam
-from tt_run.runtime.values.casting import BITS, cast, reread
+from tt_run.runtime.values.casting import BITS, cast, reinterpret
 from tt_run.runtime.values.dtypes import convert
 from tt_run.runtime.values.shards import Shards
 
@@ -135,7 +135,7 @@ def _in_steps(
                 with np.errstate(all="ignore"):
                     stack = chained(stack, [step])
             elif step.op_type is UnaryOpType.BITCAST:
-                stack = reread(convert(stack, types[0]), *types)
+                stack = reinterpret(convert(stack, types[0]), *types)
             else:
                 stack = cast(convert(stack, types[0]), *types)
         return stack if target is None else convert(stack, target)

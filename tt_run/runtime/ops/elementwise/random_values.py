@@ -18,7 +18,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import floating, on_device, settle
 from tt_run.runtime.ops.goldens import creation_goldens
-from tt_run.runtime.tensor.creation.from_shape import between, drawn, random_source
+from tt_run.runtime.tensor.creation.from_shape import random_source, uniform_values, values_for_every_device
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
@@ -47,7 +47,7 @@ def randn(
         )
     dims, source = tuple(Shape(shape)), random_source(seed)
     values = shapes.zeros(dims, np.float32) if shapes.active() else source.standard_normal(dims, np.float32)
-    return drawn(values, device, dtype, layout, memory_config)
+    return values_for_every_device(values, device, dtype, layout, memory_config)
 
 
 def _uniform(
@@ -69,7 +69,7 @@ def _uniform(
         raise fatal(
             "Uniform: Input tensor must be Float32 or Bfloat16", hint=f"the input is {cpp(input.dtype)}"
         )
-    values = between(random_source(seed), tuple(input.shape), low, high, input.dtype)
+    values = uniform_values(random_source(seed), tuple(input.shape), low, high, input.dtype)
     stored = convert(values, input.dtype)
     input.overwrite(input.shards.map(lambda stack: np.broadcast_to(stored, stack.shape)))
     return input

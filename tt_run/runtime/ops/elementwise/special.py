@@ -19,7 +19,7 @@ _UNARY = f"(input_tensor: Tensor, {UNARY_TAIL})"
 
 
 def _i1(x: Any) -> Any:
-    return torch_cpu.named("special.i1")(x.clamp(-_SATURATED, _SATURATED))
+    return torch_cpu.torch_function("special.i1")(x.clamp(-_SATURATED, _SATURATED))
 
 
 _ORDERS = 11

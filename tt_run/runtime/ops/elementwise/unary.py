@@ -21,7 +21,7 @@ from tt_run.runtime.kernels.activations import (
     check_vector_mode,
     is_closed,
 )
-from tt_run.runtime.kernels.bfloat16_tables import look_up, pays
+from tt_run.runtime.kernels.bfloat16_tables import look_up, table_pays
 from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.native.classes import native
 from tt_run.runtime.ops.declaration import families
@@ -80,7 +80,7 @@ def apply(
     if isinstance(output_tensor, Tensor) and output_tensor.dtype is not dtype:
         dtype, closed = output_tensor.dtype, False
         result = Shards(evaluate(function, dtype, data), shards.index)
-    elif dtype is DataType.BFLOAT16 and not closed and pays(function, data.size):
+    elif dtype is DataType.BFLOAT16 and not closed and table_pays(function, data.size):
         result = Shards(look_up(function, data), shards.index)
     else:
         result = Shards(evaluate(function, dtype, data, rounds=not closed), shards.index)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tt_run.runtime.kernels.torch_cpu import library, named
+from tt_run.runtime.kernels.torch_cpu import library, torch_function
 from tt_run.runtime.ops.goldens.common import widened
 
 
@@ -19,7 +19,7 @@ def attend(q: Any, k: Any, v: Any, mask: Any, scale: float | None, sink: Any = N
     k, v = (t.to(q.dtype).float().repeat_interleave(len(q) // len(t), 0) for t in (k, v))
     mask = mask.float() if mask is not None and mask.is_floating_point() else mask
     if sink is None:
-        found = named("nn.functional.scaled_dot_product_attention")(
+        found = torch_function("nn.functional.scaled_dot_product_attention")(
             q.float(), k, v, attn_mask=mask, scale=scale
         )
         return found.to(q.dtype)
@@ -31,7 +31,7 @@ def attend(q: Any, k: Any, v: Any, mask: Any, scale: float | None, sink: Any = N
     return (library().cat((scores, column), -1).softmax(-1)[..., :-1] @ v).to(q.dtype)
 
 
-def sees(queries: int, keys: int, first: int, window: int | None, *, causal: bool = True) -> Any:
+def seen_keys(queries: int, keys: int, first: int, window: int | None, *, causal: bool = True) -> Any:
     """Which keys query i, at position first + i, sees: those up to its own, `window` of them if there is one; else those about it."""
     torch = library()
     at = torch.arange(first, first + queries)[:, None]
@@ -101,7 +101,7 @@ def prefill(
         first = int(number(windowed_q_token_offset_tensor, windowed_q_token_offset))
         where = _of_windows(queries, keys, first, cu_window_seqlens)
     elif is_causal or sliding_window_size is not None:
-        where = sees(queries, keys, max(0, keys - queries), sliding_window_size, causal=is_causal)
+        where = seen_keys(queries, keys, max(0, keys - queries), sliding_window_size, causal=is_causal)
     else:
         where = None
     out = []
@@ -140,7 +140,7 @@ def _chunk(
     out = []
     for user, query in enumerate(q):
         keys, values = in_order(k, pages, user), in_order(v, pages, user)
-        mask = sees(query.shape[1], keys.shape[1], first, window)
+        mask = seen_keys(query.shape[1], keys.shape[1], first, window)
         out.append(attend(query, keys, values, mask, scale, sink_of(sink, len(query), user)))
     return library().stack(out)
 
@@ -196,7 +196,7 @@ def latent(
     v = head_dim_v if hasattr(head_dim_v, "dim") else input_tensor_v
     v = input_tensor_k[..., :head_dim_v] if v is None else v
     queries, keys = input_tensor_q.shape[2], input_tensor_k.shape[2]
-    triangle = sees(queries, keys, 0, None) if is_causal else None
+    triangle = seen_keys(queries, keys, 0, None) if is_causal else None
     out = []
     for user, query in enumerate(input_tensor_q):
         mask = triangle if attn_mask is None else attn_mask[user % len(attn_mask)]
@@ -273,7 +273,7 @@ def decode(
             keys, values = (t[:, held % cache_position_modulo] for t in (keys, values))
             mask = None
         elif is_causal:
-            mask = sees(1, keys.shape[1], last, sliding_window_size)
+            mask = seen_keys(1, keys.shape[1], last, sliding_window_size)
         elif attn_mask is None:
             mask = None
         else:  # (1, B, H, S) or (B, 1, H, S): a row of scores for each head

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt_run.runtime.kernels.torch_cpu import library, named
+from tt_run.runtime.kernels.torch_cpu import library, torch_function
 from tt_run.runtime.tensor.late_methods import late_methods
 
 Golden = Callable[..., Any]
@@ -24,7 +24,7 @@ def to_infinity(path: str) -> Golden:
     """A function below torch that gives infinity for bfloat16 numbers that have no value, as the kernels of devices do."""
 
     def golden(x: Any, *_: Any, **__: Any) -> Any:
-        found = named(path)(x)
+        found = torch_function(path)(x)
         if x.dtype is not library().bfloat16:
             return found
         return found.masked_fill(found.isnan() & ~x.isnan(), float("inf"))
@@ -41,7 +41,7 @@ UNARY: dict[str, str | Golden] = {
     "tanhshrink": "nn.functional.tanhshrink",
     "cbrt": lambda x, **_: x.sign() * x.abs() ** (1 / 3),
     "softsign": "nn.functional.softsign",
-    "mish": lambda x, **_: named("nn.functional.mish")(widened(x)),
+    "mish": lambda x, **_: torch_function("nn.functional.mish")(widened(x)),
     "hardswish": "nn.functional.hardswish",
     "hardsigmoid": "nn.functional.hardsigmoid",
     "eqz": lambda x, **_: x == 0,
@@ -62,7 +62,7 @@ def exact(path: str) -> Golden:
             int(v) if isinstance(v, float) and v.is_integer() and _whole(beside) else v
             for v, beside in ((a, b), (b, a))
         )
-        return named(path)(*(v if hasattr(v, "dim") else library().tensor(v) for v in (one, other)))
+        return torch_function(path)(*(v if hasattr(v, "dim") else library().tensor(v) for v in (one, other)))
 
     return golden
 
@@ -82,7 +82,7 @@ def leaky_relu(x: Any, negative_slope: float = 0.01, **_: Any) -> Any:
     """x, times the slope below zero, where no unsigned number is."""
     if not x.dtype.is_signed:
         return x
-    return named("nn.functional.leaky_relu")(x, negative_slope)
+    return torch_function("nn.functional.leaky_relu")(x, negative_slope)
 
 
 BINARY: dict[str, str | Golden] = {
@@ -93,7 +93,7 @@ BINARY: dict[str, str | Golden] = {
     "rsub": lambda a, b, **_: exact("sub")(b, a),
     "logical_left_shift": lambda a, b, **_: a << b,
     "logical_right_shift": _shifted_right,
-    "bias_gelu": lambda a, b, **_: named("nn.functional.gelu")(a + b),
+    "bias_gelu": lambda a, b, **_: torch_function("nn.functional.gelu")(a + b),
 }
 """Binary operations whose function is not `torch.<name>`."""
 
@@ -103,7 +103,7 @@ def comparison(path: str) -> Golden:
 
     def golden(a: Any, b: Any, **_: Any) -> Any:
         one, other = (v if hasattr(v, "dim") else library().tensor(v) for v in (a, b))
-        return named(path)(one, other)
+        return torch_function(path)(one, other)
 
     return golden
 
@@ -119,7 +119,7 @@ def gelu(x: Any, variant: Any = None, fast_and_approximate_mode: bool = False, *
     if getattr(variant, "name", "") == "FastLut":
         return None
     form = "tanh" if getattr(variant, "name", "") == "Tanh" else "none"
-    return named("nn.functional.gelu")(x, approximate=form)
+    return torch_function("nn.functional.gelu")(x, approximate=form)
 
 
 def selu(x: Any, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, **_: Any) -> Any:
@@ -142,7 +142,7 @@ def reduction(path: str, several: str | None = None) -> Golden:
 
     def golden(x: Any, dim: Any = None, keepdim: bool = False, scalar: float = 1.0, **_: Any) -> Any:
         dims = tuple(range(x.dim())) if dim is None else dim if isinstance(dim, int) else tuple(dim)
-        return named(several or path)(x, dims, keepdim=keepdim) * scalar
+        return torch_function(several or path)(x, dims, keepdim=keepdim) * scalar
 
     return golden
 
@@ -153,7 +153,7 @@ def moment(path: str, root: bool) -> Golden:
     def golden(
         x: Any, dim: Any = None, keepdim: bool = False, scalar: float = 1.0, correction: bool = True, **_: Any
     ) -> Any:
-        found = named(path)(x, dim, correction=int(correction), keepdim=keepdim)
+        found = torch_function(path)(x, dim, correction=int(correction), keepdim=keepdim)
         return found * (abs(scalar) if root else scalar * scalar)
 
     return golden
@@ -177,7 +177,11 @@ def running(path: str) -> Golden:
     """A running reduction, from the end if asked for."""
 
     def golden(x: Any, dim: int, reverse_order: bool = False, **_: Any) -> Any:
-        return named(path)(x.flip(dim), dim).flip(dim) if reverse_order else named(path)(x, dim)
+        return (
+            torch_function(path)(x.flip(dim), dim).flip(dim)
+            if reverse_order
+            else torch_function(path)(x, dim)
+        )
 
     return golden
 
@@ -197,7 +201,9 @@ def layer_norm(
 ) -> Any:
     """The last dimension less its mean, over its deviation."""
     x = x if residual_input_tensor is None else x + residual_input_tensor
-    return named("nn.functional.layer_norm")(x, x.shape[-1:], _row(weight, x), _row(bias, x), epsilon)
+    return torch_function("nn.functional.layer_norm")(
+        x, x.shape[-1:], _row(weight, x), _row(bias, x), epsilon
+    )
 
 
 def rms_norm(
@@ -275,7 +281,7 @@ def pad(x: Any, padding: Sequence[Any], value: float = 0.0, **_: Any) -> Any:
     if not padding or isinstance(padding[0], int):
         return None
     flat = [n for pair in reversed(list(padding)) for n in pair]
-    return named("nn.functional.pad")(x, flat, value=value)
+    return torch_function("nn.functional.pad")(x, flat, value=value)
 
 
 def cut(x: Any, starts: Any, ends: Any, steps: Any = None, **_: Any) -> Any:
@@ -343,7 +349,7 @@ def prelu(x: Any, weight: Any, **_: Any) -> Any:
     slope = weight if hasattr(weight, "dim") else library().tensor(weight, dtype=x.dtype)
     if slope.dim() > 1 and tuple(slope.shape) != (1,) * slope.dim():
         return x.where(x > 0, slope * x)
-    return named("nn.functional.prelu")(x, slope.reshape(-1))
+    return torch_function("nn.functional.prelu")(x, slope.reshape(-1))
 
 
 class Fused(late_methods("tt_run.runtime.tools.activation_goldens.FusedGoldens", "after")):  # type: ignore[misc]

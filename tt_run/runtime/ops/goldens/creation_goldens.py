@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.kernels.torch_cpu import library, named
+from tt_run.runtime.kernels.torch_cpu import library, torch_function
 from tt_run.runtime.tensor.borders.arrays import to_torch as tensor_to_torch
 from tt_run.runtime.tensor.borders.files import load_tensor
 from tt_run.runtime.tensor.questions import torch_dtype
@@ -59,30 +59,32 @@ def filled_like(value: float) -> Golden:
 
 def full(shape: Sequence[int], fill_value: float, dtype: DataType | None = None, *_: Any, **__: Any) -> Any:
     """One value everywhere; bfloat16 unless a type is given."""
-    return named("full")(tuple(shape), fill_value, dtype=torch_dtype(dtype or DataType.BFLOAT16))
+    return torch_function("full")(tuple(shape), fill_value, dtype=torch_dtype(dtype or DataType.BFLOAT16))
 
 
 def full_like(tensor: Any, fill_value: float, dtype: DataType | None = None, *_: Any, **__: Any) -> Any:
     """One value in the shape of a tensor, of its type unless another is given."""
-    return named("full_like")(tensor, fill_value, dtype=None if dtype is None else torch_dtype(dtype))
+    return torch_function("full_like")(
+        tensor, fill_value, dtype=None if dtype is None else torch_dtype(dtype)
+    )
 
 
 def arange(*bounds: float, dtype: DataType = DataType.BFLOAT16, **named_bounds: Any) -> Any:
     """Equal steps from `start` to before `end`."""
     given = {word: named_bounds[word] for word in ("start", "end", "step") if word in named_bounds}
-    return of_type(named("arange")(*bounds, **given), dtype)
+    return of_type(torch_function("arange")(*bounds, **given), dtype)
 
 
 def moreh_arange(
     start: float = 0, end: float = 0, step: float = 1, *_: Any, dtype: DataType | None = None, **__: Any
 ) -> Any:
     """Equal steps, float32 unless a type is given."""
-    return of_type(named("arange")(start, end, step, dtype=library().float32), dtype)
+    return of_type(torch_function("arange")(start, end, step, dtype=library().float32), dtype)
 
 
 def from_buffer(buffer: Sequence[float], shape: Sequence[int], dtype: DataType, *_: Any, **__: Any) -> Any:
     """A list of numbers in a shape."""
-    return named("as_tensor")(buffer, dtype=torch_dtype(dtype)).reshape(tuple(shape))
+    return torch_function("as_tensor")(buffer, dtype=torch_dtype(dtype)).reshape(tuple(shape))
 
 
 def drawn(function: str) -> Golden:
@@ -96,7 +98,7 @@ def drawn(function: str) -> Golden:
         high: float = 1.0,
         **__: Any,
     ) -> Any:
-        values = named(function)(tuple(shape))
+        values = torch_function(function)(tuple(shape))
         return of_type(values * (high - low) + low if function == "rand" else values, dtype)
 
     return golden
@@ -105,12 +107,12 @@ def drawn(function: str) -> Golden:
 def uniform(tensor: Any, low: float = 0.0, high: float = 1.0, *_: Any, **bounds: Any) -> Any:
     """Other numbers than a device draws between `from` and `to`, of the tensor's shape and type."""
     low, high = bounds.get("from", low), bounds.get("to", high)
-    return (named("rand")(tuple(tensor.shape)) * (high - low) + low).to(tensor.dtype)
+    return (torch_function("rand")(tuple(tensor.shape)) * (high - low) + low).to(tensor.dtype)
 
 
 def bernoulli(tensor: Any, *_: Any, dtype: DataType | None = None, **__: Any) -> Any:
     """Other coins than a device tosses, with the probabilities that the elements say."""
-    coins = named("bernoulli")(tensor.float())
+    coins = torch_function("bernoulli")(tensor.float())
     return coins.to(tensor.dtype) if dtype is None else of_type(coins, dtype)
 
 
@@ -281,7 +283,7 @@ def allocated(*arguments: Any, **named_arguments: Any) -> Any:
     dtype = arguments[1] if len(arguments) > 1 else named_arguments.get("dtype")
     if isinstance(first, TensorSpec):
         first, dtype = first.shape, first.dtype
-    return named("empty")(tuple(first), dtype=torch_dtype(dtype or DataType.BFLOAT16))
+    return torch_function("empty")(tuple(first), dtype=torch_dtype(dtype or DataType.BFLOAT16))
 
 
 def carried(source: str, target: str) -> Golden:

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from tt_run.runtime.kernels.torch_cpu import library
-from tt_run.runtime.ops.goldens.attention_goldens import attend, number, sees, sink_of
+from tt_run.runtime.ops.goldens.attention_goldens import attend, number, seen_keys, sink_of
 
 _NOTHING = 0xFFFFFFFF
 """The index that names no row."""
@@ -195,6 +195,6 @@ def sparse_blocks(
     blocks.scatter_(-1, places.where(named, keys // block_size), True)
     seen = blocks[..., :-1].repeat_interleave(block_size, -1).repeat_interleave(heads // k.shape[1], 0)
     if chunk_start_idx is not None:
-        seen = seen & sees(queries, keys, int(number(chunk_start_idx)), None)
+        seen = seen & seen_keys(queries, keys, int(number(chunk_start_idx)), None)
     found = attend(q[0].float(), k[user], v[user], seen, scale)
     return found.where(seen.any(-1, keepdim=True), 0)[None]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tt_run.runtime.kernels.torch_cpu import library, named
+from tt_run.runtime.kernels.torch_cpu import library, torch_function
 
 
 def dispatch(
@@ -71,7 +71,7 @@ def token_remap(
         found.append(weights[device][..., local] * taken.to(weights.dtype))
     mapped = library().stack(found)
     flat = mapped.reshape(devices, -1, mapped.shape[-1])
-    flat = named("nn.functional.pad")(flat, (0, 0, 0, -flat.shape[1] % reduction_size))
+    flat = torch_function("nn.functional.pad")(flat, (0, 0, 0, -flat.shape[1] % reduction_size))
     grouped = flat.reshape(devices, -1, reduction_size, flat.shape[-1]) != 0
     return mapped, grouped.any(2).to(library().int16)[:, None]
 

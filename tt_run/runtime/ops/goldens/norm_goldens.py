@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.kernels.torch_cpu import library, named
+from tt_run.runtime.kernels.torch_cpu import library, torch_function
 from tt_run.runtime.ops.goldens.creation_goldens import of_type
 from tt_run.runtime.tile import TILE_SIZE
 
@@ -27,7 +27,9 @@ def group_norm(
     channels = tensor.shape[-1]
     one, other = (None if p is None else p.reshape(-1)[:channels].float() for p in (weight, bias))
     planes = tensor.permute(0, 3, 1, 2).float()
-    return named("nn.functional.group_norm")(planes, num_groups, one, other, eps=epsilon).permute(0, 2, 3, 1)
+    return torch_function("nn.functional.group_norm")(planes, num_groups, one, other, eps=epsilon).permute(
+        0, 2, 3, 1
+    )
 
 
 def statistics(centred: bool) -> Callable[..., Any]:

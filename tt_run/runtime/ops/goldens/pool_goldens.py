@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.kernels.torch_cpu import named
+from tt_run.runtime.kernels.torch_cpu import torch_function
 from tt_run.runtime.ops.goldens.common import Fused
 from tt_run.runtime.ops.goldens.creation_goldens import of_type
 
@@ -19,7 +19,7 @@ def golden_upsample(
 ) -> Any:
     """The image `scale_factor` times as large."""
     factors = (scale_factor, scale_factor) if isinstance(scale_factor, (int, float)) else tuple(scale_factor)
-    larger = named("nn.functional.interpolate")(
+    larger = torch_function("nn.functional.interpolate")(
         input_tensor.permute(0, 3, 1, 2), scale_factor=factors, mode=mode
     )
     return larger.permute(0, 2, 3, 1)
@@ -58,9 +58,11 @@ def golden_conv2d(
     image = input_tensor.reshape(batch_size, input_height, input_width, -1)[..., :in_channels]
     sides = (padding,) * 4 if isinstance(padding, int) else tuple(padding)
     top, bottom, left, right = sides if len(sides) == 4 else (sides[0], sides[0], sides[1], sides[1])
-    planes = named("nn.functional.pad")(image.permute(0, 3, 1, 2).float(), (left, right, top, bottom))
+    planes = torch_function("nn.functional.pad")(
+        image.permute(0, 3, 1, 2).float(), (left, right, top, bottom)
+    )
     bias = None if bias_tensor is None else bias_tensor.reshape(-1)[:out_channels].float()
-    found = named("nn.functional.conv2d")(
+    found = torch_function("nn.functional.conv2d")(
         planes, weight_tensor.float(), bias, stride, 0, dilation, groups or 1
     )
     activation = getattr(conv_config, "activation", None)
@@ -87,7 +89,7 @@ def golden_maxpool2d(
     """The largest element under each window, and its place if `return_indices`."""
     image = _image(input_tensor, batch_size, input_h, input_w, channels)
     image, around = _padded(image, padding, float("-inf"))
-    values, places = named("nn.functional.max_pool2d")(
+    values, places = torch_function("nn.functional.max_pool2d")(
         image,
         kernel_size=tuple(kernel_size),
         stride=tuple(stride),
@@ -117,7 +119,7 @@ def golden_avg_pool2d(
     image = _image(input_tensor, batch_size, input_h, input_w, channels)
     image, around = _padded(image, padding, 0.0)
     return _flat(
-        named("nn.functional.avg_pool2d")(
+        torch_function("nn.functional.avg_pool2d")(
             image, tuple(kernel_size), tuple(stride), around, ceil_mode, count_include_pad, divisor_override
         )
     )
@@ -134,7 +136,7 @@ def golden_adaptive_avg_pool2d(
 ) -> Any:
     """Means of as many windows as the result has elements."""
     image = _image(input_tensor, batch_size, input_h, input_w, channels)
-    return _flat(named("nn.functional.adaptive_avg_pool2d")(image, tuple(output_size)))
+    return _flat(torch_function("nn.functional.adaptive_avg_pool2d")(image, tuple(output_size)))
 
 
 def golden_adaptive_max_pool2d(
@@ -148,7 +150,7 @@ def golden_adaptive_max_pool2d(
 ) -> Any:
     """The largest of as many windows as the result has elements."""
     image = _image(input_tensor, batch_size, input_h, input_w, channels)
-    return _flat(named("nn.functional.adaptive_max_pool2d")(image, tuple(output_size)))
+    return _flat(torch_function("nn.functional.adaptive_max_pool2d")(image, tuple(output_size)))
 
 
 def golden_grid_sample(
@@ -160,7 +162,7 @@ def golden_grid_sample(
     **_: Any,
 ) -> Any:
     """The image at the places of a grid, [N, H, W, 2]."""
-    sampled = named("nn.functional.grid_sample")(
+    sampled = torch_function("nn.functional.grid_sample")(
         input_tensor.permute(0, 3, 1, 2).float(),
         grid.float(),
         mode=mode,
@@ -182,7 +184,7 @@ def _padded(image: Any, padding: Sequence[int], filler: float) -> tuple[Any, tup
     top, bottom, left, right = map(int, padding)
     if top == bottom and left == right:
         return image, (top, left)
-    return named("nn.functional.pad")(image, (left, right, top, bottom), value=filler), (0, 0)
+    return torch_function("nn.functional.pad")(image, (left, right, top, bottom), value=filler), (0, 0)
 
 
 def _flat(image: Any) -> Any:
@@ -214,7 +216,7 @@ def golden_fold(
         sides = (before[0], left, before[1], top, 0, back)
     else:
         sides = (front, back, left, right, top, bottom)
-    x = named("nn.functional.pad")(input, sides)
+    x = torch_function("nn.functional.pad")(input, sides)
     x = x.permute(0, 2, 3, 1) if use_transpose_as_fold else x
     blocks = x.unflatten(2, (-1, stride_w)).unflatten(1, (-1, stride_h))
     deep = blocks.transpose(2, 3).flatten(3)

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from tt_run.runtime.kernels.torch_cpu import library
-from tt_run.runtime.ops.goldens.attention_goldens import attend, in_order, number, sees, sink_of
+from tt_run.runtime.ops.goldens.attention_goldens import attend, in_order, number, seen_keys, sink_of
 from tt_run.runtime.tile import TILE_SIZE
 
 
@@ -117,7 +117,7 @@ def joint(
     mask = None
     if is_causal or sliding_window_size is not None:
         first = max(0, keys - rows) if before is None else before
-        mask = sees(rows, keys, first, sliding_window_size, causal=is_causal)
+        mask = seen_keys(rows, keys, first, sliding_window_size, causal=is_causal)
     out = library().stack(
         [
             attend(query, k[user], v[user], mask, scale, sink_of(attention_sink, len(query), user))
@@ -154,7 +154,7 @@ def latent(
                 f"kv_actual_isl ({before}) plus query length ({length}) exceeds logical_n ({count})"
             )
     kv = kv[..., :count, :]
-    mask = sees(length, kv.shape[-2], max(0, kv.shape[-2] - length) if before is None else before, None)
+    mask = seen_keys(length, kv.shape[-2], max(0, kv.shape[-2] - length) if before is None else before, None)
     out = [
         attend(q, kv[user], kv[user][..., :head_dim_v], mask, scale) for user, q in enumerate(input_tensor_q)
     ]
@@ -181,7 +181,7 @@ def distributed(
             cache[user] if page_table is None else in_order(cache, page_table, user)
             for cache in (input_tensor_k, input_tensor_v)
         )
-        out.append(attend(query, k, v, sees(rows, k.shape[-2], first, None), scale))
+        out.append(attend(query, k, v, seen_keys(rows, k.shape[-2], first, None), scale))
     place = int(number(ring_id, 0))
     chunks = library().stack(out).split(rows // (2 * int(ring_size)), -2)
     return library().cat((chunks[place], chunks[2 * int(ring_size) - 1 - place]), -2)

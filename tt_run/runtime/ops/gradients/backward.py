@@ -13,7 +13,7 @@ from typing import Any
 
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.kernels.torch_cpu import gradients, library, named
+from tt_run.runtime.kernels.torch_cpu import gradients, library, torch_function
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import Operation
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare
@@ -209,16 +209,16 @@ def _mixed(gradient: Any, x: Any, y: Any, weight: Any) -> Any:
 
 
 def _added(gradient: Any, x: Any, y: Any, z: Any, alpha: float, *, forward: str) -> Any:
-    return gradients(lambda a, b, c: named(forward)(a, b, c, value=alpha), 3)(gradient, x, y, z)
+    return gradients(lambda a, b, c: torch_function(forward)(a, b, c, value=alpha), 3)(gradient, x, y, z)
 
 
 def _with_alpha(forward: str) -> Function:
-    return lambda x, y, alpha=1.0: named(forward)(x, y, alpha=alpha)
+    return lambda x, y, alpha=1.0: torch_function(forward)(x, y, alpha=alpha)
 
 
 def _looked_up(indices: Any, weight: Any, gradient: Any) -> Any:
     def forward(table: Any) -> Any:
-        found = named("nn.functional.embedding")(indices.long(), table)
+        found = torch_function("nn.functional.embedding")(indices.long(), table)
         return found.reshape(gradient.shape)
 
     return gradients(forward)(gradient, weight.reshape(-1, weight.shape[-1]))[0][None, None]
@@ -248,10 +248,10 @@ UNARY = _declared(
     _unary("softshrink", _F + "softshrink", tail="lambd: float = 0.5"),
     _unary("hardtanh", _F + "hardtanh", tail="min: float = -1.0, max: float = 1.0"),
     _unary("leaky_relu", _F + "leaky_relu", tail="negative_slope: float = 0.01"),
-    _unary("logiteps", lambda x, eps: named("logit")(x, eps), tail="eps: float = 0.0"),
+    _unary("logiteps", lambda x, eps: torch_function("logit")(x, eps), tail="eps: float = 0.0"),
     _unary("softplus", _F + "softplus", tail="beta: float = 1.0, threshold: float = 20.0"),
     _unary("threshold", _F + "threshold", "min: float, max: float"),
-    _unary("polygamma", lambda x, n: named("polygamma")(n, x), "n: int"),
+    _unary("polygamma", lambda x, n: torch_function("polygamma")(n, x), "n: int"),
     Row("div_no_nan_bw", f"({_ONE}, scalar: float, {_TAIL})", _divided_or_nothing,
         "The gradient of `div_no_nan`'s operand; zeros where the divisor is zero, and in the place of NaN.", integers=False),
     Row("prod_bw", f"({_ONE}, *, dim: int | None = None, {PLACED})", _product_slope,

@@ -48,7 +48,7 @@ def _gradient(name: str, gradient: Any, real: Any, imag: Any) -> list[Any]:
     """Gradients of both parts, from torch tensors; the gradient is one tensor or a pair."""
     torch = torch_cpu.library()
     forward, to_complex = _FORWARD[name]
-    function = torch_cpu.named(forward) if isinstance(forward, str) else forward
+    function = torch_cpu.torch_function(forward) if isinstance(forward, str) else forward
     z = torch.complex(real, imag).requires_grad_()
     with torch.enable_grad():
         result = function(z)

@@ -23,13 +23,13 @@ from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.goldens import pool_goldens
 from tt_run.runtime.ops.images import video_filters
 from tt_run.runtime.ops.images.convolving import (
-    computed,
     convolved,
+    convolved_on_devices,
     extent,
     filters_of,
     is_product,
     padded,
-    returned,
+    with_what_was_asked,
 )
 from tt_run.runtime.ops.images.prepared_filters import bias_row, laid_out, on_mesh, one_row, prepared
 from tt_run.runtime.ops.images.window_limits import check_convolution
@@ -90,7 +90,9 @@ def conv2d(
             to_planes(x, batch_size, input_height, input_width, in_channels), sides, config.padding_mode
         )
         filters = filters_of(w, out_channels, in_channels // groups, kernel)
-        return to_rows(torch_cpu.named("nn.functional.conv2d")(planes, filters, b, steps, 0, spread, groups))
+        return to_rows(
+            torch_cpu.torch_function("nn.functional.conv2d")(planes, filters, b, steps, 0, spread, groups)
+        )
 
     out = (
         extent(input_height + sides.top + sides.bottom, kernel[0], steps[0], spread[0]),
@@ -103,7 +105,7 @@ def conv2d(
     result = convolved(
         forward, input_tensor, device, weights, bias, dtype, windows, config, compute_config, slice_config, memory_config,
     )  # fmt: skip
-    return returned(
+    return with_what_was_asked(
         result,
         out if return_output_dim else None,
         (weights, bias) if return_weights_and_bias else None,
@@ -151,7 +153,7 @@ def conv1d(
     def forward(x: Any, w: Any, b: Any) -> Any:
         planes = padded(to_planes(x, batch_size, input_length, 1, in_channels), sides, config.padding_mode)
         filters = filters_of(w, out_channels, in_channels // groups, kernel)
-        convolve = torch_cpu.named("nn.functional.conv2d")
+        convolve = torch_cpu.torch_function("nn.functional.conv2d")
         return to_rows(convolve(planes, filters, b, (stride, 1), 0, (dilation, 1), groups))
 
     length = extent(input_length + before + after, kernel_size, stride, dilation)
@@ -163,7 +165,7 @@ def conv1d(
     result = convolved(
         forward, input_tensor, device, weights, bias, dtype, windows, config, compute_config, slice_config, memory_config,
     )  # fmt: skip
-    return returned(
+    return with_what_was_asked(
         result,
         length if return_output_dim else None,
         (weights, bias) if return_weights_and_bias else None,
@@ -231,11 +233,11 @@ def conv_transpose2d(
         # PyTorch makes no more rows and columns than a step is long: what is beyond holds nothing but the bias.
         within = tuple(min(more, max(pair) - 1) for more, *pair in zip(extra, steps, spread, strict=True))
         beyond = tuple(more - made for more, made in zip(extra, within, strict=True))
-        whole = torch_cpu.named("nn.functional.conv_transpose2d")(
+        whole = torch_cpu.torch_function("nn.functional.conv_transpose2d")(
             planes, filters, None if any(beyond) else b, steps, 0, within, groups, spread
         )
         if any(beyond):
-            whole = torch_cpu.named("nn.functional.pad")(whole, (0, beyond[1], 0, beyond[0]))
+            whole = torch_cpu.torch_function("nn.functional.pad")(whole, (0, beyond[1], 0, beyond[0]))
             whole = whole if b is None else whole + b.view(-1, 1, 1)
         return to_rows(whole[..., sides.top : sides.top + out[0], sides.left : sides.left + out[1]])
 
@@ -247,7 +249,7 @@ def conv_transpose2d(
     result = convolved(
         forward, input_tensor, device, weights, bias, dtype, windows, config, compute_config, dram_slice_config, memory_config, turned=True,
     )  # fmt: skip
-    return returned(
+    return with_what_was_asked(
         result,
         out if return_output_dim else None,
         (weights, bias) if return_weights_and_bias else None,
@@ -337,12 +339,14 @@ def conv3d(
     )
 
     def forward(x: Any, filters: Any, b: Any) -> Any:
-        planes = torch_cpu.named("nn.functional.pad")(x.permute(0, 4, 1, 2, 3), (w, w, h, h, t, t), mode=mode)
-        convolve = torch_cpu.named("nn.functional.conv3d")
+        planes = torch_cpu.torch_function("nn.functional.pad")(
+            x.permute(0, 4, 1, 2, 3), (w, w, h, h, t, t), mode=mode
+        )
+        convolve = torch_cpu.torch_function("nn.functional.conv3d")
         return convolve(planes, rows.filters(filters), b, steps, 0, spread).permute(0, 2, 3, 4, 1)
 
     place = memory_config or DRAM_MEMORY_CONFIG
-    return computed(forward, input_tensor, flat, bias, dtype, place, None, Layout.ROW_MAJOR)
+    return convolved_on_devices(forward, input_tensor, flat, bias, dtype, place, None, Layout.ROW_MAJOR)
 
 
 def _first_row(width: int) -> Callable[[Array], Array]:

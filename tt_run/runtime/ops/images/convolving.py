@@ -19,7 +19,7 @@ from tt_run.runtime.ops.images.window_limits import check_cuts
 from tt_run.runtime.ops.images.windows import Borders, Pair, lies_in_l1, need_l1_small
 from tt_run.runtime.ops.placement.convolved_shards import folded, in_l1, of_convolution
 from tt_run.runtime.ops.placement.window_room import Types, Windows
-from tt_run.runtime.tensor.conversion.framing import filled
+from tt_run.runtime.tensor.conversion.framing import fill_padding
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import spec_of
@@ -76,7 +76,7 @@ def convolved(
     layout = config.output_layout if whole else Layout.TILE
     own = of_convolution(images, device, windows, config, slicing, types)
     place = (asked if whole or windows.product else None) or own
-    result = computed(
+    result = convolved_on_devices(
         forward, on_mesh(images, device), weights, bias, dtype, place, config.activation, layout,
         on_cores=whole and place == own,
     )  # fmt: skip
@@ -126,7 +126,7 @@ def padded(planes: Any, sides: Borders, mode: PaddingMode) -> Any:
     if not sides.any:
         return planes
     kind = "constant" if mode is PaddingMode.Zeros else "replicate"
-    return torch_cpu.named("nn.functional.pad")(planes, sides.torch(), mode=kind)
+    return torch_cpu.torch_function("nn.functional.pad")(planes, sides.torch(), mode=kind)
 
 
 def filters_of(matrix: Any, first: int, second: int, kernel: tuple[int, int]) -> Any:
@@ -134,7 +134,7 @@ def filters_of(matrix: Any, first: int, second: int, kernel: tuple[int, int]) ->
     return matrix.reshape(*kernel, second, first).permute(3, 2, 0, 1)
 
 
-def computed(
+def convolved_on_devices(
     forward: Any,
     images: Tensor,
     weights: Tensor,
@@ -171,10 +171,10 @@ def _rows_on_cores(given: list[Tensor], done: Shards, dtype: DataType, place: Me
     spec = spec_of(dims, dtype, Layout.ROW_MAJOR, place, first.tile)
     extent = (*dims[:-2], whole_tiles(dims[-2]), spec.padded_shape[-1])
     sharding.on_cores(place, extent, Layout.ROW_MAJOR, first.tile.edges)
-    return filled(first.successor(done, spec, result_topology(given)), 0.0, extent)
+    return fill_padding(first.successor(done, spec, result_topology(given)), 0.0, extent)
 
 
-def returned(result: Tensor, extent: Any, kept: Any) -> Any:
+def with_what_was_asked(result: Tensor, extent: Any, kept: Any) -> Any:
     """The result, and what else a call asks for."""
     more = [value for value in (extent, kept) if value is not None]
     return (result, *more) if more else result

@@ -111,7 +111,7 @@ def max_pool2d(
         numbers = x if x.is_floating_point() else x.double()  # PyTorch pools no integers without a sign
         planes = to_planes(numbers, batch_size, input_h, input_w, channels)
         around, rest = _sides(planes, sides, float("-inf"))
-        found = torch_cpu.named("nn.functional.max_pool2d_with_indices")(
+        found = torch_cpu.torch_function("nn.functional.max_pool2d_with_indices")(
             around, kernel, steps, rest, spread, ceil_mode
         )
         values, places = (_begun_inside(each, sides, steps, (input_h, input_w)) for each in found)
@@ -139,7 +139,7 @@ def _sides(planes: Any, sides: Borders, value: float) -> tuple[Any, tuple[int, i
     """An image and the padding left to PyTorch, which knows only like sides; others are added here."""
     if sides.even:
         return planes, (sides.top, sides.left)
-    return torch_cpu.named("nn.functional.pad")(planes, sides.torch(), value=value), (0, 0)
+    return torch_cpu.torch_function("nn.functional.pad")(planes, sides.torch(), value=value), (0, 0)
 
 
 def _begun_inside(pooled: Any, sides: Borders, steps: Pair, size: Pair) -> Any:
@@ -191,7 +191,7 @@ def avg_pool2d(
     def forward(x: Any) -> Any:
         planes = to_planes(real(x), batch_size, input_h, input_w, channels)
         around, rest = _sides(planes, sides, 0.0)
-        pool = torch_cpu.named("nn.functional.avg_pool2d")
+        pool = torch_cpu.torch_function("nn.functional.avg_pool2d")
         if sides.even or count_include_pad or divisor_override:
             means = pool(around, kernel, steps, rest, ceil_mode, count_include_pad, divisor_override)
         else:
@@ -240,7 +240,7 @@ def _adaptive(
     check_adaptive((sizes[1], sizes[2]), size)
 
     def forward(x: Any) -> Any:
-        return to_rows(torch_cpu.named(path)(to_planes(real(x), *sizes), size))
+        return to_rows(torch_cpu.torch_function(path)(to_planes(real(x), *sizes), size))
 
     mean = path.endswith("avg_pool2d")
     if mean and size == (1, 1) and scheme is None:
@@ -338,7 +338,7 @@ def fold(
     check_fold(input, (top, left, front), turned)
 
     def forward(x: Any) -> Any:
-        pad = torch_cpu.named("nn.functional.pad")
+        pad = torch_cpu.torch_function("nn.functional.pad")
         if turned:
             # Images are turned tile by tile: what fills tiles is folded, too, unless they lie on cores.
             high, wide = (

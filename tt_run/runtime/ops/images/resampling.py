@@ -67,9 +67,9 @@ def upsample(
 
     def forward(x: Any) -> Any:
         planes = real(x).permute(0, 3, 1, 2)
-        return torch_cpu.named("nn.functional.interpolate")(planes, scale_factor=factors, mode=mode).permute(
-            0, 2, 3, 1
-        )
+        return torch_cpu.torch_function("nn.functional.interpolate")(
+            planes, scale_factor=factors, mode=mode
+        ).permute(0, 2, 3, 1)
 
     place = memory_config or of_enlargement(input_tensor, factors, mode == "bilinear")
     dtype = DataType.BFLOAT16 if input_tensor.dtype is DataType.BFLOAT8_B else None
@@ -133,7 +133,7 @@ def grid_sample(
             found = sample_places.read(x, places, mode)
             return found.reshape(batch, rows, columns, -1) if batch_output_channels else found
         flat = places.reshape(batch, rows, columns * several, 2)
-        found = torch_cpu.named("nn.functional.grid_sample")(
+        found = torch_cpu.torch_function("nn.functional.grid_sample")(
             x.permute(0, 3, 1, 2), flat, mode=mode, padding_mode=padding_mode, align_corners=align_corners
         ).permute(0, 2, 3, 1)
         return found.reshape(batch, rows, columns, -1) if batch_output_channels else found

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.kernels.torch_cpu import library, named
+from tt_run.runtime.kernels.torch_cpu import library, torch_function
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import declare
 from tt_run.runtime.ops.moreh.declaring import TUNED, row
@@ -20,7 +20,7 @@ def _nll(
 
     One loss is [1, 1], or of whichever shape the one element has that it is written into.
     """
-    loss = named("nn.functional.nll_loss")
+    loss = torch_function("nn.functional.nll_loss")
     weights = None if weight is None else weight.reshape(-1)
     found = loss(x, target.long(), weight=weights, reduction=reduction, ignore_index=ignore_index)
     if reduction == "none":

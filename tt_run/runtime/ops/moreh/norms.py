@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.kernels.torch_cpu import named
+from tt_run.runtime.kernels.torch_cpu import torch_function
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import declare
 from tt_run.runtime.ops.moreh.declaring import KERNELS, TUNED, kept_shape, row
@@ -21,7 +21,7 @@ def _normalised_gradient(gradient: Any, normal: Any, rstd: Any, dims: tuple[int,
 def _layer_norm(x: Any, normalized_dims: int, eps: float, gamma: Any, beta: Any) -> list[Any]:
     shape = tuple(x.shape[-normalized_dims:])
     weight, bias = (None if v is None else v.reshape(shape) for v in (gamma, beta))
-    out = named("nn.functional.layer_norm")(x, shape, weight, bias, eps)
+    out = torch_function("nn.functional.layer_norm")(x, shape, weight, bias, eps)
     dims = tuple(range(x.dim() - normalized_dims, x.dim()))
     mean = x.mean(dims, keepdim=True)
     rstd = ((x - mean).square().mean(dims, keepdim=True) + eps).rsqrt()
@@ -58,7 +58,7 @@ def _groups(shape: str, x: Any, num_groups: int) -> None:
 def _group_norm(x: Any, num_groups: int, eps: float, gamma: Any, beta: Any) -> list[Any]:
     _groups("input_shape", x, num_groups)
     weight, bias = (None if v is None else v.reshape(-1) for v in (gamma, beta))
-    out = named("nn.functional.group_norm")(x, num_groups, weight, bias, eps)
+    out = torch_function("nn.functional.group_norm")(x, num_groups, weight, bias, eps)
     grouped = x.reshape(x.shape[0], num_groups, -1)
     mean = grouped.mean(-1)
     rstd = ((grouped - mean[..., None]).square().mean(-1) + eps).rsqrt()

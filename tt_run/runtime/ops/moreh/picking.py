@@ -8,7 +8,7 @@ from typing import Any
 
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal, in_tiles
-from tt_run.runtime.kernels.torch_cpu import library, named
+from tt_run.runtime.kernels.torch_cpu import library, torch_function
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import PLACED, declare
 from tt_run.runtime.ops.moreh.declaring import row
@@ -67,7 +67,7 @@ def _fold(x: Any, size: Any, kernel: Any, dilation: Any, padding: Any, stride: A
     for name, value in (("stride", stride), ("kernel_size", kernel)):
         if min(value, default=1) < 1:
             raise fatal(f"Fold: {name} must be greater than 0", hint=f"{name}=(1, 1) or more")
-    return named("nn.functional.fold")(
+    return torch_function("nn.functional.fold")(
         x, tuple(size), tuple(kernel), tuple(dilation), tuple(padding), tuple(stride)
     )
 

@@ -44,7 +44,9 @@ def _golden_batch_norm(
         mean = var.new_zeros(var.shape)
     if var is None and mean is not None:
         var = mean.new_ones(mean.shape)
-    return torch_cpu.named("nn.functional.batch_norm")(x, mean, var, scale, shift, training, momentum, eps)
+    return torch_cpu.torch_function("nn.functional.batch_norm")(
+        x, mean, var, scale, shift, training, momentum, eps
+    )
 
 
 _TAKEN = (DataType.BFLOAT16, DataType.FLOAT32)
@@ -131,7 +133,7 @@ def batch_norm(
         if training and (mean is None) != (var is None):
             mean = x.new_zeros(channels) if mean is None else mean
             var = x.new_ones(channels) if var is None else var
-        normalised = torch_cpu.named("nn.functional.batch_norm")
+        normalised = torch_cpu.torch_function("nn.functional.batch_norm")
         result = normalised(x, mean, var, flat.get("weight"), flat.get("bias"), training, momentum, eps)
         return [result, *(s.reshape(1, channels, 1, 1) for s in (mean, var) if s is not None)]
 
@@ -185,7 +187,7 @@ def golden_rotate(
     )
     planes = x.permute(0, 3, 1, 2)
     planes = torch.cat((planes, planes.new_ones(planes[:, :1].shape)), dim=1)
-    found = torch_cpu.named("nn.functional.grid_sample")(
+    found = torch_cpu.torch_function("nn.functional.grid_sample")(
         planes, grid, mode=interpolation_mode, padding_mode="zeros", align_corners=False
     )
     images, inside = found[:, :-1], found[:, -1:]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal, in_tiles
-from tt_run.runtime.kernels.rowwise import along, along_last
+from tt_run.runtime.kernels.rowwise import along_axis, along_last
 from tt_run.runtime.ops.data_movement import joining
 from tt_run.runtime.ops.data_movement.repeating import repeat
 from tt_run.runtime.ops.declaration import families
@@ -77,7 +77,7 @@ def softmax(
 
     def compute(stack: Array) -> Array:
         rows = stack if stack.ndim > 1 else stack[:, None]
-        return along(axis, function, input_tensor.dtype, rows).reshape(stack.shape)
+        return along_axis(axis, function, input_tensor.dtype, rows).reshape(stack.shape)
 
     shards = input_tensor.shards.map(compute)
     if written:

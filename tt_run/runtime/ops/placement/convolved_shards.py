@@ -21,7 +21,7 @@ from tt_run.runtime.enums import (
     TensorMemoryLayout,
 )
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.ops.placement.window_room import Cut, Types, Windows, room
+from tt_run.runtime.ops.placement.window_room import Cut, Types, Windows, bytes_of_core
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE, tiles
@@ -199,7 +199,9 @@ def _roomiest(
         out = _out_of(within, device, windows, config)
         if scheme is BLOCK_SHARDED and max(cores.num_cores(), out.grid.num_cores()) < grid.x:
             continue  # not cut by channels
-        taken = room(windows, Cut(scheme, within.down, within.across, out.across, step), config, types)
+        taken = bytes_of_core(
+            windows, Cut(scheme, within.down, within.across, out.across, step), config, types
+        )
         if scheme is HEIGHT_SHARDED or taken < least:
             best, least = scheme, taken
     return best

@@ -89,7 +89,7 @@ class Cut:
     step: int
 
 
-def room(windows: Windows, cut: Cut, config: Conv2dConfig, types: Types) -> int:
+def bytes_of_core(windows: Windows, cut: Cut, config: Conv2dConfig, types: Types) -> int:
     """Bytes of each core for buffers, the result, and the pixels that its windows look at."""
     channels = _up(windows.channels, cut.across * cut.step)
     high = tiles(-(-windows.places // cut.down))

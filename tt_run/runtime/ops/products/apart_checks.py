@@ -6,12 +6,12 @@ from tt_run.runtime.enums import WIDTH_SHARDED, cpp
 from tt_run.runtime.ops.products.program_call import (
     Call,
     Wrong,
+    check_cores,
     divisor,
     in_l1,
     layout_of,
     lies_alike,
     shard_of,
-    within,
 )
 
 
@@ -34,7 +34,7 @@ def work(call: Call) -> Wrong:
                 "ttnn.to_memory_config(a, ttnn.L1_MEMORY_CONFIG), or blocks of one shard each",
             )
     sharded = (t.is_sharded() for t in (call.a.memory_config(), call.b.memory_config(), call.output))
-    yield from within(call, call.device_cores if any(sharded) else call.cores)
+    yield from check_cores(call, call.device_cores if any(sharded) else call.cores)
 
 
 def sizes(call: Call) -> Wrong:

@@ -17,7 +17,7 @@ from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
-from tt_run.runtime.ops.declaration.operands import into, keep_label, on_device
+from tt_run.runtime.ops.declaration.operands import keep_label, on_device, write_into
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.shards import combine
@@ -62,7 +62,7 @@ def matmul_wo(input_tensor: Tensor, *, w_tensor: Tensor, output_tensor: Tensor, 
         )
 
     shards = combine(compute, input_tensor.shards, w_tensor.shards)
-    written = into(output_tensor, shards, output_tensor.dtype, input_tensor)
+    written = write_into(output_tensor, shards, output_tensor.dtype, input_tensor)
     return keep_label(written, (input_tensor, w_tensor))
 
 

@@ -7,6 +7,7 @@ from tt_run.runtime.ops.products.program_call import (
     Call,
     Wrong,
     by_rows,
+    check_cores,
     in_l1,
     layout_of,
     lies_alike,
@@ -14,7 +15,6 @@ from tt_run.runtime.ops.products.program_call import (
     shard_tiles,
     too_high,
     whole_rows,
-    within,
 )
 
 
@@ -46,7 +46,7 @@ def work(call: Call) -> Wrong:
             )
         if p.per_core_M > high:
             yield too_high(p.per_core_M, high)
-    yield from within(call, cores)
+    yield from check_cores(call, cores)
 
 
 def _ring(call: Call) -> Wrong:
@@ -55,7 +55,7 @@ def _ring(call: Call) -> Wrong:
             yield f"{word} is not supported with gather_in0", "ttnn.transpose the operand before"
     if not call.a.memory_config().is_sharded():
         yield "gather_in0 requires input A to be sharded", "ttnn.to_memory_config(a, …WIDTH_SHARDED…)"
-    yield from within(call, call.device_cores)
+    yield from check_cores(call, call.device_cores)
 
 
 def modes(call: Call) -> Wrong:

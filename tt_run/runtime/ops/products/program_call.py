@@ -140,7 +140,7 @@ def by_rows(call: Call, word: str = "input A") -> Wrong:
         )
 
 
-def within(call: Call, cores: CoreCoord) -> Wrong:
+def check_cores(call: Call, cores: CoreCoord) -> Wrong:
     """The cores that the call names for its result are among those there are."""
     asked = call.output
     if asked.shard_spec is None or asked.buffer_type is BufferType.DRAM:

@@ -14,13 +14,13 @@ from tt_run.runtime.enums import (
 from tt_run.runtime.ops.products.program_call import (
     Call,
     Wrong,
+    check_cores,
     layout_of,
     lies_alike,
     shard_of,
     shard_tiles,
     too_high,
     whole_rows,
-    within,
 )
 
 _BY_ROWS, _BY_COLUMNS = ShardOrientation.ROW_MAJOR, ShardOrientation.COL_MAJOR
@@ -40,7 +40,7 @@ def work(call: Call) -> Wrong:
                 f"Num output blocks along {way} ({blocks}) must be smaller than or equal to the number of {line} in compute grid ({there})!",
                 "give a larger per_core_M or per_core_N, or a larger compute_with_storage_grid_size",
             )
-    yield from within(call, cores)
+    yield from check_cores(call, cores)
 
 
 def first(call: Call) -> Wrong:

@@ -53,10 +53,10 @@ def _loss(name: str, distance: Callable[[Array, Array], Array], path: str, doc: 
     def golden(
         reference: Any, prediction: Any, reduction: LossReductionMode | str = LossReductionMode.NONE, **_: Any
     ) -> Any:
-        from tt_run.runtime.kernels.torch_cpu import named
+        from tt_run.runtime.kernels.torch_cpu import torch_function
 
         word = reduction if isinstance(reduction, str) else reduction.name
-        return named(path)(reference, prediction, reduction=word.lower())
+        return torch_function(path)(reference, prediction, reduction=word.lower())
 
     def compute(
         input_reference: Tensor,

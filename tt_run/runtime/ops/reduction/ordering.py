@@ -16,7 +16,7 @@ from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.composites import compile_isin
 from tt_run.runtime.ops.declaration.dispatch import operation
-from tt_run.runtime.ops.declaration.operands import axis_of, into, on_device, settle, volume
+from tt_run.runtime.ops.declaration.operands import axis_of, on_device, settle, volume, write_into
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement.sharded_results import in_dram
 from tt_run.runtime.ops.reduction.choice_checks import check_sampling, check_seeds, check_topk
@@ -344,7 +344,7 @@ def sampling(
         lambda s: s.astype(np.int32 if kind is DataType.INT32 else np.uint32)
     )
     if output_tensor is not None:
-        return into(output_tensor, shards, kind, input_values_tensor)
+        return write_into(output_tensor, shards, kind, input_values_tensor)
     return settle(tensors, shards, kind, layout=Layout.ROW_MAJOR)
 
 

@@ -32,7 +32,7 @@ _ARGMAX_ROWS = (DataType.BFLOAT16, DataType.FLOAT32, DataType.INT32, DataType.UI
 _ARGMAX_TILES = (DataType.BFLOAT16, DataType.FLOAT32)
 
 
-def alone(tensor: Tensor) -> bool:
+def has_nothing_to_reduce(tensor: Tensor) -> bool:
     """Whether there is nothing to reduce, no elements or no dimension, of which no device is asked."""
     return not len(tensor.shape) or not volume(tuple(tensor.shape))
 
@@ -50,7 +50,7 @@ def check_total(
         )
     if name in ("max", "min"):
         _not_empty(tensor, axes)
-    if alone(tensor):
+    if has_nothing_to_reduce(tensor):
         return
     if dtype not in (*_FLOATS, DataType.UINT32) and not (dtype is DataType.INT32 and name in _SIGNED):
         raise fatal(
@@ -79,7 +79,7 @@ def check_spread(
         )
     on_device(tensor, kind="reduction")
     axes = axes_of(dim, len(tensor.shape))
-    nothing_varies = alone(tensor) or [tensor.shape[axis] for axis in axes] == [1]
+    nothing_varies = has_nothing_to_reduce(tensor) or [tensor.shape[axis] for axis in axes] == [1]
     if tensor.dtype not in _FLOATS and not nothing_varies:
         raise fatal(
             f"Only FLOAT32, BFLOAT16, and BFLOAT8_B are supported for Std/Var reduction - got {cpp(tensor.dtype)}",
@@ -224,7 +224,7 @@ def check_prod(tensor: Tensor, dim: Dims, into_dims: bool, output: Tensor | None
             f"Dimension for prod is out of range (expected to be in range of [{-max(rank, 1)}, {max(rank, 1) - 1}])",
             hint=in_range("dim", max(rank, 1)),
         )
-    if alone(tensor):
+    if has_nothing_to_reduce(tensor):
         return
     if dim is None and dtype not in (*_FLOATS, DataType.BFLOAT4_B):
         raise fatal(

@@ -23,12 +23,12 @@ from tt_run.runtime.ops.placement import asked_shards, fitted_shards
 from tt_run.runtime.ops.reduction.placement_checks import kept_pieces
 from tt_run.runtime.ops.reduction.product_places import of_product
 from tt_run.runtime.ops.reduction.reduction_checks import (
-    alone,
     check_argmax,
     check_prod,
     check_running,
     check_spread,
     check_total,
+    has_nothing_to_reduce,
 )
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -73,7 +73,7 @@ def reduced(
             restore(before)
         return finish(values, target).reshape(len(stack), *ordered_sums.reduced_shape(shape, axes, keepdim))
 
-    if alone(tensor) and (axes or not moments):
+    if has_nothing_to_reduce(tensor) and (axes or not moments):
         layout = tensor.layout
     if place is not None:
         memory_config, layout = place, Layout.TILE

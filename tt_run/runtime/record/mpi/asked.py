@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tt_run.runtime.record.mpi.calls import NotRecorded
-from tt_run.runtime.record.mpi.crossing import At, Book, current_book, noted
+from tt_run.runtime.record.mpi.crossing import At, Book, current_book, record_result
 
 OF_LIBRARY = (
     "Compute_dims", "get_vendor", "Get_error_string", "Get_error_class", "Get_address", "Lookup_name",
@@ -20,11 +20,11 @@ ATTRIBUTES = ("TAG_UB", "UNIVERSE_SIZE", "WTIME_IS_GLOBAL", "APPNUM", "HOST", "I
 """What a communicator knows that a program has not told it."""
 
 
-def answered(kind: str, name: str, real: Any, at_of: Callable[[Any], At]) -> Any:
+def recorded_method(kind: str, name: str, real: Any, at_of: Callable[[Any], At]) -> Any:
     """A method of the library whose plain answer is written down."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return noted(at_of(self), f"{kind}{name}", lambda: real(self, *args, **kwargs))
+        return record_result(at_of(self), f"{kind}{name}", lambda: real(self, *args, **kwargs))
 
     method.__name__, method.__doc__ = name, real.__doc__
     return method
@@ -40,7 +40,7 @@ def words_of(kind: str, name: str, real: Any, at_of: Callable[[Any], At]) -> Any
             kept.append(real(self))
             return {key: str(kept[0].Get(key)) for key in kept[0]}
 
-        noted(at_of(self), f"{kind}{name}", cross)
+        record_result(at_of(self), f"{kind}{name}", cross)
         return kept[0]
 
     method.__name__, method.__doc__ = name, real.__doc__
@@ -53,7 +53,7 @@ def attribute_of(real: Any, at_of: Callable[[Any], At], known: Callable[[], set[
     def Get_attr(self: Any, keyval: int) -> Any:
         if keyval not in known():
             return real(self, keyval)
-        return noted(at_of(self), "Get_attr", lambda: real(self, keyval))
+        return record_result(at_of(self), "Get_attr", lambda: real(self, keyval))
 
     Get_attr.__doc__ = real.__doc__
     return Get_attr
@@ -68,7 +68,7 @@ def ask_library(mpi: Any, book: Callable[[], Book]) -> None:
 
 def _function(name: str, real: Any, book: Callable[[], Book]) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
-        return noted(At(book, 0, 1), name, lambda: real(*args, **kwargs))
+        return record_result(At(book, 0, 1), name, lambda: real(*args, **kwargs))
 
     call.__name__, call.__doc__ = name, real.__doc__
     return call
@@ -83,7 +83,7 @@ def _replayed(name: str) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         if current_book().inside:  # in a handler of errors, whose calls are part of the one that failed
             return _of_itself(name, *args, **kwargs)
-        return noted(At(current_book, 0, 1), name, None)
+        return record_result(At(current_book, 0, 1), name, None)
 
     return call
 

@@ -130,7 +130,7 @@ def _operation(op: Any) -> str:
     return next((name for name in OPERATIONS if getattr(library, name, None) is op), "its own")
 
 
-def named(words: Words, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def named_words(words: Words, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The words of a call by their names."""
     return {**dict(zip(words, args, strict=False)), **kwargs}
 

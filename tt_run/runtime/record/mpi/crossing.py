@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tt_run.runtime.record.mpi.buffers import Bytes, Unseen, memory_of, sent_digest
-from tt_run.runtime.record.mpi.calls import NotRecorded, Words, facts_of, named, receives_into
+from tt_run.runtime.record.mpi.calls import NotRecorded, Words, facts_of, named_words, receives_into
 from tt_run.runtime.record.pickles import pickled
 from tt_run.runtime.record.recording import Recording
 from tt_run.runtime.record.replaying import Replaying
@@ -47,11 +47,11 @@ class At(NamedTuple):
     size: int
 
 
-def through(
+def record_call(
     at: At, name: str, words: Words, real: Real, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """One call that is over when it returns; what it gave."""
-    given, book = named(words, args, kwargs), at.book()
+    given, book = named_words(words, args, kwargs), at.book()
     if book.inside and real is not None:
         return real(*args, **kwargs)
     fills = receives_into(name)
@@ -63,21 +63,21 @@ def through(
     def cross() -> tuple[Any, ...]:
         assert real is not None
         made.append(real(*args, **kwargs))
-        return (target.seen() if fills else packed(made[0]), said(status), lying())
+        return (target.seen() if fills else packed(made[0]), status_facts(status), copy_exposed())
 
     facts = facts_of(name, words, given, at.size)
     result, told, memory = book.call(facts, sent_digest(name, given, at.rank), cross)
     if not book.replays:
         return as_kept(made[0], result)
-    say(status, told)
-    hold(memory)
+    fill_status(status, told)
+    restore_exposed(memory)
     if fills:
         target.fill(result, name)
         return None
     return unpacked(result)
 
 
-def noted(at: At, name: str, real: Callable[[], Any] | None, sent: bytes = b"") -> Any:
+def record_result(at: At, name: str, real: Callable[[], Any] | None, sent: bytes = b"") -> Any:
     """A call whose plain result is all that a replay has to know."""
     book = at.book()
     if book.inside and real is not None:
@@ -88,12 +88,12 @@ def noted(at: At, name: str, real: Callable[[], Any] | None, sent: bytes = b"") 
     def cross() -> tuple[Any, ...]:
         assert real is not None
         made.append(real())
-        return (packed(made[0]), lying())
+        return (packed(made[0]), copy_exposed())
 
     result, memory = book.call(facts_of(name, size=at.size), sent, cross)
     if not book.replays:
         return as_kept(made[0], result)
-    hold(memory)
+    restore_exposed(memory)
     return unpacked(result)
 
 
@@ -165,7 +165,7 @@ def as_kept(value: Any, kept: Any) -> Any:
     return value if pickled(again) == data else again
 
 
-def said(status: Any) -> tuple[int, ...] | None:
+def status_facts(status: Any) -> tuple[int, ...] | None:
     """What a status tells: source, tag, bytes, and whether it was cancelled."""
     if status is None:
         return None
@@ -173,23 +173,23 @@ def said(status: Any) -> tuple[int, ...] | None:
     return (*told, True) if status.Is_cancelled() else told
 
 
-def say(status: Any, told: tuple[int, ...] | None) -> None:
+def fill_status(status: Any, told: tuple[int, ...] | None) -> None:
     """Let a status of a replay tell it."""
     if status is not None and told is not None:
         status.say(*told)
 
 
-def held() -> list[Bytes]:
+def exposed_memory() -> list[Bytes]:
     """Memory that others write into."""
     return [memory for window in exposed for memory in window()]
 
 
-def lying() -> list[Bytes]:
+def copy_exposed() -> list[Bytes]:
     """What lies there now: a copy, for another rank may write while this one is written down."""
-    return [memory.copy() for memory in held()]
+    return [memory.copy() for memory in exposed_memory()]
 
 
-def hold(found: list[Bytes]) -> None:
+def restore_exposed(found: list[Bytes]) -> None:
     """Put it there."""
-    for memory, value in zip(held(), found, strict=False):
+    for memory, value in zip(exposed_memory(), found, strict=False):
         memory[:] = value

@@ -9,7 +9,7 @@ from typing import Any
 from tt_run.runtime.own_mpi.stand_in import STANDS_FOR
 from tt_run.runtime.record.mpi.asked import words_of
 from tt_run.runtime.record.mpi.calls import NotRecordedMember, Words
-from tt_run.runtime.record.mpi.crossing import At, current_book, noted, through
+from tt_run.runtime.record.mpi.crossing import At, current_book, record_call, record_result
 from tt_run.runtime.record.mpi.failures import ReplayedError
 from tt_run.runtime.record.mpi.local import Info
 from tt_run.runtime.record.mpi.requests import ReplayedRequest, start
@@ -51,13 +51,13 @@ def recorded_file(base: Any, at_of: Callable[[Any], At], request: Any) -> Any:
             kept[0]._tt_run = file._tt_run  # whose file it is
 
         at = at_of(comm)
-        noted(at, "File.Open", cross)
+        record_result(at, "File.Open", cross)
         kept[0]._at = at
         return kept[0]
 
     def Delete(filename: Any, *args: Any, **kwargs: Any) -> None:
         """Delete a file."""
-        noted(at_of(None), "File.Delete", lambda: base.Delete(filename, *args, **kwargs))
+        record_result(at_of(None), "File.Delete", lambda: base.Delete(filename, *args, **kwargs))
 
     methods: dict[str, Any] = {
         "Open": classmethod(Open),
@@ -77,7 +77,7 @@ def recorded_file(base: Any, at_of: Callable[[Any], At], request: Any) -> Any:
 
 def _moving(name: str, words: Words, real: Any, request: Any) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return through(self._at, f"File.{name}", words, lambda *a, **k: real(self, *a, **k), args, kwargs)
+        return record_call(self._at, f"File.{name}", words, lambda *a, **k: real(self, *a, **k), args, kwargs)
 
     return method
 
@@ -96,7 +96,7 @@ def _starting(name: str, words: Words, real: Any, request: Any) -> Any:
 
 def _plain(name: str, words: Words, real: Any, request: Any) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return noted(self._at, f"File.{name}", lambda: real(self, *args, **kwargs))
+        return record_result(self._at, f"File.{name}", lambda: real(self, *args, **kwargs))
 
     return method
 
@@ -112,13 +112,13 @@ class ReplayedFile:
     def Open(cls, comm: Any, filename: Any = None, amode: int = 0, info: Any = None) -> ReplayedFile:
         """Open a file: nothing is looked for on the disk."""
         at = At(current_book, 0, 1) if comm is None else comm._at
-        noted(at, "File.Open", None)
+        record_result(at, "File.Open", None)
         return cls(at, comm)
 
     @classmethod
     def Delete(cls, filename: Any, info: Any = None) -> None:
         """Delete a file: it stays as it is."""
-        noted(At(current_book, 0, 1), "File.Delete", None)
+        record_result(At(current_book, 0, 1), "File.Delete", None)
 
     def __bool__(self) -> bool:
         return self._at is not None
@@ -134,7 +134,7 @@ class ReplayedFile:
         self, disp: int = 0, etype: Any = None, filetype: Any = None, datarep: Any = None, info: Any = None
     ) -> None:
         """See this part of the file."""
-        noted(self._open, "File.Set_view", None)
+        record_result(self._open, "File.Set_view", None)
         self._view = disp, etype, filetype or etype, datarep or "native"
 
     def Get_view(self) -> tuple[Any, ...]:
@@ -153,7 +153,7 @@ class ReplayedFile:
 
     def Get_info(self) -> Info:
         """Words for the library."""
-        return Info(noted(self._open, "File.Get_info", None))
+        return Info(record_result(self._open, "File.Get_info", None))
 
     group, info = property(Get_group), property(Get_info)
 
@@ -171,9 +171,9 @@ class ReplayedFile:
         if name.startswith("_") or at is None:
             raise AttributeError(name)
         if name in _PROPERTIES:
-            return noted(at, f"File.{_PROPERTIES[name]}", None)
+            return record_result(at, f"File.{_PROPERTIES[name]}", None)
         if name in _MOVES:
-            return lambda *args, **kwargs: through(at, f"File.{name}", _MOVES[name], None, args, kwargs)
+            return lambda *args, **kwargs: record_call(at, f"File.{name}", _MOVES[name], None, args, kwargs)
         if name in _STARTED:
             return lambda *args, **kwargs: self._started(at, name, args, kwargs)
         if name in _PLAIN:
@@ -185,7 +185,7 @@ class ReplayedFile:
         return ReplayedRequest(at.book, target)
 
     def _noted(self, at: At, name: str) -> Any:
-        found = noted(at, f"File.{name}", None)
+        found = record_result(at, f"File.{name}", None)
         if name == "Close":
             self._at = None
         return found

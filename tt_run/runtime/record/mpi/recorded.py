@@ -15,7 +15,14 @@ from typing import Any
 from tt_run.runtime.own_mpi import watched_library
 from tt_run.runtime.own_mpi.stand_in import STANDS_FOR, StandIn
 from tt_run.runtime.record.facts import site
-from tt_run.runtime.record.mpi.asked import ATTRIBUTES, OF_COMM, answered, ask_library, attribute_of, words_of
+from tt_run.runtime.record.mpi.asked import (
+    ATTRIBUTES,
+    OF_COMM,
+    ask_library,
+    attribute_of,
+    recorded_method,
+    words_of,
+)
 from tt_run.runtime.record.mpi.calls import (
     BUFFERS,
     MAKERS,
@@ -24,9 +31,9 @@ from tt_run.runtime.record.mpi.calls import (
     PREPARED,
     STARTED,
     STARTED_MAKERS,
-    named,
+    named_words,
 )
-from tt_run.runtime.record.mpi.crossing import At, Book, noted, said, through
+from tt_run.runtime.record.mpi.crossing import At, Book, record_call, record_result, status_facts
 from tt_run.runtime.record.mpi.files import recorded_file
 from tt_run.runtime.record.mpi.requests import Prepared, recorded_request, start
 from tt_run.runtime.record.mpi.windows import recorded_window
@@ -166,7 +173,7 @@ class _Recorder:
             (dict.fromkeys(MAKERS), lambda name, _, real: self._maker(name, real)),
             (dict.fromkeys(STARTED_MAKERS), lambda name, _, real: self._started_maker(name, real)),
             (dict.fromkeys(MESSAGES), lambda name, _, real: self._finder(name, real)),
-            (dict.fromkeys(OF_COMM), lambda name, _, real: answered("", name, real, self._at)),
+            (dict.fromkeys(OF_COMM), lambda name, _, real: recorded_method("", name, real, self._at)),
             (dict.fromkeys(_UNRECORDED_CALLS), lambda name, _, real: _told(f"MPI.Comm.{name}", real)),
         )
         found: dict[str, Any] = {
@@ -182,7 +189,7 @@ class _Recorder:
 
     def _call(self, name: str, words: tuple[str, ...], real: Any) -> Any:
         def method(comm: Any, *args: Any, **kwargs: Any) -> Any:
-            return through(self._at(comm), name, words, lambda *a, **k: real(comm, *a, **k), args, kwargs)
+            return record_call(self._at(comm), name, words, lambda *a, **k: real(comm, *a, **k), args, kwargs)
 
         return _named_as(method, name, real)
 
@@ -196,7 +203,7 @@ class _Recorder:
             if (waits := getattr(made, "_tt_run", None)) is not None:
                 found._tt_run = waits
             found._target = target
-            found._prepared = Prepared(at, name, named(words, args, kwargs))
+            found._prepared = Prepared(at, name, named_words(words, args, kwargs))
             return found
 
         return _named_as(method, name, real)
@@ -216,7 +223,7 @@ class _Recorder:
                 kept.append(self._kinds[kind](made))
                 return _members(mpi, made, kind.__name__, made.Get_name())
 
-            noted(self._at(comm), name, cross)
+            record_result(self._at(comm), name, cross)
             return kept[0]
 
         return _named_as(method, name, real)
@@ -233,7 +240,7 @@ class _Recorder:
                     kept[1]._tt_run = waits
                 return _members(self._mpi, comm, kind.__name__, "")  # it cannot be asked itself yet
 
-            noted(self._at(comm), name, cross)
+            record_result(self._at(comm), name, cross)
             return tuple(kept)
 
         return _named_as(method, name, real)
@@ -249,15 +256,15 @@ class _Recorder:
 
         def method(comm: Any, *args: Any, **kwargs: Any) -> Any:
             kept: list[Any] = []
-            status = named(("source", "tag", "status"), args, kwargs).get("status")
+            status = named_words(("source", "tag", "status"), args, kwargs).get("status")
 
             def cross() -> Any:
                 found = real(comm, *args, **kwargs)
                 kept.append(None if found is None else self._message(found))
                 nobody = found is not None and found == mpi.MESSAGE_NO_PROC
-                return "nobody" if nobody else found is not None, said(status)
+                return "nobody" if nobody else found is not None, status_facts(status)
 
-            noted(self._at(comm), name, cross)
+            record_result(self._at(comm), name, cross)
             return kept[0]
 
         return _named_as(method, name, real)
@@ -277,7 +284,7 @@ class _Recorder:
                 _real: Any = real,
                 **kwargs: Any,
             ) -> Any:
-                return through(at, _name, _words, lambda *a, **k: _real(message, *a, **k), args, kwargs)
+                return record_call(at, _name, _words, lambda *a, **k: _real(message, *a, **k), args, kwargs)
 
             methods[name] = _named_as(method, name, real)
         for name in ("irecv", "Irecv"):

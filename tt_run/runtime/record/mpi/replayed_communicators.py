@@ -17,9 +17,9 @@ from tt_run.runtime.record.mpi.calls import (
     STARTED,
     STARTED_MAKERS,
     NotRecordedMember,
-    named,
+    named_words,
 )
-from tt_run.runtime.record.mpi.crossing import At, Book, Target, noted, say, through
+from tt_run.runtime.record.mpi.crossing import At, Book, Target, fill_status, record_call, record_result
 from tt_run.runtime.record.mpi.failures import ReplayedError
 from tt_run.runtime.record.mpi.requests import Prepared, ReplayedPrequest, ReplayedRequest, start
 
@@ -142,7 +142,7 @@ class ReplayedComm:
         """What the library knows, or the program has put there."""
         mpi = sys.modules["mpi4py.MPI"]
         if keyval in [getattr(mpi, name, None) for name in asked.ATTRIBUTES]:
-            return noted(self._at, "Get_attr", None)
+            return record_result(self._at, "Get_attr", None)
         return self._is.attributes.get(keyval)
 
     def Set_attr(self, keyval: int, attrval: Any) -> None:
@@ -225,15 +225,15 @@ class ReplayedComm:
         if name in MESSAGES:
             return lambda *args, **kwargs: self._message(name, args, kwargs)
         if name in asked.OF_COMM:
-            return lambda *args, **kwargs: noted(self._at, name, None)
+            return lambda *args, **kwargs: record_result(self._at, name, None)
         if name in ("Get_info", "info"):
-            found = lambda: local.Info(noted(self._at, "Get_info", None))  # noqa: E731
+            found = lambda: local.Info(record_result(self._at, "Get_info", None))  # noqa: E731
             return found if name == "Get_info" else found()
         raise NotRecordedMember(f"MPI.Comm.{name}")
 
     def _answered(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
-            return through(self._at, name, _CALLS[name], None, args, kwargs)
+            return record_call(self._at, name, _CALLS[name], None, args, kwargs)
         except ReplayedError as error:
             handles, inside = self._is.handles, self._at.book().inside
             if handles is not None:
@@ -254,11 +254,11 @@ class ReplayedComm:
     ) -> ReplayedRequest:
         _, target = start(self._at, name, words, None, args, kwargs)
         found = kind(self._at.book, target)
-        found._prepared = Prepared(self._at, name, named(words, args, kwargs))
+        found._prepared = Prepared(self._at, name, named_words(words, args, kwargs))
         return found
 
     def _made(self, name: str) -> Any:
-        members = noted(self._at, name, None)
+        members = record_result(self._at, name, None)
         if members is None:
             return sys.modules["mpi4py.MPI"].Intracomm()
         rank, ranks, grid, *more = members
@@ -271,8 +271,8 @@ class ReplayedComm:
         return getattr(sys.modules["mpi4py.MPI"], kind).of(own)
 
     def _message(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        came, told = noted(self._at, name, None)
-        say(named(("source", "tag", "status"), args, kwargs).get("status"), told)
+        came, told = record_result(self._at, name, None)
+        fill_status(named_words(("source", "tag", "status"), args, kwargs).get("status"), told)
         if came == "nobody":
             return sys.modules["mpi4py.MPI"].MESSAGE_NO_PROC
         return ReplayedMessage(At(self._at.book, 0, 1)) if came else None
@@ -323,11 +323,11 @@ class ReplayedMessage:
 
     def recv(self, *args: Any, **kwargs: Any) -> Any:
         """The object."""
-        return through(self._taken(), "recv", ("status",), None, args, kwargs)
+        return record_call(self._taken(), "recv", ("status",), None, args, kwargs)
 
     def Recv(self, *args: Any, **kwargs: Any) -> None:
         """Into memory."""
-        through(self._taken(), "Recv", ("buf", "status"), None, args, kwargs)
+        record_call(self._taken(), "Recv", ("buf", "status"), None, args, kwargs)
 
     def irecv(self) -> ReplayedRequest:
         """The object, later."""

@@ -10,22 +10,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tt_run.runtime.own_mpi.stand_in import STANDS_FOR
-from tt_run.runtime.record.mpi.asked import OF_REQUEST, answered
+from tt_run.runtime.record.mpi.asked import OF_REQUEST, recorded_method
 from tt_run.runtime.record.mpi.buffers import sent_digest
-from tt_run.runtime.record.mpi.calls import NotRecordedMember, Words, facts_of, named, receives_into
+from tt_run.runtime.record.mpi.calls import NotRecordedMember, Words, facts_of, named_words, receives_into
 from tt_run.runtime.record.mpi.crossing import (
     At,
     Book,
     Real,
     Target,
     as_kept,
+    copy_exposed,
     current_book,
-    hold,
-    lying,
-    noted,
+    fill_status,
     packed,
-    said,
-    say,
+    record_result,
+    restore_exposed,
+    status_facts,
     unpacked,
 )
 
@@ -35,7 +35,7 @@ _SEVERAL = tuple(a + b for a in ("wait", "test", "Wait", "Test") for b in ("all"
 
 def start(at: At, name: str, words: Words, real: Real, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Begin a call that is waited for later: the library's request (None in a replay) and the memory that it fills."""
-    given, book = named(words, args, kwargs), at.book()
+    given, book = named_words(words, args, kwargs), at.book()
     made: list[Any] = []
 
     def cross() -> None:
@@ -75,7 +75,7 @@ def wait(book: Book, name: str, requests: Sequence[Any], status: Any, real: Call
         found = {
             n: _target(requests[n]).seen() for n in _done(name, made[0], before) if _has_target(requests[n])
         }
-        return (packed(made[0]), found, _told(status), lying())
+        return (packed(made[0]), found, _told(status), copy_exposed())
 
     result, found, told, memory = book.call(facts_of(name), b"", cross)
     if not book.replays:
@@ -86,7 +86,7 @@ def wait(book: Book, name: str, requests: Sequence[Any], status: Any, real: Call
     for number, value in found.items():
         _target(requests[number]).fill(value, name)
     _tell(status, told)
-    hold(memory)
+    restore_exposed(memory)
     return answer
 
 
@@ -116,15 +116,15 @@ def _done(name: str, answer: Any, size: int) -> Sequence[int]:
 
 
 def _told(status: Any) -> Any:
-    return [said(each) for each in status] if isinstance(status, list) else said(status)
+    return [status_facts(each) for each in status] if isinstance(status, list) else status_facts(status)
 
 
 def _tell(status: Any, told: Any) -> None:
     if isinstance(status, list):
         for each, found in zip(status, told, strict=False):
-            say(each, found)
+            fill_status(each, found)
     else:
-        say(status, told)
+        fill_status(status, told)
 
 
 def recorded_request(base: Any, book: Callable[[], Book], bases: tuple[Any, ...] = ()) -> Any:
@@ -137,7 +137,9 @@ def recorded_request(base: Any, book: Callable[[], Book], bases: tuple[Any, ...]
     if hasattr(base, "Start"):
         for name in OF_REQUEST:
             if hasattr(base, name):
-                methods[name] = answered("Prequest.", name, getattr(base, name), lambda _: At(book, 0, 1))
+                methods[name] = recorded_method(
+                    "Prequest.", name, getattr(base, name), lambda _: At(book, 0, 1)
+                )
         methods["Start"] = _starts(base.Start, book)
         methods["Startall"] = classmethod(_start_all)
     return type(base.__name__, (*bases, base), methods)
@@ -246,5 +248,5 @@ class ReplayedPrequest(ReplayedRequest):
 
     def __getattr__(self, name: str) -> Any:
         if name in OF_REQUEST and self._book is not None:
-            return lambda *_: noted(At(self._book, 0, 1), f"Prequest.{name}", None)
+            return lambda *_: record_result(At(self._book, 0, 1), f"Prequest.{name}", None)
         return super().__getattr__(name)

@@ -13,10 +13,10 @@ import numpy as np
 
 from tt_run.runtime.own_mpi.stand_in import STANDS_FOR
 from tt_run.runtime.record.mpi import crossing
-from tt_run.runtime.record.mpi.asked import OF_WINDOW, answered, words_of
+from tt_run.runtime.record.mpi.asked import OF_WINDOW, recorded_method, words_of
 from tt_run.runtime.record.mpi.buffers import Bytes, memory_of, sent_digest
 from tt_run.runtime.record.mpi.calls import NotRecordedMember
-from tt_run.runtime.record.mpi.crossing import At, Target, current_book, noted
+from tt_run.runtime.record.mpi.crossing import At, Target, current_book, record_result
 from tt_run.runtime.record.mpi.failures import ReplayedError
 from tt_run.runtime.record.mpi.local import Info
 from tt_run.runtime.record.mpi.requests import ReplayedRequest
@@ -112,7 +112,7 @@ def recorded_window(base: Any, at_of: Callable[[Any], At], request: Any) -> Any:
                 kept[0]._tt_run = window._tt_run  # whose window it is
 
             at = at_of(comm)
-            noted(at, f"Win.{name}", cross)
+            record_result(at, f"Win.{name}", cross)
             found = kept[0]
             found._at = at
             own = kwargs.get("memory", args[0] if args else None) if name == "Create" else found
@@ -127,7 +127,7 @@ def recorded_window(base: Any, at_of: Callable[[Any], At], request: Any) -> Any:
     methods["Create_dynamic"] = classmethod(_dynamic(base, at_of))
     methods["Attach"], methods["Detach"] = _attaching(base.Attach), _detaching(base.Detach)
     for name in OF_WINDOW:
-        methods[name] = answered("Win.", name, getattr(base, name), _where)
+        methods[name] = recorded_method("Win.", name, getattr(base, name), _where)
     methods["Get_info"] = words_of("Win.", "Get_info", base.Get_info, _where)
     methods["info"] = property(methods["Get_info"])
     methods |= _PROPERTIES
@@ -153,7 +153,7 @@ def _sharing(base: Any, at_of: Callable[[Any], At]) -> Any:
             return [(memoryview(memory).nbytes, int(unit)) for memory, unit in found]
 
         at = at_of(comm)
-        noted(at, "Win.Allocate_shared", cross)
+        record_result(at, "Win.Allocate_shared", cross)
         found, parts = kept
         found._at = at
         found._open = Open(None, True, [part for part in parts if part is not None])
@@ -179,7 +179,7 @@ def _dynamic(base: Any, at_of: Callable[[Any], At]) -> Any:
             kept[0]._tt_run = window._tt_run
 
         at = at_of(comm)
-        noted(at, "Win.Create_dynamic", cross)
+        record_result(at, "Win.Create_dynamic", cross)
         found = kept[0]
         found._at, found._open = at, Open(None)
         return found
@@ -221,7 +221,7 @@ def _recorded(name: str, real: Any, request: Any) -> Any:
             started.append(request(found))
             return None
 
-        found = noted(self._at, f"Win.{name}", cross, _sent(name, args, kwargs))
+        found = record_result(self._at, f"Win.{name}", cross, _sent(name, args, kwargs))
         return started[0] if started else found
 
     method.__name__, method.__doc__ = name, real.__doc__
@@ -234,7 +234,7 @@ def _freed(real: Any) -> Any:
         if getattr(self, "_open", None) is None:
             real(self)
             return
-        self._open.close(lambda: noted(self._at, "Win.Free", lambda: real(self)))
+        self._open.close(lambda: record_result(self._at, "Win.Free", lambda: real(self)))
 
     return Free
 
@@ -271,7 +271,7 @@ class ReplayedWindow(bytearray):
     def _made(cls, name: str, comm: Any, memory: Any, size: int = 0) -> ReplayedWindow:
         found = cls(size)
         found._is_of(comm)
-        noted(found._at, f"Win.{name}", None)
+        record_result(found._at, f"Win.{name}", None)
         found._open = Open(memory_of(found if name == "Allocate" else memory), name == "Allocate")
         return found
 
@@ -282,7 +282,7 @@ class ReplayedWindow(bytearray):
         """A window onto memory that all ranks share, one part after the other."""
         found = cls()
         found._is_of(comm)
-        sizes = noted(found._at, "Win.Allocate_shared", None)
+        sizes = record_result(found._at, "Win.Allocate_shared", None)
         parts, at = [], 0
         whole = np.zeros(sum(length for length, _ in sizes), np.uint8)
         for length, unit in sizes:
@@ -303,7 +303,7 @@ class ReplayedWindow(bytearray):
         """A window to which memory is attached later."""
         found = cls()
         found._is_of(comm)
-        noted(found._at, "Win.Create_dynamic", None)
+        record_result(found._at, "Win.Create_dynamic", None)
         found._open = Open(None)
         return found
 
@@ -336,7 +336,7 @@ class ReplayedWindow(bytearray):
 
     def Get_info(self) -> Info:
         """Words for the library."""
-        return Info(noted(self._at, "Win.Get_info", None))
+        return Info(record_result(self._at, "Win.Get_info", None))
 
     info = property(Get_info)
 
@@ -362,21 +362,21 @@ class ReplayedWindow(bytearray):
 
     def Free(self) -> None:
         """Free the window."""
-        self._opened.close(lambda: noted(self._at, "Win.Free", None))
+        self._opened.close(lambda: record_result(self._at, "Win.Free", None))
         self._open = None
 
     def __getattr__(self, name: str) -> Any:
         if name in _RECORDED:
             return lambda *args, **kwargs: self._answer(name, args, kwargs)
         if name in OF_WINDOW:
-            return lambda *args, **kwargs: noted(self._at, f"Win.{name}", None)
+            return lambda *args, **kwargs: record_result(self._at, f"Win.{name}", None)
         if name.startswith("_"):
             raise AttributeError(name)
         raise NotRecordedMember(f"MPI.Win.{name}")
 
     def _answer(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self._opened.comes(name, args, kwargs)
-        found = noted(self._at, f"Win.{name}", None, _sent(name, args, kwargs))
+        found = record_result(self._at, f"Win.{name}", None, _sent(name, args, kwargs))
         return ReplayedRequest(self._at.book, Target(None)) if name[0] == "R" else found
 
     def __hash__(self) -> int:  # type: ignore[override]

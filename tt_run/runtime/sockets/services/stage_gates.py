@@ -10,10 +10,10 @@ from tt_run.runtime.comm.world import seconds_to_wait
 from tt_run.runtime.enums import NamedEnum
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, within
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, coordinate_hint
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.native.fields import Checked
-from tt_run.runtime.native.refusals import bound
+from tt_run.runtime.native.refusals import native_class
 from tt_run.runtime.sockets.services.transfers import WORD, Transfer
 from tt_run.runtime.sockets.streams import LOOK, others_may_send
 
@@ -29,7 +29,7 @@ class D2DStageGateMode(NamedEnum):
     CloseOnTransit = 1
 
 
-@bound("ttnn._ttnn.d2d_stream_service.D2DStageGateConfig")
+@native_class("ttnn._ttnn.d2d_stream_service.D2DStageGateConfig")
 @dataclass(eq=False, repr=False)
 class D2DStageGateConfig(Checked, metaclass=Native):
     """How many gates there are, and where a message's metadata say its slot and mode, in bytes."""
@@ -72,7 +72,7 @@ class StageGates:
         if index is None or index not in self._mesh.local_positions:
             raise fatal(
                 f"stage gate: the device {coord} is not one of this rank's on {self._mesh.shape}",
-                hint=within(self._mesh.shape),
+                hint=coordinate_hint(self._mesh.shape),
             )
         if not 0 <= gate < self.count:
             raise fatal(

@@ -23,9 +23,9 @@ from tt_run.runtime.tensor.distribution.gathering import readable_shards
 from tt_run.runtime.tensor.distribution.mappers import Mapper, own_copy
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
-from tt_run.runtime.tensor.spec.site import whole
+from tt_run.runtime.tensor.spec.site import holds_everything
 from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, TensorSpec, Tile, padded_shape
-from tt_run.runtime.tensor.spec.topology import PlacementShard, held
+from tt_run.runtime.tensor.spec.topology import PlacementShard, holders
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.bfloat16 import to_wire
@@ -232,12 +232,12 @@ def read(tensor: Tensor, composer: MeshToTensor | None = None, *, copies: bool =
 
 def _nothing_here(tensor: Tensor) -> RuntimeError:
     """What is said where this rank has no shard to read."""
-    if whole(tensor.site):
+    if holds_everything(tensor.site):
         return fatal(
             "The tensor holds no shard on any device",
             hint="make it with ttnn.from_torch, or write into it with ttnn.copy_host_to_device_tensor",
         )
-    coords = ", ".join(map(str, held(tensor.tensor_topology())))
+    coords = ", ".join(map(str, holders(tensor.tensor_topology())))
     return fatal(
         f"This rank hosts no shard of the tensor, which lies at {coords}",
         hint="if any(map(mesh_device.get_view().is_local, coords)): …, or a mesh_composer on every rank",

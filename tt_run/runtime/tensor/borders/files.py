@@ -17,7 +17,7 @@ from tt_run.runtime.tensor.conversion.devices import from_device, moved_to
 from tt_run.runtime.tensor.distribution.gathering import every_shard, own_shards
 from tt_run.runtime.tensor.distribution.mappers import Mapper
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
-from tt_run.runtime.tensor.spec.site import local_site, whole
+from tt_run.runtime.tensor.spec.site import holds_everything, local_site
 from tt_run.runtime.tensor.spec.topology import only_shard
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
@@ -50,10 +50,10 @@ def dump_tensor_flatbuffer(
 
 def _dump(path: Path, tensor: Tensor, mode: DumpTensorMode) -> None:
     site = tensor.site
-    if whole(site) or mode is DumpTensorMode.LOCAL:
+    if holds_everything(site) or mode is DumpTensorMode.LOCAL:
         index = dict(zip(site.local_positions, tensor.shards.index, strict=True))
         shards = Shards(own_shards(tensor).data, tuple(index.get(p, -1) for p in range(len(site.coords))))
-        _write(path if whole(site) else _rank_file(path), tensor, shards)
+        _write(path if holds_everything(site) else _rank_file(path), tensor, shards)
         return
     arrays = every_shard(tensor)
     alone = only_shard(tensor.tensor_topology())

@@ -137,7 +137,7 @@ class Tables:
 Part = Number | Numbers | Struct | Fields | Tables
 
 
-def written(root: Fields) -> bytes:
+def flatbuffer_bytes(root: Fields) -> bytes:
     """A buffer that begins with a table."""
     made = bytearray(4)
     _point(made, 0, _put(made, root))

@@ -25,7 +25,15 @@ from tt_run.runtime.enums import (
 )
 from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.geometry.shape import MeshShape
-from tt_run.runtime.tensor.borders.flatbuffer import Fields, Number, Numbers, Struct, Table, Tables, written
+from tt_run.runtime.tensor.borders.flatbuffer import (
+    Fields,
+    Number,
+    Numbers,
+    Struct,
+    Table,
+    Tables,
+    flatbuffer_bytes,
+)
 from tt_run.runtime.tensor.borders.stored import StoredTensor, rest_of
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec, ShardSpec, memory_of
 from tt_run.runtime.tensor.spec.physical import alignment_of, packed, packed_size, unpacked
@@ -58,7 +66,7 @@ def write(file: BinaryIO, record: StoredTensor) -> None:
     """Write a tensor that `fits`."""
     rows = packed(record.shards.data, record.spec)
     stride = rows.shape[1] + -rows.shape[1] % _ALIGNMENT
-    header = written(_tensor(record, rows.shape[1], stride))
+    header = flatbuffer_bytes(_tensor(record, rows.shape[1], stride))
     header += b"\0" * (-(_LENGTH + len(header)) % _ALIGNMENT)
     file.write(len(header).to_bytes(_LENGTH, "little") + header)
     for place, row in enumerate(rows):

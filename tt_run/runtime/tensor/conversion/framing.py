@@ -70,7 +70,7 @@ class Filled(Tensor):
             self._extent, self._filler = other._extent, other._filler
 
 
-def filled(tensor: Tensor, value: float, extent: tuple[int, ...] | None = None) -> Tensor:
+def fill_padding(tensor: Tensor, value: float, extent: tuple[int, ...] | None = None) -> Tensor:
     """The tensor with `value` for its padding, which reaches up to `extent`; by default as far as its layout pads it."""
     extent = extent or tuple(tensor.padded_shape)
     if extent == tuple(tensor.shape):
@@ -83,7 +83,7 @@ def filled(tensor: Tensor, value: float, extent: tuple[int, ...] | None = None) 
 
 def filled_as(tensor: Tensor, like: Tensor) -> Tensor:
     """`tensor`, which holds the elements of `like` elsewhere, with the padding that `like` has."""
-    return filled(tensor, like.filler, tuple(like.padded_shape)) if isinstance(like, Filled) else tensor
+    return fill_padding(tensor, like.filler, tuple(like.padded_shape)) if isinstance(like, Filled) else tensor
 
 
 def frame_of(tensor: Tensor) -> Shards:

@@ -185,12 +185,12 @@ def rand(
     if shapes.active():
         values: Any = shapes.zeros(dims, np.float32)
     elif is_float(dtype):
-        values = between(generator, dims, low, high, dtype)
+        values = uniform_values(generator, dims, low, high, dtype)
     else:
         check_range(low, high)
         values = np.floor(generator.random(dims) * (high - low) + low)
     if mesh_mapper is None:
-        return drawn(values, device, dtype, layout, memory_config)
+        return values_for_every_device(values, device, dtype, layout, memory_config)
     mapper = mesh_mapper if isinstance(mesh_mapper, TensorToMesh) else TensorToMesh(device, mesh_mapper)
     placed = mapper.place(values, dtype)
     return Tensor.of(
@@ -222,7 +222,7 @@ def check_range(low: float, high: float) -> None:
         )
 
 
-def between(
+def uniform_values(
     source: np.random.Generator, dims: Sequence[int], low: float, high: float, dtype: DataType
 ) -> npt.NDArray[np.float32]:
     """Uniform values that stay below the upper bound when they are rounded to the type; RuntimeError for bounds with nothing between."""
@@ -233,7 +233,7 @@ def between(
     return np.minimum(values, max(last, np.float32(low)))
 
 
-def drawn(
+def values_for_every_device(
     values: Any, device: MeshDevice, dtype: DataType, layout: Layout, memory_config: MemoryConfig
 ) -> Tensor:
     """Values that every device of a mesh holds."""

@@ -13,8 +13,8 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import throw
 from tt_run.runtime.mesh import transfer_rules
 from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
-from tt_run.runtime.tensor.spec.site import Site, whole
-from tt_run.runtime.tensor.spec.topology import held, only_shard
+from tt_run.runtime.tensor.spec.site import Site, holds_everything
+from tt_run.runtime.tensor.spec.topology import holders, only_shard
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.bfloat16 import from_wire, to_wire
@@ -36,7 +36,7 @@ def every_shard(tensor: Tensor, purpose: str = "") -> list[Array | None]:
     alone = only_shard(tensor.tensor_topology())
     if alone is not None:
         return _only(shards, site, alone)
-    if whole(site):
+    if holds_everything(site):
         return cast("list[Array | None]", shards.each())
     if not site.group.is_member:
         ranks = ", ".join(map(str, site.group.ranks))
@@ -57,7 +57,11 @@ def readable_shards(tensor: Tensor) -> list[Array | None]:
 
     The only shard of a tensor is read by all ranks, together. Raises RuntimeError as `every_shard` does.
     """
-    if len(held(tensor.tensor_topology())) <= 1 or whole(tensor.site) or not tensor.site.group.is_member:
+    if (
+        len(holders(tensor.tensor_topology())) <= 1
+        or holds_everything(tensor.site)
+        or not tensor.site.group.is_member
+    ):
         return every_shard(tensor)
     return cast("list[Array | None]", own_shards(tensor).each())
 

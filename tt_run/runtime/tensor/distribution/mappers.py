@@ -19,7 +19,7 @@ from tt_run.runtime.errors import fatal, incompatible, read_to_host
 from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.native.arguments import public
 from tt_run.runtime.native.classes import Native, native
-from tt_run.runtime.native.refusals import noted
+from tt_run.runtime.native.refusals import with_note
 from tt_run.runtime.tensor.conversion.devices import is_distributed, moved_to
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig, rows_and_columns
 from tt_run.runtime.tensor.distribution.grid import Distribution, check_dims, chunk_bounds
@@ -272,7 +272,7 @@ def distribute_tensor(
     """
     if isinstance(mapper, ReplicateTensorToMeshWrapper):
         why = "a wrapper is for from_torch: give ttnn.replicate_tensor_to_mesh_mapper(mesh_device)"
-        raise noted(incompatible("distribute_tensor", (_DISTRIBUTE,), (tensor, mapper)), why)
+        raise with_note(incompatible("distribute_tensor", (_DISTRIBUTE,), (tensor, mapper)), why)
     if tensor.device() is not None:
         raise fatal(
             f"TensorToMesh only supports host tensors; got storage type: {cpp(tensor.storage_type())}",

@@ -29,12 +29,12 @@ from tt_run.runtime.enums import (
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.native.classes import Native
 from tt_run.runtime.native.fields import Checked
-from tt_run.runtime.native.refusals import bound
+from tt_run.runtime.native.refusals import native_class
 from tt_run.runtime.tensor.spec.shape import Shape
 from tt_run.runtime.tile import TILE_SIZE
 
 
-@bound("ttnn._ttnn.tensor.ShardSpec")
+@native_class("ttnn._ttnn.tensor.ShardSpec")
 @dataclass()
 class ShardSpec(Checked, metaclass=Native):
     """Which cores hold the pieces of one device's buffer, and the (height, width) of a piece in elements."""
@@ -83,7 +83,7 @@ def _corners(grid: CoreRangeSet) -> list[str]:
     ]
 
 
-@bound("ttnn._ttnn.tensor.NdShardSpec")
+@native_class("ttnn._ttnn.tensor.NdShardSpec")
 @dataclass()
 class NdShardSpec(Checked, metaclass=Native):
     """Pieces of any rank: their shape and the cores that hold them."""
@@ -120,7 +120,7 @@ class NdShardSpec(Checked, metaclass=Native):
     __repr__ = __str__
 
 
-@bound("ttnn._ttnn.tensor.MemoryConfig")
+@native_class("ttnn._ttnn.tensor.MemoryConfig")
 @dataclass(frozen=True, eq=False)
 class MemoryConfig(metaclass=Native):
     """Memory layout and buffer type of a tensor on each of its devices."""

@@ -9,13 +9,13 @@ from typing import overload
 
 from tt_run.runtime.errors import fatal, in_range, throw, type_name
 from tt_run.runtime.native.classes import Native
-from tt_run.runtime.native.refusals import bound
+from tt_run.runtime.native.refusals import native_class
 from tt_run.runtime.native.unordered import Unordered
 
 _LONGEST = 1 << 32
 
 
-@bound("ttnn._ttnn.types.Shape", "__getitem__")
+@native_class("ttnn._ttnn.types.Shape", "__getitem__")
 class Shape(Unordered, metaclass=Native):
     """Lengths of a shard's dimensions; equal to any list or tuple with the same numbers."""
 

@@ -79,6 +79,6 @@ def coords_of(dims: tuple[int, ...]) -> tuple[MeshCoordinate, ...]:
     return tuple(MeshCoordinate(c) for c in itertools.product(*map(range, dims)))
 
 
-def whole(site: Site) -> bool:
+def holds_everything(site: Site) -> bool:
     """Whether this rank holds every position, so that no other rank has to be asked."""
     return len(site.local_positions) == len(site.coords)

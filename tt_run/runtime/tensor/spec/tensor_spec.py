@@ -24,7 +24,7 @@ from tt_run.runtime.enums import (
 from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.native.arguments import also_named
 from tt_run.runtime.native.classes import Native
-from tt_run.runtime.native.refusals import bound
+from tt_run.runtime.native.refusals import native_class
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,
@@ -37,7 +37,7 @@ from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, element_size, tile_bytes
 
 
-@bound("ttnn._ttnn.tensor.Tile", "get_tile_size")
+@native_class("ttnn._ttnn.tensor.Tile", "get_tile_size")
 @dataclass(frozen=True)
 class Tile(metaclass=Native):
     """Height and width of the block that TILE layout stores contiguously."""
@@ -128,7 +128,7 @@ def _program(dims: tuple[int, ...], dtype: DataType, layout: Layout, memory_conf
     return next(_programs)
 
 
-@bound("ttnn._ttnn.tensor.TensorSpec", "height_sharded", "width_sharded", "block_sharded")
+@native_class("ttnn._ttnn.tensor.TensorSpec", "height_sharded", "width_sharded", "block_sharded")
 @dataclass(frozen=True, repr=False)
 class TensorSpec(metaclass=Native):
     """Shape, dtype, layout, memory and tile of each shard: what two tensors must share to use one buffer.

@@ -124,7 +124,7 @@ class TensorTopology(metaclass=Native):
         )
 
 
-def held(topology: TensorTopology) -> tuple[MeshCoordinate, ...]:
+def holders(topology: TensorTopology) -> tuple[MeshCoordinate, ...]:
     """The coordinates that have a shard."""
     return topology._coords if topology._held is None else topology._held
 
@@ -134,7 +134,7 @@ def partly(topology: TensorTopology) -> tuple[MeshCoordinate, ...] | None:
     return topology._held
 
 
-def misses(topology: TensorTopology, devices: int) -> bool:
+def leaves_out(topology: TensorTopology, devices: int) -> bool:
     """Whether some of a mesh's devices have no shard."""
     return len(topology._coords) != devices or topology._held is not None
 
@@ -167,7 +167,9 @@ def as_partly(topology: TensorTopology, other: TensorTopology) -> TensorTopology
     return made
 
 
-def moved(topology: TensorTopology, coords: Mapping[MeshCoordinate, MeshCoordinate]) -> TensorTopology:
+def after_reshape(
+    topology: TensorTopology, coords: Mapping[MeshCoordinate, MeshCoordinate]
+) -> TensorTopology:
     """The same spread after a reshape of the mesh; `coords` gives old coordinates their new ones."""
     followed = [coords.get(coord, coord) for coord in topology.mesh_coords()]
     found = TensorTopology(topology.distribution_shape(), topology.placements(), followed)

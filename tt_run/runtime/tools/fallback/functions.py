@@ -7,7 +7,7 @@ from typing import Any
 
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.kernels.torch_cpu import library, named
+from tt_run.runtime.kernels.torch_cpu import library, torch_function
 from tt_run.runtime.tools.fallback.crossing import crossing
 
 Pair = int | tuple[int, int]
@@ -59,7 +59,7 @@ def conv2d(
 ) -> Any:
     """A convolution of images [N, C, H, W]; the bias in its last dimension."""
     row = None if bias is None else bias.reshape(bias.shape[-1])
-    return named("nn.functional.conv2d")(input, weight, row, stride, padding, dilation, groups)
+    return torch_function("nn.functional.conv2d")(input, weight, row, stride, padding, dilation, groups)
 
 
 @crossing
@@ -67,7 +67,7 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     """Normalisation over groups of channels."""
     channels = input.shape[1]
     weight, bias = (None if each is None else each.reshape(channels) for each in (weight, bias))
-    return named("nn.functional.group_norm")(input, num_groups, weight, bias, eps)
+    return torch_function("nn.functional.group_norm")(input, num_groups, weight, bias, eps)
 
 
 @crossing
@@ -77,7 +77,7 @@ def layer_norm(
     """Normalisation over the last dimensions."""
     shape = last_dimensions(normalized_shape)
     weight, bias = (None if each is None else of_shape(each, shape) for each in (weight, bias))
-    return named("nn.functional.layer_norm")(input, shape, weight, bias, eps)
+    return torch_function("nn.functional.layer_norm")(input, shape, weight, bias, eps)
 
 
 def last_dimensions(shape: int | Sequence[int]) -> list[int]:
@@ -105,7 +105,7 @@ def pad(
     output_on_device: bool = True,
 ) -> Any:
     """More elements before and behind the last dimensions, from the last one on."""
-    return named("nn.functional.pad")(input, tuple(pad), mode, value)
+    return torch_function("nn.functional.pad")(input, tuple(pad), mode, value)
 
 
 @crossing
@@ -119,7 +119,7 @@ def interpolate(
     antialias: bool = False,
 ) -> Any:
     """Images [N, C, H, W] in another size."""
-    resize = named("nn.functional.interpolate")
+    resize = torch_function("nn.functional.interpolate")
     return resize(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
 
 
@@ -144,7 +144,7 @@ def concat(tensors: Sequence[Any], dim: int = 0) -> Any:
 @crossing
 def softmax(input: Any, dim: int | None = None) -> Any:
     """Exponentials that add up to one along a dimension."""
-    return named("nn.functional.softmax")(input, dim)
+    return torch_function("nn.functional.softmax")(input, dim)
 
 
 @crossing
@@ -161,14 +161,14 @@ def torch_argmin(input: Any, dim: int, keepdim: bool) -> Any:
 
 def _one(path: str, what: str) -> Callable[[Any], Any]:
     def function(input: Any) -> Any:
-        return named(path)(input)
+        return torch_function(path)(input)
 
     return _called(function, path.rpartition(".")[2], what)
 
 
 def _two(path: str, what: str, before: str) -> Callable[[Any, Any], Any]:
     def function(input: Any, other: Any) -> Any:
-        return named(path)(input, other)
+        return torch_function(path)(input, other)
 
     return _called(function, f"{before}_{path}", what)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from tt_run.runtime.kernels.torch_cpu import library, named
+from tt_run.runtime.kernels.torch_cpu import library, torch_function
 from tt_run.runtime.tensor.borders.arrays import to_torch
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
@@ -72,7 +72,7 @@ def convert_act_2d_matrix(
     """Images [N, C, H, W] as the matrix [1, N, windows, R * S * C] of a convolution."""
     images = library().as_tensor(activation).float()
     batch, channels = images.shape[:2]
-    windows = named("nn.functional.unfold")(
+    windows = torch_function("nn.functional.unfold")(
         images, (kernel_y, kernel_x), padding=(pad_y, pad_x), stride=(stride_y, stride_x)
     )
     cut = windows.reshape(batch, channels, kernel_y * kernel_x, -1).permute(0, 3, 2, 1)

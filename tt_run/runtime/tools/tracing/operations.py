@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from tt_run.runtime.native.refusals import noted
+from tt_run.runtime.native.refusals import with_note
 from tt_run.runtime.settings import CONFIG
 
 ENABLE_TRACER = False
@@ -32,7 +32,7 @@ def enable_tracing() -> None:
     Raises ValueError in the fast mode and while they are noted, RuntimeError while `ttnn.torch_tracer` notes those of PyTorch.
     """
     if CONFIG.enable_fast_runtime_mode:
-        raise noted(
+        raise with_note(
             ValueError("Tracing is not supported in fast runtime mode."),
             "help: ttnn.CONFIG.enable_fast_runtime_mode = False; ttnn.torch_tracer.trace() and ttnn.graph work in either mode",
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.native.arguments import called, nearest, shown
+from tt_run.runtime.native.arguments import called, nearest, parameter_words
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.train.autograd.variable import Variable
 
@@ -51,7 +51,7 @@ def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
     except TypeError as unbound:
         near = nearest(function, kwargs, args)
         own = [each for each in signature.parameters.values() if each.name != "self"]
-        return f"{unbound}{near or f'; help: {called(function)}({shown(own)})'}"
+        return f"{unbound}{near or f'; help: {called(function)}({parameter_words(own)})'}"
     for name, value in given.items():
         kinds = [_bare(kind) for kind in str(signature.parameters[name].annotation).split(" | ")]
         known = {kind: _KINDS.get(kind) or _class_of(function, kind) for kind in kinds if kind != "None"}

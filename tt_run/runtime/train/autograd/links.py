@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tt_run import contract
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 
 if TYPE_CHECKING:
     from mgd.graph import MeshGraph
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Pair = tuple[int, int]
 
 
-@told
+@naming_faults
 def check_links(context: DistributedContext, pairs: Iterable[Pair]) -> list[Pair]:
     """The pairs of ranks whose meshes are linked over other meshes only. Every rank of the job must call it.
 

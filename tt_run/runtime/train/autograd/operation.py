@@ -61,7 +61,7 @@ def recorded(function: Call) -> Call:
     return cast(Call, run)
 
 
-def told(function: Call) -> Call:
+def naming_faults(function: Call) -> Call:
     """As `recorded`, without events: for what only makes something, and for `__init__`, where the class is named."""
     name = f"ttml.{called(function)}"
 

@@ -25,7 +25,7 @@ from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models import safetensors
 from tt_run.runtime.train.modules.joint import joined
-from tt_run.runtime.train.named_files import named
+from tt_run.runtime.train.named_files import naming_file
 from tt_run.runtime.train.optimizers.base import FORMER_NAMES
 from tt_run.runtime.train.parallel.sharded_parameters import restore_parameter, whole_parameter
 
@@ -79,9 +79,9 @@ def save(
         return target
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    with named("checkpoint", target):
+    with naming_file("checkpoint", target):
         target.parent.mkdir(parents=True, exist_ok=True)
-    with named("checkpoint", target), partial.open("wb") as stream:
+    with naming_file("checkpoint", target), partial.open("wb") as stream:
         np.savez(stream, **arrays)  # type: ignore[arg-type,unused-ignore]
     partial.replace(target)
     return target
@@ -91,7 +91,7 @@ def load(path: str | os.PathLike[str]) -> Checkpoint:
     """Read a checkpoint. Raises ValueError for a file that is none, and OSError, with its name, for one that cannot be read."""
     try:
         with (
-            named("checkpoint", path),
+            naming_file("checkpoint", path),
             Path(path).open("rb") as stream,
             np.load(stream, allow_pickle=False) as stored,
         ):

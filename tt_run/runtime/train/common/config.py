@@ -10,23 +10,23 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tt_run.runtime.train.common.documents import SECTIONS, FileSection, load_config, nowhere, whole_of
+from tt_run.runtime.train.common.documents import SECTIONS, FileSection, load_config, no_position, whole_of
 from tt_run.runtime.train.common.model_config import ModelKind, TransformerConfig
 from tt_run.runtime.train.common.program_config import PROGRAMS, DiffusionConfig, LoggingConfig
 from tt_run.runtime.train.kinds import (
     choice,
     count_by_rank,
-    either,
     flag,
+    list_of,
     nested,
     number,
     number_or_infinity,
+    one_name_of,
     one_of,
     patterns,
-    several,
     shape,
     text,
-    whole,
+    whole_number,
 )
 from tt_run.runtime.train.optimizers.registry import KNOWN
 from tt_run.runtime.train.optimizers.schedulers import SCHEDULES, WarmupHoldDecay
@@ -43,45 +43,45 @@ class GRPOSettings(Section):
 
     section = "grpo_config"
     epsilon = Setting(number(0.0), 0.2, UPSTREAM)
-    per_device_train_batch_size = Setting(whole(1), 4, UPSTREAM)
-    micro_batch_size: Setting[int | None] = Setting(whole(1), None, UPSTREAM)
-    num_iterations = Setting(whole(1), 1, UPSTREAM)
-    gradient_accumulation_steps = Setting(whole(1), 1, UPSTREAM)
-    logging_steps = Setting(whole(0), 1, UPSTREAM)
+    per_device_train_batch_size = Setting(whole_number(1), 4, UPSTREAM)
+    micro_batch_size: Setting[int | None] = Setting(whole_number(1), None, UPSTREAM)
+    num_iterations = Setting(whole_number(1), 1, UPSTREAM)
+    gradient_accumulation_steps = Setting(whole_number(1), 1, UPSTREAM)
+    logging_steps = Setting(whole_number(0), 1, UPSTREAM)
     output_dir = Setting(text, "", UPSTREAM)
     checkpointing = Setting(flag, False, UPSTREAM)
-    checkpoint_interval = Setting(whole(0), 100, UPSTREAM)
-    prompts_to_train = Setting(whole(1), 1000, UPSTREAM)
+    checkpoint_interval = Setting(whole_number(0), 100, UPSTREAM)
+    prompts_to_train = Setting(whole_number(1), 1000, UPSTREAM)
     temperature = Setting(number(0.0), 1.0, UPSTREAM)
-    max_completion_length = Setting(whole(1), 128, UPSTREAM)
-    num_generations = Setting(whole(1), 4, UPSTREAM)
-    warmup_steps = Setting(whole(0), 0, UPSTREAM)
-    batch_size: Setting[int | None] = Setting(whole(1), None, UPSTREAM)
+    max_completion_length = Setting(whole_number(1), 128, UPSTREAM)
+    num_generations = Setting(whole_number(1), 4, UPSTREAM)
+    warmup_steps = Setting(whole_number(0), 0, UPSTREAM)
+    batch_size: Setting[int | None] = Setting(whole_number(1), None, UPSTREAM)
     lr_scheduler_type = Setting(choice("constant", "cosine"), "constant", UPSTREAM)
     min_lr_rate = Setting(number(0.0), 0.0, UPSTREAM)
     use_clip_grad_norm = Setting(flag, False, UPSTREAM)
     clip_grad_norm_max_norm = Setting(number(0.0), 1.0, UPSTREAM)
     log_completions = Setting(flag, False, UPSTREAM)
-    num_completions_to_print = Setting(whole(0), 0, UPSTREAM)
+    num_completions_to_print = Setting(whole_number(0), 0, UPSTREAM)
     report_to = Setting(choice("none", "wandb"), "none", UPSTREAM)
     run_name: Setting[str | None] = Setting(text, None, UPSTREAM)
     disable_default_monitor = Setting(flag, False, UPSTREAM)
     rollout_source = Setting(choice("ttml", "ttt"), "ttml", UPSTREAM)
     rollout_mode = Setting(choice("in_process", "remote_sync"), "in_process", UPSTREAM)
-    weight_sync_every = Setting(whole(1), 1, UPSTREAM)
+    weight_sync_every = Setting(whole_number(1), 1, UPSTREAM)
 
 
 class PipelineParallelHostConfig(Section):
     """How many blocks the model has, and how many of them each rank."""
 
     section = "pipeline_parallel_config"
-    num_blocks = Setting(whole(0), 0, GUIDE)
+    num_blocks = Setting(whole_number(0), 0, GUIDE)
     blocks_per_rank: Setting[dict[int, int]] = Setting(count_by_rank, {}, GUIDE)
 
     def __init__(self, cfg: Mapping[str, Any] | None = None) -> None:
         super().__init__()
         if cfg is not None:
-            report = Report(nowhere, (self.section,))
+            report = Report(no_position, (self.section,))
             self.fill(cfg, report)
             report.settle()
 
@@ -94,7 +94,7 @@ class DeviceConfig(FileSection):
 
     section = "device_config"
     mesh_shape = Setting(shape, [1, 1], GUIDE)
-    device_ids: Setting[list[int]] = Setting(several(whole(0)), [], GUIDE)
+    device_ids: Setting[list[int]] = Setting(list_of(whole_number(0)), [], GUIDE)
     enable_ddp = Setting(flag, False, GUIDE)
     enable_tp = Setting(flag, False, GUIDE)
     enable_pp = Setting(flag, False, GUIDE)
@@ -103,19 +103,21 @@ class DeviceConfig(FileSection):
     fsdp_keep_gathered_gib = Setting(number_or_infinity(0.0), 0.0, UPSTREAM)
     fsdp_overlap_collectives = Setting(flag, False, UPSTREAM)
     fsdp_ccl_subdevice: Setting[dict[str, int]] = Setting(one_of("columns", "rows"), {"columns": 1}, UPSTREAM)
-    fsdp_overlap_lookahead = Setting(whole(1), 2, UPSTREAM)
+    fsdp_overlap_lookahead = Setting(whole_number(1), 2, UPSTREAM)
     lazy_parameter_init = Setting(flag, False, UPSTREAM)
     enable_cp = Setting(flag, False, UPSTREAM)
     enable_sp = Setting(flag, False, UPSTREAM)
-    sp_linear_impl = Setting(either("composed", "fused"), "composed", PROGRAMS)
-    sp_linear_backward_impl = Setting(either("same", "composed", "fused"), "same", PROGRAMS)
+    sp_linear_impl = Setting(one_name_of("composed", "fused"), "composed", PROGRAMS)
+    sp_linear_backward_impl = Setting(one_name_of("same", "composed", "fused"), "same", PROGRAMS)
     # YAML reads a bare `off` as false.
-    sp_overlap = Setting(either("off", "split", "backward", false="off", true="backward"), "off", UPSTREAM)
-    sp_ccl_rows = Setting(whole(0), 1, UPSTREAM)
-    sp_ccl_columns = Setting(whole(0), 0, UPSTREAM)
+    sp_overlap = Setting(
+        one_name_of("off", "split", "backward", false="off", true="backward"), "off", UPSTREAM
+    )
+    sp_ccl_rows = Setting(whole_number(0), 1, UPSTREAM)
+    sp_ccl_columns = Setting(whole_number(0), 0, UPSTREAM)
     cp_backward = Setting(choice("two_pass", "cyclic", "cyclic_in_place"), "two_pass", _KERNELS)
     cp_shift_transport = Setting(text, "direct", _KERNELS)
-    cp_rows_per_block_tiles = Setting(whole(0), 0, _KERNELS)
+    cp_rows_per_block_tiles = Setting(whole_number(0), 0, _KERNELS)
     cp_layout = Setting(choice("contiguous", "zigzag"), "contiguous", UPSTREAM)
     empty_is_default = True
 
@@ -149,7 +151,7 @@ class MultiHostConfig(FileSection):
 
     section = "multihost_config"
     enabled = Setting(flag, False, GUIDE)
-    num_workers = Setting(whole(0), 1, GUIDE)
+    num_workers = Setting(whole_number(0), 1, GUIDE)
     socket_type = Setting(choice("mpi", "fabric"), "mpi", GUIDE)
     pipeline_parallel_config: Setting[PipelineParallelHostConfig | None] = Setting(
         nested(PipelineParallelHostConfig), None, GUIDE
@@ -169,12 +171,12 @@ class SchedulerConfig(FileSection):
     section = "scheduler_config"
     max_lr = Setting(number(0.0), 1e-3, UPSTREAM)
     min_lr = Setting(number(0.0), 0.0, UPSTREAM)
-    warmup_steps = Setting(whole(0), 100, UPSTREAM)
-    hold_steps = Setting(whole(0), 0, UPSTREAM)
+    warmup_steps = Setting(whole_number(0), 100, UPSTREAM)
+    hold_steps = Setting(whole_number(0), 0, UPSTREAM)
     beta1_start = Setting(number(0.0, below=1.0), 0.85, UPSTREAM)
     beta1_end = Setting(number(0.0, below=1.0), 0.95, UPSTREAM)
-    beta1_warmup_steps = Setting(whole(0), 0, UPSTREAM)
-    total_steps = Setting(whole(1), 1000, UPSTREAM)
+    beta1_warmup_steps = Setting(whole_number(0), 0, UPSTREAM)
+    total_steps = Setting(whole_number(1), 1000, UPSTREAM)
 
     def update_config(self, source: Any) -> None:
         """As any section; the length is that of `training_config`."""
@@ -196,10 +198,10 @@ class EvalConfig(FileSection):
     section = "eval_config"
     repetition_penalty = Setting(number(0.0), 1.0, GUIDE)
     temperature = Setting(number(0.0), 0.7, GUIDE)
-    top_k = Setting(whole(0), 50, GUIDE)
+    top_k = Setting(whole_number(0), 50, GUIDE)
     top_p = Setting(number(0.0, high=1.0), 1.0, GUIDE)
-    sample_interval: Setting[int | None] = Setting(whole(0), None, PROGRAMS)
-    sample_steps: Setting[int | None] = Setting(whole(1), None, PROGRAMS)
+    sample_interval: Setting[int | None] = Setting(whole_number(0), None, PROGRAMS)
+    sample_steps: Setting[int | None] = Setting(whole_number(1), None, PROGRAMS)
     cfg_scale: Setting[float | None] = Setting(number(0.0), None, PROGRAMS)
 
 
@@ -208,10 +210,10 @@ class RemoteRolloutFileConfig(FileSection):
 
     section = "remote_rollout_config"
     mesh_shape = Setting(shape, [1, 1], UPSTREAM)
-    max_batch_size = Setting(whole(1), 1, UPSTREAM)
-    max_seq_len = Setting(whole(1), 1024, UPSTREAM)
-    seed: Setting[int | None] = Setting(whole(0), None, UPSTREAM)
-    top_k = Setting(whole(0), 32, UPSTREAM)
+    max_batch_size = Setting(whole_number(1), 1, UPSTREAM)
+    max_seq_len = Setting(whole_number(1), 1024, UPSTREAM)
+    seed: Setting[int | None] = Setting(whole_number(0), None, UPSTREAM)
+    top_k = Setting(whole_number(0), 32, UPSTREAM)
     top_p = Setting(number(0.0, high=1.0), 1.0, UPSTREAM)
     architecture_model_id: Setting[str | None] = Setting(text, None, PROGRAMS)
 
@@ -220,13 +222,13 @@ class LoraFileConfig(FileSection):
     """Adapters of a model, as upstream's files name them."""
 
     section = "lora_config"
-    r = Setting(whole(1), 8, UPSTREAM)
+    r = Setting(whole_number(1), 8, UPSTREAM)
     lora_alpha = Setting(number(), 16.0, PROGRAMS)
     lora_dropout = Setting(number(0.0, below=1.0), 0.0, UPSTREAM)
     is_bias_trainable = Setting(flag, False, UPSTREAM)
     use_rslora = Setting(flag, False, UPSTREAM)
-    target_modules: Setting[list[str]] = Setting(several(text), [], UPSTREAM)
-    trainable_modules: Setting[list[str]] = Setting(several(text), [], UPSTREAM)
+    target_modules: Setting[list[str]] = Setting(list_of(text), [], UPSTREAM)
+    trainable_modules: Setting[list[str]] = Setting(list_of(text), [], UPSTREAM)
 
 
 class _OptimizerKind:
@@ -235,7 +237,7 @@ class _OptimizerKind:
     Of an optimizer that is not one of ttml's the program that registers it knows the settings.
     """
 
-    told = "a map, see [optimizer](#optimizer), or the path of a file with one"
+    in_words = "a map, see [optimizer](#optimizer), or the path of a file with one"
 
     def read(self, value: Any, report: Report) -> OptimizerConfig | None:
         if isinstance(value, str):
@@ -261,15 +263,15 @@ class TrainingConfig(FileSection):
 
     section = "training_config"
     project_name = Setting(text, "tt_train", GUIDE)
-    seed = Setting(whole(0), 42, GUIDE)
-    batch_size = Setting(whole(1), 64, GUIDE)
-    validation_batch_size = Setting(whole(1), 32, GUIDE)
-    steps = Setting(whole(1), 1000, GUIDE, key="max_steps")
-    total_steps: Setting[int | None] = Setting(whole(1), None, UPSTREAM)
-    epochs = Setting(whole(1), 1, GUIDE, key="num_epochs")
-    eval_every = Setting(whole(0), 200, GUIDE)
-    save_every = Setting(whole(0), 500, GUIDE, key="model_save_interval")
-    gradient_accumulation_steps = Setting(whole(1), 1, GUIDE)
+    seed = Setting(whole_number(0), 42, GUIDE)
+    batch_size = Setting(whole_number(1), 64, GUIDE)
+    validation_batch_size = Setting(whole_number(1), 32, GUIDE)
+    steps = Setting(whole_number(1), 1000, GUIDE, key="max_steps")
+    total_steps: Setting[int | None] = Setting(whole_number(1), None, UPSTREAM)
+    epochs = Setting(whole_number(1), 1, GUIDE, key="num_epochs")
+    eval_every = Setting(whole_number(0), 200, GUIDE)
+    save_every = Setting(whole_number(0), 500, GUIDE, key="model_save_interval")
+    gradient_accumulation_steps = Setting(whole_number(1), 1, GUIDE)
     model_config: Setting[str | None] = Setting(text, None, GUIDE)
     multihost_config: Setting[str | None] = Setting(text, None, GUIDE)
     data_path: Setting[str | None] = Setting(text, None, GUIDE)
@@ -297,16 +299,16 @@ class TrainingConfig(FileSection):
     lazy_parameter_init = Setting(flag, False, UPSTREAM)
     momentum: Setting[float | None] = Setting(number(0.0, below=1.0), None, PROGRAMS)
     is_eval = Setting(flag, False, PROGRAMS)
-    logging_interval: Setting[int | None] = Setting(whole(1), None, PROGRAMS)
+    logging_interval: Setting[int | None] = Setting(whole_number(1), None, PROGRAMS)
     output_dir: Setting[str | None] = Setting(text, None, PROGRAMS)
     model_id: Setting[str | None] = Setting(text, None, PROGRAMS)
     model_source: Setting[str | None] = Setting(text, None, PROGRAMS)
-    weight_sync_every = Setting(whole(1), 1, PROGRAMS)
-    rollout_queue_capacity = Setting(whole(1), 1, PROGRAMS)
+    weight_sync_every = Setting(whole_number(1), 1, PROGRAMS)
+    rollout_queue_capacity = Setting(whole_number(1), 1, PROGRAMS)
     lr_schedule: Setting[str | None] = Setting(text, None, PROGRAMS)
-    warmup_steps: Setting[int | None] = Setting(whole(0), None, PROGRAMS)
+    warmup_steps: Setting[int | None] = Setting(whole_number(0), None, PROGRAMS)
     ema_decay: Setting[float | None] = Setting(number(0.0, below=1.0), None, PROGRAMS)
-    ema_interval: Setting[int | None] = Setting(whole(1), None, PROGRAMS)
+    ema_interval: Setting[int | None] = Setting(whole_number(1), None, PROGRAMS)
     hflip_augment = Setting(flag, False, PROGRAMS)
     arithmetic: Setting[str | None] = Setting(choice("bfloat16", "float32"), None, OURS)
 

@@ -18,7 +18,7 @@ from tt_run import contract
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.tile import whole_tiles
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.config import TrainingConfig
 from tt_run.runtime.train.common.files import get_tt_metal_home, get_tt_metal_runtime_root
@@ -49,7 +49,7 @@ class CharTokenizer:
         """Number of ids."""
         return len(self.stoi)
 
-    @told
+    @naming_faults
     def encode(self, text: str) -> list[int]:
         """Ids of a text. Raises ValueError for a character that the vocabulary lacks."""
         unknown = sorted({character for character in text if character not in self.stoi})
@@ -59,7 +59,7 @@ class CharTokenizer:
             )
         return [self.stoi[character] for character in text]
 
-    @told
+    @naming_faults
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids; padding and marks are left out. Raises ValueError for an id that does not exist."""
         numbers = [int(number) for number in ids]
@@ -161,7 +161,7 @@ def prepare_data(cfg: Any) -> tuple[Ids, Ids, int, Callable[[Sequence[int]], str
     return ids[:cut], ids[cut:], whole_tiles(tokenizer.vocab_size), tokenizer.decode
 
 
-@told
+@naming_faults
 def get_batch(
     ids: Ids, seq_len: int, batch_size: int, generator: np.random.Generator | None = None
 ) -> tuple[Ids, Ids]:

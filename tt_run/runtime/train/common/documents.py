@@ -29,7 +29,7 @@ class FileSection(Section):
     def __init__(self, source: Any = None, **settings: Any) -> None:
         super().__init__()
         self.update_config(source)
-        report = Report(nowhere, (self.section,))
+        report = Report(no_position, (self.section,))
         self.fill({name: value for name, value in settings.items() if value is not None}, report)
         report.settle()
 
@@ -117,9 +117,9 @@ def places(document: Mapping[str, Any]) -> Callable[[Path], str]:
     if isinstance(document, _Alone) and isinstance(document.source, Configuration):
         alone = document.source
         return lambda path: alone.place(path[1:])
-    return document.place if isinstance(document, Configuration) else nowhere
+    return document.place if isinstance(document, Configuration) else no_position
 
 
-def nowhere(path: Path) -> str:
+def no_position(path: Path) -> str:
     """The place of what a program gave: none."""
     return ""

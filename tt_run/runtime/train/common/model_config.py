@@ -16,7 +16,7 @@ from tt_run.runtime.train.common.documents import (
     places,
     whole_of,
 )
-from tt_run.runtime.train.kinds import choice, flag, nested, number, text, whole
+from tt_run.runtime.train.kinds import choice, flag, nested, number, text, whole_number
 from tt_run.runtime.train.optimizers.settings import GUIDE, UPSTREAM
 from tt_run.runtime.train.settings import Path, Report, Section, Setting
 
@@ -31,7 +31,7 @@ class RopeScalingConfig(Section):
     scaling_factor = Setting(number(0.0), 0.0, UPSTREAM)
     high_freq_factor = Setting(number(0.0), 4.0, UPSTREAM)
     low_freq_factor = Setting(number(0.0), 1.0, UPSTREAM)
-    original_context_length = Setting(whole(0), 0, UPSTREAM)
+    original_context_length = Setting(whole_number(0), 0, UPSTREAM)
 
 
 class ExperimentalConfig(Section):
@@ -45,12 +45,12 @@ class MoeConfig(Section):
     """Sizes and routing of a mixture of experts."""
 
     section = "moe_hyperparam"
-    moe_inter_dim = Setting(whole(1), 1408, UPSTREAM)
-    n_routed_experts = Setting(whole(1), 64, UPSTREAM)
-    n_shared_experts = Setting(whole(0), 2, UPSTREAM)
-    n_activated_experts = Setting(whole(1), 6, UPSTREAM)
-    n_expert_groups = Setting(whole(1), 1, UPSTREAM)
-    n_limited_groups = Setting(whole(1), 1, UPSTREAM)
+    moe_inter_dim = Setting(whole_number(1), 1408, UPSTREAM)
+    n_routed_experts = Setting(whole_number(1), 64, UPSTREAM)
+    n_shared_experts = Setting(whole_number(0), 2, UPSTREAM)
+    n_activated_experts = Setting(whole_number(1), 6, UPSTREAM)
+    n_expert_groups = Setting(whole_number(1), 1, UPSTREAM)
+    n_limited_groups = Setting(whole_number(1), 1, UPSTREAM)
     score_func = Setting(choice("softmax", "sigmoid"), "softmax", UPSTREAM)
     route_scale = Setting(number(), 1.0, UPSTREAM)
 
@@ -66,38 +66,38 @@ class TransformerConfig(FileSection):
     model_type: Setting[str | None] = Setting(text, None, GUIDE)
     model_path: Setting[str | None] = Setting(text, None, GUIDE)
     runner_type = Setting(choice("default", "memory_efficient"), "default", GUIDE)
-    num_heads = Setting(whole(1), 6, GUIDE)
-    embedding_dim = Setting(whole(1), 384, GUIDE)
+    num_heads = Setting(whole_number(1), 6, GUIDE)
+    embedding_dim = Setting(whole_number(1), 384, GUIDE)
     dropout_prob: Setting[float | None] = Setting(number(0.0, below=1.0), None, GUIDE)
-    num_blocks = Setting(whole(1), 6, GUIDE)
-    vocab_size = Setting(whole(1), 96, GUIDE)
-    max_sequence_length = Setting(whole(1), 128, GUIDE)
+    num_blocks = Setting(whole_number(1), 6, GUIDE)
+    vocab_size = Setting(whole_number(1), 96, GUIDE)
+    max_sequence_length = Setting(whole_number(1), 128, GUIDE)
     weight_tying = Setting(
         choice("enabled", "disabled", true="enabled", false="disabled", none="disabled"), "disabled", GUIDE
     )
     positional_embedding_type = Setting(choice("trainable", "fixed"), "trainable", GUIDE)
     experimental = Setting(nested(ExperimentalConfig), ExperimentalConfig(), GUIDE)
-    intermediate_dim: Setting[int | None] = Setting(whole(1), None, GUIDE)
+    intermediate_dim: Setting[int | None] = Setting(whole_number(1), None, GUIDE)
     theta = Setting(number(0.0), 10000.0, GUIDE)
-    num_groups = Setting(whole(1), 3, GUIDE)
+    num_groups = Setting(whole_number(1), 3, GUIDE)
     rope_scaling = Setting(nested(RopeScalingConfig), RopeScalingConfig(), GUIDE)
-    q_lora_rank = Setting(whole(0), 0, UPSTREAM)
-    kv_lora_rank = Setting(whole(1), 512, UPSTREAM)
-    qk_nope_head_dim = Setting(whole(1), 128, UPSTREAM)
-    qk_rope_head_dim = Setting(whole(1), 64, UPSTREAM)
-    v_head_dim = Setting(whole(1), 128, UPSTREAM)
-    n_dense_layers = Setting(whole(0), 1, UPSTREAM)
-    inter_dim: Setting[int | None] = Setting(whole(1), None, UPSTREAM)
-    head_dim: Setting[int | None] = Setting(whole(1), None, UPSTREAM)
+    q_lora_rank = Setting(whole_number(0), 0, UPSTREAM)
+    kv_lora_rank = Setting(whole_number(1), 512, UPSTREAM)
+    qk_nope_head_dim = Setting(whole_number(1), 128, UPSTREAM)
+    qk_rope_head_dim = Setting(whole_number(1), 64, UPSTREAM)
+    v_head_dim = Setting(whole_number(1), 128, UPSTREAM)
+    n_dense_layers = Setting(whole_number(0), 1, UPSTREAM)
+    inter_dim: Setting[int | None] = Setting(whole_number(1), None, UPSTREAM)
+    head_dim: Setting[int | None] = Setting(whole_number(1), None, UPSTREAM)
     moe_type = Setting(choice("dense", "sparse", "sparse_tp", "sparse_ep"), "dense", UPSTREAM)
     moe_hyperparam = Setting(nested(MoeConfig), MoeConfig(), UPSTREAM)
     attention_bias: Setting[bool | None] = Setting(flag, None, UPSTREAM)
-    moe_inter_dim: Setting[int | None] = Setting(whole(1), None, _FLAT)
-    n_routed_experts: Setting[int | None] = Setting(whole(1), None, _FLAT)
-    n_shared_experts: Setting[int | None] = Setting(whole(0), None, _FLAT)
-    n_activated_experts: Setting[int | None] = Setting(whole(1), None, _FLAT)
-    n_expert_groups: Setting[int | None] = Setting(whole(1), None, _FLAT)
-    n_limited_groups: Setting[int | None] = Setting(whole(1), None, _FLAT)
+    moe_inter_dim: Setting[int | None] = Setting(whole_number(1), None, _FLAT)
+    n_routed_experts: Setting[int | None] = Setting(whole_number(1), None, _FLAT)
+    n_shared_experts: Setting[int | None] = Setting(whole_number(0), None, _FLAT)
+    n_activated_experts: Setting[int | None] = Setting(whole_number(1), None, _FLAT)
+    n_expert_groups: Setting[int | None] = Setting(whole_number(1), None, _FLAT)
+    n_limited_groups: Setting[int | None] = Setting(whole_number(1), None, _FLAT)
     score_func: Setting[str | None] = Setting(choice("softmax", "sigmoid"), None, _FLAT)
     route_scale: Setting[float | None] = Setting(number(), None, _FLAT)
 
@@ -149,7 +149,7 @@ class TransformerConfig(FileSection):
 class ModelKind:
     """What a training configuration changes of the model's settings, or the path of the file that has them, as older files say it."""
 
-    told = "a map, see [transformer_config](#transformer_config), or the path of a file with one"
+    in_words = "a map, see [transformer_config](#transformer_config), or the path of a file with one"
 
     def read(self, value: Any, report: Report) -> TransformerConfig | None:
         if isinstance(value, str):

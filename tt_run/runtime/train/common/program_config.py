@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tt_run.runtime.train.common.documents import FileSection
-from tt_run.runtime.train.kinds import flag, number, text, whole
+from tt_run.runtime.train.kinds import flag, number, text, whole_number
 from tt_run.runtime.train.optimizers.settings import UPSTREAM
 from tt_run.runtime.train.settings import Setting
 
@@ -15,7 +15,7 @@ class DiffusionConfig(FileSection):
 
     section = "diffusion_config"
     recipe: Setting[str | None] = Setting(text, None, PROGRAMS)
-    timesteps = Setting(whole(1), 1000, PROGRAMS)
+    timesteps = Setting(whole_number(1), 1000, PROGRAMS)
     beta_start = Setting(number(0.0), 1e-4, PROGRAMS)
     beta_end = Setting(number(0.0), 0.02, PROGRAMS)
     cfg_drop_prob = Setting(number(0.0, high=1.0), 0.1, PROGRAMS)
@@ -25,5 +25,5 @@ class LoggingConfig(FileSection):
     """What a program tells of its steps."""
 
     section = "logging_config"
-    log_interval = Setting(whole(1), 100, PROGRAMS)
+    log_interval = Setting(whole_number(1), 100, PROGRAMS)
     wandb = Setting(flag, False, PROGRAMS)

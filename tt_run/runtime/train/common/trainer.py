@@ -30,7 +30,7 @@ from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers.base import OptimizerBase
 from tt_run.runtime.train.optimizers.clipping import clip_grad_norm
 from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper, synchronize_gradients
-from tt_run.runtime.train.parallel.sharded_parameters import whole
+from tt_run.runtime.train.parallel.sharded_parameters import whole_array
 
 Ids = npt.NDArray[np.uint32]
 Batch = Callable[[], tuple[Ids, Ids]]
@@ -108,11 +108,11 @@ class Placing:
         """A model's output [B, 1, T, V] of all devices, its positions in order. Collective over the ranks of the mesh."""
         device = logits.device()
         if self.positions_size == 1 or device is None:
-            return whole(logits)
+            return whole_array(logits)
         # What a model makes of ids still tells the dimension in which they were cut.
         coords = logits.tensor_topology().mesh_coords()
         topology = TensorTopology(device.shape, self._placements(len(logits.shape) - 2), coords)
-        array = whole(logits.derive(logits.shards, topology=topology))
+        array = whole_array(logits.derive(logits.shards, topology=topology))
         return array[..., np.argsort(self.order(array.shape[-2])), :]
 
     def order(self, length: int) -> npt.NDArray[Any]:

@@ -19,7 +19,7 @@ from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train.autograd.axis_placement import is_replicated
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.graph import GradMode
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.autograd.parallelism import DistributedConfig, ParallelismContext
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.config import DeviceConfig, TrainingConfig
@@ -36,7 +36,7 @@ from tt_run.runtime.train.settings import Path, Place
 PADDING = 1e4
 
 
-@told
+@naming_faults
 def set_seed(seed: int = 42) -> None:
     """Seed Python, NumPy and the context."""
     random.seed(seed)
@@ -44,7 +44,7 @@ def set_seed(seed: int = 42) -> None:
     AutoContext.get_instance().set_seed(seed)
 
 
-@told
+@naming_faults
 def round_up_to_tile(value: int, tile: int = TILE_SIZE) -> int:
     """The next multiple of the tile. Raises ValueError for a tile of nothing."""
     if tile == 0:
@@ -70,7 +70,7 @@ def initialize_device(cfg: Mapping[str, Any]) -> None:
         context.imply_parallelism(ParallelismContext(wanted, (shape[0], shape[1])))
 
 
-@told
+@naming_faults
 def build_mesh(device_config: DeviceConfig) -> Mesh:
     """The named mesh of a `device_config`: axes "dp", "fsdp", "cp" and "tp" in the order in which a parallelism context gives them out, others "_0", "_1".
 
@@ -91,7 +91,7 @@ def build_mesh(device_config: DeviceConfig) -> Mesh:
     return Mesh((rows, columns), (names[0], names[1]))
 
 
-@told
+@naming_faults
 @contextlib.contextmanager
 def no_grad() -> Iterator[None]:
     """A block, or a decorated function, in which nothing is recorded; the mode before comes back."""
@@ -104,7 +104,7 @@ def no_grad() -> Iterator[None]:
         context.set_gradient_mode(before)
 
 
-@told
+@naming_faults
 @contextlib.contextmanager
 def run_mode(model: ModuleBase, mode: RunMode) -> Iterator[None]:
     """A block, or a decorated function, in which a model is in another mode; the mode before comes back."""
@@ -116,7 +116,7 @@ def run_mode(model: ModuleBase, mode: RunMode) -> Iterator[None]:
         model.set_run_mode(before)
 
 
-@told
+@naming_faults
 def get_loss_over_devices(loss: Tensor) -> float:
     """The mean of a loss over all devices."""
     value = loss.get_value()
@@ -126,7 +126,7 @@ def get_loss_over_devices(loss: Tensor) -> float:
     return float(loss.to_numpy(composer=composer).mean())
 
 
-@told
+@naming_faults
 def resolve_padded_load_shape(
     src_shape: Sequence[int],
     target_shape: Sequence[int],
@@ -166,7 +166,7 @@ def resolve_padded_load_shape(
     return target
 
 
-@told
+@naming_faults
 def build_logits_mask(vocab_size: int, padded_vocab_size: int) -> Tensor:
     """[1, 1, 1, padded]: 0 on the vocabulary, large on the padding; what sampling subtracts."""
     mask = np.zeros((1, 1, 1, padded_vocab_size), np.float32)
@@ -242,7 +242,7 @@ class PerformanceMeter:
         return samples / window, samples * self.cfg.seq_len / window
 
 
-@told
+@naming_faults
 def parameter_count(model: ModuleBase) -> int:
     """Elements of all parameters, a sharded one with all its shards."""
     return sum(int(np.prod(whole_shape(tensor))) for tensor in model.parameters().values())

@@ -9,12 +9,12 @@ import numpy as np
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import type_name
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.datasets.dataloader import Batch
 
 
-@told
+@naming_faults
 def causal_lm_collate_fn(examples: Sequence[Mapping[str, Any]], seq_len: int, mapper: Any = None) -> Batch:
     """A batch of windows of a text, `{"input_ids": [...], "labels": [...]}` of `seq_len` each, of which every position is trained.
 
@@ -41,7 +41,7 @@ IGNORED = -100
 """The label of a position that is not trained, as in PyTorch and Hugging Face's data sets."""
 
 
-@told
+@naming_faults
 def sft_collate_fn(
     examples: Sequence[Mapping[str, Any]],
     max_seq_len: int,

@@ -8,7 +8,7 @@ from typing import Any
 
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.dispatch import rules
 from tt_run.runtime.train.dispatch.plans import ShardingPlan, get_rule
@@ -76,7 +76,7 @@ for _name in ("relu", "gelu", "silu"):
     rules.register_rule(_name)(rules.elementwise_unary_rule)
 
 
-@told
+@naming_faults
 def redistribute(tensor: Tensor, target: Layout, grad_replicated: bool = False) -> Tensor:
     """A tensor in another layout, gradients on the way back: gathered where it is cut otherwise, then cut.
 
@@ -116,7 +116,7 @@ def register_op(op_name: str, target: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-@told
+@naming_faults
 def dispatch(op_name: str, *args: Any, **kwargs: Any) -> Any:
     """Call an operation by its rule; by none, all operands are whole on every device. As it is where no operand is on a mesh of several devices.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.loading import Filling
 from tt_run.runtime.train.models.runner import RunnerType, run
@@ -140,7 +140,7 @@ class BertBlock(AbstractModuleBase):
 class Bert(AbstractModuleBase):
     """Token, position and segment embeddings, a norm, and blocks."""
 
-    @told
+    @naming_faults
     def __init__(self, config: BertConfig) -> None:
         require_whole_positions("BERT")
         check_sizes(config)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, run
 from tt_run.runtime.train.models.sizes import check_sizes
@@ -146,7 +146,7 @@ def _masked(block: ModuleBase, mask: Tensor | None, x: Tensor) -> Tensor:
 class NanoGPT(GPT):
     """Linear layers start from U(-k, k), embeddings from N(0, 0.02); the head is tied only where the configuration says so."""
 
-    @told
+    @naming_faults
     def __init__(self, config: NanoGPTConfig, parallel: bool = False) -> None:
         check_sizes(config)
         super().__init__(
@@ -170,7 +170,7 @@ class NanoGPT(GPT):
 class GPT2(GPT):
     """Weights start from N(0, 0.02), biases from zero."""
 
-    @told
+    @naming_faults
     def __init__(self, config: GPT2TransformerConfig, parallel: bool = False) -> None:
         check_sizes(config)
         super().__init__(

@@ -16,7 +16,7 @@ from tt_run.runtime.train.models.sizes import check_sizes
 from tt_run.runtime.train.models.transformer import (
     BaseTransformer,
     as_logits,
-    dealt,
+    initial_in_sections,
     tensor_parallel_size,
 )
 from tt_run.runtime.train.modules import initial
@@ -119,7 +119,7 @@ class GroupedQueryAttention(AbstractModuleBase):
             2 * config.num_groups * head,
             column,
             cut,
-            weight_init=dealt(weights, 2, 2, parts) if parts > 1 else weights,
+            weight_init=initial_in_sections(weights, 2, 2, parts) if parts > 1 else weights,
         )
         self.out_linear = _layer(width, width, row, cut)
         self.dropout = DropoutLayer(config.dropout_prob)

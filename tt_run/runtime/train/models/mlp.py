@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.base import AbstractModuleBase
 from tt_run.runtime.train.modules.containers import ModuleList
@@ -33,7 +33,7 @@ class MultiLayerPerceptronParameters:
 class MultiLayerPerceptron(AbstractModuleBase):
     """input -> hidden … -> output."""
 
-    @told
+    @naming_faults
     def __init__(self, parameters: MultiLayerPerceptronParameters) -> None:
         super().__init__()
         sizes = [parameters.input_features, *parameters.hidden_features, parameters.output_features]

@@ -101,8 +101,8 @@ class MultiHeadAttention(AbstractModuleBase):
         if self.parts > 1:
             self.qkv_linear: ColumnParallelLinear | LinearLayer = ColumnParallelLinear(
                 *joint,
-                weight_init=dealt(weights, 2, 3, self.parts),
-                bias_init=dealt(biases, 3, 3, self.parts),
+                weight_init=initial_in_sections(weights, 2, 3, self.parts),
+                bias_init=initial_in_sections(biases, 3, 3, self.parts),
             )
             self.out_linear: RowParallelLinear | LinearLayer = RowParallelLinear(
                 embedding_dim, embedding_dim, bias, weights, biases, input_is_parallel=True
@@ -119,7 +119,7 @@ class MultiHeadAttention(AbstractModuleBase):
         return self.dropout(self.out_linear(mixed))
 
 
-def dealt(
+def initial_in_sections(
     make: initial.Initializer, dim: int, sections: int | tuple[int, ...], parts: int
 ) -> initial.Initializer:
     """An initialiser that draws the whole tensor, then reorders `dim` so that equal cuts hold a part of each section.

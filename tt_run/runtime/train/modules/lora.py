@@ -11,7 +11,7 @@ from typing import Any
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.train.autograd.context import AutoContext
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase, RunMode
@@ -88,7 +88,7 @@ class LoraLinear(AbstractModuleBase):
     A is drawn from the context's generator, so that the ranks of a mesh agree on it; the reference draws it from NumPy's.
     """
 
-    @told
+    @naming_faults
     def __init__(self, linear: LinearLayer, config: LoraConfig) -> None:
         super().__init__()
         self.in_features, self.out_features = linear.in_features, linear.out_features
@@ -179,7 +179,7 @@ class LoraModel(AbstractModuleBase):
     Raises ValueError, listing the linear layers, when no layer is meant.
     """
 
-    @told
+    @naming_faults
     def __init__(self, model: AbstractModuleBase, config: LoraConfig) -> None:
         if not isinstance(config, LoraConfig):
             raise TypeError(

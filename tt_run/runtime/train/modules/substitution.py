@@ -35,7 +35,7 @@ def substitution(module: ModuleBase, tensors: Mapping[int, Tensor]) -> Substitut
 
 
 @contextlib.contextmanager
-def standing(what: Substitution) -> Iterator[None]:
+def substituted(what: Substitution) -> Iterator[None]:
     """A block in which modules see the substitutes."""
     before: list[Any] = [dict.__getitem__(table, name) for table, name, _ in what]
     for table, name, tensor in what:
@@ -54,7 +54,7 @@ def again(all_of_them: tuple[Substitution, ...]) -> Iterator[None]:
     """A block in which modules see what they saw when `current()` gave it."""
     with contextlib.ExitStack() as stack:
         for what in all_of_them:
-            stack.enter_context(standing(what))
+            stack.enter_context(substituted(what))
         yield
 
 

@@ -16,7 +16,7 @@ from tt_run.runtime.train.autograd.arguments import way_in
 from tt_run.runtime.train.autograd.autocast import AutocastTensor
 from tt_run.runtime.train.autograd.operation import Kind, recorded, result
 from tt_run.runtime.train.autograd.variable import Variable
-from tt_run.runtime.train.ops.broadcasting import aligned, reduced, require_broadcast
+from tt_run.runtime.train.ops.broadcasting import aligned, require_broadcast, sum_to_shape
 
 Array = npt.NDArray[Any]
 
@@ -149,4 +149,4 @@ def _to_shape(gradient: Value, operand: Variable) -> Value:
     shape = operand.shape()
     if list(gradient.shape) == shape:
         return gradient
-    return stacks.compute(lambda g: reduced(g, shape), gradient)
+    return stacks.compute(lambda g: sum_to_shape(g, shape), gradient)

@@ -22,7 +22,7 @@ def require_broadcast(left: Sequence[int], right: Sequence[int]) -> None:
             )
 
 
-def reduced(stack: Array, shape: Sequence[int]) -> Array:
+def sum_to_shape(stack: Array, shape: Sequence[int]) -> Array:
     """A stack (shards, *broadcast shape) summed to (shards, *shape). Shapes align at their ends."""
     target = tuple(shape)
     if stack.shape[1:] == target:

@@ -12,7 +12,7 @@ from tt_run.runtime.kernels import gemm
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.operation import Rule, recorded, result
 from tt_run.runtime.train.autograd.tensor import Tensor
-from tt_run.runtime.train.ops.broadcasting import aligned, reduced, require_broadcast
+from tt_run.runtime.train.ops.broadcasting import aligned, require_broadcast, sum_to_shape
 from tt_run.runtime.train.ops.shapes import reshape
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def matmul_op(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool
             if transpose_a
             else gemm.matmul(g, _turned(v, not transpose_b))
         )
-        return reduced(product, tuple(x.shape))
+        return sum_to_shape(product, tuple(x.shape))
 
     def for_b(g: Array, u: Array) -> Array:
         u = aligned(u, rank)
@@ -59,7 +59,7 @@ def matmul_op(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool
             if transpose_b
             else gemm.matmul(_turned(u, not transpose_a), g)
         )
-        return reduced(product, tuple(y.shape))
+        return sum_to_shape(product, tuple(y.shape))
 
     def rule(gradient: Value) -> None:
         if a.get_requires_grad():

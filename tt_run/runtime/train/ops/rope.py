@@ -13,7 +13,7 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
-from tt_run.runtime.train.autograd.operation import recorded, result, told
+from tt_run.runtime.train.autograd.operation import naming_faults, recorded, result
 from tt_run.runtime.train.autograd.positions import RingLayout, order
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
@@ -143,7 +143,7 @@ def _table(half: Array, mapper: TensorToMesh | None = None) -> Value:
     return Tensor.from_numpy(whole, new_type=DataType.BFLOAT16, mapper=mapper).get_value()
 
 
-@told
+@naming_faults
 def build_rope_params(
     sequence_length: int,
     head_dim: int,

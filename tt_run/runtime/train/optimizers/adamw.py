@@ -18,7 +18,7 @@ from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.base import NamedParameters
-from tt_run.runtime.train.optimizers.base import OptimizerBase, observed, settings
+from tt_run.runtime.train.optimizers.base import OptimizerBase, checked_settings, emits_step
 from tt_run.runtime.train.optimizers.update import BLOCK
 from tt_run.runtime.values.scratch_arrays import scratch
 
@@ -81,7 +81,7 @@ class AdamW(OptimizerBase):
     }
 
     def __init__(self, parameters: Mapping[str, Tensor], config: AdamWConfig) -> None:
-        self._config = settings(self, config, AdamWConfig)
+        self._config = checked_settings(self, config, AdamWConfig)
         extra = ("max_exp_avg_sq",) if config.amsgrad else ()
         self._states = (*type(self)._states, *extra)
         super().__init__(parameters, lr=config.lr, rounded=self._rounded(), master=self._master())
@@ -102,7 +102,7 @@ class AdamW(OptimizerBase):
             )
         return settings
 
-    @observed
+    @emits_step
     def step(self) -> None:
         """Update every parameter that has a gradient."""
         self._steps += 1

@@ -36,7 +36,7 @@ FORMER_NAMES = {
 """What a state was called in files that were written before it had the reference's name."""
 
 
-def observed(step: Step) -> Step:
+def emits_step(step: Step) -> Step:
     """Emit an event of kind "step" for each call of an optimizer's `step`, when somebody listens."""
 
     @functools.wraps(step)
@@ -61,7 +61,7 @@ def of_state(state: Mapping[str, Any], name: str, owner: object) -> Any:
     )
 
 
-def settings(optimizer: object, given: object, kind: type[Settings]) -> Settings:
+def checked_settings(optimizer: object, given: object, kind: type[Settings]) -> Settings:
     """The settings given to an optimizer. Raises TypeError unless they are of its kind, RuntimeError for a rate that is none."""
     if isinstance(given, kind):
         rate = getattr(given, "lr", 0.0)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from tt_run.runtime.train.autograd.tensor import Tensor
-from tt_run.runtime.train.kinds import number, whole
+from tt_run.runtime.train.kinds import number, whole_number
 from tt_run.runtime.train.optimizers.base import NothingToTrain, OptimizerBase, of_state, warn_of_nothing
 from tt_run.runtime.train.optimizers.muon import MuonComposite, MuonConfig
 from tt_run.runtime.train.settings import Report, Section, Setting
@@ -22,7 +22,7 @@ class MuonSettings(Section):
     section = "muon"
     lr = Setting(number(0.0), 0.02, "upstream's muon_optimizer")
     momentum = Setting(number(0.0), 0.95, "upstream's muon_optimizer")
-    ns_steps = Setting(whole(1), 5, "upstream's muon_optimizer")
+    ns_steps = Setting(whole_number(1), 5, "upstream's muon_optimizer")
 
 
 class MuonBesideAnother:

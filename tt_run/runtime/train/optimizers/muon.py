@@ -13,8 +13,8 @@ from tt_run.runtime.kernels import gemm
 from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.tensor import Tensor
-from tt_run.runtime.train.optimizers.base import OptimizerBase, observed, settings
-from tt_run.runtime.train.parallel.sharded_parameters import restore, whole
+from tt_run.runtime.train.optimizers.base import OptimizerBase, checked_settings, emits_step
+from tt_run.runtime.train.parallel.sharded_parameters import restore, whole_array
 
 Array = npt.NDArray[Any]
 
@@ -49,10 +49,10 @@ class Muon(OptimizerBase):
     _kept: ClassVar[Mapping[str, str]] = {"momentum": "momentum", "ns_steps": "ns_steps"}
 
     def __init__(self, parameters: Mapping[str, Tensor], config: MuonConfig) -> None:
-        self._config = settings(self, config, MuonConfig)
+        self._config = checked_settings(self, config, MuonConfig)
         super().__init__(parameters, lr=config.lr, rounded=False)
 
-    @observed
+    @emits_step
     def step(self) -> None:
         """Update every parameter that has a gradient."""
         momentum, lr = np.float32(self._config.momentum), np.float32(self._lr)
@@ -62,7 +62,10 @@ class Muon(OptimizerBase):
             slot.step(lambda p, g, buffer: np.add(buffer * momentum, g, out=buffer))
             value = slot.tensor.get_value(PreferredPrecision.FULL)
             turned = restore(
-                value, orthogonal(whole(value, slot.state[0]), self._config.ns_steps), name, rounded=False
+                value,
+                orthogonal(whole_array(value, slot.state[0]), self._config.ns_steps),
+                name,
+                rounded=False,
             )
 
             def move(p: Array, direction: Array, buffer: Array) -> None:
@@ -94,7 +97,7 @@ class NoOp(OptimizerBase):
     def __init__(self, parameters: Mapping[str, Tensor], config: Any = None) -> None:
         super().__init__(parameters, lr=0.0)
 
-    @observed
+    @emits_step
     def step(self) -> None:
         """Nothing but the count."""
         self._steps += 1

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
-from tt_run.runtime.train.optimizers.base import OptimizerBase, observed, of_state, print_sizes
+from tt_run.runtime.train.optimizers.base import OptimizerBase, emits_step, of_state, print_sizes
 
 
 class RemoteOptimizer:
@@ -56,7 +56,7 @@ class RemoteOptimizer:
                 nothing = stacks.full_like(tensor.get_value(), 0.0)
                 self._sockets.send(Tensor(nothing), self._group, self._aggregator)
 
-    @observed
+    @emits_step
     def step(self) -> None:
         """Send all gradients, then take all new weights."""
         self.send_gradients()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tt_run.runtime.train.kinds import flag, number, several, text, whole
+from tt_run.runtime.train.kinds import flag, list_of, number, text, whole_number
 from tt_run.runtime.train.settings import Section, Setting
 
 UPSTREAM = "upstream's configuration files"
@@ -28,8 +28,8 @@ class OptimizerConfig(Section):
     momentum: Setting[float | None] = Setting(number(0.0), None, UPSTREAM)
     dampening: Setting[float | None] = Setting(number(), None, UPSTREAM)
     nesterov: Setting[bool | None] = Setting(flag, None, UPSTREAM)
-    ns_steps: Setting[int | None] = Setting(whole(1), None, UPSTREAM)
-    adamw_modules: Setting[list[str] | None] = Setting(several(text), None, UPSTREAM)
+    ns_steps: Setting[int | None] = Setting(whole_number(1), None, UPSTREAM)
+    adamw_modules: Setting[list[str] | None] = Setting(list_of(text), None, UPSTREAM)
 
     def first(self, *names: str) -> object | None:
         """The first of some settings that was given."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mgd.lean import dataclass
 from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.train.autograd.tensor import Tensor
-from tt_run.runtime.train.optimizers.base import OptimizerBase, observed, settings
+from tt_run.runtime.train.optimizers.base import OptimizerBase, checked_settings, emits_step
 
 Array = npt.NDArray[Any]
 
@@ -67,10 +67,10 @@ class SGD(OptimizerBase):
     }
 
     def __init__(self, parameters: Mapping[str, Tensor], config: SGDConfig) -> None:
-        self._config = settings(self, config, SGDConfig)
+        self._config = checked_settings(self, config, SGDConfig)
         super().__init__(parameters, lr=config.lr)
 
-    @observed
+    @emits_step
     def step(self) -> None:
         """Update every parameter that has a gradient."""
         config, lr = self._config, np.float32(self._lr)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from numpy.random import Generator
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.kernels.workers import spread, thread_count
+from tt_run.runtime.kernels.workers import run_tasks, thread_count
 from tt_run.runtime.tensor.tensor import Tensor as Value
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.tensor import Tensor
@@ -223,7 +223,9 @@ def _run(
     slope = np.ascontiguousarray(gradient).reshape(-1)
     starts = range(0, slope.size, BLOCK)
     pieces = thread_count() if slope.size >= 4 * BLOCK else 1
-    spread([partial(_blocks, kernel, flat, slope, starts[p::pieces], kinds, chance) for p in range(pieces)])
+    run_tasks(
+        [partial(_blocks, kernel, flat, slope, starts[p::pieces], kinds, chance) for p in range(pieces)]
+    )
 
 
 def _blocks(

@@ -19,7 +19,7 @@ from tt_run.runtime.train.autograd.axis_placement import is_replicated, members
 from tt_run.runtime.train.autograd.operation import recorded, result
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.base import AbstractModuleBase, NamedParameters
-from tt_run.runtime.train.modules.substitution import standing, substitution
+from tt_run.runtime.train.modules.substitution import substituted, substitution
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.tensor import Tensor as Value
@@ -36,7 +36,7 @@ class DistributedDataParallel:
         # By name, so that all ranks average in one order.
         held = sorted(self._model.parameters().items())
         copies = {id(tensor): averaged(tensor, self._sync_axes) for _, tensor in held}
-        with standing(substitution(self._model, copies)):
+        with substituted(substitution(self._model, copies)):
             return self._model(*args, **kwargs)
 
     def parameters(self) -> NamedParameters:

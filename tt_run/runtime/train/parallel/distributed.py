@@ -17,7 +17,7 @@ from tt_run.runtime.train.autograd.axis_placement import is_replicated, members
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.observation import trained
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 
 if TYPE_CHECKING:
     from tt_run.runtime.mesh.device import MeshDevice
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 
-@told
+@naming_faults
 def enable_fabric(num_devices: int) -> None:
     """Set the fabric that collectives over `num_devices` devices need; call it before the device is opened."""
     from tt_run.runtime.ccl.exchange.fabric import choose
@@ -56,7 +56,7 @@ def release_metal_env() -> None:
     forget_system()
 
 
-@told
+@naming_faults
 def shard_tensor_to_mesh_mapper(
     device: MeshDevice, dim: int | None = None, cluster_axis: int | None = None, *, rank: int | None = None
 ) -> mappers.TensorToMesh:
@@ -81,19 +81,19 @@ def shard_tensor_to_mesh_mapper(
     return mappers.create_mesh_mapper(device, MeshMapperConfig(placements))
 
 
-@told
+@naming_faults
 def replicate_tensor_to_mesh_mapper(device: MeshDevice) -> mappers.TensorToMesh:
     """The same tensor on every device."""
     return mappers.replicate_tensor_to_mesh_mapper(device)
 
 
-@told
+@naming_faults
 def concat_mesh_to_tensor_composer(mesh_device: MeshDevice, dim: int) -> composers.MeshToTensor:
     """Concatenate the shards of all devices in row-major order on `dim`; replicas come once for each device."""
     return composers.concat_mesh_to_tensor_composer(mesh_device, dim)
 
 
-@told
+@naming_faults
 def create_mesh_composer_config(
     dims: Sequence[int], mesh_shape_override: MeshShape | Sequence[int] | None = None
 ) -> MeshComposerConfig:
@@ -103,7 +103,7 @@ def create_mesh_composer_config(
     return MeshComposerConfig(list(dims), mesh_shape_override)
 
 
-@told
+@naming_faults
 def create_mesh_composer(mesh_device: MeshDevice, config: MeshComposerConfig) -> composers.MeshToTensor:
     """The composer of a configuration."""
     return composers.create_mesh_composer(mesh_device, config)
@@ -112,19 +112,19 @@ def create_mesh_composer(mesh_device: MeshDevice, config: MeshComposerConfig) ->
 # --- collectives on mesh tensors -----------------------------------------------------------------------------------
 
 
-@told
+@naming_faults
 def all_reduce(tensor: Value, cluster_axis: int | None = None) -> Value:
     """The sum of a `ttnn.Tensor` over an axis, on every device; nothing enters the graph."""
     return collectives.all_reduce(tensor, cluster_axis=cluster_axis)
 
 
-@told
+@naming_faults
 def all_gather(tensor: Value, dim: int, cluster_axis: int | None = None) -> Value:
     """Shards of a `ttnn.Tensor` side by side on `dim`, on every device; nothing enters the graph."""
     return collectives.all_gather(tensor, dim, cluster_axis=cluster_axis)
 
 
-@told
+@naming_faults
 def reduce_scatter(tensor: Value, dim: int, cluster_axis: int | None = None) -> Value:
     """The sum of a `ttnn.Tensor`, of which each device keeps its slice of `dim`; nothing enters the graph."""
     return collectives.reduce_scatter(tensor, dim, cluster_axis=cluster_axis)
@@ -133,7 +133,7 @@ def reduce_scatter(tensor: Value, dim: int, cluster_axis: int | None = None) -> 
 # --- data parallelism ----------------------------------------------------------------------------------------------
 
 
-@told
+@naming_faults
 def synchronize_gradients(
     parameters: Mapping[str, Tensor], cluster_axes: int | Sequence[int] | None = None
 ) -> None:
@@ -172,7 +172,7 @@ def summed_over_devices(value: Value) -> Value:
     return value
 
 
-@told
+@naming_faults
 def set_tensor_placements(tensor: Tensor, placements: Sequence[Placement]) -> None:
     """Say otherwise how a tensor lies over the mesh, one placement for each axis; its shards stay as they are.
 

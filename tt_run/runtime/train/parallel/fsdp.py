@@ -35,7 +35,7 @@ from tt_run.runtime.train.autograd.operation import result
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
 from tt_run.runtime.train.modules.parameter import Parameter
-from tt_run.runtime.train.modules.substitution import standing, substitution
+from tt_run.runtime.train.modules.substitution import substituted, substitution
 from tt_run.runtime.train.parallel.fsdp_overlap import Row, current_overlap
 from tt_run.runtime.train.parallel.gathered import Gathered, whole_value
 from tt_run.runtime.train.parallel.named_mesh import maybe_mesh, mesh
@@ -295,7 +295,7 @@ def _wrap(module: AbstractModuleBase, state: FSDPState) -> None:
     def gathered_forward(*args: Any, **kwargs: Any) -> Any:
         found = state.gathered()
         try:
-            with standing(substitution(module, {key: gathered.tensor for key, gathered in found.items()})):
+            with substituted(substitution(module, {key: gathered.tensor for key, gathered in found.items()})):
                 out = forward(*args, **kwargs)
         finally:
             if state.reshard_after_forward:

@@ -13,7 +13,7 @@ from tt_run.runtime.train.autograd.axis_placement import by_axes
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.joint import Joint
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
 
@@ -116,7 +116,7 @@ def layout_to_mapper_config(layout: Layout, tensor_rank: int | None = None) -> M
     return MeshMapperConfig(made)
 
 
-@told
+@naming_faults
 def get_layout(tensor: Tensor) -> Layout:
     """How a tensor lies now. The last two dimensions count from the end, as plans write them, all others from the front."""
     value = tensor.get_value(PreferredPrecision.FULL)
@@ -147,7 +147,7 @@ def counted(layout: Layout, rank: int) -> Layout:
     )
 
 
-@told
+@naming_faults
 def set_layout(tensor: Tensor, layout: Layout) -> None:
     """Confirm a layout. Raises ValueError for another than the tensor has: its shards lie where they are."""
     has = get_layout(tensor)
@@ -157,7 +157,7 @@ def set_layout(tensor: Tensor, layout: Layout) -> None:
         )
 
 
-@told
+@naming_faults
 def distribute_tensor(
     tensor: Tensor,
     mesh_device: Any,
@@ -183,7 +183,7 @@ def distribute_tensor(
     return made
 
 
-@told
+@naming_faults
 def distribute_batch(tensor: Tensor, mesh_device: Any, dp_axis: int) -> Tensor:
     """A batch cut on its first dimension over an axis."""
     return distribute_tensor(tensor, mesh_device, Layout(mesh_device.shape.dims(), {dp_axis: Shard(0)}))

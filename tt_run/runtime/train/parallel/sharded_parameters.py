@@ -27,8 +27,8 @@ Array = npt.NDArray[Any]
 
 
 def whole_parameter(tensor: Variable, stack: Array | None = None, *, verify: bool = True) -> Array:
-    """As `whole`, in the order of the model on one device."""
-    array = whole(tensor.get_value(PreferredPrecision.FULL), stack, verify=verify)
+    """As `whole_array`, in the order of the model on one device."""
+    array = whole_array(tensor.get_value(PreferredPrecision.FULL), stack, verify=verify)
     return array if tensor.joint is None else tensor.joint.gathered(array)
 
 
@@ -80,7 +80,7 @@ def differing_copy(value: Value) -> tuple[tuple[int, ...], tuple[int, ...]] | No
     return None
 
 
-def whole(value: Value, stack: Array | None = None, *, verify: bool = True) -> Array:
+def whole_array(value: Value, stack: Array | None = None, *, verify: bool = True) -> Array:
     """The array that a value is a distribution of; `stack` replaces its shards by others in the same places.
 
     Collective over the ranks of the mesh when the value is cut. Raises RuntimeError when copies of a whole value differ, which without

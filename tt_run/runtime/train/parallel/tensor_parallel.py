@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 
 if TYPE_CHECKING:
     from tt_run.runtime.train.autograd.tensor import Tensor
@@ -61,13 +61,13 @@ class EmbeddingPlacement(enum.Enum):
             ) from None
 
 
-@told
+@naming_faults
 def mark_sequence_parallel(parameter: Tensor) -> None:
     """Note that a parameter, whole on each device, meets other positions on each: its gradient is a sum over the axis."""
     parameter.sequence_parallel = True
 
 
-@told
+@naming_faults
 def is_sequence_parallel(parameter: Tensor) -> bool:
     """Whether a parameter meets a part of the positions on each device; its gradients are summed as they arrive."""
     return parameter.sequence_parallel

@@ -17,7 +17,7 @@ from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3
 from tt_run.runtime.train.models.llama import Llama
 from tt_run.runtime.train.modules.lora import LoraModel
-from tt_run.runtime.train.parallel.sharded_parameters import whole
+from tt_run.runtime.train.parallel.sharded_parameters import whole_array
 
 Tokens = list[int]
 
@@ -47,7 +47,7 @@ class Continuation:
             kv_cache=cache,
             new_tokens=min(self._lengths) - held,
         )
-        every = whole(logits.get_value())[:, 0]
+        every = whole_array(logits.get_value())[:, 0]
         self._lengths = [length + 1 for length in self._lengths]
         # A text that has ended may end among what is held: nobody asks for what comes behind it.
         return np.stack([every[row, max(len(text) - 1 - held, 0)] for row, text in enumerate(texts)])

@@ -9,7 +9,7 @@ from typing import Any
 
 from tt_run.runtime import events
 from tt_run.runtime.native.arguments import check_fields
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.common.config import GRPOSettings
 from tt_run.runtime.train.settings import ConfigError, Report
 
@@ -135,7 +135,7 @@ class GRPOConfig:
         return self.min_lr_rate + (1.0 - self.min_lr_rate) * 0.5 * (1.0 + math.cos(math.pi * passed))
 
 
-@told
+@naming_faults
 def get_grpo_config(yaml_config: Mapping[str, Any], output_dir: str = "") -> GRPOConfig:
     """The settings under `training_config.grpo_config`. Raises ConfigError when there are none, and for those that do not exist."""
     training = yaml_config.get("training_config") or {}

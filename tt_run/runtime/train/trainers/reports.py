@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tt_run.runtime.train.memory import MIB, MemoryUsageTracker
-from tt_run.runtime.train.named_files import named
+from tt_run.runtime.train.named_files import naming_file
 from tt_run.runtime.train.parallel.sharded_parameters import whole_shape
 from tt_run.runtime.train.trainers.callback import TrainerCallback
 
@@ -87,7 +87,7 @@ class LossHistory(TrainerCallback):
     def on_train_begin(self, trainer: Any) -> None:
         """Make the folder of the picture, so that what is wrong with it is told before training."""
         if self.path is not None:
-            with named("picture of losses", self.path):
+            with naming_file("picture of losses", self.path):
                 Path(self.path).parent.mkdir(parents=True, exist_ok=True)
 
     def on_step_end(self, trainer: Any, step: int, *args: Any, **kwargs: Any) -> None:

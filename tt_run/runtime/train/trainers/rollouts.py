@@ -16,7 +16,7 @@ from tt_run.runtime.errors import type_name
 from tt_run.runtime.tensor.distribution.mappers import TensorToMesh
 from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.train.autograd import stacks
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.trainers.completion import Tokens
 from tt_run.runtime.values.dtypes import convert
@@ -63,7 +63,7 @@ class RolloutSampler(ABC):
         """Give back what it holds."""
 
 
-@told
+@naming_faults
 def check_new_weight_version(current: int, version: int) -> int:
     """The number of new weights. Raises ValueError for one that is not above the present one."""
     version = int(version)
@@ -123,7 +123,7 @@ def figures_of(
     }
 
 
-@told
+@naming_faults
 def advantages_of(rewards: np.ndarray, group_size: int) -> np.ndarray:
     """Rewards less the mean of their group of `group_size` neighbours, float32. Raises ValueError when they are no whole number of groups."""
     if not group_size or len(rewards) % group_size:
@@ -137,7 +137,7 @@ def advantages_of(rewards: np.ndarray, group_size: int) -> np.ndarray:
     return (grouped - grouped.mean(axis=1, keepdims=True)).reshape(-1)
 
 
-@told
+@naming_faults
 def compute_advantages_ttnn(
     rewards_np: np.ndarray, group_size: int, mapper: TensorToMesh | None, num_devices: int
 ) -> Value:

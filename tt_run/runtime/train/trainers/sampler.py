@@ -13,7 +13,7 @@ from typing import Any, overload
 import numpy as np
 
 from tt_run.runtime.errors import type_name
-from tt_run.runtime.native.arguments import shown
+from tt_run.runtime.native.arguments import parameter_words
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.common.generate import Sampling, next_token
 from tt_run.runtime.train.common.trainer import Placing
@@ -66,7 +66,7 @@ class TTMLRolloutSampler(RolloutSampler):
             bound = form.bind(*given, **named)
         except TypeError as unbound:
             raise TypeError(
-                f"TTMLRolloutSampler: {unbound}; help: TTMLRolloutSampler({shown(form.parameters.values())})"
+                f"TTMLRolloutSampler: {unbound}; help: TTMLRolloutSampler({parameter_words(form.parameters.values())})"
             ) from None
         bound.apply_defaults()
         asked = bound.arguments

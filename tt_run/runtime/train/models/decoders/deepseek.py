@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.tile import whole_tiles
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.decoders.cut_layers import axis_of, narrow, parts_of, wide
 from tt_run.runtime.train.models.decoders.expert_parallel import SparseMoEEP, SparseMoETP
@@ -125,7 +125,7 @@ class DeepSeekBlock(AbstractModuleBase):
 class DeepSeek(AbstractModuleBase):
     """Token embedding, blocks, last norm, head."""
 
-    @told
+    @naming_faults
     def __init__(self, config: DeepSeekConfig) -> None:
         require_whole_positions("DeepSeek")
         super().__init__()

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from tt_run.runtime.tile import TILE_SIZE, whole_tiles
 from tt_run.runtime.train.autograd.context import AutoContext
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.cache import KvCache, turned, update_for
 from tt_run.runtime.train.models.decoders.flops import swiglu_width
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType, run
-from tt_run.runtime.train.models.transformer import as_logits, dealt, tensor_parallel_size
+from tt_run.runtime.train.models.transformer import as_logits, initial_in_sections, tensor_parallel_size
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
 from tt_run.runtime.train.modules.containers import ModuleList
@@ -50,7 +50,10 @@ def layer(
     if cut == "column":
         parts = tensor_parallel_size()
         if sections != 1:
-            weight, zeros = dealt(weight, 2, sections, parts), dealt(zeros, 3, sections, parts)
+            weight, zeros = (
+                initial_in_sections(weight, 2, sections, parts),
+                initial_in_sections(zeros, 3, sections, parts),
+            )
         return ColumnParallelLinear(
             inputs, outputs, bias, weight_init=weight, bias_init=zeros, sequence_parallel=sequence
         )
@@ -259,7 +262,7 @@ class LlamaBlock(AbstractModuleBase):
         return binary.add(self.mlp(self.mlp_norm(x)), x)
 
 
-def through(
+def run_blocks(
     blocks: ModuleList,
     x: Tensor,
     mask: Tensor | None,
@@ -282,7 +285,7 @@ def through(
 class DecoderLlama(AbstractModuleBase):
     """Token embedding, blocks, last norm, head. Parameters are named `Llama/blocks/0/attention/qkv_linear/weight` and so on."""
 
-    @told
+    @naming_faults
     def __init__(self, config: LlamaConfig) -> None:
         super().__init__()
         self.create_name("Llama")
@@ -333,7 +336,7 @@ class DecoderLlama(AbstractModuleBase):
         if self.sequence_axis is not None:
             self._check_positions(x, kv_cache)
             x = distributed.scatter(x, 2, self.sequence_axis)
-        x = self.ln_fc(through(self.blocks, x, mask, self.config.runner_type, kv_cache, new_tokens))
+        x = self.ln_fc(run_blocks(self.blocks, x, mask, self.config.runner_type, kv_cache, new_tokens))
         if self.sequence_axis is not None and not self.head_gathers:
             # For another one every device needs them all.
             x = distributed.all_gather(x, SEQUENCE_DIM, self.sequence_axis, GradOutputType.REPLICATED)

@@ -11,11 +11,11 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.tile import whole_tiles
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.cache import KvCache, turned, update_for
 from tt_run.runtime.train.models.decoders.cut_layers import axis_of, narrow, parts_of, wide
-from tt_run.runtime.train.models.decoders.llama import through
+from tt_run.runtime.train.models.decoders.llama import run_blocks
 from tt_run.runtime.train.models.decoders.llama_config import (
     LlamaRopeScalingConfig as Qwen3RopeScalingConfig,
 )
@@ -302,13 +302,13 @@ class Qwen3Model(AbstractModuleBase):
     ) -> Tensor:
         """ids [B, 1, 1, T] -> activations [B, 1, T, D]."""
         x = self.embed_tokens(input_ids)
-        return self.norm(through(self.layers, x, mask, self.config.runner_type, kv_cache, new_tokens))
+        return self.norm(run_blocks(self.layers, x, mask, self.config.runner_type, kv_cache, new_tokens))
 
 
 class Qwen3(AbstractModuleBase):
     """The model and its head; `tok_emb`, `blocks`, `ln_fc` and `fc` are its parts by the names of the reference's newer form."""
 
-    @told
+    @naming_faults
     def __init__(self, config: Qwen3Config) -> None:
         super().__init__()
         self.config = config

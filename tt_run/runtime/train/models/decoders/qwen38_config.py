@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.train.models.sizes import check_sizes
-from tt_run.runtime.train.models.transformer import dealt
+from tt_run.runtime.train.models.transformer import initial_in_sections
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import ModuleBase
 from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLayer, RowParallelLinear
@@ -198,7 +198,7 @@ def make_sharded_parameter(
 def joint_init(config: Any, init: initial.Initializer, dim: int) -> initial.Initializer:
     """An initialiser of what lies by linear attention's queries, keys and values, so that each cut holds whole heads of all three."""
     parts = tp_size(config)
-    return init if parts == 1 else dealt(init, dim, config.qkv_sections, parts)
+    return init if parts == 1 else initial_in_sections(init, dim, config.qkv_sections, parts)
 
 
 def qkv_shard_permutation(config: Any, tp: int) -> npt.NDArray[np.int64]:

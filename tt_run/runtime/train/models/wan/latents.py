@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.ops.rope import RotaryEmbeddingParams
 
@@ -21,14 +21,14 @@ Array = npt.NDArray[Any]
 Sizes = Sequence[int]
 
 
-@told
+@naming_faults
 def grid_size(latent_shape: Sizes, patch_size: Sizes) -> tuple[int, int, int]:
     """How many patches there are in time, down and across."""
     frames, height, width = (size // patch for size, patch in zip(latent_shape[2:], patch_size, strict=True))
     return frames, height, width
 
 
-@told
+@naming_faults
 def patch_features(in_channels: int, patch_size: Sizes) -> int:
     """Numbers in one patch."""
     return in_channels * int(np.prod(patch_size))
@@ -72,7 +72,7 @@ def conv3d_weight_to_linear(weight: Array) -> Array:
     return np.ascontiguousarray(weight.reshape(1, 1, weight.shape[0], -1))
 
 
-@told
+@naming_faults
 def timestep_features(
     timesteps: Any,
     freq_dim: int,
@@ -89,14 +89,14 @@ def timestep_features(
     return np.concatenate(waves[::-1] if flip_sin_to_cos else waves, axis=1).astype(np.float32)
 
 
-@told
+@naming_faults
 def axis_split(head_dim: int) -> tuple[int, int, int]:
     """How many features of a head turn with the frame, the row and the column."""
     side = 2 * (head_dim // 6)
     return head_dim - 2 * side, side, side
 
 
-@told
+@naming_faults
 def build_tables(
     *,
     head_dim: int,
@@ -128,7 +128,7 @@ def build_tables(
     return np.cos(whole).astype(np.float32), np.sin(whole).astype(np.float32)
 
 
-@told
+@naming_faults
 def build_rope_params(
     *,
     head_dim: int,

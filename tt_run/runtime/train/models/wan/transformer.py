@@ -14,7 +14,7 @@ import numpy as np
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.function import Function, FunctionContext
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.utils import no_grad
 from tt_run.runtime.train.models.runner import RunnerType, run
@@ -296,7 +296,7 @@ class WanConditioning(AbstractModuleBase):
 class WanTransformer3D(AbstractModuleBase):
     """One expert: rows that `patchify` made of noisy latents -> rows in the order of `patchify_output_order`."""
 
-    @told
+    @naming_faults
     def __init__(self, config: WanConfig) -> None:
         super().__init__()
         self.config = config

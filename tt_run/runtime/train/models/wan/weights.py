@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.train.autograd import stacks
-from tt_run.runtime.train.autograd.operation import told
+from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.models.safetensors import Weights
 from tt_run.runtime.train.models.wan.latents import conv3d_weight_to_linear
 from tt_run.runtime.train.models.wan.transformer import WanTransformer3D
@@ -26,7 +26,7 @@ _RENAMED = {
 }
 
 
-@told
+@naming_faults
 def to_ttml_name(key: str) -> str:
     """The dotted name in the model of a tensor of the files."""
     for theirs, ours in _RENAMED.items():
