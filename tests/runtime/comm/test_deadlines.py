@@ -85,8 +85,8 @@ def test_shutting_down_has_its_time_on_a_busy_machine(
 ) -> None:
     from tt_run.runtime.guard import lifecycle
 
-    fake = SimpleNamespace(getloadavg=lambda: (load, 0, 0), sched_getaffinity=lambda pid: range(cores))
-    monkeypatch.setattr(lifecycle, "os", fake)
+    monkeypatch.setattr(lifecycle, "os", SimpleNamespace(getloadavg=lambda: (load, 0, 0)))
+    monkeypatch.setattr(lifecycle, "usable_cpus", lambda: range(cores))
     assert lifecycle.shutdown_seconds(ranks) == seconds
 
 

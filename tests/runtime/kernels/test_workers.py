@@ -60,14 +60,14 @@ def test_the_thread_count_follows_the_launcher(monkeypatch: pytest.MonkeyPatch):
     assert thread_count() >= 1
 
 
-@pytest.mark.parametrize("before", ["pass", "spread([list, list])"], ids=["no pool yet", "a pool"])
+@pytest.mark.parametrize("before", ["pass", "run_tasks([list, list])"], ids=["no pool yet", "a pool"])
 def test_exit_handlers_may_spread(before: str) -> None:
     program = f"""
 import atexit
-from tt_run.runtime.kernels.workers import spread
+from tt_run.runtime.kernels.workers import run_tasks
 {before}
 done = []
-atexit.register(lambda: (spread([lambda n=n: done.append(n) for n in range(3)]), print(sorted(done))))
+atexit.register(lambda: (run_tasks([lambda n=n: done.append(n) for n in range(3)]), print(sorted(done))))
 """
     words = [sys.executable, "-c", program]
     several = {**os.environ, "OPENBLAS_NUM_THREADS": "3"}

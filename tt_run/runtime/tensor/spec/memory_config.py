@@ -165,9 +165,8 @@ class MemoryConfig(metaclass=Native):
 
     def recast(self, **changes: Any) -> MemoryConfig:
         """The same configuration, made as this one was, with its pieces in another form."""
-        made = copy.copy(self)
-        for name, value in changes.items():
-            object.__setattr__(made, name, value)
+        made = MemoryConfig()  # which has found nothing out about itself, as this one may have
+        vars(made).update({name: vars(self)[name] for name in vars(made)}, **changes)
         return made
 
     def __eq__(self, other: object) -> bool:
