@@ -199,7 +199,9 @@ WRITTEN: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("write", WRITTEN)
+@pytest.mark.parametrize(
+    "write", [pytest.param(each, marks=pytest.mark.torch) if each == "add_bw" else each for each in WRITTEN]
+)
 def test_what_is_written_into_is_returned_as_another_tensor(one: MeshDevice, write: str) -> None:
     room = put(one, NUMBERS.reshape(1, 1, 64, 64), BF16)
     result = WRITTEN[write](put(one, np.ones((1, 1, 64, 64)), BF16), room)
