@@ -52,10 +52,10 @@ def _values(option: Option) -> Sequence[str]:
         return ("1x2", "2x1", "2x2", "1x4", "2x4")
     if option.key in ("rank", "debug_rank", "print_env"):
         return ("0", "1", "2", "3")
-    if option.key == "set" or (
-        option.key == "hardware" and not option.repeated
-    ):  # of several, each is a file
-        return _hardware(keys=option.key == "set")
+    if option.key == "set":
+        return _hardware(keys=True)
+    if option.key == "hardware" and not option.repeated:  # of several, each is a file
+        return _hardware(keys=False)
     from tt_run.inputs.shipped import shipped
 
     kinds = {

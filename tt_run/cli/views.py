@@ -119,16 +119,17 @@ def print_codes() -> int:
 
 def _of_exit_code(code: str) -> str:
     """What an exit code of tt-run means; empty for what is none."""
+    from signal import Signals
+
     from tt_run.contract import EXIT_MEANING
 
     number = int(code) if code.isdecimal() and code == code.lstrip("0") and len(code) < 4 else 0
     if number in EXIT_MEANING and number != Exit.OK:
         return EXIT_MEANING[number]
-    signals = number - 128
-    from signal import Signals
-
-    known = {each.value: each.name for each in Signals}
-    return f"ranks, or mpirun, were killed by {known[signals]}" if signals in known else ""
+    try:
+        return f"ranks, or mpirun, were killed by {Signals(number - 128).name}"
+    except ValueError:
+        return ""
 
 
 def explain(code: str) -> int:

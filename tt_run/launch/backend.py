@@ -80,9 +80,8 @@ class MpirunBackend:
         if not GivenWords(start.line.global_args, environment).sets(_SESSIONS, "prte_tmpdir_base"):
             scratch = _scratch_folder(environment)
             environment[f"PRTE_MCA_{_SESSIONS}"] = str(scratch)
-        if (
-            _numbers_repeat() and not start.is_multi_host
-        ):  # daemons of other hosts are found by mpirun's own name
+        # Daemons of other hosts are found by mpirun's own name.
+        if _numbers_repeat() and not start.is_multi_host:
             environment |= _own_name()
         stdin = 0 if start.stdin else None
         files = descriptors_needed(start.size)
@@ -90,9 +89,8 @@ class MpirunBackend:
         return KeptJob(order, start.abandoned)
 
 
-_FIRST_NUMBERS = (
-    0xEFFFFFFC  # PROC_PID_INIT_INO of Linux: the space of process numbers that is nobody's container
-)
+_FIRST_NUMBERS = 0xEFFFFFFC
+"""PROC_PID_INIT_INO of Linux: the space of process numbers that is nobody's container."""
 
 
 def _numbers_repeat() -> bool:

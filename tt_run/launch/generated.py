@@ -44,8 +44,7 @@ def _replace(file: GeneratedFile) -> None:
             return
     except OSError:
         pass
-    partial = file.path.with_name(
-        f".{file.path.name}.{os.getpid()}.{os.urandom(4).hex()}"
-    )  # other hosts may write here, too
+    # Processes of other hosts, which may have this one's number, may write here, too.
+    partial = file.path.with_name(f".{file.path.name}.{os.getpid()}.{os.urandom(4).hex()}")
     partial.write_bytes(data)
     partial.replace(file.path)

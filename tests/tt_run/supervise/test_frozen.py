@@ -132,24 +132,33 @@ while True:
 """
 
 
-@pytest.mark.wide
-def test_a_run_whose_rank_is_frozen_says_so(group: tuple[Path, Path, str, str], tmp_path: Path) -> None:
-    processes, state, freeze, thaw = group
-    (tmp_path / "program.py").write_text(PROGRAM)
-    words = ["tt-run", "--emulate", "--system", "n300", "--split", "1x2", "--log-dir", "run"]
+def run_with_a_frozen_rank(
+    group: tuple[Path, Path, str, str], folder: Path, *words: str, guard: str = ""
+) -> tuple[int, str]:
+    """The exit code of a run whose rank 1 is frozen in the middle, and what it said."""
+    processes, state, freeze, _ = group
+    (folder / "program.py").write_text(PROGRAM)
+    words = ("tt-run", "--emulate", "--system", "n300", "--split", "1x2", "--log-dir", "run", *words)
     launch = subprocess.Popen(
         ["timeout", "-k", "5", "60", *words, "python", "program.py"],
-        cwd=tmp_path,
-        env=environment({"TT_RUN_GUARD_TIMEOUT": "5"}),
+        cwd=folder,
+        env=environment({"TT_RUN_GUARD_TIMEOUT": guard} if guard else {}),
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
     )
-    until((tmp_path / "pid").exists)
-    processes.write_text((tmp_path / "pid").read_text())
+    until((folder / "pid").exists)
+    processes.write_text((folder / "pid").read_text())
     state.write_text(freeze)
     _, said = launch.communicate()
-    assert launch.returncode == Exit.FAILED
+    return launch.returncode, said
+
+
+@pytest.mark.wide
+def test_a_run_whose_rank_is_frozen_says_so(group: tuple[Path, Path, str, str], tmp_path: Path) -> None:
+    _, state, _, thaw = group
+    code, said = run_with_a_frozen_rank(group, tmp_path, guard="5")
+    assert code == Exit.FAILED
     assert (
         "tt-run: rank 1 on " in said
         and f"was frozen by a control group and the others waited for it; echo {thaw} >{state} " in said
@@ -162,22 +171,9 @@ def test_a_frozen_rank_that_outlives_its_run_is_not_said_to_be_ended(
     group: tuple[Path, Path, str, str], tmp_path: Path
 ) -> None:
     """Of a freezer of version 1: the kernel ends what is frozen by the single tree of version 2."""
-    processes, state, freeze, thaw = group
-    (tmp_path / "program.py").write_text(PROGRAM)
-    words = ["--timeout", "2", "--emulate", "--system", "n300", "--split", "1x2", "--log-dir", "run"]
-    launch = subprocess.Popen(
-        ["timeout", "-k", "5", "60", "tt-run", *words, "python", "program.py"],
-        cwd=tmp_path,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    until((tmp_path / "pid").exists)
-    processes.write_text((tmp_path / "pid").read_text())
-    state.write_text(freeze)
-    _, said = launch.communicate()
-    assert launch.returncode == Exit.TIMEOUT
+    _, state, _, thaw = group
+    code, said = run_with_a_frozen_rank(group, tmp_path, "--timeout", "2")
+    assert code == Exit.TIMEOUT
     assert Path("/proc", (tmp_path / "pid").read_text()).exists()
     told = f"rank 1 is still there: SIGKILL ends what a control group has frozen once it goes on: echo {thaw} >{state}"
     assert told in said and "which were ended" not in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -93,9 +94,7 @@ class Standstill:
     say: Callable[[str], None]
     stacks: Callable[[], Sequence[RankStack]]
     longest: float = 0.0  # seconds that the rank has waited which waits longest, as of the last look
-    went_on: float = float(
-        "-inf"
-    )  # when all of it was last continued after a stop, by the same clock as `look`
+    went_on: float = -math.inf  # when all of it was last continued after a stop, by the clock of `look`
     _since: dict[tuple[int, int], float] = field(default_factory=dict)
     _next: float = 0.0
     _told: set[tuple[int, int]] = field(default_factory=set)

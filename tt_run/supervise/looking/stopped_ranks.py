@@ -20,10 +20,10 @@ _FIRST_SECONDS, _FURTHER = 2.0, 1.5
 _LOOK_SECONDS = 1.0
 
 
-def continuing(status: RankStatus, here: str, thawing: str = "") -> str:
-    """The words that let a rank go on."""
-    if thawing:
-        return thawing
+def continuing(status: RankStatus, here: str, thawed_by: str = "") -> str:
+    """The words that let a rank go on: those that thaw it where it is frozen."""
+    if thawed_by:
+        return thawed_by
     where = f" on {status.host}" if status.host and status.host != here else ""
     return f"kill -CONT {status.pid}{where}"
 
@@ -77,9 +77,9 @@ class StoppedRanks:
 
     def _line(self, status: RankStatus, seconds: float) -> str:
         name = f"rank {status.rank}" + f" on {status.host}" * bool(status.host)
-        thawing = self.frozen.get(status.rank, "")
-        going_on = continuing(status, self.host, thawing)
-        return stopped_sentence(name, status.pid, seconds, going_on, self.patience, frozen=bool(thawing))
+        thawed_by = self.frozen.get(status.rank, "")
+        going_on = continuing(status, self.host, thawed_by)
+        return stopped_sentence(name, status.pid, seconds, going_on, self.patience, frozen=bool(thawed_by))
 
     def _look_for_frozen(self, now: float, waited: float) -> None:
         """While somebody waits, once in a while: a frozen process is asleep to all that one sees of it."""

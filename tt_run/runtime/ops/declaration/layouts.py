@@ -86,9 +86,8 @@ _enter(
     """,
 )
 _enter("{operand} to nll_loss must be tilized", "moreh_nll_loss: input_tensor target_tensor")
-_enter(
-    "{operand} to nll_loss must be in row major layout", "moreh_nll_loss: weight_tensor"
-)  # which tiles are
+# The words ask for rows, the check takes tiles.
+_enter("{operand} to nll_loss must be in row major layout", "moreh_nll_loss: weight_tensor")
 _enter("moreh_sum output only supports TILE layout.", "moreh_nll_loss: divisor_tensor output_tensor")
 _enter("Uniform: Input tensor must be tilized", "uniform: input")
 _enter(

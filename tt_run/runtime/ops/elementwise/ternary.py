@@ -81,15 +81,17 @@ def ternary(
     first, free = tensors[0], memory_config is None and output_tensor is None
     layout = _layout(tensors, memory_config, chosen=as_pair or (in_tiles and len(tensors) == 2))
     cut = [t for t in tensors if t.is_sharded()]
-    if free:
-        memory_config = (
-            first.memory_config()
-            if beside_first
-            else larger_shards.of_broadcast(tensors, shards.data.shape[1:], first.layout, any_first=True)
-        )
     held = first if beside_first or first.is_sharded() or not cut else larger_shards.on_most_cores(cut)
-    if shards.data.shape[1:] == tuple(held.shape):
-        memory_config = like_operand(held, None if beside_first and free else memory_config) or memory_config
+    same = shards.data.shape[1:] == tuple(held.shape)
+    if free and beside_first:
+        memory_config = (like_operand(first, None) if same else None) or first.memory_config()
+    else:
+        if free:
+            memory_config = larger_shards.of_broadcast(
+                tensors, shards.data.shape[1:], first.layout, any_first=True
+            )
+        if same:
+            memory_config = like_operand(held, memory_config)
     if free and in_tiles and len(tensors) > 1:
         memory_config = fitted_shards.at_least_a_tile(first, memory_config)
     return settle(

@@ -75,25 +75,8 @@ _STAYS: dict[str, Sequence[int]] = {
 
 _MADE_ALIKE: dict[str, Sequence[int]] = {
     **dict.fromkeys(["add", "addalpha", "assign", "concat", "div", "rsub", "sub", "subalpha"], (2, 3)),
-    **dict.fromkeys(
-        [
-            "exp",
-            "fmod",
-            "frac",
-            "gelu",
-            "mul",
-            "neg",
-            "pow",
-            "remainder",
-            "rsqrt",
-            "sigmoid",
-            "silu",
-            "sqrt",
-            "tanh",
-        ],
-        (2,),
-    ),
-}
+    **dict.fromkeys(["exp", "fmod", "frac", "gelu", "mul", "neg", "pow", "remainder", "rsqrt", "sigmoid", "silu", "sqrt", "tanh"], (2,)),
+}  # fmt: skip
 """Beside how many tensors gradients go into tensors made like the operands: pieces of any rank stay such, where others become a matrix's."""
 
 

@@ -26,6 +26,7 @@ def listen() -> list[Callable[[], None]]:
     torch_calls.enable_tracing()
     before = FastOperation.crossing
     FastOperation.crossing, FastOperation.parted = _crossing(before), _follow
+    # They stay: a tensor tells where it comes from also when the trace has ended. Without any trace no tensor has such attributes.
     for name in ("graph", "node", "output_index"):
         setattr(Tensor, name, property(_member(name)))
     return [
