@@ -38,7 +38,7 @@ class UnknownSystem(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SystemPart:
     """`count` equal meshes (or switches) of [rows, columns] devices, each cut over [rows, columns] hosts."""
 
     count: int
@@ -63,7 +63,7 @@ class System:
     name: str
     stem: str
     arch: str
-    parts: tuple[Part, ...]
+    parts: tuple[SystemPart, ...]
     fabric_type: str
     cluster_type: str
     aliases: tuple[str, ...]
@@ -215,12 +215,12 @@ def _row(line: str) -> System:
     )
 
 
-def _part(text: str) -> Part:
+def _part(text: str) -> SystemPart:
     """`4*32x4/4x1`: four meshes of 32x4 devices over 4x1 hosts."""
     text, is_switch = text.removeprefix("switch "), text.startswith("switch ")
     count, _, shape = text.rpartition("*")
     dims, _, hosts = shape.partition("/")
-    return Part(int(count or 1), _dims(dims), _dims(hosts or "1x1"), is_switch)
+    return SystemPart(int(count or 1), _dims(dims), _dims(hosts or "1x1"), is_switch)
 
 
 def _dims(text: str) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 
-from mgd.expanding.connections import InterConnection, Node
+from mgd.expanding.connections import ConnectionEnd, InterConnection
 from mgd.graph import Mesh, MeshGraph, PinGroup
 from mgd.lean import dataclass
 
@@ -135,7 +135,7 @@ def _links(graph: MeshGraph) -> dict[Hashable, tuple[str, str]]:
     return found
 
 
-def _end(node: Node) -> str:
+def _end(node: ConnectionEnd) -> str:
     path = _title(tuple(number for _, number in node.path[1:]) or (node.path[-1][1],))
     return ("graph " if node.is_graph else "") + path + ("" if node.device is None else f":D{node.device}")
 

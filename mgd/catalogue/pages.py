@@ -14,26 +14,26 @@ _BOLD, _DIM, _CODE, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[0m"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Paragraph:
     """A paragraph, or an example below its label."""
 
     text: str
     label: str = ""
 
 
-def parts(rule: Rule) -> Iterator[Part]:
+def parts(rule: Rule) -> Iterator[Paragraph]:
     """What a page says after its title, in order."""
-    yield Part(" ".join(filter(None, (rule.purpose, rule.why))))
+    yield Paragraph(" ".join(filter(None, (rule.purpose, rule.why))))
     facts = [f"Severity: {rule.weight}."]
     facts += ["`mgd fix` repairs it."] if rule.fixable else []
     facts += [f"Source: {rule.source}."] if rule.source else []
-    yield Part(" ".join(facts))
+    yield Paragraph(" ".join(facts))
     if rule.bad:
-        yield Part(rule.bad, "Wrong")
+        yield Paragraph(rule.bad, "Wrong")
     if rule.good:
-        yield Part(rule.good, "Right")
+        yield Paragraph(rule.good, "Right")
     if rule.help:
-        yield Part(f"What to do: {_sentence(rule.help)}")
+        yield Paragraph(f"What to do: {_sentence(rule.help)}")
 
 
 def page(rule: Rule, *, colour: bool = False, width: int = 0) -> str:

@@ -13,7 +13,7 @@ from mgd.lean import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class FileReport:
     """What was found in one file; `summary` are the facts of an accepted one, `unreadable` says there was nothing to check,
     `text` holds what was read from standard input, for the excerpts of findings."""
 
@@ -29,7 +29,7 @@ class Report:
         return not self.unreadable and not any(each.is_error for each in self.diagnostics)
 
 
-def inspect(word: str, profile: str, *, facts: bool = True) -> Report:
+def inspect(word: str, profile: str, *, facts: bool = True) -> FileReport:
     """Read and check one input; nothing that a file can hold raises. Without `facts` the summary stays empty."""
     from mgd.checking import check
     from mgd.cli.inputs import STDIN, STDIN_NAME, load_input, read_stdin
@@ -40,21 +40,21 @@ def inspect(word: str, profile: str, *, facts: bool = True) -> Report:
     try:
         descriptor = load_input(word, data)
     except UnreadableError as error:
-        return Report(name, profile, error.diagnostics, unreadable=True)
+        return FileReport(name, profile, error.diagnostics, unreadable=True)
     except MgdError as error:
-        return Report(name, profile, error.diagnostics, text=data)
+        return FileReport(name, profile, error.diagnostics, text=data)
     found = tuple(check(descriptor, profile))
     if not facts or any(each.is_error for each in found):
-        return Report(name, profile, found, text=data)
+        return FileReport(name, profile, found, text=data)
     from mgd.expanding.instances import expand_checked
     from mgd.facts import summary
 
-    return Report(name, profile, found, summary(expand_checked(descriptor)), text=data)
+    return FileReport(name, profile, found, summary(expand_checked(descriptor)), text=data)
 
 
-def as_text(reports: Iterable[Report], stream: TextIO, *, quiet: bool) -> Iterator[str]:
+def as_text(reports: Iterable[FileReport], stream: TextIO, *, quiet: bool) -> Iterator[str]:
     """For the stream every finding as a block, a line for every accepted file unless `quiet`, and the sum."""
-    seen: list[Report] = []
+    seen: list[FileReport] = []
     for report in reports:
         seen.append(report)
         text_of = finding_texts(stream, texts={report.file: report.text} if report.text else None)
@@ -78,7 +78,7 @@ def _number(count: int, one: str, many: str = "") -> str:
     return f"{count} {one if count == 1 else many or one + 's'}"
 
 
-def _sum(reports: Sequence[Report]) -> str:
+def _sum(reports: Sequence[FileReport]) -> str:
     errors, warnings = count(each for report in reports for each in report.diagnostics)
     rejected = sum(not report.accepted and not report.unreadable for report in reports)
     unreadable = sum(report.unreadable for report in reports)
@@ -91,7 +91,7 @@ def _sum(reports: Sequence[Report]) -> str:
     return f"{', '.join(words)}: {_number(errors, 'error')}, {_number(warnings, 'warning')}"
 
 
-def as_json(report: Report) -> str:
+def as_json(report: FileReport) -> str:
     """One JSON object on one line."""
     import json  # late, as in `as_sarif`: the text form starts without it
 
@@ -120,7 +120,7 @@ def _finding(diagnostic: Diagnostic, file: str) -> dict[str, Any]:
     }
 
 
-def as_concise(report: Report) -> Iterator[str]:
+def as_concise(report: FileReport) -> Iterator[str]:
     """A line for each finding, `file:line:column: severity: message [code]`, as compilers write it and editors' problem matchers read it."""
     for diagnostic in report.diagnostics:
         facts = _finding(diagnostic, report.file)
@@ -129,7 +129,7 @@ def as_concise(report: Report) -> Iterator[str]:
         yield f"{place}: {facts['severity']}: {message} [{diagnostic.code}]"
 
 
-def as_github(report: Report) -> Iterator[str]:
+def as_github(report: FileReport) -> Iterator[str]:
     """One workflow command for each finding: an annotation at its line in a pull request."""
     names = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
     for diagnostic in report.diagnostics:
@@ -148,7 +148,7 @@ def _escaped(text: str, in_property: bool = False) -> str:
     return text.replace(":", "%3A").replace(",", "%2C") if in_property else text
 
 
-def as_sarif(reports: Iterable[Report], version: str) -> str:
+def as_sarif(reports: Iterable[FileReport], version: str) -> str:
     """All reports as one SARIF 2.1.0 log, the form that code scanning services read."""
     import json
 

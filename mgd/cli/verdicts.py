@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mgd.cli.inputs import expand_words
 from mgd.cli.output import own_version, say
-from mgd.cli.reports import Report, as_concise, as_github, as_json, as_sarif, as_text, inspect
+from mgd.cli.reports import FileReport, as_concise, as_github, as_json, as_sarif, as_text, inspect
 
 FORMS = ("text", "concise", "json", "github", "sarif")
 
-_LINES: dict[str, Callable[[Report], Iterable[str]]] = {
+_LINES: dict[str, Callable[[FileReport], Iterable[str]]] = {
     "concise": as_concise,
     "github": as_github,
     "json": lambda report: [as_json(report)],
@@ -27,7 +27,7 @@ def check_files(
     """
     code = 0
 
-    def reports() -> Iterator[Report]:
+    def reports() -> Iterator[FileReport]:
         nonlocal code
         for word in expand_words(words):
             report = inspect(word, profile, facts=form in ("text", "json"))

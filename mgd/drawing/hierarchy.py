@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mgd.drawing.marks import end_name
-from mgd.expanding.connections import Node, Path
+from mgd.expanding.connections import ConnectionEnd, Path
 from mgd.graph import GraphInstance, Mesh, MeshGraph
 from mgd.lean import dataclass, field
 
@@ -98,7 +98,7 @@ def _bundle(graph: MeshGraph, root: Item, found: dict[Path, Item]) -> None:
         bundles[key].joints.append(Joint(words, channels, ends, meshes, paths))
 
 
-def _ends(graph: MeshGraph) -> Iterator[tuple[Node, Node, int, str, bool]]:
+def _ends(graph: MeshGraph) -> Iterator[tuple[ConnectionEnd, ConnectionEnd, int, str, bool]]:
     """Every link as two nodes, channels, policy and whether it takes Z ports; of n nodes the first with each of the others."""
     for each in graph.connections:
         for other in each.nodes[1:]:
@@ -106,7 +106,10 @@ def _ends(graph: MeshGraph) -> Iterator[tuple[Node, Node, int, str, bool]]:
     if not graph.connections:
         by_id = {mesh.mesh_id: mesh.own_path for mesh in graph.meshes}
         for link in graph.links:
-            first, second = Node(by_id[link.a], link.a_device), Node(by_id[link.b], link.b_device)
+            first, second = (
+                ConnectionEnd(by_id[link.a], link.a_device),
+                ConnectionEnd(by_id[link.b], link.b_device),
+            )
             yield first, second, link.channels, link.policy, link.z_direction
 
 
@@ -123,7 +126,7 @@ def _meeting(root: Item, found: dict[Path, Item], first: Path, second: Path) -> 
     return owner, numbers.get(first[: depth + 1], 0), numbers.get(second[: depth + 1], 0)
 
 
-def _end_words(found: dict[Path, Item], node: Node) -> str:
+def _end_words(found: dict[Path, Item], node: ConnectionEnd) -> str:
     steps = [found[node.path[:length]].name for length in range(2, len(node.path) + 1)] or [
         found[node.path].name
     ]

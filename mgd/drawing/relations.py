@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mgd.drawing.marks import Ends, end_name
-from mgd.expanding.connections import Node
+from mgd.expanding.connections import ConnectionEnd
 from mgd.graph import MeshGraph
 from mgd.lean import dataclass
 
@@ -87,7 +87,7 @@ def _declared(graph: MeshGraph) -> Iterator[tuple[str, Ends, int, str, bool]]:
         yield owner, ends, each.channels, each.policy, each.z_direction
 
 
-def _name(node: Node, by_id: bool) -> str:
+def _name(node: ConnectionEnd, by_id: bool) -> str:
     steps = [f"{name}({number})" for name, number in node.path[1:]]
     if not node.is_graph:
         steps = [str(node.mesh_id)] if by_id else [*steps[:-1], str(node.mesh_id)]

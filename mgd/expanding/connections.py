@@ -12,7 +12,7 @@ Path = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ConnectionEnd:
     """One end of a connection: an instance by path, or one of its devices."""
 
     path: Path
@@ -33,7 +33,7 @@ class Node:
 class InterConnection:
     """A connection among instances, as one declaration: of n nodes, owned by a graph."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[ConnectionEnd, ...]
     channels: int
     policy: str
     z_direction: bool
@@ -41,7 +41,7 @@ class InterConnection:
     graph_type: str
     position: Position | None = None
 
-    def directed(self) -> Iterator[tuple[Node, ...]]:
+    def directed(self) -> Iterator[tuple[ConnectionEnd, ...]]:
         """One record per node, with that node swapped to the front: for two nodes both directions."""
         for index, node in enumerate(self.nodes):
             record = list(self.nodes)

@@ -20,7 +20,7 @@ from mgd.descriptor import (
     SwitchDescriptor,
     TorusTopologyType,
 )
-from mgd.expanding.connections import InterConnection, Node, Path
+from mgd.expanding.connections import ConnectionEnd, InterConnection, Path
 from mgd.expanding.express import express_links
 from mgd.expanding.links import mesh_links, policy_between
 from mgd.expanding.pins import pin_groups
@@ -159,7 +159,7 @@ class _Walk:
                 (children[i], children[j]), channels, policy, z, own, template.type, position
             )
 
-    def _node(self, own: Path, steps: tuple[Child, ...], device: int | None) -> Node:
+    def _node(self, own: Path, steps: tuple[Child, ...], device: int | None) -> ConnectionEnd:
         """A node below the graph at `own`; nodes of one child share its path."""
         path = own
         for step in steps:
@@ -168,7 +168,7 @@ class _Walk:
             if known is None:
                 known = self._paths[key] = (*path, (step.name, step.local_id))
             path = known
-        return Node(path, device, steps[-1].kind == "graph")
+        return ConnectionEnd(path, device, steps[-1].kind == "graph")
 
 
 def _template_mesh(descriptor: Descriptor, template: MeshDescriptor | SwitchDescriptor) -> Mesh:

@@ -16,7 +16,7 @@ from mgd.facts import summary
 from mgd.measures import measure_graph, measure_mesh
 from mgd.reading import load, loads
 from mgd.shapes import discovery_shapes
-from mgd.systems import Part, UnknownSystem, for_device_count, systems
+from mgd.systems import SystemPart, UnknownSystem, for_device_count, systems
 from tests.mgd.fixtures import TOP, fabric, link, mesh
 from tests.words import same_as_read
 
@@ -170,7 +170,9 @@ def test_systems_by_the_number_of_their_devices() -> None:
         except UnknownSystem as error:
             hint = f"name one: {' or '.join(single)}" if single else "write one with `mgd new`"
             assert str(error) == f"no system is chosen by itself for {number} devices: {hint}"
-    told = [str(Part(number, (2, 4), (1, 1), is_switch)) for number in (1, 2) for is_switch in (False, True)]
+    told = [
+        str(SystemPart(number, (2, 4), (1, 1), is_switch)) for number in (1, 2) for is_switch in (False, True)
+    ]
     assert told == ["2x4", "switch 2x4", "2 × 2x4", "2 × switch 2x4"]
 
 

@@ -102,7 +102,7 @@ def scaled(hw: Hardware, factors: Mapping[str, float]) -> Hardware:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class NumberChange:
     """What one `--set` says: a number's value in the file's unit, or a factor for all keys that begin so."""
 
     key: str
@@ -110,7 +110,7 @@ class Change:
     factor: float | None = None
 
 
-def read_change(text: str) -> Change:
+def read_change(text: str) -> NumberChange:
     """`KEY=VALUE` or `KEY*=FACTOR`. Raises HardwareError for what is no such text, or no number above 0."""
     name, _, said = text.partition("=")
     try:
@@ -120,7 +120,7 @@ def read_change(text: str) -> Change:
     if not 0 < number < inf:
         raise HardwareError(f"{text!r}: write KEY=VALUE or KEY*=FACTOR with a number above 0")
     key = name.removesuffix("*").strip()
-    return Change(key, factor=number) if name.endswith("*") else Change(key, value=number)
+    return NumberChange(key, factor=number) if name.endswith("*") else NumberChange(key, value=number)
 
 
 def adjusted(hw: Hardware, settings: Iterable[str]) -> Hardware:

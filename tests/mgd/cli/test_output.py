@@ -305,7 +305,7 @@ def test_messages_for_code_scanning_have_the_help_behind_them(mgd: Mgd, tmp_path
         f"{each['message']} ({each['help']})" for each in facts
     ]
     without = Diagnostic("MGD012", "too many", (), "")
-    text = reports.as_sarif([reports.Report("x", "full", (without,))], "1")
+    text = reports.as_sarif([reports.FileReport("x", "full", (without,))], "1")
     assert json.loads(text)["runs"][0]["results"][0]["message"]["text"] == "too many"
 
 

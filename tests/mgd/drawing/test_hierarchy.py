@@ -6,7 +6,7 @@ import pytest
 
 from mgd.drawing.hierarchy import hierarchy
 from mgd.drawing.relations import _name
-from mgd.expanding.connections import Node
+from mgd.expanding.connections import ConnectionEnd
 from tests.mgd.test_expansion import NESTED, graph_of
 
 TURNED = NESTED.replace("graph_id: 4\n", "graph_id: #\n").replace("graph_id: 2\n", "graph_id: 4\n")
@@ -42,4 +42,4 @@ def test_a_connection_of_nested_meshes_is_drawn_between_their_pods(text: str, wo
 def test_how_an_end_is_named(
     path: tuple[tuple[str, int], ...], device: int | None, is_graph: bool, by_id: bool, name: str
 ) -> None:
-    assert _name(Node(path, device, is_graph), by_id) == name
+    assert _name(ConnectionEnd(path, device, is_graph), by_id) == name

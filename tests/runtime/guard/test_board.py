@@ -38,7 +38,7 @@ from tt_run.runtime.guard.states import Wait
 from tt_run.runtime.guard.whereabouts import Whereabouts
 
 
-def two_rows() -> dict[int, board.Row]:
+def two_rows() -> dict[int, board.BoardRow]:
     return rows(memoryview(bytearray(2 * ROW_BYTES)), (4, 7))
 
 

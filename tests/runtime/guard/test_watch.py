@@ -13,7 +13,7 @@ from tt_run.runtime.guard import watch
 from tt_run.runtime.guard.board import WAITING
 from tt_run.runtime.guard.diagnosis import Finding
 from tt_run.runtime.guard.own_traffic import OwnTraffic
-from tt_run.runtime.guard.signature import Call, Signature
+from tt_run.runtime.guard.signature import Signature, SignedCall
 from tt_run.runtime.guard.states import RankState, Wait
 from tt_run.runtime.guard.watch import _Suspicion
 
@@ -58,7 +58,7 @@ class Board:
         self.missing: list[tuple[int, ...]] = []
         self.asked: tuple[int, ...] = ()
 
-    def publish(self, state: int, wait: Wait, call: Call) -> None:
+    def publish(self, state: int, wait: Wait, call: SignedCall) -> None:
         self._own = RankState(0, state, wait=wait, fields=_fields(call.signature))
         self.missing.append(wait.missing)
         self._look = next(self._looks, self._look)
@@ -106,7 +106,7 @@ def meeting(monkeypatch: pytest.MonkeyPatch, timeout: float, *looks: Any) -> tup
     board = Board(*looks)
     guard.__dict__.update(rank=0, timeout=timeout, whereabouts=board, error=None, _generation=0, _leaving=[])
     try:
-        guard.diverged((0, 1, 2), 4, Call(0, 1, BYTES, "p.py:3", None))
+        guard.diverged((0, 1, 2), 4, SignedCall(0, 1, BYTES, "p.py:3", None))
     except InterruptedError:
         return board, found[0]
     return board, None

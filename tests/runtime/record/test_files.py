@@ -12,7 +12,7 @@ import pytest
 
 from tt_run.runtime.record import files, reopened
 from tt_run.runtime.record.files import Read
-from tt_run.runtime.record.numbers import Number
+from tt_run.runtime.record.numbers import RecordedNumber
 from tt_run.runtime.record.reopened import Reopened
 
 
@@ -201,7 +201,7 @@ def test_what_is_no_file_of_the_programs(tmp_path: Path) -> None:
 
 
 def test_the_process_of_the_run_in_proc(tmp_path: Path) -> None:
-    found = Reopened(0.0, lambda: True, Number(4_000_000).here)
+    found = Reopened(0.0, lambda: True, RecordedNumber(4_000_000).here)
     instead = found.opens("/proc/4000000/stat")
     assert instead is not None
     with os.fdopen(instead("/proc/4000000/stat")) as stream:

@@ -35,7 +35,7 @@ from tt_run.runtime.train.optimizers.base import OptimizerBase
 from tt_run.runtime.train.optimizers.muon import MuonComposite
 from tt_run.runtime.train.parallel import named_mesh
 from tt_run.runtime.train.parallel.fsdp import fsdp_axis_of
-from tt_run.runtime.train.settings import ConfigError, Report, Section
+from tt_run.runtime.train.settings import ConfigError, ConfigurationProblems, Section
 from tt_run.runtime.train.trainers.grpo_config import get_grpo_config
 
 OPTIMIZER = "training_config:\n  optimizer:\n    type: {}\n    {}\n"
@@ -136,7 +136,7 @@ def test_every_setting_refuses_what_it_is_not(section: type[Section], key: str) 
     """Each kind takes some of these at most; what it takes stays of its own type, what it does not is named."""
     refused = 0
     for value in ODD:
-        report, made = Report(lambda path: "f:1:2", (section.section,)), section()
+        report, made = ConfigurationProblems(lambda path: "f:1:2", (section.section,)), section()
         made.fill({key: value}, report)
         refused += len(report.problems) > 0
         assert all(line.startswith("f:1:2: ") and key in line for line in report.problems)

@@ -14,7 +14,7 @@ import pytest
 
 from tt_run.cli.comparison.candidates import candidates
 from tt_run.cli.comparison.outcomes import (
-    Outcome,
+    CandidateOutcome,
     _failure,
     as_rows,
     capacity,
@@ -92,7 +92,9 @@ def test_what_sets_a_candidate_apart_has_fields_of_its_own() -> None:
         ],
         "degraded": [],
     }
-    ran, failed = as_rows([Outcome("a", **figures, facts=whole), Outcome("b", failure="no", facts=lost)])
+    ran, failed = as_rows(
+        [CandidateOutcome("a", **figures, facts=whole), CandidateOutcome("b", failure="no", facts=lost)]
+    )
     assert list(ran) == list(failed)
     assert (ran["mesh"], ran["failure"], failed["mesh"], failed["failure"]) == ([4, 8], None, None, "no")
     cells = flat([ran, failed])
@@ -150,11 +152,11 @@ def test_the_step_is_what_repeats_and_waiting_counts() -> None:
 
 def test_rows_are_sorted_scaled_and_marked() -> None:
     outcomes = [
-        Outcome("box", 8, "step", 400.0, "link"),
-        Outcome("galaxy", 32, "step", 125.0, "latency"),
-        Outcome("wasteful", 32, "step", 500.0, "link"),
-        Outcome("full", 8, "step", 300.0, "link", memory_bytes=20 << 30, fits=False),
-        Outcome("small", failure="too few devices" + ", of which a mesh takes eight" * 4),
+        CandidateOutcome("box", 8, "step", 400.0, "link"),
+        CandidateOutcome("galaxy", 32, "step", 125.0, "latency"),
+        CandidateOutcome("wasteful", 32, "step", 500.0, "link"),
+        CandidateOutcome("full", 8, "step", 300.0, "link", memory_bytes=20 << 30, fits=False),
+        CandidateOutcome("small", failure="too few devices" + ", of which a mesh takes eight" * 4),
     ]
     assert front(outcomes) == {"box", "galaxy"}
     rows = as_rows(outcomes)
@@ -177,10 +179,10 @@ def test_rows_are_sorted_scaled_and_marked() -> None:
 
 FIGURES = as_rows(
     [
-        Outcome("box", 8, "step", 400.0, "link", 2.5e6, 3 << 20),
-        Outcome("galaxy", 32, "step", 125.0, "latency", 1e6, 1 << 30),
-        Outcome("full", 8, "step", 300.0, "link", memory_bytes=20 << 30, fits=False),
-        Outcome("small", failure="too few devices"),
+        CandidateOutcome("box", 8, "step", 400.0, "link", 2.5e6, 3 << 20),
+        CandidateOutcome("galaxy", 32, "step", 125.0, "latency", 1e6, 1 << 30),
+        CandidateOutcome("full", 8, "step", 300.0, "link", memory_bytes=20 << 30, fits=False),
+        CandidateOutcome("small", failure="too few devices"),
     ]
 )
 
@@ -235,9 +237,13 @@ def test_why_there_are_no_figures_is_broken_at_the_width(width: int, lines: list
 
 
 def test_a_tie_is_on_the_front_twice_and_a_worse_one_not() -> None:
-    tied = [Outcome("a", 8, step_us=4.0), Outcome("b", 8, step_us=4.0), Outcome("c", 8, step_us=5.0)]
+    tied = [
+        CandidateOutcome("a", 8, step_us=4.0),
+        CandidateOutcome("b", 8, step_us=4.0),
+        CandidateOutcome("c", 8, step_us=5.0),
+    ]
     assert front(tied) == {"a", "b"}
-    assert front([*tied, Outcome("d", 4, step_us=4.0)]) == {"d"}
+    assert front([*tied, CandidateOutcome("d", 4, step_us=4.0)]) == {"d"}
 
 
 def test_where_the_marks_of_a_plot_are() -> None:
@@ -254,7 +260,7 @@ def test_where_the_marks_of_a_plot_are() -> None:
         *(("80.0", "260.5", "full (does not fit)"), ("80.0", "299.9", "box"), ("670.0", "40.0", "galaxy")),
         ("70", "460", "small: failed"),
     ]
-    near = as_rows([Outcome(name, 8, step_us=us) for name, us in (("a", 1000.0), ("b", 1001.0))])
+    near = as_rows([CandidateOutcome(name, 8, step_us=us) for name, us in (("a", 1000.0), ("b", 1001.0))])
     texts = [each for each in ElementTree.fromstring(svg(near, "p")).findall("{*}text") if each.text in "ab"]
     assert [float(each.get("y") or 0) for each in texts] == [40.0, 54.0], "names do not meet"
     assert {each.get("x") for each in texts} == {"375.0"}, "a single number of devices is in the middle"
@@ -375,11 +381,11 @@ def test_no_candidate_ran(
 
 def test_a_plot_marks_every_candidate_and_joins_the_front(tmp_path: Path) -> None:
     ran = [
-        Outcome("one", 1, step_us=4000.0),
-        Outcome("two <slow>", 2, step_us=5000.0),
-        Outcome("two", 2, step_us=3000.0),
-        Outcome("eight", 8, step_us=1000.0, fits=False),
-        Outcome("nine", failure="too many"),
+        CandidateOutcome("one", 1, step_us=4000.0),
+        CandidateOutcome("two <slow>", 2, step_us=5000.0),
+        CandidateOutcome("two", 2, step_us=3000.0),
+        CandidateOutcome("eight", 8, step_us=1000.0, fits=False),
+        CandidateOutcome("nine", failure="too many"),
     ]
     picture = ElementTree.fromstring(svg(as_rows(ran), "python train.py"))
     marks = picture.findall("{*}circle")

@@ -13,7 +13,7 @@ from tests.tt_run.plan.test_pins import THREE_MESHES
 from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, TWO_RANKS, Sandbox, codes, only
 from tt_run.inputs.hosts.pinnings import RankPin
 from tt_run.plan.build import starting_site
-from tt_run.plan.emit.job import Job
+from tt_run.plan.emit.job import BatchJob
 from tt_run.plan.environment import _origin
 from tt_run.plan.model import Placement
 from tt_run.plan.named_system import _generated_path
@@ -72,7 +72,7 @@ def test_words_that_are_options(sandbox: Sandbox, word: str) -> None:
 def test_the_name_of_a_job(sandbox: Sandbox, program: tuple[str, ...], name: str) -> None:
     sandbox.two_ranks()
     plan = sandbox.plan(program=program, skip_executable_check=True)
-    assert Job(plan, (), sandbox.cwd).name == name
+    assert BatchJob(plan, (), sandbox.cwd).name == name
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from mgd.diagnostics import Diagnostic
 from mgd.lean import replace
 from tt_run.cli.commands.looking import columns
 from tt_run.cli.comparison.candidates import Candidate, alternatives, candidates
-from tt_run.cli.comparison.outcomes import Outcome, as_rows, flat, outcome, table
+from tt_run.cli.comparison.outcomes import CandidateOutcome, as_rows, flat, outcome, table
 from tt_run.cli.outputs import refuse_lost_outputs
 from tt_run.cli.print_findings import print_findings
 from tt_run.cli.reading.options import Arguments, option
@@ -250,7 +250,7 @@ def _varied(text: str) -> tuple[str, list[str]]:
     return name, _listed(values)
 
 
-def _try(candidate: Candidate, number: int, count: int, given: WhatIf) -> Outcome:
+def _try(candidate: Candidate, number: int, count: int, given: WhatIf) -> CandidateOutcome:
     """Run one candidate to its end and read what it predicted."""
     import json
     import subprocess
@@ -273,14 +273,14 @@ def _try(candidate: Candidate, number: int, count: int, given: WhatIf) -> Outcom
             errors="replace",
         )
         if ran.returncode == 0 and not (target.exists() and memory.exists()):
-            return Outcome(
+            return CandidateOutcome(
                 candidate.label, failure="the program ended well, and opened no mesh of ttnn or ttml"
             )
         if ran.returncode != 0:
             reason = _reason(ran.stderr, ran.returncode)
             reads = not given.values and _READS_VALUES in ran.stderr
             hint = "; it reads values, and shapes alone have none: --values" if reads else ""
-            return Outcome(candidate.label, failure=reason + hint)
+            return CandidateOutcome(candidate.label, failure=reason + hint)
         predicted, held = (
             json.loads(path.read_text(encoding="utf-8", errors="surrogateescape"))
             for path in (target, memory)

@@ -13,7 +13,7 @@ _UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "us"))
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CandidateOutcome:
     """One candidate's prediction, or why there is none. `step_us` is one pass of the region that takes most of the time.
 
     `memory_bytes` is the peak of the fullest device's DRAM; `fits` tells whether every bank of every device, also of L1, holds its part.
@@ -38,17 +38,19 @@ class Outcome:
         return 1e6 / self.step_us if self.step_us > 0 else 0.0
 
 
-def outcome(label: str, prediction: Mapping[str, Any], memory: Sequence[Mapping[str, Any]]) -> Outcome:
+def outcome(
+    label: str, prediction: Mapping[str, Any], memory: Sequence[Mapping[str, Any]]
+) -> CandidateOutcome:
     """The outcome of a candidate from the files that its run wrote: the prediction, and each rank's account of memory."""
     regions = [region for region in prediction["regions"] if region["us"] > 0]
     if not regions:
-        return Outcome(label, failure="no operation ran on the devices")
+        return CandidateOutcome(label, failure="no operation ran on the devices")
     chosen = _step(regions)
     # A pipeline takes longer than the busiest rank's own work: stretch it as the whole run is.
     stretch = max(prediction["critical_path"]["makespan_us"] / max(prediction["total_us"], 1e-9), 1.0)
     bounds = chosen["bounds"]
     sets = [held for rank in memory for held in rank["sets"]]
-    return Outcome(
+    return CandidateOutcome(
         label,
         prediction["devices"],
         chosen["name"],
@@ -71,7 +73,7 @@ def _step(regions: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     return max(regions, key=lambda region: region["us"])
 
 
-def front(outcomes: Sequence[Outcome]) -> set[str]:
+def front(outcomes: Sequence[CandidateOutcome]) -> set[str]:
     """Labels of those that fit and that no other which fits beats in devices and time together."""
     good = [one for one in outcomes if one.fits and not one.failure]
     return {
@@ -86,7 +88,7 @@ def front(outcomes: Sequence[Outcome]) -> set[str]:
     }
 
 
-def as_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def as_rows(outcomes: Sequence[CandidateOutcome]) -> list[dict[str, Any]]:
     """Plain rows with the same keys, the fastest first and failures last, whose figures are None.
 
     Efficiency compares throughput per device with the first candidate's.
@@ -105,7 +107,7 @@ def as_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     ]
 
 
-def _figures(one: Outcome, base: Outcome) -> dict[str, Any]:
+def _figures(one: CandidateOutcome, base: CandidateOutcome) -> dict[str, Any]:
     """What was predicted of a candidate; None for each figure of one that failed."""
     figures = {
         "architecture": one.architecture,
@@ -123,7 +125,7 @@ def _figures(one: Outcome, base: Outcome) -> dict[str, Any]:
     return dict.fromkeys(figures) if one.failure else figures
 
 
-def _efficiency(one: Outcome, base: Outcome) -> float:
+def _efficiency(one: CandidateOutcome, base: CandidateOutcome) -> float:
     return round(base.devices * base.step_us / (one.devices * one.step_us), 4)
 
 

@@ -54,7 +54,7 @@ EXCLUSIVE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SettingsFile:
     """A configuration file: its path, its text, and the table in it that is ours."""
 
     path: Path
@@ -123,13 +123,13 @@ def located(diagnostics: Iterable[Diagnostic], given: CommandLine) -> tuple[Diag
     return tuple(found)
 
 
-def configuration_files(cwd: Path, environ: Mapping[str, str]) -> Iterator[Source]:
+def configuration_files(cwd: Path, environ: Mapping[str, str]) -> Iterator[SettingsFile]:
     """The files that say something, the first one first."""
     for folder in (cwd, *cwd.parents):
         path = folder / "pyproject.toml"
         if not is_file(path):
             continue
-        source = Source(path, _read(path), SECTION)
+        source = SettingsFile(path, _read(path), SECTION)
         _refuse_misspelt(source)
         if SECTION in source.text:  # that of a package inside of a larger project may have none
             yield source
@@ -137,7 +137,7 @@ def configuration_files(cwd: Path, environ: Mapping[str, str]) -> Iterator[Sourc
     home = environ.get("XDG_CONFIG_HOME") or (f"{environ['HOME']}/.config" if environ.get("HOME") else "")
     own = Path(home, "tt-run", "config.toml")
     if home and is_file(own):  # not where its folder is closed, as under the HOME of another user
-        yield Source(own, _read(own), "")
+        yield SettingsFile(own, _read(own), "")
 
 
 def describe(given: CommandLine) -> str:
@@ -173,7 +173,7 @@ def _read(path: Path) -> str:
         ) from None
 
 
-def _settings(source: Source) -> Iterator[tuple[Option, Any]]:
+def _settings(source: SettingsFile) -> Iterator[tuple[Option, Any]]:
     names = {option.name.lstrip("-"): option for option in CommandLine.options() if option.key not in ASKED}
     for key, value in _table(source).items():
         option = names.get(key.replace("_", "-"))
@@ -182,7 +182,7 @@ def _settings(source: Source) -> Iterator[tuple[Option, Any]]:
         yield option, _value(source, key, option, value)
 
 
-def _instead(source: Source, key: str, value: Any, names: Iterable[str]) -> str:
+def _instead(source: SettingsFile, key: str, value: Any, names: Iterable[str]) -> str:
     """What may have been meant by a key that is no option."""
     from tt_run.inputs.findings import nearest
 
@@ -195,7 +195,7 @@ def _instead(source: Source, key: str, value: Any, names: Iterable[str]) -> str:
 _TABLE = re.compile(r"^[ \t]*\[[ \t]*([^\[\]\n]+?)[ \t]*\]", re.MULTILINE)
 
 
-def _refuse_misspelt(source: Source) -> None:
+def _refuse_misspelt(source: SettingsFile) -> None:
     """Raises UsageError for a table whose name is nearly ours: what it sets would be passed over in silence."""
     for table in _TABLE.finditer(source.text):
         name = re.sub(r"[\s\"']", "", table[1])
@@ -219,7 +219,7 @@ def _is_nearly_ours(name: str) -> bool:
     return SequenceMatcher(None, letters, "ttrun").ratio() > 0.85  # one letter too few or too many
 
 
-def _table(source: Source) -> Mapping[str, Any]:
+def _table(source: SettingsFile) -> Mapping[str, Any]:
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -255,7 +255,7 @@ def _meant(word: str, key: str) -> str:
     return same.get(word.lower()) or (near[0] if near else f'"{word}"')
 
 
-def _value(source: Source, key: str, option: Option, value: Any) -> Any:
+def _value(source: SettingsFile, key: str, option: Option, value: Any) -> Any:
     if option.is_flag:
         if not isinstance(value, bool):
             raise _wrong(source, key, f"{key} is {value!r}", f"write {key} = true")
@@ -266,7 +266,7 @@ def _value(source: Source, key: str, option: Option, value: Any) -> Any:
     return (one,) if option.repeated else one
 
 
-def _one(source: Source, key: str, option: Option, value: Any) -> Any:
+def _one(source: SettingsFile, key: str, option: Option, value: Any) -> Any:
     if isinstance(value, bool) and option.bare is not None:
         return option.bare
     if not isinstance(value, (str, int, float)) or isinstance(value, bool):
@@ -291,7 +291,7 @@ def _is_against(key: str, given: CommandLine) -> bool:
     return any(key in group and any(each in given.given for each in group) for group in EXCLUSIVE)
 
 
-def _spelt(option: Option, source: Source) -> str:
+def _spelt(option: Option, source: SettingsFile) -> str:
     name = option.name.lstrip("-")
     return (
         name
@@ -300,5 +300,5 @@ def _spelt(option: Option, source: Source) -> str:
     )
 
 
-def _wrong(source: Source, key: str, message: str, help: str) -> UsageError:
+def _wrong(source: SettingsFile, key: str, message: str, help: str) -> UsageError:
     return UsageError(Diagnostic("TTR029", message, (Label(source.at(key), "configured here"),), help))

@@ -51,7 +51,7 @@ def folder(launch_directory: Path, key: str) -> Path:
     return launch_directory / "generated" / "ttrun" / key[:16]
 
 
-def files(allocation: Allocation, parts: Sequence[Part], *, mock: bool) -> dict[str, str]:
+def files(allocation: Allocation, parts: Sequence[DescriptorRanks], *, mock: bool) -> dict[str, str]:
     """Name and text of every generated file.
 
     rank_bindings.yaml for one descriptor, or rank_bindings_subctx_<id>.yaml for each and rank_bindings_mapping.yaml; rankfile;
@@ -79,22 +79,22 @@ def files(allocation: Allocation, parts: Sequence[Part], *, mock: bool) -> dict[
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DescriptorRanks:
     """The ranks of one descriptor, numbered from 0 with the mesh ids of that descriptor."""
 
     descriptor: str
     ranks: tuple[AllocatedRank, ...]
 
 
-def parts_of(allocation: Allocation, graphs: Sequence[tuple[str, MeshGraph]]) -> list[Part]:
+def parts_of(allocation: Allocation, graphs: Sequence[tuple[str, MeshGraph]]) -> list[DescriptorRanks]:
     """Cut an allocation of several descriptors, whose meshes were numbered through, into one part for each."""
-    found: list[Part] = []
+    found: list[DescriptorRanks] = []
     ranks, first_rank = list(allocation.ranks), 0
     for descriptor, graph in graphs:
         ids = [mesh_id for mesh_id, _ in blocks_of(graph)]
         own = ranks[first_rank : first_rank + len(ids)]
         found.append(
-            Part(
+            DescriptorRanks(
                 descriptor,
                 tuple(
                     replace(rank, rank=number, mesh_id=mesh_id)

@@ -27,7 +27,7 @@ class Nodes:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class BatchJob:
     """A launch to be carried out later: `words` follow `tt-run`; `folder` holds the `tt-run` program; `seconds` limits the run."""
 
     plan: LaunchPlan

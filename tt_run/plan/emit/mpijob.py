@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt_run.plan.emit.job import Job
+from tt_run.plan.emit.job import BatchJob
 
 IMAGE = "tt-run:latest"
 CLAIM = "tt-run-work"
 HOSTFILE = "/etc/mpi/hostfile"
 
 
-def mpijob_manifest(job: Job) -> str:
+def mpijob_manifest(job: BatchJob) -> str:
     """The manifest as YAML text: one launcher that runs `tt-run`, one worker for each node.
 
     The operator sets only the variables of Open MPI 4, which Open MPI 5 ignores without a word: it would run every rank in the
@@ -28,7 +28,7 @@ def mpijob_manifest(job: Job) -> str:
     return head + yaml.safe_dump(_manifest(job), sort_keys=False, width=110, allow_unicode=True)
 
 
-def _manifest(job: Job) -> dict[str, Any]:
+def _manifest(job: BatchJob) -> dict[str, Any]:
     nodes = job.nodes
     launcher = {
         **_container(job, "launcher"),
@@ -51,7 +51,7 @@ def _manifest(job: Job) -> dict[str, Any]:
     }
 
 
-def _launcher_variables(job: Job) -> dict[str, str]:
+def _launcher_variables(job: BatchJob) -> dict[str, str]:
     return {
         "PRTE_MCA_prte_default_hostfile": HOSTFILE,
         "PRTE_MCA_prte_set_default_slots": str(job.nodes.slots),
@@ -62,7 +62,7 @@ def _launcher_variables(job: Job) -> dict[str, str]:
     }
 
 
-def _container(job: Job, name: str) -> dict[str, Any]:
+def _container(job: BatchJob, name: str) -> dict[str, Any]:
     folder = str(job.plan.cwd)
     return {
         "name": name,

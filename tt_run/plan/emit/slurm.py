@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 
-from tt_run.plan.emit.job import Job
+from tt_run.plan.emit.job import BatchJob
 
 GRACE_SECONDS = 60  # before the time limit, tt-run ends the ranks in order and reports
 
 
-def slurm_script(job: Job) -> str:
+def slurm_script(job: BatchJob) -> str:
     """The script: `tt-run` takes its hosts from the allocation, is the process that Slurm signals, and logs by job number."""
     nodes = job.nodes
     directives = [
@@ -47,6 +47,6 @@ def _directive_value(text: str) -> str:
     return f'"{text}"' if any(char.isspace() for char in text) else text
 
 
-def _logs_elsewhere(job: Job) -> bool:
+def _logs_elsewhere(job: BatchJob) -> bool:
     program = len(job.words) - len(job.plan.program)
     return any(word.partition("=")[0] == "--log-dir" for word in job.words[:program])

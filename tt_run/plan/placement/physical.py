@@ -12,7 +12,7 @@ Z_CHANNELS = (8, 9)  # of a Blackhole Galaxy: these never serve grid links insid
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class PhysicalChip:
     """A chip in the canonical order by (host, tray, location); `index` is its number in that order.
 
      `opened` lists the chips that a process opens with it: boards of at most two chips are taken whole, larger ones chip by chip
@@ -41,7 +41,7 @@ class PhysicalGraph:
     `cluster_types` is the type of each host's descriptor; `findings` tells one-sided cables, `outside` counts those that leave the job.
     """
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[PhysicalChip, ...]
     hosts: tuple[str, ...]
     grid: tuple[dict[int, int], ...]
     z: tuple[dict[int, int], ...]
@@ -53,7 +53,7 @@ class PhysicalGraph:
     def is_galaxy(self) -> bool:
         return all(kind in ("GALAXY", "BLACKHOLE_GALAXY") for kind in self.cluster_types)
 
-    def chips_of(self, host_index: int) -> list[Node]:
+    def chips_of(self, host_index: int) -> list[PhysicalChip]:
         return [node for node in self.nodes if node.host_index == host_index]
 
 
@@ -74,11 +74,11 @@ def build(clusters: Sequence[ClusterDescriptor]) -> PhysicalGraph:
     for index, (_, host_index, chip) in enumerate(everyone):
         boards.setdefault((host_index, chip.board_id), []).append(index)
     nodes = tuple(
-        Node(index, host, host_index, chip, tuple(board) if len(board) <= TAKEN_WHOLE else (index,))
+        PhysicalChip(index, host, host_index, chip, tuple(board) if len(board) <= TAKEN_WHOLE else (index,))
         for index, (host, host_index, chip) in enumerate(everyone)
         for board in [boards[host_index, chip.board_id]]
     )
-    by_unique: dict[int, Node] = {}
+    by_unique: dict[int, PhysicalChip] = {}
     for node in nodes:
         other = by_unique.setdefault(node.chip.unique_id, node)
         if other is not node:
@@ -131,7 +131,7 @@ def _distinct_names(clusters: Sequence[ClusterDescriptor]) -> list[str]:
 
 def _join_hosts(
     clusters: Sequence[ClusterDescriptor],
-    by_unique: dict[int, Node],
+    by_unique: dict[int, PhysicalChip],
     wiring: _Wiring,
     findings: list[Diagnostic],
 ) -> int:

@@ -13,7 +13,7 @@ from tt_run.errors import RefusedError
 from tt_run.plan.placement import explain
 from tt_run.plan.placement.assign import assign
 from tt_run.plan.placement.demand import MeshDemand, demand_of_meshes, links_between
-from tt_run.plan.placement.physical import Node, PhysicalGraph
+from tt_run.plan.placement.physical import PhysicalChip, PhysicalGraph
 from tt_run.plan.placement.search import Clock, Embedding, OutOfTime, best_embedding
 
 PLACEMENT_SECONDS = 60.0
@@ -35,14 +35,14 @@ class PlacedMesh:
     """One mesh on chips: `nodes[d]` is the chip of device d, row-major."""
 
     demand: MeshDemand
-    nodes: tuple[Node, ...]
+    nodes: tuple[PhysicalChip, ...]
     shortfalls: tuple[Shortfall, ...]
 
     @property
     def mesh_id(self) -> int:
         return self.demand.mesh.mesh_id
 
-    def rank_nodes(self, host_rank: int) -> tuple[Node, ...]:
+    def rank_nodes(self, host_rank: int) -> tuple[PhysicalChip, ...]:
         """The chips of one host rank, row-major."""
         return tuple(node for d, node in enumerate(self.nodes) if _rank_of(self.demand, d) == host_rank)
 
@@ -68,7 +68,7 @@ class Placed:
     proven: bool
 
     @property
-    def unused(self) -> tuple[Node, ...]:
+    def unused(self) -> tuple[PhysicalChip, ...]:
         taken = {node.index for mesh in self.meshes for node in mesh.nodes}
         return tuple(node for node in self.physical.nodes if node.index not in taken)
 
@@ -124,7 +124,7 @@ class Placed:
         return "\n".join(lines)
 
 
-def _node_json(node: Node) -> dict[str, object]:
+def _node_json(node: PhysicalChip) -> dict[str, object]:
     return {
         "host": node.host,
         "chip": node.chip.chip_id,

@@ -15,7 +15,7 @@ from tt_run.runtime import events, guard
 from tt_run.runtime.ccl.exchange.gather import Piece
 from tt_run.runtime.ccl.exchange.groups import DeviceGroup
 from tt_run.runtime.ccl.exchange.shard_locations import ShardRows, agreed_table, outline_of
-from tt_run.runtime.ccl.plans import Part, Plan
+from tt_run.runtime.ccl.plans import Plan, PlannedExchange
 from tt_run.runtime.comm import record_hook
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.tensor.tensor import Tensor
@@ -77,7 +77,7 @@ def _without_values(plan: Plan, tensor: Tensor) -> list[Any]:
     return found
 
 
-class Call:
+class CallContext:
     """The same as a `with` block around an algorithm that is not for each exchange by itself.
 
     Entering waits until every rank of the mesh makes the same call, and the guard raises when one does not. Leaving tells the listeners
@@ -92,7 +92,7 @@ class Call:
         self.moved: Sequence[DeviceGroup] = plan.lanes.groups
         self._begun: events.Begun | None = None
 
-    def __enter__(self) -> Call:
+    def __enter__(self) -> CallContext:
         if events.listening:
             self._begun = _begin(self.plan, self.tensor)
         group = self.plan.group
@@ -154,7 +154,7 @@ def collective_event(
     )
 
 
-def _rows(part: Part, shards: Shards) -> ShardRows:
+def _rows(part: PlannedExchange, shards: Shards) -> ShardRows:
     """A tensor's shards in one exchange of this rank, not joined yet."""
     lane, outlines = part
     index, wire = shards.index, lane.wire
@@ -169,14 +169,14 @@ def _rows(part: Part, shards: Shards) -> ShardRows:
     return rows
 
 
-def gathered(call: Call, tensor: Tensor) -> dict[int, Any]:
+def gathered(call: CallContext, tensor: Tensor) -> dict[int, Any]:
     """Inside of a call that gathers: a tensor's shard of every device in this rank's exchanges, by position."""
     if record_hook.keeper is not None:
         return record_hook.keeper.gathered(call.plan, tensor, lambda: _gathered(call, tensor))
     return _gathered(call, tensor)
 
 
-def _gathered(call: Call, tensor: Tensor) -> dict[int, Any]:
+def _gathered(call: CallContext, tensor: Tensor) -> dict[int, Any]:
     lanes, shards = call.plan.lanes.parts, tensor.shards
     if shapes.active():
         zeros = shards.row(0)

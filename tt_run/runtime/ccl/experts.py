@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tt_run.runtime import traffic
 from tt_run.runtime.ccl import checks, result_topology
-from tt_run.runtime.ccl.calls import Call, gathered
+from tt_run.runtime.ccl.calls import CallContext, gathered
 from tt_run.runtime.ccl.collectives import result
 from tt_run.runtime.ccl.exchange.gather import every_shard
 from tt_run.runtime.ccl.exchange.groups import DeviceGroup
@@ -58,7 +58,7 @@ def all_to_all_dispatch(
     lanes, axis = plan.lanes, int(plan.dim or 0) - 1
     tokens: dict[int, Array] = {}
     metadata: dict[int, Array] = {}
-    with Call(plan, input_tensor) as call:
+    with CallContext(plan, input_tensor) as call:
         words, choices = gathered(call, input_tensor), gathered(call, expert_indices_tensor)
         for position, group in _in_groups(lanes.groups, lanes.positions):
             chosen = np.concatenate([choices[p].reshape(batch, length, -1) for p in group], axis)
@@ -144,7 +144,7 @@ def all_to_all_dispatch_metadata(
     lanes, (width,), kept = plan.lanes, plan.arguments, choices_shape[-1]
     inputs = (input_tensor, expert_indices_tensor, expert_scores_tensor)
     found: tuple[dict[int, Array], ...] = ({}, {}, {})
-    with Call(plan, input_tensor) as call:
+    with CallContext(plan, input_tensor) as call:
         words, choices, scores = (gathered(call, tensor) for tensor in inputs)
         for position, group in _in_groups(lanes.groups, lanes.positions):
             every = np.concatenate([words[p].reshape(-1, width) for p in group])
@@ -220,7 +220,7 @@ def all_to_all_combine(
     lanes, (_, batch, length, _) = plan.lanes, tuple(input_tensor.shape)
     part = plan.spec.shape[dim]
     found: dict[int, Array] = {}
-    with Call(plan, input_tensor) as call:
+    with CallContext(plan, input_tensor) as call:
         results = gathered(call, input_tensor)
         for position, group in _in_groups(lanes.groups, lanes.positions):
             local = lanes.locals[position]

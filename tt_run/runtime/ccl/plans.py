@@ -25,7 +25,7 @@ from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.dtypes import element_size
 
 
-class Part(NamedTuple):
+class PlannedExchange(NamedTuple):
     """One exchange of a plan; `outlines` remembers what is known of it by the shard index of the tensor."""
 
     lane: Lane
@@ -43,7 +43,7 @@ class Plan(NamedTuple):
     collective: Collective
     device: MeshDevice
     lanes: Lanes
-    parts: tuple[Part, ...]
+    parts: tuple[PlannedExchange, ...]
     group: Group | None
     signature: guard.Signature
     dim: int | None
@@ -180,7 +180,7 @@ def _plan(
         collective,
         device,
         lanes,
-        tuple(Part(lane.in_halves() if halves else lane, {}) for lane in lanes.parts),
+        tuple(PlannedExchange(lane.in_halves() if halves else lane, {}) for lane in lanes.parts),
         lanes.group,
         signature,
         intent.dim,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tt_run.runtime import traffic
 from tt_run.runtime.ccl import checks, result_topology
-from tt_run.runtime.ccl.calls import Call
+from tt_run.runtime.ccl.calls import CallContext
 from tt_run.runtime.ccl.collectives import result
 from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.ccl.exchange.lanes import lanes_of
@@ -52,7 +52,7 @@ def broadcast(
     plan = planned(BROADCAST, input_tensor, cluster_axis, sender_coord, tuning)
     (sender,) = plan.arguments
     device = plan.device
-    with Call(plan, input_tensor) as call:
+    with CallContext(plan, input_tensor) as call:
         (group,) = [group for group in plan.lanes.groups if sender in group]
         call.moved = [(sender, *(p for p in group if p != sender))]
         row = plan.collective.algorithm(call, sender, sorted({device.owner_ranks[p] for p in group}))
@@ -104,7 +104,7 @@ def point_to_point(
             hint="leave output_tensor out",
         )
     device, owners = plan.device, plan.device.owner_ranks
-    with Call(plan, input_tensor) as call:
+    with CallContext(plan, input_tensor) as call:
         call.moved = [(sender, receiver)]
         row = plan.collective.algorithm(call, sender, sorted({owners[sender], owners[receiver]}))
         shards = _zeros(input_tensor) if output_tensor is None else output_tensor.shards
@@ -194,7 +194,7 @@ def _place(coord: MeshCoordinate) -> str:
     return f"({','.join(map(str, coord))})"
 
 
-def _carried(call: Call, sender: int, ranks: list[int]) -> Array | None:
+def _carried(call: CallContext, sender: int, ranks: list[int]) -> Array | None:
     """The sender's shard on the ranks that take part, None on others."""
     device, here = call.plan.device, world()
     if here.rank not in ranks:

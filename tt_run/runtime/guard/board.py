@@ -27,7 +27,7 @@ NOTE_BYTES = 512
 ROW_BYTES = _NOTES_AT + NOTES * NOTE_BYTES
 
 
-class Row:
+class BoardRow:
     """One rank's part of the board. `words` is indexed with the names above."""
 
     __slots__ = ("_memory", "_texts", "words")
@@ -102,6 +102,6 @@ class Row:
         return bytes(self._memory[at + 8 : at + 8 + min(length, size - 8)])
 
 
-def rows(memory: memoryview, ranks: tuple[int, ...]) -> dict[int, Row]:
+def rows(memory: memoryview, ranks: tuple[int, ...]) -> dict[int, BoardRow]:
     """The rows of a board of these world ranks, in this order."""
-    return {rank: Row(memory[i * ROW_BYTES : (i + 1) * ROW_BYTES]) for i, rank in enumerate(ranks)}
+    return {rank: BoardRow(memory[i * ROW_BYTES : (i + 1) * ROW_BYTES]) for i, rank in enumerate(ranks)}

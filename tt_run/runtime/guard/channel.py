@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tt_run.runtime.comm.bell import BYTES, Bell, bell_at
-from tt_run.runtime.guard.signature import Call
+from tt_run.runtime.guard.signature import SignedCall
 
 if TYPE_CHECKING:
     from tt_run.runtime.comm.world import Group, Pending
@@ -34,11 +34,11 @@ class Channel(ABC):
         self.group = group
         self.number = 0
         self.bell: Bell | None = None
-        self.history: deque[tuple[int, Call]] = deque(maxlen=HISTORY)
+        self.history: deque[tuple[int, SignedCall]] = deque(maxlen=HISTORY)
         self.others = tuple(i for i in range(group.size) if i != group.rank)
 
     @abstractmethod
-    def announce(self, call: Call) -> int:
+    def announce(self, call: SignedCall) -> int:
         """Publish that this rank is in its next call; returns the word that the others must show."""
 
     @abstractmethod
@@ -53,7 +53,7 @@ class Channel(ABC):
         """Look at most `turns` times in a tight loop; True when all agree, False for whatever needs a closer look."""
         return self.look(word) == AGREED
 
-    def _next(self, call: Call) -> int:
+    def _next(self, call: SignedCall) -> int:
         self.number += 1
         self.history.append((self.number, call))
         return (self.number & _ORDINAL) << 32 | call.code
@@ -74,7 +74,7 @@ class SharedChannel(Channel):
         self._own = (group.rank, group.size + group.rank)
         self._slots = tuple(tuple(parity * group.size + i for i in self.others) for parity in (0, 1))
 
-    def announce(self, call: Call) -> int:
+    def announce(self, call: SignedCall) -> int:
         """Write this rank's word."""
         self.number = number = self.number + 1
         self.history.append((number, call))
@@ -131,7 +131,7 @@ class MessageChannel(Channel):
         self._received = np.zeros((group.size, 1), np.uint64)
         self._pending: Pending | None = None
 
-    def announce(self, call: Call) -> int:
+    def announce(self, call: SignedCall) -> int:
         """Start the all-gather of this call's words."""
         word = self._next(call)
         self._pending = self.group.iallgather(np.array([word], np.uint64), self._received)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tt_run.runtime.comm.group import Group
-from tt_run.runtime.guard.signature import Call
+from tt_run.runtime.guard.signature import SignedCall
 from tt_run.runtime.guard.states import Wait
 
 _TAG = 5
@@ -17,7 +17,7 @@ _TAG = 5
 Until = Callable[[Callable[[], bool], Callable[[], Wait]], None]
 
 
-def join(control: Group, group: Group, call: Call, until: Until, diverged: Callable[[], None]) -> None:
+def join(control: Group, group: Group, call: SignedCall, until: Until, diverged: Callable[[], None]) -> None:
     """Return when every member has called this with the same group and signature; if one's differs, `diverged()` says so or lets it pass.
 
     `control` holds all ranks of the job; `until` waits as this thread does.

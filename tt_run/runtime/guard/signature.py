@@ -58,7 +58,7 @@ def code_of(signature: Signature) -> int:
     return zlib.crc32(repr(tuple(signature.alike)).encode()) or 1
 
 
-class Call(NamedTuple):
+class SignedCall(NamedTuple):
     """A signature at a line of the user's program: `slot` is its place in this rank's labels on the board."""
 
     slot: int
@@ -78,11 +78,11 @@ class Labels:
     CAPACITY = 512  # texts kept on the board; older ones make room
 
     def __init__(self) -> None:
-        self.calls: dict[Key, Call] = {}
+        self.calls: dict[Key, SignedCall] = {}
         self._slots: list[Key | None] = [None] * self.CAPACITY
         self._next = 0
 
-    def add(self, frame: FrameType | None, signature: Signature) -> Call:
+    def add(self, frame: FrameType | None, signature: Signature) -> SignedCall:
         """Store a call from a frame of the user's program; the oldest one is dropped when all slots are taken."""
         slot, self._next = self._next, (self._next + 1) % self.CAPACITY
         previous = self._slots[slot]
@@ -93,5 +93,5 @@ class Labels:
             function, instruction = frame.f_code, frame.f_lasti
             site = f"{function.co_filename}:{frame.f_lineno}"
         key = self._slots[slot] = (id(function), instruction, signature)
-        call = self.calls[key] = Call(slot, code_of(signature), signature, site, function)
+        call = self.calls[key] = SignedCall(slot, code_of(signature), signature, site, function)
         return call

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tt_run.runtime.guard.board import NOTES, STARTED, Row
+from tt_run.runtime.guard.board import NOTES, STARTED, BoardRow
 
 _HEAD = struct.Struct("<QII")
 _KEPT = 4096  # notes of others that nobody has asked for
@@ -27,7 +27,7 @@ class Note(NamedTuple):
 class Started:
     """This rank's notes, and what it has read of the others'."""
 
-    def __init__(self, rows: Mapping[int, Row], rank: int) -> None:
+    def __init__(self, rows: Mapping[int, BoardRow], rank: int) -> None:
         self._rows = rows
         self._mine = rows[rank]
         self._read = dict.fromkeys(rows, 0)

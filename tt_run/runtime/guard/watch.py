@@ -20,7 +20,7 @@ from tt_run.runtime.guard.channel import DIFFERENT, PENDING, Channel, MessageCha
 from tt_run.runtime.guard.joining import Until, join
 from tt_run.runtime.guard.own_traffic import own_traffic
 from tt_run.runtime.guard.report import GuardError, render
-from tt_run.runtime.guard.signature import Call, Labels, Signature
+from tt_run.runtime.guard.signature import Labels, Signature, SignedCall
 from tt_run.runtime.guard.states import RankState, Wait
 from tt_run.runtime.guard.thread_waits import ThreadWaits
 from tt_run.runtime.guard.transfer import Transfer
@@ -111,13 +111,13 @@ class Guard:
         self._words[LABEL] = call.slot
         self._words[CALLS] += 1
 
-    def label(self, signature: Signature, frame: FrameType | None) -> Call:
+    def label(self, signature: Signature, frame: FrameType | None) -> SignedCall:
         """Remember a call that is made for the first time; its instruction stands for the line, which takes longer to find."""
         call = self._labels.add(frame, signature)
         self.whereabouts.label(call)
         return call
 
-    def _meet(self, channel: Channel, word: int, call: Call) -> None:
+    def _meet(self, channel: Channel, word: int, call: SignedCall) -> None:
         """The slow part of a collective: offer the processor, then nap, watching the others."""
 
         def done() -> bool:
@@ -131,7 +131,7 @@ class Guard:
         if channel.look(word) == DIFFERENT:
             self._diverged(channel.group, channel.number, call)
 
-    def join(self, group: Group, call: Call, until: Until) -> Channel:
+    def join(self, group: Group, call: SignedCall, until: Until) -> Channel:
         """The first call of a group: create its communicator and channel once all members are known to come."""
         join(self.world.control, group, call, until, lambda: self.diverged(group.ranks, 1, call))
         group.connect()
@@ -151,7 +151,7 @@ class Guard:
         self,
         done: Callable[[], bool],
         wait: Callable[[], Wait],
-        call: Call | None = None,
+        call: SignedCall | None = None,
         bell: Bell | None = None,
     ) -> None:
         """Return when `done()`. A long wait is published as `wait()`; it ends in a GuardError when it cannot succeed.
@@ -197,7 +197,7 @@ class Guard:
         self,
         done: Callable[[], bool],
         wait: Callable[[], Wait],
-        call: Call | None,
+        call: SignedCall | None,
         began: float,
         bell: Bell | None,
     ) -> None:
@@ -257,13 +257,13 @@ class Guard:
             far = diagnosis.deadlock(known, self.rank, at_last=True)
             self.conclude(far or diagnosis.overdue(known, self.rank, self.timeout), known)
 
-    def _diverged(self, group: Group, number: int, call: Call) -> None:
+    def _diverged(self, group: Group, number: int, call: SignedCall) -> None:
         """Different signatures in call `number` of a group. Returns where they contradict each other nowhere."""
         self.diverged(group.ranks, number, call)
         group.barrier()  # until everybody has seen what all of them mean
         self.whereabouts.publish_running()
 
-    def diverged(self, group: tuple[int, ...], number: int, call: Call) -> None:
+    def diverged(self, group: tuple[int, ...], number: int, call: SignedCall) -> None:
         """Ranks are in call `number` of a group with different signatures: collect them all, then report what they disagree on, if anything.
 
         Those that contradict each other nowhere wait for the rest as in any call.

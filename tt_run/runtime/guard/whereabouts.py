@@ -15,7 +15,7 @@ from tt_run.runtime.guard.board import ANSWERED, ASKED, CALLS, ENDED, PID, RAISE
 from tt_run.runtime.guard.channel import Channel
 from tt_run.runtime.guard.gossip import Gossip
 from tt_run.runtime.guard.long_wait import LongWait
-from tt_run.runtime.guard.signature import Call
+from tt_run.runtime.guard.signature import SignedCall
 from tt_run.runtime.guard.started_calls import Started
 from tt_run.runtime.guard.states import RankState, Wait, group_key
 
@@ -57,11 +57,11 @@ class Whereabouts:
 
     # --- telling -------------------------------------------------------------------------------------------------------
 
-    def label(self, call: Call) -> None:
+    def label(self, call: SignedCall) -> None:
         """Store the text of a call that is made for the first time."""
         self._mine.write_label(call.slot, f"{call.signature} at {call.site}")
 
-    def publish(self, state: int, wait: Wait | None, call: Call | None = None, **extra: object) -> None:
+    def publish(self, state: int, wait: Wait | None, call: SignedCall | None = None, **extra: object) -> None:
         """Say where this rank is, with all that a report may need."""
         fields = (
             [] if call is None or wait is None else [*map(str, call.signature.alike), str(list(wait.group))]
@@ -196,7 +196,7 @@ class Whereabouts:
                 return found
         return self._gossip.verdict
 
-    def _read(self, rank: int, row: board.Row) -> RankState:
+    def _read(self, rank: int, row: board.BoardRow) -> RankState:
         state, pid = int(row.words[STATE]), int(row.words[PID])
         record: Mapping[str, Any] = {}
         if state != RUNNING:

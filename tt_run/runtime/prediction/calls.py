@@ -12,7 +12,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.events import Begun, Event
 from tt_run.runtime.model.operations import HOST, Operand, work_of
 from tt_run.runtime.model.work import Collective, Kernel, Matmul, Work
-from tt_run.runtime.ops.declaration.costs import Call
+from tt_run.runtime.ops.declaration.costs import DeviceCall
 from tt_run.runtime.prediction import fused
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.traffic import Fabric, NoWay, ring_order
@@ -71,7 +71,7 @@ def of_operation(begun: Begun, result: Any, traced: bool) -> Work | None:
     cost = subject.cost
     if cost is None:
         return None
-    call = Call.of(begun.args, begun.kwargs, result)
+    call = DeviceCall.of(begun.args, begun.kwargs, result)
     if not any(tensor.device() for tensor in (*call.inputs, *call.outputs)):
         return None
     family = subject.family
@@ -103,7 +103,7 @@ def _causal(name: str, kwargs: Mapping[str, Any]) -> bool | None:
     return None if asked is None else bool(asked)
 
 
-def _stayed(call: Call) -> bool:
+def _stayed(call: DeviceCall) -> bool:
     """Whether the result lies where an operand does: the same bytes under another shape, or the operand itself."""
     places = [getattr(tensor.storage, "place", None) for tensor in call.inputs]
     found = [getattr(tensor.storage, "place", None) for tensor in call.outputs]
@@ -115,7 +115,7 @@ def of_fused(begun: Begun, result: Any, collectives: Sequence[Collective], trace
     name = begun.subject.short_name
     if not fused.is_fused(name):
         return list(collectives)
-    inputs = [operand(tensor) for tensor in Call.of(begun.args, begun.kwargs, result).inputs]
+    inputs = [operand(tensor) for tensor in DeviceCall.of(begun.args, begun.kwargs, result).inputs]
     ring = bool(getattr(begun.kwargs.get("program_config"), "gather_in0", False))
 
     def product(first: Operand, weights: Operand, rows: int) -> Matmul:

@@ -17,24 +17,24 @@ Counted = Iterable[tuple[Work, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Saving:
     """One thing to change, and the microseconds that it would save of all the work."""
 
     text: str
     saved_us: float
 
 
-def gains(hw: Hardware, counted: Counted) -> list[Change]:
+def gains(hw: Hardware, counted: Counted) -> list[Saving]:
     """All changes that save time worth telling, the most first."""
     works = list(counted)
     now = total(hw, works)
     found = [
-        Change(text, now - total(hw, [(_each(rewrite, w), n) for w, n in works]))
+        Saving(text, now - total(hw, [(_each(rewrite, w), n) for w, n in works]))
         for text, rewrite in REWRITES
     ]
     for text, factor, meant in FASTER:
         faster = scaled(hw, {key: factor for key in hw.numbers if meant(key)})
-        found.append(Change(text, now - total(faster, works)))
+        found.append(Saving(text, now - total(faster, works)))
     return sorted((c for c in found if c.saved_us > now * LEAST), key=lambda c: -c.saved_us)
 
 

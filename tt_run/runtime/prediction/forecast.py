@@ -13,7 +13,7 @@ from tt_run.runtime.model.fabric import bandwidth, hop
 from tt_run.runtime.model.validation.errors import errors, has_measurements
 from tt_run.runtime.model.work import FORMAT_BYTES, Collective, Cost, Matmul, Stream, Together, Work
 from tt_run.runtime.prediction.account import entries, from_json
-from tt_run.runtime.prediction.changes import Change, gains
+from tt_run.runtime.prediction.changes import Saving, gains
 from tt_run.runtime.prediction.schedule import Schedule, Step, schedule, steps_of
 
 MEBIBYTE = 1 << 20
@@ -94,7 +94,7 @@ class Forecast:
     regions: list[Region]
     links: list[tuple[int, int, int, float, float]]
     schedule: Schedule
-    changes: list[Change]
+    changes: list[Saving]
     total_us: float
     devices: int
 

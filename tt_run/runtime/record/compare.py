@@ -22,7 +22,7 @@ from tt_run.contract import Exit
 from tt_run.runtime.record.folder import NoRecord, RunRecord, find_run, finding_of, header_of, rank_of
 from tt_run.runtime.record.replaying import Story
 from tt_run.runtime.record.soundness import Damaged
-from tt_run.runtime.record.values import Call, Device, calls_of
+from tt_run.runtime.record.values import Device, RecordedCall, calls_of
 
 Array = npt.NDArray[Any]
 _ON_DEVICES = ("collective", "entered")
@@ -53,9 +53,9 @@ class Side:
             for rank, story in self.stories.items()
         }
 
-    def by_device(self) -> dict[Device, list[Call]]:
+    def by_device(self) -> dict[Device, list[RecordedCall]]:
         """The collectives of each device in order."""
-        found: dict[Device, list[Call]] = {}
+        found: dict[Device, list[RecordedCall]] = {}
         for story in self.stories.values():
             for call in calls_of(story):
                 if call.facts.kind in _ON_DEVICES:
@@ -68,7 +68,7 @@ class Side:
 class Difference:
     """Where two records part: the call in each (None: it has none), what is not alike, and the element if it is known."""
 
-    calls: tuple[Call | None, Call | None]
+    calls: tuple[RecordedCall | None, RecordedCall | None]
     what: str
     device: Device | None = None
     element: tuple[int, ...] | None = None
@@ -132,7 +132,7 @@ def rank_list(ranks: Iterable[int]) -> str:
 
 
 RESULTS = "other values"
-Pair = tuple[Call | None, Call | None, Device | None]
+Pair = tuple[RecordedCall | None, RecordedCall | None, Device | None]
 
 
 def _by_call(found: Comparison) -> Iterator[list[Pair]]:
@@ -147,7 +147,7 @@ def _by_call(found: Comparison) -> Iterator[list[Pair]]:
         yield [each for pair in row if pair is not None for each in _devices_of(*pair)]
 
 
-def _devices_of(one: Call | None, other: Call | None) -> Iterator[Pair]:
+def _devices_of(one: RecordedCall | None, other: RecordedCall | None) -> Iterator[Pair]:
     """A pair of calls, once for each device where it is a collective, so that the device is named."""
     if (
         one is not None
@@ -179,7 +179,7 @@ def _by_device(found: Comparison) -> Iterator[list[Pair]]:
         yield [(*pair, device) for device, pair in zip(common, row, strict=True) if pair is not None]
 
 
-def _unlike(one: Call | None, other: Call | None, device: Device | None) -> str:
+def _unlike(one: RecordedCall | None, other: RecordedCall | None, device: Device | None) -> str:
     """What is not alike in two calls, on one device where one is named."""
     if one is None or other is None:
         return "one run ends" if (one or other) is not None else ""
@@ -215,7 +215,7 @@ def _closer(found: Difference) -> Difference:
     return found
 
 
-def _arrays(one: Call, other: Call, found: Difference) -> Iterator[tuple[Array, Array]]:
+def _arrays(one: RecordedCall, other: RecordedCall, found: Difference) -> Iterator[tuple[Array, Array]]:
     """The arrays of both sides in which the difference is to be looked for: results where what was sent is not known."""
     (sent_a, got_a), (sent_b, got_b) = one.seen, other.seen
     if found.what != RESULTS and sent_a is not None and sent_b is not None and found.device is not None:
@@ -237,7 +237,7 @@ def _bytes_of(array: Array) -> Array:
     return np.frombuffer(array.tobytes(), np.uint8).reshape(*array.shape, array.dtype.itemsize)
 
 
-def _row_of(call: Call, device: int) -> int:
+def _row_of(call: RecordedCall, device: int) -> int:
     return call.facts.rows[call.facts.devices.index(device)]
 
 
@@ -301,11 +301,11 @@ def _told(found: Difference, sides: Iterable[Side]) -> Iterator[str]:
         yield f"  look: tt-run replay {side.name} --rank {call.story.rank} --until {call.number}"
 
 
-def _place(call: Call) -> str:
+def _place(call: RecordedCall) -> str:
     return f"rank {call.story.rank}, {call.story.name_of(call.number)}"
 
 
-def _raised(call: Call) -> str:
+def _raised(call: RecordedCall) -> str:
     return f"\n     raised {call.error.splitlines()[0]}" if call.error else ""
 
 
@@ -331,7 +331,7 @@ def json_of(found: Comparison) -> dict[str, Any]:
     }
 
 
-def _call_json(call: Call | None) -> dict[str, Any] | None:
+def _call_json(call: RecordedCall | None) -> dict[str, Any] | None:
     if call is None:
         return None
     facts = call.facts

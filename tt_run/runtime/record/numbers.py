@@ -11,7 +11,7 @@ from tt_run.runtime.record.clocks import Counted
 _getpid, _kill = os.getpid, os.kill
 
 
-class Number:
+class RecordedNumber:
     """The number that the replayed process had. Others' calls, and children, get the true one."""
 
     def __init__(self, recorded: int) -> None:

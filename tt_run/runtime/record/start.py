@@ -21,7 +21,7 @@ from tt_run import contract
 from tt_run.runtime import launched
 from tt_run.runtime.record import clocks as program_clocks
 from tt_run.runtime.record import file_system_calls, files, frames, streams
-from tt_run.runtime.record.numbers import Number
+from tt_run.runtime.record.numbers import RecordedNumber
 
 _OWN_CHANCE = ("/runtime/comm/", "/runtime/guard/", "/tempfile.py", "/mpi4py/")
 """Who draws random bytes that no result depends on, and that a replay does not draw."""
@@ -296,7 +296,7 @@ def _reopen(header: dict[str, Any], began: float, openings: list[tuple[dict[str,
     def unchanged() -> bool:
         return sys.orig_argv[1:] == header["argv"][1:] and not play.has_changed(header["program"])
 
-    number = Number(header.get("pid") or os.getpid())
+    number = RecordedNumber(header.get("pid") or os.getpid())
     number.install()
     found = reopened.Reopened(began, unchanged, number.here)
     for told, data in openings:

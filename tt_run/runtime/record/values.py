@@ -32,7 +32,7 @@ _REPLAY_SECONDS = 600.0
 
 
 @dataclass(frozen=True)
-class Call:
+class RecordedCall:
     """A call of one rank in a record."""
 
     story: Story
@@ -109,12 +109,12 @@ class Call:
         return found if found is not None else (None, kept)
 
 
-def calls_of(story: Story) -> Iterator[Call]:
+def calls_of(story: Story) -> Iterator[RecordedCall]:
     """The calls of a record in order."""
-    return (Call(story, number) for number in range(1, len(story.begun) + 1))
+    return (RecordedCall(story, number) for number in range(1, len(story.begun) + 1))
 
 
-def _by_replay(call: Call) -> tuple[Array | None, list[Array]] | None:
+def _by_replay(call: RecordedCall) -> tuple[Array | None, list[Array]] | None:
     """What a replay of the recorded program has at a call; None where the program is not here, has changed, or differs before."""
     story = call.story
     with tempfile.TemporaryDirectory(prefix="tt-run-diff-") as folder:

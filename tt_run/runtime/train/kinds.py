@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tt_run.runtime.train.settings import Kind, Report, Section, value_words
+from tt_run.runtime.train.settings import ConfigurationProblems, Kind, Section, value_words
 
 
 class _Number:
@@ -24,7 +24,7 @@ class _Number:
         bounds = [f"{word} {limit:g}" for word, limit in limits if math.isfinite(limit)]
         return ", ".join(["a whole number" if self.is_whole else "a number", *bounds])
 
-    def read(self, value: Any, report: Report) -> float | int | None:
+    def read(self, value: Any, report: ConfigurationProblems) -> float | int | None:
         found = self._number(value)
         if found is None:
             why = f": {value_words(value)} is not a number"
@@ -73,7 +73,7 @@ class _NumberOrInfinity(_Number):
     def in_words(self) -> str:
         return f"{super().in_words}, or .inf"
 
-    def read(self, value: Any, report: Report) -> float | int | None:
+    def read(self, value: Any, report: ConfigurationProblems) -> float | int | None:
         is_infinite = isinstance(value, (str, float)) and str(value).lstrip("+.").lower() in (
             "inf",
             "infinity",
@@ -94,7 +94,7 @@ def whole_number(low: float = -math.inf, *, high: float = math.inf) -> Kind:
 class _Flag:
     in_words = "true or false"
 
-    def read(self, value: Any, report: Report) -> bool | None:
+    def read(self, value: Any, report: ConfigurationProblems) -> bool | None:
         if isinstance(value, int) and value in (0, 1):
             return bool(value)
         if isinstance(value, str) and value.strip().lower() in ("true", "false"):
@@ -106,7 +106,7 @@ class _Flag:
 class _Text:
     in_words = "a text"
 
-    def read(self, value: Any, report: Report) -> str | None:
+    def read(self, value: Any, report: ConfigurationProblems) -> str | None:
         if isinstance(value, (str, int, float)) and not isinstance(value, bool):
             return str(value)
         report.wrong(f": {value_words(value)} is not a text")
@@ -128,7 +128,7 @@ class _Choice:
         """What it takes, in words."""
         return " or ".join(self.names)
 
-    def read(self, value: Any, report: Report) -> str | None:
+    def read(self, value: Any, report: ConfigurationProblems) -> str | None:
         word = str(value).strip().lower()
         word = self.spelled.get(word, word)
         for name in self.names:
@@ -166,7 +166,7 @@ def choice(*names: str, **spelled: str) -> Kind:
 class _Shape:
     in_words = "[rows, columns]"
 
-    def read(self, value: Any, report: Report) -> list[int] | None:
+    def read(self, value: Any, report: ConfigurationProblems) -> list[int] | None:
         if isinstance(value, (list, tuple)) and len(value) == 2:
             sides = [_Number(1, math.inf, math.inf, True)._number(side) for side in value]
             if all(isinstance(side, int) and side >= 1 for side in sides):
@@ -190,7 +190,7 @@ class _Several:
         """What it takes, in words."""
         return f"a list: each {self.kind.in_words}"
 
-    def read(self, value: Any, report: Report) -> list[Any] | None:
+    def read(self, value: Any, report: ConfigurationProblems) -> list[Any] | None:
         if not isinstance(value, (list, tuple)):
             report.wrong(f": {value_words(value)} is not a list")
             return None
@@ -200,7 +200,7 @@ class _Several:
 class _Patterns:
     in_words = "a list of regular expressions"
 
-    def read(self, value: Any, report: Report) -> list[str] | None:
+    def read(self, value: Any, report: ConfigurationProblems) -> list[str] | None:
         if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
             report.wrong(f" must be a list of regex patterns, not {value_words(value)}")
             return None
@@ -230,7 +230,7 @@ class _Nested:
         """What it takes, in words."""
         return f"a map, see [{self.section.section}](#{self.section.section})"
 
-    def read(self, value: Any, report: Report) -> Section:
+    def read(self, value: Any, report: ConfigurationProblems) -> Section:
         made = self.section()
         made.fill(value, report)
         return made
@@ -244,7 +244,7 @@ def nested(section: type[Section]) -> Kind:
 class _CountByRank:
     in_words = "numbers of blocks by rank"
 
-    def read(self, value: Any, report: Report) -> dict[int, int] | None:
+    def read(self, value: Any, report: ConfigurationProblems) -> dict[int, int] | None:
         if not isinstance(value, Mapping):
             report.wrong(f" is a map of ranks and numbers of blocks, not {value_words(value)}")
             return None
@@ -272,7 +272,7 @@ class _OneOf:
         """What it takes, in words."""
         return " or ".join(f"{{{name}: N}}" for name in self.names)
 
-    def read(self, value: Any, report: Report) -> dict[str, int] | None:
+    def read(self, value: Any, report: ConfigurationProblems) -> dict[str, int] | None:
         given = value if isinstance(value, Mapping) else {}
         if len(given) != 1 or not set(given) <= set(self.names):
             report.wrong(

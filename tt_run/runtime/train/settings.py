@@ -29,16 +29,16 @@ class ConfigError(ValueError):
     """A configuration that cannot be used; each line of the message names file, line and column, the key, and the nearest valid one."""
 
 
-class Report:
+class ConfigurationProblems:
     """What is wrong with a configuration, collected; `path` is where the reading is."""
 
     def __init__(self, place: Place, path: Path = (), problems: list[str] | None = None) -> None:
         self._place, self.path = place, path
         self.problems: list[str] = [] if problems is None else problems
 
-    def below(self, key: str) -> Report:
+    def below(self, key: str) -> ConfigurationProblems:
         """The report of what stands below a key."""
-        return Report(self._place, (*self.path, key), self.problems)
+        return ConfigurationProblems(self._place, (*self.path, key), self.problems)
 
     def wrong(self, what: str, example: str = "") -> None:
         """Note a setting whose value cannot be used; `what` follows its name, and `example` is a value that can."""
@@ -74,7 +74,7 @@ class Kind(Protocol):
     def in_words(self) -> str:
         """What it takes, in words."""
 
-    def read(self, value: Any, report: Report) -> Any:
+    def read(self, value: Any, report: ConfigurationProblems) -> Any:
         """The value as the program uses it."""
 
 
@@ -128,7 +128,7 @@ class Section:
         for setting in self.settings.values():
             setting.__set__(self, setting.fresh())
 
-    def fill(self, given: Any, report: Report) -> None:
+    def fill(self, given: Any, report: ConfigurationProblems) -> None:
         """Take the settings of a map; what is wrong goes to the report."""
         if given is None:
             return

@@ -29,8 +29,8 @@ from tt_run.runtime.tensor.borders.files import (
 )
 from tt_run.runtime.tensor.borders.flatbuffer import (
     Fields,
-    Number,
     Numbers,
+    ScalarField,
     Struct,
     Table,
     Tables,
@@ -215,7 +215,7 @@ def test_damage_is_told_and_nothing_else(tmp_path: Path, name: str) -> None:
 
 def test_a_table_takes_no_more_room_than_its_fields() -> None:
     """Where it begins; lengths and places of its fields, 0 for one that is not there; how far back those are; the fields, each at its width."""
-    made = flatbuffer_bytes(Fields([Number("B", 7), None, Number("I", 9)]))
+    made = flatbuffer_bytes(Fields([ScalarField("B", 7), None, ScalarField("I", 9)]))
     assert made.hex(" ", 4) == "10000000 0a000c00 04000000 08000000 0c000000 07000000 09000000"
 
 
@@ -239,8 +239,8 @@ def test_a_cut_file_says_how_much_is_there(tmp_path: Path) -> None:
 
 
 def test_a_written_buffer_reads_as_it_was_meant() -> None:
-    inner = Fields([None, Number("H", 7), Struct([1, 2**40], "Q"), Numbers([3, 4], "i")])
-    root = Table.root(flatbuffer_bytes(Fields([Tables([inner, Fields([])]), Number("B", 5), inner])))
+    inner = Fields([None, ScalarField("H", 7), Struct([1, 2**40], "Q"), Numbers([3, 4], "i")])
+    root = Table.root(flatbuffer_bytes(Fields([Tables([inner, Fields([])]), ScalarField("B", 5), inner])))
     first, second = root.tables(0)
     for table in (first, root.needed(2)):
         assert (table.number(0, "I", 9), table.number(1, "H")) == (9, 7)

@@ -14,7 +14,7 @@ import yaml
 from tests.e2e.launch import ROOT, tt_run
 from tests.tt_run.launch.conftest import plan_of
 from tt_run.inputs.environment import EnvVar
-from tt_run.plan.emit.job import Job, nodes_of
+from tt_run.plan.emit.job import BatchJob, nodes_of
 from tt_run.plan.emit.mpijob import mpijob_manifest
 from tt_run.plan.emit.slurm import slurm_script
 from tt_run.plan.model import HostSlots, LaunchPlan, Placement
@@ -94,7 +94,7 @@ def test_hosts_of_an_allocation_are_not_asked_for_again() -> None:
     ],
 )
 def test_names_that_schedulers_take(program: tuple[str, ...], name: str) -> None:
-    assert Job(plan_of(program), program, Path("/bin")).name == name
+    assert BatchJob(plan_of(program), program, Path("/bin")).name == name
 
 
 def directives(script: str) -> dict[str, str]:
@@ -104,7 +104,7 @@ def directives(script: str) -> dict[str, str]:
 
 def test_the_script_limits_time_and_quotes_folders() -> None:
     made = plan_of(("./app",), cwd=Path("/my work"))
-    script = slurm_script(Job(made, ("./app", "it's"), Path("/opt/my venv/bin"), seconds=600))
+    script = slurm_script(BatchJob(made, ("./app", "it's"), Path("/opt/my venv/bin"), seconds=600))
     assert directives(script)["time"] == "12"
     assert directives(script)["chdir"] == '"/my work"'
     assert "PATH='/opt/my venv/bin':$PATH" in script
@@ -124,7 +124,7 @@ def test_the_script_limits_time_and_quotes_folders() -> None:
 def test_logs_go_by_the_number_of_the_job_unless_they_are_sent_elsewhere(
     words: tuple[str, ...], program: int, logs: bool
 ) -> None:
-    script = slurm_script(Job(plan_of(words[-program:], cwd=Path("/work")), words, Path("/bin")))
+    script = slurm_script(BatchJob(plan_of(words[-program:], cwd=Path("/work")), words, Path("/bin")))
     sent = ' --log-dir "tt-run-logs/slurm-$SLURM_JOB_ID"' * logs
     assert script.splitlines()[-1] == f"exec tt-run{sent} {' '.join(words)}"
 
@@ -204,7 +204,7 @@ def test_a_manifest_starts_the_same_ranks(tmp_path: Path) -> None:
 
 def test_the_volume_of_a_manifest_is_everywhere() -> None:
     manifest = yaml.safe_load(
-        mpijob_manifest(Job(plan_of(("./app",), cwd=Path("/work")), ("./app",), Path("/bin")))
+        mpijob_manifest(BatchJob(plan_of(("./app",), cwd=Path("/work")), ("./app",), Path("/bin")))
     )
     for kind in ("Launcher", "Worker"):
         spec = manifest["spec"]["mpiReplicaSpecs"][kind]["template"]["spec"]
@@ -233,7 +233,7 @@ def test_secrets_of_the_shell_are_in_no_job() -> None:
     passed = {"TT_API_KEY": "hidden", "TT_LOGGER_LEVEL": "Debug"}
     for name, value in passed.items():
         made.ranks[0].env[name] = EnvVar(value, "shell: passed through")  # type: ignore[index]
-    job = Job(made, ("./app",), Path("/env/bin"))
+    job = BatchJob(made, ("./app",), Path("/env/bin"))
     for text in (slurm_script(job), mpijob_manifest(job)):
         assert "hidden" not in text and "Debug" in text
         assert "# Left out as secrets, to be provided where the job runs: TT_API_KEY\n" in text

@@ -15,7 +15,7 @@ from tt_run.inputs.clusters.chips import Chip
 from tt_run.plan.placement import assign as assigning
 from tt_run.plan.placement.assign import assign
 from tt_run.plan.placement.demand import MeshDemand, demand_of_meshes, links_between
-from tt_run.plan.placement.physical import Node, PhysicalGraph, build
+from tt_run.plan.placement.physical import PhysicalChip, PhysicalGraph, build
 from tt_run.plan.placement.regions import between, candidates, links_hold, region_of
 from tt_run.plan.placement.search import Clock, OutOfTime, best_embedding, embeddings, lacking
 
@@ -25,7 +25,7 @@ SHAPES = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (1, 4), (3, 1))
 def machine(draw: random.Random) -> PhysicalGraph:
     """Up to two hosts with boards of one or two chips, cabled at random."""
     sizes = [draw.randint(2, 3) for _ in range(draw.randint(1, 2))]
-    nodes: list[Node] = []
+    nodes: list[PhysicalChip] = []
     for host, size in enumerate(sizes):
         first = len(nodes)
         cut = draw.randint(0, size)  # chips before it are alone on their boards, of the others two share one
@@ -34,7 +34,7 @@ def machine(draw: random.Random) -> PhysicalGraph:
             index = first + place
             opened = tuple(first + each for each in range(cut, size)) if together else (index,)
             chip = Chip(index, index + 1, "WORMHOLE_B0", "n300", index, place + 1, draw.randint(0, 1), index)
-            nodes.append(Node(index, f"h{host}", host, chip, opened))
+            nodes.append(PhysicalChip(index, f"h{host}", host, chip, opened))
     grid: list[dict[int, int]] = [{} for _ in nodes]
     z: list[dict[int, int]] = [{} for _ in nodes]
     for table, share in ((grid, 0.75), (z, 0.3)):
@@ -310,7 +310,7 @@ def test_the_pair_that_lacks_least_is_taken_however_much_it_lacks(
 ) -> None:
     """Pairs of chips with a cable of so many channels each: the first that holds all, else the first of the best."""
     nodes = tuple(
-        Node(i, "h0", 0, Chip(i, i + 1, "WORMHOLE_B0", "n300", i, i + 1, 0, i), (i,))
+        PhysicalChip(i, "h0", 0, Chip(i, i + 1, "WORMHOLE_B0", "n300", i, i + 1, 0, i), (i,))
         for i in range(2 * len(channels))
     )
     grid = tuple({i ^ 1: channels[i // 2]} for i in range(len(nodes)))

@@ -291,7 +291,7 @@ def test_generated_files_hold_the_placement(t3000: PhysicalGraph) -> None:
     placed = place(MeshGraph((mesh(2, 4, hosts=(1, 2)),)), t3000)
     found = ranks.allocate_on_machines(placed, {"t3k.yaml": "/x/t3k.yaml"}, local_host="here")
     assert [(rank.host, rank.slot) for rank in found.ranks] == [("here", 0), ("here", 1)]
-    made = files.files(found, [files.Part("/x/m.textproto", found.ranks)], mock=True)
+    made = files.files(found, [files.DescriptorRanks("/x/m.textproto", found.ranks)], mock=True)
     bindings = yaml.safe_load(made["rank_bindings.yaml"])
     assert [b["env_overrides"]["TT_VISIBLE_DEVICES"] for b in bindings["rank_bindings"]] == ["0,1", "2,3"]
     assert yaml.safe_load(made["phase2_mock_mapping.yaml"]) == {

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tt_run.runtime import traffic
 from tt_run.runtime.ccl import checks, result_topology
-from tt_run.runtime.ccl.calls import Call, gathered
+from tt_run.runtime.ccl.calls import CallContext, gathered
 from tt_run.runtime.ccl.exchange.gather import every_shard
 from tt_run.runtime.ccl.fused.expert_groups import in_groups
 from tt_run.runtime.ccl.plans import planned
@@ -85,7 +85,7 @@ def compressor_state_exchange(
         EXCHANGE, local_kv_state, cluster_axis, (local_kv_state.shape[-1],), (topology, None, None)
     )
     found: list[dict[int, Array]] = [{}, {}]
-    with Call(plan, local_kv_state) as call:
+    with CallContext(plan, local_kv_state) as call:
         every = [gathered(call, state) for state in states]
         for position, group in in_groups(plan.lanes.groups, plan.lanes.positions):
             rank, local = group.index(position), plan.lanes.locals[position]
@@ -150,7 +150,7 @@ def csa_compressor(
     asked = (depth, seq_len_actual, first_token_position)
     plan = planned(COMPRESSOR, kv, cluster_axis, asked, (topology, None, None))
     found: list[dict[int, Array]] = [{}, {}, {}]
-    with Call(plan, kv) as call:
+    with CallContext(plan, kv) as call:
         keys, gates = gathered(call, kv), gathered(call, gate)
         for position, group in in_groups(plan.lanes.groups, plan.lanes.positions):
             local = plan.lanes.locals[position]

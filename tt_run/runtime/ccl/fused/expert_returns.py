@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tt_run.runtime import traffic
 from tt_run.runtime.ccl import checks, result_topology
-from tt_run.runtime.ccl.calls import Call, gathered
+from tt_run.runtime.ccl.calls import CallContext, gathered
 from tt_run.runtime.ccl.exchange.gather import every_shard
 from tt_run.runtime.ccl.fused.expert_groups import in_groups, shards_found
 from tt_run.runtime.ccl.plans import Plan, planned
@@ -139,7 +139,7 @@ def return_to_devices(
     )
     lanes = plan.lanes
     done: dict[int, Array] = {}
-    with Call(plan, source) as call:
+    with CallContext(plan, source) as call:
         values_of, marks_of = gathered(call, values), gathered(call, marks)
         for position, group in in_groups(lanes.groups, lanes.positions):
             each = tokens // len(group)

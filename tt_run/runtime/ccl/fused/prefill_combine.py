@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tt_run.runtime import traffic
 from tt_run.runtime.ccl import checks, result_topology
-from tt_run.runtime.ccl.calls import Call, gathered
+from tt_run.runtime.ccl.calls import CallContext, gathered
 from tt_run.runtime.ccl.exchange.gather import every_shard
 from tt_run.runtime.ccl.fused.expert_groups import (
     METADATA_WORDS,
@@ -171,7 +171,7 @@ def _combined(
     lanes, width = plan.lanes, buffer.shape[-1]
     experts = counts.shape[-1]
     found: dict[int, Array] = {}
-    with Call(plan, buffer) as call:
+    with CallContext(plan, buffer) as call:
         rows_of, notes_of, counts_of, starts_of = (gathered(call, t) for t in given)
         for position, group in in_groups(lanes.groups, lanes.positions):
             out = np.zeros((length, slots, width), buffer.shards.data.dtype)

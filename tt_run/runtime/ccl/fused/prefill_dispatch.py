@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tt_run.runtime import traffic
 from tt_run.runtime.ccl import checks, result_topology
-from tt_run.runtime.ccl.calls import Call, gathered
+from tt_run.runtime.ccl.calls import CallContext, gathered
 from tt_run.runtime.ccl.exchange.gather import every_shard
 from tt_run.runtime.ccl.fused.expert_groups import (
     METADATA_WORDS,
@@ -224,7 +224,7 @@ def _dispatched(
     lanes = plan.lanes
     width = tokens.shape[-1]
     found: tuple[dict[int, Array], dict[int, Array]] = ({}, {})
-    with Call(plan, tokens) as call:
+    with CallContext(plan, tokens) as call:
         moved = [gathered(call, t) for t in given[:3]]
         padded = gathered(call, padding) if padding is not None else {}
         bits = gathered(call, scales) if scales is not None else {}

@@ -44,7 +44,7 @@ _TOLD = {
 
 
 @dataclass(slots=True)
-class Report:
+class ImportedReport:
     """A report, with the devices numbered from 0, as it is written."""
 
     path: Path
@@ -115,7 +115,7 @@ def _listed(path: Path) -> list[Path]:
     ]
 
 
-def _read(path: Path) -> Report:
+def _read(path: Path) -> ImportedReport:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -130,7 +130,7 @@ def _read(path: Path) -> Report:
     if content.get("version") != SUPPORTED_REPORT_VERSION:
         raise ValueError(f"{path} has version {content.get('version')}, expected {SUPPORTED_REPORT_VERSION}")
     _renumber(content)
-    return Report(path, content, int(metadata["rank"]))
+    return ImportedReport(path, content, int(metadata["rank"]))
 
 
 def _renumber(content: dict[str, Any]) -> None:
@@ -160,7 +160,9 @@ def _renumber(content: dict[str, Any]) -> None:
     }
 
 
-def _import(cursor: sqlite3.Cursor, report: Report, base: int, folder: Path, *, pictures: bool) -> None:
+def _import(
+    cursor: sqlite3.Cursor, report: ImportedReport, base: int, folder: Path, *, pictures: bool
+) -> None:
     content, rank = report.content, report.rank
     import_devices(cursor, content["devices"], rank)
     graph = content.get("graph") or []

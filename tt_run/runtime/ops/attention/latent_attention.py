@@ -16,7 +16,7 @@ from tt_run.runtime.ops.attention.cache_blocks import blocks_of
 from tt_run.runtime.ops.attention.decoding import Decode, cache_of, decode
 from tt_run.runtime.ops.attention.operand_shapes import refuse, without_four_dims
 from tt_run.runtime.ops.attention.prefill import causal_mask, prefill, tell_of_bias
-from tt_run.runtime.ops.attention.prefill_checks import Call, check_chunk, check_whole, enough_keys
+from tt_run.runtime.ops.attention.prefill_checks import PrefillCall, check_chunk, check_whole, enough_keys
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import ints
@@ -55,7 +55,7 @@ def _chunk(
     seen = geometry or PagedCacheGeometryOverride()
     blocks = blocks_of(k, q.shape[-1], seen.num_kv_heads, seen.block_size)
     latent = width is not None
-    call = Call(q, k, v, program_config, sink=sink, width=width, latent=latent)
+    call = PrefillCall(q, k, v, program_config, sink=sink, width=width, latent=latent)
     check_chunk(call, pages, start, blocks.heads, blocks.size, seen.active)
     if seen.active:
         width = q.shape[-1]
@@ -159,7 +159,7 @@ def flash_mla_prefill(
         )
     width = None if v is not None else int(head_dim_v)  # type: ignore[arg-type]
     tensors = (input_tensor_q, input_tensor_k, input_tensor_k if v is None else v)
-    check_whole(Call(*tensors, program_config, attn_mask, None, is_causal, width=width, latent=True))
+    check_whole(PrefillCall(*tensors, program_config, attn_mask, None, is_causal, width=width, latent=True))
     queries, keys = input_tensor_q.shape[2], input_tensor_k.shape[2]
     triangle = causal_mask(queries, keys) if is_causal else None
 

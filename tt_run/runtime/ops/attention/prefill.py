@@ -19,7 +19,7 @@ from tt_run.runtime.kernels import gemm
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.rowwise import along_last
 from tt_run.runtime.ops.attention.operand_shapes import check_block_map
-from tt_run.runtime.ops.attention.prefill_checks import Call, check_whole, check_windows
+from tt_run.runtime.ops.attention.prefill_checks import PrefillCall, check_whole, check_windows
 from tt_run.runtime.ops.data_movement.movement import unsqueeze_to_4D
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
@@ -181,7 +181,7 @@ def scaled_dot_product_attention(
     """
     windows = cu_window_seqlens is not None
     tensors = (input_tensor_q, input_tensor_k, input_tensor_v)
-    call = Call(
+    call = PrefillCall(
         *tensors, program_config, attn_mask, attention_sink, is_causal and not windows, sliding_window_size
     )
     if cu_window_seqlens is not None:

@@ -16,7 +16,7 @@ _LONGEST = 1024
 
 
 @dataclass(frozen=True)
-class Call:
+class PrefillCall:
     """A call's operands; `width`: of values that are the first columns of the keys, else None; `program`: its configuration."""
 
     q: Tensor
@@ -35,7 +35,7 @@ class Call:
         return (self.q, self.k) if self.latent else (self.q, self.k, self.v)
 
 
-def check_whole(call: Call) -> None:
+def check_whole(call: PrefillCall) -> None:
     """Raises RuntimeError for what attention of whole sequences does not take."""
     refuse(
         without_four_dims(*call.tensors),
@@ -47,7 +47,7 @@ def check_whole(call: Call) -> None:
     )
 
 
-def check_windows(call: Call, bounds: Tensor, offset: int) -> None:
+def check_windows(call: PrefillCall, bounds: Tensor, offset: int) -> None:
     """Raises RuntimeError for what attention within windows does not take, whose bounds a tensor holds."""
     refuse(
         without_four_dims(*call.tensors), _windows(call), _shapes(call), _bounds(call, bounds, offset), _padding(call), _cores(call),
@@ -55,7 +55,7 @@ def check_windows(call: Call, bounds: Tensor, offset: int) -> None:
 
 
 def check_chunk(
-    call: Call, pages: Tensor, start: int | Tensor, heads: int, rows: int, reshaped: bool
+    call: PrefillCall, pages: Tensor, start: int | Tensor, heads: int, rows: int, reshaped: bool
 ) -> None:
     """Raises RuntimeError for a chunk of queries that does not go with the blocks of a cache.
 
@@ -67,7 +67,7 @@ def check_chunk(
     )  # fmt: skip
 
 
-def _mask(call: Call) -> Wrong:
+def _mask(call: PrefillCall) -> Wrong:
     mask, q = call.mask, call.q
     if mask is None:
         return
@@ -118,7 +118,7 @@ def _mask(call: Call) -> Wrong:
         )
 
 
-def _shapes(call: Call) -> Wrong:
+def _shapes(call: PrefillCall) -> Wrong:
     q, k, v = call.q, call.k, call.v
     if call.is_causal and q.shape[2] != k.shape[2]:
         yield (
@@ -144,7 +144,7 @@ def _shapes(call: Call) -> Wrong:
     yield from _chunks(call)
 
 
-def _latent(call: Call) -> Wrong:
+def _latent(call: PrefillCall) -> Wrong:
     """Values are columns of the keys, or a tensor of their own whose heads may be others."""
     q, k, v = call.q, call.k, call.v
     wide = v.shape[-1] if call.width is None else call.width
@@ -180,7 +180,7 @@ def same_heads(k: Tensor, v: Tensor) -> Wrong:
         )
 
 
-def _same_width(call: Call) -> Wrong:
+def _same_width(call: PrefillCall) -> Wrong:
     wide = call.q.shape[3]
     if not call.k.shape[3] == call.v.shape[3] == wide:
         yield (
@@ -200,7 +200,7 @@ def shared_heads(q: Tensor, heads: int) -> Wrong:
         )
 
 
-def _chunks(call: Call) -> Wrong:
+def _chunks(call: PrefillCall) -> Wrong:
     yield from whole_chunks(call.program)
 
 
@@ -215,7 +215,7 @@ def whole_chunks(program: Any) -> Wrong:
             )
 
 
-def _sink(call: Call) -> Wrong:
+def _sink(call: PrefillCall) -> Wrong:
     sink, heads = call.sink, call.q.shape[1]
     if sink is None:
         return
@@ -237,7 +237,7 @@ def _sink(call: Call) -> Wrong:
             yield f"Attention sink {word} dimension must be 1. Got {sink.shape[place]}", right
 
 
-def _padding(call: Call) -> Wrong:
+def _padding(call: PrefillCall) -> Wrong:
     yield from whole_tiles(*call.tensors)
 
 
@@ -252,7 +252,7 @@ def whole_tiles(*tensors: Tensor) -> Wrong:
             )
 
 
-def _cores(call: Call) -> Wrong:
+def _cores(call: PrefillCall) -> Wrong:
     yield from device_cores(call.q, call.program)
 
 
@@ -271,7 +271,7 @@ def device_cores(q: Tensor, program: Any) -> Wrong:
     yield from beyond_device(asked, most)
 
 
-def _windows(call: Call) -> Wrong:
+def _windows(call: PrefillCall) -> Wrong:
     if call.mask is not None:
         yield (
             "Windowed SDPA builds its mask from cu_window_seqlens; attn_mask must not be provided.",
@@ -283,7 +283,7 @@ def _windows(call: Call) -> Wrong:
         yield "Windowed SDPA does not support attention_sink.", "leave attention_sink out"
 
 
-def _bounds(call: Call, bounds: Tensor, offset: int) -> Wrong:
+def _bounds(call: PrefillCall, bounds: Tensor, offset: int) -> Wrong:
     word = "cu_window_seqlens"
     if bounds.dtype not in (DataType.INT32, DataType.UINT32):
         yield f"{word} must be INT32/UINT32, got {cpp(bounds.dtype)}.", f"ttnn.typecast({word}, ttnn.int32)"
@@ -320,7 +320,7 @@ def _start(start: int | Tensor) -> Wrong:
         )
 
 
-def _pages(call: Call, pages: Tensor) -> Wrong:
+def _pages(call: PrefillCall, pages: Tensor) -> Wrong:
     k, v = call.k, call.v
     if not call.latent and k.shape[2] != v.shape[2]:
         yield (
@@ -334,7 +334,7 @@ def _pages(call: Call, pages: Tensor) -> Wrong:
         )
 
 
-def _blocks(call: Call, heads: int, reshaped: bool) -> Wrong:
+def _blocks(call: PrefillCall, heads: int, reshaped: bool) -> Wrong:
     if not call.latent:
         yield from same_heads(call.k, call.v)
         if not reshaped:
@@ -347,7 +347,7 @@ def _blocks(call: Call, heads: int, reshaped: bool) -> Wrong:
     yield from shared_heads(call.q, heads)
 
 
-def _within(call: Call, start: int | Tensor, length: int) -> Wrong:
+def _within(call: PrefillCall, start: int | Tensor, length: int) -> Wrong:
     """The chunk begins where chunks do, and ends within the positions of the page table."""
     queries = call.q.shape[2]
     if isinstance(start, Tensor):

@@ -30,7 +30,7 @@ _ELEMENT_BYTES = {
 
 
 @dataclass(frozen=True)
-class Call:
+class DeviceCall:
     """One call of an operation on one device: the tensors that go in and come out, and the other arguments."""
 
     inputs: tuple[Tensor, ...]
@@ -38,7 +38,7 @@ class Call:
     arguments: Mapping[str, Any]
 
     @classmethod
-    def of(cls, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Call:
+    def of(cls, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> DeviceCall:
         """The call of an operation with these arguments, and what it gave back."""
         return cls(tuple(tensors((args, tuple(kwargs.values())))), tuple(tensors(result)), kwargs)
 
@@ -57,15 +57,15 @@ def elements(shape: Any) -> int:
     return math.prod(int(n) for n in shape)
 
 
-def _of_results(call: Call) -> int:
+def _of_results(call: DeviceCall) -> int:
     return sum(elements(t.shape) for t in call.outputs)
 
 
-def _of_operands(call: Call) -> int:
+def _of_operands(call: DeviceCall) -> int:
     return sum(elements(t.shape) for t in call.inputs)
 
 
-def _of_products(call: Call) -> int:
+def _of_products(call: DeviceCall) -> int:
     """Two for each multiply-and-add: every element of the result is a row of the first operand times a column."""
     transposed = bool(call.arguments.get("transpose_a"))
     first = call.inputs[0].shape
@@ -73,25 +73,25 @@ def _of_products(call: Call) -> int:
     return 2 * inner * elements(call.outputs[0].shape)
 
 
-def _of_attention(call: Call) -> int:
+def _of_attention(call: DeviceCall) -> int:
     """Both products of [batch, heads, rows, width] queries with the keys that they may see."""
     query, key = call.inputs[0].shape, call.inputs[1].shape
     return 4 * elements(query) * int(key[-2])
 
 
-def _of_windows(call: Call) -> int:
+def _of_windows(call: DeviceCall) -> int:
     """One for every element of a window, for each element of the result; the window from the kernel's size."""
     window = call.arguments.get("kernel_size", (1, 1))
     return elements((window,) if isinstance(window, int) else window) * _of_results(call)
 
 
-def _of_filters(call: Call) -> int:
+def _of_filters(call: DeviceCall) -> int:
     """Two for each multiply-and-add: each element of the result sees one filter of [out, in / groups, height, width]."""
     weight = call.inputs[1].shape
     return 2 * (elements(weight) // max(int(weight[0]), 1)) * elements(call.outputs[0].shape)
 
 
-def _nothing(call: Call) -> int:
+def _nothing(call: DeviceCall) -> int:
     return 0
 
 
@@ -100,9 +100,9 @@ class Cost:
     """A class of cost: its name, and the floating-point operations of one call on one device."""
 
     name: str
-    flops: Callable[[Call], int]
+    flops: Callable[[DeviceCall], int]
 
-    def bytes(self, call: Call) -> int:
+    def bytes(self, call: DeviceCall) -> int:
         """Bytes of operands and results on one device."""
         return round(
             sum(_ELEMENT_BYTES.get(t.dtype, 4.0) * elements(t.shape) for t in (*call.inputs, *call.outputs))

@@ -21,7 +21,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Operation, operation
 from tt_run.runtime.ops.declaration.element_types import check_nearest, check_unary
 from tt_run.runtime.ops.declaration.places import check_cores, like_operand
-from tt_run.runtime.ops.elementwise.binary import BINARY, WIDE, Operand, Rule, apply
+from tt_run.runtime.ops.elementwise.binary import BINARY, WIDE, BinaryFunction, Operand, apply
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -31,16 +31,20 @@ Array = npt.NDArray[Any]
 
 _SIGNED = (DataType.INT32,)
 _DIVISIONS = {
-    None: Rule("divide", np.divide, "a / b.", real=True, widens=_SIGNED, promotes=WIDE, follows=True),
-    "floor": Rule("floor_div", f.floor_divide, "The floor of a / b.", promotes=WIDE, follows=True),
-    "trunc": Rule("div_trunc", f.trunc_divide, "a / b cut towards zero.", promotes=WIDE, follows=True),
+    None: BinaryFunction(
+        "divide", np.divide, "a / b.", real=True, widens=_SIGNED, promotes=WIDE, follows=True
+    ),
+    "floor": BinaryFunction("floor_div", f.floor_divide, "The floor of a / b.", promotes=WIDE, follows=True),
+    "trunc": BinaryFunction(
+        "div_trunc", f.trunc_divide, "a / b cut towards zero.", promotes=WIDE, follows=True
+    ),
 }
 _FLOOR = replace(_DIVISIONS["floor"], widens=WIDE)
-_RSUB = Rule("rsub", lambda a, b: np.subtract(b, a), "b - a.")
-_MAXIMUM = Rule("maximum", np.maximum, "The larger of a and b.")
-_MINIMUM = Rule("minimum", np.minimum, "The smaller of a and b.")
-_POWER = Rule("pow", f.power, "a to the power of b.", real=True)
-_WHOLE_POWER = Rule("pow", f.whole_power, "a to the power of b, integers, which wrap.")
+_RSUB = BinaryFunction("rsub", lambda a, b: np.subtract(b, a), "b - a.")
+_MAXIMUM = BinaryFunction("maximum", np.maximum, "The larger of a and b.")
+_MINIMUM = BinaryFunction("minimum", np.minimum, "The smaller of a and b.")
+_POWER = BinaryFunction("pow", f.power, "a to the power of b.", real=True)
+_WHOLE_POWER = BinaryFunction("pow", f.whole_power, "a to the power of b, integers, which wrap.")
 
 
 @operation("ttnn.divide", family=families.BINARY, golden=goldens.divide)
@@ -199,7 +203,7 @@ def floor_div(
     return apply(_FLOOR, input_tensor_a, input_tensor_b, None, memory_config)
 
 
-def _with_second(rule: Rule) -> Operation:
+def _with_second(rule: BinaryFunction) -> Operation:
     """An operation whose second operand has a name for a number and one for a tensor."""
 
     def compute(

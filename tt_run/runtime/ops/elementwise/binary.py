@@ -47,7 +47,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 @dataclass(frozen=True)
-class Rule:
+class BinaryFunction:
     """A binary function: the NumPy kernel, and what it needs of integers."""
 
     name: str
@@ -102,57 +102,61 @@ def _shifted(shift: Kernel) -> Kernel:
 RULES = {
     rule.name: rule
     for rule in (
-        Rule("add", np.add, "a + b."),
-        Rule("subtract", np.subtract, "a - b."),
-        Rule("multiply", np.multiply, "a * b.", promotes=WIDE, follows=True),
-        Rule("eq", np.equal, "1 where a = b, else 0.", compares=True),
-        Rule("ne", np.not_equal, "1 where a differs from b, else 0.", compares=True),
-        Rule("lt", np.less, "1 where a < b, else 0.", compares=True),
-        Rule("le", np.less_equal, "1 where a <= b, else 0.", compares=True),
-        Rule("gt", np.greater, "1 where a > b, else 0.", compares=True),
-        Rule("ge", np.greater_equal, "1 where a >= b, else 0.", compares=True),
-        Rule("logical_and", np.logical_and, "1 where both are not zero, else 0."),
-        Rule("logical_or", np.logical_or, "1 where one is not zero, else 0."),
-        Rule("logical_xor", np.logical_xor, "1 where exactly one is not zero, else 0."),
-        Rule("squared_difference", squared_difference, "(a - b) squared."),
-        Rule("ldexp", lambda a, b: a * np.exp2(b), "a * 2**b.", real=True),
-        Rule("logaddexp", np.logaddexp, "log(exp(a) + exp(b)).", real=True),
-        Rule("logaddexp2", np.logaddexp2, "log2(2**a + 2**b).", real=True),
-        Rule("hypot", np.hypot, "sqrt(a*a + b*b).", real=True),
-        Rule("atan2", np.arctan2, "The angle of the point (b, a).", real=True),
-        Rule(
+        BinaryFunction("add", np.add, "a + b."),
+        BinaryFunction("subtract", np.subtract, "a - b."),
+        BinaryFunction("multiply", np.multiply, "a * b.", promotes=WIDE, follows=True),
+        BinaryFunction("eq", np.equal, "1 where a = b, else 0.", compares=True),
+        BinaryFunction("ne", np.not_equal, "1 where a differs from b, else 0.", compares=True),
+        BinaryFunction("lt", np.less, "1 where a < b, else 0.", compares=True),
+        BinaryFunction("le", np.less_equal, "1 where a <= b, else 0.", compares=True),
+        BinaryFunction("gt", np.greater, "1 where a > b, else 0.", compares=True),
+        BinaryFunction("ge", np.greater_equal, "1 where a >= b, else 0.", compares=True),
+        BinaryFunction("logical_and", np.logical_and, "1 where both are not zero, else 0."),
+        BinaryFunction("logical_or", np.logical_or, "1 where one is not zero, else 0."),
+        BinaryFunction("logical_xor", np.logical_xor, "1 where exactly one is not zero, else 0."),
+        BinaryFunction("squared_difference", squared_difference, "(a - b) squared."),
+        BinaryFunction("ldexp", lambda a, b: a * np.exp2(b), "a * 2**b.", real=True),
+        BinaryFunction("logaddexp", np.logaddexp, "log(exp(a) + exp(b)).", real=True),
+        BinaryFunction("logaddexp2", np.logaddexp2, "log2(2**a + 2**b).", real=True),
+        BinaryFunction("hypot", np.hypot, "sqrt(a*a + b*b).", real=True),
+        BinaryFunction("atan2", np.arctan2, "The angle of the point (b, a).", real=True),
+        BinaryFunction(
             "xlogy",
             lambda a, b: np.where((a == 0) & ~np.isnan(b), np.float32(0), a * np.log(b)),
             "a * log(b), 0 where a is 0 and b a number.",
             real=True,
         ),
-        Rule("bitwise_and", np.bitwise_and, "The bits that both have.", integer=True),
-        Rule("bitwise_or", np.bitwise_or, "The bits that one has.", integer=True),
-        Rule("bitwise_xor", np.bitwise_xor, "The bits that exactly one has.", integer=True),
-        Rule("bitwise_left_shift", _shifted(np.left_shift), "a moved b bits up; 0 from 32 on.", integer=True),
-        Rule(
+        BinaryFunction("bitwise_and", np.bitwise_and, "The bits that both have.", integer=True),
+        BinaryFunction("bitwise_or", np.bitwise_or, "The bits that one has.", integer=True),
+        BinaryFunction("bitwise_xor", np.bitwise_xor, "The bits that exactly one has.", integer=True),
+        BinaryFunction(
+            "bitwise_left_shift", _shifted(np.left_shift), "a moved b bits up; 0 from 32 on.", integer=True
+        ),
+        BinaryFunction(
             "bitwise_right_shift",
             _shifted_down,
             "a moved b bits down, the sign coming in; counts end at 31.",
             integer=True,
         ),
-        Rule("logical_left_shift", _shifted(np.left_shift), "a moved b bits up; 0 from 32 on.", integer=True),
-        Rule(
+        BinaryFunction(
+            "logical_left_shift", _shifted(np.left_shift), "a moved b bits up; 0 from 32 on.", integer=True
+        ),
+        BinaryFunction(
             "logical_right_shift",
             _shifted(np.right_shift),
             "a moved b bits down, zeros coming in; 0 from 32 on.",
             integer=True,
         ),
-        Rule("gcd", np.gcd, "The greatest common divisor.", integer=True),
-        Rule("lcm", lambda a, b: np.abs(np.lcm(a, b)), "The least common multiple.", integer=True),
-        Rule("bias_gelu", lambda a, b: f.gelu(np.add(a, b)), "GELU of a + b.", real=True),
-        Rule(
+        BinaryFunction("gcd", np.gcd, "The greatest common divisor.", integer=True),
+        BinaryFunction("lcm", lambda a, b: np.abs(np.lcm(a, b)), "The least common multiple.", integer=True),
+        BinaryFunction("bias_gelu", lambda a, b: f.gelu(np.add(a, b)), "GELU of a + b.", real=True),
+        BinaryFunction(
             "remainder",
             np.remainder,
             "What is left of a after the floor of a / b times b.",
             promotes=(DataType.INT32,),
         ),
-        Rule(
+        BinaryFunction(
             "fmod",
             np.fmod,
             "What is left of a after a / b cut towards zero times b.",
@@ -163,7 +167,7 @@ RULES = {
 
 
 def apply(
-    rule: Rule,
+    rule: BinaryFunction,
     a: Operand,
     b: Operand,
     dtype: DataType | None = None,
@@ -313,7 +317,7 @@ def _fused(kernel: Kernel, after: Any, on_a: Any, on_b: Any) -> Kernel:
     return fused
 
 
-def _golden(rule: Rule) -> Golden:
+def _golden(rule: BinaryFunction) -> Golden:
     """The function on torch tensors or numbers."""
     found = goldens.BINARY.get(rule.name, rule.name)
     return goldens.comparison(found) if isinstance(found, str) else found
@@ -347,7 +351,7 @@ _WITHOUT: dict[str, frozenset[str]] = {
 """Keywords of most operations that some do not have."""
 
 
-def _binary(rule: Rule) -> Operation:
+def _binary(rule: BinaryFunction) -> Operation:
     def compute(given: dict[str, Any]) -> Tensor:
         check_cores(given.get("sub_core_grids"), given.get("sub_device_id"))
         return apply(
@@ -368,7 +372,7 @@ def _binary(rule: Rule) -> Operation:
     return operation(f"ttnn.{rule.name}", family=families.BINARY, golden=_golden(rule))(made)
 
 
-def _moded(rule: Rule, approximate: bool) -> Operation:
+def _moded(rule: BinaryFunction, approximate: bool) -> Operation:
     def compute(
         input_tensor_a: Tensor | float,
         input_tensor_b: Tensor | float,

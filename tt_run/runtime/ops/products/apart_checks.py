@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tt_run.runtime.enums import WIDTH_SHARDED, cpp
 from tt_run.runtime.ops.products.program_call import (
-    Call,
+    ProductCall,
     Wrong,
     check_cores,
     divisor,
@@ -15,7 +15,7 @@ from tt_run.runtime.ops.products.program_call import (
 )
 
 
-def work(call: Call) -> Wrong:
+def work(call: ProductCall) -> Wrong:
     """Blocks in equal numbers on the cores of a first operand in shards, or else of a second one."""
     p = call.program
     front, behind = len(call.a.shape), len(call.b.shape)
@@ -37,7 +37,7 @@ def work(call: Call) -> Wrong:
     yield from check_cores(call, call.device_cores if any(sharded) else call.cores)
 
 
-def sizes(call: Call) -> Wrong:
+def sizes(call: ProductCall) -> Wrong:
     """Blocks of whole matrices, or parts of one; as wide as the result."""
     p, one, all_ = call.program, call.high(fused=False), call.high(fused=True)
     if p.per_core_M > one:
@@ -60,7 +60,7 @@ def sizes(call: Call) -> Wrong:
         yield f"N ({call.wide}) must equal per_core_N ({p.per_core_N})", f"per_core_N={call.wide}"
 
 
-def first(call: Call) -> Wrong:
+def first(call: ProductCall) -> Wrong:
     """A shard of the first operand is what a core multiplies: a block of whole rows."""
     p, spec = call.program, shard_of(call.a)
     if spec is None:
@@ -90,7 +90,7 @@ def first(call: Call) -> Wrong:
         yield from lies_alike(call)
 
 
-def batches(call: Call) -> Wrong:
+def batches(call: ProductCall) -> Wrong:
     """Each matrix has a second operand of its own."""
     p, (mine, theirs) = call.program, call.batches
     if mine > 1 and theirs == 1:
@@ -106,7 +106,7 @@ def batches(call: Call) -> Wrong:
         )
 
 
-def second(call: Call) -> Wrong:
+def second(call: ProductCall) -> Wrong:
     """Shards of the second operand are whole matrices."""
     p, spec = call.program, shard_of(call.b)
     if spec is None:
@@ -130,7 +130,7 @@ def second(call: Call) -> Wrong:
         )
 
 
-def result(call: Call) -> Wrong:
+def result(call: ProductCall) -> Wrong:
     if not call.output.is_sharded():
         return
     p = call.program

@@ -19,7 +19,7 @@ from tt_run.runtime.enums import (
     cpp,
 )
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops.products.program_call import Call, divisor, layout_of, shard_of
+from tt_run.runtime.ops.products.program_call import ProductCall, divisor, layout_of, shard_of
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.tuning.matmul import (
@@ -35,7 +35,7 @@ _DEEP = 4
 """Up to how many tiles of the inner dimension a rectangle of cores takes at a time."""
 
 
-def chosen(call: Call, core_grid: CoreGrid | None) -> Any:
+def chosen(call: ProductCall, core_grid: CoreGrid | None) -> Any:
     """The program's configuration; None where the device computes a product tile by tile, or chooses by where the result is to lie.
 
     Raises RuntimeError for operands and results in shards that no program goes with.
@@ -49,7 +49,7 @@ def chosen(call: Call, core_grid: CoreGrid | None) -> Any:
     return None if core_grid is None else _of_grid(call, grid)
 
 
-def _check_kept(call: Call) -> None:
+def _check_kept(call: ProductCall) -> None:
     """A first operand in shards stays where it is, and so does a result in shards; batches of a second one lie as it does."""
     first, second = shard_of(call.a), shard_of(call.b)
     assert first is not None
@@ -94,7 +94,7 @@ def _check_kept(call: Call) -> None:
         raise fatal("Input A and B shard grids must match", hint=_UNCUT.format("b"))
 
 
-def _of_batches(call: Call) -> MatmulMultiCoreReuseProgramConfig:
+def _of_batches(call: ProductCall) -> MatmulMultiCoreReuseProgramConfig:
     """Each core multiplies the batches, or the part of one, that it holds."""
     spec = shard_of(call.a)
     assert spec is not None
@@ -106,7 +106,7 @@ def _of_batches(call: Call) -> MatmulMultiCoreReuseProgramConfig:
     )  # fmt: skip
 
 
-def _of_shards(call: Call, grid: CoreCoord) -> Any:
+def _of_shards(call: ProductCall, grid: CoreCoord) -> Any:
     """One operand for all batches: along the line of cores that hold the other, or over their rectangle."""
     spec, layout = shard_of(call.a), layout_of(call.a)
     assert spec is not None
@@ -128,7 +128,7 @@ def _of_shards(call: Call, grid: CoreCoord) -> Any:
     return _rectangle(call, grid, block, math.gcd(across, inner), turned, _part_of_plane(call, *block))
 
 
-def _of_grid(call: Call, grid: CoreCoord) -> Any:
+def _of_grid(call: ProductCall, grid: CoreCoord) -> Any:
     """A first operand that is not cut, on the cores that a call names."""
     if len(call.b.shape) == 1 and call.a.shape[-2 if call.transpose_a else -1] != 1:
         raise fatal(
@@ -162,7 +162,7 @@ def _of_grid(call: Call, grid: CoreCoord) -> Any:
 
 
 def _line(
-    call: Call, grid: CoreCoord, block: tuple[int, int], depth: int, first_to_all: bool, part: tuple[int, int], fuse: bool = True
+    call: ProductCall, grid: CoreCoord, block: tuple[int, int], depth: int, first_to_all: bool, part: tuple[int, int], fuse: bool = True
 ) -> MatmulMultiCoreReuseMultiCast1DProgramConfig:  # fmt: skip
     return MatmulMultiCoreReuseMultiCast1DProgramConfig(
         compute_with_storage_grid_size=grid, in0_block_w=depth, out_subblock_h=part[0], out_subblock_w=part[1], per_core_M=block[0],
@@ -171,7 +171,12 @@ def _line(
 
 
 def _rectangle(
-    call: Call, grid: CoreCoord, block: tuple[int, int], depth: int, turned: bool, part: tuple[int, int]
+    call: ProductCall,
+    grid: CoreCoord,
+    block: tuple[int, int],
+    depth: int,
+    turned: bool,
+    part: tuple[int, int],
 ) -> MatmulMultiCoreReuseMultiCastProgramConfig:
     return MatmulMultiCoreReuseMultiCastProgramConfig(
         compute_with_storage_grid_size=grid, in0_block_w=depth, out_subblock_h=part[0], out_subblock_w=part[1], per_core_M=block[0],
@@ -179,7 +184,7 @@ def _rectangle(
     )  # fmt: skip
 
 
-def _box(call: Call) -> CoreCoord:
+def _box(call: ProductCall) -> CoreCoord:
     """Columns and rows of the rectangle around the cores that hold the first operand."""
     spec = shard_of(call.a)
     assert spec is not None
@@ -196,7 +201,7 @@ def _parts(most: int) -> Iterator[tuple[int, int]]:
 
 
 def _part(
-    call: Call, down: int, across: int, whole_rows: bool = False, wide_first: bool = False
+    call: ProductCall, down: int, across: int, whole_rows: bool = False, wide_first: bool = False
 ) -> tuple[int, int]:
     """Height and width of what is added up at a time of a block; `whole_rows`: a row of it, `wide_first`: wide rather than high."""
     for pair in _parts(call.registers):
@@ -208,6 +213,6 @@ def _part(
     return 1, 1
 
 
-def _part_of_plane(call: Call, down: int, across: int) -> tuple[int, int]:
+def _part_of_plane(call: ProductCall, down: int, across: int) -> tuple[int, int]:
     high, wide = _part(call, down, across, wide_first=True)
     return high if wide == across else 1, wide

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tt_run.runtime.enums import BLOCK_SHARDED, HEIGHT_SHARDED, WIDTH_SHARDED, TensorMemoryLayout, cpp
 from tt_run.runtime.ops.products.program_call import (
-    Call,
+    ProductCall,
     Wrong,
     by_rows,
     check_cores,
@@ -18,7 +18,7 @@ from tt_run.runtime.ops.products.program_call import (
 )
 
 
-def work(call: Call) -> Wrong:
+def work(call: ProductCall) -> Wrong:
     """A block to a core; what all cores get is one block high, or wide."""
     p, cores = call.program, call.cores
     high, wide = call.high(p.fuse_batch), call.wide
@@ -49,7 +49,7 @@ def work(call: Call) -> Wrong:
     yield from check_cores(call, cores)
 
 
-def _ring(call: Call) -> Wrong:
+def _ring(call: ProductCall) -> Wrong:
     for word in ("transpose_a", "transpose_b"):
         if getattr(call, word):
             yield f"{word} is not supported with gather_in0", "ttnn.transpose the operand before"
@@ -58,13 +58,13 @@ def _ring(call: Call) -> Wrong:
     yield from check_cores(call, call.device_cores)
 
 
-def modes(call: Call) -> Wrong:
+def modes(call: ProductCall) -> Wrong:
     p = call.program
     if p.mcast_in0 and p.gather_in0:
         yield "Matmul1D does not support mcast_in0 and gather_in0 at the same time.", "mcast_in0=False"
 
 
-def first(call: Call) -> Wrong:
+def first(call: ProductCall) -> Wrong:
     """How the first operand lies: in columns where it goes to all cores, in rows where the second does."""
     p, spec = call.program, shard_of(call.a)
     if spec is None:
@@ -109,7 +109,7 @@ def first(call: Call) -> Wrong:
         )
 
 
-def result(call: Call) -> Wrong:
+def result(call: ProductCall) -> Wrong:
     """A result in shards: columns where the first operand goes to all cores, rows where the second does; blocks on a line count as such."""
     p, asked = call.program, call.output
     if not asked.is_sharded() or p.gather_in0:
@@ -132,7 +132,7 @@ def result(call: Call) -> Wrong:
     yield from whole_rows(call)
 
 
-def second(call: Call) -> Wrong:
+def second(call: ProductCall) -> Wrong:
     """How the second operand lies: in columns of one block each, or uncut where all cores get it."""
     p, layout = call.program, layout_of(call.b)
     if not (p.mcast_in0 or p.gather_in0):

@@ -12,7 +12,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.activations import Activation
 from tt_run.runtime.ops.declaration.broadcast import check_broadcast
 from tt_run.runtime.ops.declaration.element_types import check_pair
-from tt_run.runtime.ops.products.program_call import Call
+from tt_run.runtime.ops.products.program_call import ProductCall
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tensor.tensor import Tensor
@@ -89,7 +89,7 @@ def _check_batches(ours: tuple[int, ...], theirs: tuple[int, ...]) -> None:
             )
 
 
-def check_tile(tile: Tile | None, call: Call) -> None:
+def check_tile(tile: Tile | None, call: ProductCall) -> None:
     """Raises RuntimeError for tiles of a result that those of its operands do not make."""
     if tile is None:
         return

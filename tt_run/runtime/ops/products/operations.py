@@ -27,7 +27,7 @@ from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement.sharded_results import in_dram
 from tt_run.runtime.ops.products.operands import check
 from tt_run.runtime.ops.products.product import Rules, fused_activation, product, program_of
-from tt_run.runtime.ops.products.program_call import Call
+from tt_run.runtime.ops.products.program_call import ProductCall
 from tt_run.runtime.ops.products.program_checks import check_program
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
@@ -257,7 +257,7 @@ def addmm(
         )
     memory_config = memory_config or in_dram(mat1_tensor)
     if program_config is None:
-        call = Call(mat1_tensor, mat2_tensor, None, asked=memory_config, dtype=dtype)
+        call = ProductCall(mat1_tensor, mat2_tensor, None, asked=memory_config, dtype=dtype)
         if (program := program_of(call, core_grid)) is not None:
             check_program(replace(call, program=program))
     one, other = np.float32(alpha), np.float32(beta)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tt_run.runtime.enums import BufferType, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops.products.program_call import Call, in_l1, layout_of, shard_of, shard_tiles
+from tt_run.runtime.ops.products.program_call import ProductCall, in_l1, layout_of, shard_of, shard_tiles
 
 _INTERLEAVED, _HEIGHT, _WIDTH, _BLOCK = (
     TensorMemoryLayout.INTERLEAVED,
@@ -21,7 +21,7 @@ _PLANE = "MatmulMultiCoreReuseMultiCastProgramConfig"
 _UNCUT = "ttnn.to_memory_config({}, ttnn.DRAM_MEMORY_CONFIG)"
 
 
-def check_places(call: Call) -> None:
+def check_places(call: ProductCall) -> None:
     """Raises RuntimeError for a second operand and a result in shards that no program multiplies, where nothing else chooses one."""
     if call.output.is_sharded():
         _check_result(call)
@@ -32,7 +32,7 @@ def check_places(call: Call) -> None:
         )
 
 
-def _check_turned(call: Call, program: str) -> None:
+def _check_turned(call: ProductCall, program: str) -> None:
     """Batches that are multiplied as one matrix cannot be turned round, each by itself."""
     one, batches = call.high(fused=False), call.batches[0]
     if call.transpose_a and call.batches[1] == 1 and batches > 1 and one > 1:
@@ -43,7 +43,7 @@ def _check_turned(call: Call, program: str) -> None:
         )
 
 
-def _check_result(call: Call) -> None:
+def _check_result(call: ProductCall) -> None:
     """A result in shards: its program takes second operands that are cut as the result is."""
     asked, second = call.output, layout_of(call.b)
     if asked.memory_layout is _BLOCK and call.batches[1] > 1:
@@ -88,7 +88,7 @@ def _check_result(call: Call) -> None:
             )
 
 
-def _check_batches_of_blocks(call: Call) -> None:
+def _check_batches_of_blocks(call: ProductCall) -> None:
     """A result in blocks is one matrix."""
     batches, spec = call.batches[1], call.output.shard_spec
     if spec is not None:

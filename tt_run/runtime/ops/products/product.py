@@ -24,7 +24,7 @@ from tt_run.runtime.ops.placement.sharded_results import in_dram, of_product
 from tt_run.runtime.ops.products.chosen import chosen
 from tt_run.runtime.ops.products.operands import check, check_activation, check_bias, check_tile
 from tt_run.runtime.ops.products.place_checks import check_places
-from tt_run.runtime.ops.products.program_call import Call, in_l1
+from tt_run.runtime.ops.products.program_call import ProductCall, in_l1
 from tt_run.runtime.ops.products.program_checks import check_program
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
@@ -73,7 +73,7 @@ def product(
         check_activation(rules.activation, a, b, core_grid, program_config)
     asked, program = memory_config, program_config
     if rules is not None:
-        call = Call(a, b, None, transpose_a, transpose_b, asked, dtype, rules.compute)
+        call = ProductCall(a, b, None, transpose_a, transpose_b, asked, dtype, rules.compute)
         check_tile(tile, call)
         program = program_of(call, core_grid) if program is None else program
     memory_config = memory_config or in_dram(a)
@@ -84,7 +84,7 @@ def product(
     rank = max(len(a.shape), len(b.shape))
     first_row = False
     if bias is not None:
-        call = Call(a, b, program_config, transpose_a, transpose_b, asked, dtype)
+        call = ProductCall(a, b, program_config, transpose_a, transpose_b, asked, dtype)
         first_row = _check_bias(call, bias, core_grid)
 
     def compute(x: Array, y: Array, z: Array | None = None) -> Array:
@@ -108,7 +108,7 @@ def product(
         *batch, high, wide = shards.data.shape[1:]
         memory_config = of_product(a, memory_config, core_grid, program, math.prod(batch), high, wide, b)
     if rules is not None and program is not None:
-        check_program(Call(a, b, program, transpose_a, transpose_b, asked, dtype, rules.compute))
+        check_program(ProductCall(a, b, program, transpose_a, transpose_b, asked, dtype, rules.compute))
     return settle(
         tensors,
         in_rank_of(output_tensor, shards),
@@ -120,7 +120,7 @@ def product(
     )
 
 
-def program_of(call: Call, core_grid: CoreGrid | None) -> object:
+def program_of(call: ProductCall, core_grid: CoreGrid | None) -> object:
     """The program that the device chooses for a call without one, where operands, result or grid make it. Raises RuntimeError for places
     that go with none."""
     cut = call.output.is_sharded() or call.a.is_sharded() or call.b.is_sharded()
@@ -166,7 +166,7 @@ def _by_vector(
     return settle(tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor)
 
 
-def _check_bias(call: Call, bias: Tensor, core_grid: CoreGrid | None) -> bool:
+def _check_bias(call: ProductCall, bias: Tensor, core_grid: CoreGrid | None) -> bool:
     """Whether the first row of a bias counts alone. Raises RuntimeError for one that does not go with a product of matrices."""
     front, behind, own = call.a.shape.dims, call.b.shape.dims, bias.shape.dims
     wide = behind[-2 if call.transpose_b else -1]
@@ -196,7 +196,7 @@ def _check_bias(call: Call, bias: Tensor, core_grid: CoreGrid | None) -> bool:
     return check_bias(bias, shape, call.dtype, alone, fused, whole, after)
 
 
-def _adds_after(call: Call) -> bool:
+def _adds_after(call: ProductCall) -> bool:
     """Whether a bias is added to a product without a program as a sum of two tensors: by where operands and result lie."""
     places = (call.output, call.a.memory_config(), call.b.memory_config())
     if places[0].buffer_type is not BufferType.DRAM:

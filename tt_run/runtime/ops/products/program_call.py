@@ -19,7 +19,7 @@ _REGISTERS = 8
 
 
 @dataclass(frozen=True)
-class Call:
+class ProductCall:
     """Both operands, whether they are turned, what the call asks of the result, and the program that is to compute it."""
 
     a: Tensor
@@ -114,7 +114,7 @@ def beyond(grid: CoreRangeSet, cores: CoreCoord) -> bool:
     return end.x >= cores.x or end.y >= cores.y
 
 
-def lies_alike(call: Call) -> Wrong:
+def lies_alike(call: ProductCall) -> Wrong:
     """A result in shards lies as the first operand does."""
     held, asked = call.a.memory_config(), call.output
     if held.buffer_type is not asked.buffer_type:
@@ -130,7 +130,7 @@ def lies_alike(call: Call) -> Wrong:
         )
 
 
-def by_rows(call: Call, word: str = "input A") -> Wrong:
+def by_rows(call: ProductCall, word: str = "input A") -> Wrong:
     """Shards of the first operand go row by row."""
     spec = shard_of(call.a)
     if spec is not None and spec.orientation is not ShardOrientation.ROW_MAJOR:
@@ -140,7 +140,7 @@ def by_rows(call: Call, word: str = "input A") -> Wrong:
         )
 
 
-def check_cores(call: Call, cores: CoreCoord) -> Wrong:
+def check_cores(call: ProductCall, cores: CoreCoord) -> Wrong:
     """The cores that the call names for its result are among those there are."""
     asked = call.output
     if asked.shard_spec is None or asked.buffer_type is BufferType.DRAM:
@@ -152,7 +152,7 @@ def check_cores(call: Call, cores: CoreCoord) -> Wrong:
         )
 
 
-def whole_rows(call: Call) -> Wrong:
+def whole_rows(call: ProductCall) -> Wrong:
     """A result in shards is written a row of a block at a time."""
     p = call.program
     for part in ("out_subblock", "out_block"):

@@ -12,7 +12,7 @@ from tt_run.runtime.enums import WIDTH_SHARDED, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.products import apart_checks, line_checks, rectangle_checks
 from tt_run.runtime.ops.products.program_call import (
-    Call,
+    ProductCall,
     Wrong,
     by_rows,
     divisor,
@@ -28,7 +28,7 @@ from tt_run.runtime.tuning.matmul import (
 )
 
 
-def check_program(call: Call) -> None:
+def check_program(call: ProductCall) -> None:
     """Raises RuntimeError for the first rule that a call's program configuration breaks."""
     name = type(call.program).__name__
     for rule in _RULES.get(type(call.program), ()):
@@ -36,7 +36,7 @@ def check_program(call: Call) -> None:
             raise fatal(f"{name}: {words}", hint=hint)
 
 
-def _grid(call: Call) -> Wrong:
+def _grid(call: ProductCall) -> Wrong:
     """Cores that the device has, and blocks of some tiles."""
     p = call.program
     if not getattr(p, "gather_in0", False):
@@ -54,13 +54,13 @@ def _grid(call: Call) -> Wrong:
     yield from _sizes(call)
 
 
-def _sizes(call: Call) -> Wrong:
+def _sizes(call: ProductCall) -> Wrong:
     for word in ("in0_block_w", "per_core_M", "per_core_N"):
         if getattr(call.program, word) == 0:
             yield f"{word} is 0, which is not valid", f"{word}=1"
 
 
-def _blocks(call: Call) -> Wrong:
+def _blocks(call: ProductCall) -> Wrong:
     """Blocks divide what they are cut from, and their smallest parts fit the registers."""
     p = call.program
     if call.inner % p.in0_block_w:
@@ -95,7 +95,7 @@ def _blocks(call: Call) -> Wrong:
         )
 
 
-def _shared_batch(call: Call) -> Wrong:
+def _shared_batch(call: ProductCall) -> Wrong:
     """Batches that count as one matrix: all are multiplied with the same second operand."""
     if not call.program.fuse_batch:
         return
@@ -114,7 +114,7 @@ def _shared_batch(call: Call) -> Wrong:
         )
 
 
-def _from_banks(call: Call) -> Wrong:
+def _from_banks(call: ProductCall) -> Wrong:
     """One row of tiles along cores, its second operand in columns over the banks of DRAM."""
     p = call.program
     if not call.a.memory_config().is_sharded():
@@ -162,7 +162,7 @@ def _from_banks(call: Call) -> Wrong:
         )
 
 
-_RULES: dict[type, tuple[Callable[[Call], Wrong], ...]] = {
+_RULES: dict[type, tuple[Callable[[ProductCall], Wrong], ...]] = {
     MatmulMultiCoreReuseProgramConfig: (
         _grid, _blocks, apart_checks.work, apart_checks.sizes, apart_checks.first, apart_checks.batches, apart_checks.second, apart_checks.result,
     ),

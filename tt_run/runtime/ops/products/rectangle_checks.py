@@ -12,7 +12,7 @@ from tt_run.runtime.enums import (
     cpp,
 )
 from tt_run.runtime.ops.products.program_call import (
-    Call,
+    ProductCall,
     Wrong,
     check_cores,
     layout_of,
@@ -26,7 +26,7 @@ from tt_run.runtime.ops.products.program_call import (
 _BY_ROWS, _BY_COLUMNS = ShardOrientation.ROW_MAJOR, ShardOrientation.COL_MAJOR
 
 
-def work(call: Call) -> Wrong:
+def work(call: ProductCall) -> Wrong:
     """A block to a core of the rectangle, none larger than the result."""
     p, cores = call.program, call.cores
     high, wide = call.high(p.fuse_batch), call.wide
@@ -43,7 +43,7 @@ def work(call: Call) -> Wrong:
     yield from check_cores(call, cores)
 
 
-def first(call: Call) -> Wrong:
+def first(call: ProductCall) -> Wrong:
     """How the first operand lies that goes along rows of cores."""
     p, spec = call.program, shard_of(call.a)
     if spec is None:
@@ -88,7 +88,7 @@ def first(call: Call) -> Wrong:
         )
 
 
-def second(call: Call) -> Wrong:
+def second(call: ProductCall) -> Wrong:
     """How the second operand lies that goes along columns of cores."""
     p, memory = call.program, call.b.memory_config()
     if not memory.is_sharded():
@@ -127,7 +127,7 @@ def second(call: Call) -> Wrong:
         )
 
 
-def result(call: Call) -> Wrong:
+def result(call: ProductCall) -> Wrong:
     """A result in shards is cut into blocks, of one matrix."""
     if not call.output.is_sharded():
         return

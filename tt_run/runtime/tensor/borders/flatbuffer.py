@@ -97,7 +97,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Number:
+class ScalarField:
     """A number that stands in its table; `kind` is its letter in `struct`."""
 
     kind: str
@@ -134,7 +134,7 @@ class Tables:
     tables: Sequence[Fields]
 
 
-Part = Number | Numbers | Struct | Fields | Tables
+Part = ScalarField | Numbers | Struct | Fields | Tables
 
 
 def flatbuffer_bytes(root: Fields) -> bytes:
@@ -174,7 +174,7 @@ def _put_table(made: bytearray, table: Fields) -> int:
         if part is None:
             offsets.append(0)
             continue
-        width = struct.calcsize(f"<{part.kind}") if isinstance(part, Number) else 4
+        width = struct.calcsize(f"<{part.kind}") if isinstance(part, ScalarField) else 4
         size += -size % width
         offsets.append(size)
         size += width
@@ -185,7 +185,7 @@ def _put_table(made: bytearray, table: Fields) -> int:
     place = len(made)
     made.extend(struct.pack("<i", place - fields) + b"\0" * (size - 4))
     for offset, part in zip(offsets, table.fields, strict=True):
-        if isinstance(part, Number):
+        if isinstance(part, ScalarField):
             struct.pack_into(f"<{part.kind}", made, place + offset, part.value)
         elif part is not None:
             _point(made, place + offset, _put(made, part))

@@ -27,8 +27,8 @@ from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.borders.flatbuffer import (
     Fields,
-    Number,
     Numbers,
+    ScalarField,
     Struct,
     Table,
     Tables,
@@ -95,7 +95,7 @@ def _tensor(record: StoredTensor, size: int, stride: int) -> Fields:
     coords = MeshShape(record.mesh)
     positions = [tuple(c) for c in np.ndindex(*coords)]
     shards = [
-        Fields([Number("B", _IN_THIS_FILE), Struct([row * stride, size], "Q"), _dims(position)])
+        Fields([ScalarField("B", _IN_THIS_FILE), Struct([row * stride, size], "Q"), _dims(position)])
         for position, row in zip(positions, record.shards.index, strict=True)
         if row >= 0
     ]
@@ -109,9 +109,11 @@ def _dims(values: Sequence[int]) -> Fields:
 def _spec(spec: TensorSpec) -> Fields:
     tiled = spec.layout is Layout.TILE
     height, width = spec.tile.edges
-    tile = Fields([Number("I", height), Number("I", width), Number("B", spec.tile.transpose_tile)])
+    tile = Fields(
+        [ScalarField("I", height), ScalarField("I", width), ScalarField("B", spec.tile.transpose_tile)]
+    )
     layout = Fields([
-        Number("B", _DTYPES.index(spec.dtype)), Number("B", _TILED if tiled else _ROW_MAJOR), Fields([tile] if tiled else []),
+        ScalarField("B", _DTYPES.index(spec.dtype)), ScalarField("B", _TILED if tiled else _ROW_MAJOR), Fields([tile] if tiled else []),
         _memory(spec.memory_config), Numbers(alignment_of(spec)),
     ])  # fmt: skip
     return Fields([Numbers(list(spec.shape)), layout])
@@ -120,29 +122,31 @@ def _spec(spec: TensorSpec) -> Fields:
 def _memory(memory: MemoryConfig) -> Fields:
     matrix, any_rank = memory.shard_spec, memory.nd_shard_spec
     return Fields([
-        Number("H", memory.memory_layout.value),
-        Number("H", memory.buffer_type.value),
+        ScalarField("H", memory.memory_layout.value),
+        ScalarField("H", memory.buffer_type.value),
         None if matrix is None else Fields([
-            _grid(matrix.grid), *(Number("I", n) for n in matrix.shape), Number("B", matrix.orientation.value),
+            _grid(matrix.grid), *(ScalarField("I", n) for n in matrix.shape), ScalarField("B", matrix.orientation.value),
         ]),
         None if any_rank is None else Fields([
-            Numbers(list(any_rank.shard_shape)), _grid(any_rank.grid), Number("B", any_rank.orientation.value),
-            Number("B", any_rank.shard_distribution_strategy.value),
+            Numbers(list(any_rank.shard_shape)), _grid(any_rank.grid), ScalarField("B", any_rank.orientation.value),
+            ScalarField("B", any_rank.shard_distribution_strategy.value),
         ]),
-        Number("B", memory.created_with_nd_shard_spec),
+        ScalarField("B", memory.created_with_nd_shard_spec),
     ])  # fmt: skip
 
 
 def _grid(grid: CoreRangeSet) -> Fields:
-    corners = [[Fields([Number("i", c.x), Number("i", c.y)]) for c in (r.start, r.end)] for r in grid]
+    corners = [
+        [Fields([ScalarField("i", c.x), ScalarField("i", c.y)]) for c in (r.start, r.end)] for r in grid
+    ]
     return Fields([Tables([Fields(pair) for pair in corners])])
 
 
 def _topology(topology: TensorTopology) -> Fields:
     placements = [
-        Fields([Number("B", 1), Number("i", p.dim)])
+        Fields([ScalarField("B", 1), ScalarField("i", p.dim)])
         if isinstance(p, PlacementShard)
-        else Fields([Number("B", 0), Number("i", -1)])
+        else Fields([ScalarField("B", 0), ScalarField("i", -1)])
         for p in topology.placements()
     ]
     return Fields([

@@ -11,7 +11,7 @@ from tt_run.runtime.tensor.model_parameters.module_calls import leaves
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tools.numbering import get_python_operation_id
 from tt_run.runtime.tools.tracing import nodes, torch_calls
-from tt_run.runtime.tools.tracing.places import Place, forget, note, place_of
+from tt_run.runtime.tools.tracing.places import NodeOutput, forget, note, place_of
 from tt_run.runtime.tools.tracing.torch_calls import Trace
 from tt_run.runtime.tools.tracing.values import (
     exchanged,
@@ -80,7 +80,7 @@ class _Call:
         node = self._trace.add(self._name, self._called, outputs, self._inputs, **where)
         for i, tensor in enumerate(outputs):
             if isinstance(tensor, Tensor):
-                note(tensor, Place(self._trace.graph, node, i))
+                note(tensor, NodeOutput(self._trace.graph, node, i))
         return self._trace.numbered(node, result)
 
 
@@ -118,7 +118,7 @@ def _given(trace: Trace, leaf: Any) -> Any:
     if not isinstance(leaf, Tensor) or is_traced(leaf):
         return trace.given(leaf)
     node = trace.add("ttnn_input", nodes.TTNNTensor(), [leaf], [], **_where([leaf]))
-    note(leaf, Place(trace.graph, node, 0))
+    note(leaf, NodeOutput(trace.graph, node, 0))
     return leaf
 
 

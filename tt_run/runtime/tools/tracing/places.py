@@ -15,7 +15,7 @@ TAG_TRACEDTENSOR = "TRACEDTENSOR"
 
 
 @dataclass(frozen=True)
-class Place:
+class NodeOutput:
     """An output of a node."""
 
     graph: Any
@@ -23,10 +23,10 @@ class Place:
     output_index: int
 
 
-_noted: dict[int, tuple[weakref.ref[Any], Place]] = {}
+_noted: dict[int, tuple[weakref.ref[Any], NodeOutput]] = {}
 
 
-def note(tensor: Any, place: Place) -> None:
+def note(tensor: Any, place: NodeOutput) -> None:
     """Remember where a tensor comes from for as long as it lives."""
     key = id(tensor)
 
@@ -42,13 +42,13 @@ def forget(tensor: Any) -> None:
     _noted.pop(id(tensor), None)
 
 
-def place_of(value: Any) -> Place | None:
+def place_of(value: Any) -> NodeOutput | None:
     """Where a value comes from; None of what is no traced tensor."""
     found = _noted.get(id(value))
     if found is not None and found[0]() is value:
         return found[1]
     if TAG_TRACEDTENSOR in getattr(type(value), "__dict__", ()):
-        return Place(value.graph, value.node, value.output_index)
+        return NodeOutput(value.graph, value.node, value.output_index)
     return None
 
 

@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from tt_run.runtime.tensor.model_parameters.module_calls import Call, around_modules, leaves
 from tt_run.runtime.tools.tracing import nodes
-from tt_run.runtime.tools.tracing.places import Place, networkx
+from tt_run.runtime.tools.tracing.places import NodeOutput, networkx
 from tt_run.runtime.tools.tracing.values import (
     argument_names,
     exchanged,
@@ -58,7 +58,13 @@ class TracedTorchTensor(torch.Tensor):
             return tensor.as_subclass(cls)
 
     def __init__(
-        self, tensor: torch.Tensor, *, graph: Any, node: nodes.Node, output_index: int, alias: bool = False
+        self,
+        tensor: torch.Tensor,
+        *,
+        graph: Any,
+        node: nodes.Node,
+        output_index: int,
+        alias: bool = False,
     ) -> None:
         self.graph, self.node, self.output_index = graph, node, output_index
 
@@ -89,7 +95,7 @@ class Trace:
             self._stack.pop()
 
     def add(
-        self, name: str, operation: Any, outputs: list[Any], inputs: list[Place], **attributes: Any
+        self, name: str, operation: Any, outputs: list[Any], inputs: list[NodeOutput], **attributes: Any
     ) -> nodes.Node:
         """A node, with what its inputs come from in the same graph."""
         number = next(_numbers)
@@ -252,5 +258,5 @@ def _shape(tensor: Any) -> Any:
     return tuple(tensor.shape) if isinstance(tensor, torch.Tensor) else tensor.shape
 
 
-def _borders(places: list[Place]) -> list[nodes.ModuleIOTensor]:
+def _borders(places: list[NodeOutput]) -> list[nodes.ModuleIOTensor]:
     return [nodes.ModuleIOTensor(place.graph, place.node, place.output_index) for place in places]

@@ -9,7 +9,7 @@ from typing import Any
 
 from tt_run.runtime.tensor.model_parameters.module_calls import is_record, leaves
 from tt_run.runtime.tools.tracing.nodes import InputTensorIndex, PositionalArgumentName
-from tt_run.runtime.tools.tracing.places import Place, place_of
+from tt_run.runtime.tools.tracing.places import NodeOutput, place_of
 
 
 def is_traced(value: object) -> bool:
@@ -39,7 +39,7 @@ def get_input_tensors(object: Any) -> list[Any]:
     return [leaf for leaf in leaves(object) if is_traced(leaf)]
 
 
-def places_in(value: Any) -> list[Place]:
+def places_in(value: Any) -> list[NodeOutput]:
     """Where the traced tensors of arguments or results come from."""
     return [place for place in map(place_of, leaves(value)) if place is not None]
 

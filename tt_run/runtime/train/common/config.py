@@ -31,7 +31,7 @@ from tt_run.runtime.train.kinds import (
 from tt_run.runtime.train.optimizers.registry import KNOWN
 from tt_run.runtime.train.optimizers.schedulers import SCHEDULES, WarmupHoldDecay
 from tt_run.runtime.train.optimizers.settings import GUIDE, UPSTREAM, OptimizerConfig
-from tt_run.runtime.train.settings import ConfigError, Report, Section, Setting
+from tt_run.runtime.train.settings import ConfigError, ConfigurationProblems, Section, Setting
 
 Schedule = Callable[[int], float]
 
@@ -81,7 +81,7 @@ class PipelineParallelHostConfig(Section):
     def __init__(self, cfg: Mapping[str, Any] | None = None) -> None:
         super().__init__()
         if cfg is not None:
-            report = Report(no_position, (self.section,))
+            report = ConfigurationProblems(no_position, (self.section,))
             self.fill(cfg, report)
             report.settle()
 
@@ -239,7 +239,7 @@ class _OptimizerKind:
 
     in_words = "a map, see [optimizer](#optimizer), or the path of a file with one"
 
-    def read(self, value: Any, report: Report) -> OptimizerConfig | None:
+    def read(self, value: Any, report: ConfigurationProblems) -> OptimizerConfig | None:
         if isinstance(value, str):
             try:
                 value = load_config(value)

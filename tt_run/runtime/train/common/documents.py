@@ -11,7 +11,7 @@ from typing import Any
 
 from tt_run.runtime.train.common.files import Configuration, find_config, read_config
 from tt_run.runtime.train.kinds import text
-from tt_run.runtime.train.settings import ConfigError, Path, Report, Section
+from tt_run.runtime.train.settings import ConfigError, ConfigurationProblems, Path, Section
 
 MODEL_FILE = "transformer_config_path"
 """At the top of a file: the path of another one with `transformer_config`."""
@@ -29,14 +29,14 @@ class FileSection(Section):
     def __init__(self, source: Any = None, **settings: Any) -> None:
         super().__init__()
         self.update_config(source)
-        report = Report(no_position, (self.section,))
+        report = ConfigurationProblems(no_position, (self.section,))
         self.fill({name: value for name, value in settings.items() if value is not None}, report)
         report.settle()
 
     def update_config(self, source: Any) -> None:
         """Take the settings that another configuration gives, and keep the others. Raises ConfigError."""
         found = whole_of(source, self.section)
-        report = Report(places(found), (self.section,))
+        report = ConfigurationProblems(places(found), (self.section,))
         self.fill(found.get(self.section), report)
         report.settle()
 
@@ -54,7 +54,7 @@ def load_config(path: str | os.PathLike[str], configs_root: str | None = None) -
 
 def check(document: Mapping[str, Any], place: Callable[[Path], str]) -> None:
     """Raise ConfigError naming everything that is wrong with a whole configuration, or with one section by itself."""
-    report = Report(place)
+    report = ConfigurationProblems(place)
     alone = _alone(document)
     if alone is not None:
         alone().fill(document, report)

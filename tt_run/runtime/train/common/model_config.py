@@ -18,7 +18,7 @@ from tt_run.runtime.train.common.documents import (
 )
 from tt_run.runtime.train.kinds import choice, flag, nested, number, text, whole_number
 from tt_run.runtime.train.optimizers.settings import GUIDE, UPSTREAM
-from tt_run.runtime.train.settings import Path, Report, Section, Setting
+from tt_run.runtime.train.settings import ConfigurationProblems, Path, Section, Setting
 
 _LLAMA = {"num_groups", "theta", "intermediate_dim", "rope_scaling"}
 
@@ -111,7 +111,7 @@ class TransformerConfig(FileSection):
     def update_config(self, source: Any) -> None:
         """Take `transformer_config` of a configuration, or of the file that its `model_config` names, with what `training_config` changes of it."""
         for given, place, path in _model_sections(source):
-            report = Report(place, path)
+            report = ConfigurationProblems(place, path)
             self.fill(given, report)
             report.settle()
 
@@ -151,7 +151,7 @@ class ModelKind:
 
     in_words = "a map, see [transformer_config](#transformer_config), or the path of a file with one"
 
-    def read(self, value: Any, report: Report) -> TransformerConfig | None:
+    def read(self, value: Any, report: ConfigurationProblems) -> TransformerConfig | None:
         if isinstance(value, str):
             try:
                 return TransformerConfig(value)

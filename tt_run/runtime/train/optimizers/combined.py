@@ -10,7 +10,7 @@ from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.kinds import number, whole_number
 from tt_run.runtime.train.optimizers.base import NothingToTrain, OptimizerBase, of_state, warn_of_nothing
 from tt_run.runtime.train.optimizers.muon import MuonComposite, MuonConfig
-from tt_run.runtime.train.settings import Report, Section, Setting
+from tt_run.runtime.train.settings import ConfigurationProblems, Section, Setting
 
 ADAMW_MODULES = frozenset({"tok_emb", "pos_emb", "fc", "kv_linear", "qkv_linear"})
 """Modules whose weights are AdamW's: ends of the model, and matrices made of several that would each have to be orthogonal."""
@@ -43,7 +43,7 @@ class MuonBesideAnother:
         create: Callable[[Mapping[str, Any], Mapping[str, Tensor]], Any],
     ) -> None:
         modules: Collection[str] = config.get("adamw_modules") or ADAMW_MODULES
-        report, settings = Report(lambda path: "", ("optimizer", "muon")), MuonSettings()
+        report, settings = ConfigurationProblems(lambda path: "", ("optimizer", "muon")), MuonSettings()
         settings.fill(config.get("muon"), report)
         report.settle()
         matrices = {name: tensor for name, tensor in params.items() if _is_matrix(name, modules)}

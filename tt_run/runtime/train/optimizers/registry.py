@@ -10,7 +10,7 @@ from typing import Any
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.optimizers import adamw, combined, muon, sgd
 from tt_run.runtime.train.optimizers.settings import OptimizerConfig
-from tt_run.runtime.train.settings import ConfigError, Path, Place, Report
+from tt_run.runtime.train.settings import ConfigError, ConfigurationProblems, Path, Place
 
 Parameters = Mapping[str, Tensor]
 Creator = Callable[[Mapping[str, Any], Parameters], Any]
@@ -139,7 +139,7 @@ def placed_optimizer(config: Mapping[str, Any], params: Parameters, place: Place
     if name == "MuonWithAdamW":
         return MuonWithAdamW(config, params)
     known = KNOWN[name]
-    report, made = Report(place, ("optimizer",)), OptimizerConfig()
+    report, made = ConfigurationProblems(place, ("optimizer",)), OptimizerConfig()
     for key in config:
         if key in OptimizerConfig.settings and key not in (*known.settings, "type"):
             report.below(key).wrong(f" is no setting of {name}; it has {', '.join(known.settings)}")

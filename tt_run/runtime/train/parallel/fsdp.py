@@ -36,7 +36,7 @@ from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
 from tt_run.runtime.train.modules.parameter import Parameter
 from tt_run.runtime.train.modules.substitution import substituted, substitution
-from tt_run.runtime.train.parallel.fsdp_overlap import Row, current_overlap
+from tt_run.runtime.train.parallel.fsdp_overlap import UnitOrder, current_overlap
 from tt_run.runtime.train.parallel.gathered import Gathered, whole_value
 from tt_run.runtime.train.parallel.named_mesh import maybe_mesh, mesh
 
@@ -70,7 +70,7 @@ class FSDPState:
     """Whether passes without gradients leave the whole parameters in place for the next one."""
     waits: bool = False
     """Whether `kept` was gathered ahead of a forward pass that has not begun."""
-    row: Row | None = None
+    row: UnitOrder | None = None
     """The modules around this one, where a second command queue gathers them."""
 
     def gathered(self) -> dict[int, Gathered]:
@@ -306,7 +306,7 @@ def _wrap(module: AbstractModuleBase, state: FSDPState) -> None:
     module.__dict__.update(forward=gathered_forward, unshard=state.unshard, reshard=state.reshard)
 
 
-def _followed(out: Any, state: FSDPState, row: Row) -> Any:
+def _followed(out: Any, state: FSDPState, row: UnitOrder) -> Any:
     """The result of a forward pass, whose backward pass gathers the parameters before it needs them."""
     row.done(state)
     if not isinstance(out, Tensor):

@@ -43,7 +43,7 @@ class Unit(Protocol):
         """Gather what the backward pass reads next."""
 
 
-class Row:
+class UnitOrder:
     """The units of one model in the order of its forward pass, and what the second queue has of them."""
 
     def __init__(self, overlap: Overlap, root: Unit | None, units: Sequence[Unit]) -> None:
@@ -118,16 +118,16 @@ class Overlap:
     def __init__(self, device: MeshDevice, lookahead: int) -> None:
         self.device, self.schedule = device, SlotSchedule(lookahead)
         self._released: dict[int, queues.MeshEvent] = {}
-        self._loose: Row | None = None
+        self._loose: UnitOrder | None = None
         self._owing = False
 
-    def row(self, unit: Unit, below: Sequence[Unit]) -> Row:
+    def row(self, unit: Unit, below: Sequence[Unit]) -> UnitOrder:
         """The row of a unit that is around those `below`; without any it follows those that have nothing around them yet."""
         if below:
             self._loose = None
-            return Row(self, unit, below)
+            return UnitOrder(self, unit, below)
         if self._loose is None:
-            self._loose = Row(self, None, ())
+            self._loose = UnitOrder(self, None, ())
         self._loose.units.append(unit)
         return self._loose
 

@@ -11,7 +11,7 @@ from tt_run.runtime import events
 from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.common.config import GRPOSettings
-from tt_run.runtime.train.settings import ConfigError, Report
+from tt_run.runtime.train.settings import ConfigError, ConfigurationProblems
 
 SCHEDULES = ("constant", "cosine")
 REPORTS = ("none", "wandb")
@@ -144,7 +144,10 @@ def get_grpo_config(yaml_config: Mapping[str, Any], output_dir: str = "") -> GRP
         raise ConfigError(
             "training_config must contain a 'grpo_config' section; help: grpo_config: below training_config"
         )
-    report, settings = Report(lambda path: "", ("training_config", "grpo_config")), GRPOSettings()
+    report, settings = (
+        ConfigurationProblems(lambda path: "", ("training_config", "grpo_config")),
+        GRPOSettings(),
+    )
     settings.fill(given, report)
     report.settle()
     fields = {"output_dir": output_dir, **settings.given}

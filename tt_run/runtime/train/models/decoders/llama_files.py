@@ -26,7 +26,7 @@ _OTHER_NAMES = {"wte.weight": "embed_tokens.weight", "transformer.wte.weight": "
 
 
 @dataclass(frozen=True)
-class Rule:
+class FileParameter:
     """A parameter, and the tensors of the file whose rows it holds in this order; `turn` makes them of those."""
 
     param: str
@@ -44,7 +44,7 @@ def canonical(name: str) -> str:
     return _OTHER_NAMES.get(bare, bare)
 
 
-def rules(config: LlamaConfig, names: Collection[str]) -> Iterator[Rule]:
+def rules(config: LlamaConfig, names: Collection[str]) -> Iterator[FileParameter]:
     """What makes the parameters of a Llama that are no biases. Raises RuntimeError for a tied model that has two tables, or none."""
     if config.weight_tying is WeightTyingType.Enabled:
         tied = [name for name in TIED_NAMES if name in names]
@@ -52,21 +52,23 @@ def rules(config: LlamaConfig, names: Collection[str]) -> Iterator[Rule]:
             raise RuntimeError(
                 f"a model with tied weights has exactly one of {', '.join(TIED_NAMES)}, this one has {', '.join(tied) or 'neither'}"
             )
-        yield Rule(tied[0], ("embed_tokens.weight",))
+        yield FileParameter(tied[0], ("embed_tokens.weight",))
     else:
-        yield Rule("Llama/tok_emb/weight", ("embed_tokens.weight",))
-        yield Rule("Llama/fc/weight", ("lm_head.weight",))
-    yield Rule("Llama/ln_fc/gamma", ("norm.weight",))
+        yield FileParameter("Llama/tok_emb/weight", ("embed_tokens.weight",))
+        yield FileParameter("Llama/fc/weight", ("lm_head.weight",))
+    yield FileParameter("Llama/ln_fc/gamma", ("norm.weight",))
     for number in range(config.num_hidden_layers):
         own, root = f"Llama/blocks/{number}", f"layers.{number}"
-        yield Rule(f"{own}/attention_norm/gamma", (f"{root}.input_layernorm.weight",))
-        yield Rule(f"{own}/mlp_norm/gamma", (f"{root}.post_attention_layernorm.weight",))
+        yield FileParameter(f"{own}/attention_norm/gamma", (f"{root}.input_layernorm.weight",))
+        yield FileParameter(f"{own}/mlp_norm/gamma", (f"{root}.post_attention_layernorm.weight",))
         for layer, sources, turn in _layers(config):
             found = tuple(f"{root}.{source}.weight" for source in sources)
-            yield Rule(f"{own}/{layer}/weight", found, turn)
+            yield FileParameter(f"{own}/{layer}/weight", found, turn)
 
 
-def bias_rules(config: LlamaConfig, names: Collection[str], stored: Collection[str]) -> Iterator[Rule]:
+def bias_rules(
+    config: LlamaConfig, names: Collection[str], stored: Collection[str]
+) -> Iterator[FileParameter]:
     """What makes the biases of a model whose file has biases; nothing of one that has none."""
     if not any(name.endswith(".bias") for name in stored):
         return
@@ -74,7 +76,7 @@ def bias_rules(config: LlamaConfig, names: Collection[str], stored: Collection[s
         for layer, sources, turn in _layers(config):
             name = f"Llama/blocks/{number}/{layer}/bias"
             if name in names:
-                yield Rule(name, tuple(f"layers.{number}.{source}.bias" for source in sources), turn)
+                yield FileParameter(name, tuple(f"layers.{number}.{source}.bias" for source in sources), turn)
 
 
 def _layers(
@@ -93,7 +95,9 @@ def _layers(
     yield "mlp/w2", ("mlp.down_proj",), None
 
 
-def check_coverage(names: Collection[str], found: Sequence[Rule], stored: Collection[str] = ()) -> None:
+def check_coverage(
+    names: Collection[str], found: Sequence[FileParameter], stored: Collection[str] = ()
+) -> None:
     """Raise RuntimeError unless every parameter has a rule and every rule a parameter; biases need none where the file has no biases."""
     targets = {rule.param for rule in found}
     free = (
@@ -109,7 +113,7 @@ def check_coverage(names: Collection[str], found: Sequence[Rule], stored: Collec
         )
 
 
-def check_sources(found: Sequence[Rule], stored: Collection[str]) -> None:
+def check_sources(found: Sequence[FileParameter], stored: Collection[str]) -> None:
     """Raise RuntimeError naming what the file lacks."""
     missing = {
         rule.param: absent for rule in found if (absent := [s for s in rule.sources if s not in stored])
