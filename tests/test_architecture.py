@@ -374,6 +374,11 @@ print([name for name in defined if name != "tt_run.runtime.settings.Config"])
             "import tt_run.cli.execute, tt_run.supervise.attend",
             ("dataclasses", "inspect", "json", "subprocess"),
         ),
+        # What a run's end needs comes while its ranks start, on the same cores.
+        (
+            "import tt_run.supervise.output.report",
+            ("dataclasses", "inspect", "subprocess", "difflib", "random"),
+        ),
     ],
 )
 def test_importing_stays_light(statement: str, forbidden: tuple[str, ...]) -> None:

@@ -27,11 +27,9 @@ A rule of the launcher and a listener of the runtime share this module, so that 
 
 from __future__ import annotations
 
-import difflib
 import json
-import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from mgd.lean import dataclass
@@ -130,6 +128,8 @@ class Fault:
         """Seconds until it comes, on a rank: `after`, or drawn for this rank, and for each start of the run, from its seed."""
         if not self.mtbf:
             return self.after
+        import random  # of rates alone: every run loads this module
+
         again = f"/{attempt}" if attempt > 1 else ""
         return self.after + random.Random(f"{self.seed}/{rank}{again}").expovariate(1 / self.mtbf)
 
@@ -177,8 +177,15 @@ _LIKE = {
 def example(text: str) -> str:
     """A fault that can be written, of the action that a text means or nearly means."""
     action = text.partition("=")[0].strip().lower()
-    meant = difflib.get_close_matches(action, ACTIONS, 1) or ["kill"]
+    meant = _near(action, ACTIONS) or ["kill"]
     return f"{meant[0]}={_LIKE.get(meant[0], 'rank:1,call=12')}"
+
+
+def _near(word: str, known: Iterable[str]) -> list[str]:
+    """The known word that is most like this one, if any is."""
+    from difflib import get_close_matches  # of mistakes alone
+
+    return get_close_matches(word, list(known), 1)
 
 
 def read_fault(text: str) -> Fault:
@@ -188,7 +195,7 @@ def read_fault(text: str) -> Fault:
     head, *rest = [word.strip() for word in _words(text)]
     action, _, target = head.partition("=")
     if action not in ACTIONS:
-        near = difflib.get_close_matches(action.lower(), ACTIONS, 1)
+        near = _near(action.lower(), ACTIONS)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(ACTIONS)}"
         raise FaultError(f"{action!r} is no fault: {hint}")
     found: dict[str, object] = {"text": text, "action": action, **_target(action, target)}
@@ -196,7 +203,7 @@ def read_fault(text: str) -> Fault:
         key, _, value = (part.strip() for part in word.partition("="))
         if key not in _KEYS:
             meant = [_MEANT[key.lower()]] if key.lower() in _MEANT else []
-            near = meant or difflib.get_close_matches(key.lower(), _KEYS, 1)
+            near = meant or _near(key.lower(), _KEYS)
             hint = f"did you mean {near[0]}=?" if near else f"there are {', '.join(_KEYS)}"
             if key.isdigit():
                 hint = f"several ranks are joined by +, as in rank:0+{key}"

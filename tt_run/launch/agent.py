@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
@@ -66,6 +65,8 @@ class RemoteAgent:
 
 def answer(command: Sequence[str], seconds: float, environment: Mapping[str, str] | None = None) -> Answer:
     """What a command says; after `seconds` it is ended with everything that it has started."""
+    import subprocess  # of other hosts alone: every launch loads this module
+
     try:
         process = subprocess.Popen(
             list(command),
