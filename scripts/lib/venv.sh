@@ -49,7 +49,7 @@ ensure_venv() {
   stamp="$base $("$base" -V) $extras $(pwd) $(cksum <pyproject.toml)"
   PYTHON="$dir/bin/python"
   if [ ! -x "$PYTHON" ] || [ "$(cat "$dir/.tt-run-stamp-$extras" 2>/dev/null)" != "$stamp" ]; then
-    echo "Preparing $dir ($("$base" -V), tt-run[$extras]): takes a minute the first time …" >&2
+    echo "Preparing $dir ($("$base" -V), tt-run[$extras]), a minute the first time …" >&2
     [ -x "$PYTHON" ] || "$base" -m venv "$dir"
     pip_install "$dir" -e ".[$extras]"
     printf '%s' "$stamp" >"$dir/.tt-run-stamp-$extras"
