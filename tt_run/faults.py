@@ -30,6 +30,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from mgd.lean import dataclass
@@ -175,9 +176,13 @@ _LIKE = {
 
 
 def example(text: str) -> str:
-    """A fault that can be written, of the action that a text means or nearly means."""
-    action = text.partition("=")[0].strip().lower()
-    meant = _near(action, ACTIONS) or ["kill"]
+    """A fault that can be written, of the action that a text means or nearly means; the text's own words where they fit."""
+    action, _, words = text.partition("=")
+    meant = _near(action.strip().lower(), ACTIONS) or ["kill"]
+    for target in ("", "rank:"):  # kil=rank:1,call=2 and kill=1,call=2 want one word each
+        with suppress(FaultError):
+            if (found := read_fault(f"{meant[0]}={target}{words}").text) != text:
+                return found
     return f"{meant[0]}={_LIKE.get(meant[0], 'rank:1,call=12')}"
 
 

@@ -9,7 +9,7 @@ import pytest
 from mgd import diagnostics
 from mgd.catalogue import pages
 from mgd.drawing.canvas import STYLES
-from tt_run.supervise.output.console import RANK_COLOURS
+from tt_run.supervise.output.console import rank_tint
 
 _PALE = {"32", "33", "36", "37"}  # green, yellow, cyan, white: bold makes them bright on many terminals
 _BRIGHT = {"92", "93", "96", "97"}
@@ -21,7 +21,7 @@ def _sequences() -> list[str]:
         *styles,
         *diagnostics._COLOURS.values(),
         pages._CODE,
-        *(f"\x1b[{tint}m" for tint in RANK_COLOURS),
+        *(f"\x1b[{rank_tint(rank)}m" for rank in range(28)),
     ]
 
 
@@ -33,3 +33,8 @@ def test_no_colour_is_lost_on_a_light_background(sequence: str) -> None:
     assert not codes & _BRIGHT
     assert not ("1" in codes and codes & _PALE)
     assert "37" not in codes and "38" not in codes
+
+
+def test_ranks_look_unlike_each_other() -> None:
+    assert len({rank_tint(rank) for rank in range(28)}) == 28
+    assert rank_tint(0) == rank_tint(28)

@@ -240,4 +240,8 @@ def test_whom_a_fault_concerns(fault: str, rank: int, host: str, concerned: bool
 @pytest.mark.parametrize("action", ACTIONS)
 def test_every_action_has_an_example_that_can_be_read(action: str) -> None:
     assert read_fault(example(f"{action}=nonsense")).action == action
-    assert example("kil=rank:1") == example("nothing") == "kill=rank:1,call=12"
+    assert example("kil=rank:1+") == example("nothing") == "kill=rank:1,call=12"
+
+
+def test_an_example_has_the_words_that_were_meant() -> None:
+    assert example("kil=rank:1,call=2") == example("kill=1,call=2") == "kill=rank:1,call=2"

@@ -16,6 +16,13 @@ SHELLS = ("bash", "zsh", "fish")
 RUNS = ("logs", "report", "stacks", "status")
 """The subcommands that take the name of a run."""
 RUN_NAMES = "$(command ls tt-run-logs 2>/dev/null)"
+_ANY_RANKS = "0 1 2 3"
+# What each shell has of the line up to the cursor; the ranks that it is about are asked when they are wanted.
+_LINES = {
+    "bash": '"${COMP_LINE:0:COMP_POINT}"',
+    "zsh": '"${(j: :)words[1,CURRENT]}"',
+    "fish": '"(commandline -cp)"',
+}
 
 
 def completion_script(shell: str) -> str:
@@ -32,7 +39,7 @@ def _scopes() -> Iterator[tuple[str, Sequence[Option]]]:
     yield "", list(CommandLine.options())
 
 
-def _values(option: Option) -> Sequence[str]:
+def _values(option: Option, shell: str) -> Sequence[str]:
     """The words that a shell offers for the value of an option, besides files."""
     if isinstance(option.kind, tuple):
         return option.kind
@@ -43,7 +50,7 @@ def _values(option: Option) -> Sequence[str]:
     if option.key == "explain":
         return _codes()
     if option.key == "tee":
-        return ("all", "first", "errors", "none")
+        return ("all", "first", "errors", "none", _ranks(shell))
     if option.key == "inject":
         from tt_run.faults import ACTIONS
 
@@ -51,7 +58,7 @@ def _values(option: Option) -> Sequence[str]:
     if option.key == "split":
         return ("1x2", "2x1", "2x2", "1x4", "2x4")
     if option.key in ("rank", "debug_rank", "print_env"):
-        return ("0", "1", "2", "3")
+        return (_ranks(shell),)
     if option.key == "set":
         return _hardware(keys=True)
     if option.key == "hardware" and not option.repeated:  # of several, each is a file
@@ -64,6 +71,13 @@ def _values(option: Option) -> Sequence[str]:
         "mock_cluster_rank_binding": "mock cluster rank binding",
     }
     return list(shipped(kinds.get(option.key, "")))
+
+
+def _ranks(shell: str) -> str:
+    """A command substitution: the ranks of the line's job or run, and some where nobody knows them."""
+    if shell == "fish":
+        return f'(tt-run completion --ranks -- {_LINES[shell][1:-1]} 2>/dev/null; or string split " " "{_ANY_RANKS}")'
+    return f"$(tt-run completion --ranks -- {_LINES[shell]} 2>/dev/null || echo {_ANY_RANKS})"
 
 
 def _takes_files(option: Option) -> bool:
@@ -116,7 +130,7 @@ def _bash() -> str:
             if option.is_flag:
                 continue
             patterns = "|".join(f"'{command} {name}'" for name in option.names)
-            offered = " ".join(_values(option))
+            offered = " ".join(_values(option, "bash"))
             files = "-d " if option.is_folder else "-f " if _takes_files(option) else ""
             values.append(
                 f"    {patterns}) COMPREPLY=($(compgen {files}-W '{offered}' -- \"$word\")); return ;;"
@@ -163,7 +177,7 @@ def _zsh() -> str:
             if option.is_flag:
                 continue
             patterns = "|".join(f"'{command} {name}'" for name in option.names)
-            offered = " ".join(_values(option))
+            offered = " ".join(_values(option, "zsh"))
             files = "_files -/; " if option.is_folder else "_files; " if _takes_files(option) else ""
             added = f"compadd -- {offered}; " if offered else ""
             values.append(f"    ({patterns}) {added}{files}return ;;")
@@ -235,7 +249,7 @@ def _fish_option(option: Option) -> str:
     words = []
     for name in option.names:
         words += ["-l", name[2:]] if name.startswith("--") else ["-s", name[1:]]
-    offered = _values(option)
+    offered = _values(option, "fish")
     if offered:
         words += ["-r" if option.is_path else "-x", "-a", f"'{' '.join(offered)}'"]
     elif option.is_folder:

@@ -8,6 +8,7 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tt_run.cli.completion import completion_script
+from tt_run.cli.line_ranks import ranks_of_line
 
 DEADLINE = 20
 
@@ -94,6 +96,51 @@ def test_bash_after_an_equals_sign(folder: Path, line: str, offered: str) -> Non
     words = line.split(" ")
     ask = f'COMP_WORDS=(tt-run {line}); COMP_CWORD={len(words)}; _tt_run; printf "%s\\n" "${{COMPREPLY[@]}}"'
     assert offered in run(folder, "bash", "-c", f". ./of.bash\n{ask}").split()
+
+
+@pytest.mark.parametrize(
+    ("line", "number"),
+    [
+        ("tt-run --emulate --system t3000 --split 2x4 --debug-rank ", 8),
+        ("A=1 tt-run --emulate --system=galaxy --split=4x2 --tee=", 8),
+        ("tt-run --rank-binding t3k_2x4_two_hosts --print-env 1", 2),
+        ("tt-run logs --rank ", None),
+        ("tt-run --tee ", None),
+        ("tt-run --emulate --system t3000 --split 3x1 --tee ", None),
+        ("tt-run --emulate --system 't3000 --tee ", None),
+        ("tt-run replay absent --rank ", None),
+    ],
+)
+def test_the_ranks_that_a_line_is_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, number: int | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert ranks_of_line(line) == number
+
+
+def test_the_ranks_of_runs_and_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for run, ranks in (("20261121-120000-17", 3), ("20261122-120000-17", 2)):
+        (tmp_path / "rec" / run).mkdir(parents=True)
+        for rank in range(ranks):
+            (tmp_path / "rec" / run / f"rank-{rank:04}.record").touch()
+    assert ranks_of_line("tt-run replay rec --rank ") == 2
+    assert ranks_of_line("tt-run replay rec/20261121-120000-17 --rank ") == 3
+
+
+@pytest.mark.parametrize("shell", ["bash", "fish"])
+def test_a_shell_offers_the_ranks_of_the_line(
+    folder: Path, shell: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    line = "tt-run --emulate --system t3000 --split 1x2 --tee "
+    ask = {
+        "bash": f"COMP_LINE='{line}'; COMP_POINT={len(line)}; COMP_WORDS=({line} ''); COMP_CWORD=7; _tt_run; "
+        'printf "%s\\n" "${COMPREPLY[@]}"',
+        "fish": f"complete -C '{line}'",
+    }[shell]
+    answers = run(folder, shell, "-c", f"source ./of.{shell}\n{ask}").split()
+    assert {"first", "0", "1"} <= set(answers) and not {"2", "3"} & set(answers)
 
 
 @pytest.mark.parametrize("line", ["--split ", "--timeout ", "--hosts ", "logs --rank "])

@@ -295,6 +295,7 @@ def test_candidates_run_and_one_that_cannot_says_why(
         (["--mesh-shapes", "2x4,1y8", "--", "x", "{mesh}"], "--mesh-shapes 1y8"),
         (["--systems", ",", "--", "x"], "names no system"),
         (["--systems", "n150,galaxi", "--", "x"], "write --systems n150,galaxy;"),
+        (["--systems", "t3000;galaxy", "--", "x"], "write --systems t3000,galaxy;"),
         (["--systems", "n150,gone.textproto", "--", "x"], "there is no file gone.textproto"),
         (["--", "gone.json"], "program not found: gone.json"),
     ],

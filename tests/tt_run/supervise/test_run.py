@@ -481,6 +481,17 @@ class TestReport:
         assert text.startswith("::error file=a%2Cb.py,line=3,title=tt-run::")
         assert text.endswith("ValueError: 50%25%0Aof it")
 
+    def test_an_annotation_says_a_sentence_once(self, failed: Attempt) -> None:
+        record = {
+            "file": "a.py",
+            "line": 3,
+            "exception": "GuardError",
+            "message": "error[TTG001]: apart\nhelp: so",
+        }
+        verdict = dataclasses.replace(failed.verdict, sentence="ranks 0-1 are at fault: error[TTG001]: apart")
+        text = annotation(verdict, {1: record})
+        assert text.endswith("title=tt-run::ranks 0-1 are at fault: error[TTG001]: apart%0Ahelp: so")
+
 
 def test_folders_of_the_plan_are_there_when_ranks_start(tmp_path: Path) -> None:
     plan = dataclasses.replace(

@@ -24,6 +24,9 @@ class Completion(Arguments):
 
     __slots__ = ()
     usage = "tt-run completion SHELL"
+    ranks: bool = option(
+        "Options", "--ranks", "", "For the scripts: the ranks that the line behind -- is about."
+    )
     help: bool = option("Options", "-h --help", "", "This text.")
 
 
@@ -33,6 +36,12 @@ def command(words: Sequence[str]) -> int:
     if given.help:
         print(command_help(Completion))
         return Exit.OK
+    if given.ranks:
+        from tt_run.cli.line_ranks import ranks_of_line
+
+        ranks = ranks_of_line(" ".join(given.rest))
+        print(*range(ranks or 0), sep="\n")
+        return Exit.OK if ranks else Exit.FAILED
     if len(given.rest) != 1 or given.rest[0] not in SHELLS:
         known = ", ".join(SHELLS)
         told = f"{' '.join(given.rest)!r} is none of {known}" if given.rest else f"name one of {known}"

@@ -231,8 +231,11 @@ def _check_system(name: str, names: Sequence[str]) -> None:
     try:
         systems.find(name)
     except systems.UnknownSystem as error:
-        meant = [error.nearest[0] if each == name and error.nearest else each for each in names]
-        help = f"write --systems {','.join(meant)}; " if error.nearest else ""
+        several = [word for word in re.split(r"[;:+|/\s]+", name) if word]  # as if another sign parted them
+        known = len(several) > 1 and {system.name for system in systems.systems()}.issuperset(several)
+        instead = ",".join(several) if known else error.nearest[0] if error.nearest else ""
+        meant = [instead if each == name else each for each in names]
+        help = f"write --systems {','.join(meant)}; " if instead else ""
         raise _usage(f"--systems: no system is called '{name}'", f"{help}mgd systems lists all") from None
 
 

@@ -27,9 +27,16 @@ RANK_COLOURS = (
     95,
     94,
 )  # of a terminal, without the bright ones that a light background swallows; red is for errors
+RANK_STYLES = ("", "4;", "3;", "3;4;")  # of the ranks that take a colour once more: underlined, slanted, both
 LONGEST_ORDER = 1 << 22  # bytes of the file that says in which order the logs grew
 TAKEN_SECONDS = 0.1  # what whoever reads gets for taking it, before signals and deadlines are looked at again
 PARTIAL_SECONDS = 1.0  # an unfinished line, such as a prompt, is shown after this long
+
+
+def rank_tint(rank: int) -> str:
+    """How a rank's mark looks, the same in every run: no two of 28 ranks in a row look alike."""
+    round, place = divmod(rank, len(RANK_COLOURS))
+    return f"{RANK_STYLES[round % len(RANK_STYLES)]}{RANK_COLOURS[place]}"
 
 
 @dataclass()
@@ -80,8 +87,7 @@ class Console:
         for rank in range(self.size):
             mark = f"[{rank:>{width}}] " if self.prefixes else ""
             plain = mark.encode()
-            tint = RANK_COLOURS[rank % len(RANK_COLOURS)]
-            tinted = f"\x1b[{tint}m{mark}\x1b[0m".encode() if self.colour and mark else plain
+            tinted = f"\x1b[{rank_tint(rank)}m{mark}\x1b[0m".encode() if self.colour and mark else plain
             for error, path, sink in (
                 (False, self.folder.out(rank), self.out),
                 (True, self.folder.err(rank), self.err),

@@ -361,5 +361,10 @@ def annotation(verdict: Verdict, failures: Mapping[int, Mapping[str, Any]]) -> s
     message = verdict.sentence
     if verdict.culprit is not None and (record := failures.get(verdict.culprit.rank)):
         at = Position(str(record.get("file")), int(record.get("line") or 0))
-        message += f": {record.get('exception')}: {record.get('message')}"
+        told = str(record.get("message"))
+        first, _, more = told.partition("\n")
+        if first and first in message:  # the guard's sentence, which its exception begins with
+            message = "\n".join(filter(None, (message, more)))
+        else:
+            message += f": {record.get('exception')}: {told}"
     return workflow_command("error", "tt-run", message, at)
