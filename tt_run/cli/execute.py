@@ -29,6 +29,8 @@ from tt_run.supervise.options import RunOptions, Tee
 from tt_run.supervise.run import run_plan
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from tt_run.supervise.attempt import Attempt
 
 
@@ -37,6 +39,7 @@ def execute(
 ) -> int:
     """Runs the plan and reports; the exit code of the verdict."""
     choices = run_options(given)
+    line_typed = ["tt-run", *words]
 
     def announce(line: LaunchLine, folder: RunFolder) -> None:
         if given.verbose:
@@ -49,6 +52,7 @@ def execute(
         if given.verbose and (allocation := os.environ.get("SLURM_JOB_ID")):
             submitted = os.environ.get("SLURM_SUBMIT_DIR")
             say(f"SLURM_JOB_ID {allocation}" + (f", SLURM_SUBMIT_DIR {submitted}" if submitted else ""))
+        _record_plan(plan, line, line_typed, folder)
         if given.debug_rank is not None:
             say(
                 f"rank {given.debug_rank} stops here at breakpoint() and where it fails; no deadline passes meanwhile"
@@ -59,7 +63,6 @@ def execute(
                 f"each rank waits for a debugger on port {GDBSERVER_PORT} + rank: gdb -ex 'target remote {host}:{GDBSERVER_PORT}'"
             )
 
-    line_typed = ["tt-run", *words]
     attempt = run_plan(
         plan,
         launcher,
@@ -151,7 +154,7 @@ def _tell_written(given: CommandLine, around: Surroundings, started: float, is_w
         with suppress(OSError):
             is_written = path.stat().st_mtime >= started - 1  # some file systems keep whole seconds
         if is_written:
-            say(f"{option.name}: {path}")
+            say(f"{option.name}: {on_one_line(str(path))}")
         elif is_whole and option.variable and (path.is_file() or not path.exists()):
             say(f"{option.name}: no rank has used ttnn, so {text} was not written")
 
@@ -208,25 +211,43 @@ def say(text: str) -> None:
             print(f"tt-run: {line}", file=sys.stderr, flush=True)
 
 
+def _view(plan: LaunchPlan, line: LaunchLine, words: Sequence[str]) -> dict[str, Any]:
+    view = plan_json(plan, line.launcher, line.command, line.global_args) | line.as_json()
+    return {**view, "line": [masked_text(word) for word in words]}
+
+
 def _account(plan: LaunchPlan, attempt: Attempt, words: Sequence[str]) -> bytes:
     """Plan, outcomes and verdict of an attempt as JSON."""
-    import json
-
     from tt_run.supervise.output.report import report_json
 
-    line = attempt.line
-    view = plan_json(plan, line.launcher, line.command, line.global_args) | line.as_json()
-    view["line"] = [masked_text(word) for word in words]
-    text = json.dumps(report_json(attempt, view), indent=1, ensure_ascii=False) + "\n"
+    return _as_json(report_json(attempt, _view(plan, attempt.line, words)))
+
+
+def _as_json(view: dict[str, Any]) -> bytes:
+    import json
+
+    text = json.dumps(view, indent=1, ensure_ascii=False) + "\n"
     return text.encode("utf-8", "surrogateescape")
 
 
+def _record_plan(plan: LaunchPlan, line: LaunchLine, words: Sequence[str], folder: RunFolder) -> None:
+    """What is known from the start, for those who look at the run while it goes on. The account at its end tells what cannot be written."""
+    with suppress(OSError):
+        _write(folder, _as_json(_view(plan, line, words)))
+
+
+def _write(folder: RunFolder, content: bytes) -> None:
+    """Into plan.json, for its owner only, since variables may be secrets. Raises OSError."""
+    path = folder.path / contract.PLAN_FILE
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+        stream.write(content)
+
+
 def _record(attempt: Attempt, content: bytes) -> None:
-    """Writes an account into the folder of its run, for its owner only, since variables may be secrets."""
+    """Writes an account into the folder of its run."""
     path = attempt.folder.path / contract.PLAN_FILE
     try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
-            stream.write(content)
+        _write(attempt.folder, content)
     except FileNotFoundError:  # somebody has removed the run folder meanwhile
         say(f"warning[TTR036]: {path} cannot be written: its folder was removed during the run")
     except OSError as error:  # what the ranks did stays as it is

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mgd.diagnostics import on_one_line
 from mgd.drawing.palette import dark_style
 from mgd.drawing.traffic import Traffic
 from tt_run.report import curves, outcome, slices, surroundings, topology
@@ -32,8 +33,8 @@ def render(run: Run, clean: Cleaner | None = None) -> bytes:
         _environment()
         .get_template("page.html")
         .render(
-            name=clean(run.name),
-            folder=clean(run.folder.path),
+            name=clean(run.label),
+            folder=clean(on_one_line(str(run.folder.path))),
             lacks={
                 "ledger": clean(found.ledger.lack),
                 "timeline": clean(found.timeline.lack),

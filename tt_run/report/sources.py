@@ -27,7 +27,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Sources:
-    """A run, what its launcher wrote about it at the end (empty before), and the records of its ranks."""
+    """A run, what its launcher wrote about it (the plan at its start, how it ended at its end), and the records of its ranks."""
 
     run: Run
     plan: dict[str, Any]
@@ -46,9 +46,7 @@ class Sources:
         """Why there is no plan; empty where there is one."""
         if self.plan:
             return ""
-        if self.run.state == RUNNING:
-            return "The launcher writes its plan when the run ends."
-        return "The launcher writes its plan when the run ends; this run has not come to its end."
+        return "The run folder has no plan that can be read."
 
     @property
     def culprit(self) -> int | None:
@@ -123,19 +121,19 @@ def _record(
     in_folder: str = "",
     read: Callable[[Path], Any] = _whole,
 ) -> Recorded:
+    ends = (
+        "when the run ends" if run.state == RUNNING else "at the end of a run, which this one did not reach"
+    )
     if not plan:
-        when = (
-            "when the run ends"
-            if run.state == RUNNING
-            else "at the end of a run, which this one did not reach"
-        )
-        return Recorded(None, f"It is read {when}.")
+        return Recorded(None, f"It is read {ends}.")
     if not plan.get("emulate"):
         return Recorded(None, f"Only emulated ranks record it: run with --emulate {option}.")
     ranks = plan.get("ranks") or [{}]
     named = (ranks[0].get("env") or {}).get(variable, "")
     if not named:
         return Recorded(None, f"Run with {option} to record it.")
+    if "verdict" not in plan:
+        return Recorded(None, f"It is read {ends}.")
     if named.endswith(".csv"):  # a table of operations, with the whole beside it
         named += ".json"
     path = run.folder.path / in_folder if named == "-" else Path(plan.get("cwd") or ".", named)

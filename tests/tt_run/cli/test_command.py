@@ -294,7 +294,15 @@ def test_a_limit_on_the_size_of_files_is_told(launch_folder: Path) -> None:
 
 def test_a_record_that_cannot_be_written_changes_no_verdict(launch_folder: Path) -> None:
     """As on a disk that the ranks have filled."""
-    words = ("--rank-binding", "rb.yaml", "--log-dir", "logs", "mkdir", "-p", "logs/plan.json")
+    words = (
+        "--rank-binding",
+        "rb.yaml",
+        "--log-dir",
+        "logs",
+        "sh",
+        "-c",
+        "rm -f logs/plan.json; mkdir -p logs/plan.json",
+    )
     ran = in_shell('"$@"', *words)
     assert ran.returncode == Exit.OK
     assert "warning[TTR036]: " in ran.stderr and "plan.json cannot be written: Is a directory" in ran.stderr

@@ -40,6 +40,18 @@ def test_logs_of_a_rank_that_a_run_has(logs: Path, capsys: pytest.CaptureFixture
     assert "20260102-0900-7 has no rank 1" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [["ls"], ["status"], ["stacks"], ["report"], ["logs", "--rank", "7"]])
+def test_a_run_with_a_line_break_in_its_name_is_told_on_one_line(
+    logs: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    """Whose folder --log-dir has named, or somebody has moved."""
+    (logs / "20260102-0900-7").rename(logs / "20260102\nnight")
+    run(words)
+    told = capsys.readouterr()
+    assert "20260102\\nnight" in told.out + told.err
+    assert "20260102\n" not in told.out + told.err
+
+
 @pytest.mark.parametrize(
     ("words", "live", "name"),
     [

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from mgd.resources import configs_root
 from tests.tt_run.report.conftest import SECRET, Reported
 from tt_run.cli.main import run
 from tt_run.contract import Exit
@@ -171,6 +172,22 @@ def test_runs_without_an_end_or_a_plan(tmp_path: Path) -> None:
     assert "<pre>rank 2\n  a.py:1 in f\nranks 0-1, 3\n  b.py:2 in g: ccl()</pre>" in text
     assert text.index("<summary>rank 2</summary>") < text.index("<summary>ranks 0–1, 3</summary>")
     assert "succeeded" in text and "Only emulated ranks record it: run with --emulate --ledger FILE." in text
+
+
+def test_a_run_that_goes_on_has_its_plan_and_its_topology(tmp_path: Path) -> None:
+    folder = tmp_path / "20260101-000000-1"
+    (folder / "launch").mkdir(parents=True)
+    (folder / "rank-0000.status").write_text(f"rank=0\nhost=here\npid={os.getpid()}\nstart=99\n")
+    mesh, old = configs_root() / "mgd/t3k_2x4_two_hosts.textproto", tmp_path / "old.json"
+    old.write_text("{}")  # of an earlier run with the same line
+    env = {"TT_MESH_GRAPH_DESC_PATH": str(mesh), "TT_RUN_LEDGER": str(old)}
+    ranks = [{"rank": 0, "mesh_id": 0, "mesh_host_rank": 0, "env": env}]
+    plan = {"ranks": ranks, "emulate": True, "line": ["tt-run", "x.py"], "findings": []}
+    (folder / "plan.json").write_text(json.dumps(plan))
+    text = render(read_run(folder)).decode()
+    assert "no verdict" in text and "1 of 1 ranks running" in text and "tt-run x.py" in text
+    assert "<svg" in text and "it is read when the run ends" in text
+    assert "Run with --timeline FILE to record it." in text
 
 
 def test_a_large_run_stays_a_small_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ def command(words: Sequence[str]) -> int:
             freed += run.size
         except OSError as error:
             failed += 1
-            print(f"{run.name}: {error.strerror}")
+            print(f"{run.label}: {error.strerror}")
     word = "would be removed" if given.dry_run else "removed"
     print(f"{counted(len(ended) - failed, 'run')} {word}, {amount(freed)}")
     return Exit.FAILED if failed else Exit.OK

@@ -48,7 +48,7 @@ def command(words: Sequence[str]) -> int:
     run = one_run(given.rest, given.log_dir, live=True)
     ranks = [status.rank for status in run.ranks]
     if given.rank is not None and given.rank not in ranks:
-        wrong = f"{run.name} has no rank {given.rank}; it has {all_ranks(len(ranks))}"
+        wrong = f"{run.label} has no rank {given.rank}; it has {all_ranks(len(ranks))}"
         raise UsageError(Diagnostic("TTR042", wrong, help="write --rank 0"))
     chosen = Tee.parse("all" if given.rank is None else str(given.rank))
     out = sys.stdout.buffer

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from mgd.diagnostics import Diagnostic
+from mgd.diagnostics import Diagnostic, on_one_line
 from tt_run.errors import UsageError
 from tt_run.inputs.site import is_dir
 from tt_run.supervise.looking.runs import RUNNING, Run, find_going_on, find_runs, parent_of_runs
@@ -40,7 +40,7 @@ def runs_elsewhere(log_dir: str | None) -> list[Run]:
 
 def place_of(run: Run) -> str:
     """A run's folder as it is typed: below the working directory without that."""
-    return str(run.folder.path).replace(f"{Path.cwd()}/", "", 1)
+    return on_one_line(str(run.folder.path).replace(f"{Path.cwd()}/", "", 1))
 
 
 def one_run(words: tuple[str, ...], log_dir: str | None, live: bool = False) -> Run:
@@ -62,12 +62,12 @@ def one_run(words: tuple[str, ...], log_dir: str | None, live: bool = False) -> 
         wrong = f"there are no runs in {parent}"
         help = "tt-run … python x.py makes one here; name another folder of runs with --log-dir DIR"
     elif fitting:
-        names = ", ".join(run.name for run in fitting[:4])
+        names = ", ".join(run.label for run in fitting[:4])
         wrong, help = f"{words[0]} is the beginning of several runs: {names}", "write more of the name"
     else:
         wrong, help = (
             f"no run of {parent} is called {words[0]}",
-            f"the newest is {runs[0].name}; tt-run ls has all",
+            f"the newest is {runs[0].label}; tt-run ls has all",
         )
     raise UsageError(Diagnostic("TTR042", wrong, help=help))
 

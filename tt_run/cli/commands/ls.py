@@ -46,7 +46,7 @@ def command(words: Sequence[str]) -> int:
         return Exit.OK
     elsewhere = runs_elsewhere(given.log_dir)
     runs = sorted([*runs_here(given.log_dir), *elsewhere], key=lambda run: run.began, reverse=True)
-    names = [place_of(run) if run in elsewhere else run.name for run in runs]
+    names = [place_of(run) if run in elsewhere else run.label for run in runs]
     if given.json:
         import json
 

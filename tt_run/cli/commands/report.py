@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mgd.diagnostics import Diagnostic
+from mgd.diagnostics import Diagnostic, on_one_line
 from tt_run.cli.commands.looking import one_run
 from tt_run.cli.reading.options import Arguments, option
 from tt_run.cli.reading.parse import read
@@ -68,5 +68,5 @@ def command(words: Sequence[str]) -> int:
     except OSError as error:
         wrong = f"{path} cannot be written: {error.strerror}"
         raise UsageError(Diagnostic("TTR036", wrong, help="name another file with -o FILE.html")) from None
-    print(path)
+    print(on_one_line(str(path)))
     return Exit.OK

@@ -37,7 +37,7 @@ def command(words: Sequence[str]) -> int:
     run = one_run(given.rest, given.log_dir, live=True)
     stacks = ask_stacks(run)
     if not stacks:
-        print(f"{run.name}: {run.sentence}; no Python rank of it runs on this machine")
+        print(f"{run.label}: {run.sentence}; no Python rank of it runs on this machine")
         return Exit.FAILED
     shown = stacks if given.all else [without_emulation(stack) for stack in stacks]
     here = f"{Path.cwd()}/"

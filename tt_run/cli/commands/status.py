@@ -55,7 +55,7 @@ def command(words: Sequence[str]) -> int:
 
         print(json.dumps([rank.as_json() for rank in ranks], indent=1))
         return Exit.OK
-    print(fold(f"{run.name}: {run.sentence}, started {age_text(run.began)} ago", columns() or 0, "  "))
+    print(fold(f"{run.label}: {run.sentence}, started {age_text(run.began)} ago", columns() or 0, "  "))
     for line in _lines(ranks, given.all or len(ranks) <= ONE_BY_ONE):
         print(line)
     for line in _waiting(ranks):

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from mgd.diagnostics import on_one_line
 from mgd.lean import dataclass
 from tt_run import contract
 from tt_run.supervise.folder import DEFAULT_PARENT, RunFolder
@@ -35,6 +36,11 @@ class Run:
     def name(self) -> str:
         """The name of the folder."""
         return self.folder.path.name
+
+    @property
+    def label(self) -> str:
+        """The name in a line of text."""
+        return on_one_line(self.name)
 
     @property
     def state(self) -> str:

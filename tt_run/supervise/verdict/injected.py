@@ -10,7 +10,7 @@ from typing import Any
 
 from mgd.lean import replace
 from tt_run import contract
-from tt_run.faults import HITTING, LINKS, read_fault, starts_of
+from tt_run.faults import HITTING, LINKS, SIGNALS, read_fault, starts_of
 from tt_run.supervise.looking.stacks import rank_list
 from tt_run.supervise.status import StatusBoard
 from tt_run.supervise.verdict.evidence import Verdict
@@ -121,6 +121,8 @@ def idle_sentence(folder: Path, idle: Sequence[str]) -> str:
     late = [text for text in idle if _is_time(text)]
     missed = [text for text in idle if text not in late]
     said = [f"the run ended before the time of {' and '.join(late)}"] if late else []
+    if any(read_fault(text).action not in SIGNALS for text in late):
+        said[0] += ", or before its next line of Python"
     if missed:
         said.append(f"no rank came to what {' and '.join(missed)} {'name' if missed[1:] else 'names'}")
     notes = {note["missed"]: note for note in _noted(folder) if "missed" in note}
