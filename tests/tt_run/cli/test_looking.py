@@ -40,7 +40,16 @@ def test_logs_of_a_rank_that_a_run_has(logs: Path, capsys: pytest.CaptureFixture
     assert "20260102-0900-7 has no rank 1" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [["ls"], ["status"], ["stacks"], ["report"], ["logs", "--rank", "7"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["ls"],
+        ["status", "20260102"],
+        ["stacks", "20260102"],
+        ["report", "20260102"],
+        ["logs", "20260102", "--rank", "7"],
+    ],
+)
 def test_a_run_with_a_line_break_in_its_name_is_told_on_one_line(
     logs: Path, capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
