@@ -31,7 +31,7 @@ REPLAY = (
         "MPI call that is not in the record",
         why="The program uses mpi4py itself. Its calls on communicators of all kinds are recorded, in both spellings (objects and buffers), also those that are "
         "waited for later, alone or several at once, and those that are prepared and started again; so are groups, grids, graphs, probes, datatypes, "
-        "windows of all kinds, and files of MPI. Spawned and joined processes, sessions, mpi4py.futures and mpi4py.util.pkl5 pass through "
+        "windows of all kinds, and files of MPI. Spawned and joined processes, sessions and mpi4py.futures pass through "
         "a run unrecorded, which says so, and a replay has no MPI to ask.",
         help="use one of the recorded calls, or ttnn's own distributed context",
         bad='child = comm.Spawn("python", ["worker.py"])',

@@ -322,5 +322,25 @@ m = memoryview(bytearray(8)); comm.Bcast(m, root=1); print(bytes(m))
 f = np.asfortranarray(np.arange(6.).reshape(2, 3) * rank); comm.Bcast(f, root=1); print(f)
 e = np.empty(0); comm.Allreduce(e, e.copy()); z = np.array(3. * rank); comm.Bcast(z, root=2); print(z)
 """,
+    "pickles of their own": """
+from mpi4py.util import pkl5
+c = pkl5.Intracomm(comm)
+print(c.bcast({"a": [1, 2]} if rank == 0 else None), c.gather(rank, root=1), c.allgather(np.arange(rank + 2)))
+print(c.scatter([[n] for n in range(size)] if rank == 0 else None), c.alltoall(list(range(size))), c.allreduce(rank))
+q = [c.isend(np.full(5, rank), right, tag=2), c.isend("x", right, tag=2)]
+print(c.recv(source=left, tag=2), c.recv(source=left, tag=2), pkl5.Request.waitall(q), type(q[0]) is pkl5.Request)
+q = c.isend("m", right, tag=5); m = c.mprobe(source=left, tag=5); print(m.recv(), q.wait(), isinstance(m, pkl5.Message))
+q = c.isend("later", right, tag=6); m = pkl5.Message.probe(c, source=left, tag=6).irecv(); print(m.wait()); q.wait()
+s = MPI.Status(); print(c.sendrecv(rank, right, source=left, status=s), s.Get_source(), isinstance(c, MPI.Comm), isinstance(c, MPI.Intracomm))
+d = c.Dup(); print(d.bcast(np.ones(3) if rank == 0 else None)); d.Free(); c.barrier()
+""",
+    "communicators by their handles": """
+half = comm.Split(rank % 2, rank)
+for c in (comm, half):
+    again = MPI.Comm.f2py(c.py2f()); print(type(again) is type(c), again == c, again.allreduce(rank + 1), MPI.Intracomm.f2py(c.py2f()) == c)
+if hasattr(MPI.Comm, "fromhandle"):
+    again = MPI.Comm.fromhandle(half.handle); print(again == half, again.allgather(rank), MPI._handleof(half) == half.handle)
+print(MPI.Comm.f2py(MPI.COMM_NULL.py2f()) == MPI.COMM_NULL, isinstance(half, MPI.Comm), issubclass(MPI.Intracomm, MPI.Comm))
+""",
 }
 """Their text by what they are about; each begins with `rank`, `size`, `left`, `right` and `comm`."""

@@ -131,6 +131,12 @@ def test_what_no_record_has_is_refused_by_its_name() -> None:
     assert not hasattr(comm, "Spawn")
 
 
+def test_handles_from_elsewhere_are_refused_by_the_call() -> None:
+    for call in (ReplayedIntra.f2py, ReplayedIntra.fromhandle):
+        with pytest.raises(NotRecorded, match=rf"TTP004\]: MPI\.Comm\.{call.__name__}\(77\) at "):
+            call(77)
+
+
 def test_communicators_are_equal_by_what_they_stand_for(monkeypatch: pytest.MonkeyPatch) -> None:
     own = Own(lambda: None, 1, (4, 5))  # type: ignore[arg-type, return-value]
 

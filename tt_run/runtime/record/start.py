@@ -26,7 +26,7 @@ from tt_run.runtime.record.numbers import RecordedNumber
 _OWN_CHANCE = ("/runtime/comm/", "/runtime/guard/", "/tempfile.py", "/mpi4py/")
 """Who draws random bytes that no result depends on, and that a replay does not draw."""
 
-_UNRECORDED_PARTS = ("mpi4py.futures", "mpi4py.util.pkl5", "mpi4py.util.sync", "mpi4py.util.pool")
+_UNRECORDED_PARTS = ("mpi4py.futures", "mpi4py.util.sync", "mpi4py.util.pool")
 """Modules that reach into the library in ways of their own."""
 
 _urandom, _getrandom = os.urandom, getattr(os, "getrandom", None)
@@ -94,9 +94,10 @@ def begin() -> None:
 def _follow() -> None:
     """Let the program's own calls of mpi4py go through the book, once it loads that, and PyTorch draw from it."""
     from tt_run.runtime.imports import Finder
-    from tt_run.runtime.record.mpi.recorded import recorded_module, tell_unrecorded
+    from tt_run.runtime.record.mpi.recorded import recorded_module, recorded_pickles, tell_unrecorded
 
-    parts = {name: (lambda _, name=name: tell_unrecorded(name)) for name in _UNRECORDED_PARTS}
+    unrecorded = dict.fromkeys(_UNRECORDED_PARTS, lambda module: tell_unrecorded(module.__name__))
+    parts = {**unrecorded, "mpi4py.util.pkl5": recorded_pickles}
     sys.meta_path.insert(
         0, Finder({"mpi4py.MPI": lambda module: recorded_module(module, _book), **parts, **_MET})
     )

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from tt_run.runtime.own_mpi import watched_library
+from tt_run.runtime.own_mpi.communicators import watch_pickles
 from tt_run.runtime.own_mpi.stand_in import STANDS_FOR, StandIn
 from tt_run.runtime.record.facts import site
 from tt_run.runtime.record.mpi.asked import (
@@ -41,11 +42,14 @@ from tt_run.runtime.record.recording import Recording
 
 _UNRECORDED_CALLS = ("Accept", "Connect", "Spawn", "Spawn_multiple", "Join", "Ishrink")
 _REPLACED = (
-    "COMM_WORLD", "COMM_SELF", "Intracomm", "Cartcomm", "Graphcomm", "Distgraphcomm", "Intercomm", "Request", "Prequest", "Message",
+    "COMM_WORLD", "COMM_SELF", "Comm", "Intracomm", "Cartcomm", "Graphcomm", "Distgraphcomm", "Intercomm", "Request", "Prequest", "Message",
     "Win", "File", "Session",
 )  # fmt: skip
 _UNRECORDED = {"Session": ("Init",)}
 _KINDS = ("Intracomm", "Cartcomm", "Graphcomm", "Distgraphcomm", "Intercomm")
+_HANDLES = ("f2py", "fromhandle")
+_FOUND = {"probe": "mprobe", "iprobe": "improbe", "Probe": "Mprobe", "Iprobe": "Improbe"}
+"""What a class of messages finds on a communicator, and how that is called there."""
 _SELF_KNOWLEDGE = {
     "Graphcomm": ("Get_topo",),
     "Distgraphcomm": ("Get_dist_neighbors_count", "Get_dist_neighbors"),
@@ -63,12 +67,23 @@ def recorded_module(module: ModuleType, book: Callable[[], Book]) -> None:
     raw = {name: getattr(mpi, name) for name in _REPLACED if hasattr(mpi, name)}
     mpi._tt_run_raw = raw
     facts = _constants(mpi, raw["COMM_WORLD"])
-    _Recorder(mpi, book).put_on()
+    mpi._tt_run_recorder = recorder = _Recorder(mpi, book)
+    recorder.put_on()
     ask_library(mpi, book)
     mpi.Wtime = time.perf_counter  # a clock as any other
     found = book()
     if isinstance(found, Recording):
         found.library(facts)
+
+
+def recorded_pickles(module: ModuleType) -> None:
+    """The same of the communicators of a loaded `mpi4py.util.pkl5`, which send and receive in ways of their own."""
+    recorder = getattr(sys.modules["mpi4py.MPI"], "_tt_run_recorder", None)
+    if recorder is None:  # it was loaded before the program started MPI
+        tell_unrecorded(module.__name__)
+    else:
+        watch_pickles(module)
+        recorder.put_on_pickles(module)
 
 
 def _and_recorded(start: Any, module: ModuleType, book: Callable[[], Book]) -> Any:
@@ -137,12 +152,18 @@ class _Recorder:
         self._request = recorded_request(self._watched.Request, book)
         self._prequest = recorded_request(self._watched.Prequest, book, (self._request,))
         self._message = self._recorded_message(mpi.Message)
-        self._kinds = {}
+        self._kinds: dict[Any, Any] = {}
         """The recorded class for each of the library's."""
+        self._by_handle = {
+            name: staticmethod(self._known_by(name, getattr(mpi.Comm, name)))
+            for name in _HANDLES
+            if hasattr(mpi.Comm, name)
+        }
         for kind in _KINDS:
             base = getattr(mpi, kind)
             watched = self._watched.communicators[base]
-            self._kinds[base] = StandIn(kind, (watched,), {**self._methods(watched), STANDS_FOR: base})
+            methods = {**self._methods(watched), **self._by_handle, STANDS_FOR: base}
+            self._kinds[base] = StandIn(kind, (watched,), methods)
         self._intra = self._kinds[mpi.Intracomm]
 
     def put_on(self) -> None:
@@ -153,14 +174,51 @@ class _Recorder:
         mpi.COMM_WORLD, mpi.COMM_SELF = self._intra(mpi.COMM_WORLD), self._intra(mpi.COMM_SELF)
         for kind, recorded in self._kinds.items():
             setattr(mpi, kind.__name__, recorded)
+        mpi.Comm = StandIn("Comm", (mpi.Comm,), {**self._by_handle, STANDS_FOR: mpi.Comm})
         mpi.File = recorded_file(self._watched.File, self._at, self._request)
+        for kind in (mpi.Win, mpi.File, mpi.Request, mpi.Prequest, mpi.Message):
+            for name in _HANDLES:
+                if hasattr(kind, name):
+                    setattr(
+                        kind, name, staticmethod(_told(f"MPI.{kind.__name__}.{name}", getattr(kind, name)))
+                    )
         for kind, names in _UNRECORDED.items():
             if hasattr(mpi, kind):
                 base = getattr(mpi, kind)
                 told = {n: _told(f"MPI.{kind}.{n}", getattr(base, n)) for n in names if hasattr(base, n)}
                 setattr(mpi, kind, type(kind, (base,), told))
-        for kind in (mpi.Win, mpi.File, mpi.Request, mpi.Prequest, mpi.Message, *self._kinds.values()):
+        for kind in (
+            mpi.Comm,
+            mpi.Win,
+            mpi.File,
+            mpi.Request,
+            mpi.Prequest,
+            mpi.Message,
+            *self._kinds.values(),
+        ):
             kind.__module__ = mpi.__name__  # programs print it
+
+    def put_on_pickles(self, module: Any) -> None:
+        """Let programs find recorded classes under the names of `mpi4py.util.pkl5`."""
+        module.Request = request = recorded_request(module.Request, self._book)
+        module.Message = message = self._recorded_message(module.Message, request)
+        for kind in (module.Intracomm, module.Intercomm):
+            for name, words in OBJECTS.items():
+                if hasattr(module.Comm, name):
+                    setattr(kind, name, self._call(name, words, getattr(kind, name)))
+            for name in filter(module.Comm.__dict__.__contains__, STARTED):
+                setattr(kind, name, self._start(name, STARTED[name], getattr(kind, name), request))
+            for name in filter(module.Comm.__dict__.__contains__, MESSAGES):
+                setattr(kind, name, self._finder(name, getattr(kind, name), message))
+
+    def _known_by(self, name: str, real: Any) -> Any:
+        """A call that knows a communicator by its handle: what it gives is recorded as any other."""
+
+        def call(handle: int) -> Any:
+            found = real(handle)
+            return found if found == self._mpi.COMM_NULL else self._kinds[self._kind_of(found)](found)
+
+        return _named_as(call, name, real)
 
     def _at(self, comm: Any) -> At:
         return At(self._book, 0, 1) if comm is None else At(self._book, comm.Get_rank(), comm.Get_size())
@@ -199,7 +257,7 @@ class _Recorder:
                 return real(comm, *args, **kwargs)
             at = self._at(comm)
             made, target = start(at, name, words, lambda *a, **k: real(comm, *a, **k), args, kwargs)
-            found = kind(made)
+            found = made if type(made) is kind else kind(made)
             if (waits := getattr(made, "_tt_run", None)) is not None:
                 found._tt_run = waits
             found._target = target
@@ -251,8 +309,8 @@ class _Recorder:
     def _attributes(self) -> set[int]:
         return {getattr(self._mpi, name) for name in ATTRIBUTES if hasattr(self._mpi, name)}
 
-    def _finder(self, name: str, real: Any) -> Any:
-        mpi = self._mpi
+    def _finder(self, name: str, real: Any, message: Any = None) -> Any:
+        mpi, kind = self._mpi, message or self._message
 
         def method(comm: Any, *args: Any, **kwargs: Any) -> Any:
             kept: list[Any] = []
@@ -260,7 +318,7 @@ class _Recorder:
 
             def cross() -> Any:
                 found = real(comm, *args, **kwargs)
-                kept.append(None if found is None else self._message(found))
+                kept.append(None if found is None else kind(found))
                 nobody = found is not None and found == mpi.MESSAGE_NO_PROC
                 return "nobody" if nobody else found is not None, status_facts(status)
 
@@ -269,10 +327,10 @@ class _Recorder:
 
         return _named_as(method, name, real)
 
-    def _recorded_message(self, base: Any) -> Any:
+    def _recorded_message(self, base: Any, request: Any = None) -> Any:
         at = At(self._book, 0, 1)
         methods: dict[str, Any] = {}
-        for name in ("recv", "Recv"):
+        for name in filter(base.__dict__.__contains__, ("recv", "Recv")):
             real = getattr(base, name)
             words = ("buf", "status") if name == "Recv" else ("status",)
 
@@ -287,15 +345,22 @@ class _Recorder:
                 return record_call(at, _name, _words, lambda *a, **k: _real(message, *a, **k), args, kwargs)
 
             methods[name] = _named_as(method, name, real)
-        for name in ("irecv", "Irecv"):
-            methods[name] = self._taking(name, getattr(base, name))
+        for name in filter(base.__dict__.__contains__, ("irecv", "Irecv")):
+            methods[name] = self._taking(name, getattr(base, name), request or self._request)
+        for name, find in _FOUND.items():
+            if name in base.__dict__:
+                methods[name] = classmethod(
+                    lambda _, comm, *args, _find=find, **kwargs: getattr(comm, _find)(*args, **kwargs)
+                )
         return type("Message", (base,), methods)
 
-    def _taking(self, name: str, real: Any) -> Any:
+    def _taking(self, name: str, real: Any, request: Any) -> Any:
         def method(message: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._book().inside:
+                return real(message, *args, **kwargs)
             at = At(self._book, 0, 1)
             made, target = start(at, name, ("buf",), lambda *a, **k: real(message, *a, **k), args, kwargs)
-            found = self._request(made)
+            found = made if type(made) is request else request(made)
             found._target = target
             return found
 

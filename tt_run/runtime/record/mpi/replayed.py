@@ -97,7 +97,7 @@ class Pickle:
         return pickle.loads(data, buffers=buffers)
 
 
-_BY_CALLS = ("mpi4py.util", "mpi4py.util.dtlib")
+_BY_CALLS = ("mpi4py.util.dtlib",)
 
 
 class _UnknownPart(NotRecorded, ImportError):
@@ -179,7 +179,21 @@ def replayed_modules(
             value.__name__ = value.__qualname__ = name
             value.__module__ = module.__name__
     Datatype.fromcode = staticmethod(lambda code: module._typedict[code])  # type: ignore[attr-defined]
-    return {"mpi4py": package, "mpi4py.MPI": module}
+    for name, kind in _KINDS.items():
+        for call in ("f2py", "fromhandle"):
+            if not hasattr(kind, call):
+                setattr(kind, call, staticmethod(_Constant(f"{name}.{call}")))
+    module._handleof = lambda arg: arg.handle  # type: ignore[attr-defined]
+    package.util = util = ModuleType("mpi4py.util")  # type: ignore[attr-defined]
+    util.__path__ = []
+    util.pkl5 = pickles = ModuleType("mpi4py.util.pkl5")  # type: ignore[attr-defined]
+    own = {
+        name: type(name, (_KINDS[name],), {"__module__": pickles.__name__})
+        for name in ("Intracomm", "Intercomm")
+    }
+    vars(pickles).update({name: _KINDS[name] for name in ("Comm", "Request", "Message", "Pickle")} | own)
+    vars(pickles).update(pickle=Pickle(), MPI=module)
+    return {"mpi4py": package, "mpi4py.MPI": module, "mpi4py.util": util, "mpi4py.util.pkl5": pickles}
 
 
 _KINDS = {

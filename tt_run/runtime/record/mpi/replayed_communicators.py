@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
+from weakref import WeakValueDictionary
 
 from tt_run.runtime.record.mpi import asked, local
 from tt_run.runtime.record.mpi.callbacks import Attributes, Errhandler, new_key
@@ -16,6 +18,7 @@ from tt_run.runtime.record.mpi.calls import (
     PREPARED,
     STARTED,
     STARTED_MAKERS,
+    NotRecorded,
     NotRecordedMember,
     named_words,
 )
@@ -44,6 +47,25 @@ class Own:
         self.errhandler: Any = None
         self.handles: Callable[[Any, int], object] | None = None
         """What the program wants called with an error."""
+        self.number = next(_numbers)
+        self.kind: type[ReplayedComm] = ReplayedIntra
+
+
+_numbers = itertools.count(1)
+_by_handle: WeakValueDictionary[int, Own] = WeakValueDictionary()
+_by_fortran: WeakValueDictionary[int, Own] = WeakValueDictionary()
+"""Communicators that the program has asked for the handles of."""
+_NOBODY = -1
+"""That of COMM_NULL."""
+
+
+def _known_by(known: WeakValueDictionary[int, Own], number: int, call: str) -> Any:
+    if number == _NOBODY:
+        return sys.modules["mpi4py.MPI"].COMM_NULL
+    own = known.get(number)
+    if own is None:
+        raise NotRecorded(f"MPI.Comm.{call}({number})")
+    return own.kind.of(own)
 
 
 class ReplayedComm:
@@ -61,8 +83,34 @@ class ReplayedComm:
     def of(cls, own: Own) -> Any:
         """The communicator itself."""
         found = object.__new__(cls)
-        found._own = own
+        found._own, own.kind = own, cls
         return found
+
+    def py2f(self) -> int:
+        """The number by which Fortran knew it."""
+        if self._own is None:
+            return _NOBODY
+        number: int = record_result(self._at, "py2f", None)
+        _by_fortran[number] = self._own
+        return number
+
+    @classmethod
+    def f2py(cls, arg: int) -> Any:
+        """The communicator that `py2f` gave a number of. Raises NotRecorded for one that the program has from elsewhere."""
+        return _known_by(_by_fortran, arg, "f2py")
+
+    @property
+    def handle(self) -> int:
+        """A number that stands for it."""
+        if self._own is None:
+            return _NOBODY
+        _by_handle[self._own.number] = self._own
+        return self._own.number
+
+    @classmethod
+    def fromhandle(cls, handle: int) -> Any:
+        """The communicator of a `handle`. Raises NotRecorded for one that the program has from elsewhere."""
+        return _known_by(_by_handle, handle, "fromhandle")
 
     @property
     def _is(self) -> Own:
@@ -102,7 +150,6 @@ class ReplayedComm:
         return self._is.at.size
 
     rank, size = property(Get_rank), property(Get_size)
-    handle = property(lambda self: id(self._own))
 
     def Get_name(self) -> str:
         """As the library calls it."""
@@ -320,6 +367,16 @@ class ReplayedMessage:
 
     def __bool__(self) -> bool:
         return self._at is not None
+
+    @classmethod
+    def probe(cls, comm: Any, *args: Any, **kwargs: Any) -> Any:
+        """Find one on a communicator."""
+        return comm.mprobe(*args, **kwargs)
+
+    @classmethod
+    def iprobe(cls, comm: Any, *args: Any, **kwargs: Any) -> Any:
+        """Find one, if it has come."""
+        return comm.improbe(*args, **kwargs)
 
     def recv(self, *args: Any, **kwargs: Any) -> Any:
         """The object."""

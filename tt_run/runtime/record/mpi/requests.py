@@ -7,6 +7,7 @@ replay the record says it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tt_run.runtime.own_mpi.stand_in import STANDS_FOR
@@ -129,10 +130,12 @@ def _tell(status: Any, told: Any) -> None:
 
 def recorded_request(base: Any, book: Callable[[], Book], bases: tuple[Any, ...] = ()) -> Any:
     """The library's request whose waits are written down; `bases` for a kind of request that is one, too."""
-    methods: dict[str, Any] = {"_target": None, "_prepared": None, STANDS_FOR: getattr(base, STANDS_FOR)}
-    for name in _ONE:
+    methods: dict[str, Any] = {"_target": None, "_prepared": None}
+    if hasattr(base, STANDS_FOR):
+        methods[STANDS_FOR] = getattr(base, STANDS_FOR)
+    for name in filter(partial(hasattr, base), _ONE):
         methods[name] = _one(name, getattr(base, name), book)
-    for name in _SEVERAL:
+    for name in filter(partial(hasattr, base), _SEVERAL):
         methods[name] = classmethod(_several(name, getattr(base, name), book))
     if hasattr(base, "Start"):
         for name in OF_REQUEST:
@@ -227,6 +230,12 @@ class ReplayedRequest(_Answers):
         """Nothing to end."""
 
     cancel = Cancel
+
+    @classmethod
+    def get_status_all(cls, requests: Sequence[Any], statuses: list[Any] | None = None) -> bool:
+        """Whether all are done."""
+        told = [None] * len(requests) if statuses is None else statuses
+        return all(map(cls.get_status, requests, told))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
