@@ -15,8 +15,10 @@ import sys
 from collections.abc import Sequence
 
 _NUMBERS = {
+    "faccessat2": {"x86_64": 439, "aarch64": 439},
     "fallocate": {"x86_64": 285, "aarch64": 47},
     "flock": {"x86_64": 73, "aarch64": 32},
+    "ftruncate": {"x86_64": 77, "aarch64": 46},
     "getrlimit": {"x86_64": 97, "aarch64": 163},
     "pidfd_open": {"x86_64": 434, "aarch64": 434},
     "prctl": {"x86_64": 157, "aarch64": 167},
@@ -27,6 +29,7 @@ _NUMBERS = {
     "sched_yield": {"x86_64": 24, "aarch64": 124},
     "setpriority": {"x86_64": 141, "aarch64": 140},
     "setrlimit": {"x86_64": 160, "aarch64": 164},
+    "setsid": {"x86_64": 112, "aarch64": 157},
     "unshare": {"x86_64": 272, "aarch64": 97},
 }  # fmt: skip
 _NO_NEW_PRIVILEGES, _SET_SECCOMP, _FILTER = 38, 22, 2  # words of prctl

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import time
@@ -26,6 +27,27 @@ def why_no_cpus() -> str | None:
     except AttributeError:
         pass
     return None
+
+
+ALLOW = "allow {} in the profile of the container or sandbox (seccomp)"
+"""What to do about a call that is refused."""
+
+
+def refused_to_mpi() -> list[tuple[str, str]]:
+    """Calls without which Open MPI ends before it starts anything, and that are refused here, with what the system says."""
+    import tempfile  # of launches that fail alone
+
+    found = []
+    try:
+        with tempfile.TemporaryFile() as file:
+            os.ftruncate(file.fileno(), 1)
+    except OSError as error:
+        if error.errno in (errno.EPERM, errno.EACCES, errno.ENOSYS):
+            found.append(("ftruncate", error.strerror))
+    # The library asks the older call where the newer one is not known, and believes what that says otherwise.
+    if os.access in os.supports_effective_ids and not os.access("/", os.X_OK, effective_ids=True):
+        found.append(("faccessat2", os.strerror(errno.EPERM)))
+    return found
 
 
 def limit_of(number: int) -> tuple[int, int]:

@@ -42,7 +42,9 @@ def behind(front: Sequence[str], *words: str, cwd: Path) -> Ran:
                 errno.EPERM, ["fallocate", "ptrace", "process_vm_readv", "unshare"], id="a strict container"
             ),
             pytest.param(errno.ENOSYS, ["prctl", *LIMITS, "sched_yield"], id="a small kernel"),
-            pytest.param(errno.EPERM, ["pidfd_open", "setpriority", *LIMITS], id="a stricter container"),
+            pytest.param(
+                errno.EPERM, ["pidfd_open", "setpriority", "setsid", *LIMITS], id="a stricter container"
+            ),
         ],
         quick=["NFS without locks", "a strict container", "a small kernel"],
     ),
@@ -62,6 +64,18 @@ def test_processors_that_mpirun_would_ask_for_without_end_are_said(error: int, t
     assert ran.code == Exit.NO_LAUNCHER
     assert "error[TTR504]" in ran.err and "sched_getaffinity is refused" in ran.err
     assert "help: allow sched_getaffinity" in ran.err
+
+
+@pytest.mark.skipif(not is_possible(), reason="a process cannot refuse calls of its own here")
+@pytest.mark.parametrize("call", sweep(["ftruncate", "faccessat2"], quick=["ftruncate"]))
+def test_a_call_that_mpi_needs_is_named_where_it_is_refused(call: str, tmp_path: Path) -> None:
+    """Open MPI itself speaks of resources, or of nothing."""
+    ran = behind(refusing(errno.EPERM, call), *TWO, *MEETS, cwd=tmp_path)
+    assert ran.code != 0
+    assert (
+        f"help: {call} is refused here (Operation not permitted), which Open MPI needs: allow {call}"
+        in ran.err
+    )
 
 
 @pytest.mark.skipif(not is_possible(), reason="a process cannot refuse calls of its own here")

@@ -10,12 +10,14 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from tt_run.launch.descendants import can_be_tied
 
 # As in rank.sh: a link leads to busybox, whose setpriv cannot tie a process to its parent.
 SETPRIV = ("/usr/bin/setpriv", "/bin/setpriv", "/usr/local/bin/setpriv")
+_REFUSED = (errno.EPERM, errno.ENOSYS, errno.EIO)  # what the C library makes of a refused setsid
 _CHANGE_FOLDER = 'cd "$1" && shift && exec "$@"'
 
 
@@ -80,8 +82,13 @@ def spawn(
     ]
     # Python ignores these two itself; a program expects them as they are.
     ours = (signal.SIGPIPE, signal.SIGXFSZ)
-    pid = os.posix_spawn(words[0], tuple(words), environ, file_actions=actions, setsid=True, setsigdef=ours)
-    return Process(pid)
+    spawn = partial(os.posix_spawn, words[0], tuple(words), environ, file_actions=actions, setsigdef=ours)
+    try:
+        return Process(spawn(setsid=True))
+    except OSError as error:
+        if error.errno not in _REFUSED:
+            raise
+        return Process(spawn(setpgroup=0))  # a sandbox may refuse a session, and a group is nearly as much
 
 
 def raise_unstartable(path: str) -> None:

@@ -13,7 +13,7 @@ from mgd.diagnostics import Diagnostic, on_one_line
 from mgd.lean import replace
 from tt_run.contract import FIRST_START_FILE
 from tt_run.errors import LauncherError
-from tt_run.granted import why_no_cpus
+from tt_run.granted import ALLOW, why_no_cpus
 from tt_run.launch.backend import Backend, Job, MpirunBackend, Start
 from tt_run.launch.line import LaunchLine, build_line
 from tt_run.launch.machine import Machine
@@ -166,8 +166,7 @@ def _start(
     """Writes what the ranks read and starts the launcher, and what feeds rank 0 where that is asked for."""
     if (refused := why_no_cpus()) is not None:
         text = f"{start.line.launcher} would ask for ever which processors it may use: {refused}"
-        help = "allow sched_getaffinity in the profile of the container or sandbox (seccomp)"
-        raise LauncherError(Diagnostic("TTR504", text, help=help))
+        raise LauncherError(Diagnostic("TTR504", text, help=ALLOW.format("sched_getaffinity")))
     try:
         write_wrapper(plan, folder.path, _warm(plan, launch))
     except OSError as error:

@@ -246,6 +246,13 @@ def test_lines_name_the_odd_one_out(records: Records) -> None:
     assert lines == ["rank 1: x.py:3 in f  <- the odd one out", "ranks 0, 2: x.py:5 in f"]
 
 
+def test_lines_say_who_is_stopped_and_cannot_say_where(records: Records) -> None:
+    records.status(0)
+    records.status(1)
+    lines = stack_lines([RankStack(0, (Frame("x.py", 3, "f"),)), RankStack(1)], records.board, stopped=(1,))
+    assert lines == ["rank 1: stopped by a signal", "rank 0: x.py:3 in f"]
+
+
 COMPUTES = RankStack(0, (Frame("x.py", 3, "f", "x = work(x)"),))
 
 

@@ -480,7 +480,7 @@ class TestVanished:
 
     def test_what_the_kernel_counted_is_told(self) -> None:
         found = verdict_of(self.VICTIM, self.LOST, gone={1: 5.0}, memory="counted")
-        assert found.sentence.endswith("out of memory (counted)")
+        assert found.sentence.endswith("out of memory, as it seems (counted)")
 
     def test_whoever_outlived_the_first_end_was_ended_for_it(self) -> None:
         """A group of processes is sent SIGTERM; mpirun ends the others, one of them before its wrapper can write."""
@@ -539,6 +539,12 @@ class TestStopped:
         assert found.sentence.startswith("ranks 1-2 on vm were stopped by a signal")
         assert "the others waited for them; kill -CONT 77 78 would have let them go on" in found.sentence
         assert [status.rank for status in found.victims] == [0]
+
+    def test_all_of_them_made_nobody_wait(self) -> None:
+        held = rank(0, end=None, pid=77), rank(1, end=None, pid=78)
+        found = verdict_of(*held, ended_by=EndedBy.HANG, stopped=(0, 1))
+        assert "the others" not in found.sentence
+        assert found.sentence.endswith("kill -CONT 77 78 would have let them go on")
 
     def test_what_the_guard_takes_for_a_loop(self) -> None:
         said = {"message": "error[TTG005]: late", "guard": {"code": "TTG005", "culprits": [1]}, "time": 10.1}

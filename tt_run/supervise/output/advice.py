@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 
 from tt_run.contract import Exit
-from tt_run.granted import limit_of
+from tt_run.granted import ALLOW, limit_of, refused_to_mpi
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.output.console import last_lines
 from tt_run.supervise.verdict.evidence import Verdict
@@ -218,6 +218,11 @@ def launcher_advice(folder: RunFolder, verdict: Verdict, code: int | None) -> li
     own = "\n".join(last_lines(folder.err(culprit), _LINES)) if culprit is not None else ""
     if limited := _memory_advice(own):
         return [f"  help: {limited}"]
+    could_not = "PMIX_ERR_OUT_OF_RESOURCE" in own or verdict.exit_code == Exit.NO_LAUNCHER
+    if could_not and (refused := refused_to_mpi()):
+        told = " and ".join(f"{call} is refused here ({why})" for call, why in refused)
+        calls = " and ".join(call for call, _ in refused)
+        return [f"  help: {told}, which Open MPI needs: {ALLOW.format(calls)}"]
     if "PMIX_ERR_OUT_OF_RESOURCE" in own and verdict.exit_code != Exit.NO_LAUNCHER:
         return [f"  help: {_NO_ROOM}"]
     if verdict.exit_code == Exit.NO_LAUNCHER and (limit := limit_met(folder, culprit)) is not None:

@@ -66,8 +66,12 @@ def failure_report(
         lines += _launcher_lines(folder)
     if observation.stacks:
         lines += ["  where the ranks were:"]
-        lines += [f"    {line}" for line in stack_lines(observation.stacks, board)[:8]]
-    if verdict.culprit is None or verdict.culprit.rank not in attempt.failures:
+        lines += [f"    {line}" for line in stack_lines(observation.stacks, board, observation.stopped)[:8]]
+    if verdict.culprit is None and verdict.lost and is_missing(folder, folder.launcher_said()):
+        lines.append(
+            f"  help: every host must see {folder.path}: name a folder that they share with --log-dir DIR"
+        )
+    elif verdict.culprit is None or verdict.culprit.rank not in attempt.failures:
         lines += launcher_advice(folder, verdict, observation.launcher_code)
     lines += _other_lines(verdict, alike)
     if observation.swept:
@@ -267,12 +271,7 @@ def _launcher_lines(folder: RunFolder) -> list[str]:
         host.why for host in read_lost_hosts(folder.launcher_said())
     ):  # then Open MPI's guesses help nobody
         said = [line for line in said if "ssh" in line or "Permission denied" in line]
-    lines = ["  mpirun said:", *(f"    {line[:LONGEST]}" for line in said)] if said else []
-    if is_missing(folder, folder.launcher_said()):
-        lines.append(
-            f"  help: every host must see {folder.path}: name a folder that they share with --log-dir DIR"
-        )
-    return lines
+    return ["  mpirun said:", *(f"    {line[:LONGEST]}" for line in said)] if said else []
 
 
 def _is_noise(line: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from mgd.lean import dataclass, field
 from tt_run import contract
@@ -189,12 +189,15 @@ def _waiting(stacks: Sequence[RankStack], late: Sequence[RankStack]) -> str:
     return f"{rank_list(waiters)} {verb} for {rank_list([stack.rank for stack in late])}{place}"
 
 
-def stack_lines(stacks: Sequence[RankStack], board: StatusBoard) -> list[str]:
-    """One line per group of ranks in the same place, the odd one out first."""
+def stack_lines(stacks: Sequence[RankStack], board: StatusBoard, stopped: Collection[int] = ()) -> list[str]:
+    """One line per group of ranks in the same place, the odd one out first; whom a signal has `stopped` cannot say where it is."""
     lines = []
     gone = {status.rank for status in _gone(board)}
     at_end = [stack.rank for stack in stacks if stack.rank in gone and not stack.frames]
-    waiting = [stack for stack in stacks if stack.rank not in at_end]
+    standing = [stack.rank for stack in stacks if stack.rank in stopped and not stack.frames]
+    if standing:
+        lines.append(f"{rank_list(standing)}: stopped by a signal")
+    waiting = [stack for stack in stacks if stack.rank not in (*at_end, *standing)]
     groups = grouped(waiting)
     for frame, ranks in groups:
         odd = "  <- the odd one out" if len(groups) > 1 and len(ranks) < len(waiting) / 2 else ""

@@ -216,9 +216,14 @@ def _vanished(case: Case) -> Verdict | None:
         return None
     followers, victims = others_than(found, case)
     others = tuple(status for status in case.unrecorded if status is not found)
-    why = f": out of memory ({case.observation.memory})" if case.observation.memory else ""
+    why = _seeming(case.observation.memory)
     sentence = f"{rank_and_host(found)} was killed by SIGKILL, its wrapper with it{why}"
     return Verdict(128 + signal.SIGKILL, sentence, found, followers, (*victims, *others))
+
+
+def _seeming(memory: str) -> str:
+    """What the launcher's host counts, which may have been another process's end."""
+    return f": out of memory, as it seems ({memory})" if memory else ""
 
 
 def _accused(case: Case) -> Verdict | None:
@@ -287,12 +292,8 @@ def _failed(case: Case) -> Verdict | None:
     followers, victims = others_than(culprit, case)
     # mpirun gives a wrapper a quarter of a second to write its record before it kills that, too: no record, but no riddle.
     code = (culprit.exit_code or Exit.FAILED) & 0xFF or Exit.FAILED
-    memory = case.observation.memory
-    why = (
-        f": out of memory, as it seems ({memory})"
-        if memory and culprit.signal == signal.SIGKILL and not culprit.memory
-        else ""
-    )
+    unexplained = culprit.signal == signal.SIGKILL and not culprit.memory
+    why = _seeming(case.observation.memory) if unexplained else ""
     sentence = f"{rank_and_host(culprit)} {culprit.outcome()}{why}"
     return Verdict(code, sentence, culprit, followers, (*victims, *case.unrecorded))
 

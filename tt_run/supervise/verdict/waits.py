@@ -62,7 +62,8 @@ def stopped(case: Case) -> Verdict | None:
     signalled = [status for status in held if status.rank not in frozen]
     going_on = [*dict.fromkeys(frozen[s.rank] for s in held if s.rank in frozen)]
     going_on += [_continuing(signalled, case.multi_host)] if signalled else []
-    sentence = f"{_who(held)} {how} and the others waited for {it}; {' and '.join(going_on)} would have let {it} go on"
+    waited = f" and the others waited for {it}" if len(held) < len(case.statuses) else ""
+    sentence = f"{_who(held)} {how}{waited}; {' and '.join(going_on)} would have let {it} go on"
     code = Exit.HANG if hung else Exit.FAILED
     ended = [status for status in (*victims, *case.unrecorded) if status not in held]
     return Verdict(code, sentence, culprit, followers, tuple(ended))
