@@ -147,6 +147,11 @@ RIGHT_BESIDE: dict[str, tuple[str, tuple[str, ...]]] = {
         "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(4) as pool:\n    sent = [pool.submit(comm.send, turn, right, 80 + turn) for turn in range(8)]\n"
         "    got = [pool.submit(comm.recv, None, left, 80 + turn) for turn in range(8)]\n    assert [each.result() for each in got] == list(range(8))"
     ),
+    "mpi beside collectives of a pool": right(
+        "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(4) as pool:\n"
+        "    sums = list(pool.map(lambda _: ttnn.all_reduce(x, cluster_axis=1), range(100)))\n"
+        "ttnn.all_gather(sums[-1], dim=3, cluster_axis=1)"
+    ),
     "mpi executor": right(
         "from mpi4py.futures import MPICommExecutor\nwith MPICommExecutor(comm, root=0) as pool:\n    if pool is not None:\n        assert list(pool.map(abs, [-1, -2])) == [1, 2]"
     ),

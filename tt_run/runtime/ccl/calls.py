@@ -53,13 +53,14 @@ def _moved(plan: Plan, tensor: Tensor) -> list[Any]:
         return _without_values(plan, tensor)
     # Loops, since a comprehension is a call, and nearly always there is one part.
     shards, shown, found = tensor.shards, [], []
-    # Rows are shown before the ranks meet, so that one meeting does.
-    for part in plan.parts:
-        shown.append(_rows(part, shards))
-    met = plan.group is not None and guard.collective(plan.group, plan.signature, 5)
-    algorithm, arguments = plan.algorithm, plan.arguments
-    for rows in shown:
-        found.append(algorithm(rows.join(met), *arguments))
+    with guard.one_at_a_time:
+        # Rows are shown before the ranks meet, so that one meeting does.
+        for part in plan.parts:
+            shown.append(_rows(part, shards))
+        met = plan.group is not None and guard.collective(plan.group, plan.signature, 5)
+        algorithm, arguments = plan.algorithm, plan.arguments
+        for rows in shown:
+            found.append(algorithm(rows.join(met), *arguments))
     return found
 
 
@@ -99,8 +100,13 @@ class CallContext:
         try:
             if record_hook.keeper is not None:
                 record_hook.keeper.entered(self.plan, self.tensor)
-            if group is not None:
-                guard.collective(group, self.plan.signature, 2)
+            guard.one_at_a_time.acquire()
+            try:
+                if group is not None:
+                    guard.collective(group, self.plan.signature, 2)
+            except BaseException:
+                guard.one_at_a_time.release()
+                raise
         except BaseException as error:
             if self._begun is not None:
                 self._begun.fail(error)
@@ -108,6 +114,7 @@ class CallContext:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        guard.one_at_a_time.release()
         if self._begun is None:
             return
         if error is None:

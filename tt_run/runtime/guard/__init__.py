@@ -46,6 +46,7 @@ __all__ = [
     "is_unmet",
     "isend",
     "message",
+    "one_at_a_time",
     "own_traffic",
     "precede",
     "refuse_sent",
@@ -70,6 +71,8 @@ _lifecycle: Any = None
 _comparisons: list[Callable[[], None]] = []  # what all ranks compare at their common end
 _started = False
 _starting = threading.RLock()  # the first call may come in any thread, and in two at once
+one_at_a_time = threading.RLock()
+"""Held in a collective until its data has moved: those of several threads follow each other, in an order that other ranks are compared with."""
 
 
 def collective(group: Group, signature: Signature, depth: int = 1) -> bool:
@@ -87,7 +90,8 @@ def collective(group: Group, signature: Signature, depth: int = 1) -> bool:
         return False
     frame = events.user_frame(1 + depth)
     begun = events.now() if events.listening else 0.0
-    _guard.collective(group, signature, frame)
+    with one_at_a_time:
+        _guard.collective(group, signature, frame)
     if events.listening:
         ended = events.now()
         where = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
