@@ -102,6 +102,64 @@ def test_shard_wins_over_replicate(mesh: MeshDevice):
     assert placements(ops.sum(both, -1)) == placements(both)
 
 
+R, S0, S3 = PlacementReplicate(), PlacementShard(0), PlacementShard(3)
+LABELS: dict[str, MeshMapperConfig | int | None] = {
+    "R": None,
+    "S0": 0,
+    "R R": MeshMapperConfig([R, R]),
+    "S0 R": MeshMapperConfig([S0, R]),
+    "R S0": MeshMapperConfig([R, S0]),
+    "S0 S3": MeshMapperConfig([S0, S3]),
+    "S3 S0": MeshMapperConfig([S3, S0]),
+    "R S3 of 1x2": MeshMapperConfig([R, S3], MeshShape(1, 2)),
+    "R of 2": MeshMapperConfig([R], MeshShape([2])),
+    "R R of 2x1": MeshMapperConfig([R, R], MeshShape(2, 1)),
+}
+
+
+def labelled(mesh: MeshDevice, label: str) -> Any:
+    config = LABELS[label]
+    shape = [1, 1, 32, 32]
+    if isinstance(config, int):
+        shape[config] *= 8
+        return place(mesh, np.zeros(shape, np.float32), ShardTensorToMesh(mesh, config))
+    mapper = create_mesh_mapper(mesh, config or MeshMapperConfig([R], MeshShape([8])))
+    if config is not None:
+        for kind, count in zip(config.placements, config.mesh_shape_override or mesh.shape, strict=True):
+            if isinstance(kind, PlacementShard):
+                shape[kind.dim] *= count
+    return place(mesh, np.zeros(shape, np.float32), mapper)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told", "over"),
+    [
+        ("R", "R R", "R", [8]),
+        ("R R", "R", "RR", [2, 4]),
+        ("R of 2", "R R", "R", [2]),
+        ("R of 2", "R", "R", [8]),
+        ("R R of 2x1", "R R", "RR", [2, 4]),
+        ("R R of 2x1", "R S3 of 1x2", "RS3", [2, 2]),
+        ("R R", "R S3 of 1x2", "RS3", [2, 4]),
+        ("R R", "S0", "S0", [8]),
+        ("S0", "S0 S3", "S0S3", [2, 4]),
+        ("S0 R", "R S0", "S0R", [2, 4]),
+        ("R S0", "S0 S3", "RS0", [2, 4]),
+        ("S0 R", "S3 S0", "S0R", [2, 4]),
+        ("S0 R", "R S3 of 1x2", "S0S3", [2, 4]),
+    ],
+)
+@pytest.mark.parametrize("into", [False, True])
+def test_two_distributions_make_one(
+    mesh: MeshDevice, one: str, other: str, told: str, over: list[int], into: bool
+):
+    """As the reference's mock mesh told of 256 pairs, with the second as an operand and as the tensor to write into."""
+    a, b = labelled(mesh, one), labelled(mesh, other)
+    topology = (ops.relu(a, output_tensor=b) if into else ops.add(a, b)).tensor_topology()
+    words = "".join(f"S{p.dim}" if isinstance(p, PlacementShard) else "R" for p in topology.placements())
+    assert (words, list(topology.distribution_shape())) == (told, over)
+
+
 @pytest.mark.parametrize("by_axes", [False, True])
 def test_a_part_written_keeps_the_label_that_it_fits(mesh: MeshDevice, by_axes: bool):
     """The input differs along the axes along which the target does: a target on a line stays on a line."""

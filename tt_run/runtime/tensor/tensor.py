@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout, StorageType
+from tt_run.runtime.enums import BufferType, DataType, Layout, StorageType
 from tt_run.runtime.errors import fatal, put_on_device, read_to_host
 from tt_run.runtime.native.classes import Native
 from tt_run.runtime.native.refusals import native_class
@@ -106,6 +106,8 @@ class Tensor(TensorMethods, metaclass=Native):
         storage: Storage = Buffer(shards) if isinstance(shards, Shards) else shards
         site = site or device or local_site((1, 1))
         spec = spec_of(storage.shards.shape, dtype, layout, memory_config, tile)
+        if device is not None:
+            _check_banks(device, spec.memory_config)
         return cls._make(
             storage, spec, topology or replicated_topology(site, device is not None), device, site
         )
@@ -165,6 +167,8 @@ class Tensor(TensorMethods, metaclass=Native):
             cores = self._device.compute_with_storage_grid_size()
             memory_config = sharding.completed(memory_config, old.memory_config, padded.dims, steps, cores)
         spec = spec_of(dims, dtype or old.dtype, layout, memory_config, tile, fits=fits)
+        if fits and self._device is not None:
+            _check_banks(self._device, spec.memory_config)
         buffer = self._buffer()
         if view is None or self._device is None or buffer is None:
             return self._make(Buffer(shards), spec, topology or self._topology, self._device, self._site)
@@ -429,3 +433,10 @@ def observe(made: Callable[[Tensor], None]) -> Callable[[], None]:
         Tensor.observers = tuple(each for each in Tensor.observers if each != made)
 
     return leave
+
+
+def _check_banks(device: MeshDevice, memory: MemoryConfig) -> None:
+    """Raises RuntimeError for pieces on cores that have no memory of the kind."""
+    pieces = memory.shard_spec or memory.nd_shard_spec
+    if pieces is not None:
+        device.check_cores(pieces.grid, memory.buffer_type is BufferType.DRAM)

@@ -75,19 +75,22 @@ REFUSED: dict[str, Refused] = {
         "Program core grid {\\[0-0 - 99-99\\]} must be contained in device grid {\\[0-0 - 7-7\\]}",
         over("sum", sub_core_grids=cores((0, 0, 99, 99))),
     ),
-    "shards into DRAM": (
-        "sharded output memory layout TensorMemoryLayout::HEIGHT_SHARDED is only supported with L1 buffers",
-        over("sum", memory_config=sharded(cores((0, 0, 0, 0)), 32, 32, where=BufferType.DRAM)),
-    ),
-    "spread into shards in DRAM": (
-        "sharded output memory layout .* got buffer type BufferType::DRAM",
-        over("std", memory_config=sharded(cores((0, 0, 0, 0)), 32, 32, where=BufferType.DRAM)),
-    ),
-    "shards of DRAM": (
-        "sharded input memory layout TensorMemoryLayout::HEIGHT_SHARDED is only supported with L1 buffers",
+    "shards of L1 into DRAM without cores": (
+        "on an output with buffer type BufferType::DRAM requires an explicit shard_spec "
+        "\\(cannot fall back to the input tensor's BufferType::L1 shard grid\\)",
         lambda d: REDUCTIONS["sum"](
-            to_memory_config(zeros(d), sharded(cores((0, 0, 0, 0)), 32, 32, where=BufferType.DRAM)), dim=-1
+            to_memory_config(zeros(d), sharded(cores((0, 0, 0, 0)), 32, 32)),
+            dim=-1,
+            memory_config=MemoryConfig(HEIGHT, BufferType.DRAM),
         ),
+    ),
+    "shards on cores that are not there": (
+        "shard core \\(8, 0\\) has no L1 bank on this device, which has 64 of them",
+        over("sum", memory_config=sharded(cores((8, 0, 8, 0)), 32, 32), keepdim=True),
+    ),
+    "shards on a second row of banks": (
+        "shard core \\(0, 1\\) is not on row 0. DRAM banks are 1D",
+        over("max", memory_config=sharded(cores((0, 1, 0, 1)), 32, 32, where=BufferType.DRAM), keepdim=True),
     ),
     "shards without cores": (
         "TensorMemoryLayout::HEIGHT_SHARDED requires either nd_shard_spec or shard_spec",
@@ -269,3 +272,18 @@ def test_topk_writes_places_of_any_integers_that_hold_them(one: MeshDevice):
         _, places = topk(put(one, x, BF16), 32, output_tensor=out)
         assert places.dtype is kind
         assert held(places).tolist() == [list(range(63, 31, -1))]
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "std", "var"])
+@pytest.mark.parametrize("dim", [-1, -2])
+def test_shards_in_dram_are_reduced_into_shards_in_dram(one: MeshDevice, name: str, dim: int):
+    rng = np.random.default_rng(5)
+    values = rng.uniform(-1, 1, (1, 1, 416, 32)).astype(np.float32)
+    place = sharded(cores((0, 0, 3, 0)), 128, 32, where=BufferType.DRAM)
+    found = REDUCTIONS[name](
+        to_memory_config(put(one, values, F32), place), dim=dim, keepdim=True, memory_config=place
+    )
+    memory = found.memory_config()
+    assert memory.buffer_type is BufferType.DRAM and memory.is_sharded()
+    plain = REDUCTIONS[name](put(one, values, F32), dim=dim, keepdim=True)
+    assert np.array_equal(held(found), held(plain))

@@ -108,7 +108,7 @@ def settle(
     first = operands[0]
     if output_tensor is not None:
         written = write_into(output_tensor, shards, dtype, first)
-        topology = result_topology((written, *operands))
+        topology = result_topology((*operands, written))
         if topology is not written.tensor_topology():
             written.update_tensor_topology(topology)
         return written

@@ -1,7 +1,8 @@
 """Where the result of an operation lies: the topology that follows from those of its operands.
 
-Per distribution axis Shard wins over Replicate; between distributions of different rank the sharded one wins, and of two
-sharded ones that with more axes, unless an operand is of a class that tells its place by the axes of the mesh: then a line
+Per distribution axis Shard wins over Replicate, of two Shards the first operand's, and no dimension is told of two axes; the distribution is
+as large along each as the larger. Between distributions of different rank the sharded one wins, of two sharded ones that with more axes, and the
+first of two that are not, unless an operand is of a class that tells its place by the axes of the mesh: then a line
 over all devices is told by them, too, and nothing of either is lost. Dimensions are not adjusted: transposing a tensor sharded on dimension 3 still says so.
 A result counts every device of the mesh among its coordinates, also those without a shard. Source: reference library 0.81.1.
 """
@@ -14,6 +15,7 @@ from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.spec.topology import (
     Placement,
     PlacementReplicate,
+    PlacementShard,
     TensorTopology,
     holders,
     leaves_out,
@@ -52,13 +54,31 @@ def merged(one: TensorTopology, other: TensorTopology, mesh: MeshShape | None = 
         one, other = by_axes(one, mesh), by_axes(other, mesh)
         ours, theirs = one.placements(), other.placements()
     if len(ours) != len(theirs):
-        return max((one, other), key=lambda t: (_is_sharded(t.placements()), len(t.placements())))
-    if not _is_sharded(theirs):
+        if _is_sharded(ours) == _is_sharded(theirs):
+            return one if not _is_sharded(ours) or len(ours) > len(theirs) else other
+        return one if _is_sharded(ours) else other
+    shape = _larger(one.distribution_shape(), other.distribution_shape())
+    if shape == one.distribution_shape() and not _is_sharded(theirs):
         return one
-    if not _is_sharded(ours):
+    if shape == other.distribution_shape() and not _is_sharded(ours):
         return other
-    placements = [b if isinstance(a, PlacementReplicate) else a for a, b in zip(ours, theirs, strict=True)]
-    return TensorTopology(one.distribution_shape(), placements, one.mesh_coords())
+    return TensorTopology(shape, _along_each(ours, theirs, twice=mesh is not None), one.mesh_coords())
+
+
+def _larger(one: MeshShape, other: MeshShape) -> MeshShape:
+    return MeshShape([max(extents) for extents in zip(one, other, strict=True)])
+
+
+def _along_each(ours: Sequence[Placement], theirs: Sequence[Placement], twice: bool) -> list[Placement]:
+    """Ours, and theirs along axes where we replicate; a dimension is told of two axes only where that loses nothing: `twice`."""
+    found = list(ours)
+    cut = {each.dim for each in ours if isinstance(each, PlacementShard)}
+    for axis, their in enumerate(theirs):
+        free = isinstance(their, PlacementShard) and (twice or their.dim not in cut)
+        if free and isinstance(found[axis], PlacementReplicate):
+            found[axis] = their
+            cut.add(their.dim)
+    return found
 
 
 def by_axes(topology: TensorTopology, mesh: MeshShape) -> TensorTopology:

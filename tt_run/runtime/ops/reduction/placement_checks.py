@@ -1,4 +1,4 @@
-"""What reductions refuse of memory and cores: shards in DRAM, shards without a specification, cores that a device does not have.
+"""What reductions refuse of memory and cores: shards without a specification, cores that a device does not have.
 
 Source: messages of reference library 0.81.1.
 """
@@ -39,13 +39,10 @@ def check_placement(
                     "program_grid.contains(input_shard_grid)",
                     hint="name the cores of the tensor's shards among them, or leave sub_core_grids out",
                 )
-    if own.is_sharded():
-        _in_l1("input", own)
-        if filled:
-            check_filled(tensor)
+    if own.is_sharded() and filled:
+        check_filled(tensor)
     if memory_config is None or not memory_config.is_sharded():
         return
-    _in_l1("output", memory_config)
     layout = memory_config.memory_layout
     if memory_config.nameless and not own.is_sharded():
         if layout is TensorMemoryLayout.ND_SHARDED:
@@ -58,23 +55,18 @@ def check_placement(
             "or the input tensor",
             hint="ttnn.create_sharded_memory_config(...) makes one with a shard specification",
         )
+    if memory_config.nameless and memory_config.buffer_type is not own.buffer_type:
+        raise fatal(
+            f"Sharded memory layout {cpp(layout)} on an output with buffer type {cpp(memory_config.buffer_type)} requires an explicit "
+            f"shard_spec (cannot fall back to the input tensor's {cpp(own.buffer_type)} shard grid)",
+            hint="ttnn.create_sharded_memory_config(...) makes one with a shard specification",
+        )
     spec = memory_config.shard_spec
     if layout is TensorMemoryLayout.BLOCK_SHARDED and spec is not None and len(spec.grid.ranges()) != 1:
         raise fatal(
             f"Block sharding requires a single CoreRange, got {len(spec.grid.ranges())} ranges",
             "grid.ranges().size() == 1",
             hint="one rectangle of cores: ttnn.CoreRangeSet([ttnn.CoreRange(first, last)])",
-        )
-
-
-def _in_l1(side: str, memory: MemoryConfig) -> None:
-    """Raises RuntimeError for shards in DRAM, which reductions neither read nor write."""
-    if memory.is_sharded() and memory.buffer_type is BufferType.DRAM:
-        raise fatal(
-            f"Reduce: sharded {side} memory layout {cpp(memory.memory_layout)} is only supported with L1 buffers, got buffer type "
-            f"{cpp(memory.buffer_type)}",
-            "memory_config.buffer_type() == BufferType::L1",
-            hint="ttnn.to_memory_config(tensor, ttnn.DRAM_MEMORY_CONFIG), or shards in L1",
         )
 
 

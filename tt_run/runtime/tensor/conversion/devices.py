@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tt_run.runtime import queues
-from tt_run.runtime.enums import BufferType
 from tt_run.runtime.errors import ArgumentMismatch, fatal, type_name
 from tt_run.runtime.mesh import transfer_rules
 from tt_run.runtime.mesh.device import MeshDevice
@@ -62,9 +61,6 @@ def moved_to(
     memory = memory_config or tensor.memory_config()
     if memory.is_sharded():
         memory = sharding.on_cores(memory, tensor.padded_shape.dims, tensor.layout, tensor.tile.edges)
-        pieces = memory.shard_spec or memory.nd_shard_spec
-        if pieces is not None:
-            device.check_cores(pieces.grid, memory.buffer_type is BufferType.DRAM)
     shards = counted_on(tensor, device)
     if not is_distributed(tensor):
         alone = len(device.coords) == 1
