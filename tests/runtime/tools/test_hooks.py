@@ -212,3 +212,38 @@ def test_golden_tensors_of_what_is_written_over(mesh: MeshDevice) -> None:
     assert torch.equal(tensor_ids.goldens[x.tensor_id], torch.ones(2, 3))
     tensor_ids.refresh_or_invalidate_global_goldens([x], None)
     assert x.tensor_id not in tensor_ids.goldens
+
+
+def test_hooks_see_tensors_come_and_go(mesh: MeshDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Conversions, new tensors and files are operations of the reference, though no event of the timeline tells of them."""
+    seen: list[str] = []
+    monkeypatch.setattr(CONFIG, "root_report_path", str(tmp_path))
+
+    def operation(name: str) -> Any:
+        found = catalog.find(f"ttnn.{name}")
+        assert found is not None
+        return found
+
+    def calls() -> None:
+        made = operation("from_torch")(np.ones((2, 3), np.float32), layout=Layout.TILE)
+        placed = operation("to_device")(made, mesh)
+        operation("zeros_like")(placed)
+        operation("deallocate")(placed)
+
+    names = ["ttnn.from_torch", "ttnn.to_device", "ttnn.zeros_like", "ttnn.deallocate"]
+    with hooks.register_pre_operation_hook(lambda operation, args, kwargs: seen.append(operation.name)):
+        calls()
+    assert seen == names
+    call_files.enable_tracing()
+    try:
+        calls()
+    finally:
+        call_files.enable_tracing(False)
+    written = [json.loads(path.read_text()) for path in (tmp_path / "operation_parameters").iterdir()]
+    assert [
+        each["operation_name"] for each in sorted(written, key=lambda each: each["operation_id"])
+    ] == names
+    with pytest.raises(TypeError), hooks.register_pre_operation_hook(lambda *_: None):
+        operation("to_device")(3, mesh)
+    calls()
+    assert seen == names and dispatch.FastOperation.watching is None

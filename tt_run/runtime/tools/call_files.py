@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from tt_run.runtime import events
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.declaration.dispatch import FastOperation
 from tt_run.runtime.settings import CONFIG
@@ -29,7 +28,7 @@ from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tools.config_dicts import compute_kernel_config_to_dict as compute_kernel_config_to_dict
 from tt_run.runtime.tools.config_dicts import memory_config_to_dict as memory_config_to_dict
 from tt_run.runtime.tools.config_dicts import program_config_to_dict as program_config_to_dict
-from tt_run.runtime.tools.hooks import after_operation
+from tt_run.runtime.tools.hooks import after_operation, around_every_operation
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
 
 _OPERATION_COUNTER = 0
@@ -202,7 +201,7 @@ class _Switched(ModuleType):
         if name != "_ENABLE_TRACE":
             return
         if value and _Switched._leave is None:
-            _Switched._leave = events.precede(lambda begun: after_operation(begun, _operation))
+            _Switched._leave = around_every_operation(lambda begun: after_operation(begun, _operation))
         elif not value and _Switched._leave is not None:
             _Switched._leave()
             _Switched._leave = None

@@ -29,5 +29,5 @@ def _around(begun: events.Begun) -> events.After | None:
     return after
 
 
-events.precede(_around)
+hooks.around_every_operation(_around)
 hooks.look()

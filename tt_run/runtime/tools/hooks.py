@@ -22,6 +22,7 @@ PRE_OPERATION_HOOKS: list[Before] = []
 POST_OPERATION_HOOKS: list[After] = []
 """What is called after every operation that did not fail."""
 
+_watchers: list[events.Before] = []
 _leave: list[Callable[[], None]] = []
 """Takes the listener away, once for each that looks."""
 
@@ -53,7 +54,7 @@ def _registered(hooks: list[Any], hook: Any) -> Iterator[None]:
 
 def look() -> None:
     """Call the hooks of the lists from now on."""
-    _leave.append(_leave[-1] if _leave else events.precede(_around))
+    _leave.append(_leave[-1] if _leave else around_every_operation(_around))
 
 
 def look_away() -> None:
@@ -61,6 +62,40 @@ def look_away() -> None:
     leave = _leave.pop()
     if not _leave:
         leave()
+
+
+def around_every_operation(before: events.Before) -> Callable[[], None]:
+    """Ask `before` ahead of every operation that a program calls, also of those that no event tells of: conversions, new tensors, files.
+
+    Returns a function that ends it.
+    """
+    leave = events.precede(before)
+    _watchers.append(before)
+    FastOperation.watching = _watched
+
+    def end() -> None:
+        leave()
+        _watchers.remove(before)
+        if not _watchers:
+            FastOperation.watching = None
+
+    return end
+
+
+def _watched(
+    operation: FastOperation, args: tuple[Any, ...], kwargs: dict[str, Any], compute: Callable[..., Any]
+) -> Any:
+    begun = events.Begun("op", operation.name, operation, args, kwargs)
+    told = [after for before in tuple(_watchers) if (after := before(begun)) is not None]
+    try:
+        result = compute(args, kwargs)
+    except BaseException as error:
+        for after in told:
+            after(None, error)
+        raise
+    for after in told:
+        after(result, None)
+    return result
 
 
 def _around(begun: events.Begun) -> events.After | None:

@@ -125,6 +125,10 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
     output_tensor_kwarg_names: tuple[str, ...] = OUTPUTS
     crossing: ClassVar[Callable[[FastOperation, tuple[Any, ...], dict[str, Any]], Any] | None] = None
     """Computes a direct operation while a graph is captured, which no event tells of."""
+    watching: ClassVar[
+        Callable[[FastOperation, tuple[Any, ...], dict[str, Any], Callable[..., Any]], Any] | None
+    ] = None
+    """Goes around the function of a direct operation while hooks or files of calls look at every one."""
     postponing: ClassVar[Callable[[FastOperation, tuple[Any, ...], dict[str, Any]], Any] | None] = None
     """Computes an operation on tensors that are still to be sent later; only there while a receive waits for its sender."""
     parted: ClassVar[Callable[[Tensor, Tensor], None] | None] = None
@@ -216,8 +220,10 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
     def _call_directly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of what no event tells of and no program is kept for: a border, a question."""
         try:
-            crossing = FastOperation.crossing
-            result = self.compute(*args, **kwargs) if crossing is None else crossing(self, args, kwargs)
+            watching = FastOperation.watching
+            result = (
+                self._across(args, kwargs) if watching is None else watching(self, args, kwargs, self._across)
+            )
             return result if result is None else _apart(result, args, kwargs)
         except (TypeError, AttributeError) as error:
             if self.name in _PYTHON_FUNCTIONS:
@@ -226,6 +232,10 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
             if other is None and isinstance(error, AttributeError):
                 raise
             self._explain(other or error, args, kwargs)
+
+    def _across(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        crossing = FastOperation.crossing
+        return self.compute(*args, **kwargs) if crossing is None else crossing(self, args, kwargs)
 
     def _on_queue(self, kwargs: Mapping[str, Any]) -> bool:
         """Whether a call names its queue, and that is not the function's own affair."""
