@@ -13,6 +13,7 @@ from tt_run.runtime import events
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.mesh.opening import open_mesh_device
+from tt_run.runtime.ops.declaration.dispatch import FastOperation
 from tt_run.runtime.tools import hooks
 
 
@@ -47,6 +48,8 @@ def without_looking(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(events, "_befores", [*events._befores])
     monkeypatch.setattr(events, "listening", events.listening)
     monkeypatch.setattr(hooks, "_leave", [*hooks._leave])
+    monkeypatch.setattr(hooks, "_watchers", [*hooks._watchers])
+    monkeypatch.setattr(FastOperation, "watching", FastOperation.watching)
     was_there = lists in sys.modules
     yield
     if not was_there:
