@@ -32,6 +32,22 @@ def test_a_class_is_named_and_lists_members_as_the_reference_does(kind: type, na
     assert [word for word in dir(kind) if word[0] != "_"] == members()[name]
 
 
+def test_a_class_has_what_its_objects_keep() -> None:
+    assert isinstance(CoreCoord.x, property) and CoreCoord.x.fget(CoreCoord(3, 1)) == 3
+    kinds = (CoreRange, SDPAProgramConfig, SocketConfig)
+    missing = [
+        name
+        for kind in kinds
+        for name in members()[f"{kind.__module__}.{kind.__qualname__}"]
+        if not hasattr(kind, name)
+    ]
+    assert not missing
+    with pytest.raises(
+        AttributeError, match=r"type object 'ttnn\._ttnn\.tensor\.CoreCoord' has no attribute 'z'"
+    ):
+        CoreCoord.z  # noqa: B018
+
+
 def test_an_object_lists_what_its_class_lists() -> None:
     assert [word for word in dir(CoreCoord(1, 2)) if word[0] != "_"] == ["from_json", "to_json", "x", "y"]
 

@@ -12,6 +12,7 @@ import enum
 import importlib
 from collections.abc import Callable
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -26,6 +27,13 @@ class Native(type):
 
     def __dir__(cls) -> list[str]:
         return _listed(cls, type.__dir__(cls))
+
+    def __getattr__(cls, name: str) -> property:
+        """A member that our objects keep for themselves, as the property that it is of the reference's class: `ttnn.CoreCoord.x`."""
+        if name[0] != "_" and name in members().get(f"{cls.__module__}.{cls.__qualname__}", ()):
+            return property(attrgetter(name))
+        bound = vars(cls).get("_bound_name", cls.__name__)
+        raise AttributeError(f"type object '{bound}' has no attribute '{name}'", name=name, obj=cls)
 
 
 Native.__module__, Native.__qualname__, Native.__name__ = "nanobind", "nb_type", "nb_type"
@@ -52,7 +60,9 @@ def native(name: str) -> Callable[[Class], Class]:
             cls.__setattr__ = _read_only  # type: ignore[method-assign]
         if cls.__repr__ is object.__repr__:
             cls.__repr__ = _anonymous  # type: ignore[method-assign]
-        if not hasattr(cls, "__getattr__"):
+        if not any(
+            "__getattr__" in vars(each) for each in cls.__mro__
+        ):  # that of `Native` is the class's own
             cls.__getattr__ = _missing  # type: ignore[attr-defined]
         return cls
 
