@@ -401,3 +401,14 @@ def test_programs_may_say_which_cores_dispatch() -> None:
     mesh.remove_sub_device_manager(layout)
     with pytest.raises(RuntimeError, match="Sub device manager does not exist"):
         mesh.load_sub_device_manager(layout)
+
+
+def test_a_closed_device_is_no_default() -> None:
+    mesh = open_mesh_device(MeshShape(1, 1))
+    part = mesh.create_submesh(MeshShape(1, 1))
+    opening.set_default_device(mesh)
+    part.close()
+    assert opening.get_default_device() is mesh
+    opening.set_default_device(mesh.create_submesh(MeshShape(1, 1)))
+    mesh.close()
+    assert opening.get_default_device() is None

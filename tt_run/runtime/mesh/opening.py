@@ -273,7 +273,10 @@ def set_default_device(device: MeshDevice | None = None) -> None:
 
 
 def get_default_device() -> MeshDevice | None:
-    """The default device, None until one is set."""
+    """The default device, None until one is set, and once that is closed."""
+    global _default
+    if _default is not None and not _default.is_open:
+        _default = None
     return _default
 
 
