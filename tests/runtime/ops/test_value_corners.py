@@ -88,6 +88,15 @@ CASES: list[tuple[str, list[Any], dict[str, Any], DataType, Any]] = [
     ("softmax", [(F32, 3.0), -1], {}, F32, 1.0),
     ("sum", [(F32, np.ones((3, 0)))], {"dim": 1}, F32, [0, 0, 0]),
     *((name, [(F32, np.ones((3, 0)))], {"dim": 1}, F32, [NAN] * 3) for name in ("mean", "std", "var")),
+    # An integer of 32 bits without a sign stands for its bits.
+    ("add", [(I32, [1, -1]), 2**31], {}, I32, [1 - 2**31, 2**31 - 1]),
+    ("lt", [(I32, [0, -7]), 2**32 - 1], {}, I32, [0, 1]),
+    ("rsub", [(I32, [0, 5]), 2**32 - 1], {}, I32, [-1, -6]),
+    ("where", [(I32, [1, 0]), 2**31, 5], {}, I32, [-(2**31), 5]),
+    ("where", [(U32, [1, 0]), 5, 2**32 - 1], {}, U32, [5, 2**32 - 1]),
+    ("where", [(U32, [1, 0]), -1, 2**31], {}, F32, [-1, 2**31]),
+    ("typecast", [_f(INF, -INF, 5e9, -1), U32], {}, U32, [0, 0, 2**32 - 1, 0]),
+    ("softmax", [_f(-INF, -INF)], {}, F32, [NAN, NAN]),
     ("where", [_f(0.5, 0), (I32, [3, 3]), (I32, [4, 4])], {}, I32, [3, 4]),
     ("lerp", [_f(-INF, 2), _f(5, INF), 1.0], {}, F32, [NAN, NAN]),
     (

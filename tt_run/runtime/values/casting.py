@@ -31,7 +31,10 @@ _FAR = 2.0**62  # beyond every range, and still a 64-bit integer
 
 
 def cast(values: Array, source: DataType, dtype: DataType, *, on_host: bool = False) -> Array:
-    """Stored values of type `source` in the stored form of `dtype`; an array that is in that form already is returned itself."""
+    """Stored values of type `source` in the stored form of `dtype`; an array that is in that form already is returned itself.
+
+    What is too large becomes the largest number of the type; of UINT32 infinity becomes 0, as in the golden function.
+    """
     if on_host or dtype not in _COUNTED or source is dtype:
         return convert(values, dtype)
     rounds = dtype is DataType.UINT16 and source not in BLOCK_FLOATS
@@ -40,6 +43,8 @@ def cast(values: Array, source: DataType, dtype: DataType, *, on_host: bool = Fa
     if dtype in (DataType.INT8, DataType.UINT8) or source is DataType.INT8:
         return whole.astype(target)
     limits = np.iinfo(target)
+    if dtype is DataType.UINT32 and values.dtype.kind == "f":
+        whole[values == np.inf] = 0
     return np.clip(whole, limits.min, limits.max).astype(target)
 
 

@@ -481,6 +481,9 @@ def test_numbers_that_the_type_of_integers_does_not_hold(one: MeshDevice):
     assert held(ops.add(wide, -1)).tolist() == [[2**32 - 1, 1, 4]]
     with pytest.raises(RuntimeError, match=r"cannot represent the scalar -3\.0"):
         ops.add(wide, -3.0)
+    for beyond in (2**32, 2.0**31):
+        with pytest.raises(RuntimeError, match="cannot represent the scalar"):
+            ops.add(t, beyond)
     assert held(ops.fill(wide, -1)).tolist() == [[2**32 - 1] * 3]
     with pytest.raises(RuntimeError, match="FILL value 70000 out of range for UInt16"):
         ops.fill(short, 70000)

@@ -9,7 +9,7 @@ from tests.runtime.ops.placement.test_fitted_shards import where
 from tests.runtime.ops.placement.test_halves import named
 from tests.runtime.ops.placement.test_larger_shards import BLOCK, HEIGHT, WIDTH
 from tests.runtime.ops.placement.test_reordered_shards import BM, FINE, HM, MANY, SQUARE, TALL, WIDE, lying
-from tests.runtime.ops.tensors import held, put
+from tests.runtime.ops.tensors import ROW, TILE, held, put
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.elementwise.bcast import BcastOpDim, BcastOpMath, bcast
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG as L1
@@ -90,3 +90,18 @@ def test_bcast_takes_one_tile_as_long_as_the_first_operand(one: MeshDevice, shap
         bcast(first, put(one, np.ones(shape)), BcastOpMath.ADD, dim)
     whole = bcast(first, put(one, np.ones((1, 1, 1, 64))), BcastOpMath.ADD, BcastOpDim.H)
     assert (held(whole) == 2).all()
+
+
+def test_bcast_takes_one_row_or_column_that_is_not_in_tiles(one: MeshDevice):
+    first = put(one, np.ones((1, 2, 33, 40)), layout=ROW)
+    for shape, dim in (
+        ((1, 2, 1, 40), BcastOpDim.H),
+        ((1, 2, 33, 1), BcastOpDim.W),
+        ((1, 1, 1, 1), BcastOpDim.HW),
+    ):
+        found = bcast(first, put(one, np.full(shape, 2.0), layout=ROW), BcastOpMath.MUL, dim)
+        assert (held(found) == 2).all() and found.layout is TILE
+    with pytest.raises(
+        RuntimeError, match=r"B height \(5\) must be 1 or TILE_HEIGHT \(32\) for row major layout"
+    ):
+        bcast(first, put(one, np.ones((1, 2, 5, 40)), layout=ROW), BcastOpMath.ADD, BcastOpDim.H)

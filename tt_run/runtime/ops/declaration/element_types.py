@@ -101,7 +101,8 @@ def scalar_among_integers(
     result of those.
 
     What has a fraction, or is no number of the type, stays a float where the type has less than 32 bits; the larger and the smaller of two
-    cut it to the type. Raises RuntimeError for a type that the operation does not take, and for a number that is no integer of 32 bits.
+    cut it to the type. An integer of 32 bits without a sign stands for its bits. Raises RuntimeError for a type that the operation does not
+    take, and for a number that is no integer of 32 bits.
     """
     native = _NATIVE.get(name, name.upper())
     pair = PAIRS.get(native, _COMPARISON)
@@ -115,15 +116,30 @@ def scalar_among_integers(
     limits = np.iinfo(stored_dtype(dtype))
     if native in ("MAXIMUM", "MINIMUM") and not math.isnan(scalar):
         return int(min(max(scalar, limits.min), limits.max))
-    least = -(1 << 31) if isinstance(scalar, numbers.Integral) else limits.min
-    if not whole or (dtype in _WIDE and not least <= scalar <= limits.max):
+    packed = _packed(float(scalar) if native == "POWER" else scalar)
+    if not whole or (
+        dtype in _WIDE and not isinstance(packed, int) and not limits.min <= packed <= limits.max
+    ):
         raise fatal(
             f"Binary operation {name.upper()} with a {cpp(dtype)} tensor cannot represent the scalar {scalar}: only a finite "
             f"integer within the range of {cpp(dtype)} survives being packed as one, and this value would be changed silently. "
             "Typecast the input to a floating-point dtype first.",
             hint=as_type("tensor", "float32"),
         )
-    return int(scalar)
+    return of_bits(int(packed), dtype)
+
+
+def of_bits(number: int, dtype: DataType) -> int:
+    """An integer of 32 bits without a sign as the number of type `dtype` that has its bits."""
+    return number - (1 << 32) if dtype is DataType.INT32 and number >= 1 << 31 else number
+
+
+def _packed(scalar: Any) -> int | float:
+    """The number as it reaches a kernel: an integer that 32 bits hold, with a sign or without, as their bits; any other as a float32."""
+    if isinstance(scalar, numbers.Integral) and -(1 << 31) <= scalar < 1 << 32:
+        return int(scalar)
+    with np.errstate(over="ignore"):
+        return float(np.float32(scalar))
 
 
 _BESIDE_NUMBERS = {
@@ -158,7 +174,7 @@ def check_bits(name: str, dtype: DataType, number: Any) -> None:
 
 def check_divisor(number: Any) -> None:
     """Raises RuntimeError for a divisor of numbers without a sign that is none."""
-    if not isinstance(number, numbers.Integral):
+    if not isinstance(_packed(number), int):
         raise fatal(
             "Expected integer scalar divisor (uint32 or int32)", hint=f"{number:.0f}, without a point"
         )

@@ -65,6 +65,8 @@ _ALONG = {"height": (BcastOpDim.H, BcastOpDim.HW), "width": (BcastOpDim.W, Bcast
 def _check_shapes(one: Tensor, other: Tensor, dim: BcastOpDim) -> None:
     """Raises RuntimeError for a second operand that is not as long as the first where it is not repeated, or more than a tile where it is."""
     (*batches, height, width), (*others, rows, columns) = one.padded_shape, other.padded_shape
+    in_rows = other.layout is Layout.ROW_MAJOR
+    lengths, must = ((1, TILE_SIZE), "be 1 or") if in_rows else ((TILE_SIZE,), "equal")
     if math.prod(others) != 1 and others != batches:
         raise fatal(
             "Broadcast with batch is currently only supported when bN*bC=1 or N & C match or equivalent",
@@ -80,9 +82,10 @@ def _check_shapes(one: Tensor, other: Tensor, dim: BcastOpDim) -> None:
                 hint=f"give the second operand {mine} elements along its {word}; {_BY_ITSELF}",
             )
     for word, length in zip(_ALONG, (rows, columns), strict=True):
-        if dim in _ALONG[word] and length != TILE_SIZE:
+        if dim in _ALONG[word] and length not in lengths:
             raise fatal(
-                f"Input tensor B {word} ({length}) must equal TILE_{word.upper()} ({TILE_SIZE}) for tile layout",
+                f"Input tensor B {word} ({length}) must {must} TILE_{word.upper()} ({TILE_SIZE}) for "
+                f"{'row major' if in_rows else 'tile'} layout",
                 hint=_BY_ITSELF,
             )
 

@@ -233,7 +233,7 @@ def _check_mac(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any])
     if isinstance(arguments.get("output_tensor"), Tensor):
         _check_mac_room(given, arguments["output_tensor"])
     if len(given) == 2 and not isinstance(term, Tensor) and given[0].dtype is given[1].dtype in WIDE:
-        scalar_among_integers("add", given[0].dtype, term)
+        scalar_among_integers("add", given[0].dtype, float(term))
 
 
 def _summed(arguments: Mapping[str, Any]) -> DataType:

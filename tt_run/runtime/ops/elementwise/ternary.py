@@ -20,6 +20,7 @@ from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
+from tt_run.runtime.ops.declaration.element_types import of_bits
 from tt_run.runtime.ops.declaration.operands import in_rank_of, on_device, room_type, settle
 from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.elementwise import triple_checks as checks
@@ -190,6 +191,8 @@ def where(
         checks.check_choice(predicate.dtype, dtype, typed is true_value)
     if numbers and not is_float(dtype):
         dtype = _chosen_type(dtype, numbers)
+    if len(numbers) == 2 and dtype is DataType.INT32:
+        true_value, false_value = (of_bits(int(number), dtype) for number in numbers)
     if len(numbers) == 1 and output_tensor is None:
         memory_config = _beside_number(predicate, typed, memory_config)
     return ternary(
@@ -217,7 +220,8 @@ def _beside_number(predicate: Tensor, value: Tensor, asked: MemoryConfig | None)
 
 
 def _chosen_type(dtype: DataType, numbers: Sequence[Any]) -> DataType:
-    """The type of a choice with numbers among integers: two of them are chosen as float32, one must be an integer of the type.
+    """The type of a choice with numbers among integers: two of them are chosen as float32, unless 32 bits hold both only without a sign;
+    one must be an integer of the type.
 
     Raises RuntimeError for integers of less than 32 bits, and for a number that is none of the type.
     """
@@ -228,7 +232,8 @@ def _chosen_type(dtype: DataType, numbers: Sequence[Any]) -> DataType:
             hint="ttnn.typecast(tensor, ttnn.int32)",
         )
     if len(numbers) == 2:
-        return DataType.FLOAT32
+        bits = all(isinstance(n, Integral) and 0 <= n < 1 << 32 for n in numbers)
+        return dtype if bits and max(numbers) >= 1 << 31 else DataType.FLOAT32
     limits = np.iinfo(stored_dtype(dtype))
     for number in numbers:
         if not float(number).is_integer() or not limits.min <= number <= limits.max:

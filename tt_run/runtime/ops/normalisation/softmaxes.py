@@ -39,10 +39,11 @@ def check_normed(tensor: Tensor) -> None:
         )
 
 
-def _check_softmax(tensor: Tensor, along_rows: bool = True) -> None:
+def _check_softmax(tensor: Tensor, dim: int = -1) -> None:
     check_normed(tensor)
-    # Rows of four dimensions are tilized on the way.
-    if tensor.layout is not Layout.TILE and not (along_rows and len(tensor.shape) == 4):
+    # Rows of four dimensions are tilized on the way, and in the reference's wheel those of three along the last but one.
+    tilized = (len(tensor.shape), dim) in ((4, -1), (3, -2))
+    if tensor.layout is not Layout.TILE and not tilized:
         raise fatal("Inputs to softmax must be tilized", hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)")
 
 
@@ -71,7 +72,7 @@ def softmax(
     rank = max(len(input_tensor.shape), 1)
     beyond = f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})"
     axis = axis_of(dim, rank, beyond) + 1
-    _check_softmax(input_tensor, axis == rank)
+    _check_softmax(input_tensor, axis - rank - 1)
     written = _written(numeric_stable)
     function = written or softmax_rows.stable
 
