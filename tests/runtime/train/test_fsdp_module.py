@@ -14,8 +14,12 @@ from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.utils import no_grad
+from tt_run.runtime.train.models.runner import RunnerType, run
+from tt_run.runtime.train.modules.base import AbstractModuleBase
 from tt_run.runtime.train.modules.containers import ModuleList
 from tt_run.runtime.train.modules.linear import LinearLayer
+from tt_run.runtime.train.modules.parameter import Parameter
+from tt_run.runtime.train.ops import binary
 from tt_run.runtime.train.ops.loss import mse_loss
 from tt_run.runtime.train.optimizers import registry
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
@@ -270,3 +274,45 @@ def test_text_is_made_with_parameters_that_stay_whole(opened_mesh: Any) -> None:
         assert len(gathers) == 12
     finally:
         stop()
+
+
+class Scaled(AbstractModuleBase):
+    """Reads what it holds by its attributes, as programs write their own layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gain = Parameter(
+            Tensor.from_numpy(np.linspace(0.5, 1.5, WIDTH, dtype=np.float32).reshape(1, 1, 1, WIDTH))
+        )
+        self.shift = Tensor.from_numpy(np.linspace(-1, 1, WIDTH, dtype=np.float32).reshape(1, 1, 1, WIDTH))
+        self.again = self.gain
+
+    def forward(self, x: Tensor) -> Tensor:
+        return binary.add(binary.mul(binary.mul(x, self.gain.tensor), self.again.tensor), self.shift)
+
+
+@pytest.mark.parametrize("runner", [RunnerType.Default, RunnerType.MemoryEfficient])
+def test_a_programs_own_layer_sees_whole_parameters(opened_mesh: Any, runner: RunnerType) -> None:  # noqa: F811
+    """Its gradients and the parameters after steps are those of data parallelism."""
+    found = []
+    for name in ("dp", "fsdp"):
+        context = opened_mesh((1, 2), ("_", name))
+        model = Scaled()
+        held = {key: id(tensor) for key, tensor in model.parameters().items()}
+        if name == "fsdp":
+            fsdp.fully_shard(model)
+        mapper = shard_tensor_to_mesh_mapper(context.get_device(), 0, 1)
+        optimizer = SGD(model.parameters(), SGDConfig.make(lr=0.1, momentum=0.9))
+        for step in range(3):
+            draw = np.random.default_rng(step).standard_normal((2, 4, 1, 3, WIDTH)).astype(np.float32)
+            x, y = (Tensor.from_numpy(array, mapper=mapper) for array in draw)
+            mse_loss(run(model, x, runner), y).backward()
+            context.reset_graph()
+            sync_gradients(model.parameters(), (name,))
+            optimizer.step()
+        assert {key: id(tensor) for key, tensor in model.parameters().items()} == held
+        assert model.shift is model.parameters()["Scaled/shift"]
+        found.append({key: whole_parameter(tensor) for key, tensor in model.parameters().items()})
+    assert [*found[0]] == [*found[1]] == ["Scaled/gain", "Scaled/shift"]
+    for key, array in found[0].items():
+        np.testing.assert_allclose(found[1][key], array, rtol=1e-6, atol=1e-7)
