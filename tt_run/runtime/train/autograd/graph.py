@@ -62,6 +62,8 @@ class Graph:
     """The graph whose backward pass runs this one, of a part that is computed again."""
     is_running: bool = False
     """Whether a backward pass is under way."""
+    is_retained: bool = False
+    """Whether the pass that is under way keeps the graph for another one."""
     _afterwards: list[BackwardRule] = field(default_factory=list)
 
     def outermost(self) -> Graph:
@@ -97,11 +99,11 @@ class Graph:
                 if link not in reached:
                     reached.add(link)
                     pending.append(link)
-        self.is_running = True
+        self.is_running, self.is_retained = True, retain
         try:
             self._run(sorted(reached, reverse=True), retain)
         finally:
-            self.is_running = False
+            self.is_running = self.is_retained = False
             calls, self._afterwards = self._afterwards, []
         for call in calls:
             call()

@@ -123,9 +123,10 @@ def result(value: Value, inputs: Sequence[Kind], rule: Rule) -> Kind:
         return out
 
     def backward() -> None:
-        if out.is_grad_initialized():
+        if out.is_grad_initialized() and not out.passed_on:
             start, gradient = events.now(), out.get_grad()
             rule(gradient)
+            out.passed_on = context.graph.is_retained
             if name and events.listening:
                 emit(
                     "op",

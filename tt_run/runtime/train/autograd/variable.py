@@ -40,6 +40,7 @@ class Variable:
         "fsdp_axis",
         "fsdp_dim",
         "joint",
+        "passed_on",
         "sequence_parallel",
         "unrecorded",
     )
@@ -51,6 +52,8 @@ class Variable:
         self._cast = AutocastTensor(value)
         self._gradient: Value | None = None
         self._zeroed = self._seeded = False
+        self.passed_on = False
+        """Whether the gradient went on to what the tensor was made of, in a pass over a graph that is kept: the next pass brings another."""
         self.fsdp_axis: int | None = None
         """The mesh axis along which `fully_shard` cut the parameter, and the dimension that it cut."""
         self.fsdp_dim: int | None = None
@@ -118,31 +121,35 @@ class Variable:
         if grad is not None:
             grad = readable(grad)
             self._check_shape(grad)
-        self._gradient, self._zeroed, self._seeded = grad, False, False
+        self._gradient, self._zeroed, self._seeded, self.passed_on = grad, False, False, False
 
     def zero_grad(self) -> None:
         """Set an existing gradient to zero; a tensor without one stays without."""
         if self._gradient is not None:
-            self._gradient, self._zeroed = stacks.zeros_of(self._gradient), True
+            self._gradient, self._zeroed, self.passed_on = stacks.zeros_of(self._gradient), True, False
 
     def set_grad_from_tensor(self, grad_tensor: Variable) -> None:
         """`set_grad` with the value of an autograd tensor."""
         self.set_grad(grad_tensor.get_value())
 
     def add_grad(self, grad: Value) -> None:
-        """Accumulate; nothing happens when the tensor requires no gradient. Raises RuntimeError when the shapes differ."""
+        """Accumulate; nothing happens when the tensor requires no gradient. Raises RuntimeError when the shapes differ.
+
+        A gradient that went on in an earlier pass over a kept graph is replaced: the reference adds here too, so that a second pass brings
+        to parameters what the first one brought once more.
+        """
         if not self._requires_grad:
             return
         grad = readable(grad)
         self._check_shape(grad)
-        if self._gradient is None:
+        if self._gradient is None or self.passed_on:
             self._gradient = grad
         elif self._zeroed:
             # Nothing has arrived since zero_grad: adding to zeros would cost a pass over the whole gradient.
             self._gradient = stacks.as_dtype(grad, self._gradient.dtype)
         else:
             self._gradient = stacks.add(self._gradient, grad)
-        self._zeroed = False
+        self._zeroed = self.passed_on = False
 
     def _check_shape(self, gradient: Value) -> None:
         expected = tuple(self.get_value(PreferredPrecision.FULL).shape)
@@ -182,6 +189,7 @@ class Variable:
             # A second pass over a retained graph starts from ones again, not from the seed of the first.
             self.set_grad(stacks.full_like(self.get_value(), 1.0))
             self._seeded = True
+        self.passed_on = False
         AutoContext.get_instance().graph.backward(self._node, retain_graph)
 
     def get_node(self) -> NodeId | None:

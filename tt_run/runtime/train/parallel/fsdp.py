@@ -20,14 +20,11 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from tt_run.runtime import events
 from tt_run.runtime.ccl import single_shards
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.tensor.spec.topology import PlacementShard
 from tt_run.runtime.tile import TILE_SIZE
-from tt_run.runtime.train.autograd import stacks
 from tt_run.runtime.train.autograd.axis_placement import by_axes
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
@@ -312,13 +309,9 @@ def _followed(out: Any, state: FSDPState, row: UnitOrder) -> Any:
     if not isinstance(out, Tensor):
         return out
 
-    passed: list[Value] = []
-
     def rule(gradient: Value) -> None:
         row.backward(state)
-        # In a second pass over a graph that is kept, what the first one left here has gone on already.
-        out.add_grad(stacks.compute(np.subtract, gradient, passed[0]) if passed else gradient)
-        passed[:] = [gradient]
+        out.add_grad(gradient)
 
     return result(out.get_value(PreferredPrecision.NATIVE), (out,), rule)
 
