@@ -17,10 +17,10 @@ from tt_run.runtime.exports import _argument_help
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.function import Function
 from tt_run.runtime.train.autograd.parallelism import DistributedConfig, ParallelismContext
-from tt_run.runtime.train.autograd.tensor import Tensor
+from tt_run.runtime.train.autograd.tensor import Tensor, get_links
 from tt_run.runtime.train.checkpointing import load_checkpoint, save_checkpoint
 from tt_run.runtime.train.common import checkpoints, utils
-from tt_run.runtime.train.common.config import TrainingConfig, load_config
+from tt_run.runtime.train.common.config import TrainingConfig, load_config, yaml_deep_update
 from tt_run.runtime.train.common.data import (
     BytePairTokenizer,
     CharTokenizer,
@@ -42,12 +42,14 @@ from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3, create_qwen3_config_from_hf
+from tt_run.runtime.train.models.decoders.weights import load_from_safetensors
 from tt_run.runtime.train.models.either_llama import Llama
 from tt_run.runtime.train.models.gpt import NanoGPTConfig, create_nanogpt
 from tt_run.runtime.train.models.linear_regression import create_linear_regression_model
 from tt_run.runtime.train.models.llama import LlamaConfig as DocumentsLlama
 from tt_run.runtime.train.models.llama import create_llama_model
-from tt_run.runtime.train.models.runner import RunnerType
+from tt_run.runtime.train.models.runner import RunnerType, memory_efficient_runner
+from tt_run.runtime.train.models.wan.latents import patchify
 from tt_run.runtime.train.models.wan.transformer import WanTransformer3D
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.containers import ModuleDict, ModuleList
@@ -66,6 +68,7 @@ from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mappe
 from tt_run.runtime.train.parallel.fsdp import fully_shard
 from tt_run.runtime.train.parallel.named_mesh import Mesh, open_device_mesh, sync_gradients
 from tt_run.runtime.train.parallel.parallelize import ColwiseParallel, parallelize_module
+from tt_run.runtime.train.parallel.sharding import Sharding
 from tt_run.runtime.train.settings import ConfigError
 from tt_run.runtime.train.trainers.grpo_config import GRPOConfig, get_grpo_config
 from tt_run.runtime.train.trainers.reports import LossHistory
@@ -125,6 +128,15 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: attention.scaled_dot_product_attention(*[drawn(1, 2, 4, 8)] * 3, drawn(1, 1, 3, 4)),
         RuntimeError, r"a mask of shape \[1, 1, 3, 4\] does not fit 4 queries and 4 keys",
     ),
+    "an axis named by a number": (lambda: Mesh((1, 2), ("a", 3)), TypeError, "the name of an axis is a str, not int: 3"),  # type: ignore[arg-type]
+    "placements that are a word": (lambda: Sharding("x"), TypeError, "placements are one for each axis, not 'x'"),  # type: ignore[arg-type]
+    "weights of no model": (lambda: load_from_safetensors(None, "/w"), TypeError, "model is a model of ttml, not NoneType"),
+    "patches of a word": (lambda: patchify("x", (1, 2, 2)), TypeError, "'latent' must be a NumPy array, not str"),  # type: ignore[arg-type]
+    "patches without their size": (lambda: patchify(np.zeros(3)), TypeError, "'patch_size'"),  # type: ignore[call-arg]
+    "a runner of no function": (lambda: memory_efficient_runner(3, drawn(1, 1, 2, 2)), TypeError, "'forward' must be a function, not int"),  # type: ignore[arg-type]
+    "links of a number": (lambda: get_links(3), TypeError, "get_links takes tensors or a sequence of them, not int"),  # type: ignore[arg-type]
+    "settings over settings that are none": (lambda: yaml_deep_update({}, 4), TypeError, "'updates' must be a map, not int"),  # type: ignore[arg-type]
+    "a plan for no module": (lambda: parallelize_module(3, 4, {}), TypeError, "'module' must be a module of ttml, not int"),  # type: ignore[arg-type]
     "a reduction by its name": (lambda: cross_entropy_loss(drawn(1, 1, 2, 4), drawn(1, 2), "mean"), RuntimeError, "type 'mean'; help: ReduceType.MEAN"),  # type: ignore[arg-type]
     "an array as a value": (lambda: drawn(1, 1, 2, 2).set_value(np.zeros(3)), TypeError, r"not numpy.ndarray; help: .*from_numpy\(array\).get_value\(\)"),  # type: ignore[arg-type]
     "a value of another shape": (lambda: drawn(1, 1, 4, 4).assign(drawn(1, 1, 4, 5)), RuntimeError, r"shape \[1, 1, 4, 4\] cannot take \[1, 1, 4, 5\]"),

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.native.arguments import called, nearest, parameter_words
@@ -26,6 +28,7 @@ _KINDS: Mapping[str, tuple[type, str]] = {
     "str": (str, "a str"),
     "Sequence[int]": (Sequence, "a sequence of ints"),
     "Mapping": (Mapping, "a map"),
+    "Array": (np.ndarray, "a NumPy array"),
     "Callable": (Callable, "a function"),  # type: ignore[dict-item]
     "MeshDevice": (MeshDevice, "an open mesh"),
 }
@@ -37,6 +40,7 @@ _EXAMPLES = {
     "str": "'…'",
     "Sequence[int]": "[1, 1, 32, 32]",
     "Mapping": "{…}",
+    "Array": "np.zeros((1, 1, 32, 32), np.float32)",
     "Callable": "lambda …: …",
     "MeshDevice": "ttml.autograd.AutoContext.get_instance().get_device()",
     **dict.fromkeys(_MODULES, "ttml.modules.LinearLayer(32, 32)"),

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_numpy
 from tt_run.runtime.train.autograd import arithmetic, stacks
 from tt_run.runtime.train.autograd.axis_placement import first_shard
@@ -163,6 +164,10 @@ def get_links(*tensors: Tensor | Iterable[Tensor | None] | None) -> list[NodeId]
     """
     given: list[Tensor | None] = []
     for tensor in tensors:
+        if not isinstance(tensor, Iterable | None | Tensor):
+            raise TypeError(
+                f"get_links takes tensors or a sequence of them, not {type_name(tensor)}; help: get_links([tensor])"
+            )
         given += [tensor] if tensor is None or isinstance(tensor, Tensor) else list(tensor)
     nodes = [tensor.get_node() for tensor in given if tensor is not None]
     return [node for node in nodes if node is not None]

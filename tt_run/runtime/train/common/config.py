@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.common.documents import SECTIONS, FileSection, load_config, no_position, whole_of
 from tt_run.runtime.train.common.model_config import ModelKind, TransformerConfig
 from tt_run.runtime.train.common.program_config import PROGRAMS, DiffusionConfig, LoggingConfig
@@ -398,6 +399,7 @@ def get_multihost_config(
     return MultiHostConfig(load_config(multihost_config_src, configs_root))
 
 
+@naming_faults
 def yaml_deep_update(original: dict[str, Any], updates: Mapping[str, Any]) -> dict[str, Any]:
     """Put the settings of one map over those of another, section by section; changes and returns the first."""
     for key, value in updates.items():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.graph import GradMode, Graph
-from tt_run.runtime.train.autograd.operation import result
+from tt_run.runtime.train.autograd.operation import naming_faults, result
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules import substitution
 
@@ -65,8 +65,12 @@ def run(block: Block, tensor: Tensor, runner: RunnerType) -> Tensor:
     return _recomputed(block, tensor, context)
 
 
-def memory_efficient_runner(forward: Block, tensor: Tensor, *args: Any) -> Tensor:
-    """`forward(tensor, *args)`, whose activations are computed again in the backward pass instead of kept. Results are the same bits."""
+@naming_faults
+def memory_efficient_runner(forward: Callable[..., Tensor], tensor: Tensor, *args: Any) -> Tensor:
+    """`forward(tensor, *args)`, whose activations are computed again in the backward pass instead of kept. Results are the same bits.
+
+    Raises TypeError for a `forward` that cannot be called, and for another first argument than a tensor.
+    """
     return run(lambda x: forward(x, *args), tensor, RunnerType.MemoryEfficient)
 
 

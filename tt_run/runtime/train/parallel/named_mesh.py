@@ -43,6 +43,11 @@ class Mesh:
                 raise TypeError(
                     f"Mesh: {name} must be a tuple, not {type_name(given)}; help: ttml.Mesh((2, 4), ('dp', 'tp'))"
                 )
+        for name in self.axis_names:
+            if not isinstance(name, str):
+                raise TypeError(
+                    f"Mesh: the name of an axis is a str, not {type_name(name)}: {name!r}; help: ttml.Mesh((2, 4), ('dp', 'tp'))"
+                )
         if not all(isinstance(side, numbers.Integral) and side > 0 for side in self.shape):
             raise ValueError(
                 f"Mesh: each side must be a number of devices, at least 1, got {self.shape}; help: ttml.Mesh((2, 4), ('dp', 'tp'))"

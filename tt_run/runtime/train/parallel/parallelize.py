@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
+from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.dispatch.calls import dispatch
 from tt_run.runtime.train.dispatch.plans import get_module_rule
@@ -76,6 +77,7 @@ class RowwiseParallel(ParallelStyle):
         return out
 
 
+@naming_faults
 def parallelize_module(
     module: AbstractModuleBase,
     mesh_device: Any,

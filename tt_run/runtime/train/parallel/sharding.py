@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,14 @@ class Sharding:
 
     placements: tuple[Placement, ...] | None = None
     dist_shape: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        given = () if self.placements is None else self.placements
+        if not isinstance(given, Sequence) or not all(isinstance(one, Placement) for one in given):
+            raise TypeError(
+                f"Sharding: placements are one for each axis, not {self.placements!r}; help: ttml.Sharding((ttnn.PlacementReplicate(), "
+                "ttnn.PlacementShard(2)), (1, 2)), or ttml.Sharding.from_tensor(tensor)"
+            )
 
     @classmethod
     def from_tensor(cls, tensor: Tensor) -> Sharding:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.decoders import llama_files as files
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
@@ -20,6 +21,7 @@ from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3
 from tt_run.runtime.train.models.loading import Filling, interleaved
 from tt_run.runtime.train.models.safetensors import Weights
+from tt_run.runtime.train.modules.base import ModuleBase
 
 Array = npt.NDArray[Any]
 
@@ -35,8 +37,12 @@ def load_from_safetensors(model: Any, path: Any, config: Any = None) -> None:
         load_from_hf(model, str(path))
     elif isinstance(model, DeepSeek):
         load_deepseek(model, str(path))
-    else:
+    elif isinstance(model, ModuleBase):
         model.load_from_safetensors(str(path))
+    else:
+        raise TypeError(
+            f"load_from_safetensors: model is a model of ttml, not {type_name(model)}; help: load_from_safetensors(Llama(config), path, config)"
+        )
 
 
 def load_decoder_llama(model: DecoderLlama, source: Any) -> None:

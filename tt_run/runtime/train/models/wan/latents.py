@@ -34,11 +34,13 @@ def patch_features(in_channels: int, patch_size: Sizes) -> int:
     return in_channels * int(np.prod(patch_size))
 
 
+@naming_faults
 def patchify(latent: Array, patch_size: Sizes) -> Array:
     """[B, C, F, H, W] -> [B, 1, patches, features], features by channel, time, row and column. Raises ValueError where patches do not fit."""
     return _rows(latent, patch_size, channels_last=False)
 
 
+@naming_faults
 def patchify_output_order(latent: Array, patch_size: Sizes) -> Array:
     """As `patchify`, features by time, row, column and channel, as the model gives them: what a loss compares with."""
     return _rows(latent, patch_size, channels_last=True)
@@ -59,6 +61,7 @@ def _rows(latent: Array, patch_size: Sizes, channels_last: bool) -> Array:
     )
 
 
+@naming_faults
 def unpatchify(tokens: Array, patch_size: Sizes, grid: Sizes, out_channels: int) -> Array:
     """The latents of rows that `patchify_output_order` made, or the model."""
     batch = tokens.shape[0]
@@ -67,6 +70,7 @@ def unpatchify(tokens: Array, patch_size: Sizes, grid: Sizes, out_channels: int)
     return np.ascontiguousarray(moved.reshape(batch, out_channels, *sizes))
 
 
+@naming_faults
 def conv3d_weight_to_linear(weight: Array) -> Array:
     """[out, C, time, rows, columns] of a convolution -> [1, 1, out, features] of a linear layer over patches."""
     return np.ascontiguousarray(weight.reshape(1, 1, weight.shape[0], -1))
