@@ -29,6 +29,7 @@ _NUMBERS = {
     "sched_yield": {"x86_64": 24, "aarch64": 124},
     "setpriority": {"x86_64": 141, "aarch64": 140},
     "setrlimit": {"x86_64": 160, "aarch64": 164},
+    "setsockopt": {"x86_64": 54, "aarch64": 208},
     "setsid": {"x86_64": 112, "aarch64": 157},
     "unshare": {"x86_64": 272, "aarch64": 97},
 }  # fmt: skip

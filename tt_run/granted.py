@@ -35,15 +35,24 @@ ALLOW = "allow {} in the profile of the container or sandbox (seccomp)"
 
 def refused_to_mpi() -> list[tuple[str, str]]:
     """Calls without which Open MPI ends before it starts anything, and that are refused here, with what the system says."""
-    import tempfile  # of launches that fail alone
+    import socket  # of launches that fail alone
+    import tempfile
 
-    found = []
-    try:
+    def truncate() -> None:
         with tempfile.TemporaryFile() as file:
             os.ftruncate(file.fileno(), 1)
-    except OSError as error:
-        if error.errno in (errno.EPERM, errno.EACCES, errno.ENOSYS):
-            found.append(("ftruncate", error.strerror))
+
+    def set_option() -> None:
+        with socket.socket() as asked:
+            asked.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+
+    found = []
+    for name, call in (("ftruncate", truncate), ("setsockopt", set_option)):
+        try:
+            call()
+        except OSError as error:
+            if error.errno in (errno.EPERM, errno.EACCES, errno.ENOSYS):
+                found.append((name, os.strerror(error.errno)))
     # The library asks the older call where the newer one is not known, and believes what that says otherwise.
     if os.access in os.supports_effective_ids and not os.access("/", os.X_OK, effective_ids=True):
         found.append(("faccessat2", os.strerror(errno.EPERM)))

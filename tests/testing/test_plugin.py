@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -334,7 +335,8 @@ def test_the_line_holds_on_the_ranks_and_failures_say_where(tmp_path: Path) -> N
     assert f"{' Captured stdout call ':-^80}\nsaid by 1\n" in said
     assert "test_it.py:19: asked for @pytest.mark.ranks(3)" in said
     assert f"{tmp_path}/test_it.py:14: DeprecationWarning: of old" in said and "1 warning" in said
-    assert "--timeout passed after 2 s\nno word from rank 0, 1" in said
+    # A busy machine comes late to its deadline, and says when.
+    assert re.search(r"--timeout passed after \d+ s\nno word from rank 0, 1", said), said
     assert "pytest_timeout.py" not in said
 
 

@@ -438,6 +438,7 @@ class TestReport:
                 "but no available\n    interfaces were found",
                 "127.0.0.1/8 dev lo",
             ),  # that of this machine is up
+            ("No network interfaces were found for out-of-band communications", "127.0.0.1/8 dev lo"),
             ("A daemon failed to report back after", "--doctor --hosts A,B"),
             ("A daemon failed to report back\n  Remote host: node2\n", "--doctor --hosts node2 "),
         ],

@@ -186,6 +186,15 @@ def _settings_of_mpi() -> str:
 _NO_ROOM = "mpirun cannot write its temporary files: make room, or name another folder with TMPDIR=DIR"
 
 
+def _refused_calls() -> str:
+    """What a sandbox refuses and Open MPI needs; empty where nothing is."""
+    found = refused_to_mpi()
+    if not found:
+        return ""
+    told = " and ".join(f"{call} is refused here ({why})" for call, why in found)
+    return f"{told}, which Open MPI needs: {ALLOW.format(' and '.join(call for call, _ in found))}"
+
+
 def launcher_advice(folder: RunFolder, verdict: Verdict, code: int | None) -> list[str]:
     """What to do about what kept MPI from starting: a host out of reach, a full disk. `code` is mpirun's, minus a signal's number."""
     said = folder.launcher_said()
@@ -193,20 +202,24 @@ def launcher_advice(folder: RunFolder, verdict: Verdict, code: int | None) -> li
     if "failed to report back" in said:
         named = ",".join(host.name for host in read_lost_hosts(said)) or "A,B"
         return [f"  help: tt-run --doctor --hosts {named} says what a launch lacks there"]
-    if "no available" in said and "interfaces were found" in said:
+    own = "\n".join(last_lines(folder.err(culprit), _LINES)) if culprit is not None else ""
+    refused = "PMIX_ERR_OUT_OF_RESOURCE" in own or verdict.exit_code == Exit.NO_LAUNCHER
+    if refused and (calls := _refused_calls()):
+        return [f"  help: {calls}"]
+    if re.search(r"no available\b[\s\S]*interfaces were found|No network interfaces were found", said):
         return [f"  help: {_of_networks()}"]
     if "not enough space for /dev/shm" in said:
         return [
             "  help: /dev/shm is full: remove what is left there, or give the container more (docker run --shm-size=1g)"
         ]
-    refused = re.search(
+    unwritable = re.search(
         r"unable to create the desired directory:\s*Directory: (\S+?)(?:/tt-run-[^/\s]+)?/ompi\.\S*\s*Error: *(.*)",
         said,
     )
-    if refused is not None and "No space left" not in refused[2]:
-        other = "/tmp" if os.access("/tmp", os.W_OK) and not refused[1].startswith("/tmp") else "$PWD"
+    if unwritable is not None and "No space left" not in unwritable[2]:
+        other = "/tmp" if os.access("/tmp", os.W_OK) and not unwritable[1].startswith("/tmp") else "$PWD"
         return [
-            f"  help: mpirun may not write in {refused[1]} ({refused[2].strip()}): set TMPDIR to a folder that is there and yours, "
+            f"  help: mpirun may not write in {unwritable[1]} ({unwritable[2].strip()}): set TMPDIR to a folder that is there and yours, "
             f"as in TMPDIR={other} tt-run …"
         ]
     if "PMIX_ERR_FILE_WRITE_FAILURE" in said or "No space left on device" in said:
@@ -215,14 +228,8 @@ def launcher_advice(folder: RunFolder, verdict: Verdict, code: int | None) -> li
         return [
             f"  help: mpirun was told to do something else than tt-run wants, or what it cannot: {settings}"
         ]
-    own = "\n".join(last_lines(folder.err(culprit), _LINES)) if culprit is not None else ""
     if limited := _memory_advice(own):
         return [f"  help: {limited}"]
-    could_not = "PMIX_ERR_OUT_OF_RESOURCE" in own or verdict.exit_code == Exit.NO_LAUNCHER
-    if could_not and (refused := refused_to_mpi()):
-        told = " and ".join(f"{call} is refused here ({why})" for call, why in refused)
-        calls = " and ".join(call for call, _ in refused)
-        return [f"  help: {told}, which Open MPI needs: {ALLOW.format(calls)}"]
     if "PMIX_ERR_OUT_OF_RESOURCE" in own and verdict.exit_code != Exit.NO_LAUNCHER:
         return [f"  help: {_NO_ROOM}"]
     if verdict.exit_code == Exit.NO_LAUNCHER and (limit := limit_met(folder, culprit)) is not None:
