@@ -236,6 +236,45 @@ def test_what_a_mesh_answers(mesh: MeshDevice) -> None:
         view.is_local(MeshCoordinate(2, 0))
 
 
+WRONG_ARGUMENTS = {
+    "arch": ((1,), "arch(self) -> ttnn._ttnn.device.Arch"),
+    "dram_grid_size": ((1,), "dram_grid_size(self) -> ttnn._ttnn.tensor.CoreCoord"),
+    "num_program_cache_entries": ((1,), "num_program_cache_entries(self) -> int"),
+    "sfpu_nan": ((1,), "sfpu_nan(self) -> float"),
+    "get_device_id": ((3,), "get_device_id(self, arg: ttnn._ttnn.multi_device.MeshCoordinate, /) -> int"),
+    "get_fabric_node_id": (
+        (1,),
+        "get_fabric_node_id(self, coord: ttnn._ttnn.multi_device.MeshCoordinate) -> ttnn._ttnn.fabric.FabricNodeId",
+    ),
+    "logical_core_from_worker_core": (
+        (1,),
+        "logical_core_from_worker_core(self, virtual_core: ttnn._ttnn.tensor.CoreCoord) -> ttnn._ttnn.tensor.CoreCoord",
+    ),
+    "get_optimal_dram_bank_to_logical_worker_assignment": (
+        (),
+        "get_optimal_dram_bank_to_logical_worker_assignment(self, noc: ttnn._ttnn.types.NOC) -> list[ttnn._ttnn.tensor.CoreCoord]",
+    ),
+    "load_sub_device_manager": (
+        ("a",),
+        "load_sub_device_manager(self, sub_device_manager_id: ttnn._ttnn.device.SubDeviceManagerId) -> None",
+    ),
+    "set_sub_device_stall_group": (
+        (1,),
+        "set_sub_device_stall_group(self, sub_device_ids: collections.abc.Sequence[ttnn._ttnn.device.SubDeviceId]) -> None",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_ARGUMENTS)
+def test_wrong_arguments_list_the_methods_signatures(mesh: MeshDevice, name: str) -> None:
+    arguments, signature = WRONG_ARGUMENTS[name]
+    with pytest.raises(TypeError) as refused:
+        getattr(mesh, name)(*arguments)
+    said = str(refused.value)
+    assert said.startswith(f"{name}(): incompatible function arguments.") and f". {signature}\n" in said
+    assert "Invoked with types: ttnn._ttnn.multi_device.MeshDevice" in said
+
+
 def test_closing_is_idempotent_and_leaves_the_layout(mesh: MeshDevice) -> None:
     close_mesh_device(mesh)
     close_mesh_device(mesh)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import Any, NoReturn
 
 from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.errors import as_type, fatal, in_range, put_on_device
+from tt_run.runtime.errors import as_type, fatal, in_range, put_on_device, throw
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate, coordinate_hint
 from tt_run.runtime.mesh.geometry.shape import MeshShape
@@ -137,11 +137,7 @@ def partition_dim(tensor: Tensor, dim: int, members: int) -> int:
     """The dimension of a mesh partition, counted from the front; it must divide."""
     rank, dim = tensor.shape.rank, _whole(dim, "dim")
     if not -rank <= dim < rank:
-        raise fatal(
-            f"Invalid partition dim {dim} for {rank}D input tensor",
-            "dim < rank",
-            hint=in_range("dim", rank),
-        )
+        _refuse_partition_dim(dim + rank if dim < 0 else dim, rank)
     dim %= rank
     if tensor.shape[dim] % members:
         raise fatal(
@@ -149,6 +145,15 @@ def partition_dim(tensor: Tensor, dim: int, members: int) -> int:
             hint=_divisible(tensor, dim, members),
         )
     return dim
+
+
+def _refuse_partition_dim(dim: int, rank: int) -> NoReturn:
+    """`dim`: counted from the front, negative where it is before the first. The reference looks at its length first, in a shape of four at least."""
+    help_text = in_range("dim", rank) if rank else "ttnn.reshape(tensor, [1]) has a dimension to cut"
+    room = max(rank, 4)
+    if -room <= dim < 0:
+        raise fatal("dim must be less than the rank of the input tensor", "dim < rank", hint=help_text)
+    raise throw(f"ShapeBase[] index out of range. {dim} not in [{-room}, {rank})", hint=help_text)
 
 
 def tile_borders(tensor: Tensor, dim: int, members: int) -> None:

@@ -163,6 +163,12 @@ class _Cut:
 
 def _cut(tensor: Tensor, dim: int, cluster_axis: int | None) -> _Cut:
     device = checks.device_of(tensor, "mesh_partition")
+    if isinstance(cluster_axis, int) and cluster_axis > 1:
+        raise fatal(
+            "Only support cluster axis of None, 0 or 1",
+            "cluster_axis <= 1",
+            hint="cluster_axis=0 goes along columns, from row to row; cluster_axis=1 along rows",
+        )
     parts = checks.members_of(tensor, device, cluster_axis, any_ring=True)
     return _Cut(device, cluster_axis, checks.partition_dim(tensor, dim, parts), parts)
 

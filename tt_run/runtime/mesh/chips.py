@@ -140,18 +140,15 @@ class Chips:
         """Wait for all sub-devices again."""
         self.sub_devices.stall_group = ()
 
-    @staticmethod
-    def sfpu_eps() -> float:
+    def sfpu_eps(self) -> float:
         """Smallest step of the vector unit around 1."""
         return 1.1920899822825959e-07
 
-    @staticmethod
-    def sfpu_inf() -> float:
+    def sfpu_inf(self) -> float:
         """What the vector unit takes for infinity."""
         return 1.7013999693950742e38
 
-    @staticmethod
-    def sfpu_nan() -> float:
+    def sfpu_nan(self) -> float:
         """What the vector unit takes for not-a-number."""
         return float("nan")
 

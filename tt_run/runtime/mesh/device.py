@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from mgd.lean import dataclass
 from tt_run.runtime import guard
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, type_name
 from tt_run.runtime.mesh.chips import Chips
 from tt_run.runtime.mesh.device_layout import DeviceLayout, Positions
 from tt_run.runtime.mesh.geometry.arrange import places_in, snake, tile
@@ -46,13 +46,39 @@ NO_REGIONS = Regions()
 @native_class(
     "ttnn._ttnn.multi_device.MeshDevice",
     *(
-        "get_device_id",
-        "get_fabric_node_id",
+        "arch",
+        "clear_loaded_sub_device_manager",
+        "clear_program_cache",
+        "compute_with_storage_grid_size",
+        "create_sub_device_manager",
         "create_submesh",
         "create_submeshes",
+        "disable_and_clear_program_cache",
+        "dram_core_from_logical_core",
+        "dram_grid_size",
+        "enable_program_cache",
+        "get_device_id",
+        "get_device_ids",
+        "get_fabric_node_id",
+        "get_num_devices",
+        "get_optimal_dram_bank_to_logical_worker_assignment",
+        "get_submeshes",
+        "get_system_mesh_id",
+        "get_view",
+        "id",
+        "load_sub_device_manager",
+        "logical_core_from_worker_core",
+        "num_program_cache_entries",
+        "quiesce_devices",
+        "remove_sub_device_manager",
+        "reset_sub_device_stall_group",
         "reshape",
+        "set_program_cache_misses_allowed",
+        "set_sub_device_stall_group",
+        "sfpu_eps",
+        "sfpu_inf",
+        "sfpu_nan",
         "worker_core_from_logical_core",
-        "create_sub_device_manager",
     ),
 )
 class MeshDevice(DeviceLayout, Chips, metaclass=Native):
@@ -131,7 +157,7 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
 
     def get_device_id(self, coord: MeshCoordinate) -> int:
         """The process-local id of a device. Raises RuntimeError outside the mesh and for a remote device."""
-        index = self.index_of(coord)
+        index = self._index_of(coord)
         if index is None:
             raise fatal(
                 f"Device ID requested for MeshCoord {coord} not found.", hint=coordinate_hint(self._shape)
@@ -150,12 +176,17 @@ class MeshDevice(DeviceLayout, Chips, metaclass=Native):
 
     def get_fabric_node_id(self, coord: MeshCoordinate) -> FabricNodeId:
         """Mesh id and row-major number in the system mesh. Raises RuntimeError outside the mesh."""
-        index = self.index_of(coord)
+        index = self._index_of(coord)
         if index is None:
             raise fatal(
                 f"Coordinate {coord} not found in mesh {self._shape}", hint=coordinate_hint(self._shape)
             )
         return FabricNodeId(MeshId(self.system.mesh_id), self.positions[index])
+
+    def _index_of(self, coord: MeshCoordinate) -> int | None:
+        if not isinstance(coord, MeshCoordinate):
+            raise TypeError(f"coord must be a MeshCoordinate, not {type_name(coord)}")
+        return self.index_of(coord)
 
     def get_view(self) -> MeshDeviceView:
         """Which part of the mesh is where."""

@@ -246,6 +246,8 @@ class SubDevices:
         del self._layouts[name]
 
     def _require(self, name: SubDeviceManagerId) -> None:
+        if not isinstance(name, SubDeviceManagerId):
+            raise TypeError(f"sub_device_manager_id must be a SubDeviceManagerId, not {type_name(name)}")
         if name not in self._layouts:
             raise fatal(
                 "Sub device manager does not exist",
