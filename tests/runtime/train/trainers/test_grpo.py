@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.train.pytorch import torch_or_skip
+from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.data import CharTokenizer
 from tt_run.runtime.train.models.llama import Llama, LlamaConfig
@@ -19,6 +20,7 @@ from tt_run.runtime.train.parallel.distributed import (
     concat_mesh_to_tensor_composer,
     shard_tensor_to_mesh_mapper,
 )
+from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
 from tt_run.runtime.train.settings import ConfigError
 from tt_run.runtime.train.trainers.async_grpo import (
     FullyAsyncGRPOTrainer,
@@ -498,3 +500,49 @@ def test_what_others_need_to_generate_is_beside_a_checkpoint(opened: Any, tmp_pa
         "global_step": 7,
         "learning_rate": 0.02,
     }
+
+
+def weights_of(made: GRPOTrainer) -> bytes:
+    return b"".join(whole_parameter(tensor).tobytes() for tensor in made.model.parameters().values())
+
+
+@pytest.mark.parametrize("parts", [1, 4])
+def test_a_run_that_goes_on_has_the_bits_of_one_that_was_not_stopped(
+    opened: Any, tmp_path: Path, parts: int
+) -> None:
+    """From between two steps on the same completions, and from between two batches; in bfloat16, too."""
+    settings: dict[str, Any] = {"prompts_to_train": 8, "num_iterations": 2, "warmup_steps": 3}
+    settings |= {"lr_scheduler_type": "cosine", "checkpointing": True, "checkpoint_interval": 1, "output_dir": str(tmp_path)}  # fmt: skip
+    whole, figures = trainer(opened, parts, **settings)
+    whole.train()
+    expected = weights_of(whole)
+    rows = (tmp_path / "grpo_metrics.csv").read_text().splitlines()
+    assert len(rows) == 9
+    for step in (3, 4):
+        (tmp_path / "grpo_metrics.csv").write_text("".join(f"{row}\n" for row in rows[: step + 1]))
+        again, seen = trainer(opened, parts, **settings)
+        np.random.seed(step)
+        AutoContext.get_instance().set_seed(step)
+        again.resume(tmp_path / "checkpoints" / f"grpo_step_{step}")
+        again.train()
+        assert weights_of(again) == expected
+        for name in ("reward_mean", "loss", "lr"):
+            assert [row[name] for row in seen.steps] == [row[name] for row in figures.steps[step:]]
+        numbers = [row.split(",")[0] for row in (tmp_path / "grpo_metrics.csv").read_text().splitlines()]
+        assert numbers == ["step", *map(str, range(1, 9))]
+
+
+def test_what_a_run_cannot_go_on_from_is_told(opened: Any, tmp_path: Path) -> None:
+    settings = {"prompts_to_train": 2, "output_dir": str(tmp_path)}
+    made, _ = trainer(opened, **settings)
+    made.train()
+    folder = made.save()
+    save_checkpoint(made.model, 7, str(tmp_path))
+    other, _ = trainer(opened, num_iterations=2, **settings)
+    with pytest.raises(ValueError, match="the run had num_iterations 1, this one has 2; help"):
+        other.resume(folder)
+    with pytest.raises(ValueError, match="was not written by a GRPOTrainer; help"):
+        other.resume(tmp_path / "checkpoints" / "grpo_step_7")
+    elsewhere, _ = trainer(opened, kind=FullyAsyncGRPOTrainer)
+    with pytest.raises(NotImplementedError, match="made elsewhere are not in a checkpoint; help"):
+        elsewhere.resume(folder)

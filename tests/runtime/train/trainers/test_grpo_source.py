@@ -399,3 +399,21 @@ def test_settings_of_another_rank_are_read() -> None:
     for name in ("rollout_source", "rollout_mode"):
         with pytest.raises(ValueError, match=f"'{name}' must be one of .*, got 'vllm'"):
             GRPOConfig(**{name: "vllm"})
+
+
+@pytest.mark.torch
+def test_a_run_with_a_sampler_goes_on_with_the_same_bits(process: Any, tmp_path: Path) -> None:
+    changes = {"prompts_to_train": 8, "num_iterations": 2, "checkpointing": True, "checkpoint_interval": 1, "output_dir": str(tmp_path)}  # fmt: skip
+    folder, expected = source(tmp_path, "llama"), b""
+    for step in (0, 3, 4):
+        process()
+        made, seen = trainer(folder, "llama", **changes)
+        if step:
+            made.resume(tmp_path / "checkpoints" / f"grpo_step_{step}")
+        made.train()
+        bits = b"".join(whole_parameter(tensor).tobytes() for tensor in made.model.parameters().values())
+        expected = expected or bits
+        assert bits == expected
+        assert [row["step"] for row in seen.steps] == [*range(step + 1, 9)]
+        assert seen.steps[-1]["rollout_weight_version"] == 6
+        AutoContext.get_instance().close_device()

@@ -43,6 +43,13 @@ class RolloutBatchSource(ABC):
     def update_weights(self, model: Any, step: int) -> None:
         """Take the weights after optimizer step `step`, counted from 1."""
 
+    def skip(self, batches: int) -> None:
+        """Leave out the first batches: a run that goes on has them behind."""
+        if batches:
+            raise NotImplementedError(
+                f"{type(self).__name__}: a run that goes on leaves {batches} batches out, which this source cannot; help: define skip(batches)"
+            )
+
     def close(self) -> None:  # noqa: B027 - nothing to give back unless a source says otherwise
         """Give back what it holds; called however training ends."""
 
@@ -158,6 +165,12 @@ class PromptBatches(RolloutBatchSource):
         self._prompts, self._columns = prompts, extra_columns
         self._each, self._tokenizer, self._rewards = batch_prompts, tokenizer, reward_funcs
         self._generations, self._limit = num_generations, max_completion_length
+
+    def skip(self, batches: int) -> None:
+        """Begin behind the prompts of so many batches."""
+        first = batches * self._each
+        self._prompts = self._prompts[first:]
+        self._columns = {name: values[first:] for name, values in self._columns.items()}
 
     @abstractmethod
     def completed(self, prompts: list[Tokens]) -> RolloutBatch:

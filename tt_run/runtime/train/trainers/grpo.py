@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, overload
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
+from tt_run.runtime.train.common import checkpoints
 from tt_run.runtime.train.common.trainer import Placing
 from tt_run.runtime.train.common.utils import create_optimizer, get_loss_over_devices, no_grad, run_mode
 from tt_run.runtime.train.modules.base import RunMode
@@ -40,7 +42,7 @@ from tt_run.runtime.train.trainers.completion import (
 )
 from tt_run.runtime.train.trainers.grpo_config import GRPOConfig
 from tt_run.runtime.train.trainers.grpo_monitor import GRPOMonitor
-from tt_run.runtime.train.trainers.grpo_saving import save_checkpoint
+from tt_run.runtime.train.trainers.grpo_saving import Batch, Resumed, resumed, save_checkpoint
 from tt_run.runtime.train.trainers.remote_rollout import build_rollout_batch_source
 from tt_run.runtime.train.trainers.reports import bars_closed
 from tt_run.runtime.train.trainers.rollout_rank import RolloutRank
@@ -68,6 +70,9 @@ class GRPOTrainer:
     rollout_batch_source: RolloutBatchSource | None = None
     model: Any = None
     _serves: RolloutRank | None = None
+    _resumed = Resumed()
+    _batch: Batch | None = None
+    """What the steps that are left train on; None between batches."""
 
     @overload
     def __init__(
@@ -152,7 +157,7 @@ class GRPOTrainer:
 
     def _train_on_completer(self) -> None:
         self._begin()
-        for prompts, columns in self._iter_prompt_batches():
+        for prompts, columns in islice(self._iter_prompt_batches(), self._gone_on(), None):
             begun = time.perf_counter()
             completions = self.completer.generate(prompts)
             self.metrics["generation_time_s"] = time.perf_counter() - begun
@@ -161,8 +166,18 @@ class GRPOTrainer:
 
     def _begin(self) -> None:
         self._tell("on_train_begin")
-        self.metrics = {"step": 0}
+        self.metrics = {"step": self._resumed.step}
         self._reset_step_metrics()
+
+    def _gone_on(self) -> int:
+        """The steps of the batch that a checkpoint was written within; how many batches are behind then."""
+        checkpoints.restore_generators(self._resumed.generators)
+        batch, self._resumed = self._resumed.batch, Resumed()
+        if batch is not None:
+            self._batch_figures = batch.figures
+            self._old = batch.completions, batch.before
+            self._step_on(batch.prompts, batch.completions, batch.advantages)
+        return self.steps // self.config.num_iterations
 
     def loss(self, old: Tensor, new: Tensor, mask: Tensor, advantage: Tensor, completions: int) -> Tensor:
         """The clipped loss of a micro-batch as its part of the mean over `completions` of all devices."""
@@ -185,7 +200,34 @@ class GRPOTrainer:
             grpo_config=self.config,
             optimizer=self.optimizer,
             model_source=self.model_source,
+            facts={
+                "settings": self._places(),
+                **({"batch": self._unfinished(self._batch)} if self._batch else {}),
+            },
         )
+
+    def resume(self, path: str | Path) -> None:
+        """Go on from the folder that `save` gave, with the next `train()`: with the same bits as a run that was not stopped.
+
+        Raises ValueError when it is of another model or of other settings, NotImplementedError for trainers whose completions are made
+        elsewhere: what their ranks have drawn and which weights they have is in no checkpoint.
+        """
+        if type(self).train is not GRPOTrainer.train or self.config.rollout_mode == "remote_sync":
+            raise NotImplementedError(
+                "GRPOTrainer.resume: completions that are made elsewhere are not in a checkpoint; help: rollout_mode='in_process'"
+            )
+        self._resumed = resumed(path, self.model, self.optimizer, self._places())
+        self.metrics["step"] = self._resumed.step
+
+    def _places(self) -> dict[str, int]:
+        """The settings by which a step's number says which prompts it trains on."""
+        config = self.config
+        each = getattr(self, "_generation_batch_prompts", 0)
+        return {"prompts of a step": each, "num_generations": config.num_generations, "num_iterations": config.num_iterations}  # fmt: skip
+
+    def _unfinished(self, batch: Batch) -> dict[str, Any]:
+        batch.before = self._old[1] if self._old is not None and self._old[0] is batch.completions else []
+        return batch.facts()
 
     # --- parts of a step, by the names that trainers derived from this one use ---------------------------------------
 
@@ -221,6 +263,9 @@ class GRPOTrainer:
         self._trained = True
         self._begin()
         try:
+            if self.steps:
+                source.update_weights(self.model, self.steps)
+            source.skip(self._gone_on())
             batches = iter(source)
             while (scored := self._next_scored(batches)) is not None:
                 rollout = scored.rollout
@@ -279,12 +324,15 @@ class GRPOTrainer:
 
     def _step_on(self, wide: list[Tokens], completions: list[Tokens], advantages: np.ndarray) -> None:
         """The steps on completions, each with its prompt and its advantage."""
-        for _ in range(self.config.num_iterations):
+        self._batch = Batch(wide, completions, advantages, vars(self).get("_batch_figures", {}))
+        left = self.config.num_iterations - self.metrics.get("step", 0) % self.config.num_iterations
+        for number in reversed(range(left)):
             self._optimize(wide, completions, advantages)
             self._apply_gradients()
             # A program's trainer that makes itself and its rewards has no figures.
             self.metrics = {**vars(self).get("_batch_figures", {}), "step": 0, **self.metrics}
             self.metrics["step"] += 1
+            self._batch = self._batch if number else None
             if self.rollout_batch_source is not None:
                 self.rollout_batch_source.update_weights(self.model, self.steps)
             self._step_taken()
@@ -331,7 +379,7 @@ class GRPOTrainer:
 
     def _optimize(self, prompts: list[Tokens], completions: list[Tokens], advantages: np.ndarray) -> None:
         """The gradients of a step, micro-batch by micro-batch; probabilities are compared with those before its batch's first step."""
-        if self._old is None or self._old[0] is not completions:
+        if self._old is None or self._old[0] is not completions or not self._old[1]:
             self._old = completions, list(self._old_probabilities(prompts, completions))
         self.model.train()
         self.optimizer.zero_grad()

@@ -43,11 +43,14 @@ class GRPOMonitor(TrainerCallback):
         self._own_run = False
 
     def on_train_begin(self, trainer: Any) -> None:
-        """Make the folder, and begin a run where one was asked for and none is open."""
+        """Make the folder, go on in the file of a run that goes on, and begin a run where one was asked for and none is open."""
         others = (type(callback).__name__ for callback in trainer.callbacks if callback is not self)
         self._callbacks = [f"{name}_time_s" for name in others]
         if self._file is not None:
             self._file.parent.mkdir(parents=True, exist_ok=True)
+            if trainer.metrics.get("step") and self._file.is_file():
+                with self._file.open(newline="", encoding="utf-8") as file:
+                    self._columns = next(csv.reader(file), [])
         if self.config.report_to == "wandb":
             self._begin_run(trainer)
 
