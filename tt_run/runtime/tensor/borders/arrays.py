@@ -149,8 +149,10 @@ def from_torch(
         return None  # type: ignore[return-value]  # only for who passes None; everybody else gets a tensor
     found = foreign_array(tensor)
     if found is None:
+        numbers = isinstance(tensor, (list, tuple, int, float))
         raise TypeError(
             f"ttnn.from_torch: expected a torch tensor or a NumPy array, got {type(tensor).__name__}"
+            + "\nhelp: write numpy.array(values, dtype=numpy.float32), or torch.tensor(values)" * numbers
         )
     array, type_name = found
     if col_tilize:
