@@ -38,7 +38,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     fault = ("--report", "report.json", "--inject", "raise=rank:1,call=1")
     assert tt_run(*EMULATED, *fault, "python", PROGRAM, cwd=place).code == 1
     files = ("--ledger", "ledger.json", "--predict=predict.json", "--memory=memory.json")
-    tt_run(*EMULATED, *files, "python", PROGRAM, cwd=place).check()
+    copied = 'until [ -s "$TT_RUN_DIR/plan.json" ]; do sleep 0.1; done; cp "$TT_RUN_DIR/plan.json" early.json; exec "$@"'
+    tt_run(*EMULATED, *files, "sh", "-c", copied, "sh", "python", PROGRAM, cwd=place).check()
     return place
 
 
@@ -109,6 +110,14 @@ def test_an_output_is_what_its_schema_says(name: str, folder: Path) -> None:
             f"{list(e.path)}: {e.message}" for e in jsonschema.Draft7Validator(schema).iter_errors(value)
         ]
         assert not wrong, wrong[:5]
+
+
+def test_the_plan_in_a_run_folder(folder: Path) -> None:
+    """While the run goes on it is a plan, once it has ended a report."""
+    last = max(folder.glob("tt-run-logs/*/plan.json"))
+    for name, path in (("plan", folder / "early.json"), ("report", last)):
+        jsonschema.validate(json.loads(path.read_text(encoding="utf-8")), SCHEMAS[name])
+    assert last.stat().st_mode & 0o077 == 0
 
 
 OBSCURE = {
