@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import shlex
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from mgd.lean import dataclass
+from tt_run import contract
+from tt_run.faults import FaultError
 from tt_run.report.sources import Sources
 from tt_run.report.words import Cleaner, number, ranks_text, span
 from tt_run.supervise.looking.runs import RUNNING
@@ -17,7 +20,7 @@ from tt_run.supervise.output.console import last_lines
 from tt_run.supervise.output.exit_handlers import exit_handler_lines
 from tt_run.supervise.status import RankStatus
 from tt_run.supervise.verdict.culprit import ENDED_BY_MPIRUN
-from tt_run.supervise.verdict.injected import injected_lines
+from tt_run.supervise.verdict.injected import idle_faults, idle_sentence, injected_lines
 
 MOST_RANKS = 2048
 MOST_LOGS = 16
@@ -66,12 +69,7 @@ def outcome(found: Sources, clean: Cleaner) -> Outcome:
         tuple(clean(line) for line in _cause(found)),
         clean("\n".join(_tree(found))),
         tuple((title, clean(frames)) for title, frames in _stacks(found)[:MOST_STACKS]),
-        tuple(
-            clean(line.strip().removeprefix("injected: "))
-            for line in injected_lines(
-                found.run.folder.path, found.culprit, None if state == "open" else state == "bad"
-            )
-        ),
+        tuple(clean(line.strip().removeprefix("injected: ")) for line in _injected(found, state)),
         tuple(map(clean, exit_handler_lines(found.run.folder.path))),
         tuple(_logs(found, clean)),
         tuple(
@@ -79,6 +77,18 @@ def outcome(found: Sources, clean: Cleaner) -> Outcome:
         ),
         max(len(rows) - MOST_RANKS, 0),
     )
+
+
+def _injected(found: Sources, state: str) -> list[str]:
+    """What faults on purpose did, and of a run that has ended which of them never came."""
+    folder = found.run.folder.path
+    lines = injected_lines(folder, found.culprit, None if state == "open" else state == "bad")
+    env = found.ranks[0].get("env") or {} if found.ranks else {}
+    idle = idle_faults(folder, str(env.get(contract.INJECT, "")).split("\n") if state != "open" else ())
+    with suppress(FaultError):  # somebody has changed the file
+        if any(idle):
+            lines.append(f"never happened: {idle_sentence(folder, [text for text in idle if text])}")
+    return lines
 
 
 def _sentence(found: Sources) -> str:

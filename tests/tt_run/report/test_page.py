@@ -190,6 +190,21 @@ def test_a_run_that_goes_on_has_its_plan_and_its_topology(tmp_path: Path) -> Non
     assert "Run with --timeline FILE to record it." in text
 
 
+def test_faults_that_never_came_are_told(tmp_path: Path) -> None:
+    folder = tmp_path / "20260101-000000-1"
+    folder.mkdir()
+    (folder / "rank-0000.status").write_text("rank=0\nhost=h\npid=1\nstart=99\nend=100\nexit=0\n")
+    for asked, told in (
+        ("raise=rank:0,call=9", "never happened: no rank came to what raise=rank:0,call=9 names"),
+        ("kill=rank:0,after=9s", "never happened: the run ended before the time of kill=rank:0,after=9s"),
+        ("nonsense", "succeeded"),
+    ):
+        ranks = [{"rank": 0, "env": {"TT_RUN_INJECT": asked}}]
+        (folder / "plan.json").write_text(json.dumps({"verdict": {"exit_code": 0}, "ranks": ranks}))
+        text = render(read_run(folder)).decode()
+        assert told in text and ("Faults on purpose" in text) is (asked != "nonsense")
+
+
 def test_a_large_run_stays_a_small_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "20260101-000000-1"
     (folder / "launch").mkdir(parents=True)
