@@ -19,7 +19,7 @@ from tt_run.runtime.record.mpi.failures import ReplayedError
 from tt_run.runtime.record.mpi.local import UNDEFINED, Grid, Group, Status
 from tt_run.runtime.record.mpi.ops import PREDEFINED
 from tt_run.runtime.record.mpi.recorded import _datatype
-from tt_run.runtime.record.mpi.replayed import NoParts
+from tt_run.runtime.record.mpi.replayed import NoParts, _refuse_handles
 from tt_run.runtime.record.mpi.replayed_communicators import Own, ReplayedIntra
 from tt_run.runtime.record.play import words_of
 from tt_run.runtime.record.replaying import raised_again
@@ -135,6 +135,16 @@ def test_handles_from_elsewhere_are_refused_by_the_call() -> None:
     for call in (ReplayedIntra.f2py, ReplayedIntra.fromhandle):
         with pytest.raises(NotRecorded, match=rf"TTP004\]: MPI\.Comm\.{call.__name__}\(77\) at "):
             call(77)
+
+
+def test_handles_that_no_record_knows_are_refused_by_the_class() -> None:
+    kind = type("Group", (), {"f2py": staticmethod(lambda number: number)})
+    _refuse_handles("Group", kind)
+    group: Any = kind()
+    assert group.f2py(3) == 3 and not hasattr(group, "handle")
+    for call in (lambda: kind.fromhandle(1), group.py2f):  # type: ignore[attr-defined]
+        with pytest.raises(NotRecorded, match=r"TTP004\]: MPI\.Group\.(fromhandle|py2f) at "):
+            call()
 
 
 def test_communicators_are_equal_by_what_they_stand_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from tt_run.runtime.record.mpi import crossing, local
 from tt_run.runtime.record.mpi.asked import replayed_answers
 from tt_run.runtime.record.mpi.callbacks import Errhandler
-from tt_run.runtime.record.mpi.calls import NotRecorded
+from tt_run.runtime.record.mpi.calls import NotRecorded, NotRecordedMember
 from tt_run.runtime.record.mpi.crossing import Book
 from tt_run.runtime.record.mpi.datatypes import Datatype
 from tt_run.runtime.record.mpi.failures import ReplayedError
@@ -180,9 +180,8 @@ def replayed_modules(
             value.__module__ = module.__name__
     Datatype.fromcode = staticmethod(lambda code: module._typedict[code])  # type: ignore[attr-defined]
     for name, kind in _KINDS.items():
-        for call in ("f2py", "fromhandle"):
-            if not hasattr(kind, call):
-                setattr(kind, call, staticmethod(_Constant(f"{name}.{call}")))
+        if name not in ("Exception", "Pickle"):
+            _refuse_handles(name, kind)
     module._handleof = lambda arg: arg.handle  # type: ignore[attr-defined]
     package.util = util = ModuleType("mpi4py.util")  # type: ignore[attr-defined]
     util.__path__ = []
@@ -194,6 +193,24 @@ def replayed_modules(
     vars(pickles).update({name: _KINDS[name] for name in ("Comm", "Request", "Message", "Pickle")} | own)
     vars(pickles).update(pickle=Pickle(), MPI=module)
     return {"mpi4py": package, "mpi4py.MPI": module, "mpi4py.util": util, "mpi4py.util.pkl5": pickles}
+
+
+def _refuse_handles(name: str, kind: Any) -> None:
+    """Let a class of whose objects no record knows the handles say so."""
+
+    def refused(call: str) -> Any:
+        def refuse(*_: Any) -> Any:
+            raise NotRecordedMember(f"MPI.{name}.{call}")
+
+        return refuse
+
+    for call in ("f2py", "fromhandle"):
+        if not hasattr(kind, call):
+            setattr(kind, call, staticmethod(refused(call)))
+    if not hasattr(kind, "py2f"):
+        kind.py2f = refused("py2f")
+    if not hasattr(kind, "handle"):
+        kind.handle = property(refused("handle"))
 
 
 _KINDS = {
