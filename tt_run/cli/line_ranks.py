@@ -10,6 +10,7 @@ from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
 from tt_run.cli.commands import COMMANDS
+from tt_run.cli.reading.parse import parse
 from tt_run.errors import TtRunError
 
 MANY = 128  # more are no help at a prompt
@@ -18,17 +19,18 @@ MANY = 128  # more are no help at a prompt
 def ranks_of_line(line: str) -> int | None:
     """The number of ranks; None where the line does not say it. The last option of the line is the one whose value is asked for."""
     with suppress(ValueError, OSError, TtRunError):  # a line that is not whole yet
-        words = _before_the_option(shlex.split(line))
-        name = words[0] if words else ""
-        found = (
-            _recorded(words[1:])
-            if name == "replay"
-            else _looked_at(words[1:])
-            if name in COMMANDS
-            else _planned(words)
-        )
+        found = _ranks(_before_the_option(shlex.split(line)))
         return min(found, MANY) if found else None
     return None
+
+
+def _ranks(words: list[str]) -> int:
+    name = words[0] if words else ""
+    if "--" in words:  # of chaos and what-if
+        return _planned(words[words.index("--") + 1 :])
+    if name == "replay":
+        return _recorded(words[1:])
+    return _looked_at(words[1:]) if name in COMMANDS else _planned(words)
 
 
 def _before_the_option(words: list[str]) -> list[str]:
@@ -39,14 +41,18 @@ def _before_the_option(words: list[str]) -> list[str]:
     return words[: options[-1]] if options else words
 
 
-def _planned(words: Sequence[str]) -> int | None:
+def _planned(words: Sequence[str]) -> int:
     from tt_run.cli.main import run
 
-    plan = io.StringIO()
-    with redirect_stdout(plan), redirect_stderr(io.StringIO()):
+    given = parse(words)
+    if given.help or given.version or given.doctor or given.explain or given.completion:
+        return 0
+    told = io.StringIO()
+    with redirect_stdout(told), redirect_stderr(io.StringIO()):
         run([*words, "--dry-run", "--format", "json", "true"])
-    ranks = json.loads(plan.getvalue())["ranks"]
-    return ranks if isinstance(ranks, int) else len(ranks or ())
+    plan = json.loads(told.getvalue())
+    ranks = plan["ranks"]  # a number, or none, where the inputs do not fit together
+    return len(ranks) if isinstance(ranks, list) else ranks or 0
 
 
 def _looked_at(words: Sequence[str]) -> int:
@@ -58,9 +64,7 @@ def _looked_at(words: Sequence[str]) -> int:
 
 
 def _recorded(words: Sequence[str]) -> int:
-    newest = (
-        max(Path(words[0]).glob("**/rank-*"), default=None, key=lambda path: path.parent.name)
-        if words
-        else None
-    )
-    return len(list(newest.parent.glob("rank-*"))) if newest else 0
+    """Of the newest run in a folder of records."""
+    runs = {path.parent for word in words[:1] for path in Path(word).glob("**/rank-*.record")}
+    newest = max(runs, default=None, key=lambda run: run.name)
+    return len(list(newest.glob("rank-*.record"))) if newest else 0

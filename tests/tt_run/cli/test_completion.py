@@ -109,6 +109,8 @@ def test_bash_after_an_equals_sign(folder: Path, line: str, offered: str) -> Non
         ("tt-run --emulate --system t3000 --split 3x1 --tee ", None),
         ("tt-run --emulate --system 't3000 --tee ", None),
         ("tt-run replay absent --rank ", None),
+        ("tt-run --doctor --hosts a,b --tee ", None),
+        ("tt-run chaos --runs 2 -- --emulate --system t3000 --split 1x4 --tee ", 4),
     ],
 )
 def test_the_ranks_that_a_line_is_about(
