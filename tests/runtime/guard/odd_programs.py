@@ -43,10 +43,6 @@ ODD: dict[str, tuple[str, tuple[str, ...]]] = {
         HEAD + IMPORTS + "ttnn.all_gather(x, dim=-1 if odd else 3, cluster_axis=1)\n" + CLOSE,
         (),
     ),
-    "negative axis": (
-        HEAD + IMPORTS + "ttnn.all_gather(x, dim=3, cluster_axis=-1 if odd else 1)\n" + CLOSE,
-        (),
-    ),
     "numpy ints": (
         HEAD + IMPORTS + "ttnn.all_gather(x, dim=np.int64(3) if odd else 3, cluster_axis=1)\n" + CLOSE,
         (),

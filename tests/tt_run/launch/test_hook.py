@@ -398,6 +398,14 @@ class TestWhereAnExceptionIsShown:
         assert 'emulated.py", line 6, in crash' in ran.stderr
         assert emulation.failure()["line"] == 3
 
+    def test_so_does_a_refusal_in_an_exit_handler(self, emulation: HookedPython) -> None:
+        emulation.run(
+            f"import atexit, sys; sys.path.append({self.path(emulation)!r})\nimport emulated\n"
+            "atexit.register(lambda: emulated.refuse())\n"
+        )
+        (told,) = emulation.folder.path.glob("rank-*.atexit")
+        assert json.loads(told.read_text())["place"] == f"{emulation.program}:3"
+
     def test_the_frames_of_a_package_are_shown_but_not_blamed(self, hooked: HookedPython) -> None:
         package = hooked.site / "lib/python3.12/site-packages"
         package.mkdir(parents=True)

@@ -295,10 +295,9 @@ def install_exit_handlers() -> None:
             return
         import json
 
-        trace = unraisable.exc_traceback
-        while trace is not None and trace.tb_next is not None:
-            trace = trace.tb_next
-        place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else ""
+        frames = _frames(unraisable.exc_traceback)
+        users = [frame for frame in frames if not is_library(frame[0])] or frames
+        place = f"{users[-1][0]}:{users[-1][1]}" if users else ""
         said = {
             "exception": unraisable.exc_type.__name__,
             "message": str(unraisable.exc_value),
