@@ -36,7 +36,13 @@ from tt_run.supervise.verdict.lost_hosts import (
     read_lost_hosts,
     read_noticed,
 )
-from tt_run.supervise.verdict.reach import may_be_split, never_met, split_verdict, start_verdict
+from tt_run.supervise.verdict.reach import (
+    may_be_split,
+    never_met,
+    silent_verdict,
+    split_verdict,
+    start_verdict,
+)
 from tt_run.supervise.verdict.verdict import judge
 from tt_run.supervise.watch import EndedBy, Observation
 
@@ -116,6 +122,8 @@ def conclude(
         verdict = split_verdict(agent, board.all()) or verdict
     elif plan.placement.is_multi_host and (waited := never_met(board.all(), failures, folder)):
         verdict = start_verdict(agent, verdict, board.all(), waited)
+    elif plan.placement.is_multi_host and observation.ended_by is EndedBy.START_TIMEOUT:
+        verdict = silent_verdict(agent, verdict, [host.name for host in plan.placement.hosts], here)
     verdict = _with_shutdown(verdict, folder)
     verdict = _without_a_start_of_mpi(verdict, board, said)
     verdict = of_limits(verdict, board, observation)

@@ -85,6 +85,16 @@ def start_verdict(
     return replace(verdict, exit_code=Exit.START_TIMEOUT, sentence=told)
 
 
+def silent_verdict(agent: RemoteAgent, verdict: Verdict, hosts: Sequence[str], here: str) -> Verdict:
+    """The verdict on a run whose ranks did not start in time, with the hosts to which nothing comes through."""
+    answers = agent.ask([host for host in hosts if host != here], "true", ASK_SECONDS)
+    silent = sorted(host for host, said in answers.items() if said.code is None)
+    if not silent:
+        return verdict
+    told = f"{verdict.sentence}; the remote shell to {', '.join(silent[:8])} does not answer"
+    return replace(verdict, sentence=told)
+
+
 def unreached(agent: RemoteAgent, hosts: Sequence[str], here: str) -> list[tuple[str, str]]:
     """The pairs of hosts of which at least one does not reach the other; hosts that cannot be asked have no say."""
     pythons = " ".join(map(shlex.quote, (sys.executable, "python3", "python")))
