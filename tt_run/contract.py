@@ -29,6 +29,7 @@ SUBCONTEXT_SIZES = "TT_RUN_SUBCONTEXT_SIZES"
 ARITHMETIC = "TT_RUN_ARITHMETIC"
 EMULATE = "TT_RUN_EMULATE"
 DEVICE_IDS = "TT_RUN_DEVICE_IDS"
+CLUSTER_TYPE = "TT_RUN_CLUSTER_TYPE"
 RUN_DIR = "TT_RUN_DIR"
 WORLD_SIZE = "TT_RUN_WORLD_SIZE"
 SYSTEM = "TT_RUN_SYSTEM"
@@ -112,6 +113,7 @@ VARIABLES: dict[str, tuple[str, str, str]] = {
     RUN_DIR: ("launcher", "launcher, runtime", "the run folder, for status, logs and failures"),
     PYTEST_RESULTS: ("launcher", "launcher", "in the ranks of a test: the folder to which each writes what became of it"),
     PYTEST_ARCH: ("launcher", "launcher", "in tests: what the pytest plugin has set `ARCH_NAME` to"),
+    CLUSTER_TYPE: ("launcher", "runtime", "the kind of the rank's machine, as in `ttnn.cluster.ClusterType`, where a mock cluster describes it"),
     DEVICE_IDS: ("launcher", "runtime", "the ids of the rank's devices, row by row of its block, where a mock cluster describes the chips"),
     WARM_FD: ("launcher", "programs", "in the process from which the ranks of a host are forked, until it has read it: the socket on which it is asked"),
     RANK_PROCESS: ("launcher", "runtime", "in what a rank has started, once it has met the others: the number of its process"),

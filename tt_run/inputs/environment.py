@@ -32,6 +32,7 @@ BLOCKED = (
     contract.EMULATE,
     contract.RUN_DIR,
     contract.WORLD_SIZE,
+    contract.CLUSTER_TYPE,
     contract.DEVICE_IDS,
     contract.WARM_FD,
     contract.RANK_PROCESS,

@@ -18,6 +18,7 @@ BY_DESIGN = {
     contract.METAL_CACHE,
     contract.METAL_LOGS_PATH,
     contract.VISIBLE_DEVICES,
+    contract.CLUSTER_TYPE,
     contract.DEVICE_IDS,
     contract.SUBCONTEXT_ID,
     contract.MOCK_CLUSTER_DESC_PATH,

@@ -215,6 +215,18 @@ def test_devices_have_the_ids_that_the_launcher_knows() -> None:
         find_system_mesh({"TT_MESH_GRAPH_DESC_PATH": path, "TT_RUN_DEVICE_IDS": "1,2"}, World(0, 1))
 
 
+@pytest.mark.parametrize("name", ["p150-x2", "p300", "p300-x2", "t3000"])
+def test_systems_of_one_shape_are_told_apart_by_their_descriptor(name: str) -> None:
+    """As `tt-run --system` names them to a rank."""
+    from mgd.systems import find
+
+    system = find(name)
+    path = {"TT_MESH_GRAPH_DESC_PATH": str(system.path)}
+    assert find_system_mesh(path, World(0, 1)).machine.cluster_type == system.cluster_type
+    said = find_system_mesh({**path, "TT_RUN_CLUSTER_TYPE": "CUSTOM"}, World(0, 1))
+    assert said.machine.cluster_type == "CUSTOM"
+
+
 def test_a_rank_counts_the_pcie_chips_of_its_own_block() -> None:
     for rank, ids in ((0, (2, 0, None, None, 3, 1, None, None)), (1, (None, None, 0, 2, None, None, 1, 3))):
         system = rank_of("t3k_2x4_two_hosts", [(0, 0), (0, 1)], rank)

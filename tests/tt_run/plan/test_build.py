@@ -611,6 +611,13 @@ def test_emulated_ranks_number_their_devices_as_placed(sandbox: Sandbox) -> None
     plan = sandbox.plan(**named, emulate=True)
     assert [rank.env["TT_RUN_DEVICE_IDS"].value for rank in plan.ranks] == ["2,0,3,1", "0,2,1,3"]
     assert "TT_RUN_DEVICE_IDS" not in sandbox.plan(**named).ranks[0].env
+    assert "TT_RUN_CLUSTER_TYPE" not in plan.ranks[0].env, "a half of a machine is told by its shape"
+
+
+def test_an_emulated_rank_knows_the_kind_of_a_machine_that_is_described(sandbox: Sandbox) -> None:
+    sandbox.set(TT_METAL_MOCK_CLUSTER_DESC_PATH=str(T3000))
+    (rank,) = sandbox.plan(rank_binding=None, emulate=True).ranks
+    assert rank.env["TT_RUN_CLUSTER_TYPE"].value == "T3K"
 
 
 def test_a_search_that_ran_out_of_time_names_the_file(

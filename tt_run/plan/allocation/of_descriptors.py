@@ -13,7 +13,7 @@ from mgd.diagnostics import Diagnostic, Position
 from mgd.expanding.connections import InterLink
 from mgd.graph import Mesh, MeshGraph, PinGroup
 from mgd.lean import replace
-from tt_run.contract import DEVICE_IDS, VISIBLE_DEVICES
+from tt_run.contract import CLUSTER_TYPE, DEVICE_IDS, VISIBLE_DEVICES
 from tt_run.errors import RefusedError, UsageError
 from tt_run.inputs.bindings import Binding, RankBindings, shifted
 from tt_run.inputs.clusters.chips import ClusterDescriptor
@@ -280,6 +280,8 @@ def _seen(
     if request.emulate and cluster is not None:
         numbers = cluster.local_ids({int(device) for device in rank.visible_devices.split(",")})
         found[DEVICE_IDS] = ",".join(str(numbers[chip]) for chip in rank.chips)
+        if len(rank.chips) == len(cluster.chips):  # a part of it is another machine to who sees no more
+            found[CLUSTER_TYPE] = cluster.cluster_type
     return {
         name: Setting(value, "placement on the mock cluster", Position("")) for name, value in found.items()
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mgd.lean import dataclass, field, replace
@@ -189,6 +190,14 @@ def _cluster_type(machine: Machine, dims: tuple[int, int]) -> str:
     return "N300_2x2" if dims == (2, 2) else "N300"
 
 
+def _kind_of_shipped(path: str) -> str | None:
+    """The kind of machine of a system that is shipped with this descriptor; its shape alone may be that of another's."""
+    from mgd.systems import systems
+
+    file = Path(path).resolve()
+    return next((system.cluster_type for system in systems() if system.path.resolve() == file), None)
+
+
 def _from_descriptor(path: str, environment: Mapping[str, str], ranks: World) -> SystemMesh:
     graph = _graph(path)
     # Sub-contexts number their meshes independently: only the ranks of this one count.
@@ -201,6 +210,9 @@ def _from_descriptor(path: str, environment: Mapping[str, str], ranks: World) ->
     block = mesh.host_block(host_rank)
     visible = environment.get(contract.VISIBLE_DEVICES)
     ids, machine, pcie = local_ids(mesh, block, visible)
+    kind = environment.get(contract.CLUSTER_TYPE) or _kind_of_shipped(path)
+    if kind:
+        machine = replace(machine, cluster_type=kind)
     if environment.get(contract.DEVICE_IDS):
         ids = described_ids(mesh, block, environment[contract.DEVICE_IDS])
     if visible:
