@@ -539,8 +539,8 @@ def assign_bw(grad_tensor: _Tensor, input_tensor: _Tensor, input_tensor_b: _Tens
 def atan(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """atan of every element; dtype, shape and placement of the input."""
     ...
-def atan2(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
-    """The angle of the point (b, a). Tensors broadcast; either may be a number."""
+def atan2(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """The angle of the point (b, a). Tensors broadcast."""
     ...
 def atan2_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradients of `atan2`'s two operands; NaN at the origin."""
@@ -569,8 +569,8 @@ def bernoulli(input: _Tensor, seed: int = 0, *, output: _Tensor | None = None, d
 bfloat16: _DataType
 bfloat4_b: _DataType
 bfloat8_b: _DataType
-def bias_gelu(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = False, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
-    """GELU of a + b. Tensors broadcast; either may be a number; computed exactly in every mode."""
+def bias_gelu(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, fast_and_approximate_mode: bool = False, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
+    """GELU of a + b. Tensors broadcast; the second may be a number; computed exactly in every mode."""
     ...
 def bias_gelu_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.bias_gelu` written over its first operand; returns that."""
@@ -581,23 +581,23 @@ def bias_gelu_bw(grad_tensor: _Tensor, input_tensor: _Tensor, bias: _Tensor | fl
 def bitcast(input_tensor: _Tensor, dtype: _DataType, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The same bits taken for elements of another type of the same size: UINT16 and BFLOAT16, UINT32, INT32 and FLOAT32."""
     ...
-def bitwise_and(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """The bits that both have. Tensors broadcast; either may be a number."""
+def bitwise_and(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """The bits that both have. Tensors broadcast; the second may be a number."""
     ...
-def bitwise_left_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """a moved b bits up; 0 from 32 on. Tensors broadcast; either may be a number."""
+def bitwise_left_shift(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """a moved b bits up; 0 from 32 on. Tensors broadcast; the second may be a number."""
     ...
 def bitwise_not(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The bits that x has not."""
     ...
-def bitwise_or(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """The bits that one has. Tensors broadcast; either may be a number."""
+def bitwise_or(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """The bits that one has. Tensors broadcast; the second may be a number."""
     ...
-def bitwise_right_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """a moved b bits down, the sign coming in; counts end at 31. Tensors broadcast; either may be a number."""
+def bitwise_right_shift(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """a moved b bits down, the sign coming in; counts end at 31. Tensors broadcast; the second may be a number."""
     ...
-def bitwise_xor(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """The bits that exactly one has. Tensors broadcast; either may be a number."""
+def bitwise_xor(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """The bits that exactly one has. Tensors broadcast; the second may be a number."""
     ...
 def broadcast(input_tensor: _Tensor, sender_coord: _MeshCoordinate, *, num_links: int | None = None, memory_config: _MemoryConfig | None = None, topology: _Any = _Topology.Linear, cluster_axis: int | None = None, subdevice_id: _Any = None) -> _Tensor:
     """Give the sender's shard to every device of its group; devices of other groups keep their own."""
@@ -766,8 +766,8 @@ def empty(shape: _Sequence[int] | _Shape, dtype: _DataType = _DataType.BFLOAT16,
 def empty_like(tensor: _Tensor, *, dtype: _DataType | None = None, layout: _Layout | None = None, device: _MeshDevice_ | None = None, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """A tensor in the shape of `tensor` whose content is not specified (here zeros)."""
     ...
-def eq(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """1 where a = b, else 0. Tensors broadcast; either may be a number."""
+def eq(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """1 where a = b, else 0. Tensors broadcast; the second may be a number."""
     ...
 def eq_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.eq` written over its first operand; returns that."""
@@ -845,8 +845,8 @@ def floor_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _Mem
 def floor_div(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The floor of a / b."""
     ...
-def fmod(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """What is left of a after a / b cut towards zero times b. Tensors broadcast; either may be a number."""
+def fmod(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """What is left of a after a / b cut towards zero times b. Tensors broadcast; the second may be a number."""
     ...
 def fmod_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradients of `fmod`'s operands; of the first alone where the second is a number."""
@@ -882,11 +882,11 @@ def fused_rms_minimal(input_tensor: _Tensor, program_config: object, cluster_axi
 def gather(input: _Tensor, dim: int, index: _Tensor, *, sparse_grad: bool = False, memory_config: _MemoryConfig | None = None, out: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """out[…, i, …] = input[…, index[…, i, …], …] along `dim`; shape of the index."""
     ...
-def gcd(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = ()) -> _Tensor:
-    """The greatest common divisor. Tensors broadcast; either may be a number."""
+def gcd(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = ()) -> _Tensor:
+    """The greatest common divisor. Tensors broadcast; the second may be a number."""
     ...
-def ge(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """1 where a >= b, else 0. Tensors broadcast; either may be a number."""
+def ge(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """1 where a >= b, else 0. Tensors broadcast; the second may be a number."""
     ...
 def ge_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.ge` written over its first operand; returns that."""
@@ -930,8 +930,8 @@ def grid_sample(input_tensor: _Tensor, grid: _Tensor, *, mode: str = 'bilinear',
 def group_norm(input_tensor: _Tensor, *, num_groups: int, epsilon: float = 1e-12, input_mask: _Tensor | None = None, weight: _Tensor | None = None, bias: _Tensor | None = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, core_grid: _CoreGrid | None = None, inplace: bool | None = True, output_layout: _Layout | None = None, num_out_blocks: int | None = None, compute_kernel_config: object = None, negative_mask: _Tensor | None = None, use_welford: bool = False) -> _Tensor:
     """Channels (last dimension of [N, 1, H*W, C]) normalised in `num_groups` groups over all positions of an image."""
     ...
-def gt(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """1 where a > b, else 0. Tensors broadcast; either may be a number."""
+def gt(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """1 where a > b, else 0. Tensors broadcast; the second may be a number."""
     ...
 def gt_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.gt` written over its first operand; returns that."""
@@ -969,8 +969,8 @@ def hardtanh_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, min: float = -1.
 def heaviside(input_tensor: _Tensor, value: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """0 below zero, 1 above, `value` at zero."""
     ...
-def hypot(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
-    """sqrt(a*a + b*b). Tensors broadcast; either may be a number."""
+def hypot(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+    """sqrt(a*a + b*b). Tensors broadcast."""
     ...
 def hypot_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradients of `hypot`'s two operands."""
@@ -1046,11 +1046,11 @@ def layer_norm_post_all_gather(input_tensor: _Tensor, stats: _Tensor, *, epsilon
 def layer_norm_pre_all_gather(input_tensor: _Tensor, *, dtype: _DataType = _DataType.BFLOAT16, residual_input_tensor: _Tensor | None = None, compute_kernel_config: object = None, program_config: object = None, memory_config: _MemoryConfig | None = None, recip_tensor: _Tensor | None = None, fast_and_approximate_mode: bool = False) -> _Tensor:
     """Statistics of each shard for `layer_norm_post_all_gather`: (…, W) -> (…, 64), sum of squares in column 0, sum in 32."""
     ...
-def lcm(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = ()) -> _Tensor:
-    """The least common multiple. Tensors broadcast; either may be a number."""
+def lcm(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = ()) -> _Tensor:
+    """The least common multiple. Tensors broadcast; the second may be a number."""
     ...
-def ldexp(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """a * 2**b. Tensors broadcast; either may be a number."""
+def ldexp(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """a * 2**b. Tensors broadcast; the second may be a number."""
     ...
 def ldexp_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.ldexp` written over its first operand; returns that."""
@@ -1058,8 +1058,8 @@ def ldexp_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Se
 def ldexp_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradients of `ldexp`'s two operands."""
     ...
-def le(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """1 where a <= b, else 0. Tensors broadcast; either may be a number."""
+def le(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """1 where a <= b, else 0. Tensors broadcast; the second may be a number."""
     ...
 def le_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.le` written over its first operand; returns that."""
@@ -1121,11 +1121,11 @@ def log_sigmoid(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = 
 def log_sigmoid_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `log_sigmoid`'s operand."""
     ...
-def logaddexp(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """log(exp(a) + exp(b)). Tensors broadcast; either may be a number."""
+def logaddexp(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """log(exp(a) + exp(b)). Tensors broadcast; the second may be a number."""
     ...
-def logaddexp2(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """log2(2**a + 2**b). Tensors broadcast; either may be a number."""
+def logaddexp2(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """log2(2**a + 2**b). Tensors broadcast; the second may be a number."""
     ...
 def logaddexp2_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.logaddexp2` written over its first operand; returns that."""
@@ -1139,14 +1139,14 @@ def logaddexp_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations:
 def logaddexp_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradients of `logaddexp`'s two operands."""
     ...
-def logical_and(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """1 where both are not zero, else 0. Tensors broadcast; either may be a number."""
+def logical_and(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """1 where both are not zero, else 0. Tensors broadcast; the second may be a number."""
     ...
 def logical_and_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.logical_and` written over its first operand; returns that."""
     ...
-def logical_left_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """a moved b bits up; 0 from 32 on. Tensors broadcast; either may be a number."""
+def logical_left_shift(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """a moved b bits up; 0 from 32 on. Tensors broadcast; the second may be a number."""
     ...
 def logical_not(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """1 where an element is 0, else 0; dtype, shape and placement of the input."""
@@ -1154,17 +1154,17 @@ def logical_not(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = 
 def logical_not_(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """`ttnn.logical_not` written over its operand; returns that."""
     ...
-def logical_or(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """1 where one is not zero, else 0. Tensors broadcast; either may be a number."""
+def logical_or(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """1 where one is not zero, else 0. Tensors broadcast; the second may be a number."""
     ...
 def logical_or_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.logical_or` written over its first operand; returns that."""
     ...
-def logical_right_shift(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """a moved b bits down, zeros coming in; 0 from 32 on. Tensors broadcast; either may be a number."""
+def logical_right_shift(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """a moved b bits down, zeros coming in; 0 from 32 on. Tensors broadcast; the second may be a number."""
     ...
-def logical_xor(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """1 where exactly one is not zero, else 0. Tensors broadcast; either may be a number."""
+def logical_xor(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """1 where exactly one is not zero, else 0. Tensors broadcast; the second may be a number."""
     ...
 def logical_xor_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.logical_xor` written over its first operand; returns that."""
@@ -1178,8 +1178,8 @@ def logit_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _Mem
 def logiteps_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, eps: float = 0.0, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `logiteps`'s operand."""
     ...
-def lt(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """1 where a < b, else 0. Tensors broadcast; either may be a number."""
+def lt(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """1 where a < b, else 0. Tensors broadcast; the second may be a number."""
     ...
 def lt_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.lt` written over its first operand; returns that."""
@@ -1385,8 +1385,8 @@ def multiply_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: 
 def narrow(input_tensor: _Tensor, dim: int, start: int, length: int) -> _Tensor:
     """`length` entries of dimension `dim` from `start` on, in the tensor's own buffer."""
     ...
-def ne(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """1 where a differs from b, else 0. Tensors broadcast; either may be a number."""
+def ne(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """1 where a differs from b, else 0. Tensors broadcast; the second may be a number."""
     ...
 def ne_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.ne` written over its first operand; returns that."""
@@ -1544,8 +1544,8 @@ def relu_max(input_tensor: _Tensor, upper_limit: float, *, memory_config: _Memor
 def relu_min(input_tensor: _Tensor, lower_limit: float, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """The larger of x and lower_limit."""
     ...
-def remainder(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """What is left of a after the floor of a / b times b. Tensors broadcast; either may be a number."""
+def remainder(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """What is left of a after the floor of a / b times b. Tensors broadcast; the second may be a number."""
     ...
 def remainder_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradients of `remainder`'s operands; of the first alone where the second is a number."""
@@ -1739,8 +1739,8 @@ def square(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None,
 def square_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `square`'s operand."""
     ...
-def squared_difference(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """(a - b) squared. Tensors broadcast; either may be a number."""
+def squared_difference(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """(a - b) squared. Tensors broadcast; the second may be a number."""
     ...
 def squared_difference_(input_a: _Tensor, input_b: _Tensor | float | int, *, activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_a_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), input_tensor_b_activations: _Sequence[str | _UnaryWithParam | _UnaryOpType | tuple[_UnaryOpType, float]] = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: object = None) -> _Tensor:
     """`ttnn.squared_difference` written over its first operand; returns that."""
@@ -1915,8 +1915,8 @@ def where_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Ten
 def xielu(input_tensor: _Tensor, *, alpha_p: float = 0.8, alpha_n: float = 0.8, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """alpha_p x² + x / 2 above zero, alpha_n (exp(x) - 1 - x) + x / 2 below."""
     ...
-def xlogy(input_tensor_a: _Tensor | float, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
-    """a * log(b), 0 where a is 0 and b a number. Tensors broadcast; either may be a number."""
+def xlogy(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, dtype: _DataType | None = None, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, activations: _Any = (), input_tensor_a_activations: _Any = (), input_tensor_b_activations: _Any = (), sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:
+    """a * log(b), 0 where a is 0 and b a number. Tensors broadcast; the second may be a number."""
     ...
 def xlogy_bw(grad_tensor: _Tensor, input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradients of `xlogy`'s two operands."""

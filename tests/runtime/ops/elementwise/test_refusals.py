@@ -129,3 +129,24 @@ def test_products_beside_numbers_go_into_no_room(one: MeshDevice) -> None:
     tensor = put(one, np.ones((2, 2)))
     with pytest.raises(TypeError, match="output_tensor and sub_core_grids beside three tensors alone"):
         call("mac", tensor, 2.0, 1.0, output_tensor=tensor)
+
+
+@pytest.mark.parametrize(
+    "name", ["eq", "maximum", "logical_and", "rsub", "floor_div", "bias_gelu", "bitwise_and", "hypot"]
+)
+def test_a_number_does_not_stand_first(one: MeshDevice, name: str):
+    operation = catalog.find(f"ttnn.{name}")
+    assert operation is not None
+    tensor = put(one, np.ones((2, 3)), I32 if name == "bitwise_and" else BF16)
+    with pytest.raises(
+        TypeError, match=r"takes a tensor there, not 2\n(.|\n)*help: ttnn\.full_like\(tensor, 2\)"
+    ):
+        operation(2, tensor)
+
+
+def test_two_tensors_alone_have_an_angle(one: MeshDevice):
+    for name in ("atan2", "hypot"):
+        operation = catalog.find(f"ttnn.{name}")
+        assert operation is not None
+        with pytest.raises(TypeError, match="takes a tensor there"):
+            operation(put(one, np.ones((2, 3)), BF16), 2.0)

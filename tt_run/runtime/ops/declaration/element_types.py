@@ -11,7 +11,7 @@ import numpy as np
 from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType, cpp
 from tt_run.runtime.errors import ArgumentMismatch, as_type, fatal
-from tt_run.runtime.values.dtypes import is_float, stored_dtype
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, is_float, stored_dtype
 
 _FLOATS = frozenset({DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.BFLOAT4_B})
 _INT32 = frozenset({DataType.INT32})
@@ -22,13 +22,15 @@ _ALL = _FLOATS | _INTEGERS | {DataType.UINT8}
 
 @dataclass(frozen=True)
 class Pair:
-    """What two tensors may be: each of them one of `takes`; of different types only floating ones, and those only where `mixes`.
+    """What two tensors may be: each of them one of `takes`; of different types only floating ones, and those only where `mixes`
+    and none is of `apart`.
 
     `beside` are integers that are taken next to a floating tensor alone, whose type the result has.
     """
 
     takes: frozenset[DataType]
     mixes: bool = False
+    apart: frozenset[DataType] = frozenset()
     beside: frozenset[DataType] = frozenset()
 
 
@@ -47,7 +49,7 @@ PAIRS: dict[str, Pair] = {
     **dict.fromkeys(("MAXIMUM", "MINIMUM", "REMAINDER"), Pair(_FLOATS | _WIDE)),
     "BIAS_GELU": _REAL,
     "DIV": Pair(_FLOATS | _INT32, mixes=True, beside=frozenset({DataType.UINT32})),
-    "ISCLOSE": Pair(_FLOATS | _INT32, mixes=True),
+    "ISCLOSE": Pair(_FLOATS | _INT32, mixes=True, apart=frozenset(BLOCK_FLOATS)),
     "FMOD": Pair(_FLOATS | _INT32),
     "NEXTAFTER": Pair(frozenset({DataType.FLOAT32, DataType.BFLOAT16})),
 }
@@ -75,8 +77,9 @@ def check_pair(name: str, first: DataType, second: DataType, joins: bool = False
             raise _not_taken(letter, dtype, native, pair)
     if first is second:
         return
-    blocks_apart = pair.mixes and is_float(first) and is_float(second)
-    if not blocks_apart and not (joins and (is_float(first) or is_float(second))):
+    blocks_apart = pair.mixes and {first, second} <= (_FLOATS - pair.apart)
+    joined = joins and {first, second} & _WIDE and (is_float(first) or is_float(second))
+    if not blocks_apart and not joined:
         raise fatal(
             f"Mixed dtype is not supported for binary operation BinaryOpType::{native}, dtype A: {cpp(first)}, dtype B: {cpp(second)}",
             hint="ttnn.typecast one of them to the other's element type",

@@ -21,7 +21,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Operation, operation
 from tt_run.runtime.ops.declaration.element_types import check_nearest, check_unary
 from tt_run.runtime.ops.declaration.places import check_cores, like_operand
-from tt_run.runtime.ops.elementwise.binary import BINARY, WIDE, BinaryFunction, Operand, apply
+from tt_run.runtime.ops.elementwise.binary import BINARY, WIDE, BinaryFunction, Operand, apply, check_tensor
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -194,6 +194,7 @@ def floor_div(
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
     """The floor of a / b."""
+    check_tensor("floor_div", input_tensor_a)
     tensors = [t for t in (input_tensor_a, input_tensor_b) if isinstance(t, Tensor)]
     cut = [t for t in tensors if t.is_sharded()]
     if (

@@ -20,7 +20,7 @@ from tt_run.runtime.kernels.activations import Activation, chain, counted
 from tt_run.runtime.kernels.elementwise import CLOSED, SUMS, evaluate
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
-from tt_run.runtime.ops.declaration.dispatch import Golden, Operation, no_tensor, operation
+from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Golden, Operation, no_tensor, operation
 from tt_run.runtime.ops.declaration.element_types import (
     check_bits,
     check_divisor,
@@ -37,7 +37,7 @@ from tt_run.runtime.ops.placement import larger_shards
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
-from tt_run.runtime.values.dtypes import is_float, stored_dtype
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, is_float, stored_dtype
 from tt_run.runtime.values.shards import Shards, combine
 
 Array = npt.NDArray[Any]
@@ -166,6 +166,21 @@ RULES = {
 }
 
 
+_NUMBER_FIRST = frozenset({"add", "subtract", "multiply", "divide", "floor_div", "div_trunc", "pow"})
+"""Rules whose first operand may be a number; those of floors and cut quotients are `divide`'s too."""
+
+_TENSORS = frozenset({"atan2", "hypot"})
+"""Rules of two tensors alone."""
+
+
+def check_tensor(name: str, operand: Operand) -> None:
+    """Raises TypeError for a number where operation `name` takes a tensor alone."""
+    if not isinstance(operand, Tensor):
+        raise ArgumentMismatch(
+            f"{name} takes a tensor there, not {operand!r}\nhelp: ttnn.full_like(tensor, {operand!r})"
+        )
+
+
 def apply(
     rule: BinaryFunction,
     a: Operand,
@@ -179,7 +194,7 @@ def apply(
     nearest: bool = False,
 ) -> Tensor:
     """One binary operation, at least one operand a device tensor. dtype: that of the first tensor unless given. `nearest`: as a device rounds on request."""
-    tensors = _tensors(a, b)
+    tensors = _tensors(rule.name, a, b)
     on_device(*tensors)
     if output_tensor is not None:
         check_room(rule.name, tensors, output_tensor, by_number=not isinstance(b, Tensor))
@@ -212,7 +227,7 @@ def apply(
         if isinstance(output_tensor, Tensor):
             dtype = output_tensor.dtype
         elif rule.follows and own in WIDE and is_float(other):
-            dtype = other
+            dtype = DataType.BFLOAT16 if other in BLOCK_FLOATS else other
         elif promoted or own in rule.widens:
             dtype = DataType.FLOAT32
         elif rule.compares and own is DataType.UINT8:
@@ -240,12 +255,16 @@ def _leaves_integers(scalar: Any) -> bool:
     return not isinstance(scalar, numbers.Integral) or not -(1 << 31) <= int(scalar) < 1 << 32
 
 
-def _tensors(a: Operand, b: Operand) -> tuple[Tensor, ...]:
-    """The operands that are tensors; the other one must be a number."""
+def _tensors(name: str, a: Operand, b: Operand) -> tuple[Tensor, ...]:
+    """The operands that are tensors; the other one must be a number, and one that rule `name` takes there."""
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         return (a, b)
     tensor, number = (a, b) if isinstance(a, Tensor) else (b, a)
     _check_scalar(number)
+    if name not in _NUMBER_FIRST:
+        check_tensor(name, a)
+    if name in _TENSORS:
+        check_tensor(name, b)
     return (tensor,) if isinstance(tensor, Tensor) else ()
 
 
@@ -351,6 +370,12 @@ _WITHOUT: dict[str, frozenset[str]] = {
 """Keywords of most operations that some do not have."""
 
 
+def _numbers(name: str) -> str:
+    if name in _TENSORS:
+        return ""
+    return f"; {'either' if name in _NUMBER_FIRST else 'the second'} may be a number"
+
+
 def _binary(rule: BinaryFunction) -> Operation:
     def compute(given: dict[str, Any]) -> Tensor:
         check_cores(given.get("sub_core_grids"), given.get("sub_device_id"))
@@ -366,8 +391,10 @@ def _binary(rule: BinaryFunction) -> Operation:
 
     without = _WITHOUT.get(rule.name, frozenset())
     options = ", ".join(text for name, text in _OPTIONS.items() if name not in without)
-    signature = f"(input_tensor_a: Tensor | float, input_tensor_b: Tensor | float, *, {options})"
-    doc = f"{rule.doc} Tensors broadcast; either may be a number."
+    first = "Tensor | float" if rule.name in _NUMBER_FIRST else "Tensor"
+    second = "Tensor" if rule.name in _TENSORS else "Tensor | float"
+    signature = f"(input_tensor_a: {first}, input_tensor_b: {second}, *, {options})"
+    doc = f"{rule.doc} Tensors broadcast{_numbers(rule.name)}."
     made = with_signature(rule.name, signature, compute, doc)
     return operation(f"ttnn.{rule.name}", family=families.BINARY, golden=_golden(rule))(made)
 
@@ -401,7 +428,9 @@ def _moded(rule: BinaryFunction, approximate: bool) -> Operation:
             approximate and not fast_and_approximate_mode,
         )
 
-    compute.__doc__ = f"{rule.doc} Tensors broadcast; either may be a number; computed exactly in every mode."
+    if rule.name not in _NUMBER_FIRST:
+        compute.__annotations__["input_tensor_a"] = "Tensor"
+    compute.__doc__ = f"{rule.doc} Tensors broadcast{_numbers(rule.name)}; computed exactly in every mode."
     aliases = [f"ttnn.{_SHORT[rule.name]}"] if rule.name in _SHORT else ()
     return operation(f"ttnn.{rule.name}", family=families.BINARY, golden=_golden(rule), aliases=aliases)(
         compute

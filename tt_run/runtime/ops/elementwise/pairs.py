@@ -23,7 +23,7 @@ from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.declaration.rows import PLACED, WRITTEN, Row, declare, elements, stacks
 from tt_run.runtime.ops.elementwise.binary import WIDE
 from tt_run.runtime.ops.elementwise.ternary import ternary
-from tt_run.runtime.ops.elementwise.triple_checks import summed_type
+from tt_run.runtime.ops.elementwise.triple_checks import check_tiled_room, summed_type
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import fitted_shards, larger_shards
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -216,11 +216,7 @@ def _check_mac_room(given: Sequence[Tensor], room: Tensor) -> None:
             f"Computed shape: Shape({list(computed)}), Shape in preallocated output tensor: {room.shape}",
             hint="ttnn.empty of that shape, or leave output_tensor out",
         )
-    if room.layout is not Layout.TILE and not room.is_sharded():
-        raise fatal(
-            "Ternary operation requires output tensor to be in Tile layout when working with non-sharded tensor.",
-            hint=in_tiles("output_tensor"),
-        )
+    check_tiled_room((), room)
 
 
 def _check_mac(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:

@@ -20,7 +20,7 @@ from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
-from tt_run.runtime.ops.declaration.element_types import of_bits
+from tt_run.runtime.ops.declaration.element_types import check_pair, of_bits
 from tt_run.runtime.ops.declaration.operands import in_rank_of, on_device, room_type, settle
 from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.elementwise import triple_checks as checks
@@ -68,7 +68,7 @@ def ternary(
     if isinstance(output_tensor, Tensor):
         dtype = room_type(dtype, output_tensor) if len(tensors) == 1 else output_tensor.dtype
         if not chosen and len(operands) > 1:
-            _check_room(tensors, output_tensor)
+            checks.check_tiled_room(tensors, output_tensor)
 
     def on_stacks(*stacks: Array) -> Array:
         typed = [s if i < kept else s.astype(compute, copy=False) for i, s in enumerate(stacks)]
@@ -97,16 +97,6 @@ def ternary(
         memory_config = fitted_shards.at_least_a_tile(first, memory_config)
     return settle(
         tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor, layout=layout
-    )
-
-
-def _check_room(tensors: Sequence[Tensor], output_tensor: Tensor) -> None:
-    """Raises RuntimeError for rows as the tensor of a result, which are written on cores alone."""
-    if output_tensor.layout is Layout.TILE or any(t.is_sharded() for t in (*tensors, output_tensor)):
-        return
-    raise fatal(
-        "Ternary operation requires output tensor to be in Tile layout when working with non-sharded tensor.",
-        hint=in_tiles("output_tensor"),
     )
 
 
@@ -325,7 +315,20 @@ def clamp(
             )
         kernel = np.maximum if max is None else np.minimum
     on_device(input_tensor, kind="eltwise ternary")
-    return ternary(kernel, (input_tensor, *limits), input_tensor.dtype, memory_config, output_tensor)
+    if isinstance(min, Tensor) and isinstance(max, Tensor):
+        for one in (min, input_tensor):
+            check_pair("minimum", one.dtype, max.dtype)
+    else:
+        check_pair("ge" if max is None else "le", input_tensor.dtype, limits[0].dtype)
+    between = len(limits) == 2
+    return ternary(
+        kernel,
+        (input_tensor, *limits),
+        input_tensor.dtype,
+        memory_config,
+        output_tensor,
+        beside_first=between,
+    )
 
 
 @operation("ttnn.clip", family=families.TERNARY, golden=goldens.clamp)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt_run.runtime.enums import DataType, cpp
-from tt_run.runtime.errors import as_type, fatal
+from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.errors import as_type, fatal, in_tiles
 from tt_run.runtime.ops.declaration.element_types import check_pair
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, is_float
@@ -85,8 +85,9 @@ def check_between(start: Tensor, end: Tensor, weight: Any) -> None:
             f"lerp does not support UINT32 inputs. Got {told}", hint=as_type("tensor", "int32", "float32")
         )
     spread = len({tuple(tensor.shape) for _, tensor in named}) > 1
+    blocks = spread and len(named) == 3 and any(tensor.dtype in BLOCK_FLOATS for _, tensor in named)
     for name, tensor in named[1:]:
-        if spread and len(named) == 3 and tensor.dtype in BLOCK_FLOATS and tensor.dtype is not start.dtype:
+        if blocks and tensor.dtype is not start.dtype:
             raise fatal(
                 f"Expected the same dtype as start (input), for {name}",
                 hint=as_type(name, start.dtype.name.lower()),
@@ -107,3 +108,13 @@ def summed_type(first: Tensor, times: Any, plus: Any) -> DataType:
     if isinstance(plus, Tensor):
         check_pair("add", product, plus.dtype)
     return product
+
+
+def check_tiled_room(operands: Sequence[Tensor], room: Tensor) -> None:
+    """Raises RuntimeError for rows as the tensor of a result, which are written on cores alone, its own or those of `operands`."""
+    if room.layout is Layout.TILE or any(tensor.is_sharded() for tensor in (*operands, room)):
+        return
+    raise fatal(
+        "Ternary operation requires output tensor to be in Tile layout when working with non-sharded tensor.",
+        hint=in_tiles("output_tensor"),
+    )
