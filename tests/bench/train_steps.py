@@ -1,7 +1,7 @@
 """Programs of the training benchmark, each a process of its own: `python -m tests.bench.train_steps WHAT ROUNDS` prints one JSON object.
 
 step-nanogpt-float32, step-llama-bfloat16, …: ours and torch eager in turn, CPU seconds of a step. ddp8: eight devices and one, the same total batch.
-memory: peak of a step and the tracker's sum. ranks: tokens/s of this rank's job (run by tt-run). gloo: the same of torch DDP.
+memory-llama-bfloat16, …: peak of a step and the tracker's sum. ranks: tokens/s of this rank's job (run by tt-run). gloo: the same of torch DDP.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def in_turn(a: Callable[[], object], b: Callable[[], object], rounds: int) -> li
     return pairs[2:]
 
 
-def memory() -> dict[str, float]:
+def memory(kind: str, arithmetic: str) -> dict[str, float]:
     """Bytes of the third step's peak above what was there before the model, and the tracker's peak for the same."""
     import tracemalloc
 
@@ -185,7 +185,7 @@ def memory() -> dict[str, float]:
 
     tracemalloc.start()
     guard = MemoryUsageTracker.begin_capture()
-    step = our_step(1, "float32")
+    step = our_step(1, arithmetic, kind=kind)
     before = tracemalloc.get_traced_memory()[0]
     step()
     step()
@@ -244,8 +244,8 @@ def main() -> None:
     elif what == "ddp8":
         # Eight sequences: one for each device.
         print(json.dumps({"pairs": in_turn(our_step(8, "float32", 8), our_step(1, "float32", 8), rounds)}))
-    elif what == "memory":
-        print(json.dumps(memory()))
+    elif what.startswith("memory-"):
+        print(json.dumps(memory(*what.split("-")[1:])))
     elif what == "gloo":
         gloo(rounds)
     else:

@@ -43,6 +43,17 @@ def test_the_one_not_used_for_longest_is_packed(room_for_two: Dense):
     assert [is_packed(b) for b in (first, second, third)] == [True, False, False]
 
 
+def test_activations_of_a_small_model_count(room_for_two: Dense):
+    """A quarter of a MiB each, as those of 4 x 128 positions of width 128; smaller ones do not."""
+    parts = [stack(seed, DataType.BFLOAT16)[:, :128] for seed in range(9)]
+    kept = [Buffer(Shards.replicated(part[0].copy(), 1)) for part in parts]
+    assert [is_packed(buffer) for buffer in kept] == [True] + [False] * 8
+    assert kept[0].shards.data.tobytes() == parts[0].tobytes()
+    held = room_for_two.nbytes
+    small = Buffer(Shards.replicated(parts[0][0, :127].copy(), 1))
+    assert small.allocated and room_for_two.nbytes == held
+
+
 def test_writing_and_freeing(room_for_two: Dense):
     buffers = [Buffer(Shards.replicated(stack(seed)[0], 1)) for seed in range(3)]
     buffers[0].write(Shards.replicated(stack(7)[0], 1))

@@ -17,8 +17,8 @@ from typing import Protocol
 from tt_run import contract
 from tt_run.runtime.errors import fatal
 
-SMALLEST = 1 << 20
-"""Bytes from which on a buffer counts."""
+SMALLEST = 1 << 18
+"""Bytes from which on a buffer counts; the activations of a small model are many of less than a MiB."""
 _SHARE = 0.4  # of the memory of the host, for all of its ranks
 _UNITS = {"K": 10, "M": 20, "G": 30, "T": 40}
 

@@ -21,7 +21,6 @@ from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3
 from tt_run.runtime.train.models.loading import Filling, interleaved
 from tt_run.runtime.train.models.safetensors import Weights
-from tt_run.runtime.train.modules.base import ModuleBase
 
 Array = npt.NDArray[Any]
 
@@ -37,7 +36,7 @@ def load_from_safetensors(model: Any, path: Any, config: Any = None) -> None:
         load_from_hf(model, str(path))
     elif isinstance(model, DeepSeek):
         load_deepseek(model, str(path))
-    elif isinstance(model, ModuleBase):
+    elif hasattr(model, "load_from_safetensors"):
         model.load_from_safetensors(str(path))
     else:
         raise TypeError(
