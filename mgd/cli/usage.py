@@ -163,4 +163,6 @@ def _completed(error: Exception, words: Sequence[str], context: click.Context) -
     given, lacking = list(words), getattr(error, "param", None)
     form = str(getattr(lacking, "metavar", "") or "").strip("[].")
     sample = "mesh.textproto" if context.command_path in _REWRITING else _SAMPLES.get(form, "t3000")
+    if sample in given:  # what is compared is another one
+        sample = "t3000" if sample == "galaxy" else "galaxy"
     return f"{shlex.join(('mgd', *given))} {sample}"

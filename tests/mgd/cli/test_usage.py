@@ -43,6 +43,7 @@ from tests.mgd.cli.run import Mgd
         ),
         ("new --system t300", "no system is called 't300'", "did you mean"),
         ("diff a", "mgd diff: missing argument 'B'", "write mgd diff a galaxy"),
+        ("diff galaxy", "mgd diff: missing argument 'B'", "write mgd diff galaxy t3000"),
         ("explain MGD9999", "there is no rule 'MGD9999'", "did you mean MGD"),
         ("explain TTR204", "there is no rule 'TTR204'", "tt-run explain TTR204"),
         ("completion", "mgd completion: name one of bash, zsh, fish", "write mgd completion bash"),

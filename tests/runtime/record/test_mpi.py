@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tt_run.runtime.record.arrays import Flat, assemble
+from tt_run.runtime.record.folder import NoRecord
 from tt_run.runtime.record.mpi.buffers import Unseen, memory_of, sent_digest
 from tt_run.runtime.record.mpi.calls import NotRecorded
 from tt_run.runtime.record.mpi.crossing import fill_status, packed, status_facts, unpacked
@@ -201,6 +202,11 @@ def test_other_modules_of_the_library_are_refused_by_their_names() -> None:
     with pytest.raises(ImportError, match=r"TTP004\]: mpi4py.futures"):
         NoParts().find_spec("mpi4py.futures", None)
     assert NoParts().find_spec("mpi4pyx.futures", None) is None
+
+
+def test_a_program_that_is_none_is_told_with_what_to_write() -> None:
+    with pytest.raises(NoRecord, match=r"no program pythn\n  help: write the line that runs the program"):
+        words_of({}, ["pythn", "train.py"])
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,16 @@ def test_an_unknown_option_of_a_subcommand(capsys: pytest.CaptureFixture[str]) -
     assert "did you mean --help" in capsys.readouterr().err
 
 
+def test_a_replay_of_a_script_that_is_not_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").touch()
+    assert run(["replay", "rec", "--rank", "1", "--", "python", "trian.py"]) == Exit.UNREADABLE
+    assert "the script trian.py is not in" in (told := capsys.readouterr().err)
+    assert "did you mean train.py?" in told
+
+
 def test_a_replay_has_one_debugger(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", "rec", "--pdb", "--debugpy", "5678"]) == Exit.USAGE
     assert "--pdb and --debugpy are two debuggers of one program" in capsys.readouterr().err

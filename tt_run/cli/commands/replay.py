@@ -64,6 +64,13 @@ def command(words: Sequence[str]) -> int:
         raise _usage("name one folder of records", "write tt-run replay rec --rank 3")
     if given.pdb and given.debugpy is not None:
         raise _usage("--pdb and --debugpy are two debuggers of one program", "leave one of them out")
+    if program:
+        from tt_run.cli.reading.parse import parse
+        from tt_run.cli.reading.python_slips import lost_script, refuse_lost_script
+        from tt_run.inputs.site import Site
+
+        lost = lost_script(parse(["--emulate", *program]), Site.current())
+        refuse_lost_script(lost, is_here=True)
     how = {
         "allow_changes": given.allow_changes,
         "pdb": given.pdb,

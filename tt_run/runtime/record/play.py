@@ -97,7 +97,10 @@ def words_of(header: Mapping[str, Any], given: Sequence[str]) -> list[str]:
     if given:
         program = shutil.which(words[0])
         if program is None:
-            raise NoRecord(f"there is no program {words[0]}")
+            raise NoRecord(
+                f"there is no program {words[0]}\n"
+                "  help: write the line that runs the program: tt-run replay … -- python prog.py"
+            )
         return [program, *words[1:]]
     interpreter = header["executable"] if Path(header["executable"]).exists() else sys.executable
     return [interpreter, *_without_mpi(words[1:])]
