@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 import tt_run.runtime
 from tests.runtime.mpi import run_ranks
+from tt_run.runtime.enums import Layout, Topology
 
 ROOT = Path(tt_run.runtime.__file__).parent
 
@@ -127,3 +130,12 @@ for wrong, hint, right in CASES:
 def test_what_a_hint_says_works() -> None:
     result = run_ranks(1, f"CASES = {MENDED!r}\n{PROGRAM}", env={"TT_RUN_SYSTEM": "t3000"}).check()
     assert result.ranks[0].stdout.count("mended ") == len(MENDED)
+
+
+def test_a_name_that_an_enumeration_has_not_is_told_with_those_that_it_has() -> None:
+    with pytest.raises(
+        AttributeError, match=r"^type object 'Layout' has no attribute 'TIL'; it has ROW_MAJOR, TILE,"
+    ) as told:
+        Layout.TIL  # type: ignore[attr-defined]  # noqa: B018
+    assert (told.value.name, told.value.obj) == ("TIL", Layout)  # Python adds: Did you mean: 'TILE'?
+    assert not hasattr(Topology, "__wrapped__") and Topology["Ring"] is Topology.Ring

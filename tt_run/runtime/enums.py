@@ -7,12 +7,32 @@ tensor and memory texts the C++ spelling `DataType::BFLOAT16` is used: `cpp(memb
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tt_run.runtime.native.classes import found_at, home_of, native
 
 
-class NamedEnum(enum.Enum):
+class _Named(enum.EnumMeta):
+    """The kind of the enumerations: a name that one has not is told with those that it has."""
+
+    if not TYPE_CHECKING:  # checkers know the members
+
+        def __getattr__(cls, name: str) -> Any:
+            members: dict[str, Any] = cls.__dict__.get("_member_map_", {})
+            if name in members:  # Python 3.10 asks here for each
+                return members[name]
+            if name.startswith("_"):
+                raise AttributeError(name)
+            told = f"type object {cls.__name__!r} has no attribute {name!r}"
+            if len(members) <= _LISTED:
+                told += f"; it has {', '.join(members)}"
+            raise AttributeError(told, name=name, obj=cls)
+
+
+_LISTED = 16
+
+
+class NamedEnum(enum.Enum, metaclass=_Named):
     """An enumeration whose repr is its qualified name, as the reference prints it."""
 
     def __repr__(self) -> str:

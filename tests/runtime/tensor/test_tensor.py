@@ -301,7 +301,9 @@ def test_options_of_another_kind(mesh: MeshDevice) -> None:
         host(array, dtype="bfloat16")
     with pytest.raises(TypeError, match=r"layout must be ttnn\.TILE_LAYOUT"):
         host(array, layout="tile")
-    with pytest.raises(TypeError, match="expected a MeshDevice, got int"):
+    with pytest.raises(
+        TypeError, match=r"expected a MeshDevice as device, got int\nhelp: give what ttnn\.open"
+    ):
         host(array, device=0)
 
 

@@ -154,6 +154,11 @@ def from_torch(
             f"ttnn.from_torch: expected a torch tensor or a NumPy array, got {type(tensor).__name__}"
             + "\nhelp: write numpy.array(values, dtype=numpy.float32), or torch.tensor(values)" * numbers
         )
+    if device is not None and not hasattr(device, "local_positions"):
+        raise TypeError(
+            f"ttnn.from_torch: expected a MeshDevice as device, got {type(device).__name__}\n"
+            "help: give what ttnn.open_mesh_device or ttnn.open_device has returned"
+        )
     array, type_name = found
     if col_tilize:
         array = _transposed(array, spec, dtype, layout)
