@@ -139,7 +139,7 @@ def of_bits(number: int, dtype: DataType) -> int:
 
 def _packed(scalar: Any) -> int | float:
     """The number as it reaches a kernel: an integer that 32 bits hold, with a sign or without, as their bits; any other as a float32."""
-    if isinstance(scalar, numbers.Integral) and -(1 << 31) <= scalar < 1 << 32:
+    if isinstance(scalar, numbers.Integral) and -(1 << 31) <= int(scalar) < 1 << 32:
         return int(scalar)
     with np.errstate(over="ignore"):
         return float(np.float32(scalar))

@@ -41,10 +41,10 @@ atan2_bw hypot_bw logaddexp2_bw logaddexp_bw: iff>fft
 ceil_bw fill_bw fill_zero_bw floor_bw frac_bw round_bw sign_bw trunc_bw: bb>b fi>ft hh>h if>it ii>i uu>u
 celu_bw softplus_bw: fi>ft if>it ii>it uu>ut
 clamp_bw clip_bw hardtanh_bw relu6_bw relu_bw: fi>ft ii>i
-clamped_silu_glu: fi>ft hh>h if>ft ii>i uu>u
+clamped_silu_glu: fi>f fu>f hh>h if>f ii>i uf>f uu>u
 deg2rad_bw rad2deg_bw square_bw: fi>ft hh>h if>Ft ii>F uu>F
 div_bw: fi>it hh>ht if>ft ii>it uu>ut fif>ift iff>fft iif>ift
-div_no_nan: h>h i>F u>F ii>F
+div_no_nan: h>h i>F u>F fi>f fu>f if>f ii>F uf>f
 div_no_nan_bw: fi>ft ii>F uu>F
 elu_bw: if>it
 erf_bw: fi>ft hh>h if>ft ii>F uu>F
@@ -52,7 +52,7 @@ erfinv_bw reciprocal_bw: fi>ft if>Ft ii>Ft uu>Ft
 fmod_bw remainder_bw: bb>bt hh>ht ii>it uu>ut ffi>fft fif>fft fii>fft iff>ift ifi>ift iif>ift iii>ii
 hardsigmoid_bw: fi>ft ii>F
 hardswish_bw: fi>ft if>ft ii>Ft
-isclose: ii>F
+isclose: if>F ii>F
 experimental.rotary_embedding_hf: iii>it uuu>ut hhh>ht bbb>bt
 ldexp_bw: fif>fft iff>fft iif>fft
 leaky_relu_bw: fi>ft if>it ii>it

@@ -222,7 +222,7 @@ def _chosen_type(dtype: DataType, numbers: Sequence[Any]) -> DataType:
             hint="ttnn.typecast(tensor, ttnn.int32)",
         )
     if len(numbers) == 2:
-        bits = all(isinstance(n, Integral) and 0 <= n < 1 << 32 for n in numbers)
+        bits = all(isinstance(n, Integral) and 0 <= int(n) < 1 << 32 for n in numbers)
         return dtype if bits and max(numbers) >= 1 << 31 else DataType.FLOAT32
     limits = np.iinfo(stored_dtype(dtype))
     for number in numbers:
@@ -315,19 +315,19 @@ def clamp(
             )
         kernel = np.maximum if max is None else np.minimum
     on_device(input_tensor, kind="eltwise ternary")
-    if isinstance(min, Tensor) and isinstance(max, Tensor):
-        for one in (min, input_tensor):
-            check_pair("minimum", one.dtype, max.dtype)
+    types = [limit.dtype for limit in limits if isinstance(limit, Tensor)]
+    if len(types) == 2:
+        for dtype in (types[0], input_tensor.dtype):
+            check_pair("minimum", dtype, types[1])
     else:
-        check_pair("ge" if max is None else "le", input_tensor.dtype, limits[0].dtype)
-    between = len(limits) == 2
+        check_pair("ge" if max is None else "le", input_tensor.dtype, types[0])
     return ternary(
         kernel,
         (input_tensor, *limits),
         input_tensor.dtype,
         memory_config,
         output_tensor,
-        beside_first=between,
+        beside_first=len(limits) == 2,
     )
 
 
