@@ -129,6 +129,19 @@ def test_means_of_whole_images_lie_interleaved(one: MeshDevice):
     assert tiles.dtype is BF16
 
 
+def test_means_of_whole_images_in_blocks_are_cut_unless_they_are_whole_tiles(one: MeshDevice):
+    for size, layout, shape in (
+        (7, TensorMemoryLayout.WIDTH_SHARDED, [2, 32]),
+        (8, TensorMemoryLayout.INTERLEAVED, None),
+    ):
+        blocks = put(one, np.ones((1, 1, 2 * size * size, 32)), BFP8)
+        found = ops.adaptive_avg_pool2d(blocks, 2, size, size, 32, [1, 1])
+        place = found.memory_config()
+        assert (found.dtype, place.memory_layout) == (BF16, layout)
+        assert (None if place.shard_spec is None else list(place.shard_spec.shape)) == shape
+        assert (held(found) == 1).all()
+
+
 def test_smooth_enlargements_are_cut_by_pixels(one: MeshDevice):
     found = ops.upsample(put(one, np.ones((2, 10, 10, 64)), BF16, ROW), 2, mode="bilinear").memory_config()
     assert (list(found.shard_spec.shape), str(found.shard_spec.grid)) == ([13, 64], "{[0-0 - 7-7]}")

@@ -74,8 +74,9 @@ def _along_each(ours: Sequence[Placement], theirs: Sequence[Placement], twice: b
     found = list(ours)
     cut = {each.dim for each in ours if isinstance(each, PlacementShard)}
     for axis, their in enumerate(theirs):
-        free = isinstance(their, PlacementShard) and (twice or their.dim not in cut)
-        if free and isinstance(found[axis], PlacementReplicate):
+        if not isinstance(their, PlacementShard) or not isinstance(found[axis], PlacementReplicate):
+            continue
+        if twice or their.dim not in cut:
             found[axis] = their
             cut.add(their.dim)
     return found

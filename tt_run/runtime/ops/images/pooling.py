@@ -37,6 +37,7 @@ from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
 from tt_run.runtime.tuning.conv import Op2DSliceConfig
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS
 from tt_run.runtime.values.shards import Shards
 
 Function = Callable[..., Any]
@@ -243,7 +244,9 @@ def _adaptive(
         return to_rows(torch_cpu.torch_function(path)(to_planes(real(x), *sizes), size))
 
     mean = path.endswith("avg_pool2d")
-    if mean and size == (1, 1) and scheme is None:
+    # Blocks of images that are no whole tiles go through windows as large as those, which take them apart.
+    apart = input_tensor.dtype in BLOCK_FLOATS and sizes[1] * sizes[2] % TILE_SIZE
+    if mean and size == (1, 1) and scheme is None and not apart:
         pooled = _whole(forward, input_tensor, Layout.ROW_MAJOR, memory_config)
     else:
         # Windows as they are without what does not divide: equal steps, the rest in the last.

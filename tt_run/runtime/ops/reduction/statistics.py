@@ -56,6 +56,7 @@ def _variance_hw(x: Array) -> Array:
     return _moments(x, _last_two(x))[1] * np.float32(height * width / padded)
 
 
+# The reference's golden function begins with the first element itself, its device and the tests of that from zero.
 def _moving(x: Array, alpha: float) -> Array:
     old, new = np.float32(alpha), np.float32(1 - alpha)
     result = np.array(x, np.float32)
