@@ -66,6 +66,13 @@ def test_results_of_shards_stay_on_their_cores(
         ((2, 8, 32), "BLOCK", [4, 16], "{[0-0 - 1-7]}"),
         ((1, 14, 2048), "HEIGHT", [1, 2048], "{[0-0 - 7-5], [0-6 - 0-6]}"),
         ((1, 14, 2048), "WIDTH", [49, 32], "{[0-0 - 7-7]}"),
+        # Channels that do not fill faces: all on a core in whole tiles, or a face on each.
+        ((1, 32, 33), "HEIGHT", [4, 64], "{[0-0 - 7-7]}"),
+        ((1, 32, 33), "WIDTH", [256, 16], "{[0-0 - 2-0]}"),
+        ((1, 32, 33), "BLOCK", [32, 64], "{[0-0 - 0-7]}"),
+        ((1, 32, 56), "BLOCK", [32, 64], "{[0-0 - 0-7]}"),
+        ((1, 32, 48), "HEIGHT", [4, 48], "{[0-0 - 7-7]}"),
+        ((1, 32, 48), "BLOCK", [32, 16], "{[0-0 - 2-7]}"),
     ],
 )
 def test_a_scheme_says_which_cores(one: MeshDevice, image: Any, scheme: str, shard: list[int], cores: str):
@@ -92,6 +99,9 @@ CHOSEN: list[Any] = [
     ("avg", (8, 14, 64), (7, 2, 3), ROW, ROW, "BLOCK", [49, 32], "{[0-0 - 1-7]}"),
     ("avg", (1, 16, 48), (5, 1, 2), ROW, TILE, "BLOCK", [32, 32], "{[0-0 - 1-7]}"),
     ("max", (1, 7, 64), (7, 1, 0), ROW, ROW, "WIDTH", [1, 16], "{[0-0 - 3-0]}"),
+    ("max", (1, 64, 100), (2, 2, 0), ROW, ROW, "HEIGHT", [16, 128], "{[0-0 - 7-7]}"),
+    ("avg", (1, 64, 257), (2, 2, 0), ROW, ROW, "HEIGHT", [16, 288], "{[0-0 - 7-7]}"),
+    ("max", (1, 64, 80), (2, 2, 0), TILE, ROW, "HEIGHT", [16, 80], "{[0-0 - 7-7]}"),
 ]
 
 

@@ -39,6 +39,7 @@ from tt_run.runtime.tensor.borders.flatbuffer import (
 from tt_run.runtime.tensor.borders.stored import StoredTensor
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import create_mesh_mapper
+from tt_run.runtime.tensor.distribution.per_device import get_device_tensors
 from tt_run.runtime.tensor.spec.memory_config import (
     CoreCoord,
     CoreRange,
@@ -148,6 +149,24 @@ def test_a_run_in_shapes_reads_no_values(
 
 def test_every_file_has_a_case() -> None:
     assert {path.stem for path in FILES.iterdir()} == set(cases())
+
+
+def test_a_file_without_a_topology_is_one_copy_on_each_of_its_devices(tmp_path: Path) -> None:
+    path = tmp_path / "old.tensorbin"
+    halves = MeshMapperConfig([PlacementReplicate(), PlacementShard(1)])
+    values = np.repeat(np.float32([11, 29]), 32).reshape(1, 64)
+    dump_tensor(path, from_torch(values, mesh_mapper=create_mesh_mapper(MeshShape(1, 2), halves)))
+    data = bytearray(path.read_bytes())
+    root = 8 + int.from_bytes(data[8:12], "little")
+    slot = root - int.from_bytes(data[root : root + 4], "little", signed=True) + 4 + 2 * 3
+    data[slot : slot + 2] = bytes(2)
+    path.write_bytes(data)
+
+    found = load_tensor(path)
+    topology = found.tensor_topology()
+    assert list(topology.distribution_shape()) == [2] and topology.placements() == [PlacementReplicate()]
+    assert [list(coord) for coord in topology.mesh_coords()] == [[0, 0], [0, 1]]
+    assert [shard.to_numpy().flat[0] for shard in get_device_tensors(found)] == [11, 29]
 
 
 def test_a_file_of_the_reference_goes_onto_a_device(tmp_path: Path, mesh: MeshDevice) -> None:

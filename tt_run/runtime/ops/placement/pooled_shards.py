@@ -107,9 +107,21 @@ def _cut(
     grid = device.compute_with_storage_grid_size()
     shares, cores = -(-channels // wide), grid.x * grid.y
     most = {HEIGHT_SHARDED: (cores, 1), WIDTH_SHARDED: (1, cores)}.get(scheme, (grid.y, grid.x))
+    if scheme is BLOCK_SHARDED and wide == _FACE and channels % _FACE:
+        also = 1  # channels that do not fill faces are not cut
     across = _divisor(math.gcd(shares, also), most[1])
     each = _up(-(-rows // most[0]), high)
-    return Cut(scheme, -(-rows // each), across, (each, shares // across * wide))
+    share = shares // across * wide
+    if across == 1 and scheme is not WIDTH_SHARDED and high == 1:
+        share = _in_one(channels)
+    return Cut(scheme, -(-rows // each), across, (each, share))
+
+
+def _in_one(channels: int) -> int:
+    """The width of a piece with all channels: they as they are if they fill faces, else in whole tiles, or in one face if they fit."""
+    if channels <= _FACE:
+        return _FACE
+    return channels if channels % _FACE == 0 else _up(channels, TILE_SIZE)
 
 
 def _held(cut: Cut, rows: int, channels: int, layout: Layout, dtype: DataType, pooling: Pooling) -> int:

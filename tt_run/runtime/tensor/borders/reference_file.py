@@ -229,7 +229,7 @@ def _read_grid(table: Table) -> CoreRangeSet:
 def _read_topology(table: Table | None, mesh: tuple[int, ...]) -> TensorTopology:
     if table is None:  # files of releases before 0.81 say nothing of it
         whole = [MeshCoordinate(c) for c in np.ndindex(*mesh)]
-        return TensorTopology(MeshShape(mesh), [PlacementReplicate()] * len(mesh), whole)
+        return TensorTopology(MeshShape([len(whole)]), [PlacementReplicate()], whole)
     return TensorTopology(
         MeshShape(table.needed(0).numbers(0)),
         [PlacementShard(p.number(1, "i")) if p.number(0, "B") else PlacementReplicate() for p in table.tables(1)],
