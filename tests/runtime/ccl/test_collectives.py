@@ -138,6 +138,9 @@ def test_parts_of_tiles_begin_at_their_borders(device):
     for dim, axis, word in ((3, 1, "width"), (2, 1, "height"), (-1, None, "width")):
         with pytest.raises(RuntimeError, match=f"slice tilized tensor with {word} begin index aligned"):
             mesh_partition(tensor, dim, axis)
+    line, _ = sharded(device, (512,), 0)
+    with pytest.raises(RuntimeError, match="slice tilized tensor with height begin index aligned"):
+        mesh_partition(line, 0, 0)
     rows, _ = sharded(device, (1, 1, 64, 64), 2, layout=Layout.ROW_MAJOR)
     assert tuple(mesh_partition(rows, 3, 1).shape) == (1, 1, 64, 16)
 

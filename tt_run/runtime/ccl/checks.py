@@ -159,14 +159,15 @@ def _refuse_partition_dim(dim: int, rank: int) -> NoReturn:
 def tile_borders(tensor: Tensor, dim: int, members: int) -> None:
     """Raises RuntimeError for parts of tiles that do not begin at the border of one: the reference counts them with their padding.
 
-    A tensor that is padded to as many tiles as there are parts gets through there, and its parts are wrong; here they are the golden function's.
+    A row that is no matrix has one line there, which no tile has. A tensor that is padded to as many tiles as there are parts gets through there, and its parts are wrong; here they are the golden function's.
     """
     from_the_end = dim - tensor.shape.rank
     length = tensor.padded_shape[from_the_end] // members
     if tensor.layout is not Layout.TILE or from_the_end < -2 or members == 1 or not length:
         return
-    if length % tensor.tile.edges[from_the_end]:
-        word = "width" if from_the_end == -1 else "height"
+    row = tensor.shape.rank == 1
+    if row or length % tensor.tile.edges[from_the_end]:
+        word = "width" if from_the_end == -1 and not row else "height"
         raise fatal(
             f"Can only slice tilized tensor with {word} begin index aligned to tiles",
             f"{members} parts of {length} along dimension {dim}",
