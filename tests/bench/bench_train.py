@@ -36,6 +36,7 @@ def run() -> list[Row]:
         *(_step(kind, arithmetic) for kind in MODELS for arithmetic in ("float32", "bfloat16")),
         _devices(),
         _ranks(),
+        _many_ranks(),
         *(_memory(kind, arithmetic) for kind in MODELS for arithmetic in ("float32", "bfloat16")),
         *(_memory(kind, "bfloat16", BOUND) for kind in MODELS),
     ]
@@ -107,6 +108,26 @@ def _ranks() -> Row:
     ratio = statistics.median(a / b for a, b in pairs)
     best = (max(rate) for rate in zip(*pairs, strict=True))
     return Row(name, ratio, target, at_most=False, detail="best {:.0f} and {:.0f} tokens/s".format(*best))
+
+
+def _many_ranks() -> Row:
+    """A small step over the 32 devices of a Galaxy: each in a rank of its own, and all in one, in turn."""
+    logs = Path(tempfile.mkdtemp(prefix="bench-train-"))
+    pairs = []
+    for turn in range(3):
+        times = []
+        for split in ("8x4", "1x1"):
+            words = ["--split", split, "--log-dir", str(logs / f"run{turn}-{split}")]
+            launch = ["tt-run", "--emulate", "--system", "galaxy", *words]
+            lines = _child(
+                [*launch, sys.executable, "-m", "tests.bench.train_steps", "layers", "8"], "galaxy"
+            )
+            times.append(max(float(line.split("seconds ")[1]) for line in lines if "seconds " in line))
+        pairs.append((times[0], times[1]))
+    found = summarise(pairs)
+    each = f"every rank runs the Python of the whole step, {32 // (os.cpu_count() or 1)} of them on each core"
+    detail = f"{found.detail('32', '1')}; {each}"
+    return Row("small step over 32 ranks / all devices in one", found.ratio, 2.0, detail=detail)
 
 
 def _memory(kind: str, arithmetic: str, dense: str = "") -> Row:
