@@ -152,6 +152,12 @@ RIGHT_BESIDE: dict[str, tuple[str, tuple[str, ...]]] = {
         "    sums = list(pool.map(lambda _: ttnn.all_reduce(x, cluster_axis=1), range(100)))\n"
         "ttnn.all_gather(sums[-1], dim=3, cluster_axis=1)"
     ),
+    "mpi beside a child that was forked in a collective": right(
+        "import os, threading\nif odd: comm.recv(source=0, tag=5)\nthread = threading.Thread(target=ttnn.all_gather, args=(x,), kwargs={'dim': 3, 'cluster_axis': 1})\n"
+        "thread.start()\ntime.sleep(0.2)\nif rank == 0:\n    child = os.fork()\n    if child == 0:\n        try:\n            ttnn.all_reduce(x, cluster_axis=1)\n"
+        "        except RuntimeError:\n            os._exit(3)\n        os._exit(0)\n    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3\n"
+        "    comm.send(0, dest=1, tag=5)\nthread.join()"
+    ),
     "mpi executor": right(
         "from mpi4py.futures import MPICommExecutor\nwith MPICommExecutor(comm, root=0) as pool:\n    if pool is not None:\n        assert list(pool.map(abs, [-1, -2])) == [1, 2]"
     ),

@@ -283,6 +283,7 @@ def start(call: str = "") -> None:
         if ranks.guarded and not _is_off():
             _guard = Guard(ranks, timeout)
             os.register_at_fork(after_in_child=_forked)
+        os.register_at_fork(after_in_child=_free)
         _started = True
         _lifecycle = Lifecycle(ranks, _guard, _comparisons)
         _lifecycle.install()
@@ -291,6 +292,12 @@ def start(call: str = "") -> None:
 def _forked() -> None:
     global _guard
     _guard = ForkedGuard(os.getppid())
+
+
+def _free() -> None:
+    """Whoever was in a collective is no thread of a child."""
+    global one_at_a_time
+    one_at_a_time = threading.RLock()
 
 
 def isend(
