@@ -202,6 +202,11 @@ class TestAccused:
         found = verdict_of(*statuses, failures={n: self.raised(1) for n in (1, 2)})
         assert (found.exit_code, found.sentence) == (1, "rank 1 on vm is at fault: error[TTG001]: no")
 
+    def test_nor_where_nobody_else_ended_by_itself(self) -> None:
+        statuses = (rank(0, signal=6), rank(1, signal=15), rank(2, signal=15))
+        found = verdict_of(*statuses, failures={n: self.raised(1) for n in (1, 2)})
+        assert (found.exit_code, found.sentence) == (1, "rank 1 on vm is at fault: error[TTG001]: no")
+
     def test_one_that_mpirun_killed_at_its_own_end_is_not_called_killed(self) -> None:
         statuses = (rank(0, end=10.0, code=1), rank(1, end=None))
         killed = judge(statuses, FAILED, {0: self.raised(1, code="TTG006")})

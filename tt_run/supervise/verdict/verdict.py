@@ -239,6 +239,7 @@ def _accused(case: Case) -> Verdict | None:
         s for s in case.failed if s.signal not in ENDED_BY_MPIRUN and not (killed_afterwards and s is culprit)
     ]
     # Over what the guard tells the library may crash as well, in a rank that is right.
+    own = [s for s in own if s is culprit or s.signal not in CRASHES]
     own.sort(key=lambda status: not case.failures.get(status.rank, {}).get("guard"))
     own = [culprit] if killed or culprit in own else own
     exit_code = (own[0].exit_code if own else None) or Exit.FAILED
