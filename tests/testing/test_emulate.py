@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tt_run.cli.main import run as tt_run
+from tt_run.contract import Exit
 
 PROGRAM = "import sys, ttnn; print(ttnn.get_num_devices(), sys.argv[1:], __name__)"
 
@@ -29,6 +34,49 @@ def test_programs(tmp_path: Path, words: list[str], printed: str) -> None:
     (tmp_path / "prog.py").write_text(PROGRAM)
     done = run(tmp_path, *words)
     assert (done.stdout.strip(), done.returncode) == (printed, 0), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "program", "printed"),
+    [
+        ([], "python prog.py a", "8 ['a'] __main__"),
+        (["--system", "n300"], "python prog.py", "2 [] __main__"),
+        (
+            ["--system", "galaxy", "--ledger", "l.json"],
+            "python prog.py; test ${TT_RUN_LEDGER##*/} = l.json",
+            "32 [] __main__",
+        ),
+        (["--system", "n150"], 'eval "$(shell_env --system n300)"; python prog.py', "2 [] __main__"),
+    ],
+)
+def test_exports_give_the_shells_own_python_the_emulation(
+    tmp_path: Path, words: list[str], program: str, printed: str
+) -> None:
+    (tmp_path / "prog.py").write_text(PROGRAM)
+    script = f'set -e; shell_env() {{ "$0" -m tt_run --emulate --shell-env "$@"; }}; exports=$(shell_env "$@"); eval "$exports"; {program}'
+    done = subprocess.run(
+        ["timeout", "-k", "5", "60", "sh", "-c", script, sys.executable, *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout.strip(), done.returncode) == (printed, 0), done.stderr
+
+
+def test_exports_as_json_and_for_one_process_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert tt_run(["--emulate", "--system", "n300", "--shell-env", "--format", "json"]) == Exit.OK
+    found = json.loads(capsys.readouterr().out)
+    assert found["PYTHONPATH"].split(os.pathsep)[0].endswith("tt_run/shims") and found["TT_MESH_ID"] == "0"
+    assert not {"TT_RUN_RANK", "TT_RUN_WORLD_SIZE", "TT_METAL_CACHE"} & set(found)
+    assert tt_run(["--emulate", "--system", "n300", "--split", "1x2", "--shell-env"]) == Exit.USAGE
+    told = capsys.readouterr().err
+    assert "error[TTR021]: --shell-env is for one process, and the plan has 2 ranks" in told
+    assert tt_run(["--shell-env"]) == Exit.USAGE
+    assert "--shell-env: only emulated ranks know it\n  help: add --emulate" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,8 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
         raise UsageError(idle)
     _refuse(unfit_losses(given))
     given = with_faults(given)
+    if given.shell_env and not given.program:
+        given = CommandLine(given.given, ("python",), given.configured)
     if given.configured and (given.looks_only or given.verbose):
         from mgd.cli.output import page_width
         from mgd.folding import fold
@@ -140,8 +142,10 @@ def _with_discovered_ranks(
 
 
 def _look(plan: LaunchPlan, given: CommandLine, around: Surroundings) -> int:
-    from tt_run.cli.views import print_env, print_plan
+    from tt_run.cli.views import print_env, print_plan, print_shell_env
 
+    if given.shell_env:
+        return print_shell_env(plan, [option.variable for option, _ in given.of_ranks()], given.format)
     if given.print_env is not None:
         return print_env(plan, given.print_env, around.run_dir, given.format)
     if around.missing is not None:

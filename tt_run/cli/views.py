@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
 from mgd.lean import replace
+from tt_run import contract
 from tt_run.cli.surroundings import Surroundings
 from tt_run.contract import Exit
 from tt_run.errors import LauncherError, UsageError
@@ -64,6 +67,40 @@ def print_env(plan: LaunchPlan, rank: int, run_dir: Path, form: str) -> int:
         print(json.dumps(view, ensure_ascii=False))
     else:
         print(environment_view(replace(plan, ranks=ranks), rank))
+    return Exit.OK
+
+
+_OF_ONE_PROCESS = (
+    "PATH",
+    "PYTHONPATH",
+    contract.MESH_GRAPH_DESC_PATH,
+    contract.MESH_ID,
+    contract.MESH_HOST_RANK,
+    contract.MOCK_CLUSTER_DESC_PATH,
+    contract.CLUSTER_TYPE,
+    contract.DEVICE_IDS,
+    contract.VISIBLE_DEVICES,
+)
+"""What tells a program which devices are emulated, of all that a rank has."""
+
+
+def print_shell_env(plan: LaunchPlan, asked: Collection[str], form: str) -> int:
+    """What a program needs to be emulated without the launcher, as lines for a shell; `asked` are the variables of options for ranks.
+
+    Raises UsageError for a plan of several ranks: they need a launch.
+    """
+    if len(plan.ranks) > 1:
+        wrong = f"--shell-env is for one process, and the plan has {len(plan.ranks)} ranks"
+        help = "leave out --split and bindings: one process hosts every device; tt-run --emulate … PROGRAM starts the ranks"
+        raise UsageError(Diagnostic("TTR021", wrong, help=help))
+    names = (*_OF_ONE_PROCESS, *asked)
+    values = {name: each.value for name, each in sorted(plan.ranks[0].env.items()) if name in names}
+    if form == "json":
+        print(json.dumps(values, ensure_ascii=False))
+    else:
+        print("\n".join(f"export {name}={shlex.quote(value)}" for name, value in values.items()))
+        if sys.stdout.isatty():
+            print('tt-run: eval "$(tt-run --emulate … --shell-env)" takes them over', file=sys.stderr)
     return Exit.OK
 
 

@@ -103,7 +103,10 @@ def emulated_path(site: Site) -> str:
 
 def _with_shims(path: EnvVar) -> EnvVar:
     """PYTHONPATH with the emulated packages first, whatever else was asked for."""
-    value = f"{shims_folder()}:{path.value}" if path.value else str(shims_folder())
+    shims = str(shims_folder())
+    if path.value.split(os.pathsep)[0] == shims:
+        return path
+    value = f"{shims}:{path.value}" if path.value else shims
     return EnvVar(value, f"--emulate, then {path.origin}")
 
 

@@ -321,6 +321,13 @@ class CommandLine(Arguments):
     print_env: int | None = option(
         LOOK, "--print-env", "RANK", "A rank's variables and where each comes from.", "count"
     )
+    shell_env: bool = option(
+        LOOK,
+        "--shell-env",
+        "",
+        "Print exports that give this shell's own python the emulation, as one process.",
+        needs="emulate",
+    )
     emit: str | None = option(
         LOOK,
         "--emit",
@@ -350,7 +357,9 @@ class CommandLine(Arguments):
     @property
     def looks_only(self) -> bool:
         """Whether something is asked about the launch in place of it."""
-        return bool(self.dry_run or self.check_only or self.print_env is not None or self.emit)
+        return bool(
+            self.dry_run or self.check_only or self.print_env is not None or self.shell_env or self.emit
+        )
 
     def of_ranks(self) -> tuple[tuple[Option, str], ...]:
         """The options given for the emulated ranks, each with the text of its value; not those that are for others here."""

@@ -35,6 +35,7 @@ ASKED = frozenset(
         "help",
         "no_config",
         "print_env",
+        "shell_env",
         "version",
     )
 )

@@ -49,7 +49,7 @@ CONDITIONS: Mapping[str, Condition] = {
     "something to print": Condition(
         lambda given: given.looks_only or given.doctor,
         "nothing is printed in that form",
-        "add --dry-run, --print-env RANK or --doctor; after a run --report FILE is JSON",
+        "add --dry-run, --print-env RANK, --shell-env or --doctor; after a run --report FILE is JSON",
     ),
 }
 
