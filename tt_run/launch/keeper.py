@@ -85,9 +85,8 @@ def _detach(kept: set[int], stdin: int | None) -> int | None:
     """Leaves tt-run's session, streams and signals; the descriptor to read from, which is not number 0 any more."""
     try:
         os.setsid()
-    except (
-        OSError
-    ):  # a sandbox may refuse it; then at least what the terminal sends comes through tt-run alone
+    except OSError:
+        # A sandbox may refuse it: then at least what the terminal sends comes through tt-run alone.
         os.setpgid(0, 0)
     if stdin is not None:
         stdin = os.dup(stdin)

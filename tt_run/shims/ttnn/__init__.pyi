@@ -842,7 +842,7 @@ def floor(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, 
 def floor_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """Zeros: `floor` is constant between its steps."""
     ...
-def floor_div(input_tensor_a: _Tensor | float | int, input_tensor_b: _Tensor | float | int, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
+def floor_div(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float | int, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The floor of a / b."""
     ...
 def fmod(input_tensor_a: _Tensor, input_tensor_b: _Tensor | float, *, memory_config: _MemoryConfig | None = None, sub_core_grids: _CoreRangeSet | None = None, sub_device_id: _Any = None) -> _Tensor:

@@ -483,3 +483,13 @@ def test_programs_are_cached_by_operation_and_specs():
     with pytest.raises(RuntimeError, match="program cache misses are not allowed"):
         ops.sigmoid(a)
     device.close()
+
+
+def test_signatures_name_no_union_that_programs_do_not_know() -> None:
+    unknown = [
+        op.described()
+        for op in catalog.every().values()
+        if re.search(r"\b(Operand|Limit)\b", " ".join(op.described()))
+    ]
+    assert not unknown
+    assert "false_value: ttnn.Tensor | int | float" in catalog.every()["ttnn.where"].described()[0]

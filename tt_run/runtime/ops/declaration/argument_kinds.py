@@ -176,7 +176,7 @@ def _kind(annotation: Any, space: Mapping[str, Any]) -> Kind | None:
     if not isinstance(annotation, str):
         return None
     words = [word.strip() for word in _parts(annotation)]
-    known_as = next((_ALIASES[word] for word in words if word in _ALIASES), None)
+    known_as = next((UNIONS[word] for word in words if word in UNIONS), None)
     if known_as is not None:
         return known_as
     parts = [_part(word, space) for word in words]
@@ -288,7 +288,7 @@ def _plain_wholes(value: Any) -> Any:
 
 
 _OPERANDS = frozenset({Tensor, int, float, type(None)})
-_ALIASES = {
+UNIONS = {
     # Of anything else than a tensor or a number an operation says more itself.
     "Operand": Kind(
         _OPERANDS, lambda value: not isinstance(value, (str, bytes)), "Tensor | int | float", _plain_number

@@ -21,7 +21,7 @@ from tt_run.runtime.errors import type_name
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.native.arguments import FAULTS, mismatch, nearest
 from tt_run.runtime.ops.declaration import programs
-from tt_run.runtime.ops.declaration.argument_kinds import Kinds, kinds_of
+from tt_run.runtime.ops.declaration.argument_kinds import UNIONS, Kinds, kinds_of
 from tt_run.runtime.ops.declaration.costs import Cost
 from tt_run.runtime.ops.declaration.families import NUMPY, Family
 from tt_run.runtime.ops.declaration.layouts import LAYOUTS, check_layouts
@@ -35,6 +35,7 @@ from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import stored_dtype
 
+_UNION = re.compile(rf"\b(?:{'|'.join(UNIONS)})\b")
 # Classes that programs know as `ttnn.…`.
 _PUBLIC = re.compile(
     r"\b(Tensor|DataType|Layout|MemoryConfig|CoreRangeSet|CoreGrid|Tile|MeshDevice|MeshCoordinate)\b"
@@ -299,7 +300,8 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
         """The signatures as text, in the reference's notation."""
         if self.signatures:
             return self.signatures
-        text = _PUBLIC.sub(r"ttnn.\1", str(inspect.signature(self.compute)).replace("'", ""))
+        written = str(inspect.signature(self.compute)).replace("'", "")
+        text = _PUBLIC.sub(r"ttnn.\1", _UNION.sub(lambda word: UNIONS[word[0]].text, written))
         return (f"{self.short_name}{text}",)
 
     def __repr__(self) -> str:

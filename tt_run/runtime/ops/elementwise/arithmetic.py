@@ -188,7 +188,7 @@ _OVERWRITING = [
 
 @operation("ttnn.floor_div", family=families.BINARY, golden=goldens.comparison("floor_divide"))
 def floor_div(
-    input_tensor_a: Operand,
+    input_tensor_a: Tensor,
     input_tensor_b: Operand,
     *,
     memory_config: MemoryConfig | None = None,
