@@ -112,6 +112,39 @@ def test_what_mpi_moves_on_moves_on(tmp_path: Path, name: str, copies: str) -> N
     assert ran.out.count("ended") == 4
 
 
+LATE = """
+request = comm.Irecv(into, source=left)
+if rank:
+    time.sleep(1)  # the other one looks after its request meanwhile
+ttnn.all_reduce(x, cluster_axis=1)
+comm.Send(big, dest=right)
+request.Wait()
+assert (into == left).all()
+"""
+
+
+@pytest.mark.wide
+def test_what_the_guard_asks_is_in_no_record(tmp_path: Path) -> None:
+    """How often it asks depends on how long it waits."""
+    program = tmp_path / "program.py"
+    program.write_text(HEAD + LATE + TAIL)
+    words = (
+        "--log-dir",
+        tmp_path / "logs",
+        "--record",
+        tmp_path / "record",
+        "--emulate",
+        "--system",
+        "t3000",
+        "--split",
+        "1x2",
+    )
+    tt_run(*words, "python", program, cwd=ROOT, timeout=60).check()
+    for rank in range(2):
+        again = tt_run("replay", tmp_path / "record", "--rank", str(rank), cwd=ROOT, timeout=60).check()
+        assert "ended" in again.out and again.err.endswith(" calls, all as recorded\n"), again.err
+
+
 @pytest.mark.wide
 def test_without_the_guard_too(tmp_path: Path) -> None:
     program = tmp_path / "program.py"

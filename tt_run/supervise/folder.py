@@ -29,6 +29,10 @@ class RunFolder:
     def err(self, rank: int) -> Path:
         return self.path / contract.STDERR_FILE.format(rank=rank)
 
+    def errs(self) -> list[Path]:
+        """What all ranks wrote on standard error, as far as there is any."""
+        return sorted(self.path.glob(contract.STDERR_FILE.replace("{rank:04d}", "*")))
+
     def stacks(self, rank: int) -> Path:
         return self.path / contract.STACKS_FILE.format(rank=rank)
 

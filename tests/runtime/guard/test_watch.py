@@ -207,6 +207,7 @@ def traffic(monkeypatch: pytest.MonkeyPatch) -> OwnTraffic:
     monkeypatch.setattr(
         own_traffic, "world", lambda: SimpleNamespace(rank=0, control=SimpleNamespace(comm=comm))
     )
+    monkeypatch.setitem(sys.modules, "mpi4py.MPI", SimpleNamespace(_tt_run_raw={"Request": Request}))  # type: ignore[arg-type]
     return OwnTraffic()
 
 
@@ -225,6 +226,20 @@ def test_a_request_moves_until_it_is_over(traffic: OwnTraffic) -> None:
     assert traffic.moves()
     first.over = True
     assert not traffic.moves()
+
+
+def test_no_book_is_told_of_what_the_guard_asks(traffic: OwnTraffic) -> None:
+    class Booked(Request):
+        def Get_status(self) -> bool:
+            raise AssertionError("the program has not asked")
+
+    once, lasting = Booked(False), Booked(False)
+    traffic.started(once)
+    assert traffic.moves()
+    once.over = True
+    assert not traffic.moves()
+    traffic.opened(lasting)
+    assert traffic.moves()
 
 
 def test_a_request_that_nobody_keeps_is_forgotten(traffic: OwnTraffic) -> None:
