@@ -105,6 +105,26 @@ CHOSEN: list[Any] = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("channels", "given", "wide", "across"),
+    [
+        (40, ROW, 64, 1), (48, ROW, 32, 2), (80, ROW, 96, 1), (112, ROW, 64, 2), (168, ROW, 64, 3), (190, ROW, 32, 6),
+        (288, ROW, 96, 3), (40, TILE, 32, 2), (80, TILE, 32, 3),
+    ],
+)  # fmt: skip
+def test_blocks_of_tiles_are_cut_where_rows_are_whole_units(
+    one: MeshDevice, channels: int, given: Any, wide: int, across: int
+):
+    x = put(one, np.zeros((1, 1, 1024, channels)), BF16, given)
+    words = {"applied_shard_scheme": TensorMemoryLayout.BLOCK_SHARDED, "output_layout": TILE}
+    spec = (
+        ops.max_pool2d(x, 1, 32, 32, channels, [2, 2], [2, 2], [0, 0], [1, 1], **words)
+        .memory_config()
+        .shard_spec
+    )
+    assert (list(spec.shape), str(spec.grid)) == ([32, wide], f"{{[0-0 - {across - 1}-7]}}")
+
+
 @pytest.mark.parametrize(("kind", "image", "window", "given", "asked", "scheme", "shard", "cores"), CHOSEN)
 def test_without_a_scheme_what_takes_the_least_room_is_cut(
     one: MeshDevice,

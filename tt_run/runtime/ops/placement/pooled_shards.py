@@ -31,6 +31,10 @@ _FACE = TILE_SIZE // 2
 """Channels that a core's share is a multiple of: the width of a face of a tile."""
 
 
+_UNIT = 8
+"""Channels of bfloat16 in the least piece of L1."""
+
+
 class Pooling(NamedTuple):
     """What a pool holds while it runs, beside its result: windows of `area` pixels."""
 
@@ -78,7 +82,10 @@ def of_pool(
     narrow = layout is Layout.ROW_MAJOR and (tensor.layout is Layout.ROW_MAJOR or channels <= _FACE)
     wide = _FACE if narrow else TILE_SIZE
     if scheme is not None:
-        cut = _cut(device, scheme, rows, channels, high, wide)
+        # Rows that become tiles are cut where channels are whole units of L1, too.
+        units = layout is Layout.TILE and tensor.layout is Layout.ROW_MAJOR
+        also = -(-channels // _UNIT) if units and scheme is BLOCK_SHARDED else 0
+        cut = _cut(device, scheme, rows, channels, high, wide, also)
     else:
         # What is left to the reference cuts blocks at tiles of channels, and less than one tile not at all.
         cuts = [_cut(device, HEIGHT_SHARDED, rows, channels, high, wide)]
