@@ -48,7 +48,7 @@ RUNTIME = (
     "core_work",
     "joint_file mesh tuning",
     "disaggregation kernels queues tensor.late_methods tensor.printing tensor.spec",
-    "tensor.addresses tensor.host_buffer tensor.operation_methods",
+    "memory.footprint tensor.addresses tensor.host_buffer tensor.operation_methods",
     "tensor.tensor",
     "descriptors tensor.conversion tensor.pages tensor.questions",
     "tensor.distribution",

@@ -148,15 +148,33 @@ def test_images_in_l1_are_given_back_where_the_configuration_says_so(one: MeshDe
         assert again.is_allocated() is kept
 
 
-def test_what_is_sliced_out_of_dram_comes_there_in_tiles(one: MeshDevice) -> None:
+def test_what_slides_out_of_dram_comes_there_and_in_rows_only_out_of_several_slices(one: MeshDevice) -> None:
     sizes: Sizes = (1, 16, 8, 32, 3, 1, 1, 1)
-    by_rows = Op2DSliceConfig(slice_type=SliceTypeEnum.DRAMSliceHeight, num_slices=2)
-    for more in ({}, {"slice_config": by_rows}, {"memory_config": L1_MEMORY_CONFIG}):
+    once, twice = (
+        {"slice_config": Op2DSliceConfig(slice_type=SliceTypeEnum.DRAMSliceHeight, num_slices=count)}
+        for count in (1, 2)
+    )
+    for more, layout in (
+        ({}, TILE), (once, TILE), (twice, ROW), ({"memory_config": L1_MEMORY_CONFIG}, TILE),
+    ):  # fmt: skip
         found = convolve(one, sizes, {"shard_layout": H, "output_layout": ROW}, **more)
         assert found.memory_config() == DRAM_MEMORY_CONFIG
-        assert found.layout is Layout.TILE
+        assert found.layout is layout
+    plain = convolve(one, sizes, {"shard_layout": H}, **twice)
+    assert plain.layout is TILE
     asked = convolve(one, sizes, {"shard_layout": H}, slice_config=L1_FULL, memory_config=L1_MEMORY_CONFIG)
     assert asked.memory_config() == L1_MEMORY_CONFIG
+
+
+@pytest.mark.parametrize(
+    ("scheme", "channels", "side", "layout"),
+    [(W, 32, 30, TILE), (W, 32, 31, ROW), (W, 512, 30, TILE), (W, 512, 31, ROW), (B, 64, 192, TILE), (B, 64, 224, ROW)],
+)  # fmt: skip
+def test_images_are_sliced_where_a_core_has_no_room_for_them(
+    one: MeshDevice, scheme: Any, channels: int, side: int, layout: Layout
+) -> None:
+    sizes: Sizes = (1, side, channels, 64, 3, 1, 1, 1)
+    assert convolve(one, sizes, {"shard_layout": scheme, "output_layout": ROW}).layout is layout
 
 
 def test_images_on_the_host_go_where_they_say_that_they_lie(one: MeshDevice) -> None:
@@ -183,3 +201,48 @@ def test_slices_that_no_result_has_are_refused(one: MeshDevice) -> None:
     in_l1 = ops.to_memory_config(put(one, np.ones((1, 1, 256, 32), np.float32), BF16, ROW), L1_MEMORY_CONFIG)
     with pytest.raises(RuntimeError, match=r"Conv DRAM expects the input tensor to be in DRAM"):
         convolve(one, sizes, {}, in_l1, slice_config=Op2DSliceConfig(slice_type=by_rows, num_slices=2))
+
+
+def test_transposed_convolutions_slide_whole_in_fewer_than_two_slices(one: MeshDevice) -> None:
+    x = put(one, np.ones((1, 1, 256, 32), np.float32), BF16, ROW)
+    filters = from_torch(np.ones((32, 32, 3, 3), np.float32), dtype=BF16)
+
+    def found(images: Any, layout: Layout, **slicing: Any) -> Any:
+        return ops.conv_transpose2d(
+            input_tensor=images, weight_tensor=filters, device=one, in_channels=32, out_channels=32, batch_size=1, input_height=16,
+            input_width=16, kernel_size=(3, 3), padding=(1, 1), conv_config=Conv2dConfig(output_layout=layout, shard_layout=B),
+            dram_slice_config=Op2DSliceConfig(**slicing),
+        )  # fmt: skip
+
+    by_rows, by_columns = SliceTypeEnum.DRAMSliceHeight, SliceTypeEnum.DRAMSliceWidth
+    for kind in (by_rows, by_columns):
+        for count in (0, 1):
+            result = found(x, ROW, slice_type=kind, num_slices=count)
+            assert (result.layout, place(result)) == (ROW, ([32, 32], "{[0-0 - 0-7]}"))
+        sliced = found(x, ROW, slice_type=kind, num_slices=2)
+        assert (sliced.layout, sliced.memory_config()) == (ROW, DRAM_MEMORY_CONFIG)
+    with pytest.raises(RuntimeError, match=r"Number of slices \(2\) exceeds the maximum allowed \(1\)"):
+        found(x, TILE, slice_type=by_columns, num_slices=2)
+    in_l1 = ops.to_memory_config(x, L1_MEMORY_CONFIG)
+    with pytest.raises(RuntimeError, match=r"Conv DRAM expects the input tensor to be in DRAM"):
+        found(in_l1, ROW, slice_type=by_rows, num_slices=2)
+
+
+def test_sequences_are_sliced_along_their_length(one: MeshDevice) -> None:
+    x = put(one, np.ones((1, 1, 64, 32), np.float32), BF16, ROW)
+    filters = from_torch(np.ones((32, 32, 3), np.float32), dtype=BF16)
+
+    def found(kind: SliceTypeEnum, count: int, layout: Layout) -> Any:
+        return ops.conv1d(
+            input_tensor=x, weight_tensor=filters, device=one, in_channels=32, out_channels=32, batch_size=1, input_length=64,
+            kernel_size=3, padding=1, conv_config=Conv2dConfig(output_layout=layout),
+            slice_config=Op2DSliceConfig(slice_type=kind, num_slices=count),
+        )  # fmt: skip
+
+    by_length = SliceTypeEnum.DRAMSliceWidth
+    assert [found(by_length, n, ROW).layout for n in (1, 2, 4)] == [TILE, ROW, ROW]
+    assert found(by_length, 2, TILE).layout is TILE
+    with pytest.raises(RuntimeError, match=r"Number of slices \(4\) exceeds the maximum allowed \(2\)"):
+        found(by_length, 4, TILE)
+    with pytest.raises(RuntimeError, match=r"Conv1D does not support DRAM_HEIGHT slicing"):
+        found(SliceTypeEnum.DRAMSliceHeight, 1, ROW)

@@ -38,7 +38,13 @@ from tt_run.runtime.ops.placement.window_room import Windows
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
-from tt_run.runtime.tuning.conv import Conv2dConfig, Conv3dConfig, Op2DSliceConfig
+from tt_run.runtime.tuning.conv import (
+    L1_FULL,
+    Conv2dConfig,
+    Conv3dConfig,
+    Op2DSliceConfig,
+    SliceTypeEnum,
+)
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS
 from tt_run.runtime.values.shards import combine
 
@@ -156,6 +162,12 @@ def conv1d(
         convolve = torch_cpu.torch_function("nn.functional.conv2d")
         return to_rows(convolve(planes, filters, b, (stride, 1), 0, (dilation, 1), groups))
 
+    if slice_config is not None and slice_config.slice_type is SliceTypeEnum.DRAMSliceHeight:
+        raise fatal(
+            "Conv1D does not support DRAM_HEIGHT slicing because the convolution height is always 1. Use DRAM_WIDTH slicing (slices along "
+            "input_length) or L1_FULL.",
+            hint="ttnn.Op2DSliceConfig(slice_type=ttnn.Op2DDRAMSliceWidth, num_slices=…)",
+        )
     length = extent(input_length + before + after, kernel_size, stride, dilation)
     steps, spread = (stride, 1), (dilation, 1)
     windows = Windows(
@@ -164,6 +176,7 @@ def conv1d(
     )  # fmt: skip
     result = convolved(
         forward, input_tensor, device, weights, bias, dtype, windows, config, compute_config, slice_config, memory_config,
+        in_line=True,
     )  # fmt: skip
     return with_what_was_asked(
         result,
@@ -241,13 +254,17 @@ def conv_transpose2d(
             whole = whole if b is None else whole + b.view(-1, 1, 1)
         return to_rows(whole[..., sides.top : sides.top + out[0], sides.left : sides.left + out[1]])
 
+    # Fewer than two slices are none: the images go to L1.
+    slicing = (
+        L1_FULL if dram_slice_config is not None and dram_slice_config.num_slices < 2 else dram_slice_config
+    )
     whole = (out[0] + spread[0] * (kernel[0] - 1), out[1] + spread[1] * (kernel[1] - 1))
     windows = Windows(
         batch_size, whole, out, in_channels, out_channels, groups, kernel, (1, 1), (0, 0), spread,
         is_product(kernel, steps, sides, spread, config),
     )  # fmt: skip
     result = convolved(
-        forward, input_tensor, device, weights, bias, dtype, windows, config, compute_config, dram_slice_config, memory_config, turned=True,
+        forward, input_tensor, device, weights, bias, dtype, windows, config, compute_config, slicing, memory_config, turned=True,
     )  # fmt: skip
     return with_what_was_asked(
         result,

@@ -17,7 +17,7 @@ from tt_run.runtime.ops.declaration.result_topology import result_topology
 from tt_run.runtime.ops.images.prepared_filters import on_mesh
 from tt_run.runtime.ops.images.window_limits import check_cuts
 from tt_run.runtime.ops.images.windows import Borders, Pair, lies_in_l1, need_l1_small
-from tt_run.runtime.ops.placement.convolved_shards import folded, in_l1, of_convolution
+from tt_run.runtime.ops.placement.convolved_shards import folded, in_l1, in_slices, of_convolution
 from tt_run.runtime.ops.placement.window_room import Types, Windows
 from tt_run.runtime.tensor.conversion.framing import fill_padding
 from tt_run.runtime.tensor.spec import sharding
@@ -46,11 +46,12 @@ def convolved(
     slicing: Op2DSliceConfig | None,
     asked: MemoryConfig | None,
     turned: bool = False,
+    in_line: bool = False,
 ) -> Tensor:
-    """The function on each device, laid where the reference lays it; `turned`: a transposed convolution.
+    """The function on each device, laid where the reference lays it; `turned`: a transposed convolution, `in_line`: of sequences.
 
-    Products come in tiles, and what is cut into slices comes into DRAM, whatever a call asks for. `deallocate_activation` gives back images
-    that lie in L1.
+    Products come in tiles, and so do images out of DRAM that are not cut into several slices; what comes out of DRAM lies there, whatever
+    a call asks for. `deallocate_activation` gives back images that lie in L1.
     """
     windows = windows if turned else folded(images, windows, config)
     check_cuts(images, windows.product, config, asked)
@@ -71,9 +72,12 @@ def convolved(
                 "MemoryConfig must have Shard Spec specified for sharded memory layout",
                 hint="memory_config with a ttnn.ShardSpec, or none",
             )
-        if slicing is not None and not whole and not turned:
-            _check_slices(images, slicing, windows.out, config.output_layout)
-    layout = config.output_layout if whole else Layout.TILE
+        if slicing is not None and not whole:
+            out = windows.out
+            _check_slices(images, slicing, (out[1], out[0]) if in_line else out, config.output_layout)
+    rows = config.output_layout is Layout.ROW_MAJOR and not windows.product
+    rows = rows and (whole or in_slices(images, device, windows, config, slicing, types))
+    layout = Layout.ROW_MAJOR if rows else Layout.TILE
     own = of_convolution(images, device, windows, config, slicing, types)
     place = (asked if whole or windows.product else None) or own
     result = convolved_on_devices(

@@ -20,6 +20,7 @@ from tt_run.runtime.enums import (
     ShardOrientation,
     TensorMemoryLayout,
 )
+from tt_run.runtime.memory.footprint import L1, banks_beside
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.placement.window_room import Cut, Types, Windows, bytes_of_core
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
@@ -188,23 +189,49 @@ def _roomiest(
     grid = device.compute_with_storage_grid_size()
     best, least = HEIGHT_SHARDED, 0
     for scheme in (HEIGHT_SHARDED, BLOCK_SHARDED, WIDTH_SHARDED):
-        turned = scheme is BLOCK_SHARDED and config.transpose_shards
-        orientation = ShardOrientation.COL_MAJOR if turned else ShardOrientation.ROW_MAJOR
-        wide = scheme is WIDTH_SHARDED or tensor.layout is not Layout.ROW_MAJOR
-        step = TILE_SIZE if wide else _LEAST
-        cores = _cores(
-            scheme, orientation, TILE_SIZE if windows.by_channel else step, device, windows, config
-        )
-        within = Spread(cores, scheme, orientation)
-        out = _out_of(within, device, windows, config)
-        if scheme is BLOCK_SHARDED and max(cores.num_cores(), out.grid.num_cores()) < grid.x:
+        cut, cores = _cut_by(scheme, tensor, device, windows, config)
+        if scheme is BLOCK_SHARDED and cores < grid.x:
             continue  # not cut by channels
-        taken = bytes_of_core(
-            windows, Cut(scheme, within.down, within.across, out.across, step), config, types
-        )
+        taken = bytes_of_core(windows, cut, config, types)
         if scheme is HEIGHT_SHARDED or taken < least:
             best, least = scheme, taken
     return best
+
+
+def _cut_by(
+    scheme: TensorMemoryLayout, tensor: Tensor, device: MeshDevice, windows: Windows, config: Conv2dConfig
+) -> tuple[Cut, int]:
+    """What a scheme cuts over how many cores, and the most cores of images and result."""
+    turned = scheme is BLOCK_SHARDED and config.transpose_shards
+    orientation = ShardOrientation.COL_MAJOR if turned else ShardOrientation.ROW_MAJOR
+    wide = scheme is WIDTH_SHARDED or tensor.layout is not Layout.ROW_MAJOR
+    step = TILE_SIZE if wide else _LEAST
+    cores = _cores(scheme, orientation, TILE_SIZE if windows.by_channel else step, device, windows, config)
+    within = Spread(cores, scheme, orientation)
+    out = _out_of(within, device, windows, config)
+    most = max(cores.num_cores(), out.grid.num_cores())
+    return Cut(scheme, within.down, within.across, out.across, step), most
+
+
+def in_slices(
+    tensor: Tensor,
+    device: MeshDevice,
+    windows: Windows,
+    config: Conv2dConfig,
+    slicing: Op2DSliceConfig | None,
+    types: Types,
+) -> bool:
+    """Whether images in DRAM are cut into several slices: as many as a call says, else where a core has no room for all at once.
+
+    The reference counts what is free at the time. Here a core is taken for empty: ranks collect garbage at times of their own, and a layout
+    must not depend on that.
+    """
+    if slicing is not None and slicing.num_slices:
+        return slicing.num_slices > 1
+    scheme = config.shard_layout or _roomiest(tensor, device, windows, config, types)
+    cut, _ = _cut_by(scheme, tensor, device, windows, config)
+    room = banks_beside(device.arch().name, device.regions)[L1].size
+    return bytes_of_core(windows, cut, config, types) > room
 
 
 def _channel_step(tensor: Tensor, memory: MemoryConfig, windows: Windows) -> int:
