@@ -287,3 +287,32 @@ def test_shards_in_dram_are_reduced_into_shards_in_dram(one: MeshDevice, name: s
     assert memory.buffer_type is BufferType.DRAM and memory.is_sharded()
     plain = REDUCTIONS[name](put(one, values, F32), dim=dim, keepdim=True)
     assert np.array_equal(held(found), held(plain))
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "dim", "piece"),
+    [
+        ("sum", BF16, 0, [128, 64]), ("sum", BF16, 1, [128, 64]), ("sum", BF16, (0, 1), [128, 64]),
+        ("sum", DataType.BFLOAT8_B, (0, 1), [128, 64]), ("sum", BF16, (1, 2), [32, 64]),
+        ("sum", DataType.BFLOAT8_B, (1, 2, 3), [32, 32]), ("sum", F32, (1, 2), [128, 64]), ("max", BF16, (1, 2), [128, 64]),
+        ("mean", BF16, (0, 1, 2), [128, 64]), ("max", BF16, 2, [64, 64]),
+    ],
+)  # fmt: skip
+def test_pieces_stay_as_they_are_where_batches_come_last_or_alone(
+    one: MeshDevice, name: str, dtype: DataType, dim: Any, piece: list[int]
+) -> None:
+    x = np.random.default_rng(1).integers(-4, 4, (2, 4, 64, 64)).astype(np.float32)
+    place = sharded(cores((0, 0, 3, 0)), 128, 64)
+    found = REDUCTIONS[name](to_memory_config(put(one, x, dtype, TILE), place), dim, True)
+    spec = found.memory_config().shard_spec
+    assert spec is not None
+    assert (found.memory_config().memory_layout, list(spec.shape)) == (HEIGHT, piece)
+    assert np.array_equal(held(found), held(REDUCTIONS[name](put(one, x, dtype, TILE), dim, True)))
+
+
+def test_columns_on_cores_that_do_not_fit_a_sum_over_batches_are_refused(one: MeshDevice) -> None:
+    columns = sharded(cores((0, 0, 3, 0)), 256, 32, kind=TensorMemoryLayout.WIDTH_SHARDED)
+    x = to_memory_config(zeros(one, 2, 4, 32, 128), columns)
+    for dim, rows in ((0, 128), (1, 64), ((0, 1), 64), ((1, 2), 64)):
+        with pytest.raises(RuntimeError, match=rf"Shard height 256 must match physical height {rows}"):
+            REDUCTIONS["sum"](x, dim, True)

@@ -17,6 +17,9 @@ from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 
+BATCHES_FIRST = (DataType.BFLOAT16, DataType.BFLOAT8_B)
+"""Of what a sum takes batch dimensions first, by a program of their own that turns nothing."""
+
 
 def check_placement(
     tensor: Tensor, memory_config: MemoryConfig | None, cores: CoreRangeSet | None, *, filled: bool = False
@@ -140,20 +143,30 @@ def kept_pieces(
     keepdim: bool,
     memory_config: MemoryConfig | None,
 ) -> MemoryConfig | None:
-    """The place of everything's total, whose last step leaves the pieces as they are; None where it is cut anew, as other reductions are.
+    """The place of a total whose last step leaves the pieces as they are; None where it is cut anew, as other reductions are.
 
-    Raises RuntimeError for pieces wider than the tile of a total without dimensions, which is a view of it.
+    That is everything's, one over rows and batch dimensions, and a sum over batch dimensions alone, which is taken before any other. Raises
+    RuntimeError for pieces that do not fit such a sum, and for those wider than the tile of a total without dimensions, a view of it.
     """
     rank, own = len(tensor.shape), tensor.memory_config()
-    spec, summed = own.shard_spec, name == "sum" and tensor.dtype is DataType.BFLOAT16
-    everything = rank > 2 and len(axes_of(dim, rank)) == rank
-    if (
-        spec is None
-        or own.created_with_nd_shard_spec
-        or memory_config is not None
-        or summed
-        or not everything
-    ):
+    spec = own.shard_spec
+    if spec is None or own.created_with_nd_shard_spec or memory_config is not None:
+        return None
+    axes = axes_of(dim, rank)
+    batches = sorted((axis for axis in axes if axis < rank - 2), reverse=True)
+    if name == "sum" and tensor.dtype in BATCHES_FIRST:
+        high, wide = tensor.tile.edges
+        if spec.shape[0] % high or spec.shape[1] % wide:
+            return None
+        left = list(tensor.shape)
+        for axis in batches:
+            left[axis] = 1
+            padded = padded_shape(tuple(left), Layout.TILE, tensor.tile).dims
+            sharding.settled(own, padded, Layout.TILE, tensor.tile.edges)
+        return own if batches and len(batches) == len(axes) else None
+    if batches and rank - 2 in axes and rank - 1 not in axes:
+        return own
+    if rank <= 2 or len(axes) < rank:
         return None
     if not keepdim and spec.shape[1] != tensor.tile.edges[1]:
         tile = Shape([*[1] * (rank - 2), *tensor.tile.edges])

@@ -14,6 +14,7 @@ from tt_run.runtime.errors import as_type, fatal, in_range, in_rows, in_tiles, p
 from tt_run.runtime.kernels.ordered_sums import reduced_shape
 from tt_run.runtime.ops.declaration.operands import axes_of, on_device, volume
 from tt_run.runtime.ops.reduction.placement_checks import (
+    BATCHES_FIRST,
     check_on_grid,
     check_placement,
     check_shards_on_grid,
@@ -59,7 +60,7 @@ def check_total(
             hint="ttnn.typecast(tensor, ttnn.float32)",
         )
     check_placement(tensor, memory_config, cores, filled=True)
-    if name != "sum" or dtype is not DataType.BFLOAT16:
+    if name != "sum" or dtype not in BATCHES_FIRST:
         check_turned(tensor, axes, memory_config)
 
 
