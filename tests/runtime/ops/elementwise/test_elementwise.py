@@ -336,6 +336,20 @@ def test_shapes_that_do_not_broadcast(one: MeshDevice, a: tuple[int, ...], b: tu
     assert message(error.value).startswith(text)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "value", "factor"),
+    [(DataType.INT32, 2**31, -(2**31)), (DataType.INT32, 2**32 - 1, -1), (DataType.UINT32, -1, 2**32 - 1), (DataType.UINT32, 2**33 + 2, 2)],
+)  # fmt: skip
+def test_a_whole_factor_stands_for_its_last_32_bits(
+    one: MeshDevice, dtype: DataType, value: int, factor: int
+):
+    a, b, c = (put(one, np.array([n, 5 * n, 7]), dtype) for n in (1, 2, 3))
+    wanted = (np.array([1, 5, 7]) + factor * np.array([6, 150, 49])).astype(np.int64)
+    np.testing.assert_array_equal(
+        held(ops.addcmul(a, b, c, value=value)).astype(np.uint32), wanted.astype(np.uint32)
+    )
+
+
 def test_ternary(one: MeshDevice):
     a, b, c = (sample((3, 1, 5, 33), F32, i) for i in range(3))
     ta, tb, tc = put(one, a), put(one, b), put(one, c)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.runtime.ops.placement.test_larger_shards import BLOCK, HEIGHT, cores
+from tests.runtime.ops.placement.test_larger_shards import BLOCK, HEIGHT, WIDTH, cores
 from tests.runtime.ops.placement.test_reordered_shards import BY_ROW
 from tests.runtime.ops.tensors import BF16, F32, ROW, TILE, put
 from tt_run.runtime import catalog
@@ -27,6 +27,7 @@ PLACES = {
     "d": DRAM_MEMORY_CONFIG,
     "l": L1_MEMORY_CONFIG,
     "h": MemoryConfig(HEIGHT, BufferType.L1, ShardSpec(cores((1, 0)), (32, 64), BY_ROW)),
+    "w": MemoryConfig(WIDTH, BufferType.L1, ShardSpec(cores((1, 0)), (64, 32), BY_ROW)),
     "b": MemoryConfig(BLOCK, BufferType.L1, ShardSpec(cores((1, 1)), (32, 32), BY_ROW)),
 }
 LAYOUTS = {"T": TILE, "R": ROW}
@@ -99,7 +100,10 @@ def lying(one: MeshDevice, letter: str) -> Any:
     [
         ("addcmul", "dhdl", "dhh"), ("addcmul", "hlbd", "hll"), ("addcdiv", "lddh", "ldd"),
         ("where", "lhhh", "ll"), ("where", "dhhh", "dd"),
-        ("lerp", "dldh", "hhd"), ("lerp", "dhdd", "ddh"), ("lerp", "dhld", "ddd"), ("lerp", "lhhh", "lll"), ("lerp", "hddb", "hhh"),
+        ("lerp", "dldh", "hhd"), ("lerp", "dhdd", "ddh"), ("lerp", "dhld", "ddd"), ("lerp", "lhhh", "lll"), ("lerp", "hddb", "bbh"),
+        ("max", "hhw", "ww"), ("max", "dhl", "ll"), ("min", "hhl", "hh"), ("atan2", "hwl", "lw"), ("atan2", "ldh", "hd"),
+        ("logaddexp", "hlb", "bh"), ("squared_difference", "hlb", "hh"), ("xlogy", "hlb", "bh"), ("fmod", "hlb", "hh"),
+        ("square", "hb", "b"), ("square", "hw", "h"), ("log", "hw", "w"),
         ("assign", "hl", "h"), ("assign", "dhl", "hl"),
         ("abs", "lh", "l"), ("abs", "dh", "h"), ("log", "lh", "h"), ("pow", "hl", "l"), ("erf", "hl", "l"), ("clamp", "hd", "d"),
     ],

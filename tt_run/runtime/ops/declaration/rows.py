@@ -16,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mgd.lean import dataclass, replace
-from tt_run.runtime.enums import BufferType, DataType, Layout, cpp
+from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import evaluate, finish
 from tt_run.runtime.ops.declaration import families, whole_numbers
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
+from tt_run.runtime.ops.declaration.carriers import Carrier, carrier_of
 from tt_run.runtime.ops.declaration.costs import tensors
 from tt_run.runtime.ops.declaration.dispatch import Golden, Operation, operation
 from tt_run.runtime.ops.declaration.element_types import check_unary
@@ -100,7 +101,7 @@ class Row:
     is None unless there is room for it, or `are_required_outputs` or the switch `asked_by` asks. A room in `seen` is handed to the
     function too. `type_of`: the type that a call's arguments give its result, None where they say none. Of a `first_only` row's results the call gives the first; the others go into their rooms.
     `as_given`: result by result, which of the call's tensors it has its type from, and which its place, unless the call says.
-    `carried`: result by result, the tensors of which the first that lies on cores gives it its place before that, unless one before it is in L1.
+    `carried`: result by result, the tensors of which one that lies on cores gives it its place before that.
     `laid`: result by result, the tensors of which one in tiles makes it be in tiles, all of them where none are named.
     `shaped`: the shape of its result where that is not the function's: of the call's tensors, its arguments, and the function's.
     `any_room`: its result goes over into a room's type whatever that is, and into more dimensions of length 1 in front.
@@ -129,7 +130,7 @@ class Row:
     first_only: bool = False
     type_of: Callable[[Mapping[str, Any]], DataType | None] | None = None
     as_given: Sequence[tuple[int, int]] = ()
-    carried: Sequence[tuple[int, ...]] = ()
+    carried: Sequence[Carrier] = ()
     laid: Sequence[tuple[int, ...]] | None = None
     stays: Sequence[int] = ()
     made_alike: Sequence[int] = ()
@@ -286,12 +287,9 @@ def _place(row: Row, given: Sequence[Tensor], number: int, shards: Shards) -> Me
     if number == 0 and len(given) in row.stays:
         return None
     alike = [shards.data.shape[1:] == tuple(tensor.shape) for tensor in given]
-    carried = row.carried[number] if number < len(row.carried) else ()
-    for place in carried:
-        if place < len(given) and alike[place] and given[place].is_sharded():
-            return _held(row, given, place)
-        if place < len(given) and given[place].memory_config().buffer_type is BufferType.L1:
-            break
+    carrier = carrier_of(row.carried[number], given, alike) if number < len(row.carried) else None
+    if carrier is not None:
+        return _held(row, given, carrier)
     place = row.as_given[number][1] if number < len(row.as_given) else 0
     if place >= len(given) or not alike[place]:
         place = 0

@@ -113,6 +113,12 @@ def _layout(tensors: Sequence[Tensor], asked: MemoryConfig | None, chosen: bool)
     return Layout.TILE if any(t.layout is Layout.TILE for t in tensors) else None
 
 
+def _factor(value: float, dtype: DataType) -> Any:
+    """A number as elements of `dtype` hold it: the last 32 bits of whole ones."""
+    stored = stored_dtype(dtype)
+    return stored.type(value) if is_float(dtype) else np.uint32(int(value) % 2**32).astype(stored)
+
+
 @operation("ttnn.addcmul", family=families.TERNARY, golden="addcmul")
 def addcmul(
     input_a: Tensor,
@@ -126,7 +132,7 @@ def addcmul(
     """a + value * b * c."""
     on_device(input_a, input_b, input_c, kind="eltwise ternary")
     checks.check_addcmul([t.dtype for t in (input_a, input_b, input_c)])
-    factor = stored_dtype(input_a.dtype).type(value)
+    factor = _factor(value, input_a.dtype)
     return ternary(
         lambda a, b, c: a + factor * b * c,
         (input_a, input_b, input_c),

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tt_run.runtime.ops.declaration.carriers import Carrier, Pair
+
 Like = Sequence[tuple[int, int]]
-Carried = Sequence[tuple[int, ...]]
+Carried = Sequence[Carrier]
 Laid = Sequence[tuple[int, ...]]
 
 _G, _A, _B, _C = 0, 1, 2, 3
@@ -32,18 +34,25 @@ _LIKE: dict[str, Like] = {
 """Which tensor each gradient has its type from, and which its place."""
 
 _CARRIED: dict[str, Carried] = {
-    **dict.fromkeys(["atan2", "max", "min", "logaddexp", "squared_difference"], ((_G, _A, _B), (_G, _A, _B))),
-    "bias_gelu": ((_A, _B), (_A, _B)),
-    **dict.fromkeys(["erf", "erfc"], ((_A, _G),)),
-    "lerp": ((_G, _C), (_G, _C), (_G, _B, _A)),
-    **dict.fromkeys(["fmod", "remainder"], ((_G,), (_G, _A, _B))),
-    "xlogy": ((_G, _B), (_G, _A, _B)),
+    **dict.fromkeys(["max", "min"], (Pair(Pair(_B, _A), _G, chosen=True),) * 2),
+    "atan2": (Pair(_B, Pair(_G, _A)), Pair(_A, Pair(_G, _B))),
+    "logaddexp": (Pair(_G, Pair(_B, _A)), Pair(_G, Pair(_A, _B))),
+    "squared_difference": (Pair(_G, Pair(_A, _B)),) * 2,
+    "bias_gelu": (Pair(_A, _B),) * 2,
+    **dict.fromkeys(["erf", "erfc"], (Pair(_A, _G),)),
+    "lerp": (Pair(_G, _C), Pair(_G, _C), Pair(_G, Pair(_B, _A))),
+    **dict.fromkeys(["fmod", "remainder"], (_G, Pair(_G, Pair(_A, _B)))),
+    "xlogy": (Pair(_G, _B), Pair(_G, Pair(_A, _B))),
     **dict.fromkeys(
-        ["abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "celu", "cos", "cosh", "digamma", "elu", "erfinv", "exp2", "expm1", "hardswish", "i0", "leaky_relu", "lgamma", "log", "log10", "log1p", "log2", "log_sigmoid", "logit", "logiteps", "multigammaln", "polygamma", "rdiv", "reciprocal", "rpow", "selu", "sin", "sinh", "softplus", "softsign", "square", "tan", "tanhshrink"],
-        ((_G, _A),),
+        ["abs", "asinh", "atan", "atanh", "cos", "cosh", "digamma", "exp2", "expm1", "i0", "lgamma", "log_sigmoid", "multigammaln", "polygamma", "rdiv", "rpow", "sin", "sinh", "softsign", "square", "tan", "tanhshrink"],
+        (Pair(_G, _A),),
+    ),
+    **dict.fromkeys(
+        ["acos", "acosh", "asin", "celu", "elu", "erfinv", "hardswish", "leaky_relu", "log", "log10", "log1p", "log2", "logit", "logiteps", "reciprocal", "selu", "softplus"],
+        (Pair(_A, _G, chosen=True),),
     ),
 }  # fmt: skip
-"""The tensors on cores that a gradient lies like, the first of them, unless one before it is in L1."""
+"""The tensors of which one on cores is what a gradient lies like."""
 
 _LAID: dict[str, Laid] = {
     **dict.fromkeys(
