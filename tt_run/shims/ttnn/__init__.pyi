@@ -1467,10 +1467,10 @@ def prepare_conv_transpose2d_bias(*, bias_tensor: _Tensor, out_channels: int, de
     """A bias as `conv_transpose2d` keeps it: `(1, 1, 1, out)` in tiles on the device; the other settings change nothing."""
     ...
 def prepare_conv_transpose2d_weights(*, weight_tensor: _Tensor, input_memory_config: _MemoryConfig, input_layout: _Layout, weights_format: str, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int], padding: _Sequence[int], output_padding: _Sequence[int] = ..., dilation: _Sequence[int], has_bias: bool, groups: int, device: _MeshDevice_, input_dtype: _DataType, output_dtype: _DataType | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, dram_slice_config: _Op2DSliceConfig | None = None, mirror_kernel: bool = True) -> _Tensor:
-    """Filters as `conv_transpose2d` keeps them: the matrix `(1, 1, kh*kw*out / groups, in)` in tiles on the device."""
+    """Filters as `conv_transpose2d` keeps them: the matrix `(1, 1, kh*kw*in, out)` in tiles on the device."""
     ...
 def prepare_conv_weights(*, weight_tensor: _Tensor, input_memory_config: _MemoryConfig, input_layout: _Layout, weights_format: str, in_channels: int, out_channels: int, batch_size: int, input_height: int, input_width: int, kernel_size: _Sequence[int], stride: _Sequence[int], padding: _Sequence[int], dilation: _Sequence[int], has_bias: bool, groups: int, device: _MeshDevice_, input_dtype: _DataType, output_dtype: _DataType | None = None, conv_config: _Conv2dConfig | None = None, compute_config: _WormholeComputeKernelConfig | None = None, slice_config: _Op2DSliceConfig | None = None) -> _Tensor:
-    """Filters as `conv2d` keeps them: the matrix `(1, 1, kh*kw*in / groups, out)` in tiles on the device."""
+    """Filters as `conv2d` keeps them: the matrix `(1, 1, kh*kw*in, out)` in tiles on the device."""
     ...
 def prepare_grid_sample_grid(grid: _Tensor, input_shape: _Sequence[int], *, mode: str = 'bilinear', padding_mode: str = 'zeros', align_corners: bool = False, output_dtype: _DataType | None = None) -> _Tensor:
     """A grid `(N, Ho, Wo, 2)` of (x, y) from -1 to 1 as `(N, Ho, Wo, 6)`: rows, columns and weights in images `[N, H, W, C]`."""

@@ -116,6 +116,37 @@ def test_weights_and_bias_prepared_before(one: MeshDevice, turned: str, layout: 
     assert np.array_equal(plain.cpu().to_numpy(), prepared.cpu().to_numpy())
 
 
+@pytest.mark.parametrize("dtype", [F32, DataType.BFLOAT8_B])
+@pytest.mark.parametrize(
+    ("name", "mirror"), [("conv2d", None), ("conv_transpose2d", True), ("conv_transpose2d", False)]
+)
+def test_filters_of_groups_come_back_as_one_matrix(
+    one: MeshDevice, name: str, mirror: bool | None, dtype: DataType
+) -> None:
+    """One row for each place and channel, one column for each channel made, zeros where groups do not meet; they count again as they are."""
+    filters = np.rint(sample((8, 2, 3, 2) if mirror is None else (4, 4, 3, 2), 2) * 8)
+    planes = (
+        filters
+        if mirror is None
+        else filters.reshape(2, 2, 4, 3, 2).transpose(0, 2, 1, 3, 4).reshape(8, 2, 3, 2)
+    )
+    wanted = np.zeros((3, 2, 4, 8))
+    for group in range(2):
+        outputs = slice(4 * group, 4 * group + 4)
+        part = planes[outputs].transpose(2, 3, 1, 0)
+        wanted[:, :, 2 * group : 2 * group + 2, outputs] = part[::-1, ::-1] if mirror else part
+    words: dict[str, Any] = {"in_channels": 4, "out_channels": 8, "batch_size": 1, "input_height": 5, "input_width": 6,
+        "kernel_size": (3, 2), "groups": 2, "device": one, "conv_config": Conv2dConfig(weights_dtype=dtype),
+        "input_tensor": put(one, images(sample((1, 4, 5, 6), 1)), F32, ROW)}  # fmt: skip
+    words |= {} if mirror is None else {"mirror_kernel": mirror}
+    result, (weights, _) = call(name, weight_tensor=host(filters), return_weights_and_bias=True, **words)
+    np.testing.assert_array_equal(weights.cpu().to_numpy(), wanted.reshape(1, 1, 24, 8))
+    for given in (weights, host(filters)):
+        assert np.array_equal(
+            call(name, weight_tensor=given, **words).cpu().to_numpy(), result.cpu().to_numpy()
+        )
+
+
 def test_settings_that_reach_the_result(one: MeshDevice) -> None:
     x, filters = sample((1, 4, 6, 6), 1), sample((32, 4, 3, 3), 2)
 

@@ -88,14 +88,16 @@ def conv2d(
     config = conv_config or Conv2dConfig()
     groups = groups or 1  # 0 says, too, that channels are not grouped
     check_convolution(steps, groups, config)
-    weights = prepared(weight_tensor, device, config, (out_channels, in_channels // groups, *kernel))
+    weights = prepared(
+        weight_tensor, device, config, (out_channels, in_channels // groups, *kernel), groups, whole=return_weights_and_bias
+    )  # fmt: skip
     bias = None if bias_tensor is None else bias_row(bias_tensor, device, config, out_channels, weights.dtype)
 
     def forward(x: Any, w: Any, b: Any) -> Any:
         planes = padded(
             to_planes(x, batch_size, input_height, input_width, in_channels), sides, config.padding_mode
         )
-        filters = filters_of(w, out_channels, in_channels // groups, kernel)
+        filters = filters_of(w, in_channels, out_channels, groups, kernel)
         return to_rows(
             torch_cpu.torch_function("nn.functional.conv2d")(planes, filters, b, steps, 0, spread, groups)
         )
@@ -153,12 +155,14 @@ def conv1d(
     groups = groups or 1  # 0 says, too, that channels are not grouped
     check_convolution((stride, 1), groups, config)
     kernel = (kernel_size, 1)
-    weights = prepared(weight_tensor, device, config, (out_channels, in_channels // groups, *kernel))
+    weights = prepared(
+        weight_tensor, device, config, (out_channels, in_channels // groups, *kernel), groups, whole=return_weights_and_bias
+    )  # fmt: skip
     bias = None if bias_tensor is None else bias_row(bias_tensor, device, config, out_channels, weights.dtype)
 
     def forward(x: Any, w: Any, b: Any) -> Any:
         planes = padded(to_planes(x, batch_size, input_length, 1, in_channels), sides, config.padding_mode)
-        filters = filters_of(w, out_channels, in_channels // groups, kernel)
+        filters = filters_of(w, in_channels, out_channels, groups, kernel)
         convolve = torch_cpu.torch_function("nn.functional.conv2d")
         return to_rows(convolve(planes, filters, b, (stride, 1), 0, (dilation, 1), groups))
 
@@ -224,7 +228,10 @@ def conv_transpose2d(
     config = conv_config or Conv2dConfig()
     groups = groups or 1  # 0 says, too, that channels are not grouped
     check_convolution(steps, groups, config)
-    weights = prepared(weight_tensor, device, config, (in_channels, out_channels // groups, *kernel))
+    weights = prepared(
+        weight_tensor, device, config, (in_channels, out_channels // groups, *kernel), groups,
+        whole=return_weights_and_bias, turned=True, mirror=mirror_kernel,
+    )  # fmt: skip
     bias = None if bias_tensor is None else bias_row(bias_tensor, device, config, out_channels, weights.dtype)
     out = tuple(
         (size - 1) * step - first - last + reach * (extent - 1) + more + 1
@@ -241,8 +248,8 @@ def conv_transpose2d(
 
     def forward(x: Any, w: Any, b: Any) -> Any:
         planes = to_planes(x, batch_size, input_height, input_width, in_channels)
-        filters = filters_of(w, in_channels, out_channels // groups, kernel)
-        filters = filters if mirror_kernel else filters.flip((2, 3))
+        filters = filters_of(w, in_channels, out_channels, groups, kernel).flip((2, 3))
+        filters = filters.reshape(groups, -1, in_channels // groups, *kernel).transpose(1, 2).flatten(0, 1)
         # PyTorch makes no more rows and columns than a step is long: what is beyond holds nothing but the bias.
         within = tuple(min(more, max(pair) - 1) for more, *pair in zip(extra, steps, spread, strict=True))
         beyond = tuple(more - made for more, made in zip(extra, within, strict=True))

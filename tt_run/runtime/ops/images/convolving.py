@@ -133,9 +133,14 @@ def padded(planes: Any, sides: Borders, mode: PaddingMode) -> Any:
     return torch_cpu.torch_function("nn.functional.pad")(planes, sides.torch(), mode=kind)
 
 
-def filters_of(matrix: Any, first: int, second: int, kernel: tuple[int, int]) -> Any:
-    """A prepared matrix as `(first, second, kh, kw)`."""
-    return matrix.reshape(*kernel, second, first).permute(3, 2, 0, 1)
+def filters_of(matrix: Any, inputs: int, outputs: int, groups: int, kernel: tuple[int, int]) -> Any:
+    """A prepared matrix as `(outputs, inputs / groups, kh, kw)`: filters of groups from its diagonal, or without the zeros already."""
+    inner, width = inputs // groups, outputs // groups
+    if matrix.shape[-2] == kernel[0] * kernel[1] * inner:
+        parts = matrix.reshape(*kernel, inner, groups, width).movedim(3, -1)
+    else:
+        parts = matrix.reshape(*kernel, groups, inner, groups, width).diagonal(dim1=2, dim2=4)
+    return parts.permute(4, 3, 2, 0, 1).reshape(outputs, inner, *kernel)
 
 
 def convolved_on_devices(

@@ -22,7 +22,7 @@ from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
 from tt_run.runtime.tuning.conv import Conv2dConfig, Op2DSliceConfig
-from tt_run.runtime.values.dtypes import quantize
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, quantize
 from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
@@ -34,27 +34,54 @@ def on_mesh(tensor: Tensor, device: MeshDevice) -> Tensor:
 
 
 def prepared(
-    weights: Tensor, device: MeshDevice, config: Conv2dConfig, shape: tuple[int, int, int, int]
+    weights: Tensor,
+    device: MeshDevice,
+    config: Conv2dConfig,
+    shape: tuple[int, int, int, int],
+    groups: int,
+    *,
+    whole: bool = True,
+    turned: bool = False,
+    mirror: bool = True,
 ) -> Tensor:
-    """Filters as a matrix on the device: of shape `(first, second, kh, kw)`, or such a matrix already."""
+    """Filters as a matrix on the device: of shape `(first, second, kh, kw)`, or such a matrix already.
+
+    Those of groups have zeros where a group's channels do not meet, unless nobody sees it: not `whole`. `turned`: of a transposed convolution,
+    as the convolution that the device computes needs them, which is turned around where the call says `mirror`.
+    """
     first, second, rows, columns = shape
     given = tuple(weights.shape)
     dtype = config.weights_dtype or weights.dtype
-    if given == (1, 1, rows * columns * second, first) and given != shape:
+    high, wide = (first, second * groups) if turned else (second * groups, first)
+    made = (1, 1, rows * columns * high, wide)
+    if given == made and given != shape:
         return on_mesh(weights, device)
     if given == shape or (given == (first, second, rows) and columns == 1):
-        return laid_out(weights, device, dtype, lambda w: _flat(w, rows, columns))
+        apart = groups > 1 and (whole or dtype in BLOCK_FLOATS)
+
+        def arranged(stack: Array) -> Array:
+            planes = stack.reshape(len(stack), first, second, rows, columns)
+            planes = planes[..., ::-1, ::-1] if turned and mirror else planes
+            planes = planes.reshape(len(stack), groups, first // groups, second, rows, columns)
+            planes = planes.transpose(0, 4, 5, 2, 1, 3) if turned else planes.transpose(0, 4, 5, 3, 1, 2)
+            matrix = _apart(planes) if apart else planes
+            return matrix.reshape(len(stack), 1, 1, -1, wide)
+
+        return laid_out(weights, device, dtype, arranged)
     raise fatal(
-        f"weights of shape {list(given)} are not {list(shape)}, nor prepared as {[1, 1, rows * columns * second, first]}",
+        f"weights of shape {list(given)} are not {list(shape)}, nor prepared as {list(made)}",
         "weight_tensor.logical_shape() == (out_channels, in_channels / groups, kernel_height, kernel_width)",
         hint="ttnn.prepare_conv_weights(weight_tensor=weights, …) prepares them; else give them as PyTorch has them",
     )
 
 
-def _flat(stack: Array, rows: int, columns: int) -> Array:
-    devices, first, second = stack.shape[:3]
-    planes = stack.reshape(devices, first, second, rows, columns).transpose(0, 3, 4, 2, 1)
-    return planes.reshape(devices, 1, 1, rows * columns * second, first)
+def _apart(planes: Array) -> Array:
+    """Filters `(…, in / groups, groups, out / groups)` in blocks along the diagonal of `(…, groups, in / groups, groups, out / groups)`."""
+    *outer, inner, groups, outputs = planes.shape
+    matrix = np.zeros((*outer, groups, inner, groups, outputs), planes.dtype)
+    for group in range(groups):
+        matrix[..., group, :, group, :] = planes[..., group, :]
+    return matrix
 
 
 def one_row(stack: Array) -> Array:
@@ -141,16 +168,16 @@ def prepare_conv_weights(
     compute_config: WormholeComputeKernelConfig | None = None,
     slice_config: Op2DSliceConfig | None = None,
 ) -> Tensor:
-    """Filters as `conv2d` keeps them: the matrix `(1, 1, kh*kw*in / groups, out)` in tiles on the device."""
+    """Filters as `conv2d` keeps them: the matrix `(1, 1, kh*kw*in, out)` in tiles on the device."""
     if weights_format != "OIHW":
         raise fatal(
             f"weights_format must be OIHW, got {weights_format}",
             hint="ttnn.permute or torch.permute the weights to (out, in, height, width)",
         )
-    kernel, config = pair("kernel_size", kernel_size), conv_config or Conv2dConfig()
+    kernel, config, groups = pair("kernel_size", kernel_size), conv_config or Conv2dConfig(), groups or 1
     check_convolution(pair("stride", stride), groups, config)
     shape = (out_channels, in_channels // groups, *kernel)
-    return prepared(weight_tensor, device, config, shape)
+    return prepared(weight_tensor, device, config, shape, groups)
 
 
 @operation("ttnn.prepare_conv_bias", family=families.CONVERSION)
@@ -207,16 +234,16 @@ def prepare_conv_transpose2d_weights(
     dram_slice_config: Op2DSliceConfig | None = None,
     mirror_kernel: bool = True,
 ) -> Tensor:
-    """Filters as `conv_transpose2d` keeps them: the matrix `(1, 1, kh*kw*out / groups, in)` in tiles on the device."""
+    """Filters as `conv_transpose2d` keeps them: the matrix `(1, 1, kh*kw*in, out)` in tiles on the device."""
     if weights_format != "IOHW":
         raise fatal(
             f"weights_format must be IOHW, got {weights_format}",
             hint="ttnn.permute or torch.permute the weights to (in, out, height, width)",
         )
-    kernel, config = pair("kernel_size", kernel_size), conv_config or Conv2dConfig()
+    kernel, config, groups = pair("kernel_size", kernel_size), conv_config or Conv2dConfig(), groups or 1
     check_convolution(pair("stride", stride), groups, config)
     shape = (in_channels, out_channels // groups, *kernel)
-    return prepared(weight_tensor, device, config, shape)
+    return prepared(weight_tensor, device, config, shape, groups, turned=True, mirror=mirror_kernel)
 
 
 @operation("ttnn.prepare_conv_transpose2d_bias", family=families.CONVERSION)
