@@ -32,6 +32,7 @@ from tt_run.runtime.ops.images.windows import (
     to_rows,
 )
 from tt_run.runtime.ops.placement.pooled_shards import Pooling, of_fold, of_pool
+from tt_run.runtime.ops.reduction.reduction_checks import check_summed
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
@@ -225,6 +226,7 @@ def global_avg_pool2d(
     input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, dtype: DataType | None = None
 ) -> Tensor:
     """The mean of each channel of images `(N, H, W, C)`, as `(N, 1, 1, C)` in tiles."""
+    check_summed("sum", input_tensor.dtype)
     return _whole(lambda x: real(x).mean((1, 2), keepdim=True), input_tensor, Layout.TILE, memory_config)
 
 

@@ -38,6 +38,16 @@ def has_nothing_to_reduce(tensor: Tensor) -> bool:
     return not len(tensor.shape) or not volume(tuple(tensor.shape))
 
 
+def check_summed(name: str, dtype: DataType) -> None:
+    """Raises RuntimeError for a type that reductions do not take."""
+    if dtype not in (*_FLOATS, DataType.UINT32) and not (dtype is DataType.INT32 and name in _SIGNED):
+        raise fatal(
+            "Only FLOAT32, BFLOAT16, BFLOAT8_B, and UINT32 are supported for generic reduction "
+            f"(INT32 is supported for MAX/MIN/SUM) - got {cpp(dtype)}.",
+            hint="ttnn.typecast(tensor, ttnn.float32)",
+        )
+
+
 def check_total(
     name: str, tensor: Tensor, dim: Dims, memory_config: MemoryConfig | None, cores: CoreRangeSet | None
 ) -> None:
@@ -53,12 +63,7 @@ def check_total(
         _not_empty(tensor, axes)
     if has_nothing_to_reduce(tensor):
         return
-    if dtype not in (*_FLOATS, DataType.UINT32) and not (dtype is DataType.INT32 and name in _SIGNED):
-        raise fatal(
-            "Only FLOAT32, BFLOAT16, BFLOAT8_B, and UINT32 are supported for generic reduction "
-            f"(INT32 is supported for MAX/MIN/SUM) - got {cpp(dtype)}.",
-            hint="ttnn.typecast(tensor, ttnn.float32)",
-        )
+    check_summed(name, dtype)
     check_placement(tensor, memory_config, cores, filled=True)
     if name != "sum" or dtype not in BATCHES_FIRST:
         check_turned(tensor, axes, memory_config)

@@ -329,7 +329,11 @@ def cumsum(
     memory_config: MemoryConfig | None = None,
     disable_compensated_sum: bool = False,
 ) -> Tensor:
-    """Running sum along `dim`, from the end if reverse_order."""
+    """Running sum along `dim`, from the end if reverse_order.
+
+    `out` has the result's type. The reference takes any, but what it returns then names `dtype` or the operand's type, whatever type the buffer
+    of `out` was made for (seen in its graph capture): here that is refused.
+    """
     return _running(input, dim, np.add, dtype, reverse_order, memory_config=memory_config, output_tensor=out)
 
 
@@ -343,7 +347,11 @@ def cumprod(
     out: Tensor | None = None,
     memory_config: MemoryConfig | None = None,
 ) -> Tensor:
-    """Running product along `dim`, from the end if reverse_order."""
+    """Running product along `dim`, from the end if reverse_order.
+
+    `out` has the result's type. The reference takes any, but what it returns then names `dtype` or the operand's type, whatever type the buffer
+    of `out` was made for (seen in its graph capture): here that is refused.
+    """
     return _running(
         input_tensor, dim, np.multiply, dtype, reverse_order, memory_config=memory_config, output_tensor=out
     )
