@@ -241,3 +241,14 @@ def check_nearest(name: str, dtype: DataType, asked: bool) -> None:
             f"{name.upper()}, got output dtype {cpp(dtype)}",
             hint="leave fast_and_approximate_mode out: results of other types are rounded alike in both modes",
         )
+
+
+def check_summed(dtype: DataType, *, signed: bool) -> None:
+    """Raises RuntimeError for a type that reductions do not take; `signed`: those that take INT32."""
+    taken = {DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.UINT32}
+    if dtype not in taken and not (signed and dtype is DataType.INT32):
+        raise fatal(
+            "Only FLOAT32, BFLOAT16, BFLOAT8_B, and UINT32 are supported for generic reduction "
+            f"(INT32 is supported for MAX/MIN/SUM) - got {cpp(dtype)}.",
+            hint="ttnn.typecast(tensor, ttnn.float32)",
+        )

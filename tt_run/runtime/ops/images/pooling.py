@@ -15,6 +15,7 @@ from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.element_types import check_summed
 from tt_run.runtime.ops.declaration.operands import settle
 from tt_run.runtime.ops.goldens import pool_goldens
 from tt_run.runtime.ops.images.window_limits import check_adaptive, check_fold, check_pool, check_pooled
@@ -32,7 +33,6 @@ from tt_run.runtime.ops.images.windows import (
     to_rows,
 )
 from tt_run.runtime.ops.placement.pooled_shards import Pooling, of_fold, of_pool
-from tt_run.runtime.ops.reduction.reduction_checks import check_summed
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
@@ -226,7 +226,7 @@ def global_avg_pool2d(
     input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, dtype: DataType | None = None
 ) -> Tensor:
     """The mean of each channel of images `(N, H, W, C)`, as `(N, 1, 1, C)` in tiles."""
-    check_summed("sum", input_tensor.dtype)
+    check_summed(input_tensor.dtype, signed=True)
     return _whole(lambda x: real(x).mean((1, 2), keepdim=True), input_tensor, Layout.TILE, memory_config)
 
 

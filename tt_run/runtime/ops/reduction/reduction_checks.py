@@ -12,6 +12,7 @@ from tt_run.runtime.cores import CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import as_type, fatal, in_range, in_rows, in_tiles, put_on_device, throw
 from tt_run.runtime.kernels.ordered_sums import reduced_shape
+from tt_run.runtime.ops.declaration.element_types import check_summed
 from tt_run.runtime.ops.declaration.operands import axes_of, on_device, volume
 from tt_run.runtime.ops.reduction.placement_checks import (
     BATCHES_FIRST,
@@ -38,16 +39,6 @@ def has_nothing_to_reduce(tensor: Tensor) -> bool:
     return not len(tensor.shape) or not volume(tuple(tensor.shape))
 
 
-def check_summed(name: str, dtype: DataType) -> None:
-    """Raises RuntimeError for a type that reductions do not take."""
-    if dtype not in (*_FLOATS, DataType.UINT32) and not (dtype is DataType.INT32 and name in _SIGNED):
-        raise fatal(
-            "Only FLOAT32, BFLOAT16, BFLOAT8_B, and UINT32 are supported for generic reduction "
-            f"(INT32 is supported for MAX/MIN/SUM) - got {cpp(dtype)}.",
-            hint="ttnn.typecast(tensor, ttnn.float32)",
-        )
-
-
 def check_total(
     name: str, tensor: Tensor, dim: Dims, memory_config: MemoryConfig | None, cores: CoreRangeSet | None
 ) -> None:
@@ -63,7 +54,7 @@ def check_total(
         _not_empty(tensor, axes)
     if has_nothing_to_reduce(tensor):
         return
-    check_summed(name, dtype)
+    check_summed(dtype, signed=name in _SIGNED)
     check_placement(tensor, memory_config, cores, filled=True)
     if name != "sum" or dtype not in BATCHES_FIRST:
         check_turned(tensor, axes, memory_config)
