@@ -116,7 +116,7 @@ def _layout(tensors: Sequence[Tensor], asked: MemoryConfig | None, chosen: bool)
 def _factor(value: float, dtype: DataType) -> Any:
     """A number as elements of `dtype` hold it: the last 32 bits of whole ones."""
     stored = stored_dtype(dtype)
-    return stored.type(value) if is_float(dtype) else np.uint32(int(value) % 2**32).astype(stored)
+    return stored.type(value if is_float(dtype) else of_bits(int(value) % 2**32, dtype))
 
 
 @operation("ttnn.addcmul", family=families.TERNARY, golden="addcmul")
