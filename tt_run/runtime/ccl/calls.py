@@ -51,16 +51,22 @@ def _moved(plan: Plan, tensor: Tensor) -> list[Any]:
     """Agree, and move the data."""
     if shapes.active():
         return _without_values(plan, tensor)
+    if plan.group is None:
+        return _algorithms(plan, tensor)
+    with guard.one_at_a_time:
+        return _algorithms(plan, tensor)
+
+
+def _algorithms(plan: Plan, tensor: Tensor) -> list[Any]:
     # Loops, since a comprehension is a call, and nearly always there is one part.
     shards, shown, found = tensor.shards, [], []
-    with guard.one_at_a_time:
-        # Rows are shown before the ranks meet, so that one meeting does.
-        for part in plan.parts:
-            shown.append(_rows(part, shards))
-        met = plan.group is not None and guard.collective(plan.group, plan.signature, 5)
-        algorithm, arguments = plan.algorithm, plan.arguments
-        for rows in shown:
-            found.append(algorithm(rows.join(met), *arguments))
+    # Rows are shown before the ranks meet, so that one meeting does.
+    for part in plan.parts:
+        shown.append(_rows(part, shards))
+    met = plan.group is not None and guard.collective(plan.group, plan.signature, 6)
+    algorithm, arguments = plan.algorithm, plan.arguments
+    for rows in shown:
+        found.append(algorithm(rows.join(met), *arguments))
     return found
 
 
