@@ -9,7 +9,7 @@ from tt_run.runtime.enums import BufferType
 from tt_run.runtime.tensor.tensor import Tensor
 
 
-class Pair(NamedTuple):
+class OfTwo(NamedTuple):
     """A result of two operands lies like the one on the most cores, the first of several such.
 
     A first one in L1 that is not on cores keeps its place, unless the result is `chosen`, as by `where`.
@@ -20,7 +20,7 @@ class Pair(NamedTuple):
     chosen: bool = False
 
 
-Carrier = int | Pair
+Carrier = int | OfTwo
 
 
 def carrier_of(carrier: Carrier, given: Sequence[Tensor], alike: Sequence[bool]) -> int | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt_run.runtime.ops.declaration.carriers import Carrier, Pair
+from tt_run.runtime.ops.declaration.carriers import Carrier, OfTwo
 
 Like = Sequence[tuple[int, int]]
 Carried = Sequence[Carrier]
@@ -34,22 +34,22 @@ _LIKE: dict[str, Like] = {
 """Which tensor each gradient has its type from, and which its place."""
 
 _CARRIED: dict[str, Carried] = {
-    **dict.fromkeys(["max", "min"], (Pair(Pair(_B, _A), _G, chosen=True),) * 2),
-    "atan2": (Pair(_B, Pair(_G, _A)), Pair(_A, Pair(_G, _B))),
-    "logaddexp": (Pair(_G, Pair(_B, _A)), Pair(_G, Pair(_A, _B))),
-    "squared_difference": (Pair(_G, Pair(_A, _B)),) * 2,
-    "bias_gelu": (Pair(_A, _B),) * 2,
-    **dict.fromkeys(["erf", "erfc"], (Pair(_A, _G),)),
-    "lerp": (Pair(_G, _C), Pair(_G, _C), Pair(_G, Pair(_B, _A))),
-    **dict.fromkeys(["fmod", "remainder"], (_G, Pair(_G, Pair(_A, _B)))),
-    "xlogy": (Pair(_G, _B), Pair(_G, Pair(_A, _B))),
+    **dict.fromkeys(["max", "min"], (OfTwo(OfTwo(_B, _A), _G, chosen=True),) * 2),
+    "atan2": (OfTwo(_B, OfTwo(_G, _A)), OfTwo(_A, OfTwo(_G, _B))),
+    "logaddexp": (OfTwo(_G, OfTwo(_B, _A)), OfTwo(_G, OfTwo(_A, _B))),
+    "squared_difference": (OfTwo(_G, OfTwo(_A, _B)),) * 2,
+    "bias_gelu": (OfTwo(_A, _B),) * 2,
+    **dict.fromkeys(["erf", "erfc"], (OfTwo(_A, _G),)),
+    "lerp": (OfTwo(_G, _C), OfTwo(_G, _C), OfTwo(_G, OfTwo(_B, _A))),
+    **dict.fromkeys(["fmod", "remainder"], (_G, OfTwo(_G, OfTwo(_A, _B)))),
+    "xlogy": (OfTwo(_G, _B), OfTwo(_G, OfTwo(_A, _B))),
     **dict.fromkeys(
         ["abs", "asinh", "atan", "atanh", "cos", "cosh", "digamma", "exp2", "expm1", "i0", "lgamma", "log_sigmoid", "multigammaln", "polygamma", "rdiv", "rpow", "sin", "sinh", "softsign", "square", "tan", "tanhshrink"],
-        (Pair(_G, _A),),
+        (OfTwo(_G, _A),),
     ),
     **dict.fromkeys(
         ["acos", "acosh", "asin", "celu", "elu", "erfinv", "hardswish", "leaky_relu", "log", "log10", "log1p", "log2", "logit", "logiteps", "reciprocal", "selu", "softplus"],
-        (Pair(_A, _G, chosen=True),),
+        (OfTwo(_A, _G, chosen=True),),
     ),
 }  # fmt: skip
 """The tensors of which one on cores is what a gradient lies like."""
