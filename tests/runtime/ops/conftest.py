@@ -33,3 +33,6 @@ def in_shapes(request: pytest.FixtureRequest) -> Iterator[None]:
 def float32_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Values are compared in float32 as well where a device has no kernel for it: more digits show more mistakes."""
     monkeypatch.setattr(dispatch, "check_types", lambda *_: None)
+    monkeypatch.setattr(
+        dispatch, "_alike", lambda _: ()
+    )  # or what the rules refuse would be known as taken from then on

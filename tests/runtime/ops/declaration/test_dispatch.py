@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tt_run.runtime.ops as ops
-from tests.runtime.ops.tensors import BF16, F32, I32, TILE, held, message, put
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, held, message, put
 from tt_run.runtime import catalog, events
 from tt_run.runtime.mesh import MeshDevice, MeshShape
 from tt_run.runtime.ops.declaration.argument_kinds import kinds_of
@@ -303,6 +303,49 @@ def test_a_deallocated_tensor_is_refused(one: MeshDevice):
     t.deallocate()
     with pytest.raises(RuntimeError, match="not allocated"):
         ops.relu(t)
+
+
+def test_a_call_that_passed_lets_no_other_one_pass(one: MeshDevice):
+    """Calls are known by the specs of their operands: what the rules take once is not asked again, anything else is."""
+    here, whole = put(one, np.ones((32, 32)), BF16), put(one, np.ones((32, 32)), I32)
+    for _ in range(2):
+        assert held(ops.bitwise_and(whole, whole)).all() and held(ops.add(here, here)).all()
+    host = from_torch(np.ones((32, 32), np.float32), dtype=BF16, layout=TILE)
+    assert host.spec is here.spec
+    with pytest.raises(RuntimeError, match="must be on device"):
+        ops.add(host, here)
+    with pytest.raises(RuntimeError, match="Mixed dtype"):
+        ops.add(here, whole)
+    with pytest.raises(RuntimeError, match="not supported for binary operation"):
+        ops.bitwise_and(here, here)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        ops.add(here, "1")
+    rows = put(one, np.ones((32, 32)), BF16, ROW)
+    for _ in range(2):
+        assert ops.add(rows, here).layout is TILE and ops.add(rows, rows).layout is ROW
+
+
+def test_a_number_is_known_with_its_type(one: MeshDevice):
+    """A float takes integers of 32 bits to float32, an integer leaves them, and both are tried after the other."""
+    whole = put(one, np.full((32, 32), 3), I32)
+    for _ in range(2):
+        assert ops.multiply(whole, 2).dtype is I32
+        assert ops.multiply(whole, 2.0).dtype is F32
+        assert held(ops.multiply(whole, 0.5))[0, 0] == 1.5
+
+
+def test_a_queue_and_a_cache_that_refuse_do_so_for_calls_that_are_known(one: MeshDevice):
+    tensor = put(one, np.ones((32, 96)), BF16)
+    ops.add(tensor, tensor)
+    one.program_cache.clear()
+    one.program_cache.misses_allowed = False
+    try:
+        with pytest.raises(RuntimeError, match="cache misses are not allowed"):
+            ops.add(tensor, tensor)
+    finally:
+        one.program_cache.misses_allowed = True
+    with pytest.raises(RuntimeError, match="queue"):
+        ops.add(tensor, tensor, queue_id=7)
 
 
 def test_queues_that_exist_are_accepted(one: MeshDevice):

@@ -113,6 +113,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
         "layouts",
         "may_keep",
         "name",
+        "passed",
         "placed",
         "places",
         "python_fully_qualified_name",
@@ -168,6 +169,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
         self.ruled = bool(self.layouts or self.types or self.places)
         self.placed = any(place.asks_all for place in self.places or ())
         self.may_keep = programs.may_keep(family)
+        self.passed: dict[tuple[object, ...], tuple[object, tuple[TensorSpec, ...]]] = {}
         self.__name__ = name
         self.__qualname__ = self.short_name
         self.__doc__ = function.__doc__
@@ -178,8 +180,14 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
         """The last part of the name: `add`."""
         return self.name.rpartition(".")[2]
 
-    def _check_rules(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raises what the rules of layouts, types and places refuse."""
+    def _checked(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments as the function gets them. Raises what the rules of kinds, layouts, types and places refuse."""
+        if kwargs or len(args) > 1:
+            args, kwargs = (self.kinds or self._learned()).taken(args, kwargs)
+        if not self.ruled:
+            return args, kwargs
         names = (self.kinds or self._learned()).names
         if self.layouts:
             check_layouts(self.short_name, self.layouts, names, args, kwargs)
@@ -187,6 +195,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
             check_types(self.short_name, self.types, names, args, kwargs)
         if self.places and (kwargs or self.placed or not at_rest(args)):
             check_places(self.places, names, args, kwargs)
+        return args, kwargs
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.direct and not self._on_queue(kwargs):
@@ -197,11 +206,11 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
                     return self(*args, **kwargs)
             if self.spellings is not None:
                 kwargs = spelled_as_usual(self.spellings, kwargs)
+        key = () if kwargs or self.may_keep else _alike(args)
+        known = self.passed.get(key)
         try:
-            if kwargs or len(args) > 1:
-                args, kwargs = (self.kinds or self._learned()).taken(args, kwargs)
-            if self.ruled:
-                self._check_rules(args, kwargs)
+            if known is None:
+                args, kwargs = self._checked(args, kwargs)
             result = perform(self, args, kwargs)
         except FAULTS as error:
             self._explain(error, args, kwargs)
@@ -210,7 +219,10 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
             if found is error:
                 raise
             raise found from error
-        self._compiled(args, kwargs, result)
+        if known is None:
+            self._compiled(key, args, kwargs, result)
+        else:
+            self._use(args[0]._device, known[0])
         if kwargs or type(result) is not Tensor:
             return result if result is None else _apart(result, args, kwargs)
         for value in args:  # as `_apart`, without a call of its own
@@ -250,24 +262,35 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
         self.kinds = kinds_of(self.compute, self.name.removeprefix("ttnn."))
         return self.kinds
 
-    def _compiled(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> None:
-        """Enter the call into the program cache of its mesh."""
+    def _compiled(
+        self, key: tuple[object, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
+    ) -> None:
+        """Enter the call into the program cache of its mesh; with a key keep in mind that all rules take such a call."""
         first = args[0] if args else None
         device = first.device() if isinstance(first, Tensor) else None
         device = device or _device_of(args) or _device_of(kwargs.values())
         if device is None:
             return
-        check_queue(device)
-        if not FastOperation.dispatched:
-            return
         if self.may_keep and programs.changes_nothing(self.name, args, result):
+            check_queue(device)
             return
-        device.program_cache.use(self.program(args, kwargs))
+        program = self.program(args, kwargs)
+        if key:
+            if len(self.passed) >= _MOST_PASSED:
+                self.passed.clear()
+            # Keys have specs by their identity: the entry keeps those alive.
+            self.passed[key] = program, tuple(value.spec for value in args if isinstance(value, Tensor))
+        self._use(device, program)
 
     def program(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
         """What the program of a call is known by in the cache of its mesh."""
         names = (self.kinds or self._learned()).names
         return programs.program_of(self.name, self.family, names, args, kwargs)
+
+    def _use(self, device: MeshDevice, program: object) -> None:
+        check_queue(device)
+        if FastOperation.dispatched:
+            device.program_cache.use(program)
 
     def _explain(self, error: Exception, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> NoReturn:
         """Raise the reference's text when the arguments fit no signature; any other error goes on as it is."""
@@ -343,6 +366,25 @@ def perform(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any])
             result, (operation_event, operation.name, begun.start, ended, *events.place(), *layout, spec)
         )
     return result
+
+
+_MOST_PASSED = 1024
+
+
+def _alike(args: tuple[Any, ...]) -> tuple[object, ...]:
+    """What all calls share that the rules take and that are one program: specs of device tensors, by identity, and numbers; nothing for a
+    call of anything else.
+    """
+    found: list[object] = []
+    for value in args:
+        kind = type(value)
+        if kind is Tensor and value._device is not None:
+            found.append(id(value._spec))
+        elif found and (kind is float or kind is int):
+            found.append((kind, value))
+        else:
+            return ()
+    return tuple(found)
 
 
 def _apart(result: Any, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Any:
