@@ -147,6 +147,7 @@ EXIT_HANDLERS_FILE = "rank-{rank:04d}.atexit"  # one JSON object for each except
 DEBUGGERS_FILE = "launch/debug"  # a line for each rank that has a debugger: RANK terminal, or RANK PORT
 STOPPED_FILE = "debugging"  # there while a rank is stopped in its debugger; holds the number of its process
 PLAN_FILE = "plan.json"
+PACKS_FOLDER = "packs"  # links to packed numbers that ranks of a machine share, a folder for each machine; gone after a run
 
 
 class Exit(enum.IntEnum):

@@ -149,7 +149,9 @@ def _with_part(whole: Array, seen: Seen, part: Array) -> Array:
 class Buffer:
     """The shards of one tensor on this rank's devices."""
 
-    __slots__ = ("__weakref__", "_packed", "_shards", "_sharers", "place", "seen", "writes")
+    __slots__ = ("__weakref__", "_packed", "_shards", "_sharers", "lasting", "place", "seen", "writes")
+    lasting: bool
+    """Whether it holds what came from the host, as weights do, and nothing was written into it since: other ranks may hold the same."""
     seen: Seen | None
     """How it sees what the first buffer over its bytes holds, where it is not that."""
     freed: ClassVar[Callable[[Buffer], None] | None] = None
@@ -157,8 +159,9 @@ class Buffer:
     stay: ClassVar[bool] = False
     """Whether nothing is given back: what is replayed was at its capture, and a replay reads where it lay."""
 
-    def __init__(self, shards: Shards, place: Place | None = None) -> None:
+    def __init__(self, shards: Shards, place: Place | None = None, lasting: bool = False) -> None:
         self._shards: Shards | None = shards
+        self.lasting = lasting
         self.place = place or Place()
         self.seen = None
         self._packed: tuple[Packed, tuple[int, ...]] | None = None
@@ -185,6 +188,10 @@ class Buffer:
         """Keep the content in as few bytes as it takes; the next reader gets the same bits. Whether there is such a form."""
         if self._packed is None and self._shards is not None:
             packed = pack(self._shards.data)
+            if packed is not None and self.lasting:
+                from tt_run.runtime.values.shared_packs import shared
+
+                packed = shared(packed)
             self._packed = None if packed is None else (packed, self._shards.index)
         if self._packed is None:
             return False
@@ -206,7 +213,7 @@ class Buffer:
 
     def hold(self, shards: Shards) -> None:
         """Have these as the content; `write` tells the other buffers in this place."""
-        self._shards, self._packed = shards, None
+        self._shards, self._packed, self.lasting = shards, None, False
         self.writes += 1
         if shards.data.nbytes >= SMALLEST:
             dense.used(self, shards.data.nbytes)

@@ -18,6 +18,7 @@ from tt_run.runtime.tensor.spec.site import HostSite
 from tt_run.runtime.tensor.spec.topology import replicated_topology
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
+from tt_run.runtime.values.storage import Buffer
 
 
 @public
@@ -68,7 +69,7 @@ def moved_to(
     else:
         topology = tensor.tensor_topology()
     placed = Tensor.of(
-        shards,
+        Buffer(shards, lasting=True),
         dtype=tensor.dtype,
         layout=tensor.layout,
         device=device,
