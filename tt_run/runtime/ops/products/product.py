@@ -77,11 +77,12 @@ def product(
         check_tile(tile, call)
         program = program_of(call, core_grid) if program is None else program
     memory_config = memory_config or in_dram(a)
-    row, column = len(a.shape) == 1, len(b.shape) == 1
+    ours, theirs = len(a.shape.dims), len(b.shape.dims)
+    row, column = ours == 1, theirs == 1
     if row or column:
         turned = transpose_a and not row, transpose_b and not column
         return _by_vector(a, b, bias, row, column, turned, dtype, function, memory_config, output_tensor)
-    rank = max(len(a.shape), len(b.shape))
+    rank = max(ours, theirs)
     first_row = False
     if bias is not None:
         call = ProductCall(a, b, program_config, transpose_a, transpose_b, asked, dtype)
