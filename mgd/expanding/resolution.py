@@ -118,7 +118,6 @@ class Templates:
             for template in templates:
                 self.by_kind[kind].setdefault(template.name, template)
         self._children: dict[int, dict[int, Child]] = {}
-        self._targets: dict[int, Target] = {}  # by the identity of nodes, which the descriptor keeps alive
 
     def template(self, node: NodeRef) -> Template | None:
         """The template that a reference names, None when there is none."""
@@ -144,14 +143,17 @@ class Templates:
         return known
 
     def resolve(self, graph: GraphDescriptor, node: NodeRef) -> Target | Unresolved:
-        """What a connection's node means in the graph that declares the connection; rules and expansion both ask."""
-        known = self._targets.get(id(node))
-        if known is not None:
-            return known
-        found = self._resolve(graph, node)
-        if isinstance(found, Target):
-            self._targets[id(node)] = found
-        return found
+        """What a connection's node means in the graph that declares the connection.
+
+        Rules and expansion both ask, and keep nothing: what is remembered of each node takes more than to look again.
+        """
+        mesh = node.mesh
+        if mesh:  # by far the most frequent; all others, and whatever is wrong, below
+            child, device = self.children(graph).get(mesh.mesh_id), mesh.device_id
+            named = child is not None and child.name == mesh.mesh_descriptor and child.kind != "graph"
+            if child is not None and named and (device is None or 0 <= device < child.devices):
+                return Target((child,), device)
+        return self._resolve(graph, node)
 
     def _resolve(self, graph: GraphDescriptor, node: NodeRef) -> Target | Unresolved:
         steps: list[Child] = []
