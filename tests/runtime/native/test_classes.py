@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import enum
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tt_run.runtime.cores import CoreCoord, CoreRange
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.mesh import MeshShape
+from tt_run.runtime.mesh import MeshDevice, MeshShape
 from tt_run.runtime.native.classes import home_of, members
 from tt_run.runtime.sockets.config import SocketConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
@@ -46,6 +47,35 @@ def test_a_class_has_what_its_objects_keep() -> None:
         AttributeError, match=r"type object 'ttnn\._ttnn\.tensor\.CoreCoord' has no attribute 'z'"
     ):
         CoreCoord.z  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("act", "text"),
+    [
+        (lambda: MeshShape(2, 2).foo, "'ttnn._ttnn.multi_device.MeshShape' object has no attribute 'foo'"),  # type: ignore[attr-defined]
+        (lambda: MeshShape(2, 2)(), "'ttnn._ttnn.multi_device.MeshShape' object is not callable"),  # type: ignore[operator]
+        (lambda: len(CoreCoord(1, 2)), "object of type 'ttnn._ttnn.tensor.CoreCoord' has no len()"),  # type: ignore[arg-type]
+        (lambda: CoreCoord(1, 2)[0], "'ttnn._ttnn.tensor.CoreCoord' object is not subscriptable"),  # type: ignore[index]
+    ],
+)
+def test_pythons_own_refusals_name_a_class_as_of_the_reference(act: Callable[[], object], text: str) -> None:
+    with pytest.raises((AttributeError, TypeError)) as caught:
+        act()
+    assert str(caught.value) == text
+
+
+def test_the_name_of_a_class_has_no_module_in_it() -> None:
+    class Own(CoreCoord):
+        pass
+
+    assert [kind.__name__ for kind in (Tensor, CoreCoord, Own)] == ["Tensor", "CoreCoord", "Own"]
+    assert [type.__repr__(kind) for kind in (Tensor,)] == ["<class 'ttnn._ttnn.tensor.Tensor'>"]
+
+
+def test_attributes_of_objects_are_found_without_a_detour() -> None:
+    """A `__getattr__` would make every look at a tensor take ten times as long."""
+    kinds = (Tensor, Shape, CoreCoord, MeshShape, MeshDevice)
+    assert not [kind for kind in kinds if any("__getattr__" in vars(each) for each in kind.__mro__)]
 
 
 def test_an_object_lists_what_its_class_lists() -> None:

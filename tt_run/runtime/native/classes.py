@@ -22,8 +22,24 @@ Class = TypeVar("Class", bound=type)
 _NAMED: dict[str, type] = {}
 
 
+_NAME = vars(type)["__name__"]
+
+
 class Native(type):
-    """The type of classes that list the reference's public members, whatever else the library keeps on them."""
+    """The type of classes that list the reference's public members, whatever else the library keeps on them.
+
+    As in the reference, Python's own refusals name such a class by its module too: it is called so, and `__name__` is the last part. No
+    `__getattr__` on the objects does that, since every look at an attribute of a class that has one takes ten times as long.
+    """
+
+    @property
+    def __name__(cls) -> str:
+        found: str = _NAME.__get__(cls)
+        return found.rpartition(".")[2]
+
+    @__name__.setter
+    def __name__(cls, name: str) -> None:
+        _NAME.__set__(cls, name)
 
     def __dir__(cls) -> list[str]:
         return _listed(cls, type.__dir__(cls))
@@ -49,7 +65,7 @@ def native(name: str) -> Callable[[Class], Class]:
         cls.__module__, cls.__qualname__ = (
             (owner.rpartition(".")[0], f"{outer}.{last}") if outer[0].isupper() else (owner, last)
         )
-        cls.__name__ = last
+        cls.__name__ = name if isinstance(cls, Native) else last
         _NAMED.setdefault(name, cls)
         if issubclass(cls, enum.Enum):
             return cls
@@ -60,10 +76,6 @@ def native(name: str) -> Callable[[Class], Class]:
             cls.__setattr__ = _read_only  # type: ignore[method-assign]
         if cls.__repr__ is object.__repr__:
             cls.__repr__ = _anonymous  # type: ignore[method-assign]
-        if not any(
-            "__getattr__" in vars(each) for each in cls.__mro__
-        ):  # that of `Native` is the class's own
-            cls.__getattr__ = _missing  # type: ignore[attr-defined]
         return cls
 
     return dress
@@ -107,10 +119,6 @@ def _listed(cls: type, found: Any) -> list[str]:
 
 def _instance_members(self: Any) -> list[str]:
     return _listed(type(self), object.__dir__(self))
-
-
-def _missing(self: Any, name: str) -> NoReturn:
-    raise AttributeError(f"'{type(self)._bound_name}' object has no attribute '{name}'", name=name, obj=self)
 
 
 def _read_only(self: Any, name: str, value: object) -> NoReturn:
