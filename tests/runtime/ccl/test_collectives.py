@@ -507,3 +507,12 @@ def test_rows_after_the_last_of_a_resharded_tensor_are_zeros(row):
     assert [shard.flatten().tolist() for shard in shards_of(found)] == [[3, 4, 5, 6], [7, 8, 0, 0]]
     with pytest.raises(RuntimeError, match="rows 8 to 16 must begin inside of the 8 rows"):
         slice_reshard_async(tensor, 0, 8, 8, 1, *semaphores)
+
+
+def test_equal_placements_are_found_by_one_object(device, monkeypatch):
+    """A tensor that is gathered again and again tells its placement once: to compare two takes longer than all else of a plan."""
+    first, second = (sharded(device, (1, 1, 32, 32), dim=3)[0] for _ in range(2))
+    assert first.tensor_topology() is not second.tensor_topology()
+    all_gather(first, 3)
+    all_gather(second, 3)
+    assert first.tensor_topology() is second.tensor_topology()

@@ -49,7 +49,7 @@ def run(case, function, small, wrap=lambda wire: wire):
             mine = [shards[p] for p in exchange.held[i]]
             stack = list({id(s): s for s in mine}.values())
             own = tuple(next(j for j, s in enumerate(stack) if s is m) for m in mine)
-            return function(ShardRows(np.stack(stack), own, exchange, wire).join(), dim)
+            return function(ShardRows.of(np.stack(stack), own, exchange, wire).join(), dim)
 
         before, shard_locations.SMALL = shard_locations.SMALL, small
         try:
@@ -59,7 +59,9 @@ def run(case, function, small, wrap=lambda wire: wire):
         for held, piece in zip(exchange.held, pieces, strict=True):
             for i, p in enumerate(held):
                 assert p not in results
-                shards_at = [one.data[one.rows[i]] for one in (piece if isinstance(piece, list) else [piece])]
+                shards_at = [
+                    one.data[one.index[i]] for one in (piece if isinstance(piece, list) else [piece])
+                ]
                 results[p] = shards_at if isinstance(piece, list) else shards_at[0]
     return results
 
@@ -154,7 +156,7 @@ def test_every_shard_is_known_everywhere():
     switch = Switch(2)
     stacks = [np.array([[0.0], [3.0]], np.float32), np.array([[1.0], [2.0]], np.float32)]
     sources = [
-        lambda i=i: every_shard(ShardRows(stacks[i], (0, 1), exchange, switch.wire(i)).join())
+        lambda i=i: every_shard(ShardRows.of(stacks[i], (0, 1), exchange, switch.wire(i)).join())
         for i in range(2)
     ]
     for found in on_threads(sources):
@@ -167,7 +169,7 @@ def test_replicas_cross_once_and_are_stored_once():
     stack = np.ones((1, 1 << 15), np.float32)
     results = on_threads(
         [
-            lambda i=i: all_gather(ShardRows(stack, (0, 0), exchange, switch.wire(i)).join(), 0)
+            lambda i=i: all_gather(ShardRows.of(stack, (0, 0), exchange, switch.wire(i)).join(), 0)
             for i in range(2)
         ]
     )
@@ -183,7 +185,7 @@ def test_a_device_without_a_shard_is_named_on_every_rank(small, monkeypatch):
 
     def rank(i):
         with pytest.raises(RuntimeError, match=r"positions \[3\]"):
-            ShardRows(np.ones((2, 3), np.float32), ((0, 1), (0, -1))[i], exchange, switch.wire(i)).join()
+            ShardRows.of(np.ones((2, 3), np.float32), ((0, 1), (0, -1))[i], exchange, switch.wire(i)).join()
 
     on_threads([lambda i=i: rank(i) for i in range(2)])
 
@@ -192,4 +194,4 @@ def test_a_device_without_a_shard_is_named_on_every_rank(small, monkeypatch):
 def test_a_rank_whose_only_device_holds_no_shard_names_it(rank):
     exchange = exchanges(device_groups((1, 3), None), (0, 1, 2))[0]
     with pytest.raises(RuntimeError, match=rf"positions \[{rank}\]"):
-        ShardRows(np.ones((1, 3), np.float32), (-1,), exchange, Switch(3).wire(rank))
+        ShardRows.of(np.ones((1, 3), np.float32), (-1,), exchange, Switch(3).wire(rank))

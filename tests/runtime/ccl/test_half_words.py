@@ -45,7 +45,7 @@ def test_bfloat16_travels_in_16_bits_between_hosts(
     mesh = open_mesh_device(MeshShape(1, 2))
     tensor = put(mesh, np.ones((1, 1, 32, 32)), kind)
     plan = planned(ALL_GATHER, tensor, 1, 3)
-    assert {isinstance(lane.wire, HalfWords) for lane, _ in plan.parts} == {halves}
+    assert {isinstance(part.lane.wire, HalfWords) for part in plan.parts} == {halves}
     seen: list[bool] = []
     call: Any = SimpleNamespace(
         plan=SimpleNamespace(

@@ -110,6 +110,48 @@ def test_a_block_is_used_again_only_when_all_ranks_have_dropped_it(windows: list
     assert [array[0][0, 0] for array in (other, third, fourth, fifth)] == [2, 3, 4, 5]
 
 
+def foreseen(nbytes: int, value: float) -> Callable[[Window], Any]:
+    """A shared result for which rank 0 has chosen the block before the ranks met, as they do in the guard."""
+
+    def act(window: Window) -> Any:
+        if window.rank == 0:
+            window.foresee(nbytes)
+        window.meet()
+        return fill(window, value)
+
+    return act
+
+
+def test_a_block_that_was_chosen_early_saves_a_meeting(windows: list[Window]) -> None:
+    turns = [window._turn for window in windows]
+    kept = together(windows, lambda window: fill(window, 1))
+    assert [window._turn - turn for window, turn in zip(windows, turns, strict=True)] == [2, 2]
+    where, nbytes = kept[0].ctypes.data, kept[0].nbytes
+    kept.clear()
+    turns = [window._turn for window in windows]
+    again = together(windows, foreseen(nbytes, 5))
+    assert [window._turn - turn for window, turn in zip(windows, turns, strict=True)] == [2, 2]
+    assert again[0].ctypes.data == where and (again[1][1] == 6).all()
+
+
+def test_a_block_that_was_chosen_early_in_vain_is_given_out_again(windows: list[Window]) -> None:
+    """The ranks ask for something else, or raise before they ask; and without a free block nothing is chosen early."""
+    kept = together(windows, lambda window: fill(window, 1))
+    nbytes = kept[0].nbytes
+    assert together(windows, foreseen(nbytes, 2))[1][1, 0] == 3  # it is in use
+    places = {kept[0].ctypes.data}
+    kept.clear()
+    together(windows, foreseen(nbytes // 2, 3))
+    windows[0].foresee(nbytes)
+    windows[0].foresee(nbytes)
+    for value in range(4, 30):
+        found = together(windows, foreseen(nbytes * (1 + value % 2), value))
+        places.add(found[0].ctypes.data)
+        assert [array[1, 7] for array in found] == [value + 1] * 2
+        del found
+    assert len(places) <= 2
+
+
 def test_a_result_outlives_its_window() -> None:
     memory = mmap.mmap(-1, window_bytes(2))
     first, second = together(

@@ -10,7 +10,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tt_run.runtime.ccl.exchange.gather import Piece
 from tt_run.runtime.comm.world import Peer
 from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.record import arrays, frames
@@ -20,6 +19,7 @@ from tt_run.runtime.record.frames import FrameWriter
 from tt_run.runtime.record.ranks import BookedWorld
 from tt_run.runtime.record.recording import Recording
 from tt_run.runtime.record.replaying import Divergence, RecordEnds, Replaying, Story, raised_again
+from tt_run.runtime.values.shards import Shards
 
 RANDOM = np.random.default_rng(5)
 HALVES = RANDOM.normal(size=(3, 40, 50)).astype(ml_dtypes.bfloat16).astype(np.float32)
@@ -34,8 +34,8 @@ VALUES = [
     np.float32(3.5).reshape(()),
     RANDOM.normal(size=(8, 8)).astype(np.float32)[::2, 1:],
     np.ones((4, 4), ml_dtypes.bfloat16),
-    Piece(HALVES, (2, 0, 1, 1)),
-    [Piece(HALVES[:1], (0,)), Piece(HALVES[1:], (1, 0))],
+    Shards(HALVES, (2, 0, 1, 1)),
+    [Shards(HALVES[:1], (0,)), Shards(HALVES[1:], (1, 0))],
     {3: HALVES[0], 1: None},
     (b"bytes", ["text", 1, 2.5, True], None),
     {"any": {"python", "value"}},
@@ -63,6 +63,8 @@ def recorded(path: Path, *values: Any, limit: int = 1 << 30) -> Recording:
 def same(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray):
         return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if isinstance(a, Shards):
+        return type(a) is type(b) and same((a.data, a.index), (b.data, b.index))
     if isinstance(a, (list, tuple)):
         return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
     return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a) if isinstance(a, dict) else bool(a == b)

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from tt_run.contract import Exit
-from tt_run.runtime.ccl.exchange.gather import Piece
 from tt_run.runtime.record import compare, frames
 from tt_run.runtime.record.arrays import Flat
 from tt_run.runtime.record.facts import Facts
@@ -21,6 +20,7 @@ from tt_run.runtime.record.frames import FrameWriter, call_text
 from tt_run.runtime.record.recording import Recording
 from tt_run.runtime.record.replaying import Story
 from tt_run.runtime.record.soundness import Damaged, check_form
+from tt_run.runtime.values.shards import Shards
 
 HEADER: dict[str, Any] = {
     "rank": 0,
@@ -43,7 +43,7 @@ def write(path: Path, header: Any = HEADER, calls: int = 3) -> Path:
     made = FrameWriter(path, 1 << 20)
     made.write_json(frames.HEADER, header)
     made.write_json(frames.FACT, FACTS)
-    flat = Flat([Piece(np.zeros((1, 6), np.int64), (0,))])
+    flat = Flat([Shards(np.zeros((1, 6), np.int64), (0,))])
     made.write_json(frames.FORM, flat.form)
     for number in range(1, calls + 1):
         made.write(frames.BEGIN, call_text(number, 0, b"d" * 16))
@@ -140,7 +140,7 @@ def test_a_value_that_was_changed_is_damage_and_no_other_program(tmp_path: Path)
     recording = Recording(made)
     facts = Facts("collective", "all_gather", "all_gather(x)", "prog.py:6", (0, 1))
     value = np.random.default_rng(1).random(600, np.float32)
-    recording.call(facts, b"", lambda: [Piece(value.reshape(1, 600), (0,))])
+    recording.call(facts, b"", lambda: [Shards(value.reshape(1, 600), (0,))])
     assert np.array_equal(Story(path).value_of(1)[0].data[0], value)
     whole = bytearray(path.read_bytes())
     whole[whole.index(value[300:320].tobytes())] ^= 1

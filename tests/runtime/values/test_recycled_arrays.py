@@ -36,6 +36,19 @@ def test_arrays_are_ordinary():
     assert recycled_arrays.empty((4,), np.int32).base is None
 
 
+def test_what_is_cut_out_of_an_arrays_base_gives_nothing_back(recwarn):
+    array = recycled_arrays.empty(SHAPE, np.float32)
+    base, place = array.base, address(array)
+    part = base[100:]
+    del array, base
+    gc.collect()
+    assert address(recycled_arrays.empty(SHAPE, np.float32)) != place
+    del part
+    gc.collect()
+    assert not recwarn.list
+    assert address(recycled_arrays.empty(SHAPE, np.float32)) == place
+
+
 def test_what_is_kept_is_bounded(monkeypatch):
     monkeypatch.setattr(recycled_arrays, "LIMIT", 0)
     monkeypatch.setattr(recycled_arrays, "_kept", 0)

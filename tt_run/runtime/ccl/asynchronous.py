@@ -11,7 +11,7 @@ from typing import Any
 from tt_run.runtime.ccl import checks
 from tt_run.runtime.ccl.collectives import gather_as, scatter_as, sum_as
 from tt_run.runtime.ccl.forms import choose
-from tt_run.runtime.ccl.plans import Workers, on_subdevice
+from tt_run.runtime.ccl.plans import on_subdevice
 from tt_run.runtime.enums import DataType, ReduceType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
@@ -47,7 +47,7 @@ def _gather_plain(
             num_links,
             memory_config,
             on_subdevice(subdevice_id),
-            Workers(None, num_workers_per_link, num_buffers_per_channel),
+            (None, num_workers_per_link, num_buffers_per_channel),
         ),
         is_result=True,
     )
@@ -74,7 +74,7 @@ def _gather_persistent(
 ) -> Tensor:
     if dim is None:
         raise ArgumentMismatch("all_gather_async needs dim")
-    workers = Workers(chunks_per_sync, num_workers_per_link, num_buffers_per_channel)
+    workers = chunks_per_sync, num_workers_per_link, num_buffers_per_channel
     tuning = topology, num_links, memory_config, on_subdevice(subdevice_id), workers
     return gather_as(
         "all_gather_async", input_tensor, dim, cluster_axis, tuning, persistent_output_buffer, is_result=True
@@ -141,11 +141,12 @@ def reduce_scatter_minimal_async(
     if dim is None:
         raise ArgumentMismatch("reduce_scatter_minimal_async needs dim")
     output = list(persistent_output_buffers)[-1] if persistent_output_buffers else None
-    workers = Workers(
+    workers = (
         chunks_per_sync,
         num_workers_per_link,
         num_buffers_per_channel,
-        intermediate_memory_config=intermediate_memory_config,
+        None,
+        intermediate_memory_config,
     )
     tuning = topology, num_links, memory_config, on_subdevice(subdevice_id), workers
     return scatter_as("reduce_scatter_minimal_async", input_tensor, dim, cluster_axis, tuning, output)

@@ -6,13 +6,13 @@ There is one path, whether anybody listens or not and however many exchanges a r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from tt_run.runtime import events, guard
-from tt_run.runtime.ccl.exchange.gather import Piece
 from tt_run.runtime.ccl.exchange.groups import DeviceGroup
 from tt_run.runtime.ccl.exchange.shard_locations import ShardRows, agreed_table, outline_of
 from tt_run.runtime.ccl.plans import Plan, PlannedExchange
@@ -26,18 +26,18 @@ from tt_run.runtime.values.shards import Shards
 
 def run(plan: Plan, tensor: Tensor) -> Shards:
     """Run a collective that gives each device one result: what the devices of this rank hold then."""
-    found = pieces(plan, tensor)
-    return Shards.unchecked(*found[0]) if plan.whole else merge(found, plan)
+    found: list[Shards] = pieces(plan, tensor)
+    return found[0] if plan.whole else merge(found, plan)
 
 
 def pieces(plan: Plan, tensor: Tensor) -> list[Any]:
     """Run a collective: what its algorithm gives for each exchange of this rank."""
     begun = _begin(plan, tensor) if events.listening else None
     try:
-        if record_hook.keeper is not None:
-            found = record_hook.keeper.collective(plan, tensor, lambda: _moved(plan, tensor))
-        else:
+        if record_hook.keeper is None:
             found = _moved(plan, tensor)
+        else:
+            found = record_hook.keeper.collective(plan, tensor, partial(_moved, plan, tensor))
     except BaseException as error:
         if begun is not None:
             begun.fail(error)
@@ -51,22 +51,24 @@ def _moved(plan: Plan, tensor: Tensor) -> list[Any]:
     """Agree, and move the data."""
     if shapes.active():
         return _without_values(plan, tensor)
-    if plan.group is None:
-        return _algorithms(plan, tensor)
-    with guard.one_at_a_time:
-        return _algorithms(plan, tensor)
-
-
-def _algorithms(plan: Plan, tensor: Tensor) -> list[Any]:
-    # Loops, since a comprehension is a call, and nearly always there is one part.
-    shards, shown, found = tensor.shards, [], []
-    # Rows are shown before the ranks meet, so that one meeting does.
-    for part in plan.parts:
-        shown.append(_rows(part, shards))
-    met = plan.group is not None and guard.collective(plan.group, plan.signature, 6)
+    # Loops, since a comprehension is a call, and nearly always there is one part; and no `with`, which takes twice as long.
+    shards, group, shown, found = tensor.shards, plan.group, [], []
     algorithm, arguments = plan.algorithm, plan.arguments
-    for rows in shown:
-        found.append(algorithm(rows.join(met), *arguments))
+    if group is None:
+        for part in plan.parts:
+            found.append(algorithm(_rows(part, shards).join(), *arguments))
+        return found
+    lock = guard.one_at_a_time
+    lock.acquire()
+    try:
+        # Rows are shown before the ranks meet, so that one meeting does.
+        for part in plan.parts:
+            shown.append(_rows(part, shards))
+        met = guard.collective(group, plan.signature, 5)
+        for rows in shown:
+            found.append(algorithm(rows if met and rows.standing else rows.join(met), *arguments))
+    finally:
+        lock.release()
     return found
 
 
@@ -74,12 +76,13 @@ def _without_values(plan: Plan, tensor: Tensor) -> list[Any]:
     """What the algorithm would give, from the plan alone: the ranks agree and tell each other which devices hold a shard."""
     shards = tensor.shards
     if plan.group is not None:
-        guard.collective(plan.group, plan.signature, 6)
-    found = []
-    for lane, _ in plan.parts:
+        guard.collective(plan.group, plan.signature, 5)
+    found: list[Any] = []
+    for part in plan.parts:
+        lane = part.lane
         own = lane.own(shards.index)
         agreed_table(own, lane.exchange, lane.wire)
-        piece = Piece(shapes.bare(plan.spec.shape, shards.data.dtype), own)
+        piece = Shards.unchecked(shapes.bare(plan.spec.shape, shards.data.dtype), own)
         found.append([piece] * plan.lanes.members if plan.collective.several else piece)
     return found
 
@@ -169,15 +172,18 @@ def collective_event(
 
 def _rows(part: PlannedExchange, shards: Shards) -> ShardRows:
     """A tensor's shards in one exchange of this rank, not joined yet."""
-    lane, outlines = part
-    index, wire = shards.index, lane.wire
-    outline = outlines.get(index)
-    if outline is None or (outline.slots is None and wire.window is not None):
+    lane, index, data = part.lane, shards.index, shards.data
+    wire = lane.wire
+    window = wire.window
+    outline = part.outlines.get(index)
+    if outline is None or outline.window is not window:
         own = lane.own(index)
-        outline = outlines[index] = outline_of(own, shards.shape, shards.data.dtype, lane.exchange, wire)
-    if outline.standing is None or wire.window is None:
-        return ShardRows(shards.data, lane.own(index), lane.exchange, wire, outline)
-    rows, data = outline.standing[wire.window.next_slot()], shards.data
+        outline = part.outlines[index] = outline_of(own, shards.shape, data.dtype, lane.exchange, wire)
+    if outline.standing is None or window is None:
+        if outline.shared and window is not None and window.rank == 0 and guard.watches():
+            window.foresee(outline.shared)
+        return ShardRows(data, outline, lane.exchange, wire)
+    rows = outline.standing[window.next_slot()]
     rows.data[...] = data if len(data) == 1 else data[outline.used[0]]
     return rows
 
@@ -200,22 +206,22 @@ def _gathered(call: CallContext, tensor: Tensor) -> dict[int, Any]:
         lanes = tuple(lane.in_halves() for lane in lanes)
     found: dict[int, Any] = {}
     for lane in lanes:
-        rows = ShardRows(shards.data, lane.own(shards.index), lane.exchange, lane.wire)
+        rows = ShardRows.of(shards.data, lane.own(shards.index), lane.exchange, lane.wire)
         found.update(call.plan.algorithm(rows.join()))
     return found
 
 
-def merge(found: Sequence[Piece], plan: Plan) -> Shards:
+def merge(found: Sequence[Shards], plan: Plan) -> Shards:
     """The outcomes of a rank's exchanges as the shards of its devices; those that take no part hold none."""
     if plan.whole:
-        return Shards.unchecked(*found[0])
+        return found[0]
     index = [-1] * len(plan.lanes.positions)
     if not found:
         return Shards(np.empty((0, *plan.spec.shape), stored_dtype(plan.spec.dtype)), tuple(index))
     total = 0
     for piece, part in zip(found, plan.parts, strict=True):
         assert part.lane.locals is not None
-        for local, row in zip(part.lane.locals, piece.rows, strict=True):
+        for local, row in zip(part.lane.locals, piece.index, strict=True):
             index[local] = total + row
         total += len(piece.data)
     return Shards(np.concatenate([piece.data for piece in found]), tuple(index))

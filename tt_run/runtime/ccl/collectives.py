@@ -13,7 +13,7 @@ from tt_run.runtime import traffic
 from tt_run.runtime.ccl import checks, result_topology
 from tt_run.runtime.ccl.calls import merge, pieces, run
 from tt_run.runtime.ccl.exchange import gather, sums
-from tt_run.runtime.ccl.plans import NOTHING_TUNED, Plan, Tuning, Workers, on_subdevice, planned, written_into
+from tt_run.runtime.ccl.plans import NOTHING_TUNED, Plan, Tuning, on_subdevice, planned, written_into
 from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
@@ -27,7 +27,7 @@ from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.topology import TensorTopology
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.bfloat16 import round_bfloat16
-from tt_run.runtime.values.dtypes import BLOCK_FLOATS, quantize
+from tt_run.runtime.values.dtypes import quantize
 from tt_run.runtime.values.shards import Shards
 
 
@@ -64,9 +64,7 @@ def all_gather(
             num_links,
             memory_config,
             on_subdevice(subdevice_id),
-            Workers(
-                chunks_per_sync, num_workers_per_link, num_buffers_per_channel, use_l1_small_for_semaphores
-            ),
+            (chunks_per_sync, num_workers_per_link, num_buffers_per_channel, use_l1_small_for_semaphores),
         ),
         output_tensor,
         mesh_device,
@@ -85,13 +83,14 @@ def gather_as(
     is_result: bool = False,
 ) -> Tensor:
     """An all-gather under the name of one of its forms; `is_result`: the program gets it, so it has to fit where it lies."""
-    plan = planned(ALL_GATHER, tensor, cluster_axis, dim, written_into(tuning, output), name)
+    asked = tuning if output is None else written_into(tuning, output)
+    plan = planned(ALL_GATHER, tensor, cluster_axis, dim, asked, name)
     if mesh_device is not None and mesh_device is not plan.device:
         raise fatal(
             f"mesh_device {mesh_device} is not the mesh of the tensor: {plan.device}",
             hint="leave mesh_device out",
         )
-    if is_result and tuning[2] is None and output is None:
+    if is_result and plan.sharded and tuning[2] is None and output is None:
         sharding.settled(
             plan.spec.memory_config, plan.spec.padded_shape.dims, tensor.layout, tensor.tile.edges
         )
@@ -139,7 +138,7 @@ def reduce_scatter(
 
     Raises RuntimeError when `dim` does not divide by the size of the group, for tensors of rank 1 and for integers.
     """
-    workers = Workers(
+    workers = (
         chunks_per_sync,
         num_workers_per_link,
         num_buffers_per_channel,
@@ -159,8 +158,12 @@ def scatter_as(
     output: Tensor | None = None,
 ) -> Tensor:
     """A reduce-scatter under the name of one of its forms."""
-    plan = planned(REDUCE_SCATTER, tensor, cluster_axis, dim, written_into(tuning, output), name)
-    return _result(plan, tensor, _rounded(run(plan, tensor), plan.spec.dtype), tuning[2], output)
+    asked = tuning if output is None else written_into(tuning, output)
+    plan = planned(REDUCE_SCATTER, tensor, cluster_axis, dim, asked, name)
+    shards = run(plan, tensor)
+    return _result(
+        plan, tensor, _rounded(shards, plan.spec.dtype) if plan.by_rows else shards, tuning[2], output
+    )
 
 
 def _check_reduce_scatter(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, dim: Any) -> Intent:
@@ -208,10 +211,8 @@ def sum_as(
 ) -> Tensor:
     """An all-reduce under the name of one of its forms."""
     plan = planned(ALL_REDUCE, tensor, cluster_axis, None, tuning, name)
-    dtype, shards = plan.spec.dtype, run(plan, tensor)
-    if dtype in _BY_ROWS or tuning[2] is not None:
-        return _result(plan, tensor, _rounded(shards, dtype), tuning[2])
-    return tensor.successor(shards, plan.spec, plan.topology)
+    shards = run(plan, tensor)
+    return _result(plan, tensor, _rounded(shards, plan.spec.dtype) if plan.by_rows else shards, tuning[2])
 
 
 def _check_all_reduce(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, _: Any) -> Intent:
@@ -304,13 +305,10 @@ def _round_bfloat16(block: Any) -> None:
 
 # Sums are rounded element by element, block floats as whole rows afterwards.
 _ROUNDING = {DataType.BFLOAT16: _round_bfloat16}
-_BY_ROWS = frozenset((*BLOCK_FLOATS, DataType.FP8_E4M3))
 
 
 def _rounded(shards: Shards, dtype: DataType) -> Shards:
-    if dtype in _BY_ROWS:
-        return shards.map(partial(quantize, dtype=dtype))
-    return shards
+    return shards.map(partial(quantize, dtype=dtype))
 
 
 def _other_axis(shape: MeshShape, cluster_axis: int | None) -> str:

@@ -15,7 +15,6 @@ from tt_run.runtime.ccl import checks, result_topology
 from tt_run.runtime.ccl.calls import run
 from tt_run.runtime.ccl.collectives import result
 from tt_run.runtime.ccl.exchange import gather
-from tt_run.runtime.ccl.exchange.gather import Piece
 from tt_run.runtime.ccl.exchange.shard_locations import ShardRows
 from tt_run.runtime.ccl.plans import Tuning, planned
 from tt_run.runtime.ccl.record import Collective, Intent
@@ -28,7 +27,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.values.shards import combine
+from tt_run.runtime.values.shards import Shards, combine
 
 Array = npt.NDArray[Any]
 MODES = ("zeros", "replicate")
@@ -147,7 +146,7 @@ def _check_pad(
     )
 
 
-def _with_neighbours(source: ShardRows, dim: int, before: int, after: int, mode: str) -> Piece:
+def _with_neighbours(source: ShardRows, dim: int, before: int, after: int, mode: str) -> Shards:
     def build(shards: Sequence[Array], place: int) -> Array:
         own = shards[place]
         length = own.shape[dim]
@@ -374,7 +373,7 @@ def _check_slice(
     return Intent(tuple(shape), dim, (dim, offset, shape[dim]), f"rows {offset}+{length}", math.prod(shape))
 
 
-def _sliced(source: ShardRows, dim: int, offset: int, length: int) -> Piece:
+def _sliced(source: ShardRows, dim: int, offset: int, length: int) -> Shards:
     def build(shards: Sequence[Array], place: int) -> Array:
         extent = shards[0].shape[dim]
         start = offset + place * length

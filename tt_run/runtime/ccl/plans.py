@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
+from mgd.lean import dataclass
 from tt_run.runtime import guard, settings
 from tt_run.runtime.ccl import checks
 from tt_run.runtime.ccl.exchange import fabric
@@ -15,6 +16,7 @@ from tt_run.runtime.ccl.record import Collective
 from tt_run.runtime.comm.world import Group
 from tt_run.runtime.enums import DataType, FabricConfig, Topology
 from tt_run.runtime.errors import ArgumentMismatch, type_name
+from tt_run.runtime.mesh import captures
 from tt_run.runtime.mesh.captures import is_captured
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
@@ -22,21 +24,24 @@ from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec, spec_of
 from tt_run.runtime.tensor.spec.topology import TensorTopology, as_partly, only_shard, partly
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
-from tt_run.runtime.values.dtypes import element_size
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, element_size
 
 
-class PlannedExchange(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedExchange:
     """One exchange of a plan; `outlines` remembers what is known of it by the shard index of the tensor."""
 
     lane: Lane
     outlines: dict[tuple[int, ...], Outline]
 
 
-class Plan(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
     """A collective on tensors of one kind.
 
     `lanes` are those of the axis; `parts` the exchanges of this rank, on each of which it runs `algorithm(rows, *arguments)` when the
-    ranks of `group` agree on `signature`. `spec` and `topology` are the result's, `nbytes` is what each device contributes. `whole`: one exchange has all devices of this rank. `links` and `line` are what the program asks
+    ranks of `group` agree on `signature`. `spec` and `topology` are the result's, `nbytes` is what each device contributes. `whole`: one exchange has all devices of this rank. `by_rows`: the elements of a result are
+    rounded in whole rows, once they are added; `sharded`: its buffer is cut over the cores of a device. `links` and `line` are what the program asks
     of the fabric, which no value depends on: so many channels, and no way round.
     """
 
@@ -54,25 +59,27 @@ class Plan(NamedTuple):
     topology: TensorTopology
     nbytes: int
     whole: bool
+    by_rows: bool
+    sharded: bool
     links: int | None
     line: bool
 
 
 _TILE = (TILE_SIZE, TILE_SIZE)
+_BY_ROWS = frozenset((*BLOCK_FLOATS, DataType.FP8_E4M3))
 # Plans that a mesh remembers.
 _REMEMBERED = 1024
 
 
-class Workers(NamedTuple):
-    """How many cores and buffers of each device take part: pairs of them meet across devices."""
-
-    chunks_per_sync: int | None = None
-    num_workers_per_link: int | None = None
-    num_buffers_per_channel: int | None = None
-    use_l1_small_for_semaphores: bool | None = None
-    intermediate_memory_config: MemoryConfig | None = None
-
-
+Workers = tuple[Any, ...]
+"""How many cores and buffers of each device take part, in the order of `_WORKERS`: pairs of them meet across devices."""
+_WORKERS = (
+    "chunks_per_sync",
+    "num_workers_per_link",
+    "num_buffers_per_channel",
+    "use_l1_small_for_semaphores",
+    "intermediate_memory_config",
+)
 Tuning = (
     tuple[Any, int | None, MemoryConfig | None]
     | tuple[Any, int | None, MemoryConfig | None, str | None]
@@ -113,32 +120,42 @@ def planned(
     A plan depends on the spec and the topology of the tensor, which alike tensors share, on the devices without a shard, on the mesh
     and on the fabric.
     """
-    device = tensor.device() if isinstance(tensor, Tensor) else None
+    if not isinstance(tensor, Tensor):
+        return _plan(collective, tensor, cluster_axis, asked, tuning, name)
+    device, spec, topology, shards = tensor.facts()
     if device is None or not device.is_open:
         return _plan(collective, tensor, cluster_axis, asked, tuning, name)
-    spec, topology = tensor.spec, tensor.tensor_topology()
-    # With the types, since True and 1.0 are not 1 here.
-    kinds = type(cluster_axis), type(asked)
-    strict = settings.CONFIG.strict_ccl_topology
-    captured = is_captured(device)
-    index = tensor.shards.index
-    partial = index if -1 in index else None
-    rest = collective, cluster_axis, asked, kinds, id(spec), partial, tuning, name, strict, captured
-    key = *rest, id(topology)
+    # With the types, since True and 1.0 are not 1 here. One tuple, which is sooner made than several in each other.
+    index, known = shards.index, device.known
+    key = (
+        collective,
+        id(spec),
+        id(topology),
+        cluster_axis,
+        asked,
+        type(cluster_axis),
+        type(asked),
+        index if -1 in index else None,
+        tuning,
+        name,
+        settings.CONFIG.strict_ccl_topology,
+        bool(captures.covering) and is_captured(device),
+    )
     plan: Plan
-    found = device.known.get(key)
+    found = known.get(key)
     if found is None and partly(topology) is None:
         # A program tells the same placement anew with each batch.
-        topology = device.known.setdefault(("operand", topology), topology)
-        key = *rest, id(topology)
-        found = device.known.get(key)
+        topology = known.setdefault(("operand", topology), topology)
+        tensor.hold_topology(topology)
+        key = *key[:2], id(topology), *key[3:]
+        found = known.get(key)
     if found is not None and found[0] is fabric.current():
         plan = found[1]
         return plan
-    if len(device.known) >= _REMEMBERED:
-        device.known.clear()
+    if len(known) >= _REMEMBERED:
+        known.clear()
     plan = _plan(collective, tensor, cluster_axis, asked, tuning, name)
-    device.known[key] = fabric.current(), plan, spec, topology
+    known[key] = fabric.current(), plan, spec, topology
     return plan
 
 
@@ -191,6 +208,8 @@ def _plan(
         _shared(collective.placing(tensor, device, cluster_axis, intent.dim), tensor, device),
         elements * element_size(spec.dtype),
         len(lanes.parts) == 1 and lanes.parts[0].locals is None,
+        spec.dtype in _BY_ROWS,
+        spec.memory_config.is_sharded(),
         None if tuning is None else tuning[1],
         tuning is not None and tuning[0] is Topology.Linear,
     )
@@ -232,9 +251,9 @@ def _tuning(spec: TensorSpec, tuning: Tuning | None) -> list[str]:
         [] if spec.memory_config == DRAM_MEMORY_CONFIG else [f"input memory {_memory(spec.memory_config)}"]
     )
     for word, value in zip(_TUNING, tuning or (), strict=False):
-        if isinstance(value, Workers):
+        if word == "workers":
             items += [
-                f"{name} {_shown(each)}" for name, each in zip(value._fields, value, strict=True) if each
+                f"{name} {_shown(each)}" for name, each in zip(_WORKERS, value or (), strict=False) if each
             ]
         # A result where the input lies is what leaving it out means.
         elif value is not None and not (word == "memory_config" and value == spec.memory_config):

@@ -116,15 +116,11 @@ class Group:
     def __init__(self, world: Job, ranks: tuple[int, ...]) -> None:
         self.world = world
         self.ranks = ranks
+        self.size = len(ranks)
         self.rank = ranks.index(world.rank) if world.rank in ranks else -1
         self.waiting: Waiting | None = None
         """How data is waited for that takes long; None: as long as it takes."""
         self._comm: Any = None
-
-    @property
-    def size(self) -> int:
-        """How many ranks."""
-        return len(self.ranks)
 
     @property
     def is_member(self) -> bool:

@@ -90,8 +90,12 @@ def collective(group: Group, signature: Signature, depth: int = 1) -> bool:
         return False
     frame = events.user_frame(1 + depth)
     begun = events.now() if events.listening else 0.0
-    with one_at_a_time:
+    lock = one_at_a_time  # and no `with`, which takes twice as long
+    lock.acquire()
+    try:
         _guard.collective(group, signature, frame)
+    finally:
+        lock.release()
     if events.listening:
         ended = events.now()
         where = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)

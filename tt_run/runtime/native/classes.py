@@ -52,7 +52,8 @@ class Native(type):
         raise AttributeError(f"type object '{bound}' has no attribute '{name}'", name=name, obj=cls)
 
 
-Native.__module__, Native.__qualname__, Native.__name__ = "nanobind", "nb_type", "nb_type"
+Native.__module__, Native.__qualname__ = "nanobind", "nb_type"
+_NAME.__set__(Native, "nb_type")
 
 
 def native(name: str) -> Callable[[Class], Class]:

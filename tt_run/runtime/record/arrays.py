@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from tt_run.runtime.ccl.exchange.gather import Piece
 from tt_run.runtime.record.clocks import REAL
 from tt_run.runtime.record.pickles import pickled
+from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
 DIGEST_BYTES = 8
@@ -87,8 +87,8 @@ class Flat:
     def _take(self, value: Any) -> tuple[Any, ...]:
         if isinstance(value, np.ndarray):
             return self._array(value)
-        if isinstance(value, Piece):
-            return ("p", self._array(value.data), tuple(map(int, value.rows)))
+        if isinstance(value, Shards):
+            return ("p", self._array(value.data), tuple(map(int, value.index)))
         if value is None or type(value) in (bool, int, float, str):
             # Python takes 0, False and -0.0 for one key.
             return ("v", value, repr(value) if type(value) is float else type(value).__name__)
@@ -140,7 +140,7 @@ def assemble(form: Any, arrays: list[Array]) -> Any:
     if kind == "a":
         return arrays[form[1]]
     if kind == "p":
-        return Piece(arrays[form[1][1]], tuple(form[2]))
+        return Shards.unchecked(arrays[form[1][1]], tuple(form[2]))
     if kind == "b":
         return arrays[form[1][1]].tobytes()
     if kind == "k":

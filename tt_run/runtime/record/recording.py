@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime import guard
-from tt_run.runtime.ccl.exchange.gather import Piece
 from tt_run.runtime.comm.group import Headed, message_of
 from tt_run.runtime.comm.world import Peer
 from tt_run.runtime.record import frames
@@ -19,6 +18,7 @@ from tt_run.runtime.record.arrays import Flat, Packer, digest, digests_with, sta
 from tt_run.runtime.record.clocks import Written
 from tt_run.runtime.record.facts import Facts, of_thread
 from tt_run.runtime.record.frames import COUNT, FrameWriter, call_text
+from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
 T = TypeVar("T")
@@ -165,9 +165,9 @@ class Recording:
         """The form of a value, which is written down the first time, and its arrays."""
         key: Any = None
         held: list[Array] = []
-        if type(value) is list and len(value) == 1 and type(value[0]) is Piece:
-            data, rows = value[0]
-            key = data.dtype, data.shape, rows
+        if type(value) is list and len(value) == 1 and type(value[0]) is Shards:
+            data = value[0].data
+            key = data.dtype, data.shape, value[0].index
             held = [data]
         elif (
             type(value) is tuple

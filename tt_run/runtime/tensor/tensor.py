@@ -370,6 +370,10 @@ class Tensor(TensorMethods, metaclass=Native):
         """Say otherwise how the tensor is spread over the mesh; its shards stay as they are."""
         self._topology = as_partly(topology, self._topology)
 
+    def hold_topology(self, topology: TensorTopology) -> None:
+        """Refer to the one object that stands for equal topologies on a mesh, so that what is remembered by it is found at once."""
+        self._topology = topology
+
     def host_buffer(self) -> DistributedHostBuffer:
         """The host shards by mesh coordinate. Raises RuntimeError on a device."""
         if self._device is not None:

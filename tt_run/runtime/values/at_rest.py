@@ -29,27 +29,37 @@ class Rester(Protocol):
     def pack(self) -> bool: ...
 
 
+class _Held(weakref.ref[Rester]):
+    """A buffer that is held dense, its number and its bytes."""
+
+    __slots__ = ("key", "nbytes")
+    key: int
+    nbytes: int
+
+
 class Dense:
     """The buffers that are kept dense, those used last at the end."""
 
     def __init__(self, limit: Callable[[], int]) -> None:
         self._limit = limit
-        self._held: OrderedDict[int, tuple[weakref.ref[Rester], int]] = OrderedDict()
+        self._held: OrderedDict[int, _Held] = OrderedDict()
         self.nbytes = 0
 
     def used(self, buffer: Rester, nbytes: int) -> None:
         """Note that a buffer of so many bytes was made, written or read; others may be packed."""
         key = id(buffer)
         known = self._held.get(key)
-        if known is not None and known[1] == nbytes:
-            self._held.move_to_end(key)
-            return
-        self.forget(key)
-        self._held[key] = (weakref.ref(buffer, lambda _: self.forget(key)), nbytes)
+        if known is not None:
+            if known.nbytes == nbytes:
+                self._held.move_to_end(key)
+                return
+            self.forget(key)
+        held = self._held[key] = _Held(buffer, self._gone)
+        held.key, held.nbytes = key, nbytes
         self.nbytes += nbytes
         while self.nbytes > self._limit() and len(self._held) > 1:
             oldest = next(iter(self._held))
-            found = self._held[oldest][0]()
+            found = self._held[oldest]()
             self.forget(oldest)
             if found is not None:
                 found.pack()
@@ -58,7 +68,10 @@ class Dense:
         """A buffer is gone, packed or of another size."""
         known = self._held.pop(key, None)
         if known is not None:
-            self.nbytes -= known[1]
+            self.nbytes -= known.nbytes
+
+    def _gone(self, held: _Held) -> None:
+        self.forget(held.key)
 
 
 @lru_cache(maxsize=1)

@@ -7,6 +7,7 @@ A fresh array of some MiB costs one page fault per 4 KiB, more time than the cop
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,21 +21,25 @@ SMALLEST = 256 << 10
 IN_PAGE = 2048
 PAGE = 4096
 
-_free: dict[int, list[npt.NDArray[np.uint8]]] = {}
+_free: dict[int, list[Block]] = {}
 _kept = 0
 
 
-class _Lease:
-    """Owner of a block while arrays over it exist."""
+class Block(np.ndarray[Any, Any]):
+    """The bytes of a block. A type of its own, since NumPy gives an array that is made of a view the view's base for its own if that is an array."""
 
-    __slots__ = ("__array_interface__", "_block")
+    __slots__ = ()
 
-    def __init__(self, block: npt.NDArray[np.uint8]) -> None:
-        self._block = block
-        self.__array_interface__ = block.__array_interface__
+
+class _Lease(np.ndarray[Any, Any]):
+    """A view of a block, and the base of the arrays over it as long as one of them exists. A part that is cut out of it gives nothing back."""
+
+    __slots__ = ("block",)
+    block: Block
 
     def __del__(self) -> None:
-        _give_back(self._block)
+        if hasattr(self, "block"):
+            _give_back(self.block)
 
 
 def empty(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -43,7 +48,10 @@ def empty(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     nbytes = kind.itemsize * math.prod(shape)
     if nbytes < SMALLEST:
         return np.empty(shape, kind)
-    return np.asarray(_Lease(_take(nbytes)))[:nbytes].view(kind).reshape(shape)
+    block = _take(nbytes)
+    lease: Any = block.view(_Lease)
+    lease.block = block
+    return np.ndarray(shape, kind, lease)
 
 
 def contiguous(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -55,25 +63,27 @@ def contiguous(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return copy
 
 
+@lru_cache(maxsize=1024)
 def room_for(nbytes: int) -> int:
     """Blocks come in sizes of one eighth of a power of two, so that nearly equal results share them."""
     step = 1 << max(nbytes.bit_length() - 4, 12)
     return -(-nbytes // step) * step
 
 
-def _take(nbytes: int) -> npt.NDArray[np.uint8]:
+def _take(nbytes: int) -> Block:
     global _kept
     room = room_for(nbytes)
     blocks = _free.get(room)
     if not blocks:
         block = np.empty(room + PAGE, np.uint8)
         start = (IN_PAGE - block.__array_interface__["data"][0]) % PAGE
-        return block[start : start + room]
+        found: Any = block[start : start + room].view(Block)
+        return found  # type: ignore[no-any-return]
     _kept -= room
     return blocks.pop()
 
 
-def _give_back(block: npt.NDArray[np.uint8]) -> None:
+def _give_back(block: Block) -> None:
     global _kept
     if _kept + block.size <= LIMIT:
         _kept += block.size

@@ -1,10 +1,13 @@
-"""Moving whole shards: all-gather, all-broadcast, and every shard to every rank."""
+"""Moving whole shards: all-gather, all-broadcast, and every shard to every rank.
+
+The outcome of an exchange are the `Shards` of the devices in it that this rank holds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,18 +15,12 @@ import numpy.typing as npt
 from mgd.lean import dataclass
 from tt_run.runtime.ccl.exchange.shard_locations import RowId, RowTable, ShardRows
 from tt_run.runtime.values import recycled_arrays
+from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
 # Where a row goes: the number of the result, and the index inside of it.
 Slot = tuple[Any, ...]
 Placed = tuple[RowId, tuple[Slot, ...]]
-
-
-class Piece(NamedTuple):
-    """The outcome of one exchange on one rank: a stack of distinct results, and the row of each device that it holds."""
-
-    data: Array
-    rows: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -61,17 +58,18 @@ def gather_plan(table: RowTable, rank: int, shape: tuple[int, ...], dim: int) ->
     )
 
 
-def all_gather(source: ShardRows, dim: int) -> Piece:
+def all_gather(source: ShardRows, dim: int) -> Shards:
     """Concatenate the shards of each group along `dim`, in device order: one result per distinct group content."""
     rank, table = source.rank, source.table
     plan = gather_plan(table, rank, source.shape, dim)
-    window = source.window
-    shared = None if source.complete or window is None else window.share(plan.shape, source.data.dtype)
-    if window is not None and shared is not None:
+    if source.stacks is not None and plan.in_place:
+        return Shards.unchecked(source.bodies.copy().reshape(plan.shape), table.results[rank])
+    shared = None if source.complete else source.share(plan.shape, source.data.dtype)
+    if shared is not None:
         # Every rank puts its rows into the one result that all of them keep.
         _place(source, plan.own, shared.writable)
-        window.meet()
-        return Piece(shared.array, table.results[rank])
+        shared.meet()
+        return Shards.unchecked(shared.array, table.results[rank])
     results = recycled_arrays.empty(plan.shape, source.data.dtype)
     if plan.straight and results.size == source.data.size:
         np.copyto(results.reshape(source.data.shape), source.data)
@@ -79,7 +77,7 @@ def all_gather(source: ShardRows, dim: int) -> Piece:
         _place(source, plan.own + plan.remote, results)
     else:
         _receive(source, plan, results, lambda: _place(source, plan.own, results))
-    return Piece(results, table.results[rank])
+    return Shards.unchecked(results, table.results[rank])
 
 
 def _place(source: ShardRows, rows: tuple[Placed, ...], results: Array) -> None:
@@ -103,14 +101,14 @@ def _receive(source: ShardRows, plan: GatherPlan, results: Array, meanwhile: Cal
             results[place] = first[row]
 
 
-def all_broadcast(source: ShardRows) -> list[Piece]:
+def all_broadcast(source: ShardRows) -> list[Shards]:
     """For each place in the groups: the shard of the member there, on every device of the group. All share one stack."""
     found = source.everything()
     numbers = {row: i for i, row in enumerate(found)}
     stack = np.stack(list(found.values()))
     table, own = source.table, source.exchange.held[source.wire.rank]
     return [
-        Piece(stack, tuple(numbers[table.contents[table.place[p][0]][i]] for p in own))
+        Shards.unchecked(stack, tuple(numbers[table.contents[table.place[p][0]][i]] for p in own))
         for i in range(len(source.exchange.groups[0]))
     ]
 
@@ -121,7 +119,7 @@ def every_shard(source: ShardRows) -> Mapping[int, Array]:
     return {position: found[row] for position, row in source.table.at.items()}
 
 
-def rearranged(source: ShardRows, build: Callable[[Sequence[Array], int], Array]) -> Piece:
+def rearranged(source: ShardRows, build: Callable[[Sequence[Array], int], Array]) -> Shards:
     """For each device `build(shards of its group in device order, its place in the group)`; what is alike is built once.
 
     Every rank sees every shard of the groups, whatever part of them it needs.
@@ -135,15 +133,15 @@ def rearranged(source: ShardRows, build: Callable[[Sequence[Array], int], Array]
             numbers[key] = len(results)
             results.append(build([found[row] for row in table.contents[content]], place))
     own = source.exchange.held[source.wire.rank]
-    return Piece(np.stack(results), tuple(numbers[table.place[p]] for p in own))
+    return Shards.unchecked(np.stack(results), tuple(numbers[table.place[p]] for p in own))
 
 
-def all_gather_reversed(source: ShardRows, dim: int) -> Piece:
+def all_gather_reversed(source: ShardRows, dim: int) -> Shards:
     """Concatenate the shards of each group along `dim`, the last device first."""
     return rearranged(source, lambda shards, _: np.concatenate(shards[::-1], dim))
 
 
-def all_to_all(source: ShardRows, split: int, join: int) -> Piece:
+def all_to_all(source: ShardRows, split: int, join: int) -> Shards:
     """Device i gets slice i of dimension `split` of every shard of its group, side by side on dimension `join`."""
     length = source.shape[split] // len(source.exchange.groups[0])
 

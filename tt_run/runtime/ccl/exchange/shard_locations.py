@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mgd.lean import dataclass
+from mgd.lean import dataclass, replace
 from tt_run.runtime.ccl.exchange.groups import Exchange
-from tt_run.runtime.ccl.exchange.window import BODY, HEADER, Slots, Window
+from tt_run.runtime.ccl.exchange.window import BODY, HEADER, Result, Slots, Window
 from tt_run.runtime.ccl.exchange.wire import Parcel, Wire
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.values import recycled_arrays
@@ -127,12 +127,14 @@ def agreed_table(own: tuple[int, ...], exchange: Exchange, wire: Wire) -> RowTab
     return row_table(exchange, _share_rows(renumbered(own)[0], exchange, wire))
 
 
-class Outline(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Outline:
     """What is known of the exchange of shards without looking into them.
 
     `rows` numbers the rows of the own devices, `used` says where in the stack they are; `small` whether all rows travel at once; `table`
     is None while the others' rows are unknown; `slots` are those of the window; `standing` the sources over either slot, made once,
-    where nothing but the rows has to be shown.
+    where nothing but the rows has to be shown. `window` is the one that the outline was made for, and `shared` how many bytes of its
+    result all ranks kept together the last time.
     """
 
     shape: tuple[int, ...]
@@ -141,7 +143,9 @@ class Outline(NamedTuple):
     small: bool
     table: RowTable | None
     slots: tuple[Slots, Slots] | None
+    window: Window | None
     standing: tuple[ShardRows, ShardRows] | None = None
+    shared: int = 0
 
 
 def outline_of(
@@ -149,7 +153,7 @@ def outline_of(
 ) -> Outline:
     """The outline of shards of `shape`, of which the own devices hold the rows `own`."""
     if exchange.local:
-        return Outline(shape, own, (), False, row_table(exchange, (own,)), None)
+        return Outline(shape, own, (), False, row_table(exchange, (own,)), None, wire.window)
     rows, used = renumbered(own)
     width, table = exchange.width, None
     body = width * math.prod(shape) * dtype.itemsize
@@ -160,20 +164,21 @@ def outline_of(
         if rows[0] < 0:
             known = (*known[: wire.rank], rows, *known[wire.rank + 1 :])
         table = row_table(exchange, known)
-    if wire.window is None or 4 * width > HEADER:
-        return Outline(shape, rows, used, small, table, None)
-    slots = wire.window.slots(width, shape if small else (0,), dtype)
-    found = Outline(shape, rows, used, small, table, slots)
+    window = wire.window
+    if window is None or 4 * width > HEADER or (table is not None and not small):
+        return Outline(shape, rows, used, small, table, None, window)
+    slots = window.slots(width, shape if small else (0,), dtype)
+    found = Outline(shape, rows, used, small, table, slots, window)
     if table is None or not small:
         return found
     first, second = (ShardRows.over(slot, found, exchange, wire) for slot in slots)
-    return found._replace(standing=(first, second))
+    return replace(found, standing=(first, second))
 
 
 class ShardRows:
     """The shards of one exchange: this rank's own rows, and those of the other ranks as they arrive.
 
-    `data` is the rank's stack (rows, *shape); `own[i]` the row of its device `exchange.held[wire.rank][i]`. Making it shows the others
+    `data` is the rank's stack (rows, *shape). Making it shows the others
     what they can see without a message; `join` is for when they are known to take part.
     """
 
@@ -187,6 +192,7 @@ class ShardRows:
         "rank",
         "shape",
         "stacks",
+        "standing",
         "table",
         "wire",
     )
@@ -196,13 +202,10 @@ class ShardRows:
     def __init__(
         self,
         data: Array,
-        own: tuple[int, ...],
+        outline: Outline,
         exchange: Exchange,
         wire: Wire,
-        outline: Outline | None = None,
     ) -> None:
-        if outline is None:
-            outline = outline_of(own, data.shape[1:], data.dtype, exchange, wire)
         self.data, self.wire, self.exchange, self._outline = data, wire, exchange, outline
         self.shape, self.rank = outline.shape, wire.rank
         # Whether every row is at hand without further messages.
@@ -211,16 +214,23 @@ class ShardRows:
         self._slots: Slots | None = None
         # The rows of the only content as stacks of one, where that is known before.
         self.stacks: list[Array] | None = None
+        # Whether it is used again and again, and there is nothing to learn once the ranks have met.
+        self.standing = False
         if outline.table is not None:
             self.table = outline.table
         if outline.slots is not None:
             self._show(outline)
 
     @classmethod
+    def of(cls, data: Array, own: tuple[int, ...], exchange: Exchange, wire: Wire) -> ShardRows:
+        """Rows of which nothing is known before: `own[i]` is that of this rank's device `exchange.held[wire.rank][i]`."""
+        return cls(data, outline_of(own, data.shape[1:], data.dtype, exchange, wire), exchange, wire)
+
+    @classmethod
     def over(cls, slots: Slots, outline: Outline, exchange: Exchange, wire: Wire) -> ShardRows:
         """A source that is used again and again: `data` is the own slot, and joined when the ranks have met."""
-        made = cls(slots.body, (0,), exchange, wire, outline._replace(slots=None))
-        made._slots, made.complete = slots, True
+        made = cls(slots.body, replace(outline, slots=None), exchange, wire)
+        made._slots, made.complete, made.standing = slots, True, True
         made.stacks = list(slots.bodies) if made.table.in_order else None
         return made
 
@@ -249,7 +259,7 @@ class ShardRows:
             if outline.table is None:
                 self.table = _seen_table(slots.heads.tobytes(), self.exchange)
             self.complete = outline.small
-        elif not self.exchange.local:
+        elif not self.exchange.local and (outline.table is None or outline.small or self.wire.window is None):
             self.complete = outline.small
             self.wire.open()
             self._ask()
@@ -257,7 +267,7 @@ class ShardRows:
 
     def _ask(self) -> None:
         """Learn by messages."""
-        exchange, wire, (_, rows, _, small, *_) = self.exchange, self.wire, self._outline
+        exchange, wire, rows, small = self.exchange, self.wire, self._outline.rows, self._outline.small
         if exchange.width > 1:
             if small:
                 self._share_all(rows)
@@ -267,14 +277,23 @@ class ShardRows:
             self._arrived = np.empty((wire.size, 1, *self.shape), self.data.dtype)
             wire.allgather(self.mine(0), self._arrived)
 
-    @property
-    def window(self) -> Window | None:
-        """The memory that the ranks of the exchange share, if they do."""
-        return self.wire.window
+    def share(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Result | None:
+        """An array for the result that all ranks of the exchange see, or None where there is none. Every rank calls it."""
+        window = self.wire.window
+        found = None if window is None else window.share(shape, dtype)
+        if found is not None:
+            self._outline.shared = found.array.nbytes
+        return found
 
     def mine(self, number: int) -> Array:
         """A contiguous row of this rank."""
         return np.ascontiguousarray(self.data[self._outline.used[number]])
+
+    @property
+    def bodies(self) -> Array:
+        """The rows of all ranks as one array (ranks, rows, *shape); only where there are `stacks`."""
+        assert self._slots is not None
+        return self._slots.bodies
 
     def row(self, row: RowId) -> Array:
         """A row that is at hand."""

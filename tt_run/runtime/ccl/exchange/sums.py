@@ -14,25 +14,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.ccl.exchange.gather import Piece
 from tt_run.runtime.ccl.exchange.shard_locations import RowId, RowTable, ShardRows
 from tt_run.runtime.ccl.exchange.window import PIECE
 from tt_run.runtime.ccl.exchange.wire import Parcel
 from tt_run.runtime.kernels.device_sums import Rounding, ordered_sum, slices, sum_block
 from tt_run.runtime.values import recycled_arrays
+from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
 # A cut of the scattered dimension, of one row.
 CutId = tuple[int, RowId]
 
 
-def all_reduce(source: ShardRows, rounding: Rounding | None) -> Piece:
+def all_reduce(source: ShardRows, rounding: Rounding | None) -> Shards:
     """The sum over each group on every device of it."""
     table, me, dtype, stacks = source.table, source.rank, source.data.dtype, source.stacks
     if stacks is not None:
         total = np.empty(stacks[0].shape, dtype)
         sum_block(stacks, total, rounding)
-        return Piece(total, table.results[me])
+        return Shards.unchecked(total, table.results[me])
     shape = (len(table.contents), *source.shape)
     if source.complete:
         rows, results = source.flat(), recycled_arrays.empty(shape, dtype)
@@ -41,10 +41,10 @@ def all_reduce(source: ShardRows, rounding: Rounding | None) -> Piece:
         else:
             for numbers, result in zip(table.numbers, results, strict=True):
                 ordered_sum([rows[number] for number in numbers], result.reshape(-1), rounding)
-        return Piece(results, table.results[me])
+        return Shards.unchecked(results, table.results[me])
     shared = _sum_in_window(source, shape, rounding)
     if shared is not None:
-        return Piece(shared, table.results[me])
+        return Shards.unchecked(shared, table.results[me])
     results = recycled_arrays.empty(shape, dtype)
     flat = results.reshape(shape[0], -1)
     cuts = slices(flat.shape[1], source.wire.size)
@@ -52,18 +52,18 @@ def all_reduce(source: ShardRows, rounding: Rounding | None) -> Piece:
     for content, result in zip(table.contents, flat, strict=True):
         ordered_sum([arrived[row] for row in content], result[cuts[me]], rounding)
     _complete_slices(source, flat, cuts)
-    return Piece(results, table.results[me])
+    return Shards.unchecked(results, table.results[me])
 
 
 def _sum_in_window(source: ShardRows, shape: tuple[int, ...], rounding: Rounding | None) -> Array | None:
     """The sums in memory that the ranks share, each of which has added a slice of every piece; None where that is not possible."""
-    table, me, window = source.table, source.rank, source.window
+    table, me, window = source.table, source.rank, source.wire.window
     elements, dtype = math.prod(source.shape), source.data.dtype
     line = dtype.itemsize * max(table.counts)
     if window is None or PIECE // line < 64 * window.size or not window.can_show():
         return None
     step = max(window.piece(2) // line, 64 * window.size)
-    shared = window.share(shape, dtype)
+    shared = source.share(shape, dtype)
     if shared is None:
         return None
     own = [source.mine(number).reshape(-1) for number in range(table.counts[me])]
@@ -111,9 +111,14 @@ def _complete_slices(source: ShardRows, flat: Array, cuts: Sequence[slice]) -> N
     source.wire.swap(sends, [(peer, result[cuts[peer]]) for peer in peers for result in flat])
 
 
-def reduce_scatter(source: ShardRows, dim: int, rounding: Rounding | None) -> Piece:
+def reduce_scatter(source: ShardRows, dim: int, rounding: Rounding | None) -> Shards:
     """Sum over each group; member i keeps slice i of `dim`. The dimension divides by the size of the group."""
-    table, me, shape = source.table, source.rank, source.shape
+    table, me, shape, stacks = source.table, source.rank, source.shape, source.stacks
+    if stacks is not None:
+        kept, cut = _own_cut(table, me, shape, dim)
+        sums = np.empty(kept, source.data.dtype)
+        sum_block([stack[cut] for stack in stacks], sums, rounding)
+        return Shards.unchecked(sums, (0,))
     length = shape[dim] // len(source.exchange.groups[0])
     wanted = _wanted(table, me)
     results = recycled_arrays.empty((len(wanted), *shape[:dim], length, *shape[dim + 1 :]), source.data.dtype)
@@ -121,7 +126,7 @@ def reduce_scatter(source: ShardRows, dim: int, rounding: Rounding | None) -> Pi
         _sum_whole(source, dim, results, rounding)
     else:
         _sum_cuts(source, dim, results, rounding)
-    return Piece(results, tuple(wanted[table.place[p]] for p in source.exchange.held[me]))
+    return Shards.unchecked(results, tuple(wanted[table.place[p]] for p in source.exchange.held[me]))
 
 
 def _sum_whole(source: ShardRows, dim: int, results: Array, rounding: Rounding | None) -> None:
@@ -158,7 +163,7 @@ def _sum_cuts(source: ShardRows, dim: int, results: Array, rounding: Rounding | 
 
 def _sum_cuts_in_window(source: ShardRows, dim: int, results: Array, rounding: Rounding | None) -> bool:
     """The same with cuts shown in memory that the ranks share; False where that is not possible."""
-    table, me, window, shape = source.table, source.rank, source.window, results.shape[1:]
+    table, me, window, shape = source.table, source.rank, source.wire.window, results.shape[1:]
     # Pieces run along the first dimension that has a length, so that they lie in one stretch of the result.
     axis = next((i for i, length in enumerate(shape) if length > 1), 0)
     shown_by = [_shown(table, rank) for rank in range(source.wire.size)]
@@ -197,6 +202,16 @@ def _sum_cuts_in_window(source: ShardRows, dim: int, results: Array, rounding: R
 
 def _slice_of(dim: int, i: int, length: int, start: int = 0) -> tuple[slice, ...]:
     return (*(slice(None),) * dim, slice(start + i * length, start + (i + 1) * length))
+
+
+@lru_cache(maxsize=1024)
+def _own_cut(
+    table: RowTable, rank: int, shape: tuple[int, ...], dim: int
+) -> tuple[tuple[int, ...], tuple[slice, ...]]:
+    """Where each rank holds one device: the shape of what this one keeps, and where that lies in a stack of one row."""
+    members = len(table.exchange.groups[0])
+    length, i = shape[dim] // members, table.place[table.exchange.held[rank][0]][1]
+    return (1, *shape[:dim], length, *shape[dim + 1 :]), _slice_of(dim + 1, i, length)
 
 
 @lru_cache(maxsize=1024)

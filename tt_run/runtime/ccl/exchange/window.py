@@ -23,7 +23,7 @@ from tt_run.runtime import guard
 from tt_run.runtime.comm.bell import BYTES, Bell, bell_at
 from tt_run.runtime.comm.shared_memory import SharedBlock
 from tt_run.runtime.comm.world import Group
-from tt_run.runtime.values.recycled_arrays import IN_PAGE, PAGE, room_for
+from tt_run.runtime.values.recycled_arrays import IN_PAGE, PAGE, Block, room_for
 
 Array = npt.NDArray[Any]
 
@@ -34,7 +34,15 @@ BLOCKS = 64  # how many results
 
 _LINE = 64  # each rank's word has a cache line of its own
 _PATH = 256
-_NUMBER, _NBYTES, _NEW, _CROWDED, _TEXT = 0, 1, 2, 3, 32  # of the offer: words, then the path of a new block
+_NUMBER, _NBYTES, _NEW, _CROWDED, _EARLY, _ASKED, _TEXT = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    48,
+)  # of the offer: words, then the path of a new block
 _SPINS = 1000
 
 
@@ -49,25 +57,44 @@ class Slots(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A shared block: `writable` while its ranks fill it, `array` for the tensor that keeps it."""
+    """A shared block: `writable` while its ranks fill it, `array` for the tensor that keeps it; `meet` once they have."""
 
     writable: Array
     array: Array
+    meet: Callable[[], None]
 
 
-class _Lease:
-    """This rank's hold on a shared block while arrays over it exist, also after the window's end. What a forked child drops is still the parent's."""
+class _Lease(np.ndarray[Any, Any]):
+    """This rank's hold on a shared block while arrays over it exist, also after the window's end: a view of the block, and the base of those
+    arrays. What a forked child drops is still the parent's."""
 
-    __slots__ = ("__array_interface__", "_block", "_flags", "_pid", "_place")
+    __slots__ = ("flags_of_blocks", "forks", "place")
+    flags_of_blocks: memoryview
+    place: int
+    forks: int
 
-    def __init__(self, block: Array, flags: memoryview, place: int) -> None:
-        self._block, self._flags, self._place, self._pid = block, flags, place, os.getpid()
-        known = block.__array_interface__
-        self.__array_interface__ = {**known, "data": (known["data"][0], True)}
+    def __del__(self) -> None:
+        if getattr(self, "forks", -1) == _forks:
+            self.flags_of_blocks[self.place] = 0
 
-    def __del__(self, pid: Callable[[], int] = os.getpid) -> None:
-        if pid() == self._pid:
-            self._flags[self._place] = 0
+
+_forks = 0  # how often this process is a child: it keeps the number with which a lease was made
+
+
+def _forked() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+class _Block(NamedTuple):
+    """A shared block: its memory, and that as bytes to write and as bytes to read."""
+
+    shared: SharedBlock
+    writable: Array
+    readable: Block
 
 
 class Window:
@@ -98,7 +125,9 @@ class Window:
         at = _slots_at(size)
         self._area = np.frombuffer(memory, np.uint8, 2 * size * (HEADER + BODY), at).reshape(2, size, -1)
         self._uses = 0
-        self._blocks: dict[int, tuple[SharedBlock, Array]] = {}
+        self._blocks: dict[int, _Block] = {}
+        self._shares = 0
+        self._foreseen = -1  # the block that is kept for the next `share`, on rank 0
         # A block whose name goes, and the meeting after which everybody has opened it.
         self._named: tuple[SharedBlock, int] | None = None
         self._scratch: Result | None = None
@@ -164,19 +193,48 @@ class Window:
 
         Every rank must call it, and meet once more before the next call: by then all have taken what was offered.
         """
-        nbytes = dtype.itemsize * math.prod(shape)
-        if self.rank == 0:
-            self._choose(nbytes)
-        self.meet()
-        number = self._offer[_NUMBER]
+        nbytes, offer = dtype.itemsize * math.prod(shape), self._offer
+        self._shares += 1
+        if offer[_EARLY] != self._shares or offer[_ASKED] != nbytes:
+            if self.rank == 0:
+                offer[_EARLY] = 0
+                self._choose(nbytes)
+            self.meet()
+        self._foreseen = -1
+        number = offer[_NUMBER]
         if not number:
             return None
-        block = self._block(number - 1, self._offer[_NBYTES])
-        lease = _Lease(block, self._flags, (number - 1) * self.size + self.rank)
+        block = self._block(number - 1, offer[_NBYTES])
+        lease: Any = block.readable.view(_Lease)
+        lease.flags_of_blocks, lease.place = self._flags, (number - 1) * self.size + self.rank
+        lease.forks = _forks
         return Result(
-            block[IN_PAGE : IN_PAGE + nbytes].view(dtype).reshape(shape),
-            np.asarray(lease)[IN_PAGE : IN_PAGE + nbytes].view(dtype).reshape(shape),
+            np.ndarray(shape, dtype, block.writable, IN_PAGE),
+            np.ndarray(shape, dtype, lease, IN_PAGE),
+            self.meet,
         )
+
+    def foresee(self, nbytes: int) -> None:
+        """Choose, on rank 0, what the next `share` will ask for: it need not meet then. Only where the ranks meet otherwise before it."""
+        self._release()
+        room = room_for(nbytes) + PAGE
+        number = next((n for n in self._blocks if self._is_free(n, room)), -1)
+        if number >= 0:
+            self._give(number, room, is_new=False)
+            self._foreseen = number
+            self._offer[_ASKED] = nbytes
+            self._offer[_EARLY] = self._shares + 1
+
+    def _release(self) -> None:
+        """Give up a block that was chosen early for what did not come to pass."""
+        if self._foreseen >= 0:
+            self._flags[self._foreseen * self.size : (self._foreseen + 1) * self.size] = bytes(self.size)
+            self._foreseen = -1
+
+    def _is_free(self, number: int, room: int) -> bool:
+        """Whether a block has this size and nobody uses it."""
+        at = number * self.size
+        return len(self._blocks[number].writable) == room and not any(self._flags[at : at + self.size])
 
     def can_show(self) -> bool:
         """Whether there is room for what `show` needs. Every rank must call it."""
@@ -211,24 +269,29 @@ class Window:
 
     def _choose(self, nbytes: int) -> None:
         """Offer a block that no rank uses, or a new one: its number from 1 and its size; number 0 for none."""
-        size, room = self.size, room_for(nbytes) + PAGE
-        free = [n for n in self._blocks if not any(self._flags[n * size : (n + 1) * size])]
-        number = next((n for n in free if len(self._blocks[n][1]) == room), -1)
-        self._offer[_NEW] = number < 0
-        if number < 0:
-            number = self._make(room, free)
+        self._release()
+        room = room_for(nbytes) + PAGE
+        number = next((n for n in self._blocks if self._is_free(n, room)), -1)
+        is_new = number < 0
+        self._give(self._make(room) if is_new else number, room, is_new)
+
+    def _give(self, number: int, room: int, is_new: bool) -> None:
+        size, offer = self.size, self._offer
         if number >= 0:
             self._flags[number * size : (number + 1) * size] = b"\1" * size
-        self._offer[_NBYTES] = room
-        self._offer[_NUMBER] = number + 1
+        offer[_NEW] = is_new
+        offer[_NBYTES] = room
+        offer[_NUMBER] = number + 1
 
-    def _make(self, room: int, free: list[int]) -> int:
+    def _make(self, room: int) -> int:
         """The number of a new block, in place of the largest free one where there are too many; -1 when there is no room."""
-        used = sum(len(array) for _, array in self._blocks.values())
+        sizes = {n: len(block.writable) for n, block in self._blocks.items()}
+        free = [n for n, length in sizes.items() if self._is_free(n, length)]
+        used = sum(sizes.values())
         number = next((n for n in range(BLOCKS) if n not in self._blocks), -1)
         if free and (number < 0 or used + room > LIMIT):
-            number = max(free, key=lambda n: len(self._blocks[n][1]))
-            used -= len(self._blocks[number][1])
+            number = max(free, key=lambda n: sizes[n])
+            used -= sizes[number]
         if number < 0 or used + room > LIMIT:
             return -1
         try:
@@ -236,19 +299,26 @@ class Window:
         except OSError:
             return -1
         self._named = (made, self._turn + 2)
-        self._blocks[number] = (made, np.frombuffer(made.memory, np.uint8))
+        self._blocks[number] = _seen(made)
         path = made.path.encode()
         self._path[: len(path)] = path
         self._path[len(path)] = 0
         return number
 
-    def _block(self, number: int, room: int) -> Array:
+    def _block(self, number: int, room: int) -> _Block:
         """A block by its number, opened if it is new."""
         if self.rank and self._offer[_NEW]:
             path = bytes(self._path).partition(b"\0")[0].decode()
             opened = SharedBlock.open(path, room)
-            self._blocks[number] = (opened, np.frombuffer(opened.memory, np.uint8))
-        return self._blocks[number][1]
+            self._blocks[number] = _seen(opened)
+        return self._blocks[number]
+
+
+def _seen(shared: SharedBlock) -> _Block:
+    writable = np.frombuffer(shared.memory, np.uint8)
+    readable = writable.view(Block)
+    readable.flags.writeable = False
+    return _Block(shared, writable, readable)
 
 
 def _slots_at(size: int) -> int:
