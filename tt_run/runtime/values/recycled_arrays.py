@@ -78,7 +78,7 @@ def _take(nbytes: int) -> Block:
         block = np.empty(room + PAGE, np.uint8)
         start = (IN_PAGE - block.__array_interface__["data"][0]) % PAGE
         found: Any = block[start : start + room].view(Block)
-        return found  # type: ignore[no-any-return]
+        return found
     _kept -= room
     return blocks.pop()
 
