@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tt_run.runtime.values.bfloat16 import from_wire, round_bfloat16, split, to_wire
+from tests.runtime.train.pytorch import torch_or_skip
+from tt_run.runtime.values import torch_rounding
+from tt_run.runtime.values.bfloat16 import SMALL, from_wire, round_bfloat16, split, to_wire
 from tt_run.runtime.values.scratch_arrays import BLOCK
+
+
+@pytest.fixture(params=["PyTorch", "NumPy"], autouse=True)
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Every test once for each way of rounding."""
+    if request.param == "PyTorch":
+        torch_or_skip()
+        values = np.ones(BLOCK, np.float32)
+        assert torch_rounding.round_by_torch(values, values), "PyTorch is not taken"
+    else:
+        monkeypatch.setattr(torch_rounding, "_from_numpy", None)
+        monkeypatch.setattr(torch_rounding, "_is_refused", True)
+    return str(request.param)
 
 
 def by_bits(values: np.ndarray) -> np.ndarray:
@@ -58,15 +76,15 @@ def test_every_mantissa_of_an_exponent_alone_in_its_block(exponent: int) -> None
     """Blocks of one exponent are rounded by the split or, as a whole, by the cast; mixed ones by the cast if they must."""
     upper = np.arange(128, dtype=np.uint32) | np.uint32(exponent << 7)
     upper = np.concatenate([upper, upper | 0x8000])
-    values = np.tile(((upper[:, None] << 16) | _LOWER).view(np.float32).reshape(-1), 16)
-    assert 8192 < values.size <= BLOCK
+    values = np.tile(((upper[:, None] << 16) | _LOWER).view(np.float32).reshape(-1), 30)
+    assert SMALL < values.size <= BLOCK
     assert same_bits(round_bfloat16(values), by_bits(values))
     in_place = values.copy()
     assert same_bits(round_bfloat16(in_place, out=in_place), by_bits(values))
 
 
 def test_one_number_that_the_split_cannot_round_is_rounded_in_its_block() -> None:
-    values = np.random.default_rng(2).standard_normal(20000).astype(np.float32)
+    values = np.random.default_rng(2).standard_normal(SMALL + 12345).astype(np.float32)
     for odd in (np.nan, -np.nan, np.inf, -np.inf, 3e38, -3e38, 1e-40, -1.5e-39, 2.0**-126 * 0.999):
         values[12345] = odd
         assert same_bits(round_bfloat16(values), by_bits(values)), odd
@@ -102,3 +120,49 @@ def test_the_wire_keeps_every_bit_of_nan_and_of_the_smallest(shape: tuple[int, .
     assert same_bits(from_wire(to_wire(values)), values)
     turned = np.swapaxes(values, 0, -1) if values.ndim else values
     assert np.array_equal(to_wire(turned), np.swapaxes(bits, 0, -1) if values.ndim else bits)
+
+
+@pytest.mark.parametrize("size", [BLOCK, BLOCK - 1, BLOCK - 32768, SMALL + 1, SMALL + 31, 2 * BLOCK + 256])
+@pytest.mark.parametrize("payload", [0x7FC00000, 0xFFC00000, 0x7F800001, 0xFF800001, 0x7FFFFFFF, 0xFFFFFFFF])
+def test_a_nan_anywhere_keeps_its_sign_and_nothing_else(size: int, payload: int) -> None:
+    for place in (0, size // 2, size - 1):
+        values = np.random.default_rng(6).standard_normal(size).astype(np.float32)
+        values.view(np.uint32)[place] = payload
+        assert same_bits(round_bfloat16(values), by_bits(values))
+
+
+def test_every_upper_half_beside_critical_lower_ones_without_a_nan_among_them() -> None:
+    upper = np.arange(1 << 16, dtype=np.uint32) << 16
+    numbers = upper[(upper & 0x7F800000) != 0x7F800000]
+    for low in _LOWER:
+        values = (numbers | low).view(np.float32)
+        assert same_bits(round_bfloat16(values), by_bits(values))
+        fewer = values[: BLOCK - 1000 - int(low) % 7]
+        assert same_bits(round_bfloat16(fewer), by_bits(fewer))
+
+
+def test_arrays_that_may_not_be_written_are_rounded_too() -> None:
+    values = np.random.default_rng(7).standard_normal(BLOCK).astype(np.float32)
+    values.flags.writeable = False
+    assert same_bits(round_bfloat16(values), by_bits(values))
+
+
+@pytest.mark.parametrize("engine", ["PyTorch"], indirect=True)
+def test_modes_of_pytorch_change_nothing(engine: str) -> None:
+    torch = torch_or_skip()
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    values = np.random.default_rng(8).standard_normal(3 * BLOCK).astype(np.float32)
+    torch_rounding._here.__dict__.clear()
+    for mode in (torch.inference_mode(), FakeTensorMode(), torch.device("meta"), torch.no_grad()):
+        with mode:
+            assert same_bits(round_bfloat16(values), by_bits(values))
+        assert same_bits(round_bfloat16(values), by_bits(values))
+
+
+def test_pytorch_is_never_imported_for_it() -> None:
+    program = "import sys, numpy; from tt_run.runtime.values.bfloat16 import round_bfloat16; round_bfloat16(numpy.ones(1 << 20, 'f')); print('torch' in sys.modules)"
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ran.stdout == "False\n"

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.functions import relu, relu6
 from tt_run.runtime.kernels.workers import run_tasks, thread_count
-from tt_run.runtime.values.bfloat16 import round_bfloat16, round_blocks, split
+from tt_run.runtime.values.bfloat16 import SMALL, round_bfloat16, round_block, round_blocks
 from tt_run.runtime.values.dtypes import convert
 from tt_run.runtime.values.float_warnings import restore, silence
 from tt_run.runtime.values.recycled_arrays import empty
@@ -146,6 +146,8 @@ def _whole(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tu
         if values.shape != shape or not values.flags.c_contiguous:
             values = np.ascontiguousarray(np.broadcast_to(values, shape))
         if dtype is DataType.BFLOAT16:
+            if values.size > SMALL:
+                return round_bfloat16(values)
             # A cast there and back: faster than anything else on a small array, and always a new one.
             rounded: Array = values.astype(BFLOAT16).astype(np.float32)
             return rounded
@@ -218,7 +220,7 @@ def _fill_exact(
             row = room if size == BLOCK else room[:size]
             line = block.reshape(-1) if block.ndim > 1 else block
             kernel(*given, out=row.reshape(block.shape) if block.ndim > 1 else row)
-            if not split(row, row, line, whole_units=whole_units):
+            if not round_block(row, row, line, whole_units=whole_units):
                 kernel(*given, out=block)
                 np.copyto(block, block.astype(BFLOAT16))
 

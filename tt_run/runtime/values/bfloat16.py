@@ -1,10 +1,10 @@
 """Rounding to bfloat16, kept in float32 arrays.
 
 A bfloat16 value is stored as the float32 of the same value, so arithmetic needs no conversion before it and one rounding after
-it. Blocks are rounded by Veltkamp's split, three wide passes in cache instead of a cast there and back: with c = x * 65537,
-c - (c - x) is x with eight significant bits, to nearest with ties to even. That is not the answer for numbers from 2**111 on, infinity
-and NaN, which come out as NaN, and for numbers that bfloat16 keeps with fewer bits, which come out with more bits than it has. Two
-reductions tell whether a block has any; then `ml_dtypes` rounds it.
+it. Blocks are rounded by PyTorch where the program has loaded it (`torch_rounding`), else by Veltkamp's split, three wide passes in cache
+instead of a cast there and back: with c = x * 65537, c - (c - x) is x with eight significant bits, to nearest with ties to even. That is
+not the answer for numbers from 2**111 on, infinity and NaN, which come out as NaN, and for numbers that bfloat16 keeps with fewer bits,
+which come out with more bits than it has. Two reductions tell whether a block has any; then `ml_dtypes` rounds it. All three give the same bits.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from tt_run.runtime.values.float_warnings import restore, silence
 from tt_run.runtime.values.recycled_arrays import empty
 from tt_run.runtime.values.scratch_arrays import BLOCK, scratch
+from tt_run.runtime.values.torch_rounding import round_by_torch
 
 Float32 = npt.NDArray[np.float32]
 BFLOAT16: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
@@ -24,8 +25,8 @@ BFLOAT16: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
 _SPLIT = np.float32(65537)
 _LOWER = np.uint32(0xFFFF)
 _FROM_TWO = np.uint32(0x40000000)  # of the exponent: set in all numbers from 2 on, infinity and NaN
-# Up to here a cast there and back takes less than the calls of the split.
-_SMALL = 8192
+SMALL = 32768
+"""Elements up to which a cast there and back takes less than the calls of the others."""
 _BUFFER = 4096  # elements that a cast takes at a time: they stay in the nearest cache, which saves an eighth
 
 
@@ -38,7 +39,7 @@ def round_bfloat16(values: Float32, out: Float32 | None = None) -> Float32:
         out = empty(values.shape, np.float32)
     before = silence()
     try:
-        if values.size <= _SMALL or not (values.flags.c_contiguous and out.flags.c_contiguous):
+        if values.size <= SMALL or not (values.flags.c_contiguous and out.flags.c_contiguous):
             np.copyto(out, values.astype(BFLOAT16))
         else:
             round_blocks(values.reshape(-1), out.reshape(-1))
@@ -49,15 +50,12 @@ def round_bfloat16(values: Float32, out: Float32 | None = None) -> Float32:
 
 def round_blocks(values: Float32, out: Float32) -> None:
     """`round_bfloat16` of one row of contiguous values, under the caller's error state."""
-    own = scratch("rounding", 1)[0]
     in_place = np.may_share_memory(values, out)
-    if values.size <= BLOCK and not in_place:
-        if not split(values, own[: values.size], out):
-            np.copyto(out, values.astype(ml_dtypes.bfloat16))
-        return
     for start in range(0, values.size, BLOCK):
         source, target = values[start : start + BLOCK], out[start : start + BLOCK]
-        rest = own[: source.size]
+        if round_by_torch(source, target):
+            continue
+        rest = scratch("rounding", 1)[0][: source.size]
         rounded = rest if in_place else target
         if not split(source, rest, rounded):
             np.copyto(target, source.astype(ml_dtypes.bfloat16))
@@ -65,12 +63,17 @@ def round_blocks(values: Float32, out: Float32) -> None:
             np.copyto(target, rounded)
 
 
-def split(values: Float32, rest: Float32, out: Float32, *, whole_units: bool = False) -> bool:
+def round_block(values: Float32, rest: Float32, out: Float32, *, whole_units: bool = False) -> bool:
     """Round one contiguous block of at most `BLOCK` values; False if the result is not that of `round_bfloat16`.
 
     `rest` is room for as many numbers, and may be `values` or `out`. `whole_units`: every value is a multiple of 2**-133, the smallest
     bfloat16 number, as sums of such numbers are.
     """
+    return round_by_torch(values, out) or split(values, rest, out, whole_units=whole_units)
+
+
+def split(values: Float32, rest: Float32, out: Float32, *, whole_units: bool = False) -> bool:
+    """`round_block` by Veltkamp's split."""
     product = scratch("split", 1)[0]
     if values.size != BLOCK:
         product = product[: values.size]
@@ -93,7 +96,7 @@ def to_wire(values: Float32) -> npt.NDArray[np.uint16]:
     As they are, those of NaN too: a cast writes that in a way of its own, and a value would differ by whether it went to another rank.
     """
     words = np.asarray(values, order="C").view(np.uint32)
-    if words.size <= _SMALL and words.ndim:
+    if words.size <= SMALL and words.ndim:
         return words.view(np.uint16)[..., 1::2].copy()
     halves = np.empty(words.shape, np.uint16)
     before = np.setbufsize(_BUFFER)

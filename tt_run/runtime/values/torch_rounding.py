@@ -1,0 +1,126 @@
+"""float32 to bfloat16 by PyTorch, where the program has loaded it: in cache a third of the time of NumPy's passes.
+
+PyTorch makes the 16 bits, `ml_dtypes` widens them again, which it does as quickly. Bits are those of `ml_dtypes` but for NaN, of which PyTorch makes
+another one; so blocks with a NaN are cast by `ml_dtypes`, and a PyTorch that rounded otherwise would not be taken. It is never imported for this:
+that takes longer than most programs round.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.values.float_warnings import restore, silence
+from tt_run.runtime.values.scratch_arrays import BLOCK, Float32
+
+# PyTorch shares a longer copy among threads of its own, which wait in a loop for the next one and take the cores of other ranks.
+_PIECE = 32768
+_LEAST = 16384  # elements from which on its calls are worth it
+_VECTORS = 256  # elements of which PyTorch leaves none over when it cuts a row into vectors
+_NAN = 0xFFFF
+_CRITICAL = (0x7FFF, 0x8000, 0x8001)  # lower halves: below, at and above the middle between two numbers
+
+_from_numpy: Callable[[Any], Any] | None = None
+_modes: Callable[[], int] = int
+_threads: Callable[[], int] = int
+_is_refused = False
+_here = threading.local()
+
+
+def round_by_torch(values: Float32, out: Float32) -> bool:
+    """Round a contiguous block of at most `BLOCK` values, under the caller's error state; False if PyTorch is not there for it.
+
+    `out` may be `values` itself.
+    """
+    if (
+        values.size < _LEAST
+        or (_from_numpy is None and not _look())
+        or not values.flags.writeable
+        or _modes()
+    ):
+        return False
+    rounded = _narrowed(values)
+    if _has_nan(values, rounded):
+        rounded = values.astype(ml_dtypes.bfloat16)
+    np.copyto(out, rounded)
+    return True
+
+
+def _has_nan(values: Float32, rounded: npt.NDArray[Any]) -> bool:
+    """Whether a block has a NaN, which whole vectors of PyTorch round to the largest bits there are, and what is left over does not."""
+    if values.size % _VECTORS == 0:
+        return bool(np.maximum.reduce(rounded.view(np.uint16)) == _NAN)
+    largest = np.maximum.reduce(values)
+    return bool(largest != largest)
+
+
+def _narrowed(values: Float32) -> npt.NDArray[Any]:
+    """The rounded values in memory of this thread."""
+    assert _from_numpy is not None
+    room: _Room | None = _here.__dict__.get("room")
+    if room is None:
+        room = _here.room = _Room(sys.modules["torch"])
+    size = values.size
+    if size == BLOCK and _threads() == 1:
+        room.whole.copy_(_from_numpy(values))
+        return room.bits
+    for tensor, start in zip(room.pieces, range(0, size, _PIECE), strict=False):
+        piece = values[start : start + _PIECE]
+        (tensor if piece.size == _PIECE else tensor[: piece.size]).copy_(_from_numpy(piece))
+    return room.bits[:size]
+
+
+class _Room:
+    """Memory for the 16 bits of a block, and tensors over it."""
+
+    __slots__ = ("bits", "pieces", "whole")
+
+    def __init__(self, torch: Any) -> None:
+        bits = np.empty(BLOCK, np.int16)
+        self.bits: npt.NDArray[Any] = bits.view(ml_dtypes.bfloat16)
+        # A tensor that is made inside of inference mode could not be written outside.
+        with torch.inference_mode(False):
+            self.whole = torch.from_numpy(bits).view(torch.bfloat16)
+            self.pieces = self.whole.split(_PIECE)
+
+
+def _look() -> bool:
+    """Take PyTorch if the program has loaded it by now and it rounds as `ml_dtypes` does."""
+    global _from_numpy, _modes, _threads, _is_refused
+    torch = sys.modules.get("torch")
+    if torch is None or _is_refused or getattr(torch.__spec__, "_initializing", False):
+        return False
+    try:
+        # Inside of a mode that takes calls over, as that of fake tensors does, nothing is copied.
+        _modes = torch._C._len_torch_dispatch_stack
+        if _modes():
+            return False
+        _threads, _from_numpy = torch.get_num_threads, torch.from_numpy
+        _is_refused = not _rounds_alike()
+    except (AttributeError, RuntimeError, TypeError):
+        _is_refused = True
+    if _is_refused:
+        _from_numpy = None
+    return not _is_refused
+
+
+def _rounds_alike() -> bool:
+    """Whether both make the same numbers of all upper halves with critical lower ones, and PyTorch the NaN that is looked for."""
+    upper = np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)
+    before = silence()
+    try:
+        for lower in _CRITICAL:
+            values = (upper | np.uint32(lower)).view(np.float32)
+            wanted = values.astype(ml_dtypes.bfloat16).view(np.uint16)
+            wanted[values != values] = _NAN
+            if not np.array_equal(_narrowed(values).view(np.uint16), wanted):
+                return False
+    finally:
+        restore(before)
+    return True
