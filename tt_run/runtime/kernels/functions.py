@@ -217,7 +217,8 @@ def leaky_relu(x: Array, negative_slope: float = 0.01) -> Array:
     if x.dtype.kind == "u":
         return x.copy()
     if 0 < negative_slope <= 1:
-        return np.maximum(x, x * np.float32(negative_slope))
+        below = x * np.float32(negative_slope)
+        return np.maximum(x, below, out=below)
     return np.where(x >= 0, x, x * np.float32(negative_slope))
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tt_run.runtime.values.float_warnings import restore, silence
 from tt_run.runtime.values.recycled_arrays import empty
 from tt_run.runtime.values.scratch_arrays import BLOCK, scratch
-from tt_run.runtime.values.torch_rounding import round_by_torch
+from tt_run.runtime.values.torch_rounding import narrowed
 
 Float32 = npt.NDArray[np.float32]
 BFLOAT16: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
@@ -53,7 +53,9 @@ def round_blocks(values: Float32, out: Float32) -> None:
     in_place = np.may_share_memory(values, out)
     for start in range(0, values.size, BLOCK):
         source, target = values[start : start + BLOCK], out[start : start + BLOCK]
-        if round_by_torch(source, target):
+        short = narrowed(source)
+        if short is not None:
+            np.copyto(target, short)
             continue
         rest = scratch("rounding", 1)[0][: source.size]
         rounded = rest if in_place else target
@@ -69,7 +71,11 @@ def round_block(values: Float32, rest: Float32, out: Float32, *, whole_units: bo
     `rest` is room for as many numbers, and may be `values` or `out`. `whole_units`: every value is a multiple of 2**-133, the smallest
     bfloat16 number, as sums of such numbers are.
     """
-    return round_by_torch(values, out) or split(values, rest, out, whole_units=whole_units)
+    short = narrowed(values)
+    if short is None:
+        return split(values, rest, out, whole_units=whole_units)
+    np.copyto(out, short)
+    return True
 
 
 def split(values: Float32, rest: Float32, out: Float32, *, whole_units: bool = False) -> bool:
@@ -98,7 +104,7 @@ def to_wire(values: Float32) -> npt.NDArray[np.uint16]:
     words = np.asarray(values, order="C").view(np.uint32)
     if words.size <= SMALL and words.ndim:
         return words.view(np.uint16)[..., 1::2].copy()
-    halves = np.empty(words.shape, np.uint16)
+    halves: npt.NDArray[np.uint16] = empty(words.shape, np.uint16)
     before = np.setbufsize(_BUFFER)
     try:
         return np.right_shift(words, 16, out=halves, casting="unsafe")
@@ -108,4 +114,6 @@ def to_wire(values: Float32) -> npt.NDArray[np.uint16]:
 
 def from_wire(bits: npt.NDArray[np.uint16]) -> Float32:
     """Undo `to_wire`."""
-    return bits.view(ml_dtypes.bfloat16).astype(np.float32)
+    wide: Float32 = empty(bits.shape, np.float32)
+    np.copyto(wide, bits.view(BFLOAT16))
+    return wide

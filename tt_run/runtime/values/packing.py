@@ -12,12 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from mgd.lean import dataclass
+from tt_run.runtime.values.bfloat16 import from_wire, to_wire
 from tt_run.runtime.values.recycled_arrays import empty
+from tt_run.runtime.values.torch_rounding import narrowed
 
 Array = npt.NDArray[Any]
 
 _BLOCK = 16
 _PIECE = 1 << 16  # elements that are worked through together
+_PROBE = 1 << 10  # elements that tell most stacks of other types
 _EXPONENT = np.uint32(0x7F800000)
 _LOWEST, _INFINITE = np.uint32(25), np.uint32(0xFF)
 _DIGITS = 6  # binary digits of a magnitude behind the leading one
@@ -46,14 +49,14 @@ def pack(stack: Array) -> Packed | None:
     if stack.dtype != np.float32 or not stack.size or repeated:
         return None
     flat = np.ascontiguousarray(stack).reshape(-1)
-    if stack.shape[-1] % _BLOCK == 0:
+    if stack.shape[-1] % _BLOCK == 0 and _begins_shared(flat[:_PROBE]):
         digits, exponents = np.empty(flat.size, np.int8), np.empty(flat.size // _BLOCK, np.uint8)
         if all(
             _shared(flat[s : s + _PIECE], digits[s : s + _PIECE], exponents[s // _BLOCK :])
             for s in range(0, flat.size, _PIECE)
         ):
             return Packed(stack.shape, digits, exponents)
-    halves = np.empty(flat.size, np.uint16)
+    halves: Array = empty((flat.size,), np.uint16)
     if all(_upper(flat[s : s + _PIECE], halves[s : s + _PIECE]) for s in range(0, flat.size, _PIECE)):
         return Packed(stack.shape, halves)
     return None
@@ -61,15 +64,12 @@ def pack(stack: Array) -> Packed | None:
 
 def unpack(packed: Packed) -> Array:
     """The stack as it was."""
+    if packed.exponents is None:
+        return from_wire(packed.elements).reshape(packed.shape)
     out = empty((packed.elements.size,), np.float32)
     for start in range(0, out.size, _PIECE):
         piece = slice(start, start + _PIECE)
-        if packed.exponents is None:
-            bits = out[piece].view(np.uint32)
-            np.copyto(bits, packed.elements[piece])
-            bits <<= np.uint32(16)
-        else:
-            _scaled(packed.elements[piece], packed.exponents[start // _BLOCK :], out[piece])
+        _scaled(packed.elements[piece], packed.exponents[start // _BLOCK :], out[piece])
     return out.reshape(packed.shape)
 
 
@@ -78,8 +78,18 @@ def _upper(values: Array, halves: Array) -> bool:
     bits = values.view(np.uint32)
     if np.bitwise_or.reduce(bits) & np.uint32(0xFFFF):
         return False
-    np.copyto(halves, bits >> np.uint32(16), casting="unsafe")
+    # Rounding changes nothing any more, and a NaN is left to the shift, which keeps its bits.
+    short = narrowed(values)
+    if short is not None:
+        np.copyto(halves, short.view(np.uint16))
+    else:
+        np.copyto(halves, to_wire(values))
     return True
+
+
+def _begins_shared(values: Array) -> bool:
+    """Whether the first numbers share exponents: those of other types are found out before the whole stack is tried."""
+    return _shared(values, np.empty(values.size, np.int8), np.empty(values.size // _BLOCK, np.uint8))
 
 
 def _shared(values: Array, digits: Array, exponents: Array) -> bool:

@@ -1,7 +1,7 @@
 """float32 to bfloat16 by PyTorch, where the program has loaded it: in cache a third of the time of NumPy's passes.
 
 PyTorch makes the 16 bits, `ml_dtypes` widens them again, which it does as quickly. Bits are those of `ml_dtypes` but for NaN, of which PyTorch makes
-another one; so blocks with a NaN are cast by `ml_dtypes`, and a PyTorch that rounded otherwise would not be taken. It is never imported for this:
+another one; so blocks with a NaN are left to the others, and a PyTorch that rounded otherwise would not be taken. It is never imported for this:
 that takes longer than most programs round.
 """
 
@@ -22,8 +22,6 @@ from tt_run.runtime.values.scratch_arrays import BLOCK, Float32
 # PyTorch shares a longer copy among threads of its own, which wait in a loop for the next one and take the cores of other ranks.
 _PIECE = 32768
 _LEAST = 16384  # elements from which on its calls are worth it
-_VECTORS = 256  # elements of which PyTorch leaves none over when it cuts a row into vectors
-_NAN = 0xFFFF
 _CRITICAL = (0x7FFF, 0x8000, 0x8001)  # lower halves: below, at and above the middle between two numbers
 
 _from_numpy: Callable[[Any], Any] | None = None
@@ -33,10 +31,10 @@ _is_refused = False
 _here = threading.local()
 
 
-def round_by_torch(values: Float32, out: Float32) -> bool:
-    """Round a contiguous block of at most `BLOCK` values, under the caller's error state; False if PyTorch is not there for it.
+def narrowed(values: Float32) -> npt.NDArray[Any] | None:
+    """A contiguous block of at most `BLOCK` values rounded to 16 bits each, in memory of this thread that the next call writes again.
 
-    `out` may be `values` itself.
+    None for one with a NaN, and where PyTorch is not there for it.
     """
     if (
         values.size < _LEAST
@@ -44,24 +42,13 @@ def round_by_torch(values: Float32, out: Float32) -> bool:
         or not values.flags.writeable
         or _modes()
     ):
-        return False
-    rounded = _narrowed(values)
-    if _has_nan(values, rounded):
-        rounded = values.astype(ml_dtypes.bfloat16)
-    np.copyto(out, rounded)
-    return True
-
-
-def _has_nan(values: Float32, rounded: npt.NDArray[Any]) -> bool:
-    """Whether a block has a NaN, which whole vectors of PyTorch round to the largest bits there are, and what is left over does not."""
-    if values.size % _VECTORS == 0:
-        return bool(np.maximum.reduce(rounded.view(np.uint16)) == _NAN)
+        return None
+    # The simple pass comes first: it brings the block into the cache, which PyTorch's conversion does at half the speed.
     largest = np.maximum.reduce(values)
-    return bool(largest != largest)
+    return _cast(values) if largest == largest else None
 
 
-def _narrowed(values: Float32) -> npt.NDArray[Any]:
-    """The rounded values in memory of this thread."""
+def _cast(values: Float32) -> npt.NDArray[Any]:
     assert _from_numpy is not None
     room: _Room | None = _here.__dict__.get("room")
     if room is None:
@@ -111,15 +98,15 @@ def _look() -> bool:
 
 
 def _rounds_alike() -> bool:
-    """Whether both make the same numbers of all upper halves with critical lower ones, and PyTorch the NaN that is looked for."""
+    """Whether both make the same numbers of all upper halves with critical lower ones."""
     upper = np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)
     before = silence()
     try:
         for lower in _CRITICAL:
             values = (upper | np.uint32(lower)).view(np.float32)
             wanted = values.astype(ml_dtypes.bfloat16).view(np.uint16)
-            wanted[values != values] = _NAN
-            if not np.array_equal(_narrowed(values).view(np.uint16), wanted):
+            numbers = values == values
+            if not np.array_equal(_cast(values).view(np.uint16)[numbers], wanted[numbers]):
                 return False
     finally:
         restore(before)

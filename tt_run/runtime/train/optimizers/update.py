@@ -26,6 +26,7 @@ from tt_run.runtime.values.bfloat16 import BFLOAT16
 from tt_run.runtime.values.dtypes import quantize
 from tt_run.runtime.values.scratch_arrays import scratch
 from tt_run.runtime.values.shards import Shards
+from tt_run.runtime.values.torch_rounding import narrowed
 
 Array = npt.NDArray[Any]
 Kernel = Callable[..., None]
@@ -260,7 +261,10 @@ def _round_by_chance(block: Array, chance: Array) -> None:
 
 def _store(block: Array, view: Array, kind: DataType | None, half: Array) -> None:
     """Numbers as a kernel left them into their array, in the form of their type; None: as they are."""
-    if view is not block:
+    short = narrowed(block) if kind is DataType.BFLOAT16 else None
+    if short is not None:
+        np.copyto(view, short)
+    elif view is not block:
         np.copyto(view, block, casting="unsafe")
     elif kind is DataType.BFLOAT16:
         np.copyto(half, block, casting="unsafe")
