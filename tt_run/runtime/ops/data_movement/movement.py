@@ -270,7 +270,7 @@ def transpose(
         check_copy(input_tensor, memory_config)
     order = list(range(rank))
     order[first - 1], order[second - 1] = second - 1, first - 1
-    place = reordered_shards.of_order(input_tensor, order, memory_config)
+    place = reordered_shards.of_order(input_tensor, order, memory_config, exchanged=True)
     return moved(input_tensor, lambda s: s.swapaxes(first, second), place)
 
 

@@ -54,6 +54,13 @@ def of_reshape(
 
     Raises RuntimeError for shards without cores of an operand that has none.
     """
+    held = tensor.memory_config()
+    pieces = held.nd_shard_spec if held.shard_spec is None else None
+    if memory_config is None and pieces is not None and tensor.device() is not None and 0 not in shape:
+        row = [1] * (2 - len(shape)) + list(shape)
+        return _as_many(tensor, pieces, row) if len(shape) else viewed_shards.of_view(tensor, shape)
+    if memory_config is None and not len(shape) and tensor.is_sharded() and tensor.layout is Layout.TILE:
+        return viewed_shards.of_view(tensor, shape)
     if memory_config is None and stays:
         wider = tensor.layout is not Layout.TILE and tensor.padded_shape != tensor.shape
         return viewed_shards.of_view(tensor, shape) if wider and tensor.is_sharded() else None
@@ -84,7 +91,7 @@ def of_part(
         and 2 <= len(pieces.shard_shape) <= len(shape)
         and 0 not in shape
     ):
-        return _as_many(tensor, pieces, shape, stepped)
+        return _as_many(tensor, pieces, shape, stepped, len(pieces.shard_shape))
     if memory_config is None:
         return fitted_shards.of_part(tensor, shape)
     if not memory_config.nameless or tensor.device() is None or not math.prod(shape):
@@ -95,13 +102,20 @@ def of_part(
     return reordered_shards.of_size(tensor, tensor.memory_config(), memory_config, before, shape)
 
 
-def _as_many(tensor: Tensor, pieces: NdShardSpec, shape: Sequence[int], stepped: bool) -> MemoryConfig:
-    """As many pieces along each dimension as the operand has, of tiles whole ones. Raises RuntimeError where they are not, of a part with steps."""
-    tiled = tensor.layout is Layout.TILE
-    lengths, rank = tuple(tensor.padded_shape if tiled else tensor.shape), len(pieces.shard_shape)
+def _as_many(
+    tensor: Tensor, pieces: NdShardSpec, shape: Sequence[int], stepped: bool = False, rank: int | None = None
+) -> MemoryConfig:
+    """As many pieces along each dimension as the operand has, of tiles whole ones, in so many dimensions as the result has or `rank`.
+
+    Raises RuntimeError where they are no whole tiles, of a part with steps.
+    """
+    tiled, rank = tensor.layout is Layout.TILE, rank or len(shape)
+    lengths = _of_rank(tuple(tensor.padded_shape if tiled else tensor.shape), rank)
     piece = [
         -(-new // -(-old // of))
-        for new, old, of in zip(shape[-rank:], lengths[-rank:], pieces.shard_shape, strict=True)
+        for new, old, of in zip(
+            shape[-rank:], lengths, _of_rank(tuple(pieces.shard_shape), rank), strict=True
+        )
     ]
     if tiled and not stepped:
         piece[-2:] = [
@@ -111,3 +125,8 @@ def _as_many(tensor: Tensor, pieces: NdShardSpec, shape: Sequence[int], stepped:
     place = MemoryConfig(buffer_type=tensor.memory_config().buffer_type, nd_shard_spec=spec)
     padded = padded_shape(tuple(shape), tensor.layout, tensor.tile)
     return sharding.settled(place, padded.dims, tensor.layout, tensor.tile.edges)
+
+
+def _of_rank(lengths: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """So many dimensions, the last ones, or those with ones in front."""
+    return ((1,) * rank + lengths)[-rank:]

@@ -6,7 +6,7 @@ Source: memory configurations of results of reference library 0.81.1.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import (
@@ -15,12 +15,13 @@ from tt_run.runtime.enums import (
     WIDTH_SHARDED,
     Layout,
     ShardOrientation,
+    ShardShapeAlignment,
     TensorMemoryLayout,
 )
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.placement import scaled_shards
 from tt_run.runtime.tensor.spec import sharding
-from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, NdShardSpec, ShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import element_size
@@ -51,23 +52,14 @@ def _even(
     if not math.prod(padded):
         return memory  # of nothing
     kind = kind or memory.memory_layout
-    made = sharding.cut_in_two(
+    return sharding.cut_in_two(
         kind, padded, _steps(tensor, layout), memory.buffer_type, spec.grid, spec.orientation
     )
-    return MemoryConfig(kind, memory.buffer_type, made.shard_spec)
 
 
 def _flat(padded: Sequence[int]) -> tuple[int, int]:
     """Rows and columns of a tensor as one matrix."""
     return math.prod(padded[:-1]), padded[-1]
-
-
-def _named(memory: MemoryConfig, padded: Sequence[int]) -> MemoryConfig:
-    """Rows cut into one piece are a cut by width."""
-    spec = memory.shard_spec
-    if memory.memory_layout is not HEIGHT_SHARDED or spec is None or spec.shape[0] != math.prod(padded[:-1]):
-        return memory
-    return MemoryConfig(WIDTH_SHARDED, memory.buffer_type, spec)
 
 
 def of_part(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
@@ -134,7 +126,7 @@ def of_pieces(tensor: Tensor, axis: int, sizes: Sequence[int]) -> list[MemoryCon
     if _uneven(tensor, memory, axis, sizes):
         return [DRAM_MEMORY_CONFIG] * len(sizes)
     parts = [[size if d == axis else n for d, n in enumerate(tensor.shape)] for size in sizes]
-    found = [_even(tensor, memory, part) for part in parts]
+    found = [sharding.of_matrix(_even(tensor, memory, part)) for part in parts]
     if tensor.layout is Layout.TILE:
         return list(found)
     kept = int(axis != len(tensor.shape) - 1)
@@ -152,7 +144,7 @@ def _with_length(place: MemoryConfig, dim: int, length: int) -> MemoryConfig:
 def of_tiles(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
     """What rows keep of the cores of the tiles that they were, without padding across the cut. None for a tensor that is not sharded."""
     memory = _sharded(tensor)
-    fitted = None if memory is None else _even(tensor, memory, shape, layout=Layout.TILE)
+    fitted = None if memory is None else sharding.of_matrix(_even(tensor, memory, shape, layout=Layout.TILE))
     if memory is None or fitted is None or fitted.shard_spec is None or memory.memory_layout is BLOCK_SHARDED:
         return fitted
     spec, (rows, columns) = fitted.shard_spec, _flat(shape)
@@ -185,20 +177,30 @@ def in_dram_if_sharded(tensor: Tensor) -> MemoryConfig | None:
 def of_reduction(
     tensor: Tensor,
     kept: Sequence[int],
-    shape: Sequence[int],
     layout: Layout,
     asked: MemoryConfig | None = None,
+    reduced: Collection[int] = (-2, -1),
+    held: MemoryConfig | None = None,
 ) -> MemoryConfig | None:
-    """What a reduction to `kept`, with its ones, makes of its operand's cores or those `asked` for; dropping them to `shape` is a reshape."""
-    memory = asked or _sharded(tensor)
-    if memory is None:
+    """What a reduction of rows, columns or both to `kept`, with its ones, makes of its operand's cores or those `asked` for.
+
+    A matrix is cut anew, and says so in pieces of any rank; such pieces keep their lengths but for one tile where it is `reduced`.
+    """
+    memory = asked or tensor.memory_config()
+    if not memory.is_sharded() or tensor.device() is None:
         return None
-    if memory.memory_layout is BLOCK_SHARDED:
-        reduced = _even(tensor, memory, kept, layout=layout)
-        before, after = (_flat(padded_shape(tuple(s), layout, tensor.tile).dims) for s in (kept, shape))
-        return _blocks(tensor, reduced, shape, layout) if shape and before != after else reduced
-    fitted = _even(tensor, memory, shape, layout=layout)
-    return _named(fitted, padded_shape(tuple(shape), layout, tensor.tile).dims)
+    pieces = memory.nd_shard_spec or (held or tensor.memory_config()).nd_shard_spec
+    if memory.memory_layout is not TensorMemoryLayout.ND_SHARDED or pieces is None:
+        on = memory.shard_spec or pieces
+        assert on is not None
+        one = ShardSpec(on.grid, (1, 1), on.orientation)
+        return _even(tensor, MemoryConfig(memory.memory_layout, memory.buffer_type, one), kept, layout=layout)
+    rank, lengths = len(pieces.shard_shape), list(pieces.shard_shape)
+    for axis in reduced:
+        if -axis <= rank:
+            lengths[axis] = 1
+    spec = NdShardSpec(lengths, pieces.grid, pieces.orientation, pieces.shard_distribution_strategy)
+    return sharding.cut(layout, tensor.tile.edges, memory.buffer_type, spec, ShardShapeAlignment.REQUIRED, 1)
 
 
 def of_reshape(
@@ -212,7 +214,7 @@ def of_reshape(
     if memory is None:
         return None
     if memory.memory_layout is BLOCK_SHARDED:
-        return _blocks(tensor, memory, shape, tensor.layout)
+        return _reshaped(tensor, _blocks(tensor, memory, shape, tensor.layout), shape)
     fitted = _even(tensor, memory, shape)
     spec = fitted.shard_spec
     assert spec is not None
@@ -224,7 +226,14 @@ def of_reshape(
             "Shard page size must currently have L1 aligned page size",
             hint=f"rows of a piece are {spec.shape[1]} elements of {tensor.dtype.name}, and {scaled_shards.ALIGNMENT} bytes must divide them",
         )
-    return _named(fitted, padded_shape(tuple(shape), tensor.layout, tensor.tile).dims)
+    return _reshaped(tensor, fitted, shape)
+
+
+def _reshaped(tensor: Tensor, place: MemoryConfig, shape: Sequence[int]) -> MemoryConfig:
+    """Tiles of three dimensions and more say in pieces of any rank where they lie, rows and fewer dimensions in pieces of a matrix."""
+    padded = padded_shape(tuple(shape), tensor.layout, tensor.tile).dims
+    named = sharding.in_both_forms(place, padded, tensor.layout) if math.prod(padded) else place
+    return named if tensor.layout is Layout.TILE and len(shape) > 2 else sharding.of_matrix(named)
 
 
 def _blocks(tensor: Tensor, memory: MemoryConfig, shape: Sequence[int], layout: Layout) -> MemoryConfig:
@@ -243,9 +252,8 @@ def _blocks(tensor: Tensor, memory: MemoryConfig, shape: Sequence[int], layout: 
     across, down = (columns, rows) if by_row else (rows, columns)
     start = box.start
     cores = CoreRangeSet([CoreRange(start, CoreCoord(start.x + across - 1, start.y + down - 1))])
-    return MemoryConfig(
-        BLOCK_SHARDED, memory.buffer_type, ShardSpec(cores, [high // rows, wide // columns], spec.orientation)
-    )
+    made = ShardSpec(cores, [high // rows, wide // columns], spec.orientation)
+    return sharding.in_pieces(MemoryConfig(BLOCK_SHARDED, memory.buffer_type, made))
 
 
 def _sharers(units: int, most: int) -> int:

@@ -128,10 +128,15 @@ def of_repetition(
     spec = memory.shard_spec
     if asked is not None and (not asked.nameless or device is None):
         return asked
+    if asked is not None and asked.memory_layout is TensorMemoryLayout.ND_SHARDED:
+        return MemoryConfig(TensorMemoryLayout.INTERLEAVED, asked.buffer_type)
     if asked is not None and (spec is None or asked.memory_layout is not memory.memory_layout):
         return scaled_shards.spread(tensor, asked, shape)
-    if spec is None or device is None or math.prod(times) == 1:
+    if device is None or math.prod(times) == 1:
         return asked
+    if spec is None:
+        whole = MemoryConfig(TensorMemoryLayout.INTERLEAVED, memory.buffer_type)
+        return whole if memory.is_sharded() else asked
     before, kind = scaled_shards.matrix(tensor, tuple(tensor.shape)), memory.memory_layout
     placed = MemoryConfig(kind, memory.buffer_type if asked is None else asked.buffer_type, spec)
     if scaled_shards.fills(memory, before) and _within(tensor, kind, times):

@@ -41,12 +41,16 @@ def fills(memory: MemoryConfig, whole: tuple[int, int]) -> bool:
 
 
 def scaled(
-    tensor: Tensor, memory: MemoryConfig, before: tuple[int, int], after: tuple[int, int]
+    tensor: Tensor,
+    memory: MemoryConfig,
+    before: tuple[int, int],
+    after: tuple[int, int],
+    layout: Layout | None = None,
 ) -> MemoryConfig | None:
     """The same cores with pieces larger or smaller by as much as the tensor is; None where they would be no whole tiles or rows."""
     spec = memory.shard_spec
     assert spec is not None
-    steps = tensor.tile.edges if tensor.layout is Layout.TILE else (1, 1)
+    steps = tensor.tile.edges if (layout or tensor.layout) is Layout.TILE else (1, 1)
     piece = []
     for length, old, new, step in zip(spec.shape, before, after, steps, strict=True):
         if not old or not new or length * new % (old * step):
@@ -57,9 +61,11 @@ def scaled(
     )
 
 
-def spread_in_tiles(tensor: Tensor, asked: MemoryConfig, shape: Sequence[int]) -> MemoryConfig:
+def spread_in_tiles(
+    tensor: Tensor, asked: MemoryConfig, shape: Sequence[int], layout: Layout | None = None
+) -> MemoryConfig:
     """A result cut as `asked` over as many cores of the device as it has tiles for: whole tiles even of rows without."""
-    high, wide = matrix(tensor, shape)
+    high, wide = matrix(tensor, shape, layout)
     rounded = -(-high // TILE_SIZE) * TILE_SIZE, -(-wide // TILE_SIZE) * TILE_SIZE
     return _spread(tensor, asked, rounded, (TILE_SIZE, TILE_SIZE))
 
@@ -87,7 +93,7 @@ def _spread(
     orientation = ShardOrientation.ROW_MAJOR if held is None else held.orientation
     grid, (high, wide) = device.compute_with_storage_grid_size(), whole
     by_row = orientation is ShardOrientation.ROW_MAJOR
-    if kind is TensorMemoryLayout.BLOCK_SHARDED:
+    if kind in (TensorMemoryLayout.BLOCK_SHARDED, TensorMemoryLayout.ND_SHARDED):
         across, down = (grid.x, grid.y) if by_row else (grid.y, grid.x)
         (rows, height), (columns, width) = _cut(high, steps[0], down), _cut(wide, steps[1], across)
         end = CoreCoord(columns - 1, rows - 1) if by_row else CoreCoord(rows - 1, columns - 1)

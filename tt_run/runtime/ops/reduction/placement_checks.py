@@ -5,26 +5,25 @@ Source: messages of reference library 0.81.1.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
-from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout, cpp
+from tt_run.runtime.enums import BufferType, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops.declaration.operands import axes_of
 from tt_run.runtime.ops.declaration.places import check_filled
-from tt_run.runtime.tensor.spec import sharding
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec
-from tt_run.runtime.tensor.spec.tensor_spec import Shape, padded_shape
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
-
-BATCHES_FIRST = (DataType.BFLOAT16, DataType.BFLOAT8_B)
-"""Of what a sum takes batch dimensions first, by a program of their own that turns nothing."""
 
 
 def check_placement(
-    tensor: Tensor, memory_config: MemoryConfig | None, cores: CoreRangeSet | None, *, filled: bool = False
+    tensor: Tensor,
+    memory_config: MemoryConfig | None,
+    cores: CoreRangeSet | None,
+    *,
+    filled: bool = False,
+    turned: bool = False,
 ) -> None:
-    """Cores that a program may use, and where its result is to lie; `filled`: the padding of its tensor is filled first."""
+    """Cores that a program may use, and where its result is to lie; `filled`: the padding of its tensor is filled first; `turned`: it is
+    brought into another order first, and there.
+    """
     own = tensor.memory_config()
     if cores is not None:
         if not cores.ranges():
@@ -47,7 +46,7 @@ def check_placement(
     if memory_config is None or not memory_config.is_sharded():
         return
     layout = memory_config.memory_layout
-    if memory_config.nameless and not own.is_sharded():
+    if memory_config.nameless and not own.is_sharded() and not turned:
         if layout is TensorMemoryLayout.ND_SHARDED:
             raise fatal(
                 "ND_SHARDED memory layout requires nd_shard_spec to be set on the output memory config or the input tensor",
@@ -58,7 +57,7 @@ def check_placement(
             "or the input tensor",
             hint="ttnn.create_sharded_memory_config(...) makes one with a shard specification",
         )
-    if memory_config.nameless and memory_config.buffer_type is not own.buffer_type:
+    if memory_config.nameless and memory_config.buffer_type is not own.buffer_type and not turned:
         raise fatal(
             f"Sharded memory layout {cpp(layout)} on an output with buffer type {cpp(memory_config.buffer_type)} requires an explicit "
             f"shard_spec (cannot fall back to the input tensor's {cpp(own.buffer_type)} shard grid)",
@@ -112,85 +111,3 @@ def check_within_program(what: str, place: MemoryConfig, tensor: Tensor, units: 
             "program_core_grid.contains(output_shard_grid)",
             hint="memory_config=ttnn.L1_MEMORY_CONFIG, or ttnn.sharded_to_interleaved(tensor)",
         )
-
-
-def check_turned(tensor: Tensor, axes: Collection[int], memory_config: MemoryConfig | None) -> None:
-    """Raises RuntimeError where the pieces on cores of a tensor, or of its result, do not fit it with a batch dimension where rows are reduced.
-
-    That is where each of them goes, the last first; those behind it are reduced by then.
-    """
-    own, in_rows = tensor.memory_config(), tensor.layout is not Layout.TILE
-    place = memory_config or own
-    shape, rows = list(tensor.shape), len(tensor.shape) - 2
-    if in_rows and place.nameless and max(axes, default=rows) < rows:
-        place = own  # which is what rows keep until they are reduced
-    columns = in_rows and own.memory_layout is TensorMemoryLayout.WIDTH_SHARDED  # of which each has all rows
-    if not place.is_sharded() or place.nameless or columns:
-        return
-    for axis in sorted(axes, reverse=True):
-        if axis < rows:
-            turned = _exchanged(shape, axis, rows)
-            held = _turned_pieces(place, tensor, axis, rows)
-            padded = padded_shape(tuple(turned), Layout.TILE, tensor.tile).dims
-            sharding.settled(held, padded, Layout.TILE, tensor.tile.edges)
-        shape[axis] = 1
-
-
-def kept_pieces(
-    name: str,
-    tensor: Tensor,
-    dim: int | Sequence[int] | None,
-    keepdim: bool,
-    memory_config: MemoryConfig | None,
-) -> MemoryConfig | None:
-    """The place of a total whose last step leaves the pieces as they are; None where it is cut anew, as other reductions are.
-
-    That is everything's, one over rows and batch dimensions, and a sum over batch dimensions alone, which is taken before any other. Raises
-    RuntimeError for pieces that do not fit such a sum, and for those wider than the tile of a total without dimensions, a view of it.
-    """
-    rank, own = len(tensor.shape), tensor.memory_config()
-    spec = own.shard_spec
-    if spec is None or own.created_with_nd_shard_spec or memory_config is not None:
-        return None
-    axes = axes_of(dim, rank)
-    batches = sorted((axis for axis in axes if axis < rank - 2), reverse=True)
-    if name == "sum" and tensor.dtype in BATCHES_FIRST:
-        high, wide = tensor.tile.edges
-        if spec.shape[0] % high or spec.shape[1] % wide:
-            return None
-        left = list(tensor.shape)
-        for axis in batches:
-            left[axis] = 1
-            padded = padded_shape(tuple(left), Layout.TILE, tensor.tile).dims
-            sharding.settled(own, padded, Layout.TILE, tensor.tile.edges)
-        return own if batches and len(batches) == len(axes) else None
-    if batches and rank - 2 in axes and rank - 1 not in axes:
-        return own
-    if rank <= 2 or len(axes) < rank:
-        return None
-    if not keepdim and spec.shape[1] != tensor.tile.edges[1]:
-        tile = Shape([*[1] * (rank - 2), *tensor.tile.edges])
-        raise fatal(
-            "Changing the last dimension of a sharded tensor is not supported unless the shard width matches the input last dimension. "
-            f"Input shape: {tile}, New shape: {Shape([])}, Shard width: {spec.shape[1]}",
-            hint="keepdim=True, or memory_config=ttnn.L1_MEMORY_CONFIG",
-        )
-    return own
-
-
-def _exchanged(lengths: Sequence[int], one: int, other: int) -> list[int]:
-    found = list(lengths)
-    found[one], found[other] = found[other], found[one]
-    return found
-
-
-def _turned_pieces(place: MemoryConfig, tensor: Tensor, axis: int, rows: int) -> MemoryConfig:
-    """Pieces of any rank are turned with their tensor; those of rows without tiles are a matrix's by then."""
-    pieces, spec = place.nd_shard_spec, place.shard_spec
-    if not place.created_with_nd_shard_spec or pieces is None:
-        return place
-    if tensor.layout is not Layout.TILE and spec is not None:
-        return MemoryConfig(place.memory_layout, place.buffer_type, spec)
-    whole = [1] * (rows + 2 - len(pieces.shard_shape)) + list(pieces.shard_shape)
-    turned = NdShardSpec(_exchanged(whole, axis, rows), pieces.grid, pieces.orientation)
-    return MemoryConfig(buffer_type=place.buffer_type, nd_shard_spec=turned)

@@ -15,11 +15,9 @@ from tt_run.runtime.kernels.ordered_sums import reduced_shape
 from tt_run.runtime.ops.declaration.element_types import check_summed
 from tt_run.runtime.ops.declaration.operands import axes_of, on_device, volume
 from tt_run.runtime.ops.reduction.placement_checks import (
-    BATCHES_FIRST,
     check_on_grid,
     check_placement,
     check_shards_on_grid,
-    check_turned,
     check_within_program,
 )
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -55,9 +53,8 @@ def check_total(
     if has_nothing_to_reduce(tensor):
         return
     check_summed(dtype, signed=name in _SIGNED)
-    check_placement(tensor, memory_config, cores, filled=True)
-    if name != "sum" or dtype not in BATCHES_FIRST:
-        check_turned(tensor, axes, memory_config)
+    turned = max(axes, default=0) < len(tensor.shape) - 2
+    check_placement(tensor, memory_config, cores, filled=True, turned=turned)
 
 
 def check_spread(
@@ -89,9 +86,8 @@ def check_spread(
             "!(input_cb_data_format == tt::DataFormat::Float32 && !fp32_dest_acc_en)",
             hint="leave compute_kernel_config out, or set fp32_dest_acc_en=True in it",
         )
-    check_placement(tensor, memory_config, cores)
-    if len(axes) == 1 and len(tensor.shape) and tensor.shape[axes[0]] > 1:
-        check_turned(tensor, axes, memory_config)
+    turned = len(axes) > 1 or (max(axes, default=0) < len(tensor.shape) - 2)
+    check_placement(tensor, memory_config, cores, turned=turned)
 
 
 def _not_empty(tensor: Tensor, axes: Collection[int]) -> None:

@@ -15,13 +15,14 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.ops.data_movement.movement import stays
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import Operation, operation
 from tt_run.runtime.ops.declaration.operands import axes_of, axis_of, on_device, settle
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import asked_shards, fitted_shards
-from tt_run.runtime.ops.reduction.placement_checks import kept_pieces
 from tt_run.runtime.ops.reduction.product_places import of_product
+from tt_run.runtime.ops.reduction.reduced_places import Step, of_spread, of_total
 from tt_run.runtime.ops.reduction.reduction_checks import (
     check_argmax,
     check_prod,
@@ -30,6 +31,7 @@ from tt_run.runtime.ops.reduction.reduction_checks import (
     check_total,
     has_nothing_to_reduce,
 )
+from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import convert, is_float
@@ -37,6 +39,7 @@ from tt_run.runtime.values.float_warnings import restore, silence
 
 Array = npt.NDArray[Any]
 Dims = int | Sequence[int] | None
+Shaped = tuple[int, ...]
 Scaled = Callable[[Array, float], Array]
 
 
@@ -53,10 +56,11 @@ def reduced(
     output_tensor: Tensor | None = None,
     place: MemoryConfig | None = None,
     moments: bool = False,
+    stepped: Callable[[Sequence[int]], Step | None] | None = None,
 ) -> Tensor:
     """`function` (rows -> one value per row) over dimensions `dim` of every shard, None for all; into `place` whatever else would follow.
 
-    `moments` of a number are in tiles as well, which else keeps its layout.
+    Of a tensor on cores `stepped` says where the result with its ones lies, None where it is cut anew. `moments` of a number are in tiles as well, which else keeps its layout.
     """
     on_device(tensor, kind="reduction")
     shape = tuple(tensor.shape)
@@ -78,17 +82,33 @@ def reduced(
     if place is not None:
         memory_config, layout = place, Layout.TILE
     elif output_tensor is None and (memory_config is not None or tensor.is_sharded()):
-        kept, left = (ordered_sums.reduced_shape(shape, axes, keep) for keep in (True, keepdim))
         if memory_config is not None and memory_config.is_sharded():
             layout = Layout.TILE
-        made = layout or tensor.layout
-        asked = asked_shards.anew(tensor, memory_config)
-        if memory_config is None or asked is not None:
-            memory_config = fitted_shards.of_reduction(tensor, kept, left, made, asked)
+        if memory_config is None or memory_config.is_sharded():
+            kept, left = (ordered_sums.reduced_shape(shape, axes, keep) for keep in (True, keepdim))
+            known = None if stepped is None or has_nothing_to_reduce(tensor) else stepped(axes)
+            made = layout or tensor.layout
+            if known is None:
+                asked = asked_shards.anew(tensor, memory_config)
+                memory_config = fitted_shards.of_reduction(tensor, kept, made, asked or memory_config)
+            else:
+                kept, memory_config = known.shape, known.place
+            if memory_config is not None and kept != left:
+                memory_config = _left(tensor, kept, left, target, made, memory_config)
     shards = tensor.shards.map(compute)
     return settle(
         (tensor,), shards, target, memory_config=memory_config, layout=layout, output_tensor=output_tensor
     )
+
+
+def _left(
+    tensor: Tensor, kept: Shaped, left: Shaped, dtype: DataType, layout: Layout, place: MemoryConfig
+) -> MemoryConfig:
+    """Where a total in this place lies once its ones are taken out: a reshape to what is `left`."""
+    nothing = tensor.shards.map(lambda stack: np.broadcast_to(stack.dtype.type(0), (len(stack), *kept)))
+    whole = settle((tensor,), nothing, dtype, memory_config=place, layout=layout)
+    found = asked_shards.of_reshape(whole, None, left, stays(whole, left))
+    return found or sharding.of_matrix(whole.memory_config())
 
 
 def _unless_alone(tensor: Tensor, function: Callable[[Array], Array]) -> Callable[[Array], Array]:
@@ -126,14 +146,23 @@ def _std(rows: Array, scalar: float, correction: bool) -> Array:
     return _scaled(np.sqrt(ordered_sums.variance(rows, int(correction))), abs(scalar))
 
 
-def layout_of_total(name: str, tensor: Tensor, dim: Dims) -> Layout | None:
-    """TILE where the reference reduces rows in tiles: shards, whole matrices, sums of integers, and of BFLOAT16 over batch dimensions."""
+def layout_of_total(
+    name: str, tensor: Tensor, dim: Dims, memory_config: MemoryConfig | None = None
+) -> Layout | None:
+    """TILE where the reference reduces rows in tiles: shards, whole matrices, sums of integers, and of BFLOAT16 over batch dimensions.
+
+    Rows that leave their cores before they are reduced, on the way of a batch dimension to where they lie, stay rows.
+    """
     rank = len(tensor.shape)
     axes = axes_of(dim, rank)
     matrices = rank > 1 and axes == (rank - 2, rank - 1)
     batches = name == "sum" and tensor.dtype is DataType.BFLOAT16 and any(axis < rank - 2 for axis in axes)
     whole = name == "sum" and not is_float(tensor.dtype)
-    return Layout.TILE if matrices or batches or whole or tensor.memory_config().is_sharded() else None
+    leave = (
+        memory_config is not None and not memory_config.is_sharded() and max(axes, default=rank) < rank - 2
+    )
+    on_cores = tensor.memory_config().is_sharded() and not leave
+    return Layout.TILE if matrices or batches or whole or on_cores else None
 
 
 def _total(name: str, function: Scaled, doc: str) -> Operation:
@@ -157,8 +186,8 @@ def _total(name: str, function: Scaled, doc: str) -> Operation:
             keepdim,
             _unless_alone(input_tensor, lambda rows: function(rows, scalar)),
             memory_config=memory_config,
-            layout=output_layout or layout_of_total(name, input_tensor, dim),
-            place=kept_pieces(name, input_tensor, dim, keepdim, memory_config),
+            layout=output_layout or layout_of_total(name, input_tensor, dim, memory_config),
+            stepped=lambda axes: of_total(name, input_tensor, axes, memory_config, scalar),
         )
 
     return _named(name, compute, doc)
@@ -185,7 +214,7 @@ def _extreme(name: str, function: Scaled, doc: str) -> Operation:
             _unless_alone(input_tensor, lambda rows: function(rows, scalar)),
             memory_config=memory_config,
             layout=Layout.TILE,
-            place=kept_pieces(name, input_tensor, dim, keepdim, memory_config),
+            stepped=lambda axes: of_total(name, input_tensor, axes, memory_config, scalar),
         )
 
     return _named(name, compute, doc)
@@ -212,6 +241,7 @@ def _spread(name: str, function: Callable[[Array, float, bool], Array], doc: str
             memory_config=memory_config,
             layout=Layout.TILE,
             moments=True,
+            stepped=lambda axes: of_spread(input_tensor, axes, memory_config),
         )
 
     return _named(name, compute, doc)

@@ -127,7 +127,7 @@ def _check_batches(name: str, given: Sequence[Tensor], arguments: Mapping[str, A
 
 def _of_matrices(given: Sequence[Tensor]) -> MemoryConfig | None:
     ones = [*given[0].shape[:-2], 1, 1]
-    return fitted_shards.of_reduction(given[0], ones, ones, Layout.TILE)
+    return fitted_shards.of_reduction(given[0], ones, Layout.TILE)
 
 
 _ONE = f"(input_tensor: Tensor, *, {PLACED})"

@@ -46,10 +46,15 @@ def cut_in_two(
         TensorMemoryLayout.WIDTH_SHARDED: (1, cores.num_cores()),
     }.get(kind) or _rectangle(cores, orientation)
     piece = [_up(-(-height // rows), steps[0]), _up(-(-width // columns), steps[1])]
-    blocks = kind is TensorMemoryLayout.BLOCK_SHARDED
-    strategy = ShardDistributionStrategy.GRID_2D if blocks else ShardDistributionStrategy.ROUND_ROBIN_1D
-    matrix, pieces = ShardSpec(cores, piece, orientation), NdShardSpec(piece, cores, orientation, strategy)
-    return memory_of(kind, buffer_type, matrix, pieces, made_of_any_rank=True)
+    return in_pieces(MemoryConfig(kind, buffer_type, ShardSpec(cores, piece, orientation)))
+
+
+def in_pieces(config: MemoryConfig) -> MemoryConfig:
+    """The configuration that names pieces of a matrix, as one that was made of pieces of any rank."""
+    pieces = _as_pieces(config, 2)
+    return memory_of(
+        config.memory_layout, config.buffer_type, config.shard_spec, pieces, made_of_any_rank=True
+    )
 
 
 @lru_cache(maxsize=1024)

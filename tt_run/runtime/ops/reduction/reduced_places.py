@@ -1,0 +1,148 @@
+"""Where reductions of tensors on cores lie, step by step as the reference takes them, and which pieces do not fit on the way.
+
+Rows and columns are reduced where they are; a batch dimension takes the place of the rows first, and goes back. Each step has a place of its
+own. Source: memory configurations and refusals of reference library 0.81.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from tt_run.runtime.enums import WIDTH_SHARDED, DataType, Layout
+from tt_run.runtime.ops.placement import fitted_shards, reordered_shards, scaled_shards
+from tt_run.runtime.tensor.spec import sharding
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec
+from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
+from tt_run.runtime.tensor.tensor import Tensor
+
+_BATCHES_FIRST = (DataType.BFLOAT16, DataType.BFLOAT8_B)
+_RANK, _TURNED = 4, 1  # of four dimensions, the one that is exchanged with the rows alone
+
+
+class Step(NamedTuple):
+    """A tensor after a step: its lengths, its place and its layout."""
+
+    shape: tuple[int, ...]
+    place: MemoryConfig
+    layout: Layout
+
+
+def of_total(
+    name: str, tensor: Tensor, axes: Collection[int], asked: MemoryConfig | None, scalar: float = 1.0
+) -> Step | None:
+    """The place of a sum, mean or extreme with its ones. None where the call's own place, or its operand's, says it.
+
+    Raises RuntimeError for pieces that do not fit on the way.
+    """
+    place, rank = asked or tensor.memory_config(), len(tensor.shape)
+    now = Step(tuple(tensor.shape), tensor.memory_config(), tensor.layout)
+    batches = sorted((axis for axis in axes if axis < rank - 2), reverse=True)
+    inner = sorted((axis for axis in axes if axis >= rank - 2), reverse=True)
+    first = name == "sum" and tensor.dtype in _BATCHES_FIRST and scalar == 1.0
+    if not place.is_sharded():
+        return None
+    if batches and first:
+        # A program of its own sums them, one after the other, and turns nothing.
+        if now.layout is not Layout.TILE:
+            now = _fitted(tensor, now.shape, place)
+        for axis in batches:
+            now = _fitted(tensor, _with_one(now.shape, axis), place)
+        batches = []
+    for axis in inner:
+        now = _in_four(tensor, _viewed(tensor, now, rank), axis - rank, place)
+    for axis in batches:
+        turned = _turned(tensor, _viewed(tensor, now, rank), axis, place)
+        now = _turned(tensor, _viewed(tensor, _in_four(tensor, turned, -2, place), rank), axis, place)
+        now = now if rank == _RANK else now._replace(place=sharding.of_matrix(now.place))
+    return now if rank <= _RANK else _viewed(tensor, now, rank)
+
+
+def of_spread(tensor: Tensor, axes: Sequence[int], asked: MemoryConfig | None) -> Step | None:
+    """As `of_total`, of a variance, which takes several dimensions at once: they are brought to the end."""
+    place, rank = asked or tensor.memory_config(), len(tensor.shape)
+    if not place.is_sharded():
+        return None
+    now = Step(tuple(tensor.shape), tensor.memory_config(), tensor.layout)
+    if all(tensor.shape[axis] == 1 for axis in axes):
+        return _fitted(tensor, now.shape, place)  # of which nothing is read
+    order = list(range(rank))
+    if len(axes) == 1 and axes[0] < rank - 2:
+        there = _turned(tensor, now, axes[0], place)
+        return _turned(tensor, _reduced(tensor, there, [rank - 2], place), axes[0], place)
+    if len(axes) > 1:
+        now = _ordered(tensor, now, [d for d in order if d not in axes] + list(axes), place)
+        return _reduced(tensor, now, range(rank - len(axes), rank), place)
+    return _reduced(tensor, now, axes, place)
+
+
+def _with_one(shape: Sequence[int], *axes: int) -> list[int]:
+    return [1 if axis in axes else length for axis, length in enumerate(shape)]
+
+
+def _fitted(tensor: Tensor, shape: Sequence[int], place: MemoryConfig, layout: Layout = Layout.TILE) -> Step:
+    padded = padded_shape(tuple(shape), layout, tensor.tile).dims
+    sharding.settled(sharding.of_matrix(place), padded, layout, tensor.tile.edges)
+    return Step(tuple(shape), sharding.on_cores(place, padded, layout, tensor.tile.edges), layout)
+
+
+def _reduced(tensor: Tensor, now: Step, axes: Collection[int], place: MemoryConfig) -> Step:
+    columns = now.place.memory_layout is WIDTH_SHARDED  # of which each has all rows
+    if now.layout is not Layout.TILE and not columns:
+        now = _fitted(tensor, now.shape, now.place if place.nameless else place)
+    kept, rank = _with_one(now.shape, *axes), len(now.shape)
+    back = [axis - rank for axis in axes if axis >= rank - 2]
+    found = fitted_shards.of_reduction(tensor, kept, Layout.TILE, place, back, now.place)
+    return _fitted(tensor, kept, found or place)
+
+
+def _in_four(tensor: Tensor, now: Step, axis: int, place: MemoryConfig) -> Step:
+    """A matrix reduced along one of its dimensions, with ones in front up to four dimensions."""
+    whole = now._replace(shape=(1,) * (_RANK - len(now.shape)) + now.shape)
+    return _reduced(tensor, whole, [len(whole.shape) + axis], place)
+
+
+def _viewed(tensor: Tensor, now: Step, rank: int) -> Step:
+    """The same in another number of dimensions, where four have ones in front or have others joined in the first."""
+    beyond, pieces = max(len(now.shape) - rank, 0), now.place.nd_shard_spec
+    if rank == _RANK:
+        return now
+    place = sharding.of_matrix(now.place)
+    if pieces is not None and place.shard_spec is None and beyond:
+        lengths = ((1,) * rank + tuple(pieces.shard_shape))[-rank:]
+        spec = NdShardSpec(lengths, pieces.grid, pieces.orientation, pieces.shard_distribution_strategy)
+        place = MemoryConfig(buffer_type=place.buffer_type, nd_shard_spec=spec)
+    return _fitted(tensor, now.shape[beyond:], place, now.layout)
+
+
+def _turned(tensor: Tensor, now: Step, axis: int, place: MemoryConfig) -> Step:
+    """A batch dimension where the rows are, and the rows where it was."""
+    order = list(range(len(now.shape)))
+    order[axis], order[-2] = order[-2], order[axis]
+    if axis + max(0, _RANK - len(order)) == _TURNED and len(order) <= _RANK:
+        after = [now.shape[d] for d in order]
+        return _fitted(tensor, after, _named(tensor, now, after, place), now.layout)
+    return _ordered(tensor, now, order, place)
+
+
+def _named(tensor: Tensor, now: Step, after: Sequence[int], place: MemoryConfig) -> MemoryConfig:
+    """A place, on cores where it names none."""
+    if not place.nameless:
+        return place
+    before = scaled_shards.matrix(tensor, now.shape, now.layout)
+    return reordered_shards.of_size(tensor, now.place, place, before, after, now.layout)
+
+
+def _ordered(tensor: Tensor, now: Step, order: Sequence[int], place: MemoryConfig) -> Step:
+    if list(order) == sorted(order):
+        return now if place == now.place else _fitted(tensor, now.shape, place, now.layout)
+    place = _named(tensor, now, [now.shape[d] for d in order], place)
+    front = max(0, _RANK - len(order))
+    full = (*range(front), *(d + front for d in order))
+    for each in reordered_shards.exchanges_of(full):
+        now = _fitted(tensor, [now.shape[d - front] for d in each[front:]], place, now.layout)
+    if reordered_shards.exchanges_of(full):
+        return now
+    if now.place.created_with_nd_shard_spec and place.created_with_nd_shard_spec:
+        place = reordered_shards.in_order(now.place, place, full)
+    return _fitted(tensor, [now.shape[d] for d in order], place, now.layout)
