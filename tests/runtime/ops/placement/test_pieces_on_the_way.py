@@ -14,8 +14,10 @@ from tests.runtime.ops.placement.test_larger_shards import BLOCK, HEIGHT, WIDTH,
 from tests.runtime.ops.tensors import BF16, ROW, TILE, put
 from tt_run.runtime.enums import BufferType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.reduction.losses import LossReductionMode
 from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
     MemoryConfig,
     NdShardSpec,
     ShardSpec,
@@ -139,3 +141,17 @@ def test_repeated_pieces_leave_their_cores(one: MeshDevice) -> None:
     assert ops.repeat(lying(one, THREE), (1, 1, 1, 2)).memory_config().interleaved
     asked = MemoryConfig(ND, BufferType.L1)
     assert ops.repeat(lying(one, ROWS), (1, 1, 1, 2), memory_config=asked).memory_config().interleaved
+
+
+def test_total_of_distances(one: MeshDevice) -> None:
+    held, other = lying(one, ROWS), lying(one, None)
+    total = ops.l1_loss(held, other, reduction=LossReductionMode.SUM)
+    assert seen(total) == (WIDTH, [32, 32], False)
+    with pytest.raises(RuntimeError, match="Shard height 128 must match physical height 64"):
+        ops.l1_loss(lying(one, matrix(WIDTH, (128, 32))), other, reduction=LossReductionMode.SUM)
+
+
+def test_the_first_of_two_says_where_what_comes_after_lies(one: MeshDevice) -> None:
+    held, flat = lying(one, ROWS), ops.to_memory_config(lying(one, None), L1_MEMORY_CONFIG)
+    assert ops.nextafter(flat, held).memory_config() == L1_MEMORY_CONFIG
+    assert ops.nextafter(lying(one, None), held).is_sharded()

@@ -26,7 +26,7 @@ from tt_run.runtime.ops.elementwise.ternary import ternary
 from tt_run.runtime.ops.elementwise.triple_checks import check_tiled_room, summed_type
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import fitted_shards, larger_shards
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import spec_of
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
@@ -377,6 +377,8 @@ def nextafter(
     if memory_config is not None and memory_config.nameless:
         shape = np.broadcast_shapes(*(t.shape.dims for t in pair))
         memory_config = larger_shards.of_pair(pair, shape, input_tensor_a.layout, memory_config, None)
+    elif memory_config is None and input_tensor_a.memory_config() == L1_MEMORY_CONFIG:
+        memory_config = L1_MEMORY_CONFIG  # whose place counts, as with other pairs
     return ternary(
         (lambda a, b: np.nextafter(a.astype(BFLOAT16), b.astype(BFLOAT16)).astype(np.float32))
         if short

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ from tt_run.runtime.ops.declaration.dispatch import Operation, operation
 from tt_run.runtime.ops.declaration.operands import floating, on_device, settle
 from tt_run.runtime.ops.elementwise.binary import squared_difference
 from tt_run.runtime.ops.placement import larger_shards
-from tt_run.runtime.ops.reduction.reductions import layout_of_total
+from tt_run.runtime.ops.reduction.reductions import layout_of_total, place_of_total
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import combine
@@ -47,6 +48,23 @@ _WHOLE = {
     LossReductionMode.MEAN: [],
 }
 """Integers whose losses are taken, which are integers of the same type."""
+
+
+def _place(
+    given: tuple[Tensor, Tensor],
+    dtype: DataType,
+    reduction: LossReductionMode,
+    layout: Layout,
+    asked: MemoryConfig | None,
+) -> MemoryConfig | None:
+    """Where distances lie, and their total once they lie so."""
+    lengths = np.broadcast_shapes(*(tuple(t.shape) for t in given))
+    place = asked or larger_shards.of_pair(given, lengths, layout, None, None)
+    if reduction is LossReductionMode.NONE or not math.prod(lengths):
+        return place
+    nothing = given[0].shards.map(lambda stack: np.broadcast_to(np.float32(0), (len(stack), *lengths)))
+    distances = settle(given, nothing, dtype, memory_config=place, layout=layout)
+    return place_of_total(reduction.name.lower(), distances, asked or given[0].memory_config())
 
 
 def _loss(name: str, distance: Callable[[Array, Array], Array], path: str, doc: str) -> Operation:
@@ -86,8 +104,8 @@ def _loss(name: str, distance: Callable[[Array, Array], Array], path: str, doc: 
         if reduction is not LossReductionMode.NONE and input_reference.logical_volume():
             tiled = tiled or layout_of_total(reduction.name.lower(), input_reference, None)
         place = memory_config
-        if place is None and output_tensor is None and reduction is LossReductionMode.NONE:
-            place = larger_shards.of_pair(given, shards.data.shape[1:], tiled or Layout.ROW_MAJOR, None, None)
+        if output_tensor is None and any(t.is_sharded() for t in (*given, *([place] if place else ()))):
+            place = _place(given, dtype, reduction, tiled or Layout.ROW_MAJOR, place)
         return settle(given, shards, dtype, memory_config=place, output_tensor=output_tensor, layout=tiled)
 
     compute.__doc__ = f"{doc}; its sum or mean over all elements by `reduction`, rounded once."

@@ -111,6 +111,12 @@ def _left(
     return found or sharding.of_matrix(whole.memory_config())
 
 
+def place_of_total(name: str, tensor: Tensor, asked: MemoryConfig | None) -> MemoryConfig | None:
+    """Where the total of all elements lies, without dimensions."""
+    found = of_total(name, tensor, range(len(tensor.shape)), asked)
+    return asked if found is None else _left(tensor, found.shape, (), tensor.dtype, Layout.TILE, found.place)
+
+
 def _unless_alone(tensor: Tensor, function: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """The function, but a tensor without dimensions stays what it is, whatever the scalar."""
     return function if len(tensor.shape) else lambda rows: rows[..., 0]
