@@ -16,6 +16,7 @@ from tt_run.runtime.guard import diagnosis, watch
 from tt_run.runtime.guard.board import ASKED, CALLS, ENDED, RAISED, RUNNING, STATE
 from tt_run.runtime.guard.report import GuardError
 from tt_run.runtime.guard.signature import Signature
+from tt_run.runtime.guard.states import Wait
 from tt_run.runtime.guard.transfer import Transfer
 from tt_run.runtime.guard.watch import Guard
 
@@ -73,6 +74,22 @@ def test_ranks_that_call_the_same_go_on(hosts: str, processors: bool) -> None:
         expected = [(n + 1, f"all_gather(dim {n % 2})") for n in range(4)]
         assert told == expected + ([] if len(hosts) > 2 else [(5, "all_reduce()")])
         assert crowded == (processors and hosts.count(hosts[rank]) > 1)
+
+
+def test_crowded_ranks_nap_for_a_message_instead_of_offering_the_processor(
+    processors: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offered: list[None] = []
+    monkeypatch.setattr(watch, "give_way", lambda: offered.append(None))
+    monkeypatch.setattr(watch, "_YIELD_SECONDS", 10.0)
+
+    def program(guard: Guard) -> int:
+        looks = iter(range(6))
+        guard.wait_until(lambda: next(looks) == 5, lambda: Wait("message", "receive", "", (), 0, ()))
+        return next(looks, 6)
+
+    assert run("aa", program) == [6, 6]
+    assert len(offered) == (0 if processors else 10)
 
 
 @pytest.mark.parametrize("hosts", HOSTS)

@@ -28,6 +28,8 @@ from tt_run.runtime.guard.whereabouts import Verdict, Whereabouts
 
 _SPINS = 1000  # looks before the processor is offered to others
 _YIELD_SECONDS = 0.005  # then this long with the processor offered between looks
+# Or such naps, where ranks are crowded: who offers the processor gets it back when the others have used up their turns, who naps when it wakes.
+_SHORT_NAP = 0.00002
 _SLEEP_SECONDS = 0.05  # so long instead where ranks sleep until a bell
 _LONG_SLEEP_SECONDS = 0.02  # and then, between looks at what else there may be
 _NAPS = (0.0001, 0.001)  # then naps, growing from the first to the second
@@ -80,6 +82,7 @@ class Guard:
         self._generation = 0
         self.crowded = len(world.neighbours.ranks) > len(usable_cpus())
         self._spins = 0 if self.crowded else _SPINS
+        self._pause = partial(time.sleep, _SHORT_NAP) if self.crowded else give_way
 
     # --- the hot path --------------------------------------------------------------------------------------------------
 
@@ -167,7 +170,7 @@ class Guard:
                         bell.ring()
                     return
                 own_traffic.moves()
-                give_way()
+                self._pause()
         elif _rung(done, bell, began):
             return
         self._generation += 1
