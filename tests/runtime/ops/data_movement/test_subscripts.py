@@ -61,6 +61,50 @@ def test_parts(one: MeshDevice, key: Any, dtype: DataType, layout: Layout, place
     assert np.array_equal(held(part), whole[key])
 
 
+@pytest.mark.parametrize("filler", [None, 7.0])
+@pytest.mark.parametrize(
+    ("key", "within", "part"),
+    [
+        ((ALL, slice(32)), (1, 5, 64), np.s_[:, :32]),
+        ((ALL, slice(9)), (1, 5, 64), np.s_[:, :9]),
+        ((ALL, slice(32, 40)), (2, 33, 10), np.s_[:, 32:40, :10]),
+        ((..., slice(16)), (2, 33, 10), np.s_[:, :33, :16]),
+        (slice(4), (3, 10), np.s_[:4, :10]),
+    ],
+)
+def test_a_part_may_reach_into_the_padding_of_the_last_tile(
+    one: MeshDevice, key: Any, within: tuple[int, ...], part: Any, filler: float | None
+) -> None:
+    values = X.ravel()[: np.prod(within)].reshape(within)
+    tensor = put(one, values, BF16, TILE)
+    if filler is not None:
+        tensor = ops.fill_implicit_tile_padding(tensor, filler)
+    padded = np.full(tuple(tensor.padded_shape), filler or 0.0)
+    padded[tuple(map(slice, within))] = values
+    assert held(tensor[key]).tolist() == padded[part].tolist()
+
+
+@pytest.mark.parametrize(
+    ("bounds", "layout", "text"),
+    [
+        ((33, 34), TILE, r"Slice start.1. .33. must be less than input tensor shape.1. .33."),
+        ((1, 64), TILE, "Ends 64 must be less than or equal to the shape of the tensor 33"),
+        ((0, 65), TILE, "Ends 96 must be less than or equal to the shape of the tensor 64"),
+        ((0, 34), ROW, "Ends 34 must be less than or equal to the shape of the tensor 33"),
+        ((-34, 33), ROW, "End 33 must be greater than or equal to start 4294967295"),
+        ((-34, None), TILE, "End 33 must be greater than or equal to start 4294967295"),
+        ((0, -34), ROW, "Ends 4294967295 must be less than or equal to the shape of the tensor 33"),
+        ((2, 1), ROW, "End 1 must be greater than or equal to start 2"),
+    ],
+)
+def test_parts_outside_of_a_tensor(
+    one: MeshDevice, bounds: tuple[int, int | None], layout: Layout, text: str
+) -> None:
+    tensor = put(one, X[0, 0, :66, :10].reshape(2, 33, 10), BF16, layout)
+    with pytest.raises(RuntimeError, match=text):
+        tensor[:, slice(*bounds)]
+
+
 def test_a_step_back_takes_nothing(one: MeshDevice) -> None:
     assert list(put(one, X, BF16, TILE)[BACK].shape) == [1, 1, 0, 128]
 

@@ -29,6 +29,7 @@ from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, se
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import asked_shards, fitted_shards
 from tt_run.runtime.ops.placement.sharded_results import in_dram
+from tt_run.runtime.tensor.conversion import framing
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec.shape import Shape
@@ -169,29 +170,10 @@ def slice(
         )
     if min(step, default=1) < 1:
         raise fatal("Slice step must be greater than 0", hint=f"step is {list(step)}")
-    index = tuple(
-        builtins.slice(*builtins.slice(b, e, s).indices(n))
-        for b, e, s, n in zip(begin, end, step, shape, strict=True)
-    )
-    # A row of tiles has two padded dimensions.
-    padded = tuple(input_tensor.padded_shape)[-len(shape) :]
-    for d, (chosen, length) in enumerate(zip(index, shape, strict=True)):
-        last = builtins.min(end[d], length)
-        where = (
-            f"slice [{begin[d]}:{end[d]}] of dimension {d}, which has length {length}: "
-            f"write {begin[d] if begin[d] <= last else 0}:{last}"
-        )
-        if end[d] > padded[d]:
-            raise fatal(
-                f"Ends {end[d]} must be less than or equal to the shape of the tensor {length}", hint=where
-            )
-        if chosen.start > chosen.stop:
-            raise fatal(f"End {end[d]} must be greater than or equal to start {begin[d]}", hint=where)
-        if end[d] > length:
-            raise fatal(
-                f"slice [{begin[d]}:{end[d]}] does not fit dimension {d} of length {length}",
-                hint=f"begin and end are 0 to {length}",
-            )
+    index = _index(input_tensor, begin, end, step)
+    if any(i.stop > n for i, n in zip(index, shape, strict=True)):
+        # A part that begins with a tile may reach into what pads the last one.
+        input_tensor = input_tensor.derive(framing.frame_of(input_tensor))
     everything = all(i == builtins.slice(0, n, 1) for i, n in zip(index, shape, strict=True))
     if everything and output_tensor is None and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
@@ -206,6 +188,47 @@ def slice(
             _check_rows_of(input_tensor, memory_config)
         memory_config = asked_shards.of_part(input_tensor, memory_config, lengths, stepped)
     return moved(input_tensor, lambda s: s[whole], memory_config, output_tensor)
+
+
+_WRAPPED = 1 << 32
+"""Bounds are 32-bit numbers without a sign: one before the beginning is a large one."""
+
+
+def _index(
+    tensor: Tensor, begin: Sequence[int], end: Sequence[int], step: Sequence[int]
+) -> tuple[builtins.slice, ...]:
+    """The bounds from the front. Raises RuntimeError for those that leave the tensor, or the whole tiles that it lies in where the part begins
+    with one.
+    """
+    shape = tuple(tensor.shape)
+    front = [
+        tuple(bound + length if bound < 0 else bound for bound in each)
+        for *each, length in zip(begin, end, shape, strict=True)
+    ]
+    starts = [first for first, _ in front]
+    in_tiles = tensor.layout is Layout.TILE and len(shape) > 1 and not _by_rows(tensor, starts, step)
+    # A row of tiles has two padded dimensions.
+    limits = tuple(tensor.padded_shape)[-len(shape) :] if in_tiles else shape
+    edges = (*(1 for _ in shape[2:]), *(tensor.tile.edges if in_tiles else (1, 1)))[-len(shape) :]
+    for d, ((first, last), limit, length) in enumerate(zip(front, limits, shape, strict=True)):
+        inside = builtins.min(max(last, 0), length)
+        where = (
+            f"slice [{begin[d]}:{end[d]}] of dimension {d}, which has length {length}: "
+            f"write {first if 0 <= first <= inside else 0}:{inside}"
+        )
+        start, stop = first % _WRAPPED, last % _WRAPPED
+        if stop < start:
+            raise fatal(f"End {stop} must be greater than or equal to start {start}", hint=where)
+        if limit <= start < stop:
+            raise fatal(
+                f"Slice start[{d}] ({start}) must be less than input tensor shape[{d}] ({limit})", hint=where
+            )
+        reached = -(-stop // edges[d]) * edges[d] if last > 0 else stop
+        if reached > limit:
+            raise fatal(
+                f"Ends {reached} must be less than or equal to the shape of the tensor {limit}", hint=where
+            )
+    return tuple(builtins.slice(*each, s) for each, s in zip(front, step, strict=True))
 
 
 def _check_rows_of(tensor: Tensor, memory_config: MemoryConfig | None) -> None:

@@ -27,14 +27,11 @@ def take(tensor: Tensor, key: Any) -> Tensor:
 
 
 def _bounds(key: int | slice, length: int) -> tuple[int, int, int]:
-    """Where a key begins and ends, from the front, and its step."""
+    """Where a key begins and ends, and its step."""
     if isinstance(key, int):
         return key, key + 1, 1
     step = 1 if key.step is None else int(key.step)
     if step < 1:
         return 0, 0, 2  # stepped, which block floats refuse
-    start, end = (
-        default if n is None else int(n) if n >= 0 else max(int(n) + length, 0)
-        for n, default in ((key.start, 0), (key.stop, length))
-    )
+    start, end = (default if n is None else int(n) for n, default in ((key.start, 0), (key.stop, length)))
     return start, end, step
