@@ -359,3 +359,44 @@ def test_pieces_are_enlarged_off_their_cores(
         found = call("upsample", x, factor, memory_config=DRAM_MEMORY_CONFIG)
         assert found.shape[1] == int(8 * factor)
         assert not found.memory_config().is_sharded()
+
+
+def _on_cores(kind: str, cores: tuple[int, int], piece: tuple[int, int]) -> MemoryConfig:
+    spec = ShardSpec(
+        CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(*cores))]), piece, ShardOrientation.ROW_MAJOR
+    )
+    return MemoryConfig(TensorMemoryLayout[f"{kind}_SHARDED"], BufferType.L1, spec)
+
+
+@pytest.mark.parametrize(
+    ("place", "asked", "found"),
+    [
+        (("HEIGHT", (7, 1), (16, 64)), ("HEIGHT", (7, 1), (16, 64)), (64, 64)),
+        (("HEIGHT", (7, 1), (16, 64)), ("HEIGHT", (7, 1), (256, 64)), (64, 64)),
+        (("BLOCK", (1, 7), (32, 32)), ("BLOCK", (1, 7), (32, 32)), (128, 32)),
+        (("WIDTH", (1, 0), (256, 32)), ("HEIGHT", (7, 1), (64, 64)), (1024, 32)),
+        (
+            ("HEIGHT", (7, 7), (4, 64)),
+            ("HEIGHT", (7, 3), (16, 64)),
+            "Number of shards along height 64 must not exceed number of cores 32",
+        ),
+        (
+            ("HEIGHT", (7, 1), (16, 64)),
+            ("HEIGHT", (7, 3), (16, 64)),
+            "Output tensor should have same number of cores 32 as input tensor 16",
+        ),
+    ],
+)
+def test_pieces_that_are_asked_for_are_those_of_the_image_enlarged(
+    one: MeshDevice, place: Any, asked: Any, found: Any
+) -> None:
+    values = np.random.default_rng(5).normal(size=(1, 16, 16, 64))
+    x = ops.to_memory_config(put(one, values, BF16, ROW), _on_cores(*place))
+    if isinstance(found, str):
+        with pytest.raises(RuntimeError, match=found):
+            call("upsample", x, (2, 2), memory_config=_on_cores(*asked))
+        return
+    large = call("upsample", x, (2, 2), memory_config=_on_cores(*asked))
+    spec = large.memory_config().shard_spec
+    assert tuple(spec.shape) == found
+    assert np.array_equal(held(large), held(x).repeat(2, 1).repeat(2, 2))

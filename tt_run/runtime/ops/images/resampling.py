@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.enums import WIDTH_SHARDED, DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.goldens import pool_goldens
 from tt_run.runtime.ops.images import sample_places
-from tt_run.runtime.ops.images.window_limits import check_enlargement
+from tt_run.runtime.ops.images.window_limits import check_enlargement, enlarged_by_pixels
 from tt_run.runtime.ops.images.windows import need_l1_small, one_of, real
-from tt_run.runtime.ops.placement.pooled_shards import of_enlargement, of_reading
+from tt_run.runtime.ops.placement.pooled_shards import of_enlargement, of_enlargement_on, of_reading
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
@@ -72,6 +72,14 @@ def upsample(
         ).permute(0, 2, 3, 1)
 
     place = memory_config or of_enlargement(input_tensor, factors, mode == "bilinear")
+    if memory_config is None or mode != "nearest":
+        pass
+    elif input_tensor.memory_config().memory_layout is WIDTH_SHARDED and memory_config.is_sharded():
+        place = of_enlargement(input_tensor, factors, False)
+    elif enlarged_by_pixels(input_tensor, factors):
+        batch, high, wide, channels = input_tensor.shape
+        shape = (batch, high * int(factors[0]), wide * int(factors[1]), channels)
+        place = of_enlargement_on(input_tensor, factors, memory_config, shape)
     dtype = DataType.BFLOAT16 if input_tensor.dtype is DataType.BFLOAT8_B else None
     return one_of(forward, input_tensor, dtype=dtype, memory_config=place)
 

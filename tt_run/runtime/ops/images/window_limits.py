@@ -123,7 +123,6 @@ def check_enlargement(
     """Raises RuntimeError for factors, layouts and cuts that images are not enlarged by."""
     memory, whole = images.memory_config(), all(factor.is_integer() for factor in factors)
     cut = memory.shard_spec is not None
-    by_pixels = memory.memory_layout is not TensorMemoryLayout.WIDTH_SHARDED
     if smooth and images.dtype is not DataType.BFLOAT16:
         raise fatal("Bilinear upsample requires BFLOAT16 input", hint="ttnn.typecast(images, ttnn.bfloat16)")
     if smooth and images.shape[-1] % TILE_SIZE:
@@ -142,8 +141,19 @@ def check_enlargement(
             f"  Layout: {images.layout.name}\n  Memory: {memory.memory_layout.name}",
             hint="ttnn.to_layout(x, ttnn.ROW_MAJOR_LAYOUT), or ttnn.sharded_to_interleaved(x)",
         )
-    if memory.shard_spec is not None and memory_config is not None and memory_config.shard_spec is None:
-        _check_uncut(images, memory.shard_spec.shape[1], whole and by_pixels)
+    by_pixels = enlarged_by_pixels(images, factors)
+    uncut = memory_config is not None and not (
+        memory_config.shard_spec is not None if by_pixels else memory_config.is_sharded()
+    )
+    if memory.shard_spec is not None and uncut:
+        _check_uncut(images, memory.shard_spec.shape[1], by_pixels)
+
+
+def enlarged_by_pixels(images: Tensor, factors: tuple[float, ...]) -> bool:
+    """Whether each core of an image that is cut enlarges the pixels that it has."""
+    memory = images.memory_config()
+    by_pixels = memory.memory_layout is not TensorMemoryLayout.WIDTH_SHARDED
+    return memory.shard_spec is not None and by_pixels and all(factor.is_integer() for factor in factors)
 
 
 def _check_uncut(images: Tensor, width: int, by_pixels: bool) -> None:

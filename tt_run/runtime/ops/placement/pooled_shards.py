@@ -23,6 +23,7 @@ from tt_run.runtime.enums import (
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.placement.sharded_results import on_first_cores
+from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
@@ -219,6 +220,25 @@ def of_enlargement(tensor: Tensor, factors: Sequence[float], smooth: bool) -> Me
         high = -(-rows // _lines(memory))
     piece = ShardSpec(spec.grid, (high, spec.shape[1]), spec.orientation)
     return MemoryConfig(memory.memory_layout, memory.buffer_type, piece)
+
+
+def of_enlargement_on(
+    tensor: Tensor, factors: Sequence[float], asked: MemoryConfig, shape: tuple[int, ...]
+) -> MemoryConfig:
+    """The cores asked for of an image that is cut by pixels, each with the pixels that those of a core of the image became, whatever `asked`
+    says of its pieces. Raises RuntimeError for another number of cores.
+    """
+    spec, cores = tensor.memory_config().shard_spec, asked.shard_spec
+    assert spec is not None and cores is not None
+    piece = ShardSpec(cores.grid, (int(spec.shape[0] * math.prod(factors)), spec.shape[1]), cores.orientation)
+    place = MemoryConfig(asked.memory_layout, asked.buffer_type, piece)
+    sharding.settled(place, shape, tensor.layout, tensor.tile.edges)
+    if cores.grid.num_cores() != spec.grid.num_cores():
+        raise fatal(
+            f"Output tensor should have same number of cores {cores.grid.num_cores()} as input tensor {spec.grid.num_cores()}",
+            hint="memory_config=images.memory_config(), or none and ttnn.reshard what comes back",
+        )
+    return place
 
 
 def _lines(memory: MemoryConfig) -> int:
