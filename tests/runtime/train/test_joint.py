@@ -17,12 +17,14 @@ from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common import checkpoints
 from tt_run.runtime.train.models import safetensors
 from tt_run.runtime.train.models.decoders import llama_files as files
-from tt_run.runtime.train.models.decoders.llama import DecoderLlama
+from tt_run.runtime.train.models.decoders.llama import DecoderLlama, GroupedQueryAttention, LlamaMLP, Share
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.decoders.weights import load_from_safetensors
 from tt_run.runtime.train.models.runner import WeightTyingType
 from tt_run.runtime.train.modules.base import NamedParameters
 from tt_run.runtime.train.modules.joint import joint_names, joints_of, part_names
+from tt_run.runtime.train.modules.linear import LinearLayer
+from tt_run.runtime.train.ops import binary, rope, shapes, unary
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers import registry
 from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
@@ -194,6 +196,46 @@ def test_what_a_file_lacks_is_said_before_anything_is_loaded(opened: Any, tmp_pa
         "Left at initial values: 4 biases" in said
         and "1 checkpoint tensors were not used: more.weight" in said
     )
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_layers_that_joint_ones_were_made_of_give_their_features(opened: Any, parts: int) -> None:
+    """A program's own attention and feed-forward over `q_linear`, `kv_linear`, `w1`, `w3` are those over the joint layers."""
+
+    class Attention(GroupedQueryAttention):
+        def forward_no_kv(self, input: Tensor, mask: Tensor | None = None) -> Tensor:
+            query, key, value = shapes.grouped_heads_creation(
+                self.q_linear(input), self.kv_linear(input), self.num_heads, self.num_groups
+            )
+            query, key = rope.rope(query, self.rope_params), rope.rope(key, self.rope_params)
+            return self.out_linear(shapes.heads_fusion(self.sdpa(query, key, value, mask)))
+
+    class FeedForward(LlamaMLP):
+        def forward(self, input: Tensor) -> Tensor:
+            return self.w2(binary.mul(unary.silu(self.w1(input)), self.w3(input)))
+
+    context = opened((1, parts), tp=parts > 1)
+    found = []
+    for own in (False, True):
+        context.set_seed(7)
+        model = llama(use_tp=parts > 1)
+        for block in model.blocks if own else ():
+            block.attention.__class__, block.mlp.__class__ = Attention, FeedForward
+        optimizer = registry.create_optimizer({"type": "SGD", "lr": 0.1}, model.parameters())
+        step(model, optimizer)
+        found.append(wholes(model))
+    assert found[0].keys() == found[1].keys()
+    for name, array in found[0].items():
+        assert np.abs(array - found[1][name]).max() < 1e-5, name
+
+
+def test_a_layer_set_in_the_place_of_a_part_counts(opened: Any) -> None:
+    opened()
+    attention = llama().blocks[0].attention
+    own = LinearLayer(64, 64)
+    attention.q_linear = own
+    assert attention.q_linear is own
+    assert isinstance(GroupedQueryAttention.kv_linear, Share)
 
 
 def test_rules_cover_the_model_and_no_other(opened: Any) -> None:

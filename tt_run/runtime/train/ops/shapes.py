@@ -77,6 +77,11 @@ def heads_creation(
     return q, k, v
 
 
+def features(joint: Tensor, start: int, width: int) -> Tensor:
+    """[B, 1, S, D] -> [B, 1, S, width]: so many features from `start` on."""
+    return _parts(joint, (start,), width, 1)[0]
+
+
 def _hub(joint: Tensor) -> Tensor:
     """What collects the gradients of the parts of a tensor before they reach it once."""
     return result(joint.get_value(), (joint,), joint.add_grad)

@@ -5,6 +5,10 @@ The numbers are those of `models/llama.py`, which has the names of the documents
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 from tt_run.runtime.tile import TILE_SIZE, whole_tiles
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.operation import naming_faults
@@ -97,8 +101,35 @@ def output_head(
     )
 
 
+class Share:
+    """Some of the features that a joint layer makes, where a program names the layer that once made them alone: `attention.q_linear(x)`.
+
+    A layer that a program sets under that name takes its place.
+    """
+
+    def __init__(self, joint: str, *, first: bool, of: Callable[[Any], tuple[int, int]]) -> None:
+        self._joint, self._first, self._of = joint, first, of
+
+    def __get__(self, module: Any, owner: type | None = None) -> Any:
+        return self if module is None else partial(self._features, module)
+
+    def _features(self, module: Any, x: Tensor) -> Tensor:
+        made = getattr(module, self._joint)(x)
+        share, whole = self._of(module)
+        width = made.shape()[-1]
+        middle = width * share // whole
+        return shapes.features(made, *((0, middle) if self._first else (middle, width - middle)))
+
+
+def _queries(attention: GroupedQueryAttention) -> tuple[int, int]:
+    return attention.num_heads, attention.num_heads + 2 * attention.num_groups
+
+
 class GroupedQueryAttention(AbstractModuleBase):
     """Attention whose heads share keys and values in groups, with rotary positions; `tp_strategy` says both of `use_tp` and `sequence_parallel`."""
+
+    q_linear = Share("qkv_linear", first=True, of=_queries)
+    kv_linear = Share("qkv_linear", first=False, of=_queries)
 
     def __init__(
         self,
@@ -188,6 +219,9 @@ class GroupedQueryAttention(AbstractModuleBase):
 
 class LlamaMLP(AbstractModuleBase):
     """w2(silu(gate) * up), where one layer makes both: w_gate_up x = [gate | up]."""
+
+    w1 = Share("w_gate_up", first=True, of=lambda _: (1, 2))
+    w3 = Share("w_gate_up", first=False, of=lambda _: (1, 2))
 
     def __init__(
         self,
