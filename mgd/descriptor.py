@@ -11,7 +11,6 @@ into a line and column.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from mgd._messages import (
     AsicPinning,
@@ -45,6 +44,7 @@ from mgd.diagnostics import Diagnostic, Position
 from mgd.lean import dataclass, field
 from mgd.message import Message
 
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from mgd.text.source import Source
     from mgd.v1.model import FirstFormat

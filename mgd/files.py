@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from typing import BinaryIO
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from mgd.errors import ParseError, UnreadableError
 from mgd.text import problems as codes
 from mgd.text.source import Source
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import BinaryIO
 
 _CHUNK = 1 << 20
 LARGEST = 16 << 20

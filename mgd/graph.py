@@ -6,13 +6,12 @@ dimension 1 west-east (reference library 0.81.1). Hosts cut the mesh into equal 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mgd.diagnostics import Position
 from mgd.expanding.connections import InterConnection, InterLink, Path, Requested
 from mgd.expanding.links import requested
 from mgd.lean import dataclass, field
 
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from mgd.v1.model import FirstFormat
 

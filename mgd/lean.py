@@ -10,12 +10,16 @@ single fields) is refused.
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+# Only type checkers need typing, and to import it takes as long as ten modules of ours.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, NoReturn, TypeVar
 
     from typing_extensions import dataclass_transform
+
+    T = TypeVar("T")
 else:
 
     def dataclass_transform(**_: Any) -> Any:
@@ -23,7 +27,6 @@ else:
         return lambda function: function
 
 
-T = TypeVar("T")
 _COMPILE = "compile_it"
 INTERPRETED = 3  # values of a class that are made before its constructor is compiled
 _MISSING: Any = type("_Missing", (), {"__repr__": lambda self: "<required>"})()

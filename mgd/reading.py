@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from mgd.descriptor import Descriptor
 from mgd.diagnostics import Label
@@ -13,6 +12,7 @@ from mgd.lean import replace
 from mgd.text.parser import parse
 from mgd.text.problems import BAD_UTF8
 
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from pathlib import Path
 

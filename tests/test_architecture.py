@@ -368,16 +368,16 @@ print([name for name in defined if name != "tt_run.runtime.settings.Config"])
         # mgd.lean says why: what a launch loads is part of every launch's time.
         (
             f"from tt_run.cli.main import run\nrun({CHECKED!r})",
-            ("dataclasses", "inspect", "json", "click", "difflib", "random", "tomllib"),
+            ("dataclasses", "inspect", "json", "click", "difflib", "random", "tomllib", "typing"),
         ),
         (
             "import tt_run.cli.execute, tt_run.supervise.attend",
-            ("dataclasses", "inspect", "json", "subprocess"),
+            ("dataclasses", "inspect", "json", "subprocess", "typing"),
         ),
         # What a run's end needs comes while its ranks start, on the same cores.
         (
             "import tt_run.supervise.output.report",
-            ("dataclasses", "inspect", "subprocess", "difflib", "random"),
+            ("dataclasses", "inspect", "subprocess", "difflib", "random", "typing"),
         ),
     ],
 )

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from mgd.checks.references import Reached
 from mgd.checks.report import Report
@@ -23,6 +22,10 @@ from mgd.descriptor import (
 )
 from mgd.expanding.resolution import Templates, dims_of, kind_and_name, local_id, reference_of
 from mgd.text.problems import quoted
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 _BOARDS = {
     BoardRevision.WH: Architecture.WORMHOLE_B0,

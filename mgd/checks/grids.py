@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mgd.checks.report import Report
 from mgd.checks.structure import MOST_DIMENSIONS
 from mgd.descriptor import Architecture, MeshDescriptor, SwitchDescriptor
 from mgd.expanding.resolution import device_count, dims_of
 from mgd.names import type_name
 from mgd.text.problems import quoted
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def check_grids(report: Report) -> None:

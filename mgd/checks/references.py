@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import count, islice
-from typing import Any
 
 from mgd.checks.report import Report
 from mgd.descriptor import (
@@ -25,6 +24,10 @@ from mgd.expanding.resolution import (
     reference_of,
 )
 from mgd.text.problems import nearest, quoted
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 MOST_STEPS = 1 << 20
 

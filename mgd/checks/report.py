@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mgd.descriptor import Descriptor
 from mgd.diagnostics import Diagnostic, Label, Severity
 from mgd.lean import dataclass
 from mgd.rules import severity_of
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 MOST = 200
 """Findings that are kept of one rule: a large file with one mistake in every line stays readable, and quick to check."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mgd.checks.report import Report
 from mgd.descriptor import Architecture, Channels, GraphDescriptor, MeshDescriptor, SwitchDescriptor
 from mgd.expanding.resolution import dims_of
 from mgd.names import type_name
 from mgd.text.problems import nearest, quoted
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 RESERVED_TYPES = ("DEVICE", "MESH", "SWITCH")
 MOST_DIMENSIONS = {Architecture.WORMHOLE_B0: 2, Architecture.BLACKHOLE: 3, Architecture.QUASAR: 3}

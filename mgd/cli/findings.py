@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import TextIO
 
 from mgd.cli.output import page_width, wants_colour
 from mgd.diagnostics import Diagnostic, render
 from mgd.errors import MgdError, UnreadableError
 from mgd.excerpts import Excerpts
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import TextIO
 
 
 def finding_texts(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from mgd.documents.scalars import kind_of, kind_of_tagged, value_of
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 _SHOWN = 60  # characters of a node that a message shows
 

@@ -6,12 +6,15 @@ What makes a small file large is bounded while it is read: nesting by levels, al
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from mgd.diagnostics import Position
 from mgd.documents.nodes import Mapping, Node, Scalar, Sequence, is_merge, merge_sources
 from mgd.documents.scalars import kind_of_tagged
 from mgd.lean import dataclass
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 LARGEST = 16 << 20
 """Characters of a file."""

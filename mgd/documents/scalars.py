@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 _TAG = "tag:yaml.org,2002:"
 _KINDS = {"str": "text", "timestamp": "date", "value": "text"}

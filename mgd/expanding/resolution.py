@@ -7,7 +7,6 @@ thousand times is looked at once.
 from __future__ import annotations
 
 from itertools import islice
-from typing import Union
 
 from mgd.descriptor import (
     Descriptor,
@@ -24,8 +23,8 @@ from mgd.text.problems import quoted
 
 BEYOND = 1 << 62
 
-Template = Union[MeshDescriptor, SwitchDescriptor, GraphDescriptor]  # noqa: UP007 - evaluated on 3.10
-Reference = Union[MeshRef, SwitchRef, GraphRef]  # noqa: UP007
+Template = MeshDescriptor | SwitchDescriptor | GraphDescriptor
+Reference = MeshRef | SwitchRef | GraphRef
 
 
 def reference_of(node: NodeRef) -> Reference | None:

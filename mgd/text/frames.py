@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mgd.text.grammar import Grammar, Slot
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Frame:

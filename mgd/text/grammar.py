@@ -5,10 +5,13 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 from mgd import _schema, descriptor
 from mgd.lean import dataclass, field
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 INT, ENUM, BOOL, STRING, MESSAGE = range(5)
 _KINDS = {"int32": INT, "uint32": INT, "enum": ENUM, "bool": BOOL, "string": STRING, "message": MESSAGE}

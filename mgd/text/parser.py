@@ -9,7 +9,6 @@ against 1,087 ms for 4.9 MB, 1.1 against 3.6 ms for the 13 KB of the largest shi
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from mgd.descriptor import Descriptor
 from mgd.text.complete import CompleteReader
@@ -18,6 +17,10 @@ from mgd.text.grammar import BOOL, BOOLS, ENUM, INT, MESSAGE, STRING
 from mgd.text.lexer import BLANK, IDENTIFIER, SKIP, after_blanks
 from mgd.text.problems import Problems
 from mgd.text.source import Source
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 _INTEGER, _QUOTED, _OPEN, _COLON_OPEN, _CLOSE, _OTHER = 2, 4, 5, 6, 7, 8  # numbers of the groups below
 _DONE = SKIP + r"[,;]?" + SKIP

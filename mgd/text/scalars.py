@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from mgd.text import problems as codes
 from mgd.text.frames import Frame
@@ -12,6 +11,10 @@ from mgd.text.lexer import BadEscape, integer, is_number, string_bytes, text_of
 from mgd.text.problems import Problems, nearest, quote_text
 from mgd.text.source import Source
 from mgd.text.tokens import TokenReader
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 CURLY = frozenset("“”„‟‘’‚«»")
 """Typographic quotes, which word processors and web pages put in the place of straight ones."""

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mgd.cli.output import wants_colour
 from mgd.diagnostics import Diagnostic, on_one_line
@@ -28,6 +27,7 @@ from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.options import RunOptions, Tee
 from tt_run.supervise.run import run_plan
 
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from typing import Any
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Diagnostic, Label, Position
 from tt_run.cli.reading.command_line import CommandLine
 from tt_run.errors import InputError, UsageError
 from tt_run.inputs.findings import all_ranks
 
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from tt_run.faults import Fault
     from tt_run.inputs.document import Document

@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from typing import Any
 
 from mgd.diagnostics import Diagnostic
 from mgd.lean import dataclass, field, replace
 from tt_run.errors import UsageError
 from tt_run.inputs.findings import counted
 from tt_run.inputs.hosts.names import host_name_problem
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 _RANKFILE = ("--rankfile", "-rankfile", "-rf")
 _MAP_BY = ("--map-by", "-map-by")

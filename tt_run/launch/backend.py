@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
 
 from mgd.lean import dataclass
 from tt_run.launch.defaults import GivenWords
@@ -14,6 +13,12 @@ from tt_run.launch.keeper import Order
 from tt_run.launch.line import LaunchLine
 from tt_run.launch.open_files import descriptors_needed
 from tt_run.launch.started_job import KeptJob
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object
 
 
 class Job(Protocol):

@@ -17,12 +17,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
 
 from mgd.lean import dataclass
 from tt_run.launch.descendants import end_descendants, inherit_orphans
 from tt_run.launch.open_files import allow_open_files
 from tt_run.launch.process import Process, spawn, tied_to_parent
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 ORDERLY_SECONDS = 2.0  # what mpirun gets for an orderly end of all hosts once tt-run has been killed
 # Words on the pipes, one per line.

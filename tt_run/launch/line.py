@@ -6,7 +6,6 @@ import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from mgd.lean import dataclass, field
 from tt_run.inputs.secrets import masked
@@ -25,6 +24,10 @@ from tt_run.launch.options import LaunchOptions
 from tt_run.launch.rankfile import RankfileUse, choose_rankfile, rankfile_words
 from tt_run.launch.sequence import hosts_in_sequence, sequence_rankfile, sequence_words, without_placement
 from tt_run.plan.model import Default, LaunchPlan, RankPlan
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Position
 from mgd.graph import MeshGraph
@@ -12,6 +11,7 @@ from mgd.lean import dataclass, field
 from tt_run.inputs.bindings import Binding, RankBindings
 from tt_run.plan.model import GeneratedFile
 
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from tt_run.inputs.hosts.rankfiles import Rankfile
     from tt_run.plan.placement.solve import Placed

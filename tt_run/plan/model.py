@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Diagnostic, Position
 from mgd.lean import dataclass, field
@@ -12,6 +11,7 @@ from tt_run.inputs.environment import EnvVar
 from tt_run.inputs.hosts.lists import HostSlots
 from tt_run.inputs.mpi_args import RANKFILE_POLICY
 
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from tt_run.plan.placement.solve import Placed
 

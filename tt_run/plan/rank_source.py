@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Label, Position
 from mgd.graph import MeshGraph
@@ -19,6 +18,7 @@ from tt_run.plan.derived_ranks import Derived, lone_rank
 from tt_run.plan.model import GeneratedFile
 from tt_run.plan.request import CheckLevel, LaunchRequest
 
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from tt_run.inputs.clusters.mock import MockCluster
     from tt_run.inputs.hosts.rankfiles import Rankfile

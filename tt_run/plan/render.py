@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import Any
 
 from mgd.diagnostics import Diagnostic
 from tt_run.inputs.environment import EnvVar
 from tt_run.inputs.secrets import masked, masked_words
 from tt_run.plan.model import LaunchPlan, RankPlan
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mgd.lean import dataclass, replace
 from tt_run.inputs.findings import Findings
@@ -17,6 +16,7 @@ from tt_run.inputs.site import Site, is_file
 from tt_run.plan.model import Placement
 from tt_run.plan.request import CheckLevel, LaunchRequest
 
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from tt_run.inputs.hosts.rankfiles import Rankfile
     from tt_run.plan.rank_source import RankSource

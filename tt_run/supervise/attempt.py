@@ -9,7 +9,6 @@ import os
 import re
 import signal
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from mgd.lean import dataclass, field, replace
 from tt_run.contract import Exit
@@ -45,6 +44,10 @@ from tt_run.supervise.verdict.reach import (
 )
 from tt_run.supervise.verdict.verdict import judge
 from tt_run.supervise.watch import EndedBy, Observation
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 _NO_START = r"MPI_INIT (?:has )?failed|An error occurred in MPI_Init"
 _LINES = 60  # of a rank's errors, among which MPI says so

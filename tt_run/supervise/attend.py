@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from tt_run import contract
 from tt_run.launch.backend import Job
@@ -28,6 +27,7 @@ from tt_run.supervise.status import StatusBoard
 from tt_run.supervise.verdict.hang import HangWatch
 from tt_run.supervise.watch import Observation, Watch
 
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO

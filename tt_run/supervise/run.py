@@ -7,7 +7,6 @@ import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Diagnostic, on_one_line
 from mgd.lean import replace
@@ -27,6 +26,7 @@ from tt_run.supervise.folder import RunFolder, lock_folder, make_folder
 from tt_run.supervise.options import RunOptions
 from tt_run.supervise.signals import watching_signals
 
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from tt_run.supervise.attempt import Attempt
     from tt_run.supervise.terminal import LentTerminal

@@ -9,10 +9,13 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from mgd.lean import dataclass, field, replace
 from tt_run.supervise.folder import RunFolder
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 _OF_LIMITS: dict[int, str] = {
     signal.SIGXCPU: "it had used the processor time that it may have (ulimit -t)",

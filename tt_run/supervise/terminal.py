@@ -13,10 +13,13 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from tt_run import contract
 from tt_run.supervise.folder import RunFolder
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 LINK = "terminal"
 _LOOK_SECONDS = 0.05

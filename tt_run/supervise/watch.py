@@ -12,7 +12,6 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from mgd.lean import dataclass, field
 from tt_run.launch.backend import Job
@@ -28,6 +27,7 @@ from tt_run.supervise.terminal import is_stopped
 from tt_run.supervise.verdict.hang import HangWatch
 from tt_run.supervise.vitals import Vitals
 
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from tt_run.supervise.looking.long_waits import Standstill
     from tt_run.supervise.looking.slow_start import SlowStart

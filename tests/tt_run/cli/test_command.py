@@ -257,6 +257,7 @@ def test_a_launch_imports_no_numpy_and_no_mpi(launch_folder: Path) -> None:
         "mpi4py",
         "socket",
         "google.protobuf",
+        "typing",
     }
 
 

@@ -12,7 +12,6 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from mgd.diagnostics import Diagnostic, Label, Position
 from mgd.lean import dataclass, replace
@@ -22,6 +21,10 @@ from tt_run.cli.reading.options import Option
 from tt_run.cli.reading.parse import read_value
 from tt_run.errors import InputError, UsageError
 from tt_run.inputs.site import from_here, is_file
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 SECTION = "tool.tt-run"
 ASKED = frozenset(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
-
 from tt_run.cli.reading.command_line import CommandLine
 from tt_run.plan.request import CheckLevel, LaunchRequest, RankOption
 
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
     T = TypeVar("T")
 
 

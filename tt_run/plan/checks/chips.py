@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mgd.graph import Mesh
 from mgd.lean import replace
@@ -14,6 +13,7 @@ from tt_run.inputs.findings import Findings, counted, label, list_numbers
 from tt_run.plan.checks.subject import Subject
 from tt_run.plan.model import RankPlan
 
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from tt_run.inputs.clusters.chips import ClusterDescriptor
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Diagnostic, Label, Position
 from mgd.documents import Mapping, read
@@ -16,6 +15,7 @@ from tt_run.inputs.findings import Findings
 from tt_run.inputs.site import is_dir, is_file
 from tt_run.plan.checks.subject import Subject
 
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from tt_run.hardware.numbers import HardwareError
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mgd.diagnostics import Diagnostic
 from tt_run import contract
 from tt_run.inputs.findings import Findings
 from tt_run.plan.checks.subject import Subject
 
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from mgd.graph import Mesh
     from tt_run.degraded import Loss

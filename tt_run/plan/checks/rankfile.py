@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
 from mgd.diagnostics import Label, Position
 from tt_run.inputs.findings import Findings, counted, label, list_numbers
 from tt_run.plan.checks.subject import Subject
 
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from tt_run.inputs.hosts.rankfiles import Rankfile, RankfileLine
 

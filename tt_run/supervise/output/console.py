@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
 from mgd.lean import dataclass, field
 from tt_run.supervise.folder import RunFolder
@@ -14,6 +13,10 @@ from tt_run.supervise.options import Tee
 from tt_run.supervise.output.echoes import Echoes
 from tt_run.supervise.output.guard_words import GuardWords
 from tt_run.supervise.output.outlet import Outlet
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import BinaryIO
 
 CHUNK = 1 << 16
 AT_ONCE = 1 << 20  # bytes of a stream that one call shows: signals and deadlines are looked at in between

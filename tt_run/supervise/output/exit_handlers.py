@@ -6,9 +6,12 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from tt_run import contract
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 _FILES = contract.EXIT_HANDLERS_FILE.replace("{rank:04d}", "*")
 _MOST = 4

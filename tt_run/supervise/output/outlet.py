@@ -10,7 +10,10 @@ import stat
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, BinaryIO, TextIO
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any, BinaryIO, TextIO
 
 _AT_ONCE = select.PIPE_BUF  # what a pipe that takes something at all takes whole
 UNREAD_SECONDS = 0.5

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TextIO
-
 from mgd.lean import dataclass
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import TextIO
 
 FEWEST_RANKS = 8
 PATIENCE_SECONDS = 0.5  # a start faster than this needs no line

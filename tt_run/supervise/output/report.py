@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from mgd.diagnostics import Position, on_one_line, showable
 from tt_run.contract import essence
@@ -25,6 +24,10 @@ from tt_run.supervise.verdict.hang import stack_lines
 from tt_run.supervise.verdict.injected import injected_in_run, injected_lines
 from tt_run.supervise.verdict.lost_hosts import read_lost_hosts
 from tt_run.supervise.watch import EndedBy
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 MOST_LINES = 30
 LAST_LINES = 8

@@ -7,10 +7,13 @@ Seen late, since a shared folder may show a file seconds after it was written, i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from mgd.lean import replace
 from tt_run.supervise.status import RankStatus, Seen
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 _LATEST_START = 1.0  # seconds after the launch by which a first rank has started as a rule
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping, Sequence, Set
-from typing import Any
 
 from mgd.lean import replace
 from tt_run.contract import Exit
 from tt_run.supervise.status import CRASHES, RankStatus
 
-Failures = Mapping[int, Mapping[str, Any]]  # what ranks wrote about their own failures, by rank
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
+
+Failures = Mapping[int, "Mapping[str, Any]"]  # what ranks wrote about their own failures, by rank
 
 SAME_MOMENT = 0.5  # seconds within which the order of two ends does not say who began
 QUITTER_SECONDS = (

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from mgd.lean import replace
 from tt_run import contract
@@ -15,6 +14,10 @@ from tt_run.supervise.looking.stacks import rank_list
 from tt_run.supervise.status import StatusBoard
 from tt_run.supervise.verdict.evidence import Verdict
 from tt_run.supervise.watch import EndedBy, Observation
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 _FILES = contract.INJECTED_FILE.replace("{rank:04d}", "*")
 

@@ -10,7 +10,6 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from mgd.lean import replace
 from tt_run.contract import Exit
@@ -22,6 +21,10 @@ from tt_run.supervise.status import RankStatus
 from tt_run.supervise.verdict.culprit import PEER_CODES, is_consequence
 from tt_run.supervise.verdict.evidence import Verdict
 from tt_run.supervise.watch import EndedBy, Observation
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 ASK_SECONDS = 6.0
 LATE = ("TTG005", "TTG007")  # of the guard: a rank did not come, or did not start
