@@ -187,8 +187,10 @@ def _without_a_start_of_mpi(verdict: Verdict, board: StatusBoard, launcher_said:
 
 def _without_logs(verdict: Verdict, board: StatusBoard, launcher_said: str) -> Verdict:
     """The verdict, where a rank could not write its logs, nor even that."""
+    if verdict.succeeded or (verdict.culprit is not None and verdict.culprit.error):
+        return verdict
     found = re.search(r"^tt-run: (\S+/rank-(\d+)\.\w+ cannot be written on .*)$", launcher_said, re.MULTILINE)
-    if found is None or verdict.succeeded or (verdict.culprit is not None and verdict.culprit.error):
+    if found is None:
         return verdict
     sentence = f"rank {int(found[2])} did not start: {found[1]}"
     return replace(verdict, exit_code=Exit.NO_LAUNCHER, sentence=sentence)

@@ -229,7 +229,7 @@ class StatusBoard:
 
         `said` is the launcher's log, where wrappers tell what they could not record.
         """
-        for rank, end, how, value in re.findall(_UNRECORDED, said, re.MULTILINE):
+        for rank, end, how, value in re.findall(_UNRECORDED, said, re.MULTILINE) if said else ():
             status = self.of(int(rank))
             if not status.ended and int(rank) < self.size:
                 known = ""

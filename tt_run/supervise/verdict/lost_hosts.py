@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from mgd.lean import dataclass, replace
 from tt_run.launch.agent import RemoteAgent
@@ -55,11 +55,16 @@ class LostHost:
         return status.host is not None and _short(status.host) == _short(self.name)
 
 
+def _met(pattern: str, launcher_said: str, flags: int = 0) -> Iterator[re.Match[str]]:
+    """Where a pattern is met. As a rule the launcher has said nothing: then none is compiled, while somebody waits for the end."""
+    return re.finditer(pattern, launcher_said, flags) if launcher_said else iter(())
+
+
 def read_lost_hosts(launcher_said: str) -> tuple[LostHost, ...]:
     """The hosts that Open MPI reports as lost or never reached, each once, in the order of its messages."""
     found = {
         match["host"]: LostHost(match["host"], False, int(match["code"]) if match["code"] else None)
-        for match in re.finditer(_NEVER_UP, launcher_said, re.DOTALL)
+        for match in _met(_NEVER_UP, launcher_said, re.DOTALL)
     }
     if found:  # mpirun names one host; those that ssh gave up are as much out of reach
         for pattern, why in _SSH:
@@ -68,19 +73,19 @@ def read_lost_hosts(launcher_said: str) -> tuple[LostHost, ...]:
                 known = found.get(name) or LostHost(name, False)
                 found[name] = replace(known, name=match["host"], why=why)
     found |= {
-        match["host"]: LostHost(match["host"], True) for match in re.finditer(_GONE, launcher_said, re.DOTALL)
+        match["host"]: LostHost(match["host"], True) for match in _met(_GONE, launcher_said, re.DOTALL)
     }
     return tuple(found.values())
 
 
 def read_noticed(launcher_said: str) -> tuple[int, ...]:
     """The ranks whose wrappers Open MPI says were killed: the one that it noticed first, whether or not it began it."""
-    return tuple(int(match["rank"]) for match in re.finditer(_NOTICED, launcher_said))
+    return tuple(int(match["rank"]) for match in _met(_NOTICED, launcher_said))
 
 
 def read_first_exits(launcher_said: str) -> dict[int, int]:
     """The rank whose wrapper Open MPI says was the first to exit with other than 0, and its code; empty where none was."""
-    return {int(match["rank"]): int(match["code"]) for match in re.finditer(_FIRST_EXIT, launcher_said)}
+    return {int(match["rank"]): int(match["code"]) for match in _met(_FIRST_EXIT, launcher_said)}
 
 
 def ask_unnamed(
@@ -110,8 +115,8 @@ def read_improper(launcher_said: str, quiet: Sequence[RankStatus] = ()) -> tuple
     Before mpirun of Open MPI 4.1 says so it may crash in the midst of ending them: it is the one that ended with 0 among the `quiet` then,
     which have no note of an orderly end.
     """
-    found = tuple(int(match["rank"]) for match in re.finditer(_IMPROPER, launcher_said))
-    if found or not re.search(_CRASHED_WHILE_ENDING, launcher_said, re.DOTALL):
+    found = tuple(int(match["rank"]) for match in _met(_IMPROPER, launcher_said))
+    if found or not any(_met(_CRASHED_WHILE_ENDING, launcher_said, re.DOTALL)):
         return found
     there = tuple(status.rank for status in quiet if status.succeeded)
     return there if len(there) == 1 else ()
