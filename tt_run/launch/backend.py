@@ -73,6 +73,9 @@ class Backend(Protocol):
 # Where Open MPI 5 keeps the files of a job. Each is named after the process number of its mpirun, and one that a killed mpirun left
 # behind makes the next mpirun with that number fail ("PMIx server's listener thread failed to start").
 _SESSIONS = "prte_local_tmpdir_base"
+MEMORY = "/dev/shm"
+ROOM = 32 << 20
+"""Bytes that are to be free in memory before mpirun's files go there."""
 
 
 class MpirunBackend:
@@ -83,7 +86,7 @@ class MpirunBackend:
         environment.update(start.line.environment)
         scratch = None
         if not GivenWords(start.line.global_args, environment).sets(_SESSIONS, "prte_tmpdir_base"):
-            scratch = _scratch_folder(environment)
+            scratch = scratch_folder(environment, here=not start.is_multi_host)
             environment[f"PRTE_MCA_{_SESSIONS}"] = str(scratch)
         # Daemons of other hosts are found by mpirun's own name.
         if _numbers_repeat() and not start.is_multi_host:
@@ -112,7 +115,21 @@ def _own_name() -> dict[str, str]:
     return {"PMIX_SERVER_NSPACE": f"prterun-tt-run-{os.urandom(6).hex()}", "PMIX_SERVER_RANK": "0"}
 
 
-def _scratch_folder(environ: Mapping[str, str]) -> Path:
-    """The name of a new folder on this machine, which the keeper of the job makes and removes."""
+def scratch_folder(environ: Mapping[str, str], *, here: bool, memory: str = MEMORY) -> Path:
+    """The name of a new folder on this machine, which the keeper of the job makes and removes.
+
+    Where the user names no place and all ranks are `here`, it is in memory, as Open MPI's own segments are, if there is room: a disk may
+    take some milliseconds for each folder that is removed, mpirun has one for each rank, and the user waits.
+    """
     places = (environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
-    return Path(next(filter(None, places), "/tmp"), f"tt-run-{os.getpid()}-{time.time_ns():x}")
+    place = next(filter(None, places), memory if here and _has_room(memory) else "/tmp")
+    return Path(place, f"tt-run-{os.getpid()}-{time.time_ns():x}")
+
+
+def _has_room(folder: str) -> bool:
+    """Whether what mpirun writes there, some kilobytes for each rank, leaves as good as all of it free."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize >= ROOM and os.access(folder, os.W_OK | os.X_OK)

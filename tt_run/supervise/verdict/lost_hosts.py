@@ -72,9 +72,7 @@ def read_lost_hosts(launcher_said: str) -> tuple[LostHost, ...]:
                 name = next((each for each in found if _short(each) == _short(match["host"])), match["host"])
                 known = found.get(name) or LostHost(name, False)
                 found[name] = replace(known, name=match["host"], why=why)
-    found |= {
-        match["host"]: LostHost(match["host"], True) for match in _met(_GONE, launcher_said, re.DOTALL)
-    }
+    found |= {match["host"]: LostHost(match["host"], True) for match in _met(_GONE, launcher_said, re.DOTALL)}
     return tuple(found.values())
 
 
