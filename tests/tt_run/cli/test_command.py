@@ -239,6 +239,7 @@ def test_the_help_imports_nothing_heavy() -> None:
         "numpy",
         "mpi4py",
         "typing",
+        "textwrap",
     }
 
 
