@@ -368,7 +368,7 @@ print([name for name in defined if name != "tt_run.runtime.settings.Config"])
         # mgd.lean says why: what a launch loads is part of every launch's time.
         (
             f"from tt_run.cli.main import run\nrun({CHECKED!r})",
-            ("dataclasses", "inspect", "json", "click", "difflib", "random", "tomllib", "typing", "yaml"),
+            ("dataclasses", "inspect", "json", "click", "difflib", "random", "tomllib", "typing"),
         ),
         (
             "import tt_run.cli.execute, tt_run.supervise.attend",

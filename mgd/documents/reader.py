@@ -9,8 +9,6 @@ import re
 
 from mgd.diagnostics import Position
 from mgd.documents.nodes import Mapping, Node, Scalar, Sequence, is_merge, merge_sources
-from mgd.documents.plain import DEEPEST as DEEPEST_PLAIN
-from mgd.documents.plain import plain_root
 from mgd.documents.scalars import kind_of_tagged
 from mgd.lean import dataclass
 
@@ -102,8 +100,7 @@ def read(source: str | bytes, *, file: str = "", deepest: int = DEEPEST, largest
         raise _error(
             "characters", told, text, forbidden.start(), file, help if ord(forbidden[0]) < 256 else ""
         )
-    root = plain_root(text) if is_plain and deepest >= DEEPEST_PLAIN else None
-    return Document(file, text, root or _Composer(text, file, deepest).compose())
+    return Document(file, text, _Composer(text, file, deepest).compose())
 
 
 _BEGUN = {

@@ -1,4 +1,4 @@
-"""What a scalar of YAML 1.1 is and stands for, as PyYAML resolves it; PyYAML's own tables decide what is not plain to see."""
+"""What a scalar of YAML 1.1 is and stands for, as PyYAML resolves it; PyYAML's own tables decide."""
 
 from __future__ import annotations
 
@@ -11,31 +11,15 @@ if TYPE_CHECKING:
 _TAG = "tag:yaml.org,2002:"
 _KINDS = {"str": "text", "timestamp": "date", "value": "text"}
 _TRUE = ("yes", "true", "on")
-# What the first character of a scalar that is no text may be, and the words among those that begin with a letter.
-_BEGINS_WORD = frozenset("yYnNtTfFoO")
-_BEGINS_OTHER = frozenset("-+.0123456789~<=!&*")
-_WORDS = frozenset(["yes", "no", "true", "false", "on", "off", "null"])
 _INFINITE = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf", ".nan": "nan"}
 
 
 def kind_of(text: str) -> str:
     """The kind of a plain scalar: text, int, float, bool, null, date, merge, or base60 for numbers such as `12:30`."""
-    if (found := _obvious(text)) is not None:
-        return found
     patterns = _patterns()
     for tag, pattern in (*patterns.get(text[:1], ()), *patterns.get(None, ())):
         if pattern.match(text):
             return _kind(tag, text)
-    return "text"
-
-
-def _obvious(text: str) -> str | None:
-    """The kind of a scalar without PyYAML, which is not loaded for a plain file; None where its tables must be asked."""
-    if text.isdigit() and text.isascii():
-        return "int" if text[0] != "0" or text == "0" else None
-    first = text[:1]
-    if not first or first in _BEGINS_OTHER or (first in _BEGINS_WORD and text.lower() in _WORDS):
-        return None
     return "text"
 
 

@@ -259,7 +259,6 @@ def test_a_launch_imports_no_numpy_and_no_mpi(launch_folder: Path) -> None:
         "socket",
         "google.protobuf",
         "typing",
-        "yaml",
     }
 
 
