@@ -1,11 +1,11 @@
-"""The help texts, from the tables of options. Prose is folded here: textwrap, and the expressions that it compiles, take longer than all of
-them together."""
+"""The help texts, from the tables of options."""
 
 from __future__ import annotations
 
 import os
 import stat
 import sys
+import textwrap
 
 from tt_run.cli.commands import COMMANDS, GROUPS
 from tt_run.cli.reading.command_line import CommandLine
@@ -49,7 +49,7 @@ def help_text() -> str:
 def short_help() -> str:
     """What somebody who types the name alone wants to see: one screen, without the options."""
     width = min(terminal_width(), WIDEST)
-    more = ["", *wrapped(MORE, width)]
+    more = ["", *textwrap.wrap(MORE, width, break_on_hyphens=False)]
     return "\n".join(
         [*_opening(width), *_examples(width), *_commands({"Commands": COMMANDS}, width, 18), *more]
     )
@@ -57,7 +57,7 @@ def short_help() -> str:
 
 def _opening(width: int) -> list[str]:
     usage = [line for each in USAGE for line in _usage(each, width)]
-    return [*usage, "", *wrapped(INTRODUCTION, width)]
+    return [*usage, "", *textwrap.wrap(INTRODUCTION, width)]
 
 
 def _commands(
@@ -81,38 +81,21 @@ def _examples(width: int) -> list[str]:
 def command_help(kind: type[Arguments]) -> str:
     """The help text of a subcommand, from the docstring and the options of its class."""
     width = min(terminal_width(), WIDEST)
-    first, *others = (kind.__doc__ or "").splitlines() or [""]
-    indents = [len(line) - len(line.lstrip()) for line in others if line.strip()]  # none since Python 3.13
-    text = "\n".join([first, *(line[min(4, *indents, 4) :] for line in others)]).strip()
+    text = textwrap.dedent(" " * 4 + (kind.__doc__ or "")).strip()
     usage = _usage(f"Usage: {kind.usage}", width)
     return "\n".join([*usage, "", *_paragraphs(text, width), *_options(kind, width)])
 
 
 def _usage(line: str, width: int) -> list[str]:
     indent = " " * (len(line) - len(line.lstrip()))
-    first, *others = wrapped(line.strip(), width, len(indent), 14, whole_words=True)
-    return [f"{indent}{first}", *(" " * 14 + each for each in others)]
-
-
-def wrapped(
-    text: str, width: int, first: int = 0, others: int = 0, *, whole_words: bool = False
-) -> list[str]:
-    """The words of a text in lines of so many columns, of which the `first` and the `others` have some taken already; a word that is
-    longer than a line is cut unless they are to stay whole."""
-    lines: list[str] = []
-    line, room = "", width - first
-    for word in text.strip().split(" "):  # blanks that align what is to be typed stay
-        if line and len(line) + 1 + len(word) > room:
-            if not whole_words and len(word) > width - others and len(line) + 1 < room:
-                cut = room - len(line) - 1
-                line, word = f"{line} {word[:cut]}", word[cut:]
-            lines.append(line.rstrip())
-            line, room = "", width - others
-        while not line and not whole_words and len(word) > room:
-            lines.append(word[:room])
-            word, room = word[room:], width - others
-        line = f"{line} {word}" if line else word
-    return [*lines, line] if line else lines
+    return textwrap.wrap(
+        line.strip(),
+        width,
+        initial_indent=indent,
+        subsequent_indent=" " * 14,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
 
 
 def _typed(line: str, width: int) -> list[str]:
@@ -121,7 +104,12 @@ def _typed(line: str, width: int) -> list[str]:
     if len(line) <= width or not line.strip():
         return [line]
     indent = " " * (len(line) - len(line.lstrip()))
-    words = wrapped(command, max(width - len(indent) - 6, 20), whole_words=True)
+    words = textwrap.wrap(
+        command.strip(),
+        max(width - len(indent) - 6, 20),
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
     lines = [f"{indent}{'    ' * bool(number)}{each}" for number, each in enumerate(words)]
     return [*[f"{indent}#{remark}"] * bool(remark), *(f"{each} \\" for each in lines[:-1]), lines[-1]]
 
@@ -134,7 +122,7 @@ def _paragraphs(text: str, width: int) -> list[str]:
         if line and not line.startswith(" "):
             words.append(line)
             continue
-        lines += wrapped(" ".join(words), width, whole_words=True)
+        lines += textwrap.wrap(" ".join(words), width, break_on_hyphens=False, break_long_words=False)
         words = []
         lines += _typed(line, width)
     return lines[:-1]
@@ -174,7 +162,7 @@ def terminal_width() -> int:
 
 def _row(names: str, help: str, width: int, column: int = COLUMN) -> list[str]:
     column = column if width >= NARROW else NARROW_COLUMN
-    text = [help] if len(help) <= width - column else wrapped(help, width - column)
+    text = textwrap.wrap(help, width - column, break_on_hyphens=False)
     first = f"  {names}"
     if len(first) >= column:
         return [first, *(" " * column + line for line in text)]

@@ -239,7 +239,6 @@ def test_the_help_imports_nothing_heavy() -> None:
         "numpy",
         "mpi4py",
         "typing",
-        "textwrap",
     }
 
 
