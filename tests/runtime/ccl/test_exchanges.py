@@ -13,6 +13,7 @@ from tests.runtime.ccl.test_window import waiting
 from tt_run.runtime.ccl.exchange import shard_locations, sums, window
 from tt_run.runtime.ccl.exchange.gather import all_broadcast, all_gather, every_shard
 from tt_run.runtime.ccl.exchange.groups import exchanges
+from tt_run.runtime.ccl.exchange.peer_memory import PeerMemory, own_word, reads
 from tt_run.runtime.ccl.exchange.shard_locations import ShardRows
 from tt_run.runtime.ccl.exchange.sums import all_reduce, reduce_scatter
 from tt_run.runtime.ccl.exchange.wire import Alone, HalfWords
@@ -130,10 +131,17 @@ def test_sixteen_bits_on_the_wire_lose_nothing_of_bfloat16(case):
     ],
     ids=["all_gather", "all_reduce", "reduce_scatter"],
 )  # fmt: skip
-def test_ranks_that_share_memory_find_the_same(owners, axis, function, result, monkeypatch):
-    """In pieces that divide neither the rows nor the ranks."""
+@pytest.mark.parametrize("refused", [False, True], ids=["read in place", "shown"])
+def test_ranks_that_share_memory_find_the_same(owners, axis, function, result, refused, monkeypatch):
+    """In pieces that divide neither the rows nor the ranks; where the system lets ranks read each other's memory and where it does not."""
     for module in (window, sums):
         monkeypatch.setattr(module, "PIECE", 1 << 14)
+    monkeypatch.setattr(sums, "ROOM", 1500)
+    monkeypatch.setattr(sums, "_LONG", 64)
+    reads, read = [], PeerMemory.read
+    monkeypatch.setattr(PeerMemory, "read", lambda *given: reads.append(1) or read(*given))
+    if refused:
+        monkeypatch.setattr(window, "reads", lambda *given: False)
     shards = list(np.random.default_rng(7).standard_normal((8, 37, 8 * 29)).astype(np.float32))
     memories, shown = {}, []
 
@@ -148,7 +156,39 @@ def test_ranks_that_share_memory_find_the_same(owners, axis, function, result, m
     for p, shard in run(case, function, 0, shared).items():
         group, own = members(case, p)
         assert shard.tobytes() == np.ascontiguousarray(result(own, group.index(p))).tobytes()
-    assert function is all_gather or len(shown) > 4
+    assert function is all_gather or len(shown if refused else reads) > 4
+    assert not (refused and reads)
+
+
+def test_memory_that_can_no_longer_be_read_is_told_once_all_have_come(monkeypatch):
+    monkeypatch.setattr(sums, "_LONG", 64)
+    shards = list(np.ones((2, 37, 8 * 29), np.float32))
+    memories = {}
+
+    def shared(wire):
+        memory = memories.setdefault(wire.switch, mmap.mmap(-1, window.window_bytes(wire.size)))
+        wire.window = window.Window(memory, wire.rank, wire.size, waiting)
+        peers = wire.window.peers
+
+        def lost():
+            found = peers()
+            found._pids = (0, 0)
+            return found
+
+        wire.window.peers = lost
+        return wire
+
+    with pytest.raises(RuntimeError, match="could be read before and cannot be now"):
+        run(((1, 2), (0, 1), shards, 1, None), lambda s, dim: reduce_scatter(s, dim, None), 0, shared)
+
+
+def test_whose_word_is_another_is_not_read():
+    """As of a rank in a container of its own, where another process has its number."""
+    word, told = own_word()
+    memory = PeerMemory([told[0]] * 2)
+    assert reads(memory, [told, told], [word.tolist()] * 2, 0)
+    assert not reads(memory, [told, told], [word.tolist(), [1, 2, 3, 4]], 0)
+    assert not reads(memory, [told, [told[0], 8]], [word.tolist()] * 2, 0)
 
 
 def test_every_shard_is_known_everywhere():

@@ -14,14 +14,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.ccl.exchange.peer_memory import ROOM, STRETCHES, PeerMemory
 from tt_run.runtime.ccl.exchange.shard_locations import RowId, RowTable, ShardRows
-from tt_run.runtime.ccl.exchange.window import PIECE
+from tt_run.runtime.ccl.exchange.window import PIECE, Window
 from tt_run.runtime.ccl.exchange.wire import Parcel
+from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.device_sums import Rounding, ordered_sum, slices, sum_block
 from tt_run.runtime.values import recycled_arrays
 from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
+_LONG = 4096  # bytes that lie together from which on it pays to read them from another rank's memory
 # A cut of the scattered dimension, of one row.
 CutId = tuple[int, RowId]
 
@@ -63,9 +66,18 @@ def _sum_in_window(source: ShardRows, shape: tuple[int, ...], rounding: Rounding
     if window is None or PIECE // line < 64 * window.size or not window.can_show():
         return None
     step = max(window.piece(2) // line, 64 * window.size)
+    peers = window.peers()
     shared = source.share(shape, dtype)
     if shared is None:
         return None
+    if peers is not None:
+        slice_ = slices(elements, window.size)[me]
+        with _Reading(source, window, peers) as reading:
+            for content, result in zip(
+                table.contents, shared.writable.reshape(shape[0], 1, elements), strict=True
+            ):
+                reading.sum_up(content, elements, slice_.start, result[:, slice_], rounding)
+        return shared.array
     own = [source.mine(number).reshape(-1) for number in range(table.counts[me])]
     results = shared.writable.reshape(shape[0], -1)
     for start in range(0, elements, step):
@@ -147,7 +159,9 @@ def _sum_cuts(source: ShardRows, dim: int, results: Array, rounding: Rounding | 
         # A view where the dimensions before `dim` are one: then nothing is copied before it is sent or added.
         return np.ascontiguousarray(source.row(row)[_slice_of(dim, i, length)])
 
-    if _sum_cuts_in_window(source, dim, results, rounding):
+    if _sum_cuts_in_place(source, dim, results, rounding) or _sum_cuts_in_window(
+        source, dim, results, rounding
+    ):
         return
     peers = [peer for peer in range(source.wire.size) if peer != me]
     sends: list[Parcel] = [(peer, cut(row, i)) for peer in peers for i, row in _needs(table, peer, me)]
@@ -159,6 +173,75 @@ def _sum_cuts(source: ShardRows, dim: int, results: Array, rounding: Rounding | 
     for (number, i), result in zip(_wanted(table, me), results, strict=True):
         rows = [cut(row, i) if row[0] == me else arrived[i, row] for row in table.contents[number]]
         ordered_sum([row.reshape(-1) for row in rows], result.reshape(-1), rounding)
+
+
+class _Reading:
+    """A `with` block in which the ranks of a window read each other's rows where they lie; it begins and ends with a meeting."""
+
+    def __init__(self, source: ShardRows, window: Window, peers: PeerMemory) -> None:
+        self._me, self._window, self._peers = source.rank, window, peers
+        counts = source.table.counts
+        self._rows = [source.mine(number) for number in range(counts[self._me])]
+        self._places = window.places(self._rows, max(counts))
+        self._dtype = source.data.dtype
+
+    def __enter__(self) -> _Reading:
+        self._peers.failed = False
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if kind is not None:
+            return
+        self._window.meet()
+        # A rank that is no more does not come to the meeting, which says so. This is for what nobody has thought of.
+        if self._peers.failed:
+            raise fatal(
+                "the memory of another rank could be read before and cannot be now",
+                hint="the rank has exchanged its program, or a sandbox came over it",
+            )
+
+    def sum_up(
+        self, rows: Sequence[RowId], stride: int, at: int, out: Array, rounding: Rounding | None
+    ) -> None:
+        """Sum, in the order of the rows, the elements from `at` of every `stride` ones of each into a matrix, a part that fits the cache at a time."""
+        runs, run = out.shape
+        size, me, peers = self._dtype.itemsize, self._me, self._peers
+        most = max(ROOM // size // max(sum(rank != me for rank, _ in rows), 1), 1)
+        columns = min(run, most)
+        high = min(max(most // run, 1), runs, STRETCHES)
+        room = peers.room.view(self._dtype)
+        own = {number: array.reshape(-1, stride) for number, array in enumerate(self._rows)}
+        for top in range(0, runs, high):
+            count = min(high, runs - top)
+            for left in range(0, run, columns):
+                width, begin, used = min(columns, run - left), at + left, 0
+                parts = []
+                for rank, number in rows:
+                    if rank == me:
+                        parts.append(own[number][top : top + count, begin : begin + width])
+                        continue
+                    place = self._places[rank][number] + (top * stride + begin) * size
+                    peers.read(rank, place, stride * size, count, width * size, used * size)
+                    parts.append(room[used : used + count * width].reshape(count, width))
+                    used += count * width
+                sum_block(parts, out[top : top + count, left : left + width], rounding)
+
+
+def _sum_cuts_in_place(source: ShardRows, dim: int, results: Array, rounding: Rounding | None) -> bool:
+    """The same with the others' cuts read where they lie; False where that is not possible, or they lie in small pieces."""
+    table, me, window, shape = source.table, source.rank, source.wire.window, source.shape
+    inner = math.prod(shape[dim + 1 :])
+    run = results.shape[1 + dim] * inner
+    if window is None or run * source.data.itemsize < _LONG or not window.can_show():
+        return False
+    peers = window.peers()
+    if peers is None:
+        return False
+    with _Reading(source, window, peers) as reading:
+        for (number, i), result in zip(_wanted(table, me), results, strict=True):
+            out = result.reshape(-1, run)
+            reading.sum_up(table.contents[number], shape[dim] * inner, i * run, out, rounding)
+    return True
 
 
 def _sum_cuts_in_window(source: ShardRows, dim: int, results: Array, rounding: Rounding | None) -> bool:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from tt_run.granted import usable_cpus
 from tt_run.runtime import guard
+from tt_run.runtime.ccl.exchange.peer_memory import PeerMemory, own_word, reads
 from tt_run.runtime.comm.bell import BYTES, Bell, bell_at
 from tt_run.runtime.comm.shared_memory import SharedBlock
 from tt_run.runtime.comm.world import Group
@@ -132,6 +133,8 @@ class Window:
         self._named: tuple[SharedBlock, int] | None = None
         self._scratch: Result | None = None
         self._shows = 0
+        self._peers: PeerMemory | None = None
+        self._can_read: bool | None = None
         # Rank 0 decides for all how much is shown at a time: their processors may differ in number.
         self._crowded = crowded
         self._spins = 0 if crowded else _SPINS
@@ -266,6 +269,31 @@ class Window:
             at += part.size
         self.meet()
         return shown
+
+    def peers(self) -> PeerMemory | None:
+        """The memory of the other ranks, where every rank can read it. Every rank must call it, after `can_show`."""
+        if self._can_read is None:
+            self._can_read = self._try_to_read()
+        return self._peers if self._can_read else None
+
+    def _try_to_read(self) -> bool:
+        word, told = own_word()
+        all_told = self._tell(told)
+        # A word is only shown once its place is known to all: whoever finds it there has read it there.
+        words = self._tell(word.tolist())
+        self._peers = PeerMemory([pid for pid, _ in all_told])
+        answers = self._tell([reads(self._peers, all_told, words, self.rank)])
+        return all(yes for (yes,) in answers)
+
+    def _tell(self, numbers: list[int]) -> list[list[int]]:
+        """What every rank tells, each as many numbers; one meeting."""
+        shown = self.show((np.array(numbers, np.int64),), np.dtype(np.int64))
+        return [row[: len(numbers)].tolist() for row in shown]
+
+    def places(self, arrays: list[Array], most: int) -> list[list[int]]:
+        """The addresses of the arrays of each rank, of at most so many; one meeting. They are read until the next one."""
+        own = [array.__array_interface__["data"][0] for array in arrays]
+        return self._tell([*own, *[0] * (most - len(own))])
 
     def _choose(self, nbytes: int) -> None:
         """Offer a block that no rank uses, or a new one: its number from 1 and its size; number 0 for none."""
