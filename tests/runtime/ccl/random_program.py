@@ -117,6 +117,8 @@ def unary(draw, pool, a):
 def binary(draw, pool, a):
     other = fitting(draw, pool, a)
     fused, name = draw.random() < 0.2, draw.choice(BINARY)
+    if name in ("atan2", "hypot") and isinstance(other, float):  # which take no number
+        other = ttnn.full_like(a, other)
     words = {"activations": [ttnn.UnaryOpType.SILU]} if fused and name not in ("atan2", "hypot") else {}
     return getattr(ttnn, name)(a, other, **words)
 
