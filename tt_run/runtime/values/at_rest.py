@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -42,18 +41,18 @@ class Dense:
 
     def __init__(self, limit: Callable[[], int]) -> None:
         self._limit = limit
-        self._held: OrderedDict[int, _Held] = OrderedDict()
+        self._held: dict[int, _Held] = {}
         self.nbytes = 0
 
     def used(self, buffer: Rester, nbytes: int) -> None:
         """Note that a buffer of so many bytes was made, written or read; others may be packed."""
         key = id(buffer)
-        known = self._held.get(key)
+        known = self._held.pop(key, None)
         if known is not None:
             if known.nbytes == nbytes:
-                self._held.move_to_end(key)
+                self._held[key] = known
                 return
-            self.forget(key)
+            self.nbytes -= known.nbytes
         held = self._held[key] = _Held(buffer, self._gone)
         held.key, held.nbytes = key, nbytes
         self.nbytes += nbytes

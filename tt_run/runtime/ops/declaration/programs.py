@@ -52,7 +52,15 @@ _ONE_NAME = {
     "ttnn.linear": "ttnn.matmul",
 }
 _ALWAYS_NEW = frozenset(
-    {families.UNARY, families.BINARY, families.TERNARY, families.MATMUL, families.NORM, families.REDUCTION}
+    {
+        families.BINARY,
+        families.COLLECTIVE,
+        families.MATMUL,
+        families.NORM,
+        families.REDUCTION,
+        families.TERNARY,
+        families.UNARY,
+    }
 )
 """Families whose results are never an operand as it was."""
 _VIEWS = frozenset(
