@@ -119,6 +119,10 @@ def test_a_better_record_is_kept(hooked: HookedPython) -> None:
         ("raise SystemExit('message')", 1),
         ("class Own(SystemExit): pass\nraise Own(6)", 6),
         ("sys.exit(True)", 1),
+        ("sys.exit(259)", 3),
+        ("sys.exit(256)", 1),  # 0 to the system
+        ("raise SystemExit(-512)", 1),
+        ("sys.exit(1 << 70)", 255),
         ("exit_later = lambda: sys.exit(4)\nexit_later()", 4),
     ],
 )
@@ -172,6 +176,11 @@ def test_an_exit_that_is_no_failure_goes_its_ordinary_way(hooked: HookedPython, 
     [
         ("sys.exit(3)", 3, "3"),
         ("raise SystemExit('no data')", 1, "no data"),
+        (
+            "sys.exit(256)",
+            1,
+            "256, of which the system keeps the lowest 8 bits: 0. An exit code is 1 to 255",
+        ),
         ("def f():\n    exit('no data')\nf()", 1, "no data"),
         ("import argparse\nargparse.ArgumentParser().error('bad')", 2, "2"),
     ],

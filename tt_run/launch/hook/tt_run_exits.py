@@ -104,15 +104,18 @@ def _users_line() -> tuple[str, int]:
 
 def _end_with(status: object, site: tuple[str, int]) -> None:
     """The program ends by a SystemExit: told to the emulation, recorded if it is a failure, and at once if others may wait in MPI."""
-    code = status & 0xFF if isinstance(status, int) else int(status is not None)
+    code = _low_bits(status) if isinstance(status, int) else int(status is not None)
+    is_in_mpi, asked = mpi() is not None, ""
+    if status and not code and is_in_mpi:
+        # To mpirun it would be no failure, and the others would wait for ever.
+        code, asked = 1, f"{status}, of which the system keeps the lowest 8 bits: 0. An exit code is 1 to 255"
     try:
         text = "" if status is None or isinstance(status, int) else str(status)
     except BaseException as error:  # it may even ask for the end of the process
         text = f"(its __str__ raised {type(error).__name__})"
-    sys._tt_run_exit = (code, text, site)  # type: ignore[attr-defined]
+    sys._tt_run_exit = (code, text or asked, site)  # type: ignore[attr-defined]
     if not code:
         return
-    is_in_mpi = mpi() is not None
     if is_in_mpi or _is_the_rank_itself():
         import time
 
@@ -120,7 +123,7 @@ def _end_with(status: object, site: tuple[str, int]) -> None:
             {
                 "rank": int(Rank.number),
                 "exception": "SystemExit",
-                "message": (text or str(code))[:2000],
+                "message": (text or asked or str(code))[:2000],
                 "file": site[0],
                 "line": site[1],
                 "code": code,
@@ -136,6 +139,11 @@ def _end_with(status: object, site: tuple[str, int]) -> None:
             except Exception:  # a closed or broken stream
                 pass
         end(code)
+
+
+def _low_bits(status: int) -> int:
+    """What becomes of a number as an exit code; one that fits no long is -1 to the interpreter."""
+    return status & 0xFF if -(1 << 63) <= status < 1 << 63 else 0xFF
 
 
 def _is_the_rank_itself() -> bool:
