@@ -215,7 +215,7 @@ ENDINGS = {
     "raise SystemExit(5)": (5, "SystemExit: 5", "program.py:7"),
     "sys.exit('no\\nluck')": (1, "SystemExit: no", "program.py:7"),
     "exit(6)": (6, "SystemExit: 6", "program.py:7"),
-    "exit(256)": (1, "SystemExit: 256, of which the system keeps the lowest 8 bits: 0", "program.py:7"),
+    "exit(256)": (1, "SystemExit: 256 (the system keeps its lowest 8 bits, which are 0", "program.py:7"),
     "try:\n        1 / 0\n    except ZeroDivisionError:\n        raise SystemExit(7)": (
         7,
         "SystemExit: 7",

@@ -179,7 +179,7 @@ def test_an_exit_that_is_no_failure_goes_its_ordinary_way(hooked: HookedPython, 
         (
             "sys.exit(256)",
             1,
-            "256, of which the system keeps the lowest 8 bits: 0. An exit code is 1 to 255",
+            "256 (the system keeps its lowest 8 bits, which are 0: an exit code is 1 to 255)",
         ),
         ("def f():\n    exit('no data')\nf()", 1, "no data"),
         ("import argparse\nargparse.ArgumentParser().error('bad')", 2, "2"),
