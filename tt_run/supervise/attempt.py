@@ -24,7 +24,7 @@ from tt_run.supervise.verdict.clocks import failures_on_one_clock, offsets, on_o
 from tt_run.supervise.verdict.culprit import ENDED_BY_MPIRUN, PEER_CODES
 from tt_run.supervise.verdict.evidence import Verdict, rank_and_host
 from tt_run.supervise.verdict.injected import of_what_was_dropped
-from tt_run.supervise.verdict.limits import limit_met, of_limits, why
+from tt_run.supervise.verdict.limits import limit_met, of_limits, why, with_refused_calls
 from tt_run.supervise.verdict.lost_hosts import (
     LEFTOVER_FOUND,
     LostHost,
@@ -129,6 +129,7 @@ def conclude(
         verdict = silent_verdict(agent, verdict, [host.name for host in plan.placement.hosts], here)
     verdict = _with_shutdown(verdict, folder)
     verdict = _without_a_start_of_mpi(verdict, board, said)
+    verdict = with_refused_calls(verdict, board)
     verdict = of_limits(verdict, board, observation)
     verdict = _without_logs(verdict, board, said)
     verdict = of_what_was_dropped(verdict, observation, board)

@@ -15,7 +15,7 @@ from tt_run.granted import ALLOW, limit_of, refused_to_mpi
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.output.console import last_lines
 from tt_run.supervise.verdict.evidence import Verdict
-from tt_run.supervise.verdict.limits import FILE_SIZE, FILES, PROCESSES, limit_met
+from tt_run.supervise.verdict.limits import FILE_SIZE, FILES, PROCESSES, lacks_resources, limit_met
 from tt_run.supervise.verdict.lost_hosts import read_lost_hosts
 
 PACKAGES = frozenset(
@@ -195,11 +195,6 @@ def _refused_calls() -> str:
     return f"{told}, which Open MPI needs: {ALLOW.format(' and '.join(call for call, _ in found))}"
 
 
-def _lacks_resources(folder: RunFolder) -> bool:
-    """Whether any rank's library said so: which rank then ended first is chance."""
-    return any("PMIX_ERR_OUT_OF_RESOURCE" in "\n".join(last_lines(path, _LINES)) for path in folder.errs())
-
-
 def launcher_advice(folder: RunFolder, verdict: Verdict, code: int | None) -> list[str]:
     """What to do about what kept MPI from starting: a host out of reach, a full disk. `code` is mpirun's, minus a signal's number."""
     said = folder.launcher_said()
@@ -208,7 +203,7 @@ def launcher_advice(folder: RunFolder, verdict: Verdict, code: int | None) -> li
         named = ",".join(host.name for host in read_lost_hosts(said)) or "A,B"
         return [f"  help: tt-run --doctor --hosts {named} says what a launch lacks there"]
     own = "\n".join(last_lines(folder.err(culprit), _LINES)) if culprit is not None else ""
-    refused = verdict.exit_code == Exit.NO_LAUNCHER or _lacks_resources(folder)
+    refused = verdict.exit_code == Exit.NO_LAUNCHER or lacks_resources(folder)
     if refused and (calls := _refused_calls()):
         return [f"  help: {calls}"]
     if re.search(r"no available\b[\s\S]*interfaces were found|No network interfaces were found", said):

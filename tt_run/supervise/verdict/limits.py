@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mgd.lean import dataclass
 from tt_run.contract import Exit
-from tt_run.granted import limit_of
+from tt_run.granted import limit_of, refused_to_mpi
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.output.console import last_lines
 from tt_run.supervise.status import StatusBoard
@@ -55,6 +55,21 @@ FILE_SIZE = Limit(
 _LONGEST_NOTE = 4096
 _LINES_OF_MPI = 60
 _LIMITS = (FILES, PROCESSES, FILE_SIZE)  # the first that is said: without pipes there are no processes either
+
+
+def with_refused_calls(verdict: Verdict, board: StatusBoard) -> Verdict:
+    """The verdict, where the system refuses what MPI needs for memory of several ranks: which of them says so first, and whether mpirun is
+    killed or crashes over it, is chance."""
+    if verdict.succeeded or not lacks_resources(board.folder) or not refused_to_mpi():
+        return verdict
+    failed = tuple(status for status in board.all() if status.failed)
+    return Verdict(Exit.NO_LAUNCHER, "MPI could not start in any rank", None, (), failed, verdict.lost)
+
+
+def lacks_resources(folder: RunFolder) -> bool:
+    """Whether any rank's library said so."""
+    said = (last_lines(path, _LINES_OF_MPI) for path in folder.errs())
+    return any("PMIX_ERR_OUT_OF_RESOURCE" in "\n".join(lines) for lines in said)
 
 
 def limit_met(folder: RunFolder, rank: int | None = None) -> Limit | None:
