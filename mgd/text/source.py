@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
-
 from mgd.diagnostics import Position
 from mgd.lean import dataclass, field
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SMALL = 4000
+"""Characters of a text whose line ends are counted each time: what keeps those of a large one takes longer to import."""
 
 
 @dataclass(slots=True)
@@ -15,15 +19,19 @@ class Source:
 
     text: str
     file: str = ""
-    _starts: array[int] = field(default_factory=lambda: array("I"), repr=False, compare=False)
+    _starts: Sequence[int] = field(default=(), repr=False, compare=False)
     _values: dict[tuple[int, str], list[int]] = field(default_factory=dict, repr=False, compare=False)
 
     def position(self, offset: int) -> Position:
         """The line and column of an offset."""
-        if not self._starts:
-            self._starts = _line_starts(self.text)
-        line = bisect_right(self._starts, offset)
-        return Position(self.file, line, offset - self._starts[line - 1] + 1)
+        if len(self.text) < SMALL:
+            line = self.text.count("\n", 0, offset) + 1
+            return Position(self.file, line, offset - self.text.rfind("\n", 0, offset))
+        from bisect import bisect_right
+
+        starts = self._line_starts()
+        line = bisect_right(starts, offset)
+        return Position(self.file, line, offset - starts[line - 1] + 1)
 
     def locate(self, at: int, name: str = "", index: int = 0) -> Position:
         """The position of the message that begins at `at`, or of a field's value in it when the field is written there.
@@ -43,15 +51,17 @@ class Source:
 
     def line(self, number: int) -> str:
         """The text of a line, without its end."""
-        self.position(0)
-        start = self._starts[number - 1]
+        start = self._line_starts()[number - 1]
         end = self.text.find("\n", start)
         return self.text[start : end if end >= 0 else len(self.text)].rstrip("\r")
 
+    def _line_starts(self) -> Sequence[int]:
+        if not self._starts:
+            from array import array
 
-def _line_starts(text: str) -> array[int]:
-    starts, end = array("I", [0]), text.find("\n")
-    while end >= 0:
-        starts.append(end + 1)
-        end = text.find("\n", end + 1)
-    return starts
+            starts, end = array("I", [0]), self.text.find("\n")
+            while end >= 0:
+                starts.append(end + 1)
+                end = self.text.find("\n", end + 1)
+            self._starts = starts
+        return self._starts

@@ -16,13 +16,11 @@ from tt_run.cli.reading.command_line import CommandLine
 from tt_run.cli.surroundings import Surroundings
 from tt_run.errors import UsageError
 from tt_run.inputs.findings import counted
-from tt_run.inputs.secrets import masked_text, masked_words
 from tt_run.inputs.site import from_here
 from tt_run.inputs.wrapping import GDBSERVER_PORT
 from tt_run.launch.line import LaunchLine
 from tt_run.launch.mpirun import Launcher
 from tt_run.plan.model import LaunchPlan
-from tt_run.plan.render import plan_json
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.options import RunOptions, Tee
 from tt_run.supervise.run import run_plan
@@ -43,6 +41,8 @@ def execute(
 
     def announce(line: LaunchLine, folder: RunFolder) -> None:
         if given.verbose:
+            from tt_run.inputs.secrets import masked_words
+
             say(shlex.join(masked_words(line.command)))
         say(
             f"{counted(len(plan.ranks), 'rank')} on {_where(plan)}, logs in {on_one_line(from_here(folder.path))}"
@@ -212,6 +212,9 @@ def say(text: str) -> None:
 
 
 def _view(plan: LaunchPlan, line: LaunchLine, words: Sequence[str]) -> dict[str, Any]:
+    from tt_run.inputs.secrets import masked_text
+    from tt_run.plan.render import plan_json  # while mpirun starts
+
     view = plan_json(plan, line.launcher, line.command, line.global_args) | line.as_json()
     return {**view, "line": [masked_text(word) for word in words]}
 

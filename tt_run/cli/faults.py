@@ -37,8 +37,6 @@ class FromFile(str):
 def with_faults(given: CommandLine) -> CommandLine:
     """The command line with the faults of files in the place of their names. Raises InputError for a file that cannot be read or understood,
     UsageError for a fault that is none."""
-    if not given.inject:  # what reads faults costs every other launch nothing
-        return given
     texts: list[str] = []
     wrong: list[Diagnostic] = []
     for word in given.inject:
@@ -117,8 +115,6 @@ def _entries(document: Document, node: object) -> Iterator[str]:
 
 def unfit_faults(given: CommandLine, plan: LaunchPlan) -> tuple[Diagnostic, ...]:
     """A finding for each fault that the ranks of this plan cannot have."""
-    if not given.inject:
-        return ()
     from tt_run.faults import example, read_fault
 
     faults = [(text, read_fault(text)) for text in given.inject]

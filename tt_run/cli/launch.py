@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 from mgd.diagnostics import Diagnostic, Severity
 from mgd.lean import replace
-from tt_run.cli.faults import unfit_faults, with_faults
 from tt_run.cli.print_findings import print_findings
-from tt_run.cli.publish import publish
 from tt_run.cli.reading.command_line import CommandLine
 from tt_run.cli.reading.configuration import describe, located, with_configuration
 from tt_run.cli.reading.idle import idle_options, unfit_losses
@@ -52,6 +50,8 @@ def launch(given: CommandLine, words: Sequence[str]) -> int:
         return _launch(given, words)
     except TtRunError as error:
         error.diagnostics = located(error.diagnostics, given)
+        from tt_run.cli.publish import publish
+
         error.is_told = publish(error.diagnostics, given)
         raise
 
@@ -61,7 +61,10 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
     if any(finding.is_error for finding in idle):
         raise UsageError(idle)
     _refuse(unfit_losses(given))
-    given = with_faults(given)
+    if given.inject:
+        from tt_run.cli.faults import with_faults
+
+        given = with_faults(given)
     if given.shell_env and not given.program:
         given = CommandLine(given.given, ("python",), given.configured)
     if given.configured and (given.looks_only or given.verbose):
@@ -95,7 +98,10 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
     plan = build_plan(request, around.site, around.facts(asked), slips)
     if given.check == "error":
         refuse_lost_script(plan.findings, not plan.placement.is_multi_host)
-    _refuse(unfit_faults(given, plan))
+    if given.inject:
+        from tt_run.cli.faults import unfit_faults
+
+        _refuse(unfit_faults(given, plan))
     if given.tee != "all":
         from tt_run.supervise.options import Tee
 
@@ -106,6 +112,8 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
         _refuse(unfit_debuggers(around.options, plan))
     print_findings(plan.findings, notes=given.verbose)
     if given.check_only or given.annotations == "github":
+        from tt_run.cli.publish import publish
+
         publish(plan.findings, given, len(plan.ranks))
     if given.check_only:
         print(f"tt-run: {counted(len(plan.ranks), 'rank')}, no errors", file=sys.stderr)

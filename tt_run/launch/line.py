@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mgd.lean import dataclass, field
-from tt_run.inputs.secrets import masked
 from tt_run.launch.defaults import (
     OVERSUBSCRIBE_WORDS,
     PLACEMENT_WORDS,
@@ -133,6 +132,8 @@ def _context(rank: RankPlan, names: list[str], environ: Mapping[str, str]) -> li
 
 def _export(name: str, value: str, environ: Mapping[str, str]) -> str:
     """The word of -x: a secret of the shell by name alone, which mpirun takes from there, so that no log shows it."""
+    from tt_run.inputs.secrets import masked  # few launches hand on variables by words
+
     shown = masked(name, value)
     return f"{name}={shown}" if shown == value or environ.get(name) != value else name
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import time
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -63,6 +62,8 @@ def rank_environment(
     if run_dir is not None:
         found[contract.RUN_DIR] = EnvVar(str(run_dir), "tt-run: the run folder")
     if contract.RECORD in found and _HASH_SEED not in {**plan.inherited, **found}:
+        import zlib
+
         seed = zlib.crc32(os.fsencode(f"{run_dir}/{0 if forked else rank.rank}"))
         found[_HASH_SEED] = EnvVar(str(seed), "tt-run: a recorded rank can be repeated")
     before = found.get("PYTHONPATH", EnvVar("", ""))

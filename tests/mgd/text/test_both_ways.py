@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mgd.text import parser
+from mgd.text import parser, source
 from mgd.text.source import Source
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -43,3 +43,12 @@ def test_files_are_read_alike(name: str) -> None:
 @given(st.lists(PIECES, max_size=30).map(" ".join) | st.lists(PIECES, max_size=30).map("".join))
 def test_anything_is_read_alike(text: str) -> None:
     assert read(text, 0) == read(text, len(text) + 1)
+
+
+@given(st.text("ab\r\n", max_size=20))
+def test_lines_and_columns_are_the_same(text: str) -> None:
+    offsets = range(len(text) + 1)
+    small = [Source(text).position(offset) for offset in offsets]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(source, "SMALL", 0)
+        assert [Source(text).position(offset) for offset in offsets] == small
