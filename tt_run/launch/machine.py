@@ -38,10 +38,9 @@ def physical_cores() -> int:
     cores = set()
     for cpu in usable_cpus():
         try:
-            with open(
-                f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list", encoding="ascii"
-            ) as stream:
-                cores.add(stream.read().strip())
+            name = f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"
+            with open(name, "rb", buffering=0) as stream:  # machines have hundreds of them
+                cores.add(stream.read())
         except OSError:
-            cores.add(str(cpu))
+            cores.add(b"%d" % cpu)
     return max(1, len(cores))

@@ -95,6 +95,7 @@ def make_folder(path: Path) -> RunFolder:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             path.mkdir(mode=0o700)  # what ranks print may be secret
+            return RunFolder(path)
         except FileExistsError:
             if _is_predicted(path):  # since it was predicted
                 return make_folder(_another(path))
