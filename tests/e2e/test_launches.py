@@ -152,6 +152,14 @@ def test_what_killed_jobs_left_behind_does_not_stop_a_launch(tmp_path: Path) -> 
     assert not list(tmp_path.glob("tt-run-[0-9]*"))
 
 
+def test_mpiruns_own_files_are_in_memory_and_gone_with_the_run(tmp_path: Path) -> None:
+    script = 'test -d "$PMIX_SERVER_TMPDIR" && echo "$PMIX_SERVER_TMPDIR"'
+    ran = tt_run(*SYSTEM, "sh", "-c", script, cwd=tmp_path, env={"TMPDIR": "", "TEMP": "", "TMP": ""}).check()
+    place = Path(ran.out.split()[1])
+    assert ran.out.count(str(place)) == 2 and place.parts[:3] == ("/", "dev", "shm")
+    assert not Path(*place.parts[:4]).exists()
+
+
 def test_a_folder_for_jobs_that_the_user_names_is_used(tmp_path: Path) -> None:
     env = {"PRTE_MCA_prte_tmpdir_base": str(tmp_path / "mine")}
     ran = tt_run(*SYSTEM, "sh", "-c", "echo $PMIX_SERVER_TMPDIR", cwd=tmp_path, env=env).check()
