@@ -195,7 +195,10 @@ def _kind_of_shipped(path: str) -> str | None:
     from mgd.systems import systems
 
     file = Path(path).resolve()
-    return next((system.cluster_type for system in systems() if system.path.resolve() == file), None)
+    named = (
+        system for system in systems() if system.path.name == file.name
+    )  # to resolve all takes a millisecond
+    return next((system.cluster_type for system in named if system.path.resolve() == file), None)
 
 
 def _from_descriptor(path: str, environment: Mapping[str, str], ranks: World) -> SystemMesh:
