@@ -12,7 +12,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from mgd.documents import Mapping as Map
 from mgd.documents import Node
@@ -20,6 +19,10 @@ from mgd.lean import dataclass
 from mgd.resources import configs_root
 from tt_run.hardware.data_files import DataFile, nearest_known
 from tt_run.hardware.numbers import ARCHITECTURES, UNITS, Hardware, HardwareError, Number
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 # The keys of a file, of a system, of a source and of a number.
 TOP = ("architecture", "sources", "numbers", "systems")

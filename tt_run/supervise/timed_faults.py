@@ -13,13 +13,16 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from mgd.lean import dataclass, field
 from tt_run import contract
 from tt_run.faults import SIGNALS, Fault, over_before, starts_of
 from tt_run.plan.model import LaunchPlan
 from tt_run.supervise.status import StatusBoard
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 _NUMBERS = {"kill": signal.SIGKILL, "term": signal.SIGTERM, "stop": signal.SIGSTOP}
 

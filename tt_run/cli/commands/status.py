@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from mgd.folding import fold
 from mgd.lean import dataclass, replace
@@ -14,7 +13,10 @@ from tt_run.cli.reading.options import Arguments, option
 from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
 
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
+    from typing import Any
+
     from tt_run.supervise.looking.long_waits import LongWait
     from tt_run.supervise.looking.runs import Run
     from tt_run.supervise.looking.stacks import RankStack

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tt_run.inputs.clusters.chips import RemoteLink
 from tt_run.inputs.clusters.sections import Sections, is_number
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 CHANNELS = {"WORMHOLE_B0": 16, "BLACKHOLE": 14, "QUASAR": 16}
 

@@ -6,12 +6,15 @@ What each key means and which traps it has: https://github.com/tenstorrent/tt-um
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from mgd.diagnostics import Diagnostic, Label, Severity
 from mgd.documents import Document
 from tt_run.errors import InputError
 from tt_run.inputs.findings import nearest
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 ARCHES = {
     "wormhole_b0": "WORMHOLE_B0",

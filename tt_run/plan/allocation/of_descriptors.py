@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mgd import documents
 from mgd.authoring.draft import Wishes, drafted
@@ -41,6 +40,7 @@ from tt_run.plan.model import GeneratedFile
 from tt_run.plan.rank_pins import other_orders, resolve_pins, with_pinned_environment
 from tt_run.plan.request import LaunchRequest
 
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from tt_run.plan.placement.solve import Placed
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from mgd.diagnostics import on_one_line
 from mgd.lean import dataclass
@@ -17,6 +15,10 @@ from tt_run import contract
 from tt_run.supervise.folder import DEFAULT_PARENT, RunFolder
 from tt_run.supervise.looking.stacks import COLLECT_SECONDS, RankStack, parse_stack, registered_pids
 from tt_run.supervise.status import RankStatus, parse_status
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from typing import Any
 
 RUNNING, ENDED, LOST = "running", "ended", "lost"
 _STATUS = r"^rank-(\d+)\.status$"
@@ -188,4 +190,6 @@ def _read(folder: RunFolder, rank: int, offset: int) -> RankStack:
 
 def remove(run: Run) -> None:
     """Delete a run's folder. Raises OSError."""
+    import shutil
+
     shutil.rmtree(run.folder.path)
