@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Collection
@@ -37,9 +36,7 @@ def print_plan(plan: LaunchPlan, around: Surroundings, form: str) -> int:
     elif form == "json":
         line = build_line(plan, launcher, machine, around.options, run_dir, words_of_ranks(plan, run_dir))
         view = plan_json(plan, line.launcher, line.command, line.global_args) | line.as_json()
-        print(
-            json.dumps({**view, "command_without_wrapper": masked_words(alone.command)}, ensure_ascii=False)
-        )
+        _print_json({**view, "command_without_wrapper": masked_words(alone.command)})
     else:
         for file in plan.generated_files:
             print(writing_command(file.path, file.text))
@@ -48,6 +45,12 @@ def print_plan(plan: LaunchPlan, around: Surroundings, form: str) -> int:
         for text in alone.defaults_told():
             print(f"tt-run: {text}", file=sys.stderr)
     return Exit.OK
+
+
+def _print_json(view: object) -> None:
+    import json  # takes longer than a dry run that does without
+
+    print(json.dumps(view, ensure_ascii=False))
 
 
 def print_env(plan: LaunchPlan, rank: int, run_dir: Path, form: str) -> int:
@@ -64,7 +67,7 @@ def print_env(plan: LaunchPlan, rank: int, run_dir: Path, form: str) -> int:
             name: {"value": masked(name, variable.value), "origin": variable.origin}
             for name, variable in environment_of(replace(plan, ranks=ranks), rank).items()
         }
-        print(json.dumps(view, ensure_ascii=False))
+        _print_json(view)
     else:
         print(environment_view(replace(plan, ranks=ranks), rank))
     return Exit.OK
@@ -96,7 +99,7 @@ def print_shell_env(plan: LaunchPlan, asked: Collection[str], form: str) -> int:
     names = (*_OF_ONE_PROCESS, *asked)
     values = {name: each.value for name, each in sorted(plan.ranks[0].env.items()) if name in names}
     if form == "json":
-        print(json.dumps(values, ensure_ascii=False))
+        _print_json(values)
     else:
         print("\n".join(f"export {name}={shlex.quote(value)}" for name, value in values.items()))
         if sys.stdout.isatty():
