@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tt_run.runtime.guard import watch
-from tt_run.runtime.guard.board import WAITING
+from tt_run.runtime.guard.board import RAISED, WAITING
 from tt_run.runtime.guard.diagnosis import Finding
 from tt_run.runtime.guard.own_traffic import OwnTraffic
 from tt_run.runtime.guard.signature import Signature, SignedCall
@@ -160,6 +160,12 @@ class Author:
     def verdict(self) -> None:
         return None
 
+    def ask(self, ranks: tuple[int, ...]) -> None:
+        self.asked = ranks
+
+    def have_answered(self, ranks: tuple[int, ...]) -> bool:
+        return True
+
     def publish_verdict(self, verdict: dict[str, Any]) -> None:
         self.published = verdict
 
@@ -189,6 +195,45 @@ def test_a_report_is_left_to_one_rank_while_that_looks(
     with pytest.raises(watch.GuardError):
         guard.conclude(Finding(code, (1,), (0, 2), "one does not come"), author.known())
     assert clock[0] == pytest.approx(claimed, abs=0.3) and author.published["culprits"] == (1,)
+
+
+class Late(Author):
+    """What rank 0 knows when rank 1 has raised and rank 2 has just come to where it waits for that; rank 3 is gone when it is asked."""
+
+    asked: tuple[int, ...] = ()
+
+    def __init__(self, clock: list[float], answers_at: float) -> None:
+        super().__init__(clock, 0.0)
+        self.answers_at = answers_at
+
+    def known(self) -> dict[int, RankState]:
+        found = super().known() | {1: RankState(1, RAISED, error="OSError: no such shard"), 2: RankState(2)}
+        found[3] = RankState(3, lost=bool(self.asked))
+        return found | ({2: RankState(2, doing="p.py:7 in <module>")} if self.have_answered(()) else {})
+
+    def have_answered(self, ranks: tuple[int, ...]) -> bool:
+        return bool(self.asked) and self.clock[0] >= self.answers_at
+
+
+@pytest.mark.parametrize(("answers_at", "written"), [(0.1, 0.1), (1e9, watch._ANSWER_SECONDS)])
+def test_who_has_not_said_yet_where_it_waits_is_asked(
+    monkeypatch: pytest.MonkeyPatch, answers_at: float, written: float
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(watch, "_now", lambda: clock[0])
+    monkeypatch.setattr(
+        watch.time, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + max(seconds, 0.01))
+    )
+    guard, board = watch.Guard.__new__(watch.Guard), Late(clock, answers_at)
+    guard.world = SimpleNamespace(peers=[SimpleNamespace(host="a")] * 4)  # type: ignore[assignment]
+    guard.__dict__.update(rank=0, timeout=60.0, whereabouts=board, error=None)
+    monkeypatch.setattr(watch.Guard, "make_progress", lambda _: False)
+    with pytest.raises(watch.GuardError):
+        guard.conclude(Finding("TTG003", (1,), (0, 2), "one raised"), board.known())
+    assert board.asked == (2, 3) and clock[0] == pytest.approx(written, abs=0.05)
+    text = board.published["text"]
+    assert ("rank 2: running at p.py:7" in text) is (answers_at < 1)
+    assert "rank 3: running in no call" in text, "an end of which the finding does not tell is left out"
 
 
 class Request:

@@ -346,10 +346,27 @@ class Guard:
                 if checked != before:
                     patience = max(patience, min(looked + _VERDICT_SECONDS + starved, latest))
             time.sleep(_NAPS[1])
-        text = render(finding, known, _now())
+        text = render(finding, self._with_places(known), _now())
         verdict: Verdict = {"code": finding.code, "culprits": finding.culprits, "text": text}
         self.whereabouts.publish_verdict(verdict)
         self._raise(verdict)
+
+    def _with_places(self, known: dict[int, RankState]) -> dict[int, RankState]:
+        """What is known, and where ranks are that run as far as anybody has seen: one may have come to its wait too lately to have said so."""
+        running = tuple(
+            rank
+            for rank, state in known.items()
+            if rank != self.rank and not (state.gone or state.waiting or state.doing or state.remote)
+        )
+        if not running:
+            return known
+        self.whereabouts.ask(running)
+        until = _now() + _ANSWER_SECONDS
+        while _now() < until and not self.whereabouts.have_answered(running):
+            self.make_progress()
+            time.sleep(_NAPS[1])
+        now = self.whereabouts.known()
+        return known | {rank: now[rank] for rank in running if not now[rank].gone}
 
     def _author(self, finding: diagnosis.Finding, known: dict[int, RankState]) -> int:
         """The lowest rank that waits, on the host of a culprit if there is one: it sees where the culprit is."""
