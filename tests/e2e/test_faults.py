@@ -177,6 +177,31 @@ def test_a_rank_that_closes_every_descriptor_is_told_at_its_end(tmp_path: Path, 
     assert "RuntimeError: the program has closed every socket that MPI had opened" in ran.err
 
 
+UNWRITABLE = {
+    "files that may not grow": "import resource\n    resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))\n    print('y' * 4000, flush=True)",
+    "no descriptor": "os.closerange(0, 65536)\n    print('y', flush=True)",
+}
+
+
+@pytest.mark.parametrize("what", UNWRITABLE)
+def test_an_exception_that_nothing_can_write_down_is_told_by_the_others(tmp_path: Path, what: str) -> None:
+    """In a rank that cannot print either, and whose MPI may have lost its launcher."""
+    (tmp_path / "program.py").write_text(
+        "import os\nimport ttnn\nmesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))\n"
+        "x = ttnn.ones((32, 32), device=mesh, layout=ttnn.TILE_LAYOUT)\nttnn.all_reduce(x)\n"
+        f"if int(ttnn.distributed_context_get_rank()) == 1:\n    {UNWRITABLE[what]}\nttnn.all_reduce(x)\n"
+    )
+    ran = tt_run(
+        *("--emulate", "--system", "t3000", "--split", "1x2", "python", "program.py"),
+        cwd=tmp_path,
+        timeout=40,
+    )
+    line = 9 if "import" in UNWRITABLE[what] else 8
+    assert ran.code == 1 and "tt-run: rank 1 on" in ran.err, ran.err
+    assert "error[TTG003]: rank 1 raised an exception" in ran.err, ran.err
+    assert "OSError: [Errno " in ran.err and f"program.py:{line}" in ran.err, ran.err
+
+
 def test_a_hook_for_exceptions_that_raises_hides_nothing(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(BROKEN_HOOK)
     ran = tt_run("--emulate", "--system", "n300", "--split", "1x2", "python", "program.py", cwd=tmp_path)

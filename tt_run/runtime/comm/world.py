@@ -164,9 +164,17 @@ class World:
         return self.group([peer.rank for peer in self.peers if peer.host == host])
 
     def abort(self, code: int) -> None:
-        """End every rank of the job now. Does not return."""
+        """End every rank of the job now. Does not return.
+
+        Without its sockets MPI would wait for mpirun's answer for ever; mpirun ends the others when it sees the code.
+        """
         flush_streams()
-        if self.size > 1 and "mpi" in self.__dict__ and not self.mpi.Is_finalized():
+        if (
+            self.size > 1
+            and "mpi" in self.__dict__
+            and not self.mpi.Is_finalized()
+            and not self.has_lost_mpi
+        ):
             self.mpi.COMM_WORLD.Abort(code)
         os._exit(code)
 

@@ -351,7 +351,9 @@ def write_failure(
     try:
         path.write_text(json.dumps(record, indent=1))
     except OSError as problem:
-        print(f"[rank {world.rank}] cannot write {path}: {problem}", file=sys.stderr)
+        # Where no file grows any more, neither does that of the errors: the others must hear of the exception all the same.
+        with suppress(OSError, ValueError):
+            print(f"[rank {world.rank}] cannot write {path}: {problem}", file=sys.stderr, flush=True)
 
 
 def _text(error: BaseException) -> str:
