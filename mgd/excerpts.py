@@ -12,7 +12,7 @@ from mgd.diagnostics import Position
 WIDTH = 100
 """Columns of a line that are shown; longer ones are cut around the place."""
 _LARGEST = 16 << 20
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'|[\w.+-]+|.')
+_TOKEN = r'"(?:[^"\\]|\\.)*"|\'[^\']*\'|[\w.+-]+|.'
 
 
 class Excerpts:
@@ -38,7 +38,7 @@ class Excerpts:
         width = min(WIDTH, max(self._columns - len(gutter) - 7, 20)) if self._columns else WIDTH
         start = max(0, min(column - width // 2, len(line) - width))
         shown = line[start : start + width]
-        token = _TOKEN.match(shown, column - start)
+        token = re.compile(_TOKEN).match(shown, column - start)
         length = max(len(token[0].rstrip()) if token else 1, 1)
         before = ("…" if start else "") + shown[: column - start]
         rest = shown[column - start :] + ("…" if start + width < len(line) else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 import signal
 import time
@@ -171,7 +172,7 @@ def _booted() -> float:
 
     Asked once: asked for every record, the hundredth that it is off differs, and an end could come before its start.
     """
-    with open("/proc/uptime", encoding="ascii") as stream:
+    with open("/proc/uptime", "rb") as stream:
         up = stream.read().split()[0]
     return wall_time() - float(up)
 
@@ -202,17 +203,19 @@ class StatusBoard:
     ranks: dict[int, RankStatus] = field(default_factory=dict)
     seen: dict[int, Seen] = field(default_factory=dict)
     _sizes: dict[int, int] = field(default_factory=dict)
+    _files: tuple[str, ...] = ()
 
     def refresh(self) -> bool:
         """Reads what has grown; True when anything did."""
         changed = False
-        for rank in range(self.size):
+        # Asked fifty times a second for every rank, while these start: names are put together once.
+        self._files = self._files or tuple(str(self.folder.status(rank)) for rank in range(self.size))
+        for rank, file in enumerate(self._files):
             known = self.ranks.get(rank)
             if known is not None and known.ended:
                 continue
-            path = self.folder.status(rank)
             try:
-                size = path.stat().st_size
+                size = os.stat(file).st_size  # noqa: PTH116
                 if size == self._sizes.get(rank):
                     continue
                 text = self._text_of(rank)

@@ -196,12 +196,12 @@ def _instead(source: SettingsFile, key: str, value: Any, names: Iterable[str]) -
     return f"write {meant}" if meant else "see tt-run --help"
 
 
-_TABLE = re.compile(r"^[ \t]*\[[ \t]*([^\[\]\n]+?)[ \t]*\]", re.MULTILINE)
+_TABLE = r"^[ \t]*\[[ \t]*([^\[\]\n]+?)[ \t]*\]"
 
 
 def _refuse_misspelt(source: SettingsFile) -> None:
     """Raises UsageError for a table whose name is nearly ours: what it sets would be passed over in silence."""
-    for table in _TABLE.finditer(source.text):
+    for table in re.finditer(_TABLE, source.text, re.MULTILINE):
         name = re.sub(r"[\s\"']", "", table[1])
         if f"{name}.".startswith(f"{SECTION}.") or not _is_nearly_ours(name):
             continue
