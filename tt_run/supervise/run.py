@@ -85,8 +85,9 @@ def run_plan(
                 announce(line, folder)
                 from tt_run.supervise.attend import attend  # while mpirun starts
 
-                gc.freeze()  # the first collection would copy all that is shared with the keeper, while the ranks start
-                gc.enable()
+                if not gc.isenabled():
+                    gc.freeze()  # the first collection would copy what is shared with the keeper, while the ranks start
+                    gc.enable()
                 helpers = () if feeder is None else (feeder.pid,)
                 board, observation = attend(job, plan, folder, options, inbox, say, faults, helpers)
             except BaseException:
