@@ -158,12 +158,21 @@ def test_slopes_keep_their_digits_far_from_zero(
     np.testing.assert_allclose(held(found), wanted, rtol=1e-5)
 
 
-@pytest.mark.parametrize("exponent", [0.5, -1, "tensor"])
-def test_integers_are_raised_to_whole_numbers_alone(one: MeshDevice, exponent: Any):
+@pytest.mark.parametrize(
+    ("exponent", "words"),
+    [
+        (0.5, "pow: DataType::INT32 input requires an integral exponent, got 0.5"),
+        (1 << 31, "pow: DataType::INT32 input requires an integral exponent, got 2.1474836e\\+09"),
+        (float("inf"), "requires an integral exponent, got inf"),
+        (-1, "pow: integers to negative integer powers are not allowed, got -1"),
+        ("tensor", "whole number of at least 0"),
+    ],
+)
+def test_integers_are_raised_to_whole_numbers_alone(one: MeshDevice, exponent: Any, words: str):
     operation = catalog.find("ttnn.pow")
     assert operation is not None
     tensor = put(one, np.array([2, 3]), I32)
-    with pytest.raises(RuntimeError, match="whole number of at least 0"):
+    with pytest.raises(RuntimeError, match=words):
         operation(tensor, tensor if exponent == "tensor" else exponent)
 
 

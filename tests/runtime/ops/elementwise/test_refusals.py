@@ -112,7 +112,7 @@ def test_rows_beside_tiles_go_into_tiles(one: MeshDevice):
         ("bitwise_and", DataType.INT32, 1.0, TypeError, "takes an integer of 32 bits, not 1.0"),
         ("bitwise_left_shift", DataType.UINT32, 2**31, TypeError, "takes an integer of 32 bits"),
         ("bitwise_or", DataType.UINT8, 1, RuntimeError, "UnaryOpType::BITWISE_OR does not support integer input dtype DataType::UINT8"),
-        ("logical_right_shift", DataType.UINT16, 1, RuntimeError, "DataType::UINT16 is not supported for binary operation LOGICAL_RIGHT_SHIFT"),
+        ("logical_right_shift", DataType.UINT16, 1, RuntimeError, "DataType::UINT16 is not supported for binary operation BinaryOpType::LOGICAL_RIGHT_SHIFT"),
         ("gcd", DataType.INT32, 2, TypeError, "gcd takes two tensors, not 2"),
         ("remainder", DataType.UINT32, -1, RuntimeError, "Divisor must be positive, got -1"),
         ("remainder", DataType.UINT32, 1.0, RuntimeError, "Expected integer scalar divisor"),

@@ -360,7 +360,7 @@ def split(
     if isinstance(split_size, int):
         if split_size < 1:
             raise fatal(
-                f"split size must be positive, got {split_size}",
+                f"split_size must be greater than 0, but got: {split_size}",
                 hint="split_size=1 or more, or a list of sizes",
             )
         sizes = [min(split_size, length - start) for start in range(0, length, split_size)]

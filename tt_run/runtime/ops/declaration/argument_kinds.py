@@ -128,7 +128,7 @@ def kinds_of(function: Callable[..., Any], operation: str = "") -> Kinds:
     parameters = inspect.signature(function).parameters.values()
     space = getattr(function, "__globals__", {})
     found = {
-        p.name: _narrowed(_kind(p.annotation, space) or _by_name(p.name), operation, p.name)
+        p.name: _narrowed(_asked(p, _kind(p.annotation, space)) or _by_name(p.name), operation, p.name)
         for p in parameters
     }
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -141,6 +141,16 @@ def kinds_of(function: Callable[..., Any], operation: str = "") -> Kinds:
     )
 
 
+def _asked(parameter: inspect.Parameter, kind: Kind | None) -> Kind | None:
+    """The kind without None and sequences where a tensor or a number must be given."""
+    if kind is None or kind.exact != _OPERANDS or parameter.default is not parameter.empty:
+        return kind
+    return kind._replace(
+        exact=_OPERANDS - {type(None)},
+        fits=lambda value: value is not None and not isinstance(value, (list, tuple)) and kind.fits(value),
+    )
+
+
 def _narrowed(kind: Kind | None, operation: str, parameter: str) -> Kind | None:
     """The kind without negative numbers, or without sequences of another length, where an operation has such a parameter."""
     least, counts = unsigned(operation, parameter), lengths(operation, parameter)
@@ -150,10 +160,10 @@ def _narrowed(kind: Kind | None, operation: str, parameter: str) -> Kind | None:
 
     def inside(value: Any) -> bool:
         if _whole(value):
-            return not least or operator.index(value) >= 0
+            return not least or int(value) >= 0
         if several and _wholes(value):
             short = not counts or len(value) in counts
-            return short and (not least or all(operator.index(each) >= 0 for each in value))
+            return short and (not least or all(int(each) >= 0 for each in value))
         return True
 
     count = f"{' or '.join(map(str, counts))} " if counts else ""
@@ -232,7 +242,7 @@ def _whole(value: Any) -> bool:
     try:
         operator.index(value)
     except TypeError:
-        return False
+        return type(value).__name__ in ("bool", "bool_") and hasattr(value, "item")  # NumPy's truth
     return True
 
 
@@ -267,7 +277,7 @@ def _ints(value: Any) -> bool:
 
 
 def _plain_whole(value: Any) -> Any:
-    return int(operator.index(value)) if _whole(value) else value
+    return int(value) if _whole(value) else value
 
 
 def _plain_real(value: Any) -> Any:
@@ -284,7 +294,7 @@ def _plain_number(value: Any) -> Any:
 def _plain_wholes(value: Any) -> Any:
     if _ints(value) or not _wholes(value):
         return value
-    return [int(operator.index(each)) for each in value]
+    return [int(each) for each in value]
 
 
 _OPERANDS = frozenset({Tensor, int, float, type(None)})

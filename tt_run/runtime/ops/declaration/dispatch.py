@@ -215,6 +215,9 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
         except FAULTS as error:
             self._explain(error, args, kwargs)
         except STUMBLES as error:
+            unbound = self._unbound(args, kwargs)
+            if unbound is not None:
+                self._explain(unbound, args, kwargs)
             found = misfit(self.name, error, args, kwargs)
             if found is error:
                 raise
@@ -291,6 +294,20 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
         check_queue(device)
         if FastOperation.dispatched:
             device.program_cache.use(program)
+
+    def _unbound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ArgumentMismatch | None:
+        """Why a call that was refused fits no signature, which is said before all else; None where it fits."""
+        signature = inspect.signature(self.compute)
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            return ArgumentMismatch(str(error))
+        for name, value in given.items():
+            wanted = {word.strip() for word in str(signature.parameters[name].annotation).split("|")}
+            fits = isinstance(value, Tensor) or (value is None and "None" in wanted)
+            if not fits and "Tensor" in wanted and wanted <= {"Tensor", "None"}:
+                return no_tensor(name, value)
+        return (self.kinds or self._learned()).refusal(args, kwargs)
 
     def _explain(self, error: Exception, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> NoReturn:
         """Raise the reference's text when the arguments fit no signature; any other error goes on as it is."""

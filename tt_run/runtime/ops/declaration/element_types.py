@@ -44,7 +44,8 @@ PAIRS: dict[str, Pair] = {
     **dict.fromkeys(("LOGICAL_AND", "LOGICAL_OR", "LOGICAL_XOR"), _ARITHMETIC),
     **dict.fromkeys(("EQ", "NE", "LT", "LE", "GT", "GE"), _COMPARISON),
     **dict.fromkeys(("POWER", "ATAN2", "HYPOT", "LOGADDEXP", "LOGADDEXP2", "LDEXP", "XLOGY"), _REAL),
-    **dict.fromkeys(("BITWISE_AND", "BITWISE_OR", "BITWISE_XOR", "LEFT_SHIFT"), _BITS),
+    **dict.fromkeys(("BITWISE_AND", "BITWISE_OR", "BITWISE_XOR", "LEFT_SHIFT", "RIGHT_SHIFT"), _BITS),
+    "LOGICAL_RIGHT_SHIFT": Pair(_WIDE),
     **dict.fromkeys(("GCD", "LCM"), Pair(_INT32)),
     **dict.fromkeys(("MAXIMUM", "MINIMUM", "REMAINDER"), Pair(_FLOATS | _WIDE)),
     "BIAS_GELU": _REAL,
@@ -57,7 +58,8 @@ PAIRS: dict[str, Pair] = {
 
 _NATIVE = {
     "addalpha": "ADD",
-    "bitwise_left_shift": "LEFT_SHIFT",
+    **dict.fromkeys(("bitwise_left_shift", "logical_left_shift"), "LEFT_SHIFT"),
+    "bitwise_right_shift": "RIGHT_SHIFT",
     "div_trunc": "DIV",
     "divide": "DIV",
     "floor_div": "DIV",
@@ -109,27 +111,34 @@ def scalar_among_integers(
     """
     native = _NATIVE.get(name, name.upper())
     pair = PAIRS.get(native, _COMPARISON)
+    whole = math.isfinite(scalar) and float(scalar).is_integer()
+    limits = np.iinfo(stored_dtype(dtype))
     if native not in _OF_BITS and dtype not in pair.takes | (pair.beside if leaves else frozenset()):
-        raise _not_taken("A", dtype, native, pair)
+        if dtype in _WIDE and not (whole and isinstance(_packed(scalar), int)):
+            raise _not_an_integer(name, dtype, scalar)
+        raise _not_taken("A", dtype, native, pair) if native != "BIAS_GELU" else no_integers("geglu", dtype)
     if real:
         return scalar
-    whole = math.isfinite(scalar) and float(scalar).is_integer()
     if dtype not in _WIDE and native not in _OF_BITS:
         return int(scalar) if whole else float(scalar)
-    limits = np.iinfo(stored_dtype(dtype))
     if native in ("MAXIMUM", "MINIMUM") and not math.isnan(scalar):
         return int(min(max(scalar, limits.min), limits.max))
     packed = _packed(float(scalar) if native == "POWER" else scalar)
     if not whole or (
         dtype in _WIDE and not isinstance(packed, int) and not limits.min <= packed <= limits.max
     ):
-        raise fatal(
-            f"Binary operation {name.upper()} with a {cpp(dtype)} tensor cannot represent the scalar {scalar}: only a finite "
-            f"integer within the range of {cpp(dtype)} survives being packed as one, and this value would be changed silently. "
-            "Typecast the input to a floating-point dtype first.",
-            hint=as_type("tensor", "float32"),
-        )
+        raise _not_an_integer(name, dtype, scalar)
     return of_bits(int(packed), dtype)
+
+
+def _not_an_integer(name: str, dtype: DataType, scalar: Any) -> RuntimeError:
+    native = "ADD" if name == "bias_gelu" else _NATIVE.get(name, name.upper())
+    return fatal(
+        f"Binary operation BinaryOpType::{native} with a {cpp(dtype)} tensor cannot represent the scalar {scalar}: only a finite "
+        f"integer within the range of {cpp(dtype)} survives being packed as one, and this value would be changed silently. "
+        "Typecast the input to a floating-point dtype first.",
+        hint=as_type("tensor", "float32"),
+    )
 
 
 def of_bits(number: int, dtype: DataType) -> int:
@@ -162,12 +171,17 @@ def check_bits(name: str, dtype: DataType, number: Any) -> None:
     if name not in _BESIDE_NUMBERS:
         if dtype not in _WIDE:
             raise fatal(
-                f"Input tensor A dtype {cpp(dtype)} is not supported for binary operation {name.upper()}",
+                f"Input tensor A dtype {cpp(dtype)} is not supported for binary operation BinaryOpType::{name.upper()}",
                 hint=as_type("tensor", "int32"),
             )
         return
     if not isinstance(number, numbers.Integral) or not -(1 << 31) <= int(number) < 1 << 31:
         raise ArgumentMismatch(f"{name} takes an integer of 32 bits, not {number!r}")
+    if is_float(dtype):
+        raise fatal(
+            f"Unsupported input dtype for bitwise/shift op_type UnaryOpType::{_BESIDE_NUMBERS[name]}: expected Int32, UInt32, or UInt16.",
+            hint=as_type("tensor", "int32"),
+        )
     if dtype is DataType.UINT8:
         raise fatal(
             f"Unary: UnaryOpType::{_BESIDE_NUMBERS[name]} does not support integer input dtype {cpp(dtype)}",
@@ -203,7 +217,39 @@ _UNARY_INTEGERS = {
 _ROOMS = frozenset({DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B})
 """Floating types that the operand of a unary operation and the tensor made for its result may have one each of."""
 
-_UNARY_NATIVE = {"logical_not": "LOGICAL_NOT_UNARY", "prelu": "PRELU_SFPU"}
+_UNARY_NATIVE = {
+    **{
+        name: name.upper()
+        for name in ("digamma", "erfinv", "hardmish", "i0", "i1", "lgamma", "logit", "polygamma")
+    },
+    **{name: name.upper() for name in ("rdiv", "softcap", "xielu")},
+    **dict.fromkeys(("deg2rad", "rad2deg"), "MUL_UNARY_SFPU"),
+    "geglu": "GELU",
+    **dict.fromkeys(("glu", "sigmoid_accurate"), "SIGMOID"),
+    "log_sigmoid": "LOGSIGMOID",
+    "logical_not": "LOGICAL_NOT_UNARY",
+    "multigammaln": "LGAMMA",
+    "prelu": "PRELU_SFPU",
+    "reciprocal": "RECIP",
+    **dict.fromkeys(("swiglu", "swish"), "SILU"),
+}
+"""The kernels of operations that refuse integers, or their first ones, where they are named otherwise or are rows of a table."""
+
+_IN_OTHER_WORDS = {
+    "ema": "Input tensor must be BFLOAT16, got: {}",
+    "rotate": "Input tensor dtype must be bfloat16 or float32, got {}",
+    **dict.fromkeys(
+        ("normalize_global", "normalize_hw", "std_hw", "var_hw"),
+        "ttnn.mean does not support integer inputs - got {}.",
+    ),
+}
+
+
+def no_integers(name: str, dtype: DataType) -> RuntimeError:
+    """What operation `name` says of integers, of which it takes none."""
+    usual = f"Unary: UnaryOpType::{_UNARY_NATIVE[name]}" if name in _UNARY_NATIVE else name
+    said = _IN_OTHER_WORDS.get(name, f"{usual} does not support integer input dtype {{}}")
+    return fatal(said.format(cpp(dtype)), hint=as_type("tensor", "float32"))
 
 
 def check_unary(name: str, dtype: DataType, integers: bool = True) -> None:

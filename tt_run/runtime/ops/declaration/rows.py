@@ -8,6 +8,7 @@ the call's `dtype` or the row says otherwise; bfloat16 is computed in float32 an
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mgd.lean import dataclass, replace
-from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import evaluate, finish
@@ -24,8 +25,8 @@ from tt_run.runtime.ops.declaration import families, whole_numbers
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.carriers import Carrier, carrier_of
 from tt_run.runtime.ops.declaration.costs import tensors
-from tt_run.runtime.ops.declaration.dispatch import Golden, Operation, operation
-from tt_run.runtime.ops.declaration.element_types import check_unary
+from tt_run.runtime.ops.declaration.dispatch import Golden, Operation, no_tensor, operation
+from tt_run.runtime.ops.declaration.element_types import check_unary, no_integers
 from tt_run.runtime.ops.declaration.families import NUMPY, TORCH, Family
 from tt_run.runtime.ops.declaration.layouts import check_unary_room
 from tt_run.runtime.ops.declaration.operands import in_rank_of, on_device, room_type, settle
@@ -159,10 +160,15 @@ def _into_room(check: Check | None) -> Check:
     return both
 
 
+_TENSOR_ALONE = re.compile(r"(\w+): Tensor(?= *[,)])")
+"""The parameters of a signature that take a tensor and nothing else."""
+
+
 def _declared(family: Family, row: Row, engine: Engine) -> Operation:
     if family is families.UNARY:
         row = replace(row, check=_into_room(row.check))
-    compute = with_signature(row.name, row.signature, partial(_compute, row, engine), row.doc)
+    alone = tuple(_TENSOR_ALONE.findall(row.signature))
+    compute = with_signature(row.name, row.signature, partial(_compute, row, engine, alone), row.doc)
     by_torch = engine is torch_shards
     return operation(
         f"ttnn.{row.name}",
@@ -202,7 +208,10 @@ def _values(row: Row, arguments: Mapping[str, Any]) -> list[Any]:
     return [value for name, value in arguments.items() if name not in outside]
 
 
-def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
+def _compute(row: Row, engine: Engine, alone: Sequence[str], arguments: dict[str, Any]) -> Any:
+    for name in alone:
+        if not isinstance(arguments[name], Tensor):
+            raise no_tensor(name, arguments[name])
     values = _values(row, arguments)
     given = list(tensors(values))
     on_device(*given, kind=row.name)
@@ -212,13 +221,10 @@ def _compute(row: Row, engine: Engine, arguments: dict[str, Any]) -> Any:
     whole = next((t.dtype for t in given if not is_float(t.dtype)), None)
     chosen = None if row.type_of is None else row.type_of(arguments)
     made = None if whole is None or chosen is not None else whole_numbers.results(row.name, given)
-    if not row.integers and whole is not None and made is None and chosen is None:
-        raise fatal(
-            f"{row.name} does not support integer input dtype {cpp(whole)}",
-            hint="ttnn.typecast(tensor, ttnn.float32)",
-        )
     if row.check is not None:
         row.check(row.name, given, arguments)
+    if not row.integers and whole is not None and made is None and chosen is None:
+        raise no_integers(row.name, whole)
     function = torch_cpu.torch_function(row.function) if isinstance(row.function, str) else row.function
     target = arguments.get("dtype") or chosen or row.dtype or first.dtype
     # A floating result goes over into the type of the tensor made for it, rounded once.

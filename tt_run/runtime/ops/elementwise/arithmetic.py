@@ -5,6 +5,7 @@ Source: reference library 0.81.1.
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Sequence
 from typing import Any
@@ -257,6 +258,21 @@ IN_PLACE: dict[str, Operation] = {
 """The operations that write over their first operand."""
 
 
+def _check_exponent(dtype: DataType, exponent: float) -> None:
+    """Raises RuntimeError for a number that integers have no power of: one with a fraction or beyond 32 bits, and one below 0."""
+    whole = math.isfinite(exponent) and float(exponent).is_integer() and -(1 << 31) <= exponent < 1 << 31
+    if not whole:
+        raise fatal(
+            f"pow: {cpp(dtype)} input requires an integral exponent, got {np.float32(exponent)!s}",
+            hint="ttnn.typecast(tensor, ttnn.float32)",
+        )
+    if exponent < 0:
+        raise fatal(
+            f"pow: integers to negative integer powers are not allowed, got {int(exponent)}",
+            hint="ttnn.typecast(tensor, ttnn.float32)",
+        )
+
+
 @operation("ttnn.pow", family=families.BINARY, golden=goldens.comparison("pow"))
 def pow(
     input_tensor: Operand,
@@ -275,12 +291,13 @@ def pow(
     """
     fused = (activations, input_tensor_a_activations, input_tensor_b_activations)
     whole = isinstance(input_tensor, Tensor) and not is_float(input_tensor.dtype)
-    if whole and (isinstance(exponent, Tensor) or exponent < 0 or exponent != int(exponent)):
-        given = "a tensor" if isinstance(exponent, Tensor) else exponent
+    if whole and isinstance(exponent, Tensor):
         raise fatal(
-            f"pow of integers needs a whole number of at least 0 as exponent, got {given}",
+            "pow of integers needs a whole number of at least 0 as exponent, got a tensor",
             hint="ttnn.typecast(tensor, ttnn.float32)",
         )
+    if whole and isinstance(input_tensor, Tensor) and not isinstance(exponent, Tensor):
+        _check_exponent(input_tensor.dtype, exponent)
     if whole and isinstance(input_tensor, Tensor):
         check_unary("power_iterative", input_tensor.dtype)
         if exponent not in (0, 1):

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType, Layout
-from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Activation, chain, counted
 from tt_run.runtime.kernels.elementwise import CLOSED, SUMS, evaluate
@@ -248,17 +247,12 @@ def _typed(
     real = rule.real or is_float(own) or is_float(other)
     if len(tensors) == 2:
         check_pair(rule.name, own, other, joins=rule.follows)
-    if rule.integer and real:
-        raise fatal(
-            f"{rule.name} works on the bits of integers, got {own} and {other}",
-            hint=as_type("tensor", "int32"),
-        )
     promoted = False
+    number = b if isinstance(a, Tensor) else a
+    if len(tensors) == 1 and rule.integer:
+        check_bits(rule.name, own, number)
     if len(tensors) == 1 and not is_float(own):
-        number = b if isinstance(a, Tensor) else a
-        if rule.integer:
-            check_bits(rule.name, own, number)
-        elif rule.name == "remainder" and own is DataType.UINT32:
+        if rule.name == "remainder" and own is DataType.UINT32:
             check_divisor(number)
         promoted = own in rule.promotes and _leaves_integers(number)
         leaves = promoted or own in rule.widens

@@ -405,6 +405,8 @@ def prelu(
 
     on_device(input_tensor_a)
     check_unary("prelu", input_tensor_a.dtype)
+    if weight is None:
+        raise ArgumentMismatch("weight must be of type Tensor | float | list[float], not NoneType")
     rank = len(input_tensor_a.shape)
     if isinstance(weight, (list, tuple)):
         if len(weight) != 1:
