@@ -177,6 +177,21 @@ def test_a_rank_that_closes_every_descriptor_is_told_at_its_end(tmp_path: Path, 
     assert "RuntimeError: the program has closed every socket that MPI had opened" in ran.err
 
 
+@pytest.mark.parametrize("does", ["print('logged', found[1])", "undefined"])
+def test_an_exception_that_the_programs_own_hook_keeps_is_told_as_one(tmp_path: Path, does: str) -> None:
+    """A hook in our place, which tells nobody: not that the rank ended, but that it raised, is what the others must hear."""
+    (tmp_path / "program.py").write_text(
+        "import sys\nimport ttnn\nmesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))\n"
+        "x = ttnn.ones((32, 32), device=mesh, layout=ttnn.TILE_LAYOUT)\nttnn.all_reduce(x)\n"
+        f"sys.excepthook = lambda *found: {does}\n"
+        "if int(ttnn.distributed_context_get_rank()) == 1:\n    raise ValueError('no such shard')\nttnn.all_reduce(x)\n"
+    )
+    ran = tt_run("--emulate", "--system", "t3000", "--split", "1x2", "python", "program.py", cwd=tmp_path)
+    assert ran.code == 1, ran.err
+    assert "tt-run: rank 1 on" in ran.err and "error[TTG003]: rank 1 raised an exception" in ran.err, ran.err
+    assert "program.py:8" in named(ran.err) or "program.py:8" in ran.err.partition(named(ran.err))[2], ran.err
+
+
 UNWRITABLE = {
     "files that may not grow": "import resource\n    resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))\n    print('y' * 4000, flush=True)",
     "no descriptor": "os.closerange(0, 65536)\n    print('y', flush=True)",

@@ -169,12 +169,7 @@ class World:
         Without its sockets MPI would wait for mpirun's answer for ever; mpirun ends the others when it sees the code.
         """
         flush_streams()
-        if (
-            self.size > 1
-            and "mpi" in self.__dict__
-            and not self.mpi.Is_finalized()
-            and not self.has_lost_mpi
-        ):
+        if self.size > 1 and "mpi" in self.__dict__ and not self.mpi.Is_finalized() and not self.has_lost_mpi:
             self.mpi.COMM_WORLD.Abort(code)
         os._exit(code)
 

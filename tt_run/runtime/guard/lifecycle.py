@@ -103,6 +103,11 @@ class Lifecycle:
             if contract.RUN_DIR not in launched.variables:  # tt-run puts the rank in front of every line
                 print(f"[rank {self._world.rank}] uncaught {kind.__name__}", file=sys.stderr)
             self._show(kind, error, events.users_part(trace) if issubclass(kind, GuardError) else trace)
+        self._tell(kind, error, trace)
+
+    def _tell(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        """Let the others and the launcher know of an exception that ends the program, then end the job."""
+        self._failed = True
         flush_streams()
         site = _origin(trace)
         _call_all(self._before)
@@ -147,6 +152,9 @@ class Lifecycle:
             self._leave_fork(self._exit_status)
         if self._failed:
             return
+        hidden = _hidden_exception()
+        if hidden is not None and self._guard is not None and not self._is_shut:
+            self._tell(type(hidden), hidden, hidden.__traceback__)
         _call_all(self._before)
         if self._is_shut:
             pass  # the others have ended
@@ -362,6 +370,23 @@ def _text(error: BaseException) -> str:
         return str(error)
     except BaseException as problem:  # it may even ask for the end of the process
         return f"(its __str__ raised {type(problem).__name__})"
+
+
+def _hidden_exception() -> BaseException | None:
+    """What ended the program, where a hook of its own in our place has kept it to itself.
+
+    The interpreter remembers what it has shown to a hook; so do consoles and test runners, whose tracebacks do not begin in the program.
+    An exit that came after it, as of the hook, is the program's word.
+    """
+    error, trace = getattr(sys, "last_value", None), getattr(sys, "last_traceback", None)
+    if trace is None or getattr(sys, contract.EXIT_SEEN, None) is not None:
+        return None
+    first = trace.tb_frame
+    names = vars(sys.modules.get("__main__", sys))
+    if first.f_globals is not names and first.f_globals.get("__name__") != "runpy":
+        return None
+    is_console = first.f_code.co_filename in ("<console>", "<stdin>")
+    return error if isinstance(error, BaseException) and not is_console else None
 
 
 def _origin(trace: TracebackType | None) -> str:
