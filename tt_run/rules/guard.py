@@ -47,7 +47,7 @@ GUARD = (
         "TTG006",
         "the process of a rank is gone",
         why="It was killed or left without the interpreter's end; nobody answers for it.",
-        help="look at that rank's log: the process was killed (out of memory?) or called os._exit",
+        help="look at that rank's log: the process was killed (out of memory?), called os._exit, or became another program (os.exec…)",
     ),
     Rule(
         "TTG007",

@@ -173,6 +173,17 @@ def test_ranks_that_got_no_start_are_not_blamed_on_another(
 
 
 @pytest.mark.parametrize(
+    ("said", "helps"),
+    [
+        ("'ascii' codec can't encode character '\\u2603' in position 0: ordinal not in range(128)", True),
+        ("'utf-8' codec can't encode character '\\udcff' in position 0: surrogates not allowed", False),
+    ],
+)
+def test_a_locale_of_ascii_has_its_advice(said: str, helps: bool) -> None:
+    assert ("PYTHONUTF8=1" in (advice_on("UnicodeEncodeError", said) or "")) is helps
+
+
+@pytest.mark.parametrize(
     ("exception", "message", "word"),
     [
         ("RuntimeError", "can't start new thread", "ulimit -u"),

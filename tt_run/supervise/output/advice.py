@@ -89,6 +89,8 @@ def advice_on(exception: str, message: str, python: str = "") -> str | None:
     for said, advice in _EXHAUSTED:
         if exception in ("RuntimeError", "OSError", "BlockingIOError") and re.search(said, message):
             return advice
+    if exception == "UnicodeEncodeError" and message.startswith("'ascii' codec"):
+        return "the locale says that text is ASCII: export LC_ALL=C.UTF-8, or PYTHONUTF8=1"
     exits = exception == "SystemExit"  # as `python -m NAME` does; its message begins with the interpreter
     found = re.match(rf"{'.*: ' * exits}No module named '?(\w+)\b", message)
     if exception == "EOFError" and "reading a line" in message:
