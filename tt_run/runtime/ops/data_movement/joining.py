@@ -228,7 +228,7 @@ def _index(
             raise fatal(
                 f"Ends {reached} must be less than or equal to the shape of the tensor {limit}", hint=where
             )
-    return tuple(builtins.slice(*each, s) for each, s in zip(front, step, strict=True))
+    return tuple(builtins.slice(first, last, s) for (first, last), s in zip(front, step, strict=True))
 
 
 def _check_rows_of(tensor: Tensor, memory_config: MemoryConfig | None) -> None:
