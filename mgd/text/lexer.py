@@ -25,8 +25,8 @@ match_token = _TOKEN.match
 find_tokens = _TOKEN.finditer
 
 _skip = re.compile(SKIP).match
-_INTEGER = re.compile(r"0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*")
 # Rare, so compiled when first needed.
+_INTEGER = r"0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*"
 _FLOAT = r"(?:[0-9]+\.[0-9]*|\.[0-9]+|[1-9][0-9]*|0)(?:[eE][+-]?[0-9]+)?[fF]?"
 _ESCAPE = r"(?s:\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U(00[0-9a-fA-F]{6})|(.)))"
 _SIMPLE = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92, "?": 63, "'": 39, '"': 34}
@@ -44,7 +44,8 @@ def integer(literal: str) -> int | None:
 
     A literal too long for any type of the schema comes back as a number beyond all of them.
     """
-    if not _INTEGER.fullmatch(literal):
+    is_decimal = literal.isascii() and literal.isdecimal() and literal[0] != "0"
+    if not is_decimal and literal != "0" and not re.fullmatch(_INTEGER, literal):
         return None
     if len(literal) > _LONGEST_INTEGER:
         return 1 << 127
@@ -55,7 +56,7 @@ def integer(literal: str) -> int | None:
 
 def is_number(literal: str) -> bool:
     """True for a well-formed integer or float."""
-    return bool(_INTEGER.fullmatch(literal) or re.fullmatch(_FLOAT, literal))
+    return bool(re.fullmatch(_INTEGER, literal) or re.fullmatch(_FLOAT, literal))
 
 
 class BadEscape(ValueError):
