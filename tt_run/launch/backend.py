@@ -76,6 +76,8 @@ _SESSIONS = "prte_local_tmpdir_base"
 MEMORY = "/dev/shm"
 ROOM = 32 << 20
 """Bytes that are to be free in memory before mpirun's files go there."""
+FILES = 10_000
+"""And files; mpirun makes some for each rank."""
 
 
 class MpirunBackend:
@@ -132,4 +134,5 @@ def _has_room(folder: str) -> bool:
         found = os.statvfs(folder)
     except OSError:
         return False
-    return found.f_bavail * found.f_frsize >= ROOM and os.access(folder, os.W_OK | os.X_OK)
+    has_files = not found.f_files or found.f_favail >= FILES  # as of a file system that does not count them
+    return found.f_bavail * found.f_frsize >= ROOM and has_files and os.access(folder, os.W_OK | os.X_OK)

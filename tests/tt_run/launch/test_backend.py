@@ -21,8 +21,9 @@ def test_in_memory_unless_the_user_names_a_place(tmp_path: Path) -> None:
     assert scratch_folder({}, here=True).name.startswith("tt-run-")
 
 
-def test_on_disk_where_memory_has_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backend, "ROOM", 1 << 80)
+@pytest.mark.parametrize("room", ["ROOM", "FILES"])
+def test_on_disk_where_memory_has_no_room(room: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backend, room, 1 << 80)
     assert parent({}, tmp_path) == "/tmp"
 
 
