@@ -235,7 +235,7 @@ def _reduction(native: str) -> Chosen:
 
     def chosen(args: Sequence[Any], kwargs: Mapping[str, Any], given: Sequence[Tensor]) -> str | None:
         dim, keeps = _argument(1, "dim", args, kwargs), _argument(2, "keepdim", args, kwargs, False)
-        inner = isinstance(dim, int) and len(given[0].shape) - dim % len(given[0].shape) <= 2
+        inner = isinstance(dim, int) and (rank := len(given[0].shape)) > 0 and rank - dim % rank <= 2
         return native if inner and keeps else None
 
     return chosen

@@ -200,7 +200,7 @@ def test_refusals(one: MeshDevice):
         ops.matmul(a, put(one, np.ones((32, 32)), F32, ROW))
     with pytest.raises(RuntimeError, match="floating-point"):
         ops.matmul(put(one, np.ones((32, 32)), I32), a)
-    with pytest.raises(RuntimeError, match="rank 1"):
+    with pytest.raises(RuntimeError, match=r"need to be at least 1D, but got shapes Shape\(\[\]\)"):
         ops.matmul(put(one, np.ones(())), a)
     with pytest.raises(RuntimeError, match="bmm"):
         ops.matmul(put(one, np.ones((2, 32, 32))), put(one, np.ones((3, 32, 32))))

@@ -195,11 +195,6 @@ FILLED = declare(
 
 
 def _check_filled(batch_id: Tensor, a: Tensor, b: Tensor, dim: int) -> None:
-    if batch_id.dtype not in (DataType.UINT32, DataType.INT32):
-        raise fatal(
-            f"indexed_fill: batch_id must be UINT32 or INT32, got {cpp(batch_id.dtype)}",
-            hint="ttnn.typecast(batch_id, ttnn.uint32)",
-        )
     if a.layout is not b.layout:
         raise fatal("Inputs must be same layout", hint="ttnn.to_layout one of them to the other's")
     if len(a.shape) != len(b.shape):
@@ -208,7 +203,7 @@ def _check_filled(batch_id: Tensor, a: Tensor, b: Tensor, dim: int) -> None:
             f"got input_a.rank() = {len(a.shape)} and input_b.rank() = {len(b.shape)}",
             hint="ttnn.reshape one of them",
         )
-    axis = axis_of(dim, len(a.shape))
+    axis = axis_of(dim, len(a.shape), f"indexed_fill: dim {dim} is out of bounds for rank {len(a.shape)}")
     for d, (n, m) in enumerate(zip(a.shape, b.shape, strict=True)):
         if d != axis and n != m:
             raise fatal(
@@ -225,6 +220,11 @@ def _check_filled(batch_id: Tensor, a: Tensor, b: Tensor, dim: int) -> None:
         raise fatal(
             f"indexed_fill: only rank-4 tensors are supported; got rank {len(a.shape)}",
             hint="ttnn.unsqueeze_to_4D(tensor)",
+        )
+    if batch_id.dtype not in (DataType.UINT32, DataType.INT32):
+        raise fatal(
+            f"indexed_fill: batch_id must be UINT32 or INT32, got {cpp(batch_id.dtype)}",
+            hint="ttnn.typecast(batch_id, ttnn.uint32)",
         )
 
 

@@ -25,7 +25,7 @@ from tt_run.runtime.ops.data_movement.joined_layouts import (
 from tt_run.runtime.ops.data_movement.movement import in_c_order, moved, unmoved, unsqueeze
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
-from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, settle
+from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, place_of, settle
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import asked_shards, fitted_shards
 from tt_run.runtime.ops.placement.sharded_results import in_dram
@@ -67,7 +67,7 @@ def concat(
             return first.alias()
         memory_config = memory_config if first.is_sharded() else asked
 
-    axis = axis_of(dim, len(first.shape))
+    axis = place_of(dim, len(first.shape))
     for other in parts[1:]:
         rest = [d for d in range(len(first.shape)) if d != axis]
         if len(other.shape) != len(first.shape) or any(other.shape[d] != first.shape[d] for d in rest):
@@ -102,7 +102,10 @@ def concat(
 def stack(input_tensors: Sequence[Tensor], dim: int) -> Tensor:
     """Tensors of one shape along a new dimension at `dim`: each gets it, and then they are joined."""
     parts = _listed(input_tensors, "stack")
-    axis = axis_of(dim, len(parts[0].shape) + 1)
+    rank = len(parts[0].shape) + 1
+    axis = axis_of(
+        dim, rank, f"Dimension out of range (expected to be in range of [{-rank},{rank - 1}], but got {dim})"
+    )
     if any(t.shape != parts[0].shape for t in parts):
         raise fatal(
             f"stack expects tensors of one shape, got {[list(t.shape) for t in parts]}",
@@ -355,7 +358,7 @@ def split(
 ) -> list[Tensor]:
     """Pieces of `split_size` along `dim`, the last one possibly shorter, or pieces of the sizes listed."""
     on_device(input_tensor, kind="data movement")
-    axis = axis_of(dim, len(input_tensor.shape))
+    axis = place_of(dim, len(input_tensor.shape))
     length = input_tensor.shape[axis]
     if isinstance(split_size, int):
         if split_size < 1:
@@ -388,7 +391,10 @@ def split(
 def chunk(input_tensor: Tensor, chunks: int, dim: int) -> list[Tensor]:
     """At most `chunks` pieces of equal size along `dim`; the last one may be shorter."""
     on_device(input_tensor, kind="data movement")
-    axis = axis_of(dim, len(input_tensor.shape))
+    rank = len(input_tensor.shape)
+    axis = axis_of(
+        dim, rank, f"... Invalid dimension for chunk operation, {dim} needs to be greater than {rank}"
+    )
     length = input_tensor.shape[axis]
     if chunks < 1:
         raise fatal(f"chunk needs a positive number of chunks, got {chunks}", hint="chunks=1 or more")

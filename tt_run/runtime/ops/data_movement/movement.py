@@ -18,7 +18,7 @@ from tt_run.runtime.ops.data_movement import reinterpreting
 from tt_run.runtime.ops.data_movement.conversions import check_copy
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
-from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, settle, volume
+from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, place_of, settle, volume
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.goldens import creation_goldens
 from tt_run.runtime.ops.placement import asked_shards, larger_shards, reordered_shards, viewed_shards
@@ -256,8 +256,7 @@ def transpose(
     """Dimensions dim1 and dim2 exchanged."""
     on_device(input_tensor, kind="data movement")
     rank = len(input_tensor.shape)
-    beyond = f"Index is out of bounds for the rank, should be between 0 and {rank - 1} however is "
-    first, second = (axis_of(dim, rank, f"{beyond}{dim}") + 1 for dim in (dim1, dim2))
+    first, second = (place_of(dim, rank) + 1 for dim in (dim1, dim2))
     if rank == 1 and input_tensor.layout is Layout.TILE:
         raise fatal("Can't convert shape rank", hint="a tensor of one dimension has nothing to exchange")
     alike = first == second or input_tensor.shape[first - 1] == input_tensor.shape[second - 1] == 1

@@ -23,7 +23,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.data_movement.movement import moved
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
-from tt_run.runtime.ops.declaration.operands import axis_of, on_device
+from tt_run.runtime.ops.declaration.operands import on_device, place_of
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import element_size
@@ -40,7 +40,7 @@ def narrow(input_tensor: Tensor, dim: int, start: int, length: int) -> Tensor:
     Raises RuntimeError for a part that is no run of whole pages from the first DRAM bank on, and no whole pieces on cores or part of one.
     """
     on_device(input_tensor, kind="data movement")
-    axis = axis_of(dim, len(input_tensor.shape))
+    axis = place_of(dim, len(input_tensor.shape))
     # Tiles are narrowed with their padding.
     held = (input_tensor.padded_shape if input_tensor.layout is Layout.TILE else input_tensor.shape)[axis]
     start += held if start < 0 else 0

@@ -25,6 +25,7 @@ from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec.sharding import of_matrix
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import is_float
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
@@ -102,7 +103,16 @@ def scatter(
             f"reduce must be either 'add' or 'multiply' (case-sensitive), got {reduce}",
             hint="leave reduce out to overwrite",
         )
-    axis = axis_of(dim, len(input.shape)) + 1
+    axis = (
+        axis_of(
+            dim, len(input.shape), f"scatter: dim {dim} is out of range for tensor rank {len(input.shape)}"
+        )
+        + 1
+    )
+    if is_float(index.dtype):
+        raise fatal(
+            f"index_dtype is not integer, it is {index.dtype.name}.", hint="ttnn.typecast(index, ttnn.uint32)"
+        )
     _check_scattered(input, index, src)
     _check_index("gather", input, index, axis - 1)
     if len(index.shape) != len(src.shape) or any(map(operator.gt, index.shape, src.shape)):

@@ -11,7 +11,7 @@ from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.ops.data_movement.movement import check_moves, moved, same_or_seen_as, unmoved
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
-from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, settle, volume
+from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, place_of, settle, volume
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import fitted_shards, larger_shards
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -100,7 +100,7 @@ def repeat_interleave(
     if repeats == 1 and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
     # Once is no repetition, and whichever dimension it is along is not looked at.
-    axis = 1 if repeats == 1 else axis_of(dim, len(input_tensor.shape)) + 1
+    axis = 1 if repeats == 1 else place_of(dim, len(input_tensor.shape)) + 1
     if repeats > 1 and len(input_tensor.shape) == 1:
         check_moves(input_tensor)
     place = memory_config
@@ -140,7 +140,11 @@ def roll(
             _check_leaves(input_tensor)
             dtype = DataType.BFLOAT16
         return settle((input_tensor,), shards, dtype, memory_config=memory_config)
-    axes = [axis_of(d, rank) + 1 for d in ([dim] if isinstance(dim, int) else dim)]
+    beyond = f"The dimension must be within the range [{-rank}, {rank - 1}]."
+    axes = [
+        axis_of(d, rank, f"Invalid dimension index {d}. {beyond}") + 1
+        for d in ([dim] if isinstance(dim, int) else dim)
+    ]
     amounts = [shifts] if isinstance(shifts, int) else list(shifts)
     lengths = [max(input_tensor.shape[axis - 1], 1) for axis in axes]
     stays = not any(amount % length for amount, length in zip(amounts, lengths, strict=False))

@@ -221,7 +221,11 @@ _enter(
 )
 _enter("Unsupported data format", (_F32, _BF16, _BFP8, _BFP4), "bcast: input_a")
 _enter("Input tensor dtype must be BFLOAT16 but got {given}", (_BF16,), "fill_rm fill_ones_rm: any")
-_enter("Index tensor must be of type UINT32 or UINT16. Got: {given}", (_U32, _U16), "gather: index")
+_enter(
+    "gather_codegen: index tensor must be of type UINT32 or UINT16. Got: {given}",
+    (_U32, _U16),
+    "gather: index",
+)
 _enter(
     "Input tensor data type must be BFLOAT16, UINT16, or FLOAT32, got {given}",
     (_BF16, _U16, _F32),

@@ -220,6 +220,14 @@ def axis_of(dim: int, rank: int, refusal: str | None = None) -> int:
     return dim % max(rank, 1)
 
 
+def place_of(dim: int, rank: int) -> int:
+    """As `axis_of`, in the words of operations that join, cut and exchange."""
+    beyond = f"Index is out of bounds for the rank, should be between 0 and {rank - 1} however is {dim}"
+    if not rank and isinstance(dim, int):
+        raise fatal(beyond, hint="a number has no dimension: ttnn.reshape(tensor, (1, 1)) gives it some")
+    return axis_of(dim, rank, beyond)
+
+
 def axes_of(dims: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
     """Dimensions of a reduction, each once, in order; None means all of them. Raises RuntimeError for one there is none of."""
     if dims is None:

@@ -49,7 +49,7 @@ div_no_nan_bw: fi>ft ii>F uu>F
 elu_bw: if>it
 erf_bw: fi>ft hh>h if>ft ii>F uu>F
 erfinv_bw reciprocal_bw: fi>ft if>Ft ii>Ft uu>Ft
-fmod_bw remainder_bw: bb>bt hh>ht ii>it uu>ut ffi>fft fif>fft fii>fft iff>ift ifi>ift iif>ift iii>ii
+fmod_bw remainder_bw: bb>b hh>h ii>i uu>u ffi>fft fif>fft fii>fft iff>ift ifi>ift iif>ift iii>ii
 hardsigmoid_bw: fi>ft ii>F
 hardswish_bw: fi>ft if>ft ii>Ft
 isclose: if>F ii>F

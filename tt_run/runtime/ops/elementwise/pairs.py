@@ -280,6 +280,11 @@ def _check_outer(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any
         ):
             raise fatal("Shard page size must currently have L1 aligned page size", hint=in_tiles(word))
     first, second = given
+    if not len(first.shape) or not len(second.shape):
+        raise fatal(
+            f"ttnn.outer: inputs must be at least 1D, but got shapes {first.shape} and {second.shape}",
+            hint="ttnn.multiply takes a single number",
+        )
     if first.dtype is not second.dtype:
         raise fatal(
             f"ttnn.outer: inputs must have the same dtype, but got {cpp(first.dtype)} and {cpp(second.dtype)}",

@@ -225,9 +225,21 @@ def _in_parts(image: Tensor, pixels: int) -> bool:
 def global_avg_pool2d(
     input_tensor: Tensor, *, memory_config: MemoryConfig | None = None, dtype: DataType | None = None
 ) -> Tensor:
-    """The mean of each channel of images `(N, H, W, C)`, as `(N, 1, 1, C)` in tiles."""
+    """The mean of each channel of images `(N, H, W, C)`, as `(N, 1, 1, C)` in tiles; of an image `(H, W, C)`, and of `(H, W)`, as one."""
     check_summed(input_tensor.dtype, signed=True)
-    return _whole(lambda x: real(x).mean((1, 2), keepdim=True), input_tensor, Layout.TILE, memory_config)
+    rank = len(input_tensor.shape)
+    if rank not in (2, 3, 4):
+        raise fatal(
+            f"global_avg_pool2d expects rank 2, 3, or 4 input, got rank {rank}",
+            hint="ttnn.reshape(input_tensor, (N, H, W, C))",
+        )
+    before, after = int(rank < 4), int(rank < 3)
+
+    def mean(x: Any) -> Any:
+        images = real(x).reshape(*x.shape[: 1 - before], *[1] * before, *x.shape[1 - before :], *[1] * after)
+        return images.mean((1, 2), keepdim=True)
+
+    return _whole(mean, input_tensor, Layout.TILE, memory_config)
 
 
 def _adaptive(

@@ -24,7 +24,7 @@ def check(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> None:
     ours, theirs = a.shape.dims, b.shape.dims
     if not ours or not theirs:
         raise fatal(
-            f"matmul needs tensors of rank 1 or more, got shapes {list(ours)} and {list(theirs)}",
+            f"ttnn.matmul: Both arguments to matmul need to be at least 1D, but got shapes {a.shape} and {b.shape}",
             hint="ttnn.multiply takes a single number",
         )
     # A vector in front is a row, one behind a column: turned round each has a single element to multiply.
