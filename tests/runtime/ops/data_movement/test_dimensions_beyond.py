@@ -49,9 +49,9 @@ def test_of_a_number(one: MeshDevice) -> None:
     number = put(one, np.array(2.0), F32)
     with pytest.raises(RuntimeError, match="should be between 0 and -1 however is 0"):
         ops.transpose(number, 0, 0)
-    with pytest.raises(RuntimeError, match="ttnn.outer: inputs must be at least 1D"):
+    with pytest.raises(RuntimeError, match=r"ttnn\.outer: inputs must be at least 1D"):
         ops.outer(number, number)
-    with pytest.raises(RuntimeError, match="ttnn.matmul: Both arguments to matmul need to be at least 1D"):
+    with pytest.raises(RuntimeError, match=r"ttnn\.matmul: Both arguments to matmul need to be at least 1D"):
         ops.matmul(number, number)
 
 
