@@ -35,6 +35,25 @@ def n(one: MeshDevice) -> Tensor:
     return put(one, ONES.astype(np.int32), I32)
 
 
+@pytest.mark.parametrize("dtype", [DataType.BFLOAT8_B, DataType.BFLOAT4_B])
+def test_block_floats_of_rows_alone(one: MeshDevice, x: Tensor, dtype: DataType):
+    """They have no rows; one operand in tiles makes tiles of the result."""
+    rows = put(one, ONES, BF16, ROW)
+    for name in ("add", "mul", "maximum", "eq", "pow", "squared_difference"):
+        with pytest.raises(RuntimeError, match="Only TILE layout is supported for BFLOAT8_B dtype!"):
+            call(name, rows, rows, dtype=dtype)
+        assert call(name, rows, x, dtype=dtype).layout is TILE
+    with pytest.raises(RuntimeError, match="Only TILE layout is supported for BFLOAT8_B dtype!"):
+        ops.multiply(rows, 2.0, dtype=dtype)
+
+
+def test_the_power_of_a_number_has_no_type_of_its_own(x: Tensor):
+    for words in ({"dtype": F32}, {"activations": ["relu"]}):
+        with pytest.raises(TypeError, match="go with an exponent that is a tensor"):
+            ops.pow(x, 2.0, **words)
+    assert ops.pow(x, x, dtype=F32).dtype is F32 and ops.pow(2.0, x, dtype=F32).dtype is F32
+
+
 @pytest.mark.parametrize(
     ("run", "words"),
     [

@@ -160,6 +160,10 @@ def test_global_mean(one: MeshDevice) -> None:
     compare(call("global_avg_pool2d", put(one, x)), x.astype(np.float64).mean((1, 2), keepdims=True), 8)
     with pytest.raises(RuntimeError, match=r"supported for generic reduction .* got DataType::BFLOAT4_B"):
         call("global_avg_pool2d", put(one, x, DataType.BFLOAT4_B))
+    alone = call("global_avg_pool2d", put(one, x[0]))
+    compare(alone, x[:1].astype(np.float64).mean((1, 2), keepdims=True), 8)
+    with pytest.raises(RuntimeError, match="expects rank 2, 3, or 4 input, got rank 5"):
+        call("global_avg_pool2d", put(one, x[None]))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import math
 
 from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import DataType, TensorMemoryLayout, cpp
-from tt_run.runtime.errors import fatal
+from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
@@ -49,6 +49,22 @@ def check_split(width: int, kv_width: int | None, heads: int, kv_heads: int) -> 
             f"head_size % TILE_SIZE == 0 ({size} % {TILE_SIZE})",
             hint="pad each head to whole tiles in the weights of the product before",
         )
+
+
+def check_sequences(tensor: Tensor) -> None:
+    """Raises RuntimeError for what is not [B, 1, S, columns], as `experimental.nlp_create_qkv_heads` takes it."""
+    shape = tuple(tensor.shape)
+    hint = (
+        f"ttnn.reshape(tensor, {(*shape[:1], 1, *shape[1:])})"
+        if len(shape) == 3
+        else "a tensor [B, 1, S, columns]"
+    )
+    if len(shape) < 4:
+        raise throw(f"ShapeBase[] index out of range. 3 not in [-4, {max(2, len(shape))})", hint=hint)
+    if len(shape) > 4:
+        raise fatal("Unsupported input shape", hint=hint)
+    if shape[1] != 1:
+        raise fatal(f"Unsupported input sequence length {shape[1]} is not equal to 1", hint=hint)
 
 
 def check_create(width: int, kv_width: int | None, heads: int, kv_heads: int) -> None:

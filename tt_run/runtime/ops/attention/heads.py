@@ -154,6 +154,7 @@ def nlp_create_qkv_heads(
 
     Each core of a tensor that is cut has the queries, keys and values of its own heads, and each head of the results a core of its own.
     """
+    head_counts.check_sequences(input)
     kv_heads = num_heads if num_kv_heads is None else num_kv_heads
     head_counts.check_create(*widths_of(input, input_kv), num_heads, kv_heads)
     arrange = by_sequence(transpose_k_heads)

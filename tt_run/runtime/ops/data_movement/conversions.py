@@ -16,6 +16,7 @@ from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Operation,
 from tt_run.runtime.ops.declaration.operands import ints, on_device, replaced, settle, write_into
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.goldens import creation_goldens
+from tt_run.runtime.ops.placement import row_widths
 from tt_run.runtime.tensor.conversion import framing, layouts
 from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,
@@ -240,6 +241,7 @@ def interleaved_to_sharded(
         if config.shard_spec is not None and min(config.shard_spec.shape) < 1:
             raise fatal("shard_shape must be greater than 0", hint=f"{list(config.shard_spec.shape)}")
         dtype = shard_shape if isinstance(shard_shape, DataType) else output_dtype
+        row_widths.check_cut(input_tensor, config)
         return _copied(input_tensor, dtype, config, preallocated_output)
     if isinstance(grid, (tuple, list)):
         grid = core_of(grid)
@@ -257,9 +259,9 @@ def interleaved_to_sharded(
     if min(ints(shard_shape), default=0) < 1:
         raise fatal("shard_shape must be greater than 0", hint=f"shard_shape is {list(shard_shape)}")
     spec = ShardSpec(cores, list(ints(shard_shape)), shard_orientation)
-    return _copied(
-        input_tensor, output_dtype, MemoryConfig(shard_scheme, BufferType.L1, spec), preallocated_output
-    )
+    config = MemoryConfig(shard_scheme, BufferType.L1, spec)
+    row_widths.check_cut(input_tensor, config)
+    return _copied(input_tensor, output_dtype, config, preallocated_output)
 
 
 @operation("ttnn.sharded_to_interleaved", family=families.CONVERSION, golden=goldens.same)
@@ -277,6 +279,7 @@ def sharded_to_interleaved(
         raise fatal(
             "If diff output type, tensor must be TILED", hint="ttnn.typecast(tensor, dtype) takes rows"
         )
+    row_widths.check_joined(input_tensor)
     return _copied(input_tensor, output_dtype, memory_config or DRAM_MEMORY_CONFIG)
 
 

@@ -21,7 +21,13 @@ from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, place_of, settle, volume
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.goldens import creation_goldens
-from tt_run.runtime.ops.placement import asked_shards, larger_shards, reordered_shards, viewed_shards
+from tt_run.runtime.ops.placement import (
+    asked_shards,
+    larger_shards,
+    reordered_shards,
+    row_widths,
+    viewed_shards,
+)
 from tt_run.runtime.tensor.conversion import framing
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec.shape import Shape
@@ -381,8 +387,10 @@ def pad(
     )
     if grown and input_tensor.dtype is DataType.BFLOAT4_B and input_tensor.device() is not None:
         raise fatal("Cannot pad tilized tensor with specified format", hint=as_type("tensor", "bfloat16"))
+    padded = [length + sum(around) for length, around in zip(shape, widths, strict=True)]
+    if input_tensor.device() is not None:
+        row_widths.check_padded(input_tensor, memory_config, padded[-1])
     if memory_config is None:
-        padded = [length + sum(around) for length, around in zip(shape, widths, strict=True)]
         memory_config = larger_shards.of_padding(input_tensor, padded)
     fill = np.array(value).astype(stored_dtype(input_tensor.dtype))
     if fill.dtype == np.float32:

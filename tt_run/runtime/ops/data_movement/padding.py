@@ -21,7 +21,7 @@ from tt_run.runtime.ops.declaration.dispatch import no_tensor, operation
 from tt_run.runtime.ops.declaration.operands import ints, keep_label, on_device, settle, volume
 from tt_run.runtime.ops.declaration.places import check_filled, like_operand
 from tt_run.runtime.ops.goldens import creation_goldens
-from tt_run.runtime.ops.placement import fitted_shards, viewed_shards
+from tt_run.runtime.ops.placement import fitted_shards, row_widths, viewed_shards
 from tt_run.runtime.tensor.conversion import copies, framing, layouts
 from tt_run.runtime.tensor.questions import elements_on
 from tt_run.runtime.tensor.spec import sharding
@@ -185,6 +185,7 @@ def reshard(
     """The same elements spread over cores in another way."""
     if not output_memory_config.is_sharded():
         raise fatal("output must be sharded", hint="ttnn.sharded_to_interleaved(tensor, memory_config)")
+    row_widths.check_moved(input_tensor, output_memory_config)
     if output_tensor is None and output_memory_config == input_tensor.memory_config():
         copied: Tensor = conversions.clone.compute(input_tensor)
         return copied

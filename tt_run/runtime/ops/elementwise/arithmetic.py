@@ -287,9 +287,13 @@ def pow(
 ) -> Tensor:
     """input_tensor to the power of exponent; either may be a number. Integers wrap, and take a whole number of at least 0.
 
-    Raises RuntimeError for an exponent of integers.
+    Raises RuntimeError for an exponent of integers. To the power of a number it has neither `dtype` nor activations.
     """
     fused = (activations, input_tensor_a_activations, input_tensor_b_activations)
+    if not isinstance(exponent, Tensor) and (dtype is not None or any(fused)):
+        raise ArgumentMismatch(
+            "dtype and activations go with an exponent that is a tensor\nhelp: ttnn.typecast(ttnn.pow(tensor, exponent), dtype)"
+        )
     whole = isinstance(input_tensor, Tensor) and not is_float(input_tensor.dtype)
     if whole and isinstance(exponent, Tensor):
         raise fatal(

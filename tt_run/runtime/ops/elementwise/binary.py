@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Activation, chain, counted
 from tt_run.runtime.kernels.elementwise import CLOSED, SUMS, evaluate
@@ -218,14 +219,12 @@ def apply(
         check_room(rule.name, tensors, output_tensor, by_number=not isinstance(b, Tensor))
     dtype, compute, a, b = _typed(rule, tensors, a, b, dtype, output_tensor)
     check_nearest(rule.name, dtype, nearest)
+    made = _layout(tensors, dtype, output_tensor)
     shards = _computed(kernel, dtype, compute, a, b)
     if len(tensors) == 2 or rule.name not in ("maximum", "minimum"):  # with a number these are of one operand
         shards = in_rank_of(output_tensor, shards)
-    # Row-major only where both are; one tile operand makes tiles of the result.
-    tiled = tensors[0].layout is Layout.ROW_MAJOR and tensors[-1].layout is Layout.TILE
-    made = tensors[-1].layout if tiled else tensors[0].layout
     memory_config = larger_shards.of_pair(tensors, shards.data.shape[1:], made, memory_config, output_tensor)
-    outcome = Outcome(dtype, compute, Layout.TILE if tiled else None, memory_config)
+    outcome = Outcome(dtype, compute, None if made is tensors[0].layout else made, memory_config)
     if plain:
         _remember(outcome, rule, tensors)
     return _settled(outcome, tensors, shards, output_tensor)
@@ -302,6 +301,14 @@ def _settled(
         output_tensor=output_tensor,
         layout=outcome.layout,
     )
+
+
+def _layout(tensors: Sequence[Tensor], dtype: DataType, room: Tensor | None) -> Layout:
+    """Row-major only where all are; one tile operand makes tiles of the result. Raises RuntimeError for block floats in rows."""
+    rows = all(tensor.layout is Layout.ROW_MAJOR for tensor in tensors)
+    if rows and dtype in BLOCK_FLOATS and room is None:
+        raise fatal("Only TILE layout is supported for BFLOAT8_B dtype!", hint=in_tiles("tensor"))
+    return Layout.ROW_MAJOR if rows else Layout.TILE
 
 
 def _leaves_integers(scalar: Any) -> bool:

@@ -11,7 +11,13 @@ from collections.abc import Sequence
 from tt_run.runtime.enums import Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.declaration.places import like_operand
-from tt_run.runtime.ops.placement import fitted_shards, reordered_shards, scaled_shards, viewed_shards
+from tt_run.runtime.ops.placement import (
+    fitted_shards,
+    reordered_shards,
+    row_widths,
+    scaled_shards,
+    viewed_shards,
+)
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
@@ -67,6 +73,8 @@ def of_reshape(
     if memory_config is None:
         return fitted_shards.of_reshape(tensor, shape)
     if not memory_config.is_sharded() or tensor.device() is None:
+        if tensor.is_sharded() and tensor.layout is Layout.ROW_MAJOR:
+            row_widths.check_joined(tensor)
         return memory_config
     if memory_config.nameless and not tensor.is_sharded():
         raise fatal(

@@ -19,7 +19,7 @@ from tt_run.runtime.enums import (
     TensorMemoryLayout,
 )
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops.placement import scaled_shards
+from tt_run.runtime.ops.placement import row_widths, scaled_shards
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, NdShardSpec, ShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
@@ -213,6 +213,8 @@ def of_reshape(
     memory = asked or _sharded(tensor)
     if memory is None:
         return None
+    if tensor.is_sharded():
+        row_widths.check_joined(tensor)
     if memory.memory_layout is BLOCK_SHARDED:
         return _reshaped(tensor, _blocks(tensor, memory, shape, tensor.layout), shape)
     fitted = _even(tensor, memory, shape)
