@@ -90,3 +90,57 @@ def test_the_layout_and_place_of_a_result(
 def test_cuts_that_are_refused(one: MeshDevice, memory: Any, side: int, words: dict[str, Any], message: str):
     with pytest.raises(RuntimeError, match=message):
         convolved(one, memory, side, 1, **words)
+
+
+INTERLEAVED, CROOKED = "but got TensorMemoryLayout::INTERLEAVED", "must be tile {32, 32} sized"
+PRODUCTS: list[Any] = [  # the images, the configuration, and the place of the result or what is refused
+    (cut(W, (1, 0), (256, 32)), ROW, {"shard_layout": H, "reshard_if_not_optimal": True}, cut(H, (7, 0), (32, 32))),
+    (cut(W, (1, 0), (256, 32)), TILE, {"shard_layout": B, "reshard_if_not_optimal": True}, cut(B, (0, 7), (32, 32))),
+    (cut(W, (3, 0), (256, 16)), ROW, {"shard_layout": H}, cut(H, (7, 0), (32, 32))),
+    (cut(W, (1, 0), (256, 32)), ROW, {"shard_layout": H}, "Unsupported memory layout TensorMemoryLayout::WIDTH_SHARDED"),
+    (cut(H, (7, 7), (4, 64)), ROW, {"shard_layout": B}, CROOKED),
+    (cut(B, (3, 7), (32, 16)), ROW, {"shard_layout": B, "reshard_if_not_optimal": True}, CROOKED),
+    (cut(H, (7, 7), (4, 64)), ROW, {"shard_layout": H}, cut(H, (7, 0), (32, 32))),
+    (cut(B, (1, 7), (32, 32)), ROW, {}, cut(B, (1, 7), (32, 32))),
+    (cut(B, (3, 7), (32, 16)), ROW, {}, INTERLEAVED),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("memory", "layout", "words", "found"), PRODUCTS)
+def test_images_on_cores_that_a_window_of_one_pixel_takes(
+    one: MeshDevice, memory: MemoryConfig, layout: Any, words: dict[str, Any], found: Any
+):
+    def run() -> Any:
+        x = ops.to_memory_config(put(one, np.ones((1, 1, 256, 64)), BF16, layout), memory)
+        return ops.conv2d(
+            input_tensor=x, weight_tensor=put(one, np.ones((32, 64, 1, 1)), BF16, ROW), device=one, in_channels=64, out_channels=32,
+            batch_size=1, input_height=16, input_width=16, kernel_size=(1, 1), conv_config=Conv2dConfig(**words),
+        )  # fmt: skip
+
+    if isinstance(found, str):
+        with pytest.raises(RuntimeError) as caught:
+            run()
+        assert found in str(caught.value)
+    else:
+        assert run().memory_config() == found
+
+
+@pytest.mark.parametrize(
+    ("channels", "memory", "words", "place"),
+    [
+        (16, cut(H, (7, 7), (4, 16)), {"shard_layout": W}, cut(H, (7, 7), (32, 32))),
+        (80, cut(H, (7, 7), (4, 80)), {"shard_layout": H}, cut(H, (7, 7), (32, 96))),
+        (64, cut(B, (3, 7), (32, 16)), {"shard_layout": H}, cut(B, (1, 7), (32, 32))),
+        (64, cut(B, (3, 7), (32, 16)), {}, cut(B, (1, 7), (32, 32))),
+    ],
+)
+def test_channels_by_themselves_stay_on_the_cores_of_their_images(
+    one: MeshDevice, channels: int, memory: MemoryConfig, words: dict[str, Any], place: MemoryConfig
+):
+    x = ops.to_memory_config(put(one, np.ones((1, 1, 256, channels)), BF16, ROW), memory)
+    found = ops.conv2d(
+        input_tensor=x, weight_tensor=put(one, np.ones((channels, 1, 3, 3)), BF16, ROW), device=one, in_channels=channels,
+        out_channels=channels, batch_size=1, input_height=16, input_width=16, kernel_size=(3, 3), padding=(1, 1), groups=channels,
+        conv_config=Conv2dConfig(**words),
+    )  # fmt: skip
+    assert found.memory_config() == place

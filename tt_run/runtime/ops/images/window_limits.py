@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout
 from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.ops.images.windows import Borders, Pair
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.tuning.conv import Conv2dConfig
@@ -182,15 +182,10 @@ def check_cuts(images: Tensor, product: bool, config: Conv2dConfig, asked: Memor
             "Input Tensor to Conv DRAM should be in Interleaved Memory Layout",
             hint="ttnn.to_memory_config(images, ttnn.DRAM_MEMORY_CONFIG)",
         )
-    if spec is not None and product and memory.memory_layout is TensorMemoryLayout.WIDTH_SHARDED:
-        raise fatal(
-            "MatmulMultiCoreReuseMultiCastProgramConfig: Unsupported memory layout TensorMemoryLayout::WIDTH_SHARDED.",
-            hint="a window of one pixel is a product, whose first operand is cut by rows or in blocks",
-        )
+    if spec is not None and product:
+        _check_product(images, spec, memory.memory_layout, config)
     if spec is not None and config.shard_layout is None:
-        by_rows = memory.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED
-        cut = spec.shape[1] if not by_rows else spec.shape[0] if product else 0
-        if config.reshard_if_not_optimal or cut % TILE_SIZE:
+        if config.reshard_if_not_optimal or _crooked(images, spec, memory.memory_layout, product):
             raise fatal(
                 "Conv2d supports Height, Block or Width Sharded Layouts but got TensorMemoryLayout::INTERLEAVED",
                 hint="conv_config=ttnn.Conv2dConfig(shard_layout=…): images of such pieces are cut anew",
@@ -199,6 +194,32 @@ def check_cuts(images: Tensor, product: bool, config: Conv2dConfig, asked: Memor
         raise fatal(
             "MemoryConfig must have Shard Spec specified for sharded memory layout",
             hint="conv_config=ttnn.Conv2dConfig(shard_layout=…) chooses the cores",
+        )
+
+
+def _crooked(images: Tensor, spec: ShardSpec, cut: TensorMemoryLayout, product: bool) -> bool:
+    """Whether pieces are none that a convolution works on as they lie: tiles, or rows of so many channels as it reads at once."""
+    if product:
+        return any(n % TILE_SIZE for n in spec.shape[cut is TensorMemoryLayout.WIDTH_SHARDED :])
+    blocks = cut is TensorMemoryLayout.BLOCK_SHARDED and images.layout is Layout.ROW_MAJOR
+    return cut is not TensorMemoryLayout.HEIGHT_SHARDED and spec.shape[1] % (8 if blocks else TILE_SIZE) != 0
+
+
+def _check_product(images: Tensor, spec: ShardSpec, cut: TensorMemoryLayout, config: Conv2dConfig) -> None:
+    """Raises RuntimeError where a window of one pixel is a product that does not take its images as they are cut."""
+    stays = spec.shape[1] % TILE_SIZE == 0 and (
+        config.shard_layout is None or not config.reshard_if_not_optimal
+    )
+    if stays and cut is TensorMemoryLayout.WIDTH_SHARDED:
+        raise fatal(
+            "MatmulMultiCoreReuseMultiCastProgramConfig: Unsupported memory layout TensorMemoryLayout::WIDTH_SHARDED.",
+            hint="a window of one pixel is a product, whose first operand is cut by rows or in blocks",
+        )
+    in_blocks = config.shard_layout is TensorMemoryLayout.BLOCK_SHARDED
+    if in_blocks and images.layout is not Layout.TILE and any(n % TILE_SIZE for n in spec.shape):
+        raise fatal(
+            f"Physical shard shape {tuple(spec.shape)} must be tile {{{TILE_SIZE}, {TILE_SIZE}}} sized!",
+            hint="ttnn.to_memory_config(images, ttnn.L1_MEMORY_CONFIG) first, or shard_layout=ttnn.TensorMemoryLayout.HEIGHT_SHARDED",
         )
 
 

@@ -237,15 +237,10 @@ def in_slices(
 def _channel_step(tensor: Tensor, memory: MemoryConfig, windows: Windows) -> int:
     """Channels that a core's share is a multiple of."""
     held = memory.shard_spec
-    if (
-        windows.by_channel
-        or windows.product
-        or memory.memory_layout is WIDTH_SHARDED
-        or tensor.layout is not Layout.ROW_MAJOR
-    ):
+    if windows.product or memory.memory_layout is WIDTH_SHARDED or tensor.layout is not Layout.ROW_MAJOR:
         return TILE_SIZE
     if held is None:
-        return _LEAST
+        return TILE_SIZE if windows.by_channel else _LEAST
     return next((n for n in (TILE_SIZE, TILE_SIZE // 2, _LEAST) if held.shape[1] % n == 0), TILE_SIZE)
 
 
