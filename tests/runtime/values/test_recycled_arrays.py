@@ -56,4 +56,20 @@ def test_what_is_kept_is_bounded(monkeypatch):
     array = recycled_arrays.empty(SHAPE, np.float32)
     del array
     gc.collect()
-    assert recycled_arrays._free == {}
+    assert not any(recycled_arrays._free.values())
+
+
+def test_what_is_kept_and_used_is_what_was_used_at_most(monkeypatch):
+    for name, value in {"_free": {}, "_last": {}, "_kept": 0, "_used": 0, "_most": 0, "SPARE": 0}.items():
+        monkeypatch.setattr(recycled_arrays, name, value)
+    size = recycled_arrays.SMALLEST
+    small = [recycled_arrays.empty((size,), np.uint8) for _ in range(8)]
+    del small[2:]
+    gc.collect()
+    assert (recycled_arrays._used, recycled_arrays._kept) == (2 * size, 6 * size)
+    large = recycled_arrays.empty((4 * size,), np.uint8)
+    assert (recycled_arrays._used, recycled_arrays._kept) == (6 * size, 2 * size)  # four small ones went
+    del large, small
+    gc.collect()
+    assert (recycled_arrays._used, recycled_arrays._kept) == (0, 8 * size)
+    assert len(recycled_arrays._free[size]) == 4
