@@ -66,6 +66,8 @@ def merged(one: TensorTopology, other: TensorTopology, mesh: MeshShape | None = 
 
 
 def _larger(one: MeshShape, other: MeshShape) -> MeshShape:
+    if one == other:
+        return one
     return MeshShape([max(extents) for extents in zip(one, other, strict=True)])
 
 
