@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.functions import relu, relu6
 from tt_run.runtime.kernels.workers import run_tasks, thread_count
-from tt_run.runtime.values.bfloat16 import SMALL, round_bfloat16, round_block, round_blocks
+from tt_run.runtime.values.bfloat16 import SMALL, round_bfloat16, round_block, round_blocks, take_upper
 from tt_run.runtime.values.dtypes import convert
 from tt_run.runtime.values.float_warnings import restore, silence
 from tt_run.runtime.values.recycled_arrays import empty
@@ -88,11 +88,13 @@ def evaluate(
     *operands: Array | float | int,
     rounds: bool = True,
     whole_units: bool = False,
+    kept: list[Array] | None = None,
 ) -> Array:
     """`kernel` over operands that broadcast against each other, in the stored form of `dtype`.
 
     Arrays are stacks whose first axis counts shards; scalars are passed as they are. `rounds=False`: the results are values of
-    `dtype` already. `whole_units`: they are multiples of the smallest bfloat16 number, as in `round_blocks`.
+    `dtype` already. `whole_units`: they are multiples of the smallest bfloat16 number, as in `round_block`.
+    `kept` takes the 16 bits of each result where that is worth it: of many in bfloat16.
     """
     size, shape = 0, None
     for operand in operands:
@@ -104,30 +106,36 @@ def evaluate(
                 size = math.prod(shape)
     if size <= BLOCK or not real:
         return _whole(kernel, dtype, operands, shape or ())
-    return _blocked(kernel, dtype, operands, shape or (), rounds, whole_units)
+    return _blocked(kernel, dtype, operands, shape or (), rounds, whole_units, kept)
 
 
-def finish(values: Array, dtype: DataType) -> Array:
-    """Results that nobody else holds, in the stored form of `dtype`: the one rounding of an operation."""
+def finish(values: Array, dtype: DataType, kept: list[Array] | None = None) -> Array:
+    """Results that nobody else holds, in the stored form of `dtype`: the one rounding of an operation. `kept` as in `evaluate`."""
     if values.dtype == np.float32:
         if dtype is DataType.FLOAT32:
             return values
         if dtype is DataType.BFLOAT16 and values.flags.c_contiguous and values.flags.writeable:
-            return _rounded_in_place(values)
+            return _rounded_in_place(values, kept)
     return convert(values, dtype)
 
 
-def _rounded_in_place(values: Array) -> Array:
+def _rounded_in_place(values: Array, kept: list[Array] | None) -> Array:
     """bfloat16 rounding of a large or small result, shared among the threads when that pays."""
+    bits = None if kept is None or values.size <= BLOCK else empty(values.shape, np.uint16)
+    if bits is not None and kept is not None:
+        kept.append(bits)
     if values.size < _SPREAD:
-        return round_bfloat16(values, out=values)
+        return round_bfloat16(values, values, bits)
     rows = values.reshape(-1)
-    run_tasks([partial(_round, rows[cut]) for cut in _halves(rows.size)])
+    halves = None if bits is None else bits.reshape(-1)
+    run_tasks(
+        [partial(_round, rows[cut], None if halves is None else halves[cut]) for cut in _halves(rows.size)]
+    )
     return values
 
 
-def _round(values: Array) -> None:
-    round_bfloat16(values, out=values)
+def _round(values: Array, bits: Array | None) -> None:
+    round_bfloat16(values, values, bits)
 
 
 def _halves(length: int) -> list[slice]:
@@ -163,6 +171,7 @@ def _blocked(
     shape: tuple[int, ...],
     rounds: bool,
     whole_units: bool,
+    kept: list[Array] | None,
 ) -> Array:
     out: Array = empty(shape, np.float32)
     if all(o.shape == shape and o.flags.c_contiguous for o in operands if isinstance(o, np.ndarray)):
@@ -173,17 +182,30 @@ def _blocked(
         views = [np.broadcast_to(o, shape) if isinstance(o, np.ndarray) else o for o in operands]
         target = out
     short = dtype is DataType.BFLOAT16
+    bits = None
+    if kept is not None and short and rounds:
+        whole = empty(shape, np.uint16)
+        kept.append(whole)
+        bits = whole.reshape(target.shape)
     fill = _fill if kernel not in EXACT else partial(_fill_exact, whole_units=whole_units)
     places = list(_blocks(target.shape))
     pieces = thread_count() if out.size >= _SPREAD else 1
     run_tasks(
-        [partial(fill, kernel, views, target, places[p::pieces], short and rounds) for p in range(pieces)]
+        [
+            partial(fill, kernel, views, target, bits, places[p::pieces], short and rounds)
+            for p in range(pieces)
+        ]
     )
     return out if short or dtype is DataType.FLOAT32 else convert(out, dtype)
 
 
 def _fill(
-    kernel: Kernel, views: list[Any], target: Array, places: list[tuple[int | slice, ...]], rounded: bool
+    kernel: Kernel,
+    views: list[Any],
+    target: Array,
+    bits: Array | None,
+    places: list[tuple[int | slice, ...]],
+    rounded: bool,
 ) -> None:
     """Compute the blocks at `places`; threads keep error states of their own."""
     with np.errstate(all="ignore"):
@@ -192,15 +214,19 @@ def _fill(
                 *(np.ascontiguousarray(v[place]) if isinstance(v, np.ndarray) else v for v in views)
             )
             if rounded and values.dtype == np.float32 and values.flags.c_contiguous:
-                round_blocks(values.reshape(-1), target[place].reshape(-1))
+                own = None if bits is None else bits[place].reshape(-1)
+                round_blocks(values.reshape(-1), target[place].reshape(-1), own)
             else:
                 np.copyto(target[place], values.astype(BFLOAT16) if rounded else values)
+                if bits is not None:
+                    take_upper(target[place], bits[place])
 
 
 def _fill_exact(
     kernel: Kernel,
     views: list[Any],
     target: Array,
+    bits: Array | None,
     places: list[tuple[int | slice, ...]],
     rounded: bool,
     whole_units: bool,
@@ -212,17 +238,20 @@ def _fill_exact(
             block = target[place]
             given = [v[place] if isinstance(v, np.ndarray) else v for v in views]
             size = block.size
+            own = None if bits is None else bits[place].reshape(-1)
             if not rounded or size > BLOCK:
                 kernel(*given, out=block)
                 if rounded:
-                    round_blocks(block.reshape(-1), block.reshape(-1))
+                    round_blocks(block.reshape(-1), block.reshape(-1), own)
                 continue
             row = room if size == BLOCK else room[:size]
             line = block.reshape(-1) if block.ndim > 1 else block
             kernel(*given, out=row.reshape(block.shape) if block.ndim > 1 else row)
-            if not round_block(row, row, line, whole_units=whole_units):
+            if not round_block(row, row, line, whole_units=whole_units, bits=own):
                 kernel(*given, out=block)
                 np.copyto(block, block.astype(BFLOAT16))
+                if own is not None:
+                    take_upper(block.reshape(-1), own)
 
 
 class Buffers:

@@ -227,6 +227,12 @@ class Tensor(TensorMethods, metaclass=Native):
         return self._storage.shards
 
     @property
+    def shard_index(self) -> tuple[int, ...]:
+        """`shards.index`, for which nothing is unpacked."""
+        storage = self._storage
+        return storage.index if isinstance(storage, Buffer) else storage.shards.index
+
+    @property
     def site(self) -> Site:
         """The mesh positions that `shards.index` counts."""
         return self._site
@@ -244,6 +250,23 @@ class Tensor(TensorMethods, metaclass=Native):
         if -1 in shards.index:
             shards = shards.over(self.shards)
         self._storage.write(shards)
+
+    def rest(self) -> None:
+        """Pack what nobody will read soon."""
+        if isinstance(self._storage, Buffer):
+            self._storage.pack_away()
+
+    def bits_at_rest(self) -> npt.NDArray[Any] | None:
+        """The packed numbers of a bfloat16 tensor where they lie, 16 bits each; None where it is not packed, or seen by other tensors."""
+        storage = self._storage
+        if not isinstance(storage, Buffer) or self._spec.dtype is not DataType.BFLOAT16 or storage.has_views:
+            return None
+        return storage.bits
+
+    def written_at_rest(self) -> None:
+        """Have what was written into `bits_at_rest` as the content."""
+        if isinstance(self._storage, Buffer):
+            self._storage.hold_bits()
 
     @property
     def shape(self) -> Shape:

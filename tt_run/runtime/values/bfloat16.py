@@ -19,6 +19,7 @@ from tt_run.runtime.values.scratch_arrays import BLOCK, scratch
 from tt_run.runtime.values.torch_rounding import narrowed
 
 Float32 = npt.NDArray[np.float32]
+Bits = npt.NDArray[np.uint16]
 BFLOAT16: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
 """A value in its own 16 bits."""
 
@@ -30,10 +31,10 @@ SMALL = 32768
 _BUFFER = 4096  # elements that a cast takes at a time: they stay in the nearest cache, which saves an eighth
 
 
-def round_bfloat16(values: Float32, out: Float32 | None = None) -> Float32:
+def round_bfloat16(values: Float32, out: Float32 | None = None, bits: Bits | None = None) -> Float32:
     """Round float32 values to bfloat16, to nearest with ties to even; NaN and infinity stay what they are.
 
-    `out` may be `values` itself.
+    `out` may be `values` itself. `bits`, contiguous, takes the 16 bits of each.
     """
     if out is None:
         out = empty(values.shape, np.float32)
@@ -41,21 +42,22 @@ def round_bfloat16(values: Float32, out: Float32 | None = None) -> Float32:
     try:
         if values.size <= SMALL or not (values.flags.c_contiguous and out.flags.c_contiguous):
             np.copyto(out, values.astype(BFLOAT16))
+            if bits is not None:
+                np.copyto(bits, to_wire(out))
         else:
-            round_blocks(values.reshape(-1), out.reshape(-1))
+            round_blocks(values.reshape(-1), out.reshape(-1), None if bits is None else bits.reshape(-1))
     finally:
         restore(before)
     return out
 
 
-def round_blocks(values: Float32, out: Float32) -> None:
+def round_blocks(values: Float32, out: Float32, bits: Bits | None = None) -> None:
     """`round_bfloat16` of one row of contiguous values, under the caller's error state."""
     in_place = np.may_share_memory(values, out)
     for start in range(0, values.size, BLOCK):
         source, target = values[start : start + BLOCK], out[start : start + BLOCK]
-        short = narrowed(source)
-        if short is not None:
-            np.copyto(target, short)
+        kept = None if bits is None else bits[start : start + BLOCK]
+        if round_by_torch(source, target, kept):
             continue
         rest = scratch("rounding", 1)[0][: source.size]
         rounded = rest if in_place else target
@@ -63,18 +65,35 @@ def round_blocks(values: Float32, out: Float32) -> None:
             np.copyto(target, source.astype(ml_dtypes.bfloat16))
         elif in_place:
             np.copyto(target, rounded)
+        if kept is not None:
+            take_upper(target, kept)
 
 
-def round_block(values: Float32, rest: Float32, out: Float32, *, whole_units: bool = False) -> bool:
+def round_by_torch(values: Float32, out: Float32, bits: Bits | None = None) -> bool:
+    """Round one contiguous block of at most `BLOCK` values if PyTorch is there and there is no NaN; `out` may be `values` itself."""
+    short = narrowed(values)
+    if short is None:
+        return False
+    np.copyto(out, short)
+    if bits is not None:
+        np.copyto(bits, short.view(np.uint16))
+    return True
+
+
+def round_block(
+    values: Float32, rest: Float32, out: Float32, *, whole_units: bool = False, bits: Bits | None = None
+) -> bool:
     """Round one contiguous block of at most `BLOCK` values; False if the result is not that of `round_bfloat16`.
 
     `rest` is room for as many numbers, and may be `values` or `out`. `whole_units`: every value is a multiple of 2**-133, the smallest
     bfloat16 number, as sums of such numbers are.
     """
-    short = narrowed(values)
-    if short is None:
-        return split(values, rest, out, whole_units=whole_units)
-    np.copyto(out, short)
+    if round_by_torch(values, out, bits):
+        return True
+    if not split(values, rest, out, whole_units=whole_units):
+        return False
+    if bits is not None:
+        take_upper(out, bits)
     return True
 
 
@@ -96,23 +115,29 @@ def split(values: Float32, rest: Float32, out: Float32, *, whole_units: bool = F
     return bool(largest == largest)
 
 
-def to_wire(values: Float32) -> npt.NDArray[np.uint16]:
-    """The 16 bits of values that are already rounded: half the bytes for a message or a file.
-
-    As they are, those of NaN too: a cast writes that in a way of its own, and a value would differ by whether it went to another rank.
-    """
-    words = np.asarray(values, order="C").view(np.uint32)
-    if words.size <= SMALL and words.ndim:
-        return words.view(np.uint16)[..., 1::2].copy()
-    halves: npt.NDArray[np.uint16] = empty(words.shape, np.uint16)
+def take_upper(values: Float32, bits: Bits) -> None:
+    """Write the 16 bits of contiguous values that are already rounded."""
     before = np.setbufsize(_BUFFER)
     try:
-        return np.right_shift(words, 16, out=halves, casting="unsafe")
+        np.right_shift(values.view(np.uint32), 16, out=bits, casting="unsafe")
     finally:
         np.setbufsize(before)
 
 
-def from_wire(bits: npt.NDArray[np.uint16]) -> Float32:
+def to_wire(values: Float32) -> Bits:
+    """The 16 bits of values that are already rounded: half the bytes for a message or a file.
+
+    As they are, those of NaN too: a cast writes that in a way of its own, and a value would differ by whether it went to another rank.
+    """
+    whole = np.asarray(values, order="C")
+    if whole.size <= SMALL and whole.ndim:
+        return whole.view(np.uint16)[..., 1::2].copy()
+    halves: Bits = empty(whole.shape, np.uint16)
+    take_upper(whole, halves)
+    return halves
+
+
+def from_wire(bits: Bits) -> Float32:
     """Undo `to_wire`."""
     wide: Float32 = empty(bits.shape, np.float32)
     np.copyto(wide, bits.view(BFLOAT16))

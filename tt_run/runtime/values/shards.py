@@ -35,6 +35,8 @@ class Shards:
 
     data: Array
     index: tuple[int, ...]
+    bits: Array | None = None
+    """The same values in 16 bits each, where whoever rounded `data` to bfloat16 has kept them."""
 
     def __post_init__(self) -> None:
         if shapes.active():
@@ -45,11 +47,12 @@ class Shards:
             raise ValueError(f"shard index {self.index} does not fit {len(self.data)} shards")
 
     @classmethod
-    def unchecked(cls, data: Array, index: tuple[int, ...]) -> Shards:
+    def unchecked(cls, data: Array, index: tuple[int, ...], bits: Array | None = None) -> Shards:
         """The same without the check, for an index that is known to fit."""
         made: Shards = object.__new__(cls)
         _set(made, "data", data)
         _set(made, "index", index)
+        _set(made, "bits", bits)
         return made
 
     def holding(self, data: Array) -> Shards:

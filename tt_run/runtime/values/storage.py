@@ -167,7 +167,7 @@ class Buffer:
         self._packed: tuple[Packed, tuple[int, ...]] | None = None
         self.writes = 0
         if shards.data.nbytes >= SMALLEST:
-            dense.used(self, shards.data.nbytes)
+            dense.used(self, _bytes_of(shards.data))
         self._sharers: Refs = ()
 
     @property
@@ -181,18 +181,55 @@ class Buffer:
             # The packed form stays: nothing writes into shards, so it need not be made a second time.
             shards = self._shards = Shards.unchecked(unpack(packed), index)
         if shards.data.nbytes >= SMALLEST:
-            dense.used(self, shards.data.nbytes)
+            dense.used(self, _bytes_of(shards.data))
         return shards
+
+    @property
+    def index(self) -> tuple[int, ...]:
+        """The index of the shards, for which nothing is unpacked. Raises RuntimeError once freed."""
+        if self._shards is None and self._packed is not None:
+            return self._packed[1]
+        return self.shards.index
+
+    @property
+    def bits(self) -> Array | None:
+        """The 16 bits of each number of the stack, in its shape, where they are at hand: a packed bfloat16 buffer's own memory."""
+        if self._packed is not None:
+            packed = self._packed[0]
+            return None if packed.exponents is not None else packed.elements.reshape(packed.shape)
+        return None if self._shards is None else self._shards.bits
+
+    def hold_bits(self) -> None:
+        """Have what was written into `bits` as the content: only what was written before has bits that nobody else has."""
+        self.pack()
+        self._shards = None
+        self.writes += 1
+        dense.forget(id(self))
+
+    def pack_away(self) -> None:
+        """Pack it though there is room, if it counts."""
+        if self._shards is not None and self._shards.data.nbytes >= SMALLEST and self.pack():
+            dense.forget(id(self))
+
+    @property
+    def has_views(self) -> bool:
+        """Whether other buffers see what this one holds."""
+        return hasattr(self.place, "_views")
 
     def pack(self) -> bool:
         """Keep the content in as few bytes as it takes; the next reader gets the same bits. Whether there is such a form."""
-        if self._packed is None and self._shards is not None:
-            packed = pack(self._shards.data)
+        shards = self._shards
+        if self._packed is None and shards is not None:
+            packed = (
+                pack(shards.data, smallest=not dense.is_tight)
+                if shards.bits is None
+                else Packed(shards.data.shape, shards.bits.reshape(-1))
+            )
             if packed is not None and self.lasting:
                 from tt_run.runtime.values.shared_packs import shared
 
                 packed = shared(packed)
-            self._packed = None if packed is None else (packed, self._shards.index)
+            self._packed = None if packed is None else (packed, shards.index)
         if self._packed is None:
             return False
         self._shards = None
@@ -213,10 +250,12 @@ class Buffer:
 
     def hold(self, shards: Shards) -> None:
         """Have these as the content; `write` tells the other buffers in this place."""
-        self._shards, self._packed, self.lasting = shards, None, False
+        # Whoever has changed the numbers in their own memory has not changed the bits that were kept of them.
+        self._shards = shards if shards.bits is None else Shards.unchecked(shards.data, shards.index)
+        self._packed, self.lasting = None, False
         self.writes += 1
         if shards.data.nbytes >= SMALLEST:
-            dense.used(self, shards.data.nbytes)
+            dense.used(self, _bytes_of(shards.data))
 
     def free(self) -> None:
         """Give the memory back; later reads raise."""
@@ -251,6 +290,11 @@ class Buffer:
         if self.allocated:
             shards = self.shards
             self.write(Shards(shards.data, tuple(shards.index[i] for i in move.order)))
+
+
+def _bytes_of(stack: Array) -> int:
+    """Bytes of its own: none of a view that shows one number everywhere."""
+    return stack.nbytes if any(stack.strides) else 0
 
 
 class BufferPart:

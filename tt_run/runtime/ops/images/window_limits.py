@@ -184,12 +184,15 @@ def check_cuts(images: Tensor, product: bool, config: Conv2dConfig, asked: Memor
         )
     if spec is not None and product:
         _check_product(images, spec, memory.memory_layout, config)
-    if spec is not None and config.shard_layout is None:
-        if config.reshard_if_not_optimal or _crooked(images, spec, memory.memory_layout, product):
-            raise fatal(
-                "Conv2d supports Height, Block or Width Sharded Layouts but got TensorMemoryLayout::INTERLEAVED",
-                hint="conv_config=ttnn.Conv2dConfig(shard_layout=…): images of such pieces are cut anew",
-            )
+    if (
+        spec is not None
+        and config.shard_layout is None
+        and (config.reshard_if_not_optimal or _crooked(images, spec, memory.memory_layout, product))
+    ):
+        raise fatal(
+            "Conv2d supports Height, Block or Width Sharded Layouts but got TensorMemoryLayout::INTERLEAVED",
+            hint="conv_config=ttnn.Conv2dConfig(shard_layout=…): images of such pieces are cut anew",
+        )
     if product and asked is not None and asked.is_sharded() and asked.shard_spec is None:
         raise fatal(
             "MemoryConfig must have Shard Spec specified for sharded memory layout",

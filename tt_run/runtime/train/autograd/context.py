@@ -14,6 +14,7 @@ import numpy as np
 from tt_run.runtime.train.autograd import arithmetic
 from tt_run.runtime.train.autograd.graph import BackwardRule, GradMode, Graph, NodeId
 from tt_run.runtime.train.autograd.parallelism import DistributedConfig, ParallelismContext
+from tt_run.runtime.values.at_rest import dense
 
 if TYPE_CHECKING:
     from tt_run.runtime.cores import CoreCoord
@@ -206,6 +207,7 @@ class AutoContext:
     def reset_graph(self) -> None:
         """Forget the graph after a backward pass; gradients of parameters stay."""
         self.graph.reset()
+        dense.is_tight = False
 
     # --- parallelism over the mesh -----------------------------------------------------------------------------------
 

@@ -10,10 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tt_run.runtime import events
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.native.arguments import called
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.observation import emit
 from tt_run.runtime.train.autograd.variable import Variable
+from tt_run.runtime.values.at_rest import dense
 
 if TYPE_CHECKING:
     from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
@@ -117,6 +119,7 @@ def result(value: Value, inputs: Sequence[Kind], rule: Rule) -> Kind:
     if not wanted:
         out.set_requires_grad(False)
     if not context.records:
+        dense.is_tight = False  # text that is generated reads the same weights over and over
         out.unrecorded = True
         return out
     if not wanted:
@@ -137,6 +140,8 @@ def result(value: Value, inputs: Sequence[Kind], rule: Rule) -> Kind:
                     results=_specs((out,)),
                 )
 
+    if value.dtype is DataType.BFLOAT16:
+        dense.is_tight = True
     links = [node for tensor in inputs if (node := tensor.get_node()) is not None]
     out.set_node(context.graph.add_node(backward, links))
     return out

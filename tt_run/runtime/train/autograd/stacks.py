@@ -17,6 +17,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import evaluate, finish
 from tt_run.runtime.ops.declaration.result_topology import result_topology
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.at_rest import dense
 from tt_run.runtime.values.dtypes import convert, is_float
 from tt_run.runtime.values.recycled_arrays import contiguous
 from tt_run.runtime.values.shards import Shards, combine
@@ -38,18 +39,26 @@ def compute(
     """One result of a kernel, in the place of its operands; `dtype` defaults to their common type."""
     _require_one_mesh(values)
     dtype = dtype or common_dtype(*values)
+    kept = _keeping(dtype)
     shards = combine(
-        lambda *stacks: _rounded(kernel(*stacks), dtype, stacks), *(value.shards for value in values)
+        lambda *stacks: _rounded(kernel(*stacks), dtype, stacks, kept), *(value.shards for value in values)
     )
-    return values[0].derive(shards, dtype=dtype, layout=layout, topology=result_topology(values))
+    return values[0].derive(
+        _with_bits(shards, kept), dtype=dtype, layout=layout, topology=result_topology(values)
+    )
 
 
 def elementwise(kernel: Callable[..., Array], *values: Tensor, dtype: DataType | None = None) -> Tensor:
     """As `compute` for a kernel whose elements stand alone: evaluated and rounded block by block while a block is in cache."""
     _require_one_mesh(values)
     dtype = dtype or common_dtype(*values)
-    shards = combine(lambda *stacks: evaluate(kernel, dtype, *stacks), *(value.shards for value in values))
-    return values[0].derive(shards, dtype=dtype, layout=Layout.TILE, topology=result_topology(values))
+    kept = _keeping(dtype)
+    shards = combine(
+        lambda *stacks: evaluate(kernel, dtype, *stacks, kept=kept), *(value.shards for value in values)
+    )
+    return values[0].derive(
+        _with_bits(shards, kept), dtype=dtype, layout=Layout.TILE, topology=result_topology(values)
+    )
 
 
 def moved(kernel: Callable[[Array], Array], value: Tensor) -> Tensor:
@@ -63,18 +72,33 @@ def compute_several(
     """As `compute`, for a kernel with several results of which each is rounded once."""
     _require_one_mesh(values)
     dtype = dtype or common_dtype(*values)
-    kept: list[tuple[Array, ...]] = []
+    made: list[tuple[tuple[Array, list[Array] | None], ...]] = []
+
+    def rounded(array: Array, stacks: tuple[Array, ...]) -> tuple[Array, list[Array] | None]:
+        kept = _keeping(dtype)
+        return _rounded(array, dtype, stacks, kept), kept
 
     def first(*stacks: Array) -> Array:
-        kept.append(tuple(_rounded(array, dtype, stacks) for array in kernel(*stacks)))
-        return kept[0][0]
+        made.append(tuple(rounded(array, stacks) for array in kernel(*stacks)))
+        return made[0][0][0]
 
     index = combine(first, *(value.shards for value in values)).index
     topology = result_topology(values)
     return tuple(
-        values[0].derive(Shards(array, index), dtype=dtype, layout=Layout.TILE, topology=topology)
-        for array in kept[0]
+        values[0].derive(
+            _with_bits(Shards(array, index), kept), dtype=dtype, layout=Layout.TILE, topology=topology
+        )
+        for array, kept in made[0]
     )
+
+
+def _keeping(dtype: DataType) -> list[Array] | None:
+    """Where the 16 bits of results go: what is packed soon is not rounded for that once more."""
+    return [] if dense.is_tight and dtype is DataType.BFLOAT16 else None
+
+
+def _with_bits(shards: Shards, kept: list[Array] | None) -> Shards:
+    return Shards.unchecked(shards.data, shards.index, kept[0]) if kept else shards
 
 
 def _require_one_mesh(values: tuple[Tensor, ...]) -> None:
@@ -92,12 +116,14 @@ def _require_one_mesh(values: tuple[Tensor, ...]) -> None:
         )
 
 
-def _rounded(array: Array, dtype: DataType, operands: tuple[Array, ...]) -> Array:
+def _rounded(
+    array: Array, dtype: DataType, operands: tuple[Array, ...], kept: list[Array] | None = None
+) -> Array:
     """A result in the stored form of its type; rounded where it lies unless it is an operand's own memory."""
     array = contiguous(array)
     if any(np.may_share_memory(array, operand) for operand in operands):
         return convert(array, dtype)
-    return finish(array, dtype)
+    return finish(array, dtype, kept)
 
 
 def as_dtype(value: Tensor, dtype: DataType) -> Tensor:
@@ -116,8 +142,8 @@ def full_like(value: Tensor, number: float) -> Tensor:
 
 def zeros_of(value: Tensor) -> Tensor:
     """Zeros in the shape and place of another tensor, which take no memory until somebody computes with them."""
-    shape = (1, *value.shards.shape)
-    index = tuple(-1 if row < 0 else 0 for row in value.shards.index)
+    shape = (1, *value.shape)
+    index = tuple(-1 if row < 0 else 0 for row in value.shard_index)
     return value.derive(Shards(np.broadcast_to(np.float32(0), shape), index))
 
 

@@ -15,6 +15,7 @@ from tt_run.runtime.train.autograd.autocast import AutocastTensor
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.device_tensor import readable
 from tt_run.runtime.train.autograd.graph import NodeId, PreferredPrecision
+from tt_run.runtime.values.at_rest import dense
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -150,6 +151,8 @@ class Variable:
         else:
             self._gradient = stacks.add(self._gradient, grad)
         self._zeroed = self.passed_on = False
+        if dense.is_tight and self._node is None:
+            self._gradient.rest()
 
     def _check_shape(self, gradient: Value) -> None:
         expected = tuple(self.get_value(PreferredPrecision.FULL).shape)

@@ -71,9 +71,11 @@ class Slot:
             return
         self._require_as_made(keeps)
         self._shown.clear()
+        if direction is None and draw is None and self._step_at_rest(kernel):
+            return
         value = self._own()
         gradient = direction or self.tensor.get_grad().shards
-        value, data = self._meet(value, gradient)
+        value, data, slope = self._meet(value, gradient)
         target = data if self.master is None else self.master
         kinds = [value.dtype if self.rounded else None] * len(self.state)
         last = value.dtype if self.master is None else None
@@ -82,14 +84,37 @@ class Slot:
             # One draw for a shard, whichever of them this rank holds: the same bits on any split over ranks.
             shard = draw.integers(0, 1 << 16, target[0].size, np.uint32)
             chance = np.resize(shard, target.size)
-        _run(kernel, target, self._aligned, self.state, [last, *kinds], chance)
+        _run(kernel, target, slope, self.state, [last, *kinds], chance)
         if self.master is not None:
             np.copyto(data, quantize(self.master, value.dtype))
         # The buffer may have been packed meanwhile, with the numbers of before.
-        value.overwrite(Shards(data, value.shards.index))
+        value.overwrite(Shards(data, value.shard_index))
+        self._written(value)
+
+    def _written(self, value: Value) -> None:
         # Assigning drops the copy in half precision that operations may have cached.
         self.tensor.set_value(value)
         self._seen = weakref.ref(value)
+
+    def _step_at_rest(self, kernel: Kernel) -> bool:
+        """A step of a parameter and a gradient that are packed, in the memory where they lie; whether they are."""
+        value = self.tensor.get_value(PreferredPrecision.FULL)
+        if self.master is not None or self._seen is None or self._seen() is not value:
+            return False
+        gradient = self.tensor.get_grad()
+        own, slope = value.bits_at_rest(), gradient.bits_at_rest()
+        if (
+            own is None
+            or slope is None
+            or own.shape != slope.shape
+            or value.shard_index != gradient.shard_index
+        ):
+            return False
+        kinds = [value.dtype if self.rounded else None] * len(self.state)
+        _run(kernel, own.view(BFLOAT16), slope.view(BFLOAT16), self.state, [value.dtype, *kinds])
+        value.written_at_rest()
+        self._written(value)
+        return True
 
     def _require_as_made(self, keeps: bool) -> None:
         """Raises RuntimeError on a closed mesh, and for a parameter that was cut after state of its whole shape was made."""
@@ -97,7 +122,7 @@ class Slot:
         device = value.device()
         if device is not None:
             device.require_open("optimizer step")
-        shape = value.shards.shape
+        shape = tuple(value.shape)
         if keeps and shape != self._shape and (self.state or self.master is not None):
             raise RuntimeError(
                 f"the optimizer keeps state of {list(self._shape)} per device for a parameter that is {list(shape)} now; "
@@ -168,29 +193,26 @@ class Slot:
             self.master = np.array(shards.data, np.float32)
         return value.derive(Shards(np.array(shards.data, np.float32, order="C"), shards.index))
 
-    def _meet(self, value: Value, gradient: Shards) -> tuple[Value, Array]:
-        """Bring parameter, state and gradient to one stack; copies with different gradients are taken apart."""
+    def _meet(self, value: Value, gradient: Shards) -> tuple[Value, Array, Array]:
+        """Parameter and gradient as one stack, with the state; copies with different gradients are taken apart."""
         shards = value.shards
-        if shapes.active():
-            self._aligned = gradient.data
-            return value, shards.data
-        if shards.index == gradient.index and len(shards.data) == len(gradient.data):
-            self._aligned = gradient.data
-            return value, shards.data
+        alike = shards.index == gradient.index and len(shards.data) == len(gradient.data)
+        if shapes.active() or alike:
+            return value, shards.data, gradient.data
         rows: dict[tuple[int, int], int] = {}
         index = tuple(
             -1 if min(key) < 0 else rows.setdefault(key, len(rows))
             for key in zip(shards.index, gradient.index, strict=True)
         )
         own = [p for p, _ in rows]
-        self._aligned = gradient.data[[g for _, g in rows]]
+        slope = gradient.data[[g for _, g in rows]]
         if own == list(range(len(shards.data))) and index == shards.index:
-            return value, shards.data
+            return value, shards.data, slope
         self.state, self._index = [array[own] for array in self.state], index
         if self.master is not None:
             self.master = self.master[own]
         value = value.derive(Shards(shards.data[own], index))
-        return value, value.shards.data
+        return value, value.shards.data, slope
 
 
 class StateTensor(Tensor):
@@ -233,9 +255,10 @@ def _blocks(
     kernel: Kernel, flat: list[Array], slope: Array, starts: range, kinds: list[Any], chance: Array | None
 ) -> None:
     length = min(BLOCK, slope.size)
-    rooms = iter(scratch("update", len(flat), BLOCK))
+    rooms = iter(scratch("update", len(flat) + 2, BLOCK))
     wide = [None if array.dtype == np.float32 else next(rooms)[:length] for array in flat]
     half = next(rooms)[:length].view(BFLOAT16)
+    narrow = None if slope.dtype == np.float32 else next(rooms)
     for start in starts:
         views = [array[start : start + BLOCK] for array in flat]
         count = views[0].size
@@ -243,7 +266,11 @@ def _blocks(
         for view, block in zip(views, blocks, strict=True):
             if view is not block:
                 np.copyto(block, view)
-        kernel(blocks[0], slope[start : start + BLOCK], *blocks[1:])
+        step = slope[start : start + BLOCK]
+        if narrow is not None:
+            np.copyto(narrow[:count], step)
+            step = narrow[:count]
+        kernel(blocks[0], step, *blocks[1:])
         if chance is not None:
             _round_by_chance(blocks[0], chance[start : start + BLOCK])
         with np.errstate(all="ignore"):
