@@ -124,14 +124,14 @@ def test_another_process_reads_what_leaves_a_mesh(mesh: MeshDevice) -> None:
         reader.barrier()
 
 
-def test_what_cannot_be_attached_to(mesh: MeshDevice) -> None:
+def test_what_cannot_be_attached_to(mesh: MeshDevice, tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=f"no process exported the service '{NAME}-none' within 50 ms"):
         H2DStreamService.connect(f"{NAME}-none", timeout_ms=50)
     for name in ("", "a/b", "../x"):
         with pytest.raises(RuntimeError, match="cannot be part of a file's name"):
             H2DStreamService.connect(name)
     path = descriptor_path("d2h_stream_service", f"{NAME}-stale")
-    path.write_text(json.dumps({"address": "/nowhere", "key": "00"}))
+    path.write_text(json.dumps({"address": str(tmp_path / "nowhere"), "key": "00"}))
     try:
         with pytest.raises(RuntimeError, match="leads to no service: FileNotFoundError"):
             D2HStreamService.connect(f"{NAME}-stale")
