@@ -86,6 +86,14 @@ def test_an_exception_is_on_record_with_its_line(hooked: HookedPython) -> None:
     assert record["rank"] == 1
 
 
+def test_a_rank_that_opens_no_more_files_ends_all_the_same(hooked: HookedPython) -> None:
+    """It imports nothing any more, and would wait in MPI_Finalize for those that wait for it."""
+    text = "import resource\nfrom mpi4py import MPI\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\nraise ValueError('own')\n"
+    ran = hooked.run(text)
+    assert ran.returncode == 1
+    assert ran.stderr.count("ValueError: own") == 1 and "Error in sys.excepthook" not in ran.stderr
+
+
 def test_a_hook_in_the_place_of_ours_comes_to_its_end(hooked: HookedPython) -> None:
     text = """
 import atexit, sys

@@ -238,7 +238,10 @@ def _is_asked_by_console() -> bool:
 
 def install_hook() -> None:
     def report(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
-        _show(kind, value, traceback)
+        try:
+            _show(kind, value, traceback)
+        except Exception:  # a rank that opens no more files, or has another root, does not even import what finds lines
+            sys.__excepthook__(kind, value, traceback)
         if kind.__name__ == "BdbQuit":
             say_what_pdb_needs()
         if os.getpid() != Rank.pid or _is_asked_by_console():
@@ -248,6 +251,8 @@ def install_hook() -> None:
         code = 130 if issubclass(kind, KeyboardInterrupt) else 1
         try:
             _record_failure(kind, value, traceback)
+        except Exception:  # likewise; what was shown tells the cause
+            pass
         finally:
             # A hook that was put in this one's place and calls it has more to do; the rank then leaves in `note`.
             if sys.excepthook is report and mpi() is not None:
