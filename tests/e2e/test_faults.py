@@ -192,6 +192,14 @@ def test_an_exception_that_the_programs_own_hook_keeps_is_told_as_one(tmp_path: 
     assert "program.py:8" in named(ran.err) or "program.py:8" in ran.err.partition(named(ran.err))[2], ran.err
 
 
+def test_a_rank_of_mpi_that_closes_every_descriptor_is_told_at_its_end(jobs: Jobs) -> None:
+    """Open MPI would write warnings without end, which look like progress, and wait for its launcher for ever."""
+    ran = jobs.run(*jobs.python(f"{IN_MPI}if rank == 1:\n    os.closerange(3, 65536)\ncomm.Barrier()\n"))
+    assert ran.code == 1 and named(ran.err).startswith("rank 1 on "), ran.err
+    assert "RuntimeError: the program has closed every socket, those of MPI too" in ran.err
+    assert "help: start a process with close_fds=True" in ran.err
+
+
 UNWRITABLE = {
     "files that may not grow": "import resource\n    resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))\n    print('y' * 4000, flush=True)",
     "no descriptor": "os.closerange(0, 65536)\n    print('y', flush=True)",

@@ -13,7 +13,7 @@ TYPE_CHECKING = False  # importing typing would take longer than everything else
 if TYPE_CHECKING:
     from typing import Any
 
-    from tt_run.launch.hook.tt_run_exits import install_exit
+    from tt_run.launch.hook.tt_run_exits import has_lost_mpi, install_exit
     from tt_run.launch.hook.tt_run_failures import (
         Rank,
         end_process,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         record_unseen,
     )
 else:
-    from tt_run_exits import install_exit
+    from tt_run_exits import has_lost_mpi, install_exit
     from tt_run_failures import (
         Rank,
         end_process,
@@ -178,6 +178,8 @@ def _note_ending() -> None:
                 stream.write(f"pid={Rank.pid} mpi={state}\n")
         except OSError:
             pass
+        if state == "open" and not Rank.code and has_lost_mpi():
+            Rank.code = 1
         if Rank.code and state == "open":
             end_process(Rank.code)
 

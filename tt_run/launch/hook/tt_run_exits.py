@@ -149,6 +149,46 @@ def _low_bits(status: int) -> int:
     return status & 0xFF if -(1 << 63) <= status < 1 << 63 else 0xFF
 
 
+def has_lost_mpi() -> bool:
+    """Whether the program has closed every socket, as one does that becomes a daemon, so that MPI_Finalize would wait for ever; said and recorded.
+
+    MPI has at least the one over which it talks to its launcher, where it has one.
+    """
+    import stat
+
+    if not any(name.startswith("PMIX_SERVER_URI") for name in os.environ):
+        return False
+    try:
+        names = os.listdir("/proc/self/fd")  # noqa: PTH208 - a list of numbers, and no import for it
+    except OSError:  # no /proc, or no descriptor for it
+        return False
+    for name in names:
+        try:
+            if stat.S_ISSOCK(os.fstat(int(name)).st_mode):
+                return False
+        except OSError:  # that of the list itself
+            pass
+    text = (
+        "the program has closed every socket, those of MPI too (os.closerange?), so that MPI cannot shut down\n"
+        "help: start a process with close_fds=True, or fork before MPI starts"
+    )
+    import time
+
+    write_record(
+        {
+            "rank": int(Rank.number),
+            "exception": "RuntimeError",
+            "message": text,
+            "file": "",
+            "line": 0,
+            "time": time.time(),
+            "pid": Rank.pid,
+            "guard": None,
+        }
+    )
+    return True
+
+
 def _is_the_rank_itself() -> bool:
     """Whether this process is the one that the wrapper started, and no child of it."""
     try:
