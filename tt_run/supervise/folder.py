@@ -31,7 +31,7 @@ class RunFolder:
 
     def errs(self) -> list[Path]:
         """What all ranks wrote on standard error, as far as there is any."""
-        return sorted(self.path.glob(contract.STDERR_FILE.replace("{rank:04d}", "*")))
+        return files_of_ranks(self.path, contract.STDERR_FILE)
 
     def stacks(self, rank: int) -> Path:
         return self.path / contract.STACKS_FILE.format(rank=rank)
@@ -65,6 +65,19 @@ class RunFolder:
     @property
     def wrong_size(self) -> Path:
         return self.path / "launch" / "wrong-size"
+
+
+def files_of_ranks(folder: Path, name: str) -> list[Path]:
+    """The files of a run folder that are called so, by name; none where the folder is gone.
+
+    Without a pattern, whose expression would be compiled at the end of each run.
+    """
+    before, _, after = name.partition("{rank:04d}")
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 - most of them are no such file
+    except OSError:
+        return []
+    return [folder / each for each in sorted(names) if each.startswith(before) and each.endswith(after)]
 
 
 def predicted_folder(log_dir: Path | None, cwd: Path) -> Path:

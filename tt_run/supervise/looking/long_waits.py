@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mgd.lean import dataclass, field, replace
 from tt_run import contract
-from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.folder import RunFolder, files_of_ranks
 from tt_run.supervise.looking.stacks import RankStack, rank_list
 
 EARLY_SECONDS = 30.0
@@ -43,7 +43,7 @@ class LongWait:
 def read_waits(folder: Path) -> dict[int, LongWait]:
     """The long waits of a run's ranks, by rank."""
     found = {}
-    for path in folder.glob(contract.WAIT_FILE.replace("{rank:04d}", "*")):
+    for path in files_of_ranks(folder, contract.WAIT_FILE):
         try:
             rank = int(path.stem.partition("-")[2])
             told = json.loads(path.read_text(encoding="utf-8", errors="surrogateescape"))

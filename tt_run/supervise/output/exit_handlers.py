@@ -8,19 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tt_run import contract
+from tt_run.supervise.folder import files_of_ranks
 
 TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from typing import Any
 
-_FILES = contract.EXIT_HANDLERS_FILE.replace("{rank:04d}", "*")
 _MOST = 4
 
 
 def exit_handlers(folder: Path) -> list[dict[str, Any]]:
     """The first few of a run: rank, exception, message, place; the logs hold the tracebacks."""
     found = []
-    for path in sorted(folder.glob(_FILES))[:_MOST]:
+    for path in files_of_ranks(folder, contract.EXIT_HANDLERS_FILE)[:_MOST]:
         rank = int(re.findall(r"\d+", path.name)[0])
         try:
             each = [

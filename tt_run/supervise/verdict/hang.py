@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from mgd.lean import dataclass, field
 from tt_run import contract
 from tt_run.launch.backend import Job
-from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.folder import RunFolder, files_of_ranks
 from tt_run.supervise.looking.stacks import RankStack, collect, grouped, rank_list
 from tt_run.supervise.options import STRANDED_SECONDS
 from tt_run.supervise.status import RankStatus, StatusBoard, mpi_at_end
@@ -113,7 +113,7 @@ class HangWatch:
 def _calls_noted(folder: RunFolder) -> tuple[str, ...]:
     """How many calls each emulated rank had made when it noted its place last: they grow where a loop looks the same whenever one looks."""
     found = []
-    for path in sorted(folder.path.glob(contract.PLACE_FILE.replace("{rank:04d}", "*"))):
+    for path in files_of_ranks(folder.path, contract.PLACE_FILE):
         try:
             found.append(path.read_text(encoding="utf-8", errors="replace").split("\n")[2].strip())
         except (OSError, IndexError):

@@ -10,6 +10,7 @@ from pathlib import Path
 from mgd.lean import replace
 from tt_run import contract
 from tt_run.faults import HITTING, LINKS, SIGNALS, read_fault, starts_of
+from tt_run.supervise.folder import files_of_ranks
 from tt_run.supervise.looking.stacks import rank_list
 from tt_run.supervise.status import StatusBoard
 from tt_run.supervise.verdict.evidence import Verdict
@@ -18,8 +19,6 @@ from tt_run.supervise.watch import EndedBy, Observation
 TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from typing import Any
-
-_FILES = contract.INJECTED_FILE.replace("{rank:04d}", "*")
 
 
 def injected(folder: Path) -> list[dict[str, Any]]:
@@ -39,7 +38,7 @@ def injected_in_run(folder: Path) -> list[dict[str, Any]]:
 def _noted(folder: Path) -> list[dict[str, Any]]:
     """What ranks wrote of faults: those that happened, and at the end those whose place they never came to."""
     found: list[dict[str, Any]] = []
-    for path in sorted(folder.glob(_FILES)):
+    for path in files_of_ranks(folder, contract.INJECTED_FILE):
         try:
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
