@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import enum
 import os
-import signal
 
 # --- environment of a rank: set by the launcher, read by the runtime (reference launcher 0.81.1) -----------------
 MESH_GRAPH_DESC_PATH = "TT_MESH_GRAPH_DESC_PATH"
@@ -196,6 +195,8 @@ def ask_stacks(pid: int) -> bool:
 
     SIGUSR1 would end what has none: a program that has taken a rank's place, say.
     """
+    import signal  # it makes enums of all numbers: no help text and no rank waits for that
+
     try:
         with open(f"/proc/{pid}/status", "rb") as status:
             caught = status.read().partition(b"\nSigCgt:")[2].partition(b"\n")[0].strip()
