@@ -162,7 +162,8 @@ def terminal_width() -> int:
 
 def _row(names: str, help: str, width: int, column: int = COLUMN) -> list[str]:
     column = column if width >= NARROW else NARROW_COLUMN
-    text = textwrap.wrap(help, width - column, break_on_hyphens=False)
+    room = width - column
+    text = [help] if len(help) <= room else textwrap.wrap(help, room, break_on_hyphens=False)
     first = f"  {names}"
     if len(first) >= column:
         return [first, *(" " * column + line for line in text)]
