@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -43,7 +42,9 @@ class LentTerminal:
         self._held: list[Any] | None = None
         self._exhausted = False
         self._say_end_at = 0.0
-        self._thread = threading.Thread(target=self._carry, name="tt-run terminal", daemon=True)
+        from threading import Thread  # this module is loaded for every run
+
+        self._thread = Thread(target=self._carry, name="tt-run terminal", daemon=True)
         self._thread.start()
 
     def close(self) -> None:

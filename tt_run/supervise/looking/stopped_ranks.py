@@ -5,12 +5,15 @@ Those of this machine are seen at once. Other hosts are asked while ranks wait, 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection
 
 from mgd.lean import dataclass, field
 from tt_run.supervise.looking.frozen import thawing
 from tt_run.supervise.status import RankStatus, StatusBoard
+
+TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
+if TYPE_CHECKING:
+    from threading import Thread
 
 TOLD_SECONDS = 10.0
 """For how long a rank is stopped before it is said."""
@@ -55,7 +58,7 @@ class StoppedRanks:
     _looked: float = 0.0
     _since: dict[int, float] = field(default_factory=dict)
     _told: set[int] = field(default_factory=set)
-    _asking: threading.Thread | None = None
+    _asking: Thread | None = None
     _next: float = _FIRST_SECONDS
 
     def look(self, now: float, here: Collection[int], waited: float) -> tuple[int, ...]:
@@ -102,7 +105,9 @@ class StoppedRanks:
             self._next, self.elsewhere = _FIRST_SECONDS, ()
         elif waited >= self._next:
             self._next = waited * _FURTHER
-            self._asking = threading.Thread(target=self._answer, args=(self.ask,), daemon=True)
+            from threading import Thread  # few runs wait so long, and all start
+
+            self._asking = Thread(target=self._answer, args=(self.ask,), daemon=True)
             self._asking.start()
 
     def _answer(self, ask: Callable[[], tuple[int, ...]]) -> None:
