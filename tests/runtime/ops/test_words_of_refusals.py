@@ -123,7 +123,7 @@ CASES: dict[str, tuple[Case, str]] = {
     ),
     "pow of integers, type of the output": (
         lambda t: call("pow", t(32, 32, dtype=DataType.INT32), 2, output_tensor=t(32, 32, dtype=DataType.UINT32)),
-        "pow_int: output dtype DataType.UINT32 must match input dtype DataType.INT32",
+        "pow_int: output dtype DataType::UINT32 must match input dtype DataType::INT32",
     ),
     "gather": (
         lambda t: call("gather", t(32, 64), 1, t(64, 64, dtype=DataType.UINT32)),

@@ -311,9 +311,9 @@ def test_output_tensor_is_written_and_returned(one: MeshDevice):
     assert ops.add(a, a, output_tensor=out).storage is out.storage
     assert np.array_equal(held(out), 2 * held(a))
     assert ops.exp(a, output_tensor=out).storage is out.storage
-    with pytest.raises(RuntimeError, match="should match the computed shape"):
+    with pytest.raises(RuntimeError, match="provided does not match the broadcasted output shape"):
         ops.add(a, a, output_tensor=put(one, np.zeros((5, 7)), BF16))
-    with pytest.raises(RuntimeError, match="data types should match"):
+    with pytest.raises(RuntimeError, match="their dtypes should match"):
         ops.add(a, a, dtype=BF16, output_tensor=put(one, np.zeros((5, 6)), F32))
 
 

@@ -39,16 +39,37 @@ def test_leading_ones_of_a_result_may_be_left_out(one: MeshDevice):
     x = put(one, ONES[None], BF16)
     out = put(one, np.zeros((2, 32, 64)), BF16)
     assert op("add")(x, x, output_tensor=out).storage is out.storage
-    with pytest.raises(RuntimeError, match=r"should match the computed shape"):
+    with pytest.raises(RuntimeError, match="provided does not match the broadcasted output shape"):
         op("add")(x, x, output_tensor=put(one, np.zeros((64, 64)), BF16))
 
 
 def test_a_result_of_one_or_three_operands_has_the_shape_of_its_tensor(one: MeshDevice):
     x = put(one, ONES, BF16)
     wider = put(one, np.zeros((1, 2, 32, 64)), BF16)
-    for name, given in (("relu", (x,)), ("maximum", (x, 2.0)), ("addcmul", (x, x, x)), ("where", (x, x, x))):
-        with pytest.raises(RuntimeError, match="hape"):
-            op(name)(*given, output_tensor=wider)
+    for name, given, words in (
+        ("relu", (x,), "Unary: Preallocated output shape must match computed shape. Computed: "),
+        ("maximum", (x, 2.0), "Unary: Preallocated output shape must match computed shape"),
+        ("pow", (x, 3), "Unary: Preallocated output shape must match computed shape"),
+        (
+            "addcmul",
+            (x, x, x),
+            "When preallocted output tensor is used, Ternary operation requires its shape",
+        ),
+        ("where", (x, x, x), "When preallocted output tensor is used, Ternary operation requires its shape"),
+        ("copy", (x, wider), "Input tensor shape .* does not match output tensor shape"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            op(name)(*given, **({} if name == "copy" else {"output_tensor": wider}))
+
+
+def test_what_is_refused_first_of_a_tensor_for_the_result(one: MeshDevice):
+    x, wider = put(one, ONES, BF16), put(one, np.zeros((1, 2, 32, 64)), F32)
+    with pytest.raises(
+        RuntimeError, match="output dtype and output tensor are provided, their dtypes should match"
+    ):
+        op("add")(x, x, dtype=BF16, output_tensor=wider)
+    with pytest.raises(RuntimeError, match="Preallocated output dtype DataType::BFLOAT16 is not compatible"):
+        op("exp")(put(one, ONES, I32), output_tensor=put(one, ONES, BF16))
 
 
 def test_a_result_of_three_operands_has_the_type_of_its_tensor(one: MeshDevice):

@@ -94,6 +94,11 @@ def _copied(
     check_layout(target, tensor.layout)
     shards = tensor.shards.map(lambda stack: convert(stack, target))
     if output_tensor is not None:
+        if tensor.shape != output_tensor.shape:
+            raise fatal(
+                f"Input tensor shape {tensor.shape} does not match output tensor shape {output_tensor.shape}",
+                hint="ttnn.empty_like(tensor)",
+            )
         if tensor.layout is not output_tensor.layout:
             raise fatal(
                 f"Input tensor layout ({cpp(tensor.layout)}) must equal output tensor layout ({cpp(output_tensor.layout)})",

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from mgd.lean import dataclass
 from tt_run.runtime.enums import Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.declaration.element_types import unary_result
+from tt_run.runtime.tensor.spec.shape import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import is_float
 
@@ -300,6 +303,8 @@ def check_room(name: str, tensors: Sequence[Tensor], room: Any, by_number: bool)
         if name != "remainder" or is_float(tensors[0].dtype):
             check_unary_room(tensors[0], room)
         return
+    if isinstance(room, Tensor):
+        check_room_shape(tensors, room, _BROADCAST)
     if any(tensor.layout is not Layout.ROW_MAJOR for tensor in tensors):
         return
     raise fatal(
@@ -308,14 +313,42 @@ def check_room(name: str, tensors: Sequence[Tensor], room: Any, by_number: bool)
     )
 
 
+_BROADCAST = "Shape of Output tensor {room} provided does not match the broadcasted output shape {shape}"
+_OF_THREE = (
+    "When preallocted output tensor is used, Ternary operation requires its shape to match the computed shape. Computed shape: {shape}, "
+    "Shape in preallocated output tensor: {room}"
+)
+
+
+def check_room_shape(tensors: Sequence[Tensor], room: Tensor, said: str = _OF_THREE) -> None:
+    """Raises RuntimeError for a tensor of another shape than what these make together, which of two may have fewer ones in front."""
+    try:
+        shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
+    except ValueError:
+        return  # which is said elsewhere
+    made, there = list(shape), list(room.shape)
+    if said is _BROADCAST:
+        made, there = ([1] * (max(len(made), len(there)) - len(one)) + one for one in (made, there))
+    if made != there:
+        raise fatal(
+            said.format(room=room.shape, shape=Shape(list(shape))),
+            hint="ttnn.empty of that shape, or leave output_tensor out",
+        )
+
+
 def check_unary_room(operand: Tensor, room: Any) -> None:
     """Raises RuntimeError for a tensor in another layout, or of a type into which the operand's does not go over."""
     if not isinstance(room, Tensor):
         return
+    unary_result(operand.dtype, room.dtype)
+    if room.shape != operand.shape:
+        raise fatal(
+            f"Unary: Preallocated output shape must match computed shape. Computed: {operand.shape}, Preallocated: {room.shape}",
+            hint="ttnn.empty_like(tensor), or leave output_tensor out",
+        )
     if room.layout is not operand.layout:
         raise fatal(
             f"Unary: Output format (tile/row-major) must match input when preallocated. Output: {room.layout.value}, "
             f"Input: {operand.layout.value}",
             hint=f"make the output tensor with layout={operand.layout}",
         )
-    unary_result(operand.dtype, room.dtype)

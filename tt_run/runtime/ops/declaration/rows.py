@@ -216,13 +216,13 @@ def _compute(row: Row, engine: Engine, alone: Sequence[str], arguments: dict[str
     given = list(tensors(values))
     on_device(*given, kind=row.name)
     first = given[row.like]
-    if len(given) == 1:
-        check_unary(row.name, first.dtype)
     whole = next((t.dtype for t in given if not is_float(t.dtype)), None)
     chosen = None if row.type_of is None else row.type_of(arguments)
     made = None if whole is None or chosen is not None else whole_numbers.results(row.name, given)
     if row.check is not None:
         row.check(row.name, given, arguments)
+    if len(given) == 1:
+        check_unary(row.name, first.dtype)
     if not row.integers and whole is not None and made is None and chosen is None:
         raise no_integers(row.name, whole)
     function = torch_cpu.torch_function(row.function) if isinstance(row.function, str) else row.function

@@ -295,9 +295,10 @@ def pow(
             "dtype and activations go with an exponent that is a tensor\nhelp: ttnn.typecast(ttnn.pow(tensor, exponent), dtype)"
         )
     whole = isinstance(input_tensor, Tensor) and not is_float(input_tensor.dtype)
-    if whole and isinstance(exponent, Tensor):
+    if whole and isinstance(input_tensor, Tensor) and isinstance(exponent, Tensor):
         raise fatal(
-            "pow of integers needs a whole number of at least 0 as exponent, got a tensor",
+            f"Input tensor A dtype {cpp(input_tensor.dtype)} is not supported for binary operation POWER: tensor exponents are not "
+            "supported for integer inputs, use a scalar integer exponent",
             hint="ttnn.typecast(tensor, ttnn.float32)",
         )
     if whole and isinstance(input_tensor, Tensor) and not isinstance(exponent, Tensor):
@@ -328,7 +329,7 @@ def _check_whole_power(given: Tensor, output: Tensor | None) -> None:
     if output is None:
         return
     for word, there, wanted in (
-        ("dtype", output.dtype, given.dtype),
+        ("dtype", cpp(output.dtype), cpp(given.dtype)),
         ("shape", output.shape, given.shape),
         ("tile", output.tile, given.tile),
     ):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mgd.lean import dataclass
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Activation, chain, counted
@@ -216,6 +216,11 @@ def apply(
             outcome = known[0]
             return _settled(outcome, tensors, _computed(kernel, outcome.dtype, outcome.compute, a, b), None)
     if output_tensor is not None:
+        if dtype is not None and isinstance(output_tensor, Tensor) and output_tensor.dtype is not dtype:
+            raise fatal(
+                "If both output dtype and output tensor are provided, their dtypes should match",
+                hint=f"leave dtype out: the output tensor is {cpp(output_tensor.dtype)}",
+            )
         check_room(rule.name, tensors, output_tensor, by_number=not isinstance(b, Tensor))
     dtype, compute, a, b = _typed(rule, tensors, a, b, dtype, output_tensor)
     check_nearest(rule.name, dtype, nearest)

@@ -21,6 +21,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.element_types import check_pair, of_bits
+from tt_run.runtime.ops.declaration.layouts import check_room_shape
 from tt_run.runtime.ops.declaration.operands import in_rank_of, on_device, room_type, settle
 from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.elementwise import triple_checks as checks
@@ -69,6 +70,8 @@ def ternary(
         dtype = room_type(dtype, output_tensor) if len(tensors) == 1 else output_tensor.dtype
         if not chosen and len(operands) > 1:
             checks.check_tiled_room(tensors, output_tensor)
+            if len(operands) > 2:
+                check_room_shape(tensors, output_tensor)
 
     def on_stacks(*stacks: Array) -> Array:
         typed = [s if i < kept else s.astype(compute, copy=False) for i, s in enumerate(stacks)]

@@ -73,9 +73,9 @@ def apply(
     on_device(input_tensor, kind="unary")
     shards, dtype = input_tensor.shards, input_tensor.dtype
     data = shards.data
+    check_unary_room(input_tensor, output_tensor)
     if data.dtype != np.float32:
         check_unary(name, dtype, integers)
-    check_unary_room(input_tensor, output_tensor)
     closed = is_closed(function)
     if isinstance(output_tensor, Tensor) and output_tensor.dtype is not dtype:
         dtype, closed = output_tensor.dtype, False
