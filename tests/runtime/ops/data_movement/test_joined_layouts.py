@@ -7,8 +7,10 @@ import pytest
 
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, TILE, held, put
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 
 KINDS = {
     "T8": (BFP8, TILE),
@@ -64,3 +66,17 @@ def test_parts_of_several_kinds(
     kind: tuple[DataType, Layout] = (result.dtype, result.layout)
     assert kind == KINDS[expected]
     assert np.array_equal(held(result), np.concatenate(values, axis))
+
+
+def test_block_floats_on_cores_with_padding_along_the_dimension(one: MeshDevice) -> None:
+    """They leave their tiles, as those that are on no cores do."""
+    grid = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(1, 0))])
+
+    def by_rows(wide: int) -> MemoryConfig:
+        spec = ShardSpec(grid, [32, wide], ShardOrientation.ROW_MAJOR)
+        return MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1, spec)
+
+    for width, dtype in ((48, DataType.BFLOAT16), (64, DataType.BFLOAT8_B)):
+        x = ops.to_memory_config(put(one, np.ones((1, 1, 64, width)), *KINDS["T8"]), by_rows(64))
+        for place in (None, by_rows(2 * width)):
+            assert ops.concat([x, x], -1, memory_config=place).dtype is dtype

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tt_run.runtime.ops as ops
-from tests.runtime.ops.tensors import BF16, ROW, TILE, put
+from tests.runtime.ops.tensors import BF16, ROW, TILE, held, put
 from tt_run.runtime import catalog
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, Layout, ShardOrientation, TensorMemoryLayout
@@ -116,3 +116,53 @@ def test_repeated_slices_stay_on_their_cores(
     found = ops.repeat_interleave(tensor, times, dim).memory_config()
     assert (found.memory_layout, list(found.shard_spec.shape)) == (kind, piece)
     assert found.shard_spec.grid == tensor.memory_config().shard_spec.grid
+
+
+@pytest.mark.parametrize(
+    ("shape", "last", "piece", "around", "found"),
+    [
+        ((400, 80), (7, 1), (32, 96), (0, 16), (32, 96)),  # into padding that is there: nothing grows
+        ((400, 80), (7, 1), (32, 96), (4, 8), (32, 96)),
+        ((100, 64), (3, 0), (32, 64), (0, 8), r"shard shape \(25, 96\) must be tile"),
+        ((100, 64), (3, 0), (32, 64), (28, 32), r"shard shape \(25, 96\) must be tile"),
+        ((400, 80), (7, 1), (32, 96), (28, 0), r"shard shape \(25, 96\) must be tile"),
+        ((128, 64), (3, 0), (32, 64), (4, 8), r"shard shape \(40, 96\) must be tile"),
+        ((128, 64), (3, 0), (32, 64), (0, 48), (32, 128)),
+    ],
+)
+def test_tiles_of_rows_are_padded(
+    one: MeshDevice, shape: Any, last: Any, piece: Any, around: Any, found: Any
+):
+    x = lying(one, shape, HEIGHT, last, piece, TILE)
+    wider = [(0, 0), (0, 0), *((0, more) for more in around)]
+    if isinstance(found, str):
+        with pytest.raises(RuntimeError, match=found):
+            ops.pad(x, wider, 0.0)
+        return
+    padded = ops.pad(x, wider, 0.0)
+    assert padded.memory_config().shard_spec.shape == list(found)
+    assert np.array_equal(held(padded), np.pad(held(x), wider))
+
+
+def test_padding_of_several_matrices_on_cores_is_not_filled(one: MeshDevice):
+    x = ops.reshape(lying(one, (128, 64), HEIGHT, (3, 0), (32, 64), TILE), (1, 2, 64, 64))
+    assert ops.pad(x, [(0, 0), (0, 0), (0, 0), (0, 32)], 0.0).padded_shape == (1, 2, 64, 96)
+    memory = x.memory_config()
+    crooked = ops.to_memory_config(put(one, np.ones((1, 2, 60, 64)), BF16, TILE), memory)
+    for words in ({}, {"memory_config": L1_MEMORY_CONFIG}):
+        with pytest.raises(RuntimeError, match=r"N_slices > 1 not yet supported \(got 2\)"):
+            ops.pad(crooked, [(0, 0), (0, 0), (0, 4), (0, 0)], 0.0, **words)
+
+
+@pytest.mark.parametrize(("kind", "last", "piece"), [(WIDTH, (1, 0), (64, 32)), (BLOCK, (1, 1), (32, 32))])
+def test_columns_with_padding_on_several_cores_are_not_left_alone(
+    one: MeshDevice, kind: Any, last: Any, piece: Any
+):
+    """`softmax` gives its result without padding, and what is cut by columns has none of its own."""
+    x = lying(one, (64, 48), kind, last, piece, TILE)
+    for dim in (-1, -2):
+        with pytest.raises(RuntimeError, match="Changing the last dimension of a sharded tensor"):
+            ops.softmax(x, dim)
+        assert not ops.softmax(x, dim, memory_config=L1_MEMORY_CONFIG).is_sharded()
+    whole = lying(one, (64, 64), kind, last, piece, TILE)
+    assert ops.softmax(whole).memory_config() == whole.memory_config()

@@ -22,7 +22,7 @@ def in_one_layout(parts: Sequence[Tensor], axis: int) -> list[Tensor]:
     """
     first = parts[0]
     mixed = any(part.layout is not first.layout for part in parts)
-    if any(part.layout is Layout.TILE and part.padded_shape[axis] != part.shape[axis] for part in parts):
+    if not all(ends_with_a_tile(part, axis) for part in parts):
         # Along the last dimension tiles of other types are turned over, not taken apart.
         if not mixed and axis == len(first.shape) - 1 > 0 and first.dtype not in BLOCK_FLOATS:
             check_types(parts)
@@ -35,6 +35,11 @@ def in_one_layout(parts: Sequence[Tensor], axis: int) -> list[Tensor]:
         formed = list(parts)
     check_types(formed)
     return formed
+
+
+def ends_with_a_tile(part: Tensor, axis: int) -> bool:
+    """False of tiles with padding along the axis."""
+    return part.layout is not Layout.TILE or part.padded_shape[axis] == part.shape[axis]
 
 
 def _fills_tiles(part: Tensor) -> bool:

@@ -20,6 +20,7 @@ from tt_run.runtime.ops.data_movement.joined_layouts import (
     AS_BFLOAT16,
     ONLY_TILES,
     as_bfloat16,
+    ends_with_a_tile,
     in_one_layout,
 )
 from tt_run.runtime.ops.data_movement.movement import in_c_order, moved, unmoved, unsqueeze
@@ -76,7 +77,7 @@ def concat(
                 hint=_unlike(first.shape, other.shape),
             )
 
-    if not stay_on_cores(parts, axis, memory_config):
+    if not stay_on_cores(parts, axis, memory_config) or not all(ends_with_a_tile(t, axis) for t in parts):
         parts = in_one_layout(parts, axis)
     first = parts[0]
 

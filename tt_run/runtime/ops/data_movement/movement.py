@@ -19,6 +19,7 @@ from tt_run.runtime.ops.data_movement.conversions import check_copy
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, place_of, settle, volume
+from tt_run.runtime.ops.declaration.places import check_filled
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.goldens import creation_goldens
 from tt_run.runtime.ops.placement import (
@@ -389,6 +390,7 @@ def pad(
         raise fatal("Cannot pad tilized tensor with specified format", hint=as_type("tensor", "bfloat16"))
     padded = [length + sum(around) for length, around in zip(shape, widths, strict=True)]
     if input_tensor.device() is not None:
+        check_filled(input_tensor)
         row_widths.check_padded(input_tensor, memory_config, padded[-1])
     if memory_config is None:
         memory_config = larger_shards.of_padding(input_tensor, padded)

@@ -19,6 +19,7 @@ from tt_run.runtime.ops.declaration.operands import axis_of, floating, keep_labe
 from tt_run.runtime.ops.goldens import attention_goldens
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.normalisation import softmax_rows
+from tt_run.runtime.ops.placement import viewed_shards
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
@@ -73,6 +74,10 @@ def softmax(
     beyond = f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})"
     axis = axis_of(dim, rank, beyond) + 1
     _check_softmax(input_tensor, axis - rank - 1)
+    if memory_config is None and input_tensor.is_sharded() and input_tensor.layout is Layout.TILE:
+        viewed_shards.of_view(
+            input_tensor, tuple(input_tensor.shape)
+        )  # how the result is left without padding
     written = _written(numeric_stable)
     function = written or softmax_rows.stable
 

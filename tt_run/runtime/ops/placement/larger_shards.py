@@ -28,9 +28,15 @@ def of_padding(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
     if spec is None or tensor.device() is None:
         return None
     padded = padded_shape(tuple(shape), tensor.layout, tensor.tile).dims
-    if memory.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED:
-        wider = shape[-1] != tensor.shape[-1]
-        rows = -(-math.prod(padded[:-1]) // spec.grid.num_cores()) if wider else spec.shape[0]
+    grows = padded != tuple(tensor.padded_shape)
+    if memory.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED and grows:
+        rows = spec.shape[0]
+        if padded[-1] != tensor.shape[-1]:
+            cores = spec.grid.num_cores()
+            rows = -(-math.prod(padded[:-1]) // cores)
+            before = -(-math.prod(tensor.shape[:-1]) // cores)
+            if tensor.layout is Layout.TILE and before % tensor.tile.edges[0]:
+                rows = before  # what is no tile is refused before anything is added
         spec = ShardSpec(spec.grid, [rows, padded[-1]], spec.orientation)
     grown = MemoryConfig(memory.memory_layout, memory.buffer_type, spec)
     return sharding.settled(grown, padded, tensor.layout, tensor.tile.edges)
