@@ -79,7 +79,7 @@ class Norm:
 class Layer:
     """Attention with its cache, and what stands between two of them."""
 
-    def __init__(self, devices: Devices, layer: torch.nn.Module, epsilon: float) -> None:
+    def __init__(self, devices: Devices, layer: Any, epsilon: float) -> None:
         self.devices = devices
         self.heads, self.kv_heads = HEADS // devices.count, KV_HEADS // devices.count
         attention, inner = layer.self_attn, layer.mlp
