@@ -919,7 +919,7 @@ def gez(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, ou
     """1 where an element is 0 or more, else 0; dtype, shape and placement of the input."""
     ...
 def global_avg_pool2d(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None) -> _Tensor:
-    """The mean of each channel of images `(N, H, W, C)`, as `(N, 1, 1, C)` in tiles."""
+    """The mean of each channel of images `(N, H, W, C)`, as `(N, 1, 1, C)` in tiles; of an image `(H, W, C)`, and of `(H, W)`, as one."""
     ...
 def glu(input_tensor: _Tensor, dim: int = -1, *, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The first half along `dim` times the sigmoid of the second."""

@@ -16,7 +16,7 @@ from tt_run.runtime.tools.golden_helpers import golden_to_output_dtype as golden
 from tt_run.runtime.ops.goldens.pool_goldens import golden_upsample as golden_upsample
 
 def global_avg_pool2d(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None) -> _Tensor:
-    """The mean of each channel of images `(N, H, W, C)`, as `(N, 1, 1, C)` in tiles."""
+    """The mean of each channel of images `(N, H, W, C)`, as `(N, 1, 1, C)` in tiles; of an image `(H, W, C)`, and of `(H, W)`, as one."""
     ...
 def prepare_grid_sample_grid(grid: _Tensor, input_shape: _Sequence[int], *, mode: str = 'bilinear', padding_mode: str = 'zeros', align_corners: bool = False, output_dtype: _DataType | None = None) -> _Tensor:
     """A grid `(N, Ho, Wo, 2)` of (x, y) from -1 to 1 as `(N, Ho, Wo, 6)`: rows, columns and weights in images `[N, H, W, C]`."""
