@@ -118,6 +118,16 @@ def test_sixteen_bits_on_the_wire_lose_nothing_of_bfloat16(case):
         assert shard.tobytes() == np.concatenate(members(case, p)[1], case[3]).tobytes()
 
 
+SUMS = [
+    pytest.param(lambda s, _: all_reduce(s, None), lambda shards, _: ordered(shards), id="all_reduce"),
+    pytest.param(
+        lambda s, dim: reduce_scatter(s, dim, None),
+        lambda shards, i: np.split(ordered(shards), len(shards), 1)[i],
+        id="reduce_scatter",
+    ),
+]
+
+
 @pytest.mark.parametrize(
     "owners", [(0, 0, 1, 1, 2, 2, 3, 3), (2, 0, 1, 1, 0, 2, 2, 2), (1, 0, 0, 0, 0, 0, 0, 1)]
 )
@@ -125,12 +135,10 @@ def test_sixteen_bits_on_the_wire_lose_nothing_of_bfloat16(case):
 @pytest.mark.parametrize(
     ("function", "result"),
     [
-        (all_gather, lambda shards, _: np.concatenate(shards, 1)),
-        (lambda s, _: all_reduce(s, None), lambda shards, _: ordered(shards)),
-        (lambda s, dim: reduce_scatter(s, dim, None), lambda shards, i: np.split(ordered(shards), len(shards), 1)[i]),
+        pytest.param(all_gather, lambda shards, _: np.concatenate(shards, 1), id="all_gather"),
+        *SUMS,
     ],
-    ids=["all_gather", "all_reduce", "reduce_scatter"],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("refused", [False, True], ids=["read in place", "shown"])
 def test_ranks_that_share_memory_find_the_same(owners, axis, function, result, refused, monkeypatch):
     """In pieces that divide neither the rows nor the ranks; where the system lets ranks read each other's memory and where it does not."""
@@ -160,26 +168,39 @@ def test_ranks_that_share_memory_find_the_same(owners, axis, function, result, r
     assert not (refused and reads)
 
 
-def test_memory_that_can_no_longer_be_read_is_told_once_all_have_come(monkeypatch):
+@pytest.mark.parametrize(("function", "result"), SUMS)
+def test_memory_that_can_no_longer_be_read_is_shown(function, result, monkeypatch):
+    """As of a rank that has become another user: every rank learns of it, and none tries again."""
     monkeypatch.setattr(sums, "_LONG", 64)
-    shards = list(np.ones((2, 37, 8 * 29), np.float32))
-    memories = {}
+    shards = list(np.random.default_rng(3).standard_normal((2, 37, 8 * 29)).astype(np.float32))
+    memories, windows = {}, []
 
     def shared(wire):
         memory = memories.setdefault(wire.switch, mmap.mmap(-1, window.window_bytes(wire.size)))
         wire.window = window.Window(memory, wire.rank, wire.size, waiting)
+        windows.append(wire.window)
         peers = wire.window.peers
 
         def lost():
             found = peers()
-            found._pids = (0, 0)
+            if wire.rank == 0 and found is not None:
+                found._pids = (0, 0)
             return found
 
         wire.window.peers = lost
         return wire
 
-    with pytest.raises(RuntimeError, match="could be read before and cannot be now"):
-        run(((1, 2), (0, 1), shards, 1, None), lambda s, dim: reduce_scatter(s, dim, None), 0, shared)
+    def twice(source, dim):
+        first = function(source, dim)
+        assert source.wire.window.peers() is None
+        again = function(source, dim)
+        assert np.array_equal(first.data, again.data)
+        return first
+
+    case = ((1, 2), (0, 1), shards, 1, None)
+    for p, shard in run(case, twice, 0, shared).items():
+        assert shard.tobytes() == np.ascontiguousarray(result(shards, p)).tobytes()
+    assert len(windows) == 2
 
 
 def test_whose_word_is_another_is_not_read():

@@ -18,7 +18,6 @@ from tt_run.runtime.ccl.exchange.peer_memory import ROOM, STRETCHES, PeerMemory
 from tt_run.runtime.ccl.exchange.shard_locations import RowId, RowTable, ShardRows
 from tt_run.runtime.ccl.exchange.window import PIECE, Window
 from tt_run.runtime.ccl.exchange.wire import Parcel
-from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.device_sums import Rounding, ordered_sum, slices, sum_block
 from tt_run.runtime.values import recycled_arrays
 from tt_run.runtime.values.shards import Shards
@@ -72,12 +71,13 @@ def _sum_in_window(source: ShardRows, shape: tuple[int, ...], rounding: Rounding
         return None
     if peers is not None:
         slice_ = slices(elements, window.size)[me]
-        with _Reading(source, window, peers) as reading:
-            for content, result in zip(
-                table.contents, shared.writable.reshape(shape[0], 1, elements), strict=True
-            ):
-                reading.sum_up(content, elements, slice_.start, result[:, slice_], rounding)
-        return shared.array
+        reading = _Reading(source, window, peers)
+        for content, result in zip(
+            table.contents, shared.writable.reshape(shape[0], 1, elements), strict=True
+        ):
+            reading.sum_up(content, elements, slice_.start, result[:, slice_], rounding)
+        if window.all_have_read():
+            return shared.array
     own = [source.mine(number).reshape(-1) for number in range(table.counts[me])]
     results = shared.writable.reshape(shape[0], -1)
     for start in range(0, elements, step):
@@ -176,7 +176,7 @@ def _sum_cuts(source: ShardRows, dim: int, results: Array, rounding: Rounding | 
 
 
 class _Reading:
-    """A `with` block in which the ranks of a window read each other's rows where they lie; it begins and ends with a meeting."""
+    """Sums for which the ranks of a window read each other's rows where they lie: from a meeting on, until `window.all_have_read()`."""
 
     def __init__(self, source: ShardRows, window: Window, peers: PeerMemory) -> None:
         self._me, self._window, self._peers = source.rank, window, peers
@@ -184,21 +184,7 @@ class _Reading:
         self._rows = [source.mine(number) for number in range(counts[self._me])]
         self._places = window.places(self._rows, max(counts))
         self._dtype = source.data.dtype
-
-    def __enter__(self) -> _Reading:
-        self._peers.failed = False
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if kind is not None:
-            return
-        self._window.meet()
-        # A rank that is no more does not come to the meeting, which says so. This is for what nobody has thought of.
-        if self._peers.failed:
-            raise fatal(
-                "the memory of another rank could be read before and cannot be now",
-                hint="the rank has exchanged its program, or a sandbox came over it",
-            )
+        peers.failed = False
 
     def sum_up(
         self, rows: Sequence[RowId], stride: int, at: int, out: Array, rounding: Rounding | None
@@ -237,11 +223,11 @@ def _sum_cuts_in_place(source: ShardRows, dim: int, results: Array, rounding: Ro
     peers = window.peers()
     if peers is None:
         return False
-    with _Reading(source, window, peers) as reading:
-        for (number, i), result in zip(_wanted(table, me), results, strict=True):
-            out = result.reshape(-1, run)
-            reading.sum_up(table.contents[number], shape[dim] * inner, i * run, out, rounding)
-    return True
+    reading = _Reading(source, window, peers)
+    for (number, i), result in zip(_wanted(table, me), results, strict=True):
+        out = result.reshape(-1, run)
+        reading.sum_up(table.contents[number], shape[dim] * inner, i * run, out, rounding)
+    return window.all_have_read()
 
 
 def _sum_cuts_in_window(source: ShardRows, dim: int, results: Array, rounding: Rounding | None) -> bool:

@@ -295,6 +295,16 @@ class Window:
         own = [array.__array_interface__["data"][0] for array in arrays]
         return self._tell([*own, *[0] * (most - len(own))])
 
+    def all_have_read(self) -> bool:
+        """Meet when done with the memory of others; whether everybody could read it. If not, nobody tries any more: a rank may have become
+        another user, or closed itself."""
+        words, step = self._words, _LINE // 8
+        words[self.rank * step + 1] = self._peers is None or self._peers.failed
+        self.meet()
+        # Nobody says anything else before all have come to the next reading.
+        self._can_read = not any(words[place * step + 1] for place in range(self.size))
+        return self._can_read
+
     def _choose(self, nbytes: int) -> None:
         """Offer a block that no rank uses, or a new one: its number from 1 and its size; number 0 for none."""
         self._release()
