@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.jobs import GONE_WITHIN, Job, Jobs, until
-from tests.e2e.launch import environment
+from tests.e2e.launch import environment, tt_run
 from tests.sweep import sweep
 from tt_run import contract
 from tt_run.contract import Exit
@@ -49,6 +49,35 @@ def test_a_second_interrupt_ends_the_run_at_once(jobs: Jobs) -> None:
     until(lambda: job.process.poll() is not None or job.send(signal.SIGINT))
     ran = job.end(GONE_WITHIN)
     assert ran.code == Exit.INTERRUPTED
+
+
+SHARED = """
+import os, signal
+from pathlib import Path
+from mpi4py import MPI
+
+world = MPI.COMM_WORLD
+window = MPI.Win.Allocate_shared(1 << 16, comm=world)
+world.allreduce(1)
+held = Path(os.environ["OMPI_MCA_btl_sm_backing_directory"])
+print("held", held, len(list(held.glob("sm_segment.*"))), flush=True)
+world.Barrier()
+if world.rank:
+    os.kill(os.getpid(), signal.SIGKILL)
+world.Barrier()
+"""
+
+
+def test_a_killed_rank_leaves_no_shared_memory(tmp_path: Path) -> None:
+    """What Open MPI's ranks share lies in a folder of the job, which goes with it."""
+    program = tmp_path / "shared.py"
+    program.write_text(SHARED)
+    ranks = ("--emulate", "--system", "n300", "--split", "1x2", "--log-dir", tmp_path / "logs")
+    ran = tt_run(*ranks, sys.executable, program, env={"TMPDIR": ""})
+    assert ran.code == 128 + signal.SIGKILL, ran.err
+    folders = set(ran.field("held"))
+    assert len(folders) == 1 and all(number == "2" for number in ran.field(*folders)), ran.out
+    assert not Path(*folders).exists()
 
 
 @pytest.mark.parametrize("program", [SLEEP, STUBBORN], ids=["sleep", "stubborn"])

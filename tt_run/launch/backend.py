@@ -73,6 +73,8 @@ class Backend(Protocol):
 # Where Open MPI 5 keeps the files of a job. Each is named after the process number of its mpirun, and one that a killed mpirun left
 # behind makes the next mpirun with that number fail ("PMIx server's listener thread failed to start").
 _SESSIONS = "prte_local_tmpdir_base"
+# Where ranks of one host put the memory that they share. What killed ranks leave in the common place stays there, 16 MiB each at most.
+_SEGMENTS = ("btl_sm_backing_directory", "osc_sm_backing_directory")
 MEMORY = "/dev/shm"
 ROOM = 32 << 20
 """Bytes that are to be free in memory before mpirun's files go there."""
@@ -87,9 +89,14 @@ class MpirunBackend:
         environment = {name: value for name, value in start.environ.items() if name not in start.line.unset}
         environment.update(start.line.environment)
         scratch = None
-        if not GivenWords(start.line.global_args, environment).sets(_SESSIONS, "prte_tmpdir_base"):
+        given = GivenWords(start.line.global_args, environment)
+        if not given.sets(_SESSIONS, "prte_tmpdir_base"):
             scratch = scratch_folder(environment, here=not start.is_multi_host)
             environment[f"PRTE_MCA_{_SESSIONS}"] = str(scratch)
+            if scratch.parent == Path(MEMORY):
+                environment |= {
+                    f"OMPI_MCA_{name}": str(scratch) for name in _SEGMENTS if not given.sets(name)
+                }
         # Daemons of other hosts are found by mpirun's own name.
         if _numbers_repeat() and not start.is_multi_host:
             environment |= _own_name()

@@ -47,6 +47,19 @@ def test_a_full_folder_is_passed_over_and_no_room_at_all_is_an_error(monkeypatch
     assert {name.parent for name in names} <= {Path("/dev/shm")}
 
 
+def test_blocks_lie_in_the_folder_of_the_job_where_that_is_memory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        for place, expected in (
+            (folder, folder),
+            (f"{folder}/gone", "/dev/shm"),
+            (str(tmp_path), "/dev/shm"),
+        ):
+            monkeypatch.setenv(shared_memory._OF_THE_JOB, place)
+            assert Path(SharedBlock.create(64).unlinked().path).parent == Path(expected)
+
+
 def test_a_name_that_is_there_is_never_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "urandom", lambda count: bytes(count))
     descriptor, path = shared_memory._new_file(str(tmp_path))

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _FOLDERS = ("/dev/shm",)
+# Where the launcher has the ranks of a host share memory: a folder there that goes with the job, however that ends.
+_OF_THE_JOB = "OMPI_MCA_btl_sm_backing_directory"
 # What a sandbox or a file system without it says to fallocate.
 _NO_SUCH_CALL = (errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EINVAL)
 _AT_ONCE = 1 << 20
@@ -84,7 +86,9 @@ def _new_file(folder: str) -> tuple[int, str]:
 
 
 def _folders(in_memory: bool) -> Iterator[str]:
-    yield from (folder for folder in _FOLDERS if os.access(folder, os.W_OK))
+    own = os.environ.get(_OF_THE_JOB, "")
+    places = (own, *_FOLDERS) if own.startswith(_FOLDERS) else _FOLDERS
+    yield from (folder for folder in places if os.access(folder, os.W_OK))
     if not in_memory:
         import tempfile
 
