@@ -50,6 +50,7 @@ UNEVEN = ((1, 1, 160, 64), HEIGHT, (2, 0), (64, 64))
 ROUGH = ((1, 1, 90, 64), HEIGHT, (3, 0), (25, 64), ROW)
 FINE = ((1, 1, 100, 64), HEIGHT, (3, 0), (25, 64), ROW)
 SMALL = ((2, 4, 16, 32), HEIGHT, (3, 0), (32, 32), ROW)
+SPARE, LEFT = ((1, 1, 400, 80), HEIGHT, (7, 1), (32, 96)), ((1, 1, 96, 320), HEIGHT, (7, 1), (32, 320), ROW)
 FLAT = ((1, 1, 64, 160), WIDTH, (2, 0), (64, 64))
 FEW, BUNDLE = (
     ((2, 2, 64, 64), WIDTH, (1, 0), (256, 32), ROW),
@@ -60,6 +61,11 @@ REORDERED = [
     (TALL, (0, 1, 3, 2), None, (WIDTH, (3, 0), (64, 32))),
     (FINE, (0, 1, 3, 2), None, (HEIGHT, (3, 0), (16, 100))),
     (WIDE, (0, 1, 3, 2), None, L1_MEMORY_CONFIG),
+    (SPARE, (0, 1, 3, 2), None, (WIDTH, (7, 1), (96, 32))),
+    (SPARE, (0, 2, 3, 1), None, L1_MEMORY_CONFIG),
+    (SPARE, (0, 3, 1, 2), None, (WIDTH, (7, 1), (2560, 32))),
+    (SPARE, (0, 2, 1, 3), None, L1_MEMORY_CONFIG),
+    (LEFT, (0, 1, 3, 2), None, (WIDTH, (7, 1), (320, 32))),
     (FLAT, (0, 1, 3, 2), None, (WIDTH, (1, 0), (160, 32))),
     (FLAT, (0, 2, 1, 3), None, (WIDTH, (2, 0), (2048, 64))),
     (MANY, (0, 1, 3, 2), None, L1_MEMORY_CONFIG),

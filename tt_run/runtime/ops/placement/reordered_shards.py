@@ -153,18 +153,19 @@ def _exchanged(tensor: Tensor, held: MemoryConfig, shape: Order, order: Order) -
         return held
     after = tuple(shape[d] for d in order)
     before, whole = scaled_shards.matrix(tensor, shape), scaled_shards.matrix(tensor, after)
-    even = scaled_shards.fills(held, before)
+    tiled = tensor.layout is Layout.TILE
+    by_rows = kind is HEIGHT_SHARDED and before[0] % spec.shape[0] == 0  # cores may be left over
+    even = by_rows or scaled_shards.fills(held, before)
     if order == _LAST_TWO and kind is HEIGHT_SHARDED and math.prod(shape[:-2]) == 1 and even:
-        piece = [whole[0], whole[1] // spec.grid.num_cores()]
+        piece = [whole[0], spec.shape[0]]
         aligned = not piece[1] * element_size(tensor.dtype) % scaled_shards.ALIGNMENT
-        if tensor.layout is Layout.TILE or (aligned and not spec.shape[0] % TILE_SIZE):
+        if tiled or (aligned and not spec.shape[0] % TILE_SIZE):
             return MemoryConfig(
                 WIDTH_SHARDED, held.buffer_type, ShardSpec(spec.grid, piece, spec.orientation)
             )
     fitted = scaled_shards.scaled(tensor, held, before, whole)
     if fitted is not None:
         return fitted
-    blocks = kind is BLOCK_SHARDED and tensor.layout is Layout.TILE
-    if even and order in _EXCHANGES and not blocks:
+    if even and order in _EXCHANGES and not (tiled and kind is BLOCK_SHARDED):
         return MemoryConfig(TensorMemoryLayout.INTERLEAVED, held.buffer_type)
     return scaled_shards.spread_in_tiles(tensor, held, after)
