@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import tt_run.runtime.ops as ops
-from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, put
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, held, put
 from tt_run.runtime import catalog
-from tt_run.runtime.enums import DataType
+from tt_run.runtime.cores import CoreGrid
+from tt_run.runtime.enums import DataType, ShardStrategy
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config
 from tt_run.runtime.tensor.tensor import Tensor
 
 
@@ -45,6 +47,14 @@ def test_block_floats_of_rows_alone(one: MeshDevice, x: Tensor, dtype: DataType)
         assert call(name, rows, x, dtype=dtype).layout is TILE
     with pytest.raises(RuntimeError, match="Only TILE layout is supported for BFLOAT8_B dtype!"):
         ops.multiply(rows, 2.0, dtype=dtype)
+    # On cores they go through tiles.
+    cut = ops.to_memory_config(
+        rows, create_sharded_memory_config((1, 1, 32, 32), CoreGrid(y=1, x=1), ShardStrategy.HEIGHT)
+    )
+    if dtype is DataType.BFLOAT8_B:
+        through = ops.multiply(cut, 1.0 / 3, dtype=dtype)
+        assert (through.dtype, through.layout, through.memory_config()) == (BF16, ROW, cut.memory_config())
+        assert np.array_equal(held(through), held(ops.multiply(x, 1.0 / 3, dtype=dtype)))
 
 
 def test_the_power_of_a_number_has_no_type_of_its_own(x: Tensor):

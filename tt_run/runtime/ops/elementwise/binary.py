@@ -167,6 +167,8 @@ RULES = {
 }
 
 
+_ALONE = frozenset({"maximum", "minimum"})
+"""Which with a number are of one operand."""
 _NUMBER_FIRST = frozenset({"add", "subtract", "multiply", "divide", "floor_div", "div_trunc", "pow"})
 """Rules whose first operand may be a number; those of floors and cut quotients are `divide`'s too."""
 
@@ -224,12 +226,14 @@ def apply(
         check_room(rule.name, tensors, output_tensor, by_number=not isinstance(b, Tensor))
     dtype, compute, a, b = _typed(rule, tensors, a, b, dtype, output_tensor)
     check_nearest(rule.name, dtype, nearest)
-    made = _layout(tensors, dtype, output_tensor)
+    made = _layout(rule.name, tensors, dtype, output_tensor)
     shards = _computed(kernel, dtype, compute, a, b)
-    if len(tensors) == 2 or rule.name not in ("maximum", "minimum"):  # with a number these are of one operand
+    if len(tensors) == 2 or rule.name not in _ALONE:
         shards = in_rank_of(output_tensor, shards)
     memory_config = larger_shards.of_pair(tensors, shards.data.shape[1:], made, memory_config, output_tensor)
-    outcome = Outcome(dtype, compute, None if made is tensors[0].layout else made, memory_config)
+    in_rows = made is Layout.ROW_MAJOR and dtype in BLOCK_FLOATS and output_tensor is None
+    layout = None if made is tensors[0].layout else made
+    outcome = Outcome(DataType.BFLOAT16 if in_rows else dtype, compute, layout, memory_config)
     if plain:
         _remember(outcome, rule, tensors)
     return _settled(outcome, tensors, shards, output_tensor)
@@ -308,10 +312,15 @@ def _settled(
     )
 
 
-def _layout(tensors: Sequence[Tensor], dtype: DataType, room: Tensor | None) -> Layout:
-    """Row-major only where all are; one tile operand makes tiles of the result. Raises RuntimeError for block floats in rows."""
+def _layout(name: str, tensors: Sequence[Tensor], dtype: DataType, room: Tensor | None) -> Layout:
+    """Row-major only where all are; one tile operand makes tiles of the result. Raises RuntimeError for block floats in rows.
+
+    On cores rows go through tiles, in which they may be BFLOAT8_B.
+    """
     rows = all(tensor.layout is Layout.ROW_MAJOR for tensor in tensors)
-    if rows and dtype in BLOCK_FLOATS and room is None:
+    alone = len(tensors) == 1 and name in _ALONE
+    through = dtype is DataType.BFLOAT8_B and not alone and any(tensor.is_sharded() for tensor in tensors)
+    if rows and dtype in BLOCK_FLOATS and room is None and not through:
         raise fatal("Only TILE layout is supported for BFLOAT8_B dtype!", hint=in_tiles("tensor"))
     return Layout.ROW_MAJOR if rows else Layout.TILE
 
