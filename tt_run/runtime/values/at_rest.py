@@ -43,7 +43,7 @@ class Dense:
 
     `is_tight`: whether a training step in bfloat16 is being recorded, of which all that is made is read once more at its end. Then `TIGHT` bytes
     stay dense. Measured with a NanoGPT and a Llama of 10 million parameters, that takes half of the memory, 1.06 times what the tensors
-    take on a device, and 4 to 8 % more processor time; float32 has no smaller form.
+    take on a device, and 4 to 13 % more processor time (medians on a busy machine); float32 has no smaller form.
     """
 
     def __init__(self, limit: Callable[[], int]) -> None:
