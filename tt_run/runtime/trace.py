@@ -24,6 +24,7 @@ from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.native.refusals import with_note
 from tt_run.runtime.ops.declaration.dispatch import Operation, perform
 from tt_run.runtime.queues import queue_number
+from tt_run.runtime.tensor.spec.topology import TensorTopology
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.shards import Shards
 from tt_run.runtime.values.storage import Buffer
@@ -72,7 +73,7 @@ class Trace:
     queue: int
     records: list[TracedCall] = field(default_factory=list)
     _before: dict[int, tuple[Tensor, Shards]] = field(default_factory=dict)
-    _twins: dict[tuple[int, int, int], Tensor] = field(default_factory=dict)
+    _twins: dict[tuple[int, int, TensorTopology], Tensor] = field(default_factory=dict)
 
     def covers(self, device: MeshDevice | None) -> bool:
         """Whether operations on a device belong to this capture: its own mesh and all submeshes of it."""
@@ -108,7 +109,7 @@ class Trace:
         storage = tensor.storage
         if not isinstance(storage, Buffer):
             return tensor
-        key = id(storage), id(tensor.spec), id(tensor.tensor_topology())
+        key = id(storage), id(tensor.spec), tensor.tensor_topology()
         if key not in self._twins:
             self._twins[key] = tensor.twin()
         return self._twins[key]

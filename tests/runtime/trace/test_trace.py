@@ -111,6 +111,23 @@ def test_intermediates_may_be_given_back(device):
     assert first(y).tobytes() == first(step(on(device, 5))).tobytes()
 
 
+def test_intermediates_that_a_collective_has_seen_may_be_given_back(device):
+    """A collective has its operand hold the topology that stands for all equal ones: it is the one that was recorded all the same."""
+    all_reduce(on(device, 7))  # its topology stands for those that come
+    x = on(device, 0)
+
+    def body():
+        moved = ops.add(x, 1.0)
+        total = all_reduce(moved)
+        moved.deallocate()
+        return total
+
+    number, y = captured(device, body)
+    copy_host_to_device_tensor(host(device, 5), x)
+    trace.execute_trace(device, number)
+    assert first(y).tobytes() == first(all_reduce(ops.add(on(device, 5), 1.0))).tobytes()
+
+
 def test_inputs_that_are_gone_are_an_error(device):
     x = on(device, 0)
     number, _ = captured(device, lambda: ops.add(x, 1.0))
