@@ -58,6 +58,14 @@ def captured(device, function, **queue):
     return number, result
 
 
+def replayed(device, function, x):
+    """The first shard of what a captured function gives for other values of `x`."""
+    number, y = captured(device, function)
+    copy_host_to_device_tensor(host(device, 5), x)
+    trace.execute_trace(device, number)
+    return first(y)
+
+
 def message(error):
     return str(error.value).partition("info:\n")[2]
 
@@ -105,10 +113,7 @@ def test_intermediates_may_be_given_back(device):
         moved.deallocate()
         return total
 
-    number, y = captured(device, body)
-    copy_host_to_device_tensor(host(device, 5), x)
-    trace.execute_trace(device, number)
-    assert first(y).tobytes() == first(step(on(device, 5))).tobytes()
+    assert replayed(device, body, x).tobytes() == first(step(on(device, 5))).tobytes()
 
 
 def test_intermediates_that_a_collective_has_seen_may_be_given_back(device):
@@ -122,10 +127,7 @@ def test_intermediates_that_a_collective_has_seen_may_be_given_back(device):
         moved.deallocate()
         return total
 
-    number, y = captured(device, body)
-    copy_host_to_device_tensor(host(device, 5), x)
-    trace.execute_trace(device, number)
-    assert first(y).tobytes() == first(all_reduce(ops.add(on(device, 5), 1.0))).tobytes()
+    assert replayed(device, body, x).tobytes() == first(all_reduce(ops.add(on(device, 5), 1.0))).tobytes()
 
 
 def test_inputs_that_are_gone_are_an_error(device):
