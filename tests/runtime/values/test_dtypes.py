@@ -13,6 +13,7 @@ from tt_run.runtime.values.dtypes import (
     convert,
     default_layout,
     element_size,
+    float_text,
     is_float,
     stored_dtype,
 )
@@ -103,3 +104,27 @@ def test_sizes() -> None:
     ]  # fmt: skip
     assert is_float(DataType.BFLOAT8_B)
     assert not is_float(DataType.UINT16)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.5, "0.5"),
+        (3.0, "3"),
+        (-0.0, "-0"),
+        (1e6, "1000000"),
+        (9999999.0, "9999999"),
+        (1e7, "1e+07"),
+        (123456789.0, "1.2345679e+08"),
+        (1 << 31, "2.1474836e+09"),
+        (-2.5e9, "-2.5e+09"),
+        (1e-4, "0.0001"),
+        (1.5e-5, "1.5e-05"),
+        (1e-40, "1e-40"),
+        (float("inf"), "inf"),
+        (float("nan"), "nan"),
+    ],
+)
+def test_the_text_of_a_number_is_the_references(value: float, text: str) -> None:
+    """As `repr(ttnn.UnaryWithParam(…, value))` shows it there, whichever NumPy is here."""
+    assert float_text(value) == text

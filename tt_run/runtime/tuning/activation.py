@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from tt_run.runtime.enums import NamedEnum, cpp
 from tt_run.runtime.native.classes import Native, native
 from tt_run.runtime.native.refusals import native_class
+from tt_run.runtime.values.dtypes import float_text
 
 
 @native("ttnn._ttnn.activation.UnaryOpType")
@@ -229,5 +228,5 @@ class UnaryWithParam(metaclass=Native):
         return given
 
     def __repr__(self) -> str:
-        shown = ", ".join(str(np.float32(p)).removesuffix(".0") for p in self.params)
+        shown = ", ".join(map(float_text, self.params))
         return f"UnaryWithParam(op_type={cpp(self.op_type)}{f', params=[{shown}]' if shown else ''})"

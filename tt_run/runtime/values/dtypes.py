@@ -172,3 +172,17 @@ _ROUND: dict[DataType, Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float3
     DataType.BFLOAT4_B: lambda values: round_blocks(values, _MAGNITUDE_BITS[DataType.BFLOAT4_B]),
     DataType.FP8_E4M3: _round_fp8,
 }
+
+
+def float_text(value: float) -> str:
+    """A number as texts of the reference have a float32: the fewest digits that tell it, with an exponent from 1e+07 on and below 0.0001.
+
+    NumPy's own text is another one in other versions.
+    """
+    number = np.float32(value)
+    if not np.isfinite(number) or not number:
+        return str(float(number)).removesuffix(".0")
+    text = np.format_float_scientific(number, trim="-", exp_digits=2)
+    if -4 <= int(text.partition("e")[2]) < 7:
+        return np.format_float_positional(number, trim="-")
+    return text

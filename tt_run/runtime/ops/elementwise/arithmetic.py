@@ -26,7 +26,7 @@ from tt_run.runtime.ops.elementwise.binary import BINARY, WIDE, BinaryFunction, 
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.values.dtypes import is_float
+from tt_run.runtime.values.dtypes import float_text, is_float
 
 Array = npt.NDArray[Any]
 
@@ -263,7 +263,7 @@ def _check_exponent(dtype: DataType, exponent: float) -> None:
     whole = math.isfinite(exponent) and float(exponent).is_integer() and -(1 << 31) <= exponent < 1 << 31
     if not whole:
         raise fatal(
-            f"pow: {cpp(dtype)} input requires an integral exponent, got {np.float32(exponent)!s}",
+            f"pow: {cpp(dtype)} input requires an integral exponent, got {float_text(exponent)}",
             hint="ttnn.typecast(tensor, ttnn.float32)",
         )
     if exponent < 0:

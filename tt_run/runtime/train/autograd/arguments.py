@@ -7,7 +7,7 @@ import enum
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, get_origin
 
 import numpy as np
 
@@ -78,7 +78,9 @@ def _bare(kind: str) -> str:
 def _class_of(function: Callable[..., Any], kind: str) -> tuple[type, str] | None:
     """A class that the function's own module names."""
     found = getattr(inspect.unwrap(function), "__globals__", {}).get(kind)
-    if not isinstance(found, type) or found is Any:
+    if (
+        not isinstance(found, type) or get_origin(found) is not None or found is Any
+    ):  # Python 3.10 takes list[int] for a type
         return None
     return found, "a module of ttml" if kind in _MODULES else f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}"
 
