@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from tt_run.inputs.site import Site
-from tt_run.plan.digest import sha256
 
 
 def kept_path(name: str, text: str, site: Site) -> Path:
     """Where a derived descriptor is kept: named by its content, so that runs at the same time can share it."""
-    digest = sha256(text.encode()).hexdigest()[:16]
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     return cache_folder(site) / "descriptors" / f"{name}_{digest}.textproto"
 
 

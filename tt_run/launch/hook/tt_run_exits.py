@@ -108,10 +108,8 @@ def _end_with(status: object, site: tuple[str, int]) -> None:
     is_in_mpi, asked = mpi() is not None, ""
     if status and not code and is_in_mpi:
         # To mpirun it would be no failure, and the others would wait for ever.
-        code, asked = (
-            1,
-            f"{status} (the system keeps its lowest 8 bits, which are 0: an exit code is 1 to 255)",
-        )
+        code = 1
+        asked = f"{status} (the system keeps its lowest 8 bits, which are 0: an exit code is 1 to 255)"
     try:
         text = "" if status is None or isinstance(status, int) else str(status)
     except BaseException as error:  # it may even ask for the end of the process

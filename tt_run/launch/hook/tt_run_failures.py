@@ -240,9 +240,8 @@ def install_hook() -> None:
     def report(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
         try:
             _show(kind, value, traceback)
-        except (
-            Exception
-        ):  # a rank that opens no more files, or has another root, does not even import what finds lines
+        except Exception:
+            # A rank that opens no more files, or has another root, does not even import what finds lines.
             sys.__excepthook__(kind, value, traceback)
         if kind.__name__ == "BdbQuit":
             say_what_pdb_needs()

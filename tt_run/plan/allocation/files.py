@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +11,6 @@ from mgd.graph import MeshGraph
 from mgd.lean import dataclass, replace
 from tt_run.contract import VISIBLE_DEVICES
 from tt_run.plan.allocation.ranks import AllocatedRank, Allocation, blocks_of
-from tt_run.plan.digest import sha256
 
 FORMAT = 1  # of the generated files; part of their first line
 DERIVED = "# Written by tt-run from"  # how that line starts: tells derived bindings from discovered ones
@@ -28,12 +28,12 @@ def fingerprint(
 
     `descriptors` is the content of a single descriptor, or of several as `several` joins them.
     """
-    digest = sha256(descriptors + b"\0")
+    digest = hashlib.sha256(descriptors + b"\0")
     if machines is None:
         digest.update(json.dumps(sorted(hosts), separators=(",", ":"), ensure_ascii=False).encode())
     else:
         for rank in sorted(machines):
-            digest.update(str(rank).encode() + b"\0" + sha256(machines[rank]).digest())
+            digest.update(str(rank).encode() + b"\0" + hashlib.sha256(machines[rank]).digest())
     if factory is not None:
         digest.update(b"\0fsd\0" + factory)
     if pins is not None:

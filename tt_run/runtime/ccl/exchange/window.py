@@ -35,15 +35,8 @@ BLOCKS = 64  # how many results
 
 _LINE = 64  # each rank's word has a cache line of its own
 _PATH = 256
-_NUMBER, _NBYTES, _NEW, _CROWDED, _EARLY, _ASKED, _TEXT = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    48,
-)  # of the offer: words, then the path of a new block
+_NUMBER, _NBYTES, _NEW, _CROWDED, _EARLY, _ASKED = range(6)  # words of the offer
+_TEXT = 48  # where the path of a new block begins, behind them
 _SPINS = 1000
 
 
