@@ -195,9 +195,8 @@ def _kind_of_shipped(path: str) -> str | None:
     from mgd.systems import systems
 
     file = Path(path).resolve()
-    named = (
-        system for system in systems() if system.path.name == file.name
-    )  # to resolve all takes a millisecond
+    # To resolve the paths of all takes a millisecond.
+    named = (system for system in systems() if system.path.name == file.name)
     return next((system.cluster_type for system in named if system.path.resolve() == file), None)
 
 
