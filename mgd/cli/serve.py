@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import click
@@ -22,4 +23,5 @@ def command() -> int:
     if sys.stdin.isatty():
         told = "mgd serve: waiting for an editor on standard input (docs/editors.md says how editors start it); Ctrl-C ends it"
         say(fold(told, page_width(sys.stderr, 0), "  "), err=True)
+    gc.enable()  # an editor's day is longer than a command
     return Server(sys.stdin.buffer, sys.stdout.buffer).serve()

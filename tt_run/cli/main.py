@@ -6,7 +6,6 @@ Every import below the top is late on purpose: what a launch does not need must 
 from __future__ import annotations
 
 import errno
-import gc
 import os
 import sys
 
@@ -33,7 +32,6 @@ _UNUSABLE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOO
 
 def main() -> None:
     """Runs the command line, then ends the process without the interpreter's tidying up, which costs 10 ms."""
-    gc.disable()  # nothing here lives long enough to be worth collecting
     if hasattr(sys, "set_int_max_str_digits"):  # what is too large is told as any other wrong number
         sys.set_int_max_str_digits(0)
     _open_closed_streams()

@@ -207,3 +207,26 @@ def test_a_server_in_a_terminal_says_whom_it_waits_for() -> None:
         server.communicate(timeout=10)
         os.close(theirs)
         os.close(ours)
+
+
+def test_what_is_run_for_an_editor_collects_its_garbage(tmp_path: Path) -> None:
+    """Other commands do not: they end before there is any to speak of."""
+    (tmp_path / "empty").touch()
+    script = (
+        "import gc, sys\n"
+        "from mgd.cli.main import main\n"
+        "sys.argv = ['mgd', *sys.argv[1:]]\n"
+        "try: main()\n"
+        "except SystemExit: print(gc.isenabled())\n"
+    )
+    for words, collects in (["serve"], "True"), (["--help"], "False"):
+        with (tmp_path / "empty").open() as nothing:
+            done = subprocess.run(
+                [sys.executable, "-c", script, *words],
+                stdin=nothing,
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+        assert done.stdout.splitlines()[-1] == collects, done.stderr
