@@ -58,3 +58,22 @@ def test_slices_cover_the_range_once_on_aligned_borders(elements, parts):
     assert len(found) == parts
     assert [i for s in found for i in range(s.start, s.stop)] == list(range(elements))
     assert all(s.start % 64 == 0 or s.start == elements for s in found)
+
+
+@given(st.integers(1, 40), st.integers(1, 300), st.integers(0, 2**32 - 1))
+def test_a_stack_is_summed_in_the_order_of_a_list(devices, elements, seed):
+    rows = np.random.default_rng(seed).lognormal(0, 9, (devices, elements)).astype(np.float32)
+    rows[:, ::3] = -0.0
+    rows[-1, 1:2] = np.nan
+    stacked, listed = np.empty(elements, np.float32), np.empty(elements, np.float32)
+    ordered_sum(rows, stacked)
+    ordered_sum(list(rows), listed)
+    assert stacked.tobytes() == listed.tobytes()
+
+
+def test_integers_of_a_stack_wrap_as_those_of_a_list():
+    rows = np.full((5, 3), 2**30, np.int32)
+    stacked, listed = np.empty(3, np.int32), np.empty(3, np.int32)
+    ordered_sum(rows, stacked)
+    ordered_sum(list(rows), listed)
+    assert stacked.tolist() == listed.tolist() == [2**30] * 3
