@@ -122,7 +122,8 @@ def planned(
     """
     if not isinstance(tensor, Tensor):
         return _plan(collective, tensor, cluster_axis, asked, tuning, name)
-    device, spec, topology, shards = tensor.facts()
+    # Past the properties, whose calls take longer than the search.
+    device, spec, topology, shards = tensor._device, tensor._spec, tensor._topology, tensor._storage.shards
     if device is None or not device.is_open:
         return _plan(collective, tensor, cluster_axis, asked, tuning, name)
     # With the types, since True and 1.0 are not 1 here. One tuple, which is sooner made than several in each other.

@@ -213,10 +213,6 @@ class Tensor(TensorMethods, metaclass=Native):
         self._topology = move.once(topology, lambda: after_reshape(topology, move.coords))
         move.once(storage, lambda: storage.follow(move))
 
-    def facts(self) -> tuple[MeshDevice | None, TensorSpec, TensorTopology, Shards]:
-        """Where it is, what it is like and what it holds, in one go. Raises RuntimeError after `deallocate`."""
-        return self._device, self._spec, self._topology, self._storage.shards
-
     def successor(self, shards: Shards, spec: TensorSpec, topology: TensorTopology) -> Tensor:
         """A tensor in the same place over shards that are known to fit `spec`."""
         return self._make(Buffer(shards), spec, topology, self._device, self._site)

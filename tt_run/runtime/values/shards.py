@@ -50,9 +50,9 @@ class Shards:
     def unchecked(cls, data: Array, index: tuple[int, ...], bits: Array | None = None) -> Shards:
         """The same without the check, for an index that is known to fit."""
         made: Shards = object.__new__(cls)
-        _set(made, "data", data)
-        _set(made, "index", index)
-        _set(made, "bits", bits)
+        _set_data(made, data)
+        _set_index(made, index)
+        _set_bits(made, bits)
         return made
 
     def holding(self, data: Array) -> Shards:
@@ -139,6 +139,10 @@ class Shards:
     def map(self, function: Callable[[Array], Array]) -> Shards:
         """Apply a function of the stack (distinct, *shape) -> (distinct, *new shape); replicas are computed once."""
         return self.holding(shapes.result(function, [self.data]) if shapes.active() else function(self.data))
+
+
+# What sets a field of a frozen object soonest.
+_set_data, _set_index, _set_bits = (vars(Shards)[name].__set__ for name in ("data", "index", "bits"))
 
 
 def combine(function: Callable[..., Array], *operands: Shards) -> Shards:
