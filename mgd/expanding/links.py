@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mgd.expanding.connections import InterConnection, InterLink, Requested
-from mgd.lean import replace
 
 FABRIC = "FABRIC"
 
@@ -60,15 +59,15 @@ def mesh_links(connections: Iterable[InterConnection]) -> tuple[InterLink, ...]:
         for other in each.nodes[1:]:
             if first == other:
                 continue
+            between_meshes = first.device is None or other.device is None
+            pair = (min(first.mesh_id, other.mesh_id), max(first.mesh_id, other.mesh_id))
+            earlier = between.get(pair) if between_meshes else None
             link = InterLink(
-                first.mesh_id, other.mesh_id, each.channels, each.policy, first.device, other.device, each.z_direction,
-                each.position,
+                first.mesh_id, other.mesh_id, each.channels, each.policy, first.device, other.device,
+                each.z_direction or (earlier is not None and earlier.z_direction), each.position,
             )  # fmt: skip
-            if first.device is None or other.device is None:
-                a, b = sorted((first.mesh_id, other.mesh_id))
-                earlier = between.get((a, b))
-                is_z = link.z_direction or (earlier is not None and earlier.z_direction)
-                between[(a, b)] = replace(link, z_direction=is_z)
+            if between_meshes:
+                between[pair] = link
             else:
                 devices.append(link)
     return (*between.values(), *devices)
