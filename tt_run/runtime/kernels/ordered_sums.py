@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.kernels.ordering import in_order
+
 Array = npt.NDArray[Any]
 
 
@@ -22,7 +24,7 @@ def rows_of(stack: Array, axes: Sequence[int]) -> Array:
     kept = [d + 1 for d in range(rank) if d not in axes]
     ordered = stack.transpose(0, *kept, *(d + 1 for d in axes))
     length = math.prod(stack.shape[d + 1] for d in axes)
-    return np.ascontiguousarray(ordered).reshape(len(stack), *(stack.shape[d] for d in kept), length)
+    return in_order(ordered).reshape(len(stack), *(stack.shape[d] for d in kept), length)
 
 
 def reduced_shape(shape: Sequence[int], axes: Sequence[int], keepdim: bool) -> tuple[int, ...]:

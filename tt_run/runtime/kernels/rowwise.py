@@ -16,6 +16,7 @@ import numpy.typing as npt
 from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.elementwise import BLOCK, Buffers, finish
+from tt_run.runtime.kernels.ordering import in_order
 from tt_run.runtime.kernels.workers import run_tasks, thread_count
 from tt_run.runtime.values.bfloat16 import round_blocks
 from tt_run.runtime.values.float_warnings import restore, silence
@@ -104,7 +105,7 @@ def along_axis(axis: int, function: RowFunction, dtype: DataType, stack: Array) 
     """`along_last` over any axis of the stack (1 is the shard's first dimension)."""
     if axis == stack.ndim - 1:
         return along_last(function, dtype, stack)
-    turned = np.ascontiguousarray(np.moveaxis(stack, axis, -1))
+    turned = in_order(np.moveaxis(stack, axis, -1))
     # Block floats share exponents along the last dimension: round them only where they end up.
     values = along_last(function, DataType.FLOAT32, turned)
-    return finish(np.ascontiguousarray(np.moveaxis(values, -1, axis)), dtype)
+    return finish(in_order(np.moveaxis(values, -1, axis)), dtype)

@@ -238,3 +238,17 @@ def test_places_are_wide_where_the_elements_are(one: MeshDevice):
         for found in (ops.sort(x), ops.topk(x, 5)):
             assert isinstance(found, list)
             assert [part.dtype for part in found] == [dtype, wide]
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+@pytest.mark.parametrize("shape", [(3, 40, 100), (7, 2, 64), (1, 1, 200), (5, 65)])
+def test_running_reductions_add_in_the_same_order_along_every_axis(
+    one: MeshDevice, name: str, shape: tuple[int, ...]
+) -> None:
+    values = np.random.default_rng(0).lognormal(0, 4, shape).astype(np.float32)
+    function = {"cumsum": np.add, "cumprod": np.multiply}[name]
+    with np.errstate(all="ignore"):
+        for axis in range(len(shape)):
+            wanted = function.accumulate(values, axis=axis)
+            found = held(getattr(ops, name)(put(one, values, F32), axis))
+            assert found.tobytes() == np.ascontiguousarray(wanted).tobytes()

@@ -276,6 +276,8 @@ def lerp(
 def _between_ends(a: Any, b: Any, weight: Any) -> Array:
     """From the nearer end, as torch does: at weight 1 the result is `b` itself."""
     way = b - a
+    if not np.ndim(weight):
+        return a + weight * way if abs(weight) < 0.5 else b - way * (1 - weight)
     return np.where(np.abs(weight) < 0.5, a + weight * way, b - way * (1 - weight))
 
 

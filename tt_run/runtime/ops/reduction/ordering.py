@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal, in_tiles
+from tt_run.runtime.kernels.ordering import in_order
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.composites import compile_isin
@@ -36,7 +37,7 @@ def _order(values: Array, axis: int, descending: bool, first: int | None = None)
     turned = np.moveaxis(values, axis, -1)
     length = turned.shape[-1]
     place = np.arange(length, dtype=np.uint64)
-    keys = _ranks(np.ascontiguousarray(turned)).astype(np.uint64)
+    keys = _ranks(in_order(turned)).astype(np.uint64)
     if descending:
         keys ^= np.uint64(0xFFFFFFFF)
     keys <<= np.uint64(32)

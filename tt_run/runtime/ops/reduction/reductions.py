@@ -6,6 +6,7 @@ collectives reduce. Source: reference library 0.81.1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -41,6 +42,7 @@ Array = npt.NDArray[Any]
 Dims = int | Sequence[int] | None
 Shaped = tuple[int, ...]
 Scaled = Callable[[Array, float], Array]
+_LONG = 64  # elements of a row from which on one call for each row takes less than one for each column
 
 
 # Extremes, moments and products come back in tiles, of row-major tensors too; sums and means mostly in the layout of what they are taken of.
@@ -335,6 +337,19 @@ def argmax(
     )
 
 
+def _accumulated(function: np.ufunc, values: Array, axis: int, dtype: np.dtype[Any]) -> Array:
+    """`function.accumulate`, row after row where rows are long: NumPy would go along `axis`, from one line of the cache to another."""
+    if math.prod(values.shape[axis + 1 :]) < _LONG or not values.size:
+        found: Array = function.accumulate(values, axis=axis, dtype=dtype)
+        return found
+    found = np.empty(values.shape, dtype)
+    rows, results = np.moveaxis(values, axis, 0), np.moveaxis(found, axis, 0)
+    results[0] = rows[0]
+    for number in range(1, len(rows)):
+        function(results[number - 1], rows[number], results[number], dtype=dtype)
+    return found
+
+
 def _running(
     tensor: Tensor, dim: int, function: np.ufunc, dtype: DataType | None, reverse: bool, **options: Any
 ) -> Tensor:
@@ -348,7 +363,7 @@ def _running(
             return convert(stack.copy(), target)  # a number has nothing before it
         forward = np.flip(stack, axis) if reverse else stack
         wide = np.float32 if stack.dtype.kind == "f" else np.int64
-        values = function.accumulate(forward, axis=axis, dtype=wide)
+        values = _accumulated(function, forward, axis, np.dtype(wide))
         return convert(np.ascontiguousarray(np.flip(values, axis) if reverse else values), target)
 
     return settle((tensor,), tensor.shards.map(compute), target, **options)
