@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.runtime.ops.tensors import F32, I32, U16, U32, held, put
+from tests.runtime.ops.tensors import BF16, F32, I32, U16, U32, held, put
 from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
@@ -25,6 +25,10 @@ E = float(np.exp(np.float32(1)))
 
 def _f(*values: float) -> Operand:
     return F32, list(values)
+
+
+def _b(*values: float) -> Operand:
+    return BF16, list(values)
 
 
 CASES: list[tuple[str, list[Any], dict[str, Any], DataType, Any]] = [
@@ -70,12 +74,30 @@ CASES: list[tuple[str, list[Any], dict[str, Any], DataType, Any]] = [
     ("fmod", [(I32, [7, -7]), 4.0], {}, F32, [3, -3]),
     ("pow", [(I32, [65536, -3]), 2], {}, I32, [0, 9]),
     ("pow", [(U32, [65537, 3]), 2], {}, U32, [131073, 9]),
-    ("bitwise_right_shift", [(U32, [2**31, 8]), 40], {}, U32, [1, 0]),
+    ("bitwise_right_shift", [(U32, [2**31, 8]), 40], {}, U32, [2**32 - 1, 0]),
+    ("bitwise_right_shift", [(U32, [2**32 - 4, 101]), (U32, [1, 31])], {}, U32, [2**32 - 2, 0]),
+    ("addcmul", [(U32, [0, 1]), (U32, [1, 1]), (U32, [1, 2])], {"value": float(2**31 + 7)}, U32, [2**31, 1]),
     ("bitwise_right_shift", [(I32, [-8, 8]), (I32, [1, 40])], {}, I32, [-4, 0]),
     ("bitwise_left_shift", [(I32, [1, 1]), (I32, [31, 40])], {}, I32, [-(2**31), 0]),
     ("bitwise_right_shift", [(I32, [-8, 8, -8]), (I32, [40, 40, -1])], {}, I32, [-1, 0, -1]),
     ("pow", [_f(-INF, 4), 0.5], {}, F32, [NAN, 2]),
     ("pow", [_f(-INF, 4), -0.5], {}, F32, [NAN, 0.5]),
+    # A number beside BFLOAT16 is rounded to it first in sums and comparisons, not in products.
+    ("eq", [_b(1.7, 1.695), 1.7], {}, BF16, [1, 0]),
+    ("ne", [_b(0.05, 1), 0.05], {}, BF16, [0, 1]),
+    ("gt", [_b(1.7, 1.71), 1.7], {}, BF16, [0, 1]),
+    ("ge", [_b(-0.3, -0.301), -0.3], {}, BF16, [1, 1]),
+    ("lt", [_b(-0.3, 36.5), 36.49], {}, BF16, [1, 0]),
+    ("le", [_b(0.05, 36.5), 36.49], {}, BF16, [1, 1]),
+    ("eq_", [_b(1.7, 1.695), 1.7], {}, BF16, [1, 0]),
+    ("subtract", [_b(1.7, 0), 1.7], {}, BF16, [0, -1.703125]),
+    ("add", [_b(-36.5, 0.1), 36.49], {}, BF16, [0, 36.5]),
+    ("rsub", [_b(36.5, 0), 36.49], {}, BF16, [0, 36.5]),
+    ("add", [1.7, _b(0.1, -1.7)], {}, BF16, [1.8046875, 0]),
+    ("squared_difference", [_b(1.7, 0), 1.7], {}, BF16, [0, 2.90625]),
+    ("multiply", [_b(1.703125, 1), 36.49], {}, BF16, [62.25, 36.5]),
+    ("eq", [_f(1.7, 1.703125), 1.7], {}, F32, [1, 0]),
+    ("hardshrink", [_b(-36.5, 36.75, 37)], {"lambd": 36.49}, BF16, [0, 36.75, 37]),
     ("lcm", [(I32, [2, -32]), (I32, [2**31 - 1, -(2**31) + 1])], {}, I32, [2, 32]),
     ("isclose", [(I32, [1, -(2**31)]), (I32, [-(2**31) + 1, 2**31 - 1])], {}, F32, [0, 0]),
     ("clamp", [(I32, [1, -9]), None, 0.5], {}, F32, [0.5, -9]),

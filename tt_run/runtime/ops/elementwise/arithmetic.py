@@ -41,7 +41,7 @@ _DIVISIONS = {
     ),
 }
 _FLOOR = replace(_DIVISIONS["floor"], widens=WIDE)
-_RSUB = BinaryFunction("rsub", lambda a, b: np.subtract(b, a), "b - a.")
+_RSUB = BinaryFunction("rsub", lambda a, b: np.subtract(b, a), "b - a.", narrows=True)
 _MAXIMUM = BinaryFunction("maximum", np.maximum, "The larger of a and b.")
 _MINIMUM = BinaryFunction("minimum", np.minimum, "The smaller of a and b.")
 _POWER = BinaryFunction("pow", f.power, "a to the power of b.", real=True)

@@ -38,6 +38,7 @@ from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
+from tt_run.runtime.values.bfloat16 import BFLOAT16
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, is_float, stored_dtype
 from tt_run.runtime.values.shards import Shards, combine
 
@@ -66,6 +67,8 @@ class BinaryFunction:
     follows: bool = False
     # Comparisons answer in 16 bits where the operands have 8.
     compares: bool = False
+    # A number beside a BFLOAT16 tensor is rounded to it first, as the golden function and a device have it.
+    narrows: bool = False
 
 
 WIDE = (DataType.INT32, DataType.UINT32)
@@ -79,8 +82,13 @@ def squared_difference(a: Any, b: Any) -> Array:
 
 
 def _shifted_down(a: Any, b: Any) -> Array:
-    """A shift down that keeps the sign: counts end at 31, and a negative one is as many."""
+    """A shift down that keeps the sign: counts end at 31, and a negative one is as many.
+
+    A device has the same one for the 32 bits of UINT32, of which the highest is a sign to it.
+    """
     first, amount = np.asarray(a), np.asarray(b)
+    if first.dtype == np.uint32:
+        return _shifted_down(first.view(np.int32), amount.view(np.int32)).view(np.uint32)
     if first.dtype.kind == "u":
         return np.asarray(np.right_shift(first, np.minimum(amount, first.dtype.type(31))))
     return np.asarray(np.right_shift(first, np.where((amount >= 0) & (amount < 32), amount, 31)))
@@ -103,22 +111,22 @@ def _shifted(shift: Kernel) -> Kernel:
 RULES = {
     rule.name: rule
     for rule in (
-        BinaryFunction("add", np.add, "a + b."),
-        BinaryFunction("subtract", np.subtract, "a - b."),
+        BinaryFunction("add", np.add, "a + b.", narrows=True),
+        BinaryFunction("subtract", np.subtract, "a - b.", narrows=True),
         BinaryFunction("multiply", np.multiply, "a * b.", promotes=WIDE, follows=True),
-        BinaryFunction("eq", np.equal, "1 where a = b, else 0.", compares=True),
-        BinaryFunction("ne", np.not_equal, "1 where a differs from b, else 0.", compares=True),
-        BinaryFunction("lt", np.less, "1 where a < b, else 0.", compares=True),
-        BinaryFunction("le", np.less_equal, "1 where a <= b, else 0.", compares=True),
-        BinaryFunction("gt", np.greater, "1 where a > b, else 0.", compares=True),
-        BinaryFunction("ge", np.greater_equal, "1 where a >= b, else 0.", compares=True),
+        BinaryFunction("eq", np.equal, "1 where a = b, else 0.", compares=True, narrows=True),
+        BinaryFunction("ne", np.not_equal, "1 where a differs from b, else 0.", compares=True, narrows=True),
+        BinaryFunction("lt", np.less, "1 where a < b, else 0.", compares=True, narrows=True),
+        BinaryFunction("le", np.less_equal, "1 where a <= b, else 0.", compares=True, narrows=True),
+        BinaryFunction("gt", np.greater, "1 where a > b, else 0.", compares=True, narrows=True),
+        BinaryFunction("ge", np.greater_equal, "1 where a >= b, else 0.", compares=True, narrows=True),
         BinaryFunction("logical_and", np.logical_and, "1 where both are not zero, else 0."),
         BinaryFunction("logical_or", np.logical_or, "1 where one is not zero, else 0."),
         BinaryFunction("logical_xor", np.logical_xor, "1 where exactly one is not zero, else 0."),
-        BinaryFunction("squared_difference", squared_difference, "(a - b) squared."),
+        BinaryFunction("squared_difference", squared_difference, "(a - b) squared.", narrows=True),
         BinaryFunction("ldexp", lambda a, b: a * np.exp2(b), "a * 2**b.", real=True),
-        BinaryFunction("logaddexp", np.logaddexp, "log(exp(a) + exp(b)).", real=True),
-        BinaryFunction("logaddexp2", np.logaddexp2, "log2(2**a + 2**b).", real=True),
+        BinaryFunction("logaddexp", np.logaddexp, "log(exp(a) + exp(b)).", real=True, narrows=True),
+        BinaryFunction("logaddexp2", np.logaddexp2, "log2(2**a + 2**b).", real=True, narrows=True),
         BinaryFunction("hypot", np.hypot, "sqrt(a*a + b*b).", real=True),
         BinaryFunction("atan2", np.arctan2, "The angle of the point (b, a).", real=True),
         BinaryFunction(
@@ -126,6 +134,7 @@ RULES = {
             lambda a, b: np.where((a == 0) & ~np.isnan(b), np.float32(0), a * np.log(b)),
             "a * log(b), 0 where a is 0 and b a number.",
             real=True,
+            narrows=True,
         ),
         BinaryFunction("bitwise_and", np.bitwise_and, "The bits that both have.", integer=True),
         BinaryFunction("bitwise_or", np.bitwise_or, "The bits that one has.", integer=True),
@@ -150,7 +159,9 @@ RULES = {
         ),
         BinaryFunction("gcd", np.gcd, "The greatest common divisor.", integer=True),
         BinaryFunction("lcm", lambda a, b: np.abs(np.lcm(a, b)), "The least common multiple.", integer=True),
-        BinaryFunction("bias_gelu", lambda a, b: f.gelu(np.add(a, b)), "GELU of a + b.", real=True),
+        BinaryFunction(
+            "bias_gelu", lambda a, b: f.gelu(np.add(a, b)), "GELU of a + b.", real=True, narrows=True
+        ),
         BinaryFunction(
             "remainder",
             np.remainder,
@@ -208,6 +219,8 @@ def apply(
     """One binary operation, at least one operand a device tensor. dtype: that of the first tensor unless given. `nearest`: as a device rounds on request."""
     tensors = _tensors(rule.name, a, b)
     on_device(*tensors)
+    if rule.narrows and len(tensors) == 1 and tensors[0].dtype is DataType.BFLOAT16:
+        a, b = (a if isinstance(a, Tensor) else _narrowed(a)), (b if isinstance(b, Tensor) else _narrowed(b))
     kernel = rule.kernel
     if activations or a_activations or b_activations:
         kernel = _fused(kernel, chain(_packed(activations)), chain(a_activations), chain(b_activations))
@@ -392,6 +405,11 @@ def _scalar(value: Operand, dtype: np.dtype[Any]) -> Any:
     if dtype.kind == "f":
         return dtype.type(value)
     return np.array(int(value)).astype(dtype)[()]  # type: ignore[arg-type]
+
+
+def _narrowed(value: float) -> float:
+    """A number in BFLOAT16."""
+    return float(BFLOAT16.type(float(value)))
 
 
 def _packed(activations: Sequence[Activation]) -> Sequence[Activation]:

@@ -5,6 +5,7 @@ Source: reference library 0.81.1.
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any
@@ -117,9 +118,12 @@ def _layout(tensors: Sequence[Tensor], asked: MemoryConfig | None, chosen: bool)
 
 
 def _factor(value: float, dtype: DataType) -> Any:
-    """A number as elements of `dtype` hold it: the last 32 bits of whole ones."""
+    """A number as elements of `dtype` hold it: the last 32 bits of whole ones, to which a float comes as a float32."""
     stored = stored_dtype(dtype)
-    return stored.type(value if is_float(dtype) else of_bits(int(value) % 2**32, dtype))
+    if is_float(dtype):
+        return stored.type(value)
+    whole = int(value) if isinstance(value, numbers.Integral) else int(np.float32(value))
+    return stored.type(of_bits(whole % 2**32, dtype))
 
 
 @operation("ttnn.addcmul", family=families.TERNARY, golden="addcmul")

@@ -33,6 +33,7 @@ from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.bfloat16 import BFLOAT16
 from tt_run.runtime.values.dtypes import stored_dtype
 from tt_run.runtime.values.shards import Shards
 
@@ -365,7 +366,9 @@ def hardshrink(
     output_tensor: Tensor | None = None,
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
-    """x, zero within lambd of zero."""
+    """x, zero within lambd of zero; in BFLOAT16 within the lambd that it holds, as torch has it."""
+    if isinstance(input_tensor, Tensor) and input_tensor.dtype is DataType.BFLOAT16:
+        lambd = float(BFLOAT16.type(float(lambd)))
     return apply(
         input_tensor, Applied(f.hardshrink, (lambd,)), memory_config, output_tensor, name="hardshrink"
     )
