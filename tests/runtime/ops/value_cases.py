@@ -175,7 +175,7 @@ _enter("where_bw", Call(4))
 _enter("addcmul_bw addcdiv_bw", Call(4, 0.5, arguments=(0.5,), steps=128))
 _enter("prod_bw", Call(low=0.5, high=1.5, shapes=((1, 2, 5, 1), (1, 2, 5, 6)), keywords={"dim": 3}, steps=64))
 _enter("repeat_bw", Call(shapes=((2, 2, 3, 4), (1, 2, 3, 4)), arguments=((2, 1, 1, 1),)))
-_enter("concat_bw", Call(shapes=((3, 2, 5), (1, 2, 5), (2, 2, 5)), arguments=(0,)))
+_enter("concat_bw", Call(shapes=((3, 1, 2, 5), (1, 1, 2, 5), (2, 1, 2, 5)), arguments=(0,)))
 
 # Reductions and orders.
 _enter(

@@ -30,7 +30,10 @@ def results(found: Any) -> list[DataType]:
     return [t.dtype for t in (found if isinstance(found, (list, tuple)) else [found]) if t is not None]
 
 
-@pytest.mark.parametrize("name", sweep(FORMS := sorted(set(TAKEN) & set(CALLS)), quick=FORMS[::3]))
+FORMS = sorted(name for name in set(TAKEN) & set(CALLS) if any(not call.shapes for call in CALLS[name]))
+
+
+@pytest.mark.parametrize("name", sweep(FORMS, quick=FORMS[::3]))
 def test_every_form_gives_the_types_it_names(one: MeshDevice, name: str):
     calls = [call for call in CALLS[name] if not call.shapes]
     for letters, (made, tiles) in TAKEN[name].items():
@@ -90,7 +93,9 @@ def test_integers_beyond_float32_stay_what_they_are(one: MeshDevice):
 
 def test_what_no_form_names_is_refused_with_the_cast(one: MeshDevice):
     x = put(one, X, I32)
-    with pytest.raises(RuntimeError, match=r"(?s)ttnn.typecast.*mul_bw does not support integer input"):
+    with pytest.raises(
+        RuntimeError, match=r"(?s)ttnn.typecast.*MUL_BW requires floating-point the grad_output tensor"
+    ):
         op("mul_bw")(x, x, x)
     with pytest.raises(RuntimeError, match="Addcdiv TTT does not support INT32 inputs"):
         op("addcdiv")(x, x, x)

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from tests.runtime.ops.golden import compare
-from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U32, held, put, rounded
+from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U8, U16, U32, held, put, rounded
 from tt_run.runtime import catalog
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import HEIGHT_SHARDED, BufferType, DataType, ShardOrientation
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.elementwise.unary import GeluVariant
 from tt_run.runtime.tensor.conversion.layouts import to_memory_config
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG as DRAM
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG as L1
@@ -191,10 +192,68 @@ def test_gradients_nobody_asked_for_are_none_and_room_is_used(one: MeshDevice) -
     compare(room, first.cpu().to_numpy(), 0)
 
 
-def test_integers_have_no_gradient(one: MeshDevice) -> None:
-    x = put(one, np.ones((32, 32), np.int32), I32)
-    with pytest.raises(RuntimeError, match="exp_bw does not support integer input dtype"):
-        catalog.find("ttnn.exp_bw")(x, x)  # type: ignore[misc]
+@pytest.mark.parametrize(
+    ("name", "dtype", "more", "words"),
+    [
+        ("exp_bw", I32, [], "Unary: UnaryOpType::EXP does not support integer input dtype DataType::INT32"),
+        ("acos_bw", U32, [], "UnaryOpType::NEG does not support integer input dtype DataType::UINT32"),
+        ("lerp_bw", U8, [0.5], "Input tensor A dtype DataType::UINT8 is not supported for binary operation BinaryOpType::RSUB"),
+        ("clamp_bw", U8, [-1, 1], "Input tensor A dtype DataType::UINT16 is not supported for binary operation BinaryOpType::WHERE_TTS"),
+        ("tanh_bw", U16, [], "TANH_BW operation only supports floating-point dtypes"),
+        ("bias_gelu_bw", I32, [1.0], "GELU_BW operation only supports floating-point dtypes"),
+        ("mul_bw", I32, [2.0], "MUL_BW requires floating-point the grad_output tensor"),
+        ("prod_bw", U32, [], "unsupported data type for prod, expected BFLOAT16, FLOAT32, BFLOAT8_B or BFLOAT4_B but got DataType::UINT32"),
+        ("clamp_bw", U32, [-1, 1], "clamp_bw does not support integer input dtype"),
+    ],
+)  # fmt: skip
+def test_integers_are_refused_by_the_step_that_does_not_take_them(
+    one: MeshDevice, name: str, dtype: DataType, more: list[Any], words: str
+) -> None:
+    x = put(one, np.ones((32, 32), np.int32), dtype)
+    operation = catalog.find(f"ttnn.{name}")
+    assert operation is not None
+    tensors = [x, x, x] if name == "lerp_bw" else [x, x]
+    with pytest.raises(RuntimeError, match=words):
+        operation(*tensors, *more)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("pow_bw", {"exponent": -0.01}, "negative exponents are not supported; use recip"),
+        ("gelu_bw", {"variant": GeluVariant.FastLut}, "GELU_BW does not support GeluVariant::FAST_LUT"),
+        ("bias_gelu_bw", {"bias": 1.0, "variant": GeluVariant.FastLut}, "no matching backward kernel"),
+    ],
+)
+def test_forms_without_a_gradient(one: MeshDevice, name: str, arguments: dict[str, Any], words: str):
+    x = put(one, np.ones((32, 32)))
+    operation = catalog.find(f"ttnn.{name}")
+    assert operation is not None
+    with pytest.raises(RuntimeError, match=words):
+        operation(x, x, **arguments)
+
+
+def test_concat_gives_back_integers_along_any_dimension_of_four(one: MeshDevice):
+    whole = np.arange(2**30, 2**30 + 32 * 48, dtype=np.int64).reshape(1, 1, 32, 48).astype(np.int32)
+    concat = catalog.find("ttnn.concat_bw")
+    assert concat is not None
+    parts = [put(one, np.zeros((1, 1, 32, n), np.int32), I32) for n in (32, 16)]
+    first, second = concat(put(one, whole, I32), *parts, -1)
+    np.testing.assert_array_equal(held(first), whole[..., :32])
+    np.testing.assert_array_equal(held(second), whole[..., 32:])
+    flat = [put(one, np.ones((32, n))) for n in (64, 32, 32)]
+    with pytest.raises(
+        RuntimeError, match="expects rank-4 tensors, got grad rank 2, input rank 2, other rank 2"
+    ):
+        concat(*flat, 1)
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16])
+def test_a_number_over_a_small_tensor_has_the_slope_of_a_quotient(one: MeshDevice, dtype: DataType):
+    rdiv = catalog.find("ttnn.rdiv_bw")
+    assert rdiv is not None
+    (found,) = rdiv(put(one, np.ones((1, 1)), dtype), put(one, np.full((1, 1), 1e-20), dtype), 1e-30)
+    np.testing.assert_allclose(held(found), -1e10, rtol=0.02)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +266,7 @@ def test_integers_have_no_gradient(one: MeshDevice) -> None:
         ("sub_bw", [(4, 6), (4, 6), (1, 6)], r"Computed: Shape\(\[4, 6\]\), Preallocated: Shape\(\[1, 6\]\)"),
         ("tanh_bw", [(1, 6), (4, 6)], r"TANH_BW operation requires grad_output and input to have the same logical shape"),
         ("hypot_bw", [(4, 6), (4, 6), (4, 5)], r"hypot_bw: the shapes Shape\(\[4, 6\]\), Shape\(\[4, 6\]\), Shape\(\[4, 5\]\) do not broadcast"),
-        ("concat_bw", [(4, 6), (4, 6), (4, 5)], r"concat_bw: the shapes Shape\(\[4, 6\]\), Shape\(\[4, 6\]\), Shape\(\[4, 5\]\) do not fit"),
+        ("concat_bw", [(1, 1, 4, 6), (1, 1, 4, 6), (1, 1, 4, 5)], r"concat_bw: the shapes Shape\(\[1, 1, 4, 6\]\), .* do not fit"),
         ("exp_bw", [(4, 5), (4, 6)], r"exp_bw: the shapes Shape\(\[4, 5\]\), Shape\(\[4, 6\]\) do not broadcast"),
     ],
 )  # fmt: skip
@@ -271,7 +330,7 @@ def test_each_gradient_lies_where_the_reference_leaves_it(
 ):
     operation = catalog.find(f"ttnn.{name}")
     assert operation is not None
-    shapes = [(64 if name == "concat_bw" and not n else 32, 32) for n in range(len(places))]
+    shapes = [(2 if name == "concat_bw" and not n else 1, 1, 32, 32) for n in range(len(places))]
     given = [to_memory_config(put(one, np.ones(s)), p) for s, p in zip(shapes, places, strict=True)]
     assert tuple(t.memory_config() for t in operation(*given)) == wanted
     stays = {DRAM} if name == "fmod_bw" else set()
@@ -293,7 +352,7 @@ def test_types_that_do_not_go_with_the_gradient(
 ):
     operation = catalog.find(f"ttnn.{name}")
     assert operation is not None
-    shapes = [(64 if name == "concat_bw" and not n else 32, 32) for n in range(len(types))]
+    shapes = [(2 if name == "concat_bw" and not n else 1, 1, 32, 32) for n in range(len(types))]
     with pytest.raises(RuntimeError, match=words):
         operation(*(put(one, np.ones(s), t) for s, t in zip(shapes, types, strict=True)))
 

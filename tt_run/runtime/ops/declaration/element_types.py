@@ -11,6 +11,7 @@ import numpy as np
 from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType, cpp
 from tt_run.runtime.errors import ArgumentMismatch, as_type, fatal
+from tt_run.runtime.ops.declaration import backward_integers
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, is_float, stored_dtype
 
 _FLOATS = frozenset({DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.BFLOAT4_B})
@@ -247,6 +248,9 @@ _IN_OTHER_WORDS = {
 
 def no_integers(name: str, dtype: DataType) -> RuntimeError:
     """What operation `name` says of integers, of which it takes none."""
+    step = backward_integers.refusal(name, dtype)
+    if step is not None:
+        return fatal(step, hint=as_type("tensor", "float32"))
     usual = f"Unary: UnaryOpType::{_UNARY_NATIVE[name]}" if name in _UNARY_NATIVE else name
     said = _IN_OTHER_WORDS.get(name, f"{usual} does not support integer input dtype {{}}")
     return fatal(said.format(cpp(dtype)), hint=as_type("tensor", "float32"))

@@ -42,6 +42,7 @@ ceil_bw fill_bw fill_zero_bw floor_bw frac_bw round_bw sign_bw trunc_bw: bb>b fi
 celu_bw softplus_bw: fi>ft if>it ii>it uu>ut
 clamp_bw clip_bw hardtanh_bw relu6_bw relu_bw: fi>ft ii>i
 clamped_silu_glu: fi>f fu>f hh>h if>f ii>i uf>f uu>u
+concat_bw: bbb>bb hhh>hh iii>ii uuu>uu
 deg2rad_bw rad2deg_bw square_bw: fi>ft hh>h if>Ft ii>F uu>F
 div_bw: fi>it hh>ht if>ft ii>it uu>ut fif>ift iff>fft iif>ift
 div_no_nan: h>h i>F u>F fi>f fu>f if>f ii>F uf>f
@@ -72,6 +73,7 @@ selu_bw: if>Ft
 squared_difference_bw: fii>fft hhh>hh iff>fft iii>ii uuu>uu
 sub_bw: bb>b fi>it hh>h if>ft ii>i uu>u fif>ift ifi>fit iii>iit
 subalpha_bw: fif>ift ifi>fit iii>iit
+threshold_bw: ii>it
 where_bw: fffi>fft ffif>fft ffii>fft fiff>fft fifi>fft fiif>fft fiii>fft iiff>iit iifi>iit iiif>iit iiii>ii uuuu>uu
 """
 """Operations, a colon, and what they take: a letter for each tensor, and one for each result after the sign.

@@ -17,6 +17,7 @@ from tt_run.runtime.kernels.torch_cpu import gradients, library, torch_function
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import Operation
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare
+from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.gradients import gradient_places, gradient_shapes
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -103,7 +104,8 @@ def _reversed_division(gradient: Any, x: Any, scalar: float, rounding_mode: str 
     _check_rounding(rounding_mode)
     if rounding_mode is not None:
         return [library().zeros_like(gradient)]
-    return gradients(lambda value: scalar / value)(gradient, x)
+    # A quotient: torch makes a number over a tensor of a reciprocal, whose slope is infinite where the quotient's is not yet.
+    return gradients(lambda value: library().div(library().tensor(scalar), value))(gradient, x)
 
 
 def _divided_or_nothing(gradient: Any, x: Any, scalar: float) -> list[Any]:
@@ -264,9 +266,11 @@ UNARY = _declared(
         "The gradient of a power's base; NaN where the base is negative.", integers=False),
     Row("rdiv_bw", f"({_ONE}, scalar: float, *, rounding_mode: str | None = None, {PLACED})", _reversed_division,
         "The gradient of the divisor of a number; zeros for a rounded quotient.", integers=False),
-    Row("tanh_bw", f"({_ONE}, {_INTO})", _tanh, "The gradient of `tanh`'s operand.", integers=False),
+    Row("tanh_bw", f"({_ONE}, {_INTO})", _tanh, "The gradient of `tanh`'s operand.", integers=False,
+        golden=goldens.rounded_once(_tanh)),
     Row("gelu_bw", f"({_ONE}, *, variant: GeluVariant | None = None, {_INTO[3:]})", _gelu,
-        "The gradient of `gelu`'s operand, by the error function or in the tanh form.", integers=False),
+        "The gradient of `gelu`'s operand, by the error function or in the tanh form.", integers=False,
+        golden=goldens.rounded_once(_gelu)),
     *(Row(f"{name}_bw", f"({_ONE}, min: Tensor | float | None = None, max: Tensor | float | None = None, {_TAIL})", _clamped,
           "The gradient of what is limited: that of the result inside the limits, zero outside.", integers=False,
           check=_check_limits)

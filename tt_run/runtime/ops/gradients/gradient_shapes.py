@@ -62,8 +62,15 @@ _ONE_SHAPE = frozenset({"gelu_bw", "tanh_bw"})
 
 
 def check(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
-    """Raises RuntimeError for operands whose shapes do not go with the gradient's, the first of the tensors."""
+    """Raises RuntimeError for operands whose shapes do not go with the gradient's, the first of the tensors, and for forms without a gradient."""
     gradient, *operands = tensors
+    _check_form(name, arguments)
+    if name == "concat_bw" and any(len(tensor.shape) != 4 for tensor in tensors):
+        ranks = [len(tensor.shape) for tensor in tensors]
+        raise fatal(
+            "concat_bw expects rank-4 tensors, got grad rank {}, input rank {}, other rank {}".format(*ranks),
+            hint="ttnn.unsqueeze_to_4D(tensor)",
+        )
     _check_types(name, tensors)
     gradient_layouts.check(name, tensors)
     if operands:
@@ -100,6 +107,20 @@ def check(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, Any]) ->
             )
         if name == "mul_bw":
             _broadcasts(operand, gradient)
+
+
+def _check_form(name: str, arguments: Mapping[str, Any]) -> None:
+    if name == "pow_bw" and arguments["exponent"] < 0:
+        raise fatal(
+            "negative exponents are not supported; use recip(pow(input,abs(exponent)))",
+            "exponent >= 0.0",
+            hint=f"ttnn.reciprocal_bw after ttnn.pow_bw(…, {-arguments['exponent']})",
+        )
+    if getattr(arguments.get("variant"), "name", "") == "FastLut":
+        raise fatal(
+            "GELU_BW does not support GeluVariant::FAST_LUT because no matching backward kernel is available.",
+            hint="variant=ttnn.GeluVariant.Accurate or Tanh",
+        )
 
 
 def _check_types(name: str, tensors: Sequence[Tensor]) -> None:
