@@ -182,10 +182,10 @@ def _no_nan_place(
 PAIRS = declare(
     families.BINARY,
     Row("addalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a + a.dtype.type(alpha) * b,
-        "a + alpha b.", check=_check_alpha, golden=lambda a, b, alpha, **_: a + alpha * b, beside=larger_shards.of_pair,
+        "a + alpha b.", check=_check_alpha, golden=goldens.rounded_once(lambda a, b, alpha, **_: a + alpha * b), beside=larger_shards.of_pair,
         any_room=True),
     Row("subalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a - a.dtype.type(alpha) * b,
-        "a - alpha b.", check=_check_alpha, golden=lambda a, b, alpha, **_: a - alpha * b, beside=larger_shards.of_pair,
+        "a - alpha b.", check=_check_alpha, golden=goldens.rounded_once(lambda a, b, alpha, **_: a - alpha * b), beside=larger_shards.of_pair,
         any_room=True),
     Row("isclose", f"{_PAIR}, *, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, {PLACED})", _isclose,
         "1 where a and b differ by at most atol + rtol |b|, else 0; NaN equals NaN if equal_nan.", check=_check_close, golden="isclose",
@@ -240,7 +240,7 @@ TRIPLES = declare(
     families.TERNARY,
     Row("mac", f"(input_tensor_a: Tensor, input_tensor_b: Tensor | float, input_tensor_c: Tensor | float, *, {WRITTEN}, "
         "sub_core_grids: CoreRangeSet | None = None)", lambda a, b, c: a * b + c, "a b + c.",
-        type_of=_summed, check=_check_mac, golden=lambda a, b, c, **_: a * b + c, any_room=True),
+        type_of=_summed, check=_check_mac, golden=goldens.rounded_once(lambda a, b, c, **_: a * b + c), any_room=True),
     Row("snake_beta", f"(input_tensor: Tensor, alpha: Tensor, beta: Tensor, *, {WRITTEN})",
         lambda x, alpha, beta: x + np.square(np.sin(alpha * x)) / beta, "x + sin(alpha x)² / beta.",
         integers=False, check=_check_snake, golden=lambda x, alpha, beta, **_: x + (alpha * x).sin() ** 2 / beta),

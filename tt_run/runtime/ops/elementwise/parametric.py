@@ -149,6 +149,7 @@ def _golden_logit(x: Any, eps: float | None = None, **_: Any) -> Any:
     return x.logit(eps=eps)
 
 
+@goldens.rounded_once
 def _golden_xielu(x: Any, alpha_p: float = 0.8, alpha_n: float = 0.8, **_: Any) -> Any:
     below = alpha_n * x.clamp(max=-1e-6).expm1() - alpha_n * x + 0.5 * x
     return (alpha_p * x * x + 0.5 * x).where(x > 0, below)

@@ -20,6 +20,31 @@ def widened(x: Any) -> Any:
     return x.float() if x.dtype is library().bfloat16 else x
 
 
+def rounded_once(golden: Golden) -> Golden:
+    """A golden function that computes tensors of bfloat16 in float32 and rounds its result, as the reference has it where torch rounds each step."""
+
+    def once(*values: Any, **keywords: Any) -> Any:
+        narrow = library().bfloat16
+        if not any(getattr(value, "dtype", None) is narrow for value in values):
+            return golden(*values, **keywords)
+        found = golden(*(widened(v) if hasattr(v, "dim") else v for v in values), **keywords)
+        several = isinstance(found, list)
+        made = [one.to(narrow) for one in (found if several else [found])]
+        return made if several else made[0]
+
+    return once
+
+
+def beside_number(path: str) -> Golden:
+    """`comparison`, computed in float32 for a tensor of bfloat16 beside a number."""
+
+    def golden(a: Any, b: Any, **_: Any) -> Any:
+        plain = comparison(path)
+        return plain(a, b) if hasattr(b, "dim") else rounded_once(plain)(a, b)
+
+    return golden
+
+
 def to_infinity(path: str) -> Golden:
     """A function below torch that gives infinity for bfloat16 numbers that have no value, as the kernels of devices do."""
 
@@ -94,6 +119,8 @@ BINARY: dict[str, str | Golden] = {
     "logical_left_shift": lambda a, b, **_: a << b,
     "logical_right_shift": _shifted_right,
     "bias_gelu": lambda a, b, **_: torch_function("nn.functional.gelu")(a + b),
+    "fmod": beside_number("fmod"),
+    "remainder": beside_number("remainder"),
 }
 """Binary operations whose function is not `torch.<name>`."""
 
@@ -122,6 +149,7 @@ def gelu(x: Any, variant: Any = None, fast_and_approximate_mode: bool = False, *
     return torch_function("nn.functional.gelu")(x, approximate=form)
 
 
+@rounded_once
 def selu(x: Any, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, **_: Any) -> Any:
     """Scaled ELU."""
     return scale * x.where(x > 0, alpha * x.expm1())
