@@ -511,7 +511,7 @@ def test_programs_are_cached_by_operation_and_specs():
     from tt_run.runtime.mesh import open_mesh_device
 
     device = open_mesh_device(MeshShape(1, 2))
-    a, b = put(device, np.ones((4, 4))), put(device, np.ones((8, 4)))
+    a, b = put(device, np.ones((4, 4))), put(device, np.ones((8, 4)), BF16)
     before = device.num_program_cache_entries()
     for _ in range(3):
         ops.add(a, a)

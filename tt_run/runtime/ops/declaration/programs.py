@@ -11,16 +11,13 @@ from enum import Enum
 from typing import Any
 
 from tt_run.runtime.cores import CoreRangeSet
-from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration import elementwise_programs, families
 from tt_run.runtime.ops.declaration.families import Family
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 
 _SCALARS = frozenset(
     {
-        families.UNARY,
-        families.BINARY,
-        families.TERNARY,
         families.COMPLEX,
         families.BACKWARD,
         families.RANDOM,
@@ -96,6 +93,8 @@ def program_of(
     """The key of a call, whose positional arguments are called `names`."""
     if name == "ttnn.experimental.group_attn_matmul":
         return _by_blocks(name, args, kwargs)
+    if family in elementwise_programs.FAMILIES:
+        return elementwise_programs.key_of(name, family, names, args, kwargs)
     key: list[object] = [_ONE_NAME.get(name, name)]
     for place, value in enumerate(args):
         if isinstance(value, Tensor):

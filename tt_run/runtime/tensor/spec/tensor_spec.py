@@ -211,6 +211,11 @@ class TensorSpec(metaclass=Native):
         """A number for what a compiled program depends on; the same for equal specs."""
         return _program(self.shape.dims, self.dtype, self.layout, self.memory_config)
 
+    @cached_property
+    def kernel(self) -> int:
+        """A number for what a program depends on that learns shapes when it runs."""
+        return _program((), self.dtype, self.layout, self.memory_config)
+
     @property
     def padded_shape(self) -> Shape:
         """Physical shape of a shard, padding included; rows that are cut are whole pieces."""
