@@ -80,3 +80,40 @@ def test_block_floats_on_cores_with_padding_along_the_dimension(one: MeshDevice)
         x = ops.to_memory_config(put(one, np.ones((1, 1, 64, width)), *KINDS["T8"]), by_rows(64))
         for place in (None, by_rows(2 * width)):
             assert ops.concat([x, x], -1, memory_config=place).dtype is dtype
+
+
+@pytest.mark.parametrize(
+    ("layout", "widths", "groups", "refused"),
+    [
+        (TILE, (32, 64), 2, None),
+        (TILE, (32, 64), 4, r"Group size must be at least 16 for input0 \(was 8\)"),
+        (TILE, (64, 32), 4, r"Group size must be at least 16 for input1 \(was 8\)"),
+        (TILE, (32, 64), 3, r"Input tensor 0 columns must be evenly divisible by groups \(W=32, groups=3\)"),
+        (ROW, (32, 64), 4, None),
+        (ROW, (32, 64), 5, r"Input tensor 0 columns must be evenly divisible by groups \(W=32, groups=5\)"),
+    ],
+)
+def test_groups_on_cores(
+    one: MeshDevice, layout: Layout, widths: tuple[int, int], groups: int, refused: str | None
+) -> None:
+    grid = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(0, 0))])
+    values = [np.arange(64 * width).reshape(1, 1, 64, width) % 61 for width in widths]
+    places = [
+        MemoryConfig(
+            TensorMemoryLayout.HEIGHT_SHARDED,
+            BufferType.L1,
+            ShardSpec(grid, [64, width], ShardOrientation.ROW_MAJOR),
+        )
+        for width in (*widths, sum(widths))
+    ]
+    parts = [
+        ops.to_memory_config(put(one, each, BF16, layout), place)
+        for each, place in zip(values, places, strict=False)
+    ]
+    if refused:
+        with pytest.raises(RuntimeError, match=refused):
+            ops.concat(parts, 3, memory_config=places[-1], groups=groups)
+        return
+    pieces = [np.split(each, groups, axis=3) for each in values]
+    wanted = np.concatenate([piece[group] for group in range(groups) for piece in pieces], axis=3)
+    assert np.array_equal(held(ops.concat(parts, 3, memory_config=places[-1], groups=groups)), wanted)

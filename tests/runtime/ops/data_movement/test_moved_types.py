@@ -37,7 +37,8 @@ REFUSED: dict[str, tuple[str, Callable[[MeshDevice], object]]] = {
     "another last dimension of bytes": (MOVES, lambda d: ops.reshape(ones(d, 4, 6, dtype=U8, layout=ROW), (24,))),
     "a dimension among tiles": (MOVES, lambda d: ops.unsqueeze(ones(d, 4, 6, dtype=U16), 1)),
     "bytes into tiles": (TILES, lambda d: ops.to_layout(ones(d, 4, 6, dtype=U8, layout=ROW), TILE)),
-    "bytes into whole tiles": (TILES, lambda d: ops.tilize(ones(d, 32, 32, dtype=U8, layout=ROW))),
+    "bytes into tiles that nothing fills": (TILES, lambda d: ops.tilize_with_zero_padding(ones(d, 32, 32, dtype=U8, layout=ROW))),
+    "every second byte": (TILES, lambda d: ops.slice(ones(d, 32, 64, dtype=U8), (0, 0), (32, 64), (2, 1))),
     "bytes repeated": (REPEATS, lambda d: ops.repeat(ones(d, 4, 6, dtype=U8), (2, 1))),
     "bytes expanded": (REPEATS, lambda d: ops.expand(ones(d, 4, 6, dtype=U8), [2, 4, 6])),
     "one dimension of 16 bits, each repeated": (MOVES, lambda d: ops.repeat_interleave(ones(d, 4, dtype=U16), 2, 0)),
@@ -91,6 +92,27 @@ def test_what_stays_where_it_is_has_any_type(one: MeshDevice):
         assert tuple(ops.reshape(rows, (2, 2, 6)).shape) == (2, 2, 6)
         assert tuple(ops.unsqueeze(rows, 0).shape) == (1, 4, 6)
     assert held(ops.sort(ones(one, 3, 17, layout=ROW))[0]).shape == (3, 17)
+
+
+def test_one_element_of_any_type_is_in_order(one: MeshDevice):
+    for dtype in (DataType.BFLOAT8_B, U32, I32):
+        values, places = ops.sort(put(one, np.arange(5).reshape(5, 1), dtype))
+        assert (values.dtype, places.dtype) == (dtype, U16)
+        assert np.array_equal(held(values), np.arange(5).reshape(5, 1))
+        assert not held(places).any()
+        with pytest.raises(RuntimeError, match="must be BFLOAT16, UINT16, or FLOAT32"):
+            ops.sort(put(one, np.arange(5).reshape(5, 1), dtype), 0)
+
+
+def test_bytes_become_whole_tiles(one: MeshDevice):
+    rows = ones(one, 32, 64, dtype=U8, layout=ROW)
+    for tiled in (
+        ops.tilize(rows),
+        ops.to_layout(rows, TILE),
+        ops.slice(ones(one, 64, 64, dtype=U8), (0, 0), (64, 64), (2, 1)),
+    ):
+        assert tiled.layout is TILE
+        assert np.array_equal(held(tiled), np.ones((32, 64)))
 
 
 def test_a_dimension_to_fill_is_counted_from_the_front(one: MeshDevice):

@@ -94,6 +94,16 @@ def test_what_moves_between_pieces(one: MeshDevice, given: MemoryConfig, wanted:
     assert moved.memory_config() == wanted and np.array_equal(held(moved), held(x))
 
 
+def test_what_lies_in_another_order(one: MeshDevice):
+    x = np.arange(4 * 8 * 8).reshape(1, 4, 8, 8) % 64
+    given, place = put(one, x, BF16, ROW), on(HEIGHT, 1, 1, (64, 4))
+    with pytest.raises(RuntimeError, match=JOINED):
+        ops.permute(given, (0, 2, 3, 1), memory_config=place)
+    for dtype, memory in ((F32, place), (BF16, DRAM_MEMORY_CONFIG), (BF16, on(HEIGHT, 1, 1, (64, 4), DRAM))):
+        found = ops.permute(put(one, x, dtype, ROW), (0, 2, 3, 1), memory_config=memory)
+        assert np.array_equal(held(found), x.transpose(0, 2, 3, 1))
+
+
 def test_what_is_padded(one: MeshDevice):
     even, odd = on(HEIGHT, 4, 1, (2, 16)), on(HEIGHT, 4, 1, (2, 20))
     x = ops.to_memory_config(rows(one, 16), even)

@@ -19,7 +19,7 @@ from tt_run.runtime.enums import (
     TensorMemoryLayout,
 )
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.ops.data_movement.conversions import interleaved_to_sharded
+from tt_run.runtime.ops.data_movement.conversions import interleaved_to_sharded, sharded_to_interleaved
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.conversion.layouts import to_memory_config
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec, ShardSpec
@@ -204,8 +204,13 @@ def test_tensors_say_which_cut_they_are(
         there,
         moved,
         relu(plain, memory_config=memory),
-        interleaved_to_sharded(plain, memory),
     ]
+    if wanted[1] is None:  # which only `to_memory_config` makes, and undoes
+        with pytest.raises(RuntimeError, match="interleaved_to_sharded does not support ND sharding"):
+            interleaved_to_sharded(plain, memory)
+        assert told(sharded_to_interleaved(there)) == told(there)
+    else:
+        made.append(interleaved_to_sharded(plain, memory))
     assert [told(tensor) for tensor in made] == [(*wanted, list(piece))] * len(made)
     assert [tensor.is_sharded() for tensor in made] == [False] + [True] * (len(made) - 1)
     # A result lies in the pieces of the matrix that its operand's pieces are those of.

@@ -17,7 +17,8 @@ from tt_run.runtime.ops.declaration.operands import ints, on_device, replaced, s
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.goldens import creation_goldens
 from tt_run.runtime.ops.placement import row_widths
-from tt_run.runtime.tensor.conversion import framing, layouts
+from tt_run.runtime.tensor.conversion import framing, kept_cores, layouts
+from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,
     CoreCoord,
@@ -246,6 +247,7 @@ def interleaved_to_sharded(
         if config.shard_spec is not None and min(config.shard_spec.shape) < 1:
             raise fatal("shard_shape must be greater than 0", hint=f"{list(config.shard_spec.shape)}")
         dtype = shard_shape if isinstance(shard_shape, DataType) else output_dtype
+        _check_matrix(input_tensor, config)
         row_widths.check_cut(input_tensor, config)
         return _copied(input_tensor, dtype, config, preallocated_output)
     if isinstance(grid, (tuple, list)):
@@ -269,16 +271,28 @@ def interleaved_to_sharded(
     return _copied(input_tensor, output_dtype, config, preallocated_output)
 
 
+def _check_matrix(tensor: Tensor, config: MemoryConfig) -> None:
+    """Raises RuntimeError for pieces that are none of a matrix."""
+    if config.created_with_nd_shard_spec:
+        padded = tuple(tensor.padded_shape)
+        config = sharding.settled(config, padded, tensor.layout, tensor.tile.edges)
+    if config.nd_shard_spec is not None and config.shard_spec is None:
+        raise fatal(
+            "interleaved_to_sharded does not support ND sharding. Please use ttnn.to_memory_config or ttnn.copy instead.",
+            hint="ttnn.to_memory_config(tensor, memory_config)",
+        )
+
+
 @operation("ttnn.sharded_to_interleaved", family=families.CONVERSION, golden=goldens.same)
 def sharded_to_interleaved(
     input_tensor: Tensor, memory_config: MemoryConfig | None = None, output_dtype: DataType | None = None
 ) -> Tensor:
-    """The tensor spread over memory banks again; one that is not sharded stays what it is.
+    """The tensor spread over memory banks again; one that is not sharded stays what it is, and so does one in pieces that are none of a matrix.
 
     Raises RuntimeError for another element type in rows.
     """
     on_device(input_tensor, kind="data movement")
-    if not input_tensor.memory_config().is_sharded():
+    if input_tensor.memory_config().shard_spec is None:
         return input_tensor.alias()
     if output_dtype not in (None, input_tensor.dtype) and input_tensor.layout is not Layout.TILE:
         raise fatal(
@@ -330,8 +344,9 @@ def tilize(
             raise _not_whole(what, shape[place], tile.edges[place])
     if not use_multicore and input_tensor.is_sharded():
         raise fatal("Multicore must be enabled for sharded input", hint="use_multicore=True")
-    layouts.check_tiles_made(input_tensor)
-    return in_layout(input_tensor, Layout.TILE, dtype, memory_config, tile)
+    own = input_tensor.memory_config()
+    place = kept_cores.tiled(own, memory_config) or sharding.of_matrix(own)
+    return in_layout(input_tensor, Layout.TILE, dtype, place, tile)
 
 
 def _not_whole(what: str, size: int, whole: int) -> RuntimeError:
@@ -361,6 +376,8 @@ def untilize(
     if sub_core_grids is not None:
         _check_untilized_on(input_tensor, memory_config or own)
     if not own.is_sharded():
+        if input_tensor.padded_shape != input_tensor.shape:
+            memory_config = layouts.unpadded(input_tensor, kept_cores.freed(own, memory_config))
         return elements_in_rows(input_tensor, memory_config)
     rows = elements_in_rows(input_tensor, memory_config or own)
     # What leaves its cores takes the padding along.

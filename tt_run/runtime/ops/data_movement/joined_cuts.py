@@ -98,3 +98,24 @@ def _check_alike(parts: Sequence[Tensor]) -> None:
             raise fatal("Sharded tensors must have the same grid.", hint=_LIKE_FIRST)
         if other.memory_layout is not first.memory_layout:
             raise fatal("Sharded tensors must have the same memory layout.", hint=_LIKE_FIRST)
+
+
+_NARROWEST_GROUP = 16
+
+
+def check_groups(parts: Sequence[Tensor], axis: int, groups: int) -> None:
+    """Raises RuntimeError for tensors that do not come apart into so many groups, or on cores into groups of too few columns of tiles."""
+    if groups == 1:
+        return
+    for place, part in enumerate(parts):
+        length = part.shape[axis]
+        if length % groups:
+            raise fatal(
+                f"Input tensor {place} columns must be evenly divisible by groups (W={length}, groups={groups})",
+                hint=f"groups that {length} is a multiple of",
+            )
+        if part.is_sharded() and part.layout is Layout.TILE and length // groups < _NARROWEST_GROUP:
+            raise fatal(
+                f"Group size must be at least {_NARROWEST_GROUP} for input{place} (was {length // groups})",
+                hint="ttnn.to_layout(tensor, ttnn.ROW_MAJOR_LAYOUT) of all, or fewer groups",
+            )

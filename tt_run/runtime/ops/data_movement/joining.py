@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
-from tt_run.runtime.ops.data_movement.joined_cuts import stay_on_cores
+from tt_run.runtime.ops.data_movement.joined_cuts import check_groups, stay_on_cores
 from tt_run.runtime.ops.data_movement.joined_layouts import (
     AS_BFLOAT16,
     ONLY_TILES,
@@ -30,7 +30,7 @@ from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, pl
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import asked_shards, fitted_shards
 from tt_run.runtime.ops.placement.sharded_results import in_dram
-from tt_run.runtime.tensor.conversion import framing
+from tt_run.runtime.tensor.conversion import framing, layouts
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec.shape import Shape
@@ -77,6 +77,7 @@ def concat(
                 hint=_unlike(first.shape, other.shape),
             )
 
+    check_groups(parts, axis, groups)
     if not stay_on_cores(parts, axis, memory_config) or not all(ends_with_a_tile(t, axis) for t in parts):
         parts = in_one_layout(parts, axis)
     first = parts[0]
@@ -185,7 +186,10 @@ def slice(
     input_tensor = _of_rows(input_tensor, [i.start for i in index], step)
     if output_tensor is None:
         lengths = [len(range(i.start, i.stop, i.step)) for i in index]
-        if memory_config is None and _by_rows(input_tensor, [i.start for i in index], step):
+        by_rows = _by_rows(input_tensor, [i.start for i in index], step)
+        if by_rows and 0 not in lengths and framing.tile_multiple(tuple(lengths)) != tuple(lengths):
+            layouts.check_tiles_filled(input_tensor)
+        if memory_config is None and by_rows:
             fitted_shards.of_rows(input_tensor, lengths)
         stepped = any(length != 1 for length in step)
         if input_tensor.layout is Layout.TILE and stepped:

@@ -242,6 +242,8 @@ def permute(
         if unmoved(input_tensor, memory_config):
             return input_tensor.alias()
         _check_named(memory_config)
+    elif memory_config is not None:
+        row_widths.check_whole(input_tensor, memory_config)
     place = reordered_shards.of_order(input_tensor, order, memory_config)
     result = moved(input_tensor, lambda s: s.transpose(0, *(d + 1 for d in order)), place)
     return framing.fill_padding(result, pad_value) if pad_value else result

@@ -22,7 +22,7 @@ from tt_run.runtime.ops.declaration.operands import ints, keep_label, on_device,
 from tt_run.runtime.ops.declaration.places import check_filled, like_operand
 from tt_run.runtime.ops.goldens import creation_goldens
 from tt_run.runtime.ops.placement import fitted_shards, row_widths, viewed_shards
-from tt_run.runtime.tensor.conversion import copies, framing, layouts
+from tt_run.runtime.tensor.conversion import copies, framing, kept_cores, layouts
 from tt_run.runtime.tensor.questions import elements_on
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
@@ -54,8 +54,10 @@ def tilize_with_zero_padding(
 
 
 def _in_tiles(tensor: Tensor, asked: MemoryConfig | None) -> MemoryConfig | None:
-    """Where rows lie once they are filled up to tiles: pieces of columns have the rows of the padding, too."""
+    """Where rows lie once they are filled up to tiles: pieces of columns have the rows of the padding, too. Raises RuntimeError for bytes."""
+    layouts.check_tiles_filled(tensor)
     own = tensor.memory_config()
+    asked = kept_cores.tiled(own, asked, (TensorMemoryLayout.WIDTH_SHARDED,))
     if asked not in (None, own) or own.shard_spec is None or own.created_with_nd_shard_spec:
         return asked
     *outer, columns = framing.tile_multiple((1, 1, *tensor.shape))
@@ -148,8 +150,8 @@ def untilize_with_unpadding(
     rows = conversions.elements_in_rows(input_tensor, DRAM_MEMORY_CONFIG if cut else None)
     if any(map(operator.gt, ends, shape)):  # the padding is asked for as well
         rows = rows.derive(framing.frame_of(input_tensor))
-    place = memory_config
-    if place is None or (place == input_tensor.memory_config() and place.shard_spec is not None):
+    place = layouts.unpadded(input_tensor, kept_cores.freed(input_tensor.memory_config(), memory_config))
+    if place is None:
         place = fitted_shards.of_tiles(input_tensor, ends)
     result: Tensor = joining.slice.compute(rows, [0] * len(shape), ends, memory_config=place)
     return result

@@ -6,7 +6,6 @@ Source: reference library 0.81.1.
 from __future__ import annotations
 
 import builtins
-import operator
 from typing import Any
 
 import numpy as np
@@ -58,7 +57,19 @@ def gather(
             f"Got input layout: {cpp(input.layout)} and index layout: {cpp(index.layout)}",
             hint=f"ttnn.to_layout(index, ttnn.{input.layout.name}_LAYOUT)",
         )
-    _check_index("gather", input, index, axis - 1)
+    if len(input.shape) != len(index.shape):
+        raise fatal(
+            "Input and index tensor must have the same number of dimensions. "
+            f"Got input dim: {len(input.shape)} and index dim: {len(index.shape)}",
+            hint=f"ttnn.reshape(index, …) to {len(input.shape)} dimensions",
+        )
+    for d, (length, room) in enumerate(zip(index.shape, input.shape, strict=True)):
+        if d != axis - 1 and length > room:
+            raise fatal(
+                f"Ends {length} must be less than or equal to the shape of the tensor {room}",
+                hint=f"the index is larger along dimension {d}: ttnn.slice {index.shape} to {input.shape}",
+            )
+    _check_places(input, index, axis - 1)
     check_filled(input)
 
     def picked(values: Array, places: Array) -> Array:
@@ -114,12 +125,11 @@ def scatter(
             f"index_dtype is not integer, it is {index.dtype.name}.", hint="ttnn.typecast(index, ttnn.uint32)"
         )
     _check_scattered(input, index, src)
-    _check_index("gather", input, index, axis - 1)
-    if len(index.shape) != len(src.shape) or any(map(operator.gt, index.shape, src.shape)):
-        raise fatal(
-            f"scatter needs a source as large as its index, got {src.shape} and {index.shape}",
-            hint=f"ttnn.slice the index to {src.shape}, or give a source of {index.shape}",
-        )
+    _check_rank(input, index, "index")
+    _check_rank(input, src, "source")
+    _check_reach(index, input, "input", axis - 1)
+    _check_reach(index, src, "source")
+    _check_places(input, index, axis - 1)
     compile_scatter(input, index, src, axis - 1)
     function = combine_with[reduce]
     dtype = _in_rows(input.dtype)
@@ -172,19 +182,27 @@ def _in_rows(dtype: DataType) -> DataType:
     return DataType.BFLOAT16 if dtype is DataType.BFLOAT8_B else dtype
 
 
-def _check_index(name: str, input: Tensor, index: Tensor, axis: int) -> None:
-    if len(input.shape) != len(index.shape):
+def _check_rank(input: Tensor, other: Tensor, word: str) -> None:
+    ranks = len(input.shape), len(other.shape)
+    if ranks[0] != ranks[1]:
         raise fatal(
-            f"Index and input tensor must have the same number of dimensions, got {index.shape} and {input.shape}",
-            hint=f"ttnn.reshape(index, …) to {len(input.shape)} dimensions",
+            f"input_rank must be equal to {word}_rank (input_rank == {ranks[0]}, {word}_rank == {ranks[1]})",
+            hint=f"ttnn.reshape(…) to {ranks[0]} dimensions",
         )
-    for d, (n, m) in enumerate(zip(index.shape, input.shape, strict=True)):
-        if d != axis and n > m:
+
+
+def _check_reach(index: Tensor, tensor: Tensor, word: str, along: int | None = None) -> None:
+    """Raises RuntimeError for an index that is longer than a tensor in a dimension that it does not count."""
+    for d, (length, room) in enumerate(zip(index.shape, tensor.shape, strict=True)):
+        if d != along and length > room:
             raise fatal(
-                f"{name}: index tensor size {n} on dimension {d} exceeds the input tensor size {m}; "
-                f"only dimension {axis} may be larger",
-                hint=f"ttnn.slice the index {index.shape} to the input's shape {input.shape}",
+                f"index_shape[{d}] <= {word}_shape[{d}] == false (index_shape: {index.shape}, {word}_shape: {tensor.shape})",
+                hint=f"ttnn.slice the index to {room} along dimension {d}",
             )
+
+
+def _check_places(input: Tensor, index: Tensor, axis: int) -> None:
+    """Raises RuntimeError for indices that the dimension does not have."""
     data = index.shards.data
     if data.size and not (data.min() >= 0 and data.max() < input.shape[axis]):
         raise fatal(

@@ -227,11 +227,6 @@ _enter(
     "gather: index",
 )
 _enter(
-    "Input tensor data type must be BFLOAT16, UINT16, or FLOAT32, got {given}",
-    (_BF16, _U16, _F32),
-    "sort: input_tensor",
-)
-_enter(
     "only ttnn.bfloat16, ttnn.float32 and ttnn.bfloat8_b types are supported for input_tensor",
     (_BF16, _F32, _BFP8),
     "addmm: input_tensor",

@@ -183,10 +183,6 @@ _enter(
     Place("Sharded input requires a sharded output memory config but got {asked}", if_cut=True),
 )
 _enter("tilize", Place(named=True, layout=_TILES, whole=True))
-_enter(
-    "tilize_with_val_padding tilize_with_zero_padding untilize_with_unpadding",
-    Place(named=True, layout=_TILES),
-)
 _enter("move", Place(named=True, of=_ROWS))
 _enter("reshard", Place("input must be sharded", operand_cut=True))
 _enter("cumsum prod", Place(named=True, of=_TILES))

@@ -24,7 +24,13 @@ def check_joined(tensor: Tensor) -> None:
     memory = tensor.memory_config()
     if memory.buffer_type is not BufferType.L1:
         raise fatal("Input tensor must be in L1", hint="ttnn.to_memory_config(tensor, memory_config)")
-    if tensor.layout is Layout.ROW_MAJOR and _width(memory) * element_size(tensor.dtype) % ALIGNMENT:
+    check_whole(tensor, memory)
+
+
+def check_whole(tensor: Tensor, memory: MemoryConfig) -> None:
+    """Raises RuntimeError for pieces of the tensor's rows in L1 that are no whole multiples of what that reads."""
+    in_rows = tensor.layout is Layout.ROW_MAJOR and memory.buffer_type is BufferType.L1
+    if in_rows and _width(memory) * element_size(tensor.dtype) % ALIGNMENT:
         raise fatal(
             f"Shard page size must be aligned to {ALIGNMENT}B for L1 Tensor",
             hint=f"ttnn.to_memory_config(tensor, memory_config), or {_hint(tensor.dtype)}",

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout, cpp
-from tt_run.runtime.errors import fatal, in_tiles
+from tt_run.runtime.errors import as_type, fatal, in_tiles
 from tt_run.runtime.kernels.ordering import in_order
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.declaration import families
@@ -152,9 +152,9 @@ def sort(
     if not rank and dim not in (0, -1):
         raise fatal(refusal, hint="dim=0 or -1: the tensor has one element")
     axis = axis_of(dim, rank, refusal) + 1 if rank else 0
-    _check_rows(input_tensor, axis - 1)
     if out is not None:
         _check_places(input_tensor, *out)
+    _check_sorted(input_tensor, axis - 1)
     places = input_tensor.shards.map(
         lambda s: _order(s, axis, descending) if rank else np.zeros(s.shape, np.int64)
     )
@@ -163,11 +163,19 @@ def sort(
 
 
 _FEWEST_IN_ROWS = 64
+_SORTED = (DataType.BFLOAT16, DataType.UINT16, DataType.FLOAT32)
 
 
-def _check_rows(given: Tensor, axis: int) -> None:
-    """Raises RuntimeError for a few elements of rows: a kernel sorts powers of two of them, of tiles as many as tiles have."""
+def _check_sorted(given: Tensor, axis: int) -> None:
+    """Raises RuntimeError for types that no kernel sorts, and for a few elements of rows: it sorts powers of two of them, of tiles as many as
+    tiles have. What has one element along the dimension needs no kernel.
+    """
     length = given.shape[axis] if axis >= 0 else 1
+    if length > 1 and given.dtype not in _SORTED:
+        raise fatal(
+            f"Input tensor data type must be BFLOAT16, UINT16, or FLOAT32, got {cpp(given.dtype)}",
+            hint=as_type("input_tensor", "bfloat16"),
+        )
     if given.layout is Layout.TILE or not 1 < length <= _FEWEST_IN_ROWS // 4:
         return
     raise fatal(

@@ -7,6 +7,7 @@ import math
 from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import ArgumentMismatch, fatal, in_tiles
 from tt_run.runtime.native.arguments import public
+from tt_run.runtime.tensor.conversion import kept_cores
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, padded_shape
@@ -39,7 +40,7 @@ def to_layout(
         return tensor.alias()
     if layout is not Layout.TILE and tensor.device() is None and tensor.dtype in BLOCK_FLOATS:
         return tensor.alias()
-    if memory_config is not None and memory_config.nameless and layout is not Layout.TILE:
+    if memory_config is not None and memory_config.nameless and tensor.device() is not None:
         raise fatal("bad optional access", hint="memory_config=ttnn.create_sharded_memory_config(…)")
     wanted = dtype or tensor.dtype
     _check_type(tensor, wanted, layout)
@@ -55,8 +56,8 @@ def to_layout(
     return _converted(tensor, wanted, layout, _place(tensor, layout, memory_config), pad_value)
 
 
-def check_tiles_made(tensor: Tensor) -> None:
-    """Raises RuntimeError for bytes, which a device makes no tiles of."""
+def check_tiles_filled(tensor: Tensor) -> None:
+    """Raises RuntimeError for bytes, of which a device makes no tiles that are filled up."""
     if tensor.dtype is DataType.UINT8:
         raise fatal(
             "Can only tilize bfloat16/float32 or int32/uint32/uint16 or fp8_e4m3 tensors",
@@ -65,9 +66,10 @@ def check_tiles_made(tensor: Tensor) -> None:
 
 
 def _check_type(tensor: Tensor, wanted: DataType, layout: Layout) -> None:
-    """Raises RuntimeError for another element type of what leaves its tiles on a device, and for bytes that are to become tiles there."""
-    if layout is Layout.TILE and tensor.device() is not None:
-        check_tiles_made(tensor)
+    """Raises RuntimeError for another element type of what leaves its tiles on a device, and for bytes that are to fill up tiles there."""
+    filled = padded_shape(tuple(tensor.shape), Layout.TILE, tensor.tile) != tensor.shape
+    if layout is Layout.TILE and filled and tensor.device() is not None:
+        check_tiles_filled(tensor)
     leaves = tensor.dtype is DataType.BFLOAT8_B and wanted is DataType.BFLOAT16
     if layout is not Layout.TILE and wanted is not tensor.dtype and not leaves:
         raise fatal(
@@ -84,20 +86,41 @@ def _place(tensor: Tensor, layout: Layout, asked: MemoryConfig | None) -> Memory
     """
     own = tensor.memory_config()
     spec = own.shard_spec
-    if tensor.device() is None or spec is None:
+    padded = padded_shape(tuple(tensor.shape), Layout.TILE, tensor.tile)
+    if tensor.device() is None:
         return asked
-    if own.created_with_nd_shard_spec:
-        return asked or (sharding.of_matrix(own) if layout is Layout.TILE else None)
+    if spec is None:
+        fills = layout is Layout.TILE or padded == tensor.shape
+        return asked if fills else unpadded(tensor, kept_cores.freed(own, asked))
+    if own.created_with_nd_shard_spec and asked is None:
+        return sharding.of_matrix(own) if layout is Layout.TILE else None
     if layout is Layout.TILE:
         sharding.check_alignment(spec, layout, tensor.tile.edges)
-        tiled = padded_shape(tuple(tensor.shape), layout, tensor.tile)
-        sharding.on_cores(own, tiled.dims, layout, tensor.tile.edges)
-        return asked
+        sharding.on_cores(own, padded.dims, layout, tensor.tile.edges)
+        if padded == tensor.shape:
+            return kept_cores.tiled(own, asked)
+        return kept_cores.filled(own, asked, padded.dims[-1] != (1, *tensor.shape)[-1])
     check_unbatched(tensor, asked)
-    if asked not in (None, own):
+    if padded == tensor.shape and asked not in (None, own):
         return asked
+    place = kept_cores.freed(own, asked) if padded != tensor.shape else None
     *outer, columns = tensor.shape
-    return sharding.reaching(own, math.prod(outer), columns)
+    return place or sharding.reaching(own, math.prod(outer), columns)
+
+
+def unpadded(tensor: Tensor, place: MemoryConfig | None) -> MemoryConfig | None:
+    """A place for rows of a tensor that leave the padding of their tiles: pieces of columns have as many rows as there are without it."""
+    spec = None if place is None else place.shard_spec
+    if (
+        place is None
+        or spec is None
+        or tensor.is_sharded()
+        or place.memory_layout is not TensorMemoryLayout.WIDTH_SHARDED
+    ):
+        return place
+    *outer, columns = tensor.shape
+    *above, _ = tensor.padded_shape
+    return sharding.reaching(place, math.prod(outer), columns) if spec.shape[0] == math.prod(above) else place
 
 
 def check_unbatched(tensor: Tensor, asked: MemoryConfig | None) -> None:
