@@ -339,9 +339,9 @@ def tilize(
             hint=in_rows("tensor"),
         )
     shape = (1, 1, *input_tensor.padded_shape.dims)[-2:]
-    for what, place in (("width", 1), ("height", 0)):
-        if shape[place] % tile.edges[place]:
-            raise _not_whole(what, shape[place], tile.edges[place])
+    for what, edge in (("width", 1), ("height", 0)):
+        if shape[edge] % tile.edges[edge]:
+            raise _not_whole(what, shape[edge], tile.edges[edge])
     if not use_multicore and input_tensor.is_sharded():
         raise fatal("Multicore must be enabled for sharded input", hint="use_multicore=True")
     own = input_tensor.memory_config()
