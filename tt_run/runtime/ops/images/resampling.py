@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt_run.runtime.enums import WIDTH_SHARDED, DataType, Layout, cpp
+from tt_run.runtime.enums import WIDTH_SHARDED, DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.ops.declaration import families
@@ -108,6 +108,14 @@ def grid_sample(
         )
     if input_tensor.layout is not Layout.ROW_MAJOR:
         raise fatal("Input tensor must be ROW_MAJOR layout", hint="ttnn.to_layout(x, ttnn.ROW_MAJOR_LAYOUT)")
+    if input_tensor.memory_config().memory_layout not in (
+        TensorMemoryLayout.INTERLEAVED,
+        TensorMemoryLayout.HEIGHT_SHARDED,
+    ):
+        raise fatal(
+            "Input tensor must have INTERLEAVED or HEIGHT_SHARDED memory layout",
+            hint="ttnn.sharded_to_interleaved(x)",
+        )
     if mode == "nearest" and not use_precomputed_grid:
         raise fatal(
             "use_precomputed_grid = false is not supported with mode = 'nearest'. Please use precomputed grid with nearest mode.",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout
+from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.errors import fatal, throw
 from tt_run.runtime.ops.images.windows import Borders, Pair
+from tt_run.runtime.ops.placement.walked_cores import check_walk
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
@@ -123,6 +124,8 @@ def check_enlargement(
     """Raises RuntimeError for factors, layouts and cuts that images are not enlarged by."""
     memory, whole = images.memory_config(), all(factor.is_integer() for factor in factors)
     cut = memory.shard_spec is not None
+    if smooth and memory.shard_spec is not None and memory.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED:
+        check_walk(memory.shard_spec, memory.memory_layout)
     if smooth and images.dtype is not DataType.BFLOAT16:
         raise fatal("Bilinear upsample requires BFLOAT16 input", hint="ttnn.typecast(images, ttnn.bfloat16)")
     if smooth and images.shape[-1] % TILE_SIZE:
@@ -187,7 +190,11 @@ def check_cuts(images: Tensor, product: bool, config: Conv2dConfig, asked: Memor
     if (
         spec is not None
         and config.shard_layout is None
-        and (config.reshard_if_not_optimal or _crooked(images, spec, memory.memory_layout, product))
+        and (
+            config.reshard_if_not_optimal
+            or _by_column(spec, memory.memory_layout)
+            or _crooked(images, spec, memory.memory_layout, product)
+        )
     ):
         raise fatal(
             "Conv2d supports Height, Block or Width Sharded Layouts but got TensorMemoryLayout::INTERLEAVED",
@@ -200,6 +207,11 @@ def check_cuts(images: Tensor, product: bool, config: Conv2dConfig, asked: Memor
         )
 
 
+def _by_column(spec: ShardSpec, cut: TensorMemoryLayout) -> bool:
+    """Whether pieces of rows or columns are counted down the cores."""
+    return cut is not TensorMemoryLayout.BLOCK_SHARDED and spec.orientation is ShardOrientation.COL_MAJOR
+
+
 def _crooked(images: Tensor, spec: ShardSpec, cut: TensorMemoryLayout, product: bool) -> bool:
     """Whether pieces are none that a convolution works on as they lie: tiles, or rows of so many channels as it reads at once."""
     if product:
@@ -210,8 +222,10 @@ def _crooked(images: Tensor, spec: ShardSpec, cut: TensorMemoryLayout, product: 
 
 def _check_product(images: Tensor, spec: ShardSpec, cut: TensorMemoryLayout, config: Conv2dConfig) -> None:
     """Raises RuntimeError where a window of one pixel is a product that does not take its images as they are cut."""
-    stays = spec.shape[1] % TILE_SIZE == 0 and (
-        config.shard_layout is None or not config.reshard_if_not_optimal
+    stays = (
+        spec.shape[1] % TILE_SIZE == 0
+        and not _by_column(spec, cut)
+        and (config.shard_layout is None or not config.reshard_if_not_optimal)
     )
     if stays and cut is TensorMemoryLayout.WIDTH_SHARDED:
         raise fatal(

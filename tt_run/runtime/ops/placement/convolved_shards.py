@@ -22,6 +22,7 @@ from tt_run.runtime.enums import (
 )
 from tt_run.runtime.memory.footprint import L1, banks_beside
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.placement.walked_cores import check_product, check_sent, check_walk
 from tt_run.runtime.ops.placement.window_room import Cut, Types, Windows, bytes_of_core
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
@@ -132,7 +133,7 @@ def of_convolution(
     high = _up(windows.places, out.down * TILE_SIZE) // out.down
     wide = _up(windows.filters, out.across * TILE_SIZE) // out.across
     used = -(-windows.places // high)
-    if windows.product and out.scheme is HEIGHT_SHARDED and used < out.down:
+    if windows.product and out.scheme is HEIGHT_SHARDED:
         box = out.grid.bounding_box().grid_size()
         out = out._replace(grid=num_cores_to_corerangeset(used, box, row_wise=True))
     return MemoryConfig(out.scheme, BufferType.L1, ShardSpec(out.grid, (high, wide), out.orientation))
@@ -168,11 +169,24 @@ def _within(
             or (config.override_sharding_config and there != (config.core_grid, scheme, orientation))
         )
         if not moves:
+            _check_there(memory, held, device, windows)
             return there
     turned = orientation if scheme is BLOCK_SHARDED else ShardOrientation.ROW_MAJOR
     if config.override_sharding_config and config.core_grid is not None:
         return Spread(config.core_grid, scheme, turned)
     return Spread(_cores(scheme, turned, step, device, windows, config), scheme, turned)
+
+
+def _check_there(memory: MemoryConfig, held: ShardSpec, device: MeshDevice, windows: Windows) -> None:
+    """Raises RuntimeError for images on cores that no window finds, where they stay on them."""
+    if windows.product:
+        check_product(memory)
+        return
+    by_columns = memory.memory_layout is WIDTH_SHARDED
+    if not by_columns or windows.kernel != (1, 1):
+        check_walk(held, memory.memory_layout)
+    if by_columns and not windows.by_channel:
+        check_sent(held, device.compute_with_storage_grid_size().x)
 
 
 def _apart(held: ShardSpec, windows: Windows) -> bool:

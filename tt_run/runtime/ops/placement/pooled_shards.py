@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
 from tt_run.runtime.enums import (
     BLOCK_SHARDED,
     HEIGHT_SHARDED,
@@ -23,6 +23,7 @@ from tt_run.runtime.enums import (
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.placement.sharded_results import on_first_cores
+from tt_run.runtime.ops.placement.walked_cores import check_walk
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
@@ -71,7 +72,7 @@ def of_pool(
     scheme: TensorMemoryLayout | None,
     pooling: Pooling,
 ) -> MemoryConfig | None:
-    """The place of `rows` x `channels` pooled out of `tensor`; None where nothing is pooled. Raises RuntimeError for blocks column by column."""
+    """The place of `rows` x `channels` pooled out of `tensor`; None where nothing is pooled. Raises RuntimeError for cores that are not counted in rows."""
     memory = tensor.memory_config()
     if memory.shard_spec is not None:
         return _on_same_cores(memory, rows, TILE_SIZE if layout is Layout.TILE else 1)
@@ -162,8 +163,9 @@ def of_fold(
         high = -(-rows * columns * pixels // spec.grid.num_cores()) if padded else high
         if high % (columns * pixels):
             grid = device.compute_with_storage_grid_size()
-            cores = _divisor(rows, grid.x * grid.y)
-            return on_first_cores(device, cores, HEIGHT_SHARDED, (rows // cores * columns, channels))
+            cores = num_cores_to_corerangeset(_divisor(rows, grid.x * grid.y), grid, row_wise=True)
+            piece = (rows // cores.num_cores() * columns, channels)
+            return MemoryConfig(kind, BufferType.L1, ShardSpec(cores, piece, spec.orientation))
         return MemoryConfig(
             kind, memory.buffer_type, ShardSpec(spec.grid, (high // pixels, channels), spec.orientation)
         )
@@ -181,10 +183,11 @@ def of_fold(
 def _on_same_cores(memory: MemoryConfig, rows: int, step: int) -> MemoryConfig:
     spec = memory.shard_spec
     assert spec is not None
-    if memory.memory_layout is BLOCK_SHARDED and spec.orientation is not ShardOrientation.ROW_MAJOR:
+    if spec.orientation is not ShardOrientation.ROW_MAJOR:
         raise fatal(
             "Only row major orientation is supported.", hint="orientation=ttnn.ShardOrientation.ROW_MAJOR"
         )
+    check_walk(spec, memory.memory_layout)
     shard = (_up(-(-rows // _lines(memory)), step), _up(spec.shape[1], max(step, _FACE)))
     return MemoryConfig(
         memory.memory_layout, memory.buffer_type, ShardSpec(spec.grid, shard, spec.orientation)
