@@ -105,3 +105,50 @@ def test_borders_around_a_tensor_need_their_rows(mesh: MeshDevice) -> None:
     few = from_torch(np.zeros((2 * 4 + 2 * 2, 2), np.float32), DataType.FLOAT32, device=mesh)
     with pytest.raises(RuntimeError, match=r"the borders of .* are 16 rows of 2, and the compact buffer is"):
         call("halo_scatter", few, given, 1, 1)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("rows", "columns"), [(4, 8), (3, 7)])
+def test_parts_of_a_video_make_the_whole_with_their_neighbours_borders(
+    mesh: MeshDevice, rows: int, columns: int
+) -> None:
+    """Of a video that is smaller than its parts together, what lies beyond it counts as zero."""
+    torch = pytest.importorskip("torch")
+    make = np.random.default_rng(3).integers
+    video = make(-4, 5, (1, 3, 4, 8, 32)).astype(np.float32)
+    filters, bias = make(-2, 3, (32, 32, 3, 3, 3)).astype(np.float32), make(-2, 3, (1, 32)).astype(np.float32)
+    mapper = ShardTensor2dMesh(mesh, mesh_shape=(2, 2), dims=(2, 3))
+
+    def put(array: Any, dtype: DataType = DataType.FLOAT32, **words: Any) -> Tensor:
+        return from_torch(array, dtype, layout=Layout.ROW_MAJOR, device=mesh, **words)
+
+    parts = put(video, mesh_mapper=mapper)
+    buffer = put(np.zeros((3 * (2 * 4 + 2 * 4), 32), np.float32), mesh_mapper=ReplicateTensorToMesh(mesh))
+    call("neighbor_pad_halo", parts, buffer, 1, 1, 0, 1, Topology.Linear, *semaphores(mesh), 3, 1, 1, 1, 1)
+    starts = np.array([[(row, column) for column in (0, 4)] for row in (0, 2)], np.uint32)
+    found = call(
+        "conv3d",
+        input_tensor=parts,
+        weight_tensor=put(filters),
+        bias_tensor=put(bias),
+        device=mesh,
+        dtype=DataType.FLOAT32,
+        output_channels=32,
+        kernel_size=(3, 3, 3),
+        padding=(1, 1, 1),
+        halo_buffer=buffer,
+        logical_h_mask=rows,
+        logical_w_mask=columns,
+        pad_offset_tensor=put(
+            starts, DataType.UINT32, mesh_mapper=ShardTensor2dMesh(mesh, mesh_shape=(2, 2), dims=(0, 1))
+        ),
+    )
+    video[:, :, rows:] = video[:, :, :, columns:] = 0
+    planes = torch.from_numpy(video.transpose(0, 4, 1, 2, 3).copy())
+    whole = torch.nn.functional.conv3d(
+        planes, torch.from_numpy(filters), torch.from_numpy(bias[0]), padding=1
+    )
+    whole = whole.permute(0, 2, 3, 4, 1).numpy()
+    places = [(high, wide) for high in (0, 2) for wide in (0, 4)]
+    for shard, (high, wide) in zip(found.shards.each(), places, strict=True):
+        np.testing.assert_array_equal(shard, whole[:, :, high : high + 2, wide : wide + 4])

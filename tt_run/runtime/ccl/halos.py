@@ -20,6 +20,7 @@ from tt_run.runtime.ccl.plans import Tuning, planned
 from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.enums import Topology
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels import borders
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.ops.attention.padded_caches import on_each_place
@@ -222,7 +223,7 @@ def neighbor_pad_halo(
     high, wide = (np_topology, np_num_links, None), (np_topology, np_pad2_num_links, None)
     padded = _padded(interior, (height, np_padding_h, np_padding_h, padding_mode), np_cluster_axis, high)
     padded = _padded(padded, (width, np_padding_w, np_padding_w, padding_mode), np_pad2_cluster_axis, wide)
-    border = partial(_compact, height=height, width=width, above=np_padding_h, beside=np_padding_w)
+    border = partial(borders.compact, height=height, width=width, above=np_padding_h, beside=np_padding_w)
     halo_buffer.overwrite(padded.shards.map(lambda stack: np.stack([border(row) for row in stack])))
     if padded_output is None:
         return halo_buffer
@@ -248,7 +249,7 @@ def halo_scatter(
     """
     checks.device_of(interior_src, "halo_scatter")
     _check_rows(compact_buffer, interior_src, np_padding_h, np_padding_w, inside=border_only)
-    put = partial(_scattered, above=np_padding_h, beside=np_padding_w, inside=border_only)
+    put = partial(borders.scattered, above=np_padding_h, beside=np_padding_w, inside=border_only)
     shards = combine(_each(put), compact_buffer.shards, interior_src.shards)
     if border_only:
         interior_src.overwrite(shards)
@@ -261,7 +262,7 @@ def _check_rows(compact: Tensor, source: Tensor, above: int, beside: int, *, ins
     *outer, rows, columns, depth = source.shape
     if inside:
         rows, columns = rows - 2 * above, columns - 2 * beside
-    needed = math.prod(outer) * 2 * (above * columns + beside * (rows + 2 * above))
+    needed = borders.rows_around(math.prod(outer), rows, columns, above, beside)
     if math.prod(compact.shape) < needed * depth:
         raise fatal(
             f"halo_scatter: the borders of {tuple(source.shape)} are {needed} rows of {depth}, and the compact buffer is "
@@ -282,43 +283,6 @@ def _interior(tensor: Tensor, height: int, width: int, above: int, beside: int) 
     cut: list[slice] = [slice(None)] * (height + 1)
     cut += [slice(above, tensor.shape[height] - above), slice(beside, tensor.shape[width] - beside)]
     return tensor.derive(tensor.shards.map(lambda stack: stack[tuple(cut)]))
-
-
-def _compact(padded: Array, height: int, width: int, above: int, beside: int) -> Array:
-    """The borders of a padded shard as rows of channels: [rows, C]."""
-    image = padded.reshape(-1, *padded.shape[height:])
-    inner = slice(beside, image.shape[2] - beside)
-    bands = (
-        image[:, :above, inner],
-        image[:, image.shape[1] - above :, inner],
-        image[:, :, :beside],
-        image[:, :, image.shape[2] - beside :],
-    )
-    return np.concatenate([band.reshape(-1, image.shape[-1]) for band in bands])
-
-
-def _scattered(compact: Array, source: Array, above: int, beside: int, inside: bool) -> Array:
-    """A shard with the borders of a compact buffer."""
-    *outer, rows, columns, depth = source.shape
-    if not inside:
-        rows, columns = rows + 2 * above, columns + 2 * beside
-    out = np.zeros((math.prod(outer), rows, columns, depth), source.dtype)
-    inner = slice(beside, columns - beside)
-    whole = source.reshape(-1, *source.shape[-3:])
-    out[:, above : rows - above, inner] = whole[:, above : rows - above, inner] if inside else whole
-    places = (
-        (slice(None), slice(above), inner),
-        (slice(None), slice(rows - above, None), inner),
-        (slice(None), slice(None), slice(beside)),
-        (slice(None), slice(None), slice(columns - beside, None)),
-    )
-    at = 0
-    for place in places:
-        shape = out[place].shape
-        count = math.prod(shape[:3])
-        out[place] = compact[at : at + count].reshape(shape)
-        at += count
-    return out.reshape(*outer, rows, columns, depth)
 
 
 def _folded(padded: Array, before: Array, height: int, above: int, beside: int, keep: bool) -> Array:

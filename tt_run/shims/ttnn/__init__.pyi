@@ -1641,7 +1641,7 @@ def selu_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _Memo
     """The gradient of `selu`'s operand."""
     ...
 def sharded_to_interleaved(input_tensor: _Tensor, memory_config: _MemoryConfig | None = None, output_dtype: _DataType | None = None) -> _Tensor:
-    """The tensor spread over memory banks again; one that is not sharded stays what it is."""
+    """The tensor spread over memory banks again; one that is not sharded stays what it is, and so does one in pieces that are none of a matrix."""
     ...
 def sharded_to_interleaved_partial(input_tensor: _Tensor, cache_tensor: _Tensor, num_slices: int, slice_index: int, *, memory_config: _MemoryConfig | None = None, output_dtype: _DataType | None = None) -> _Tensor:
     """Write a sharded tensor over slice `slice_index` of `num_slices` of the rows of `cache_tensor`; returns that."""

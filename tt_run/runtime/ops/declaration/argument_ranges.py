@@ -58,6 +58,7 @@ _ALSO = {
         for back in ("", "_backward")
     },
     "experimental.all_gather_matmul_async": "dim",
+    "experimental.conv3d": "logical_h_mask logical_w_mask output_pad_h output_pad_w",
     "experimental.deepseek_moe_fast_reduce_nc": "split_size",
     "experimental.deepseek_moe_fast_reduce_nc_fused": "split_size",
     "experimental.matmul_reduce_scatter_async": "dim",

@@ -32,11 +32,14 @@ from tt_run.runtime.ops.images.convolving import (
     with_what_was_asked,
 )
 from tt_run.runtime.ops.images.prepared_filters import bias_row, laid_out, on_mesh, one_row, prepared
+from tt_run.runtime.ops.images.video_borders import Around
 from tt_run.runtime.ops.images.window_limits import check_convolution
 from tt_run.runtime.ops.images.windows import Borders, borders, pair, to_planes, to_rows
 from tt_run.runtime.ops.placement.window_room import Windows
+from tt_run.runtime.tensor.conversion import framing
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import whole_tiles
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
 from tt_run.runtime.tuning.conv import (
     L1_FULL,
@@ -310,18 +313,11 @@ def conv3d(
 
     Weights are `(out, in / groups, kt, kh, kw)`, or `(kt*kh*kw*in, out)` as `prepare_conv3d_weights` makes them with the `C_in_block`
     of the configuration; `padding_mode` is zeros or replicate. weight_lo_tensor is what bfloat16 weights lack, laid out as they are.
-    Raises RuntimeError when the sizes do not fit, and for halos, masks, offsets and padding of the result, which no document gives
-    values to.
+
+    With the halo_buffer of a `neighbor_pad_halo` the padding of rows and columns is the neighbours' borders. With the pad_offset_tensor,
+    the first row and column of each device in the whole video, pixels from row logical_h_mask and column logical_w_mask on are zero
+    (0: none). The result lies amid output_pad_h and output_pad_w rows and columns of zeros. Raises RuntimeError when the sizes do not fit.
     """
-    for word, value in (
-        ("halo_buffer", halo_buffer), ("logical_h_mask", logical_h_mask), ("logical_w_mask", logical_w_mask),
-        ("pad_offset_tensor", pad_offset_tensor), ("output_pad_h", output_pad_h), ("output_pad_w", output_pad_w),
-    ):  # fmt: skip
-        if value:
-            raise fatal(
-                f"conv3d: {word} is not emulated",
-                hint="ttnn.experimental.neighbor_pad_async gives a shard its neighbours' borders, ttnn.pad pads a result",
-            )
     where = input_tensor.device() or device
     _check_video(input_tensor, None if weight_lo_tensor is not None else weight_tensor, dtype, memory_config)
     if where is None:
@@ -340,6 +336,11 @@ def conv3d(
         kernel, channels, video_filters.block(kernel, settings.C_in_block), output_channels
     )
     video_filters.check(rows, steps, groups)
+    around = Around(halo_buffer, logical_h_mask, logical_w_mask, pad_offset_tensor)
+    around.check(input_tensor, kernel, spread, padding_mode, h, w)
+    video = around.put(input_tensor, h, w)
+    if halo_buffer is not None:
+        h = w = 0
 
     def matrix(weights: Tensor) -> Tensor:
         flat = weights
@@ -367,10 +368,15 @@ def conv3d(
             x.permute(0, 4, 1, 2, 3), (w, w, h, h, t, t), mode=mode
         )
         convolve = torch_cpu.torch_function("nn.functional.conv3d")
-        return convolve(planes, rows.filters(filters), b, steps, 0, spread).permute(0, 2, 3, 4, 1)
+        found = convolve(planes, rows.filters(filters), b, steps, 0, spread).permute(0, 2, 3, 4, 1)
+        amid = (0, 0, output_pad_w, output_pad_w, output_pad_h, output_pad_h)
+        return torch_cpu.torch_function("nn.functional.pad")(found, amid) if any(amid) else found
 
     place = memory_config or DRAM_MEMORY_CONFIG
-    return convolved_on_devices(forward, input_tensor, flat, bias, dtype, place, None, Layout.ROW_MAJOR)
+    result = convolved_on_devices(forward, video, flat, bias, dtype, place, None, Layout.ROW_MAJOR)
+    extent = (*result.shape[:-1], whole_tiles(output_channels))
+    cut = place.is_sharded() or extent == tuple(result.shape)
+    return result if cut else framing.fill_padding(result, 0.0, extent)
 
 
 def _first_row(width: int) -> Callable[[Array], Array]:

@@ -132,8 +132,8 @@ def prepare_conv3d_weights(
 ) -> Tensor:
     """Filters `(out, in / groups, kt, kh, kw)` as the matrix `(kt*kh*kw*in, out)`, in the layout of the filters, on a device that is given.
 
-    Groups are filled with zeros, and so is `in` up to a multiple of `alignment`; rows go by blocks of `C_in_block` channels (0: one),
-    then by place in the kernel. Raises RuntimeError when the blocks do not divide the channels.
+    Groups are filled with zeros, and so is `in` up to a multiple of `alignment`; rows go by blocks of `C_in_block` channels (0: as
+    a convolution without a configuration has them), then by place in the kernel. Raises RuntimeError when the blocks do not divide the channels.
     """
     where = device or weight_tensor.device()
 

@@ -43,7 +43,7 @@ class Rows:
 
 
 def block(kernel: tuple[int, ...], asked: int) -> int:
-    """Channels of a block: as asked, else (0) the fewest whose rows fill tiles and whose bytes are aligned."""
+    """Channels of a block: as asked, else (0) the fewest whose rows fill tiles and whose bytes are aligned, of filters as of their convolution."""
     return asked or math.lcm(L1_ALIGNMENT, TILE_SIZE // math.gcd(math.prod(kernel), TILE_SIZE))
 
 
@@ -106,12 +106,12 @@ def matrix(stack: Array, groups: int, asked: int, alignment: int) -> Array:
     for group in range(groups):
         of = slice(group * (out // groups), (group + 1) * (out // groups))
         dense[:, of, group * inner : (group + 1) * inner] = stack[:, of]
-    size = asked or channels
+    size = block(tuple(kernel), asked)
     if channels % size:
         raise fatal(
             "C_in_aligned must be divisible by C_in_block",
             f"{channels} % {size} == 0",
-            hint=f"C_in_block={math.gcd(channels, size)}, or 0 for all {channels} channels",
+            hint=f"C_in_block={math.gcd(channels, size)}, or alignment={size}",
         )
     blocks = dense.reshape(devices, out, channels // size, size, *kernel)
     return blocks.transpose(0, 2, 4, 5, 6, 3, 1).reshape(devices, -1, out)
