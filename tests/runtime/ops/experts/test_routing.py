@@ -85,14 +85,13 @@ def test_products_with_chosen_experts(one: MeshDevice) -> None:
     rows = call("sparse_matmul", put(one, wanted[0, 0].astype(np.float32)), put(one, sample(F32, 1, 4, 32, 16, seed=3)),
                 sparsity=put(one, sparsity[:1, :1], BF16, ROW), is_input_a_sparse=True, is_input_b_sparse=False)  # fmt: skip
     assert tuple(rows.shape) == (1, 4, 32, 16)
-    with pytest.raises(RuntimeError, match="at least one sparse input"):
-        call(
-            "sparse_matmul",
-            put(one, a),
-            put(one, b),
-            sparsity=put(one, sparsity, BF16, ROW),
-            is_input_b_sparse=False,
-        )
+    for of_a, of_b, words in (
+        (False, False, "at least one of is_input_a_sparse or is_input_b_sparse to be true"),
+        (True, False, r"logical_volume \(24\) must equal batch_length \(6\) \[sparsity_shape=Shape\(\[2, 3, 1, 4\]\), is_input_a_sparse=true"),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match=words):
+            call("sparse_matmul", put(one, a), put(one, b), sparsity=put(one, sparsity, BF16, ROW), is_input_a_sparse=of_a,
+                 is_input_b_sparse=of_b)  # fmt: skip
 
 
 def test_maps_between_experts_and_devices(mesh: MeshDevice) -> None:

@@ -17,6 +17,7 @@ from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,
     L1_MEMORY_CONFIG,
     MemoryConfig,
+    NdShardSpec,
     ShardSpec,
 )
 
@@ -67,6 +68,29 @@ def test_what_lies_in_memory_banks_is_not_joined(one: MeshDevice):
     ):
         with pytest.raises(RuntimeError, match="Input tensor must be in L1"):
             call()
+
+
+def test_tiles_in_memory_banks_are_reshaped(one: MeshDevice):
+    x = ops.to_memory_config(put(one, np.arange(4096).reshape(64, 64)), on(HEIGHT, 2, 1, (32, 64), DRAM))
+    for shape, shard in (((64 * 64, 1), [2048, 32]), ((2, 2048), [32, 2048])):
+        y = ops.reshape(x, shape)
+        place = y.memory_config()
+        assert place.buffer_type is DRAM and list(place.shard_spec.shape) == shard
+        assert np.array_equal(held(y), held(x).reshape(shape))
+
+
+@pytest.mark.parametrize("kept", [BufferType.L1, DRAM])
+@pytest.mark.parametrize(
+    ("shape", "piece"), [((8192, 1), [2048, 1]), ((128, 64), [32, 64]), ((8192,), [2048]), ((2, 4096), [1, 4096])]
+)  # fmt: skip
+def test_rows_in_pieces_of_any_rank_keep_how_many_there_are(one: MeshDevice, kept, shape, piece):
+    cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(1, 0))])
+    place = MemoryConfig(kept, NdShardSpec([1, 32, 64], cores))
+    x = ops.to_memory_config(put(one, np.arange(8192).reshape(2, 64, 64), BF16, ROW), place)
+    y = ops.reshape(x, shape)
+    assert list(y.memory_config().nd_shard_spec.shard_shape) == piece
+    assert np.array_equal(held(y), held(x).reshape(shape))
+    assert not ops.reshape(x, shape, memory_config=DRAM_MEMORY_CONFIG).is_sharded()
 
 
 @pytest.mark.parametrize(

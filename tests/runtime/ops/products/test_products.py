@@ -11,6 +11,7 @@ import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, held, message, near, put, rounded
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.spec.memory_config import L1_WIDTH_SHARDED_MEMORY_CONFIG
 from tt_run.runtime.tensor.spec.tensor_spec import Tile
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
 from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
@@ -60,10 +61,31 @@ def test_the_tile_of_the_output(one: MeshDevice):
     assert ops.linear(x, y).padded_shape == [32, 32]
     for tile, words in (
         (Tile((1, 32)), "height (1) must equal"),
-        (Tile((32, 16)), "width (16) must be a multiple of in1 tile width (32)"),
+        (Tile((32, 16)), "width (16) must equal the in0 tile width (32)"),
     ):
         with pytest.raises(RuntimeError, match=re.escape(words)):
             ops.matmul(x, y, output_tile=tile)
+    with pytest.raises(RuntimeError, match="must be a multiple of in1 tile width"):
+        ops.matmul(x, y, output_tile=Tile((32, 16)), memory_config=L1_WIDTH_SHARDED_MEMORY_CONFIG)
+
+
+@pytest.mark.parametrize(("high", "wide"), [(16, 16), (16, 32), (32, 16)])
+def test_blocks_of_a_program_are_of_the_operands_tiles(one: MeshDevice, high: int, wide: int):
+    x, y = sample((1, 1, 64, 64), BF16, 1), sample((64, 128), BF16, 2)
+    a = ops.tilize(put(one, x, BF16, ROW), tile=Tile((high, 32)))
+    b = ops.tilize(put(one, y, BF16, ROW), tile=Tile((32, wide)))
+    line = MatmulMultiCoreReuseMultiCast1DProgramConfig(
+        compute_with_storage_grid_size=(4, 1), in0_block_w=1, out_subblock_h=1, out_subblock_w=1, per_core_M=64 // high,
+        per_core_N=128 // wide // 4, fuse_batch=True, mcast_in0=True,
+    )  # fmt: skip
+    z = ops.matmul(a, b, program_config=line, memory_config=L1_WIDTH_SHARDED_MEMORY_CONFIG)
+    place = z.memory_config().shard_spec
+    assert place is not None and list(place.shape) == [64, 32] and place.grid.num_cores() == 4
+    assert z.tile.tile_shape == [high, wide]
+    near(z, rounded((x.astype(float) @ y).astype(np.float32), BF16), steps=1)
+    if high > wide:
+        with pytest.raises(RuntimeError, match="does not support 32x16 narrow in1 tile"):
+            ops.linear(a, b, bias=put(one, y[:1], BF16), program_config=line)
 
 
 def test_transposes(one: MeshDevice):

@@ -59,11 +59,6 @@ def _sparse(
     for each of the others.
     """
     torch = library()
-    if not (is_input_a_sparse or is_input_b_sparse):
-        raise fatal(
-            "sparse_matmul requires at least one sparse input",
-            hint="is_input_a_sparse=True or is_input_b_sparse=True; ttnn.matmul takes two dense ones",
-        )
     if indices is not None:
         chosen = b.index_select(-3, indices.reshape(-1).long())
         return torch.matmul(a, chosen) if is_input_a_sparse else _each_with_each(a, chosen)
@@ -98,6 +93,22 @@ def _check_sparse(name: str, given: Sequence[Tensor], arguments: Mapping[str, An
                 f"{name} does not support integer input dtype {cpp(tensor.dtype)}",
                 hint="ttnn.typecast(tensor, ttnn.float32)",
             )
+    of_a, of_b = arguments["is_input_a_sparse"], arguments["is_input_b_sparse"]
+    if not (of_a or of_b):
+        raise fatal(
+            f"{name} requires at least one of is_input_a_sparse or is_input_b_sparse to be true",
+            hint="is_input_a_sparse=True or is_input_b_sparse=True; ttnn.matmul takes two dense ones",
+        )
+    sparsity = arguments["sparsity"]
+    pairs = [math.prod(arguments[f"input_tensor_{letter}"].shape.dims[:-2]) for letter in "ab"]
+    count = pairs[0] if of_a else math.prod(pairs)
+    if sparsity.logical_volume() != count and arguments.get("indices") is None:
+        words = ", ".join(f"is_input_{k}_sparse={str(v).lower()}" for k, v in (("a", of_a), ("b", of_b)))
+        raise fatal(
+            f"sparsity logical_volume ({sparsity.logical_volume()}) must equal batch_length ({count}) "
+            f"[sparsity_shape={sparsity.shape}, {words}]",
+            hint=f"a sparsity with an entry for each of {count} products",
+        )
 
 
 def _each_with_each(a: Any, b: Any) -> Any:

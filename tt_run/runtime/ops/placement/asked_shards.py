@@ -63,7 +63,7 @@ def of_reshape(
     held = tensor.memory_config()
     pieces = held.nd_shard_spec if held.shard_spec is None else None
     if memory_config is None and pieces is not None and tensor.device() is not None and 0 not in shape:
-        row = [1] * (2 - len(shape)) + list(shape)
+        row = [1] * (2 - len(shape)) + list(shape) if tensor.layout is Layout.TILE else shape
         return _as_many(tensor, pieces, row) if len(shape) else viewed_shards.of_view(tensor, shape)
     if memory_config is None and not len(shape) and tensor.is_sharded() and tensor.layout is Layout.TILE:
         return viewed_shards.of_view(tensor, shape)
@@ -73,7 +73,8 @@ def of_reshape(
     if memory_config is None:
         return fitted_shards.of_reshape(tensor, shape)
     if not memory_config.is_sharded() or tensor.device() is None:
-        if tensor.is_sharded() and tensor.layout is Layout.ROW_MAJOR:
+        joined = tensor.is_sharded() and not held.created_with_nd_shard_spec and tensor.shape != tuple(shape)
+        if joined and tensor.layout is Layout.ROW_MAJOR:
             row_widths.check_joined(tensor)
         return memory_config
     if memory_config.nameless and not tensor.is_sharded():
@@ -117,13 +118,11 @@ def _as_many(
 
     Raises RuntimeError where they are no whole tiles, of a part with steps.
     """
-    tiled, rank = tensor.layout is Layout.TILE, rank or len(shape)
-    lengths = _of_rank(tuple(tensor.padded_shape if tiled else tensor.shape), rank)
+    tiled, last = tensor.layout is Layout.TILE, rank or len(shape)
+    both = (tuple(tensor.padded_shape if tiled else tensor.shape), tuple(pieces.shard_shape))
+    lengths, own = (_of_rank(dims[-last:] if rank else dims, last) for dims in both)
     piece = [
-        -(-new // -(-old // of))
-        for new, old, of in zip(
-            shape[-rank:], lengths, _of_rank(tuple(pieces.shard_shape), rank), strict=True
-        )
+        -(-new // -(-old // of)) for new, old, of in zip(shape[-last:], lengths, own, strict=True)
     ]
     if tiled and not stepped:
         piece[-2:] = [
@@ -136,5 +135,6 @@ def _as_many(
 
 
 def _of_rank(lengths: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    """So many dimensions, the last ones, or those with ones in front."""
-    return ((1,) * rank + lengths)[-rank:]
+    """So many dimensions: the ones in front as one, or ones in front of them."""
+    over = len(lengths) - rank + 1
+    return (math.prod(lengths[:over]), *lengths[over:]) if over > 1 else (1,) * (1 - over) + lengths

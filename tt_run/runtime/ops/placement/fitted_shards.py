@@ -213,7 +213,7 @@ def of_reshape(
     memory = asked or _sharded(tensor)
     if memory is None:
         return None
-    if tensor.is_sharded():
+    if tensor.is_sharded() and tensor.layout is not Layout.TILE:
         row_widths.check_joined(tensor)
     if memory.memory_layout is BLOCK_SHARDED:
         return _reshaped(tensor, _blocks(tensor, memory, shape, tensor.layout), shape)

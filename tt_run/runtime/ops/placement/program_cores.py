@@ -33,8 +33,9 @@ def of_program(
     high: int,
     wide: int,
     orientation: ShardOrientation | None,
+    tile: tuple[int, int] = (TILE_SIZE, TILE_SIZE),
 ) -> MemoryConfig:
-    """The memory configuration of a product of `high` by `wide` tiles; `orientation`: that of an operand in shards.
+    """The memory configuration of a product of `high` by `wide` tiles of that size; `orientation`: that of an operand in shards.
 
     Raises RuntimeError where the reference refuses what is asked of the program.
     """
@@ -45,33 +46,41 @@ def of_program(
         line = line_of(asked)
         if line is not None:
             return MemoryConfig(line, asked.buffer_type, asked.shard_spec)
-        return _in_row(program, asked, core_of(program.compute_with_storage_grid_size), high, wide)
+        return _in_row(program, asked, core_of(program.compute_with_storage_grid_size), high, wide, tile)
     if isinstance(program, MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig):
-        return _in_row(program, asked, device_cores, high, wide)
+        return _in_row(program, asked, device_cores, high, wide, tile)
     if isinstance(program, MatmulMultiCoreReuseMultiCastProgramConfig):
         _check_extent(program, asked)
-        return _rectangle(program, asked, high, wide)
+        return _rectangle(program, asked, high, wide, tile)
     if isinstance(program, MatmulMultiCoreReuseProgramConfig):
-        return _one_by_one(program, asked, high, wide, orientation or _BY_COLUMNS)
+        return _one_by_one(program, asked, high, wide, orientation or _BY_COLUMNS, tile)
     return asked
 
 
-def _blocks(program: object, high: int, wide: int) -> tuple[int, int, tuple[int, int]]:
+def _blocks(
+    program: object, high: int, wide: int, tile: tuple[int, int]
+) -> tuple[int, int, tuple[int, int]]:
     """How many blocks are below and beside one another, and the elements of one."""
     down: int = program.per_core_M  # type: ignore[attr-defined]
     across: int = program.per_core_N  # type: ignore[attr-defined]
-    return -(-high // down), -(-wide // across), (down * TILE_SIZE, across * TILE_SIZE)
+    return -(-high // down), -(-wide // across), (down * tile[0], across * tile[1])
 
 
-def _in_row(program: object, asked: MemoryConfig, cores: CoreCoord, high: int, wide: int) -> MemoryConfig:
+def _in_row(
+    program: object, asked: MemoryConfig, cores: CoreCoord, high: int, wide: int, tile: tuple[int, int]
+) -> MemoryConfig:
     """A block on each of the first cores, row by row."""
-    rows, columns, block = _blocks(program, high, wide)
+    rows, columns, block = _blocks(program, high, wide, tile)
     grid = num_cores_to_corerangeset(rows * columns, cores, row_wise=True)
     return MemoryConfig(asked.memory_layout, asked.buffer_type, ShardSpec(grid, block, _BY_ROWS))
 
 
 def _rectangle(
-    program: MatmulMultiCoreReuseMultiCastProgramConfig, asked: MemoryConfig, high: int, wide: int
+    program: MatmulMultiCoreReuseMultiCastProgramConfig,
+    asked: MemoryConfig,
+    high: int,
+    wide: int,
+    tile: tuple[int, int],
 ) -> MemoryConfig:
     """Blocks of a matrix on cores that lie as they do, or mirrored."""
     name = type(program).__name__
@@ -81,7 +90,7 @@ def _rectangle(
             "output_mem_config.memory_layout() == TensorMemoryLayout::BLOCK_SHARDED",
             hint="ask for ttnn.L1_BLOCK_SHARDED_MEMORY_CONFIG, or give MatmulMultiCoreReuseMultiCast1DProgramConfig",
         )
-    rows, columns, block = _blocks(program, high, wide)
+    rows, columns, block = _blocks(program, high, wide, tile)
     grid = core_of(program.compute_with_storage_grid_size)
     across, down = (rows, columns) if program.transpose_mcast else (columns, rows)
     for way, blocks, line, cores in (("x", across, "columns", grid.x), ("y", down, "rows", grid.y)):
@@ -103,9 +112,10 @@ def _one_by_one(
     high: int,
     wide: int,
     orientation: ShardOrientation,
+    tile: tuple[int, int],
 ) -> MemoryConfig:
     """A block on each core that the call names, or on the first ones of the program's."""
-    rows, columns, block = _blocks(program, high, wide)
+    rows, columns, block = _blocks(program, high, wide, tile)
     if asked.shard_spec is not None:
         grid = asked.shard_spec.grid
     else:

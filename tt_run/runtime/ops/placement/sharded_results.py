@@ -15,7 +15,7 @@ from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.placement.program_cores import line_of, of_program
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, CoreGrid, MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tile import TILE_SIZE, tiles
+from tt_run.runtime.tile import TILE_SIZE
 
 
 def on_first_cores(
@@ -45,10 +45,11 @@ def of_product(
     rows: int,
     columns: int,
     second: Tensor | None = None,
+    tile: tuple[int, int] = (TILE_SIZE, TILE_SIZE),
 ) -> MemoryConfig | None:
     """A product's memory configuration with the cores that compute it, where it asks for shards; which it asks for does not count.
 
-    `rows` and `columns` are those of one of its matrices in elements. A program says how they are cut; a first operand that is cut in
+    `rows` and `columns` are those of one of its matrices in elements, which has tiles of the size `tile`. A program says how they are cut; a first operand that is cut in
     the same way does where no grid and no program do. Else blocks without a grid are one to a matrix; rows and columns without one are
     cut as for one matrix alone, which more of them do not fit.
     """
@@ -56,7 +57,7 @@ def of_product(
     assert device is not None
     if memory_config is None or memory_config.created_with_nd_shard_spec:
         return memory_config
-    one, wide = tiles(rows), tiles(columns)
+    one, wide = -(-rows // tile[0]), -(-columns // tile[1])
     high = matrices * one
     layout = memory_config.memory_layout
     held = first.memory_config()
@@ -65,12 +66,12 @@ def of_product(
         specs = (t.memory_config().shard_spec for t in (first, second) if t is not None)
         turned = next((s.orientation for s in specs if s is not None), None)
         cores = device.compute_with_storage_grid_size()
-        return of_program(program_config, memory_config, cores, high, wide, turned)
+        return of_program(program_config, memory_config, cores, high, wide, turned, tile)
     if core_grid is None and not held.is_sharded() and (line := line_of(memory_config)) is not None:
-        return _along(line, memory_config, high, wide)
+        return _along(line, memory_config, high, wide, tile)
     orientation = ShardOrientation.ROW_MAJOR
     if core_grid is None and held.memory_layout is layout and held.shard_spec is not None:
-        kept, down = held.shard_spec.grid, tiles(held.shard_spec.shape[0])
+        kept, down = held.shard_spec.grid, -(-held.shard_spec.shape[0] // tile[0])
         by_column = layout is BLOCK_SHARDED and held.shard_spec.orientation is ShardOrientation.COL_MAJOR
         across = wide if layout is HEIGHT_SHARDED else -(-wide // _columns(kept, layout, by_column))
         down = high if layout is WIDTH_SHARDED else down
@@ -93,19 +94,21 @@ def of_product(
         down, across = high, -(-wide // (core_grid.x * core_grid.y))
         grid = _cut(core_grid, -(-wide // across))
     elif core_grid is None and layout is HEIGHT_SHARDED:
-        return on_first_cores(device, one, layout, (TILE_SIZE, wide * TILE_SIZE)) or memory_config
+        return on_first_cores(device, one, layout, (tile[0], wide * tile[1])) or memory_config
     elif core_grid is None:
         cores = device.compute_with_storage_grid_size()
         each = -(-wide // (cores.x * cores.y))
-        piece = (one * TILE_SIZE, each * TILE_SIZE)
+        piece = (one * tile[0], each * tile[1])
         return on_first_cores(device, -(-wide // each), layout, piece) or memory_config
     else:
         return memory_config
-    spec = ShardSpec(grid, (down * TILE_SIZE, across * TILE_SIZE), orientation)
+    spec = ShardSpec(grid, (down * tile[0], across * tile[1]), orientation)
     return MemoryConfig(layout, memory_config.buffer_type, spec)
 
 
-def _along(line: TensorMemoryLayout, asked: MemoryConfig, high: int, wide: int) -> MemoryConfig:
+def _along(
+    line: TensorMemoryLayout, asked: MemoryConfig, high: int, wide: int, tile: tuple[int, int]
+) -> MemoryConfig:
     """Blocks on a single row or column of cores: pieces of rows or columns, on the cores that the call names."""
     assert asked.shard_spec is not None
     grid = asked.shard_spec.grid
@@ -114,7 +117,7 @@ def _along(line: TensorMemoryLayout, asked: MemoryConfig, high: int, wide: int) 
         if line is HEIGHT_SHARDED
         else (high, -(-wide // grid.num_cores()))
     )
-    piece = (down * TILE_SIZE, across * TILE_SIZE)
+    piece = (down * tile[0], across * tile[1])
     return MemoryConfig(line, asked.buffer_type, ShardSpec(grid, piece, ShardOrientation.ROW_MAJOR))
 
 

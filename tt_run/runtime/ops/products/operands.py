@@ -99,6 +99,11 @@ def check_tile(tile: Tile | None, call: ProductCall) -> None:
             f"the override output tile height ({high}) must equal to the in0 tile height ({call.tile_a[0]})",
             hint=f"output_tile=ttnn.Tile([{call.tile_a[0]}, {wide}])",
         )
+    if wide != call.tile_b[1] and not call.output.is_sharded():
+        raise fatal(
+            f"the override output tile width ({wide}) must equal the in0 tile width ({call.tile_b[1]})",
+            hint=f"output_tile=ttnn.Tile([{high}, {call.tile_b[1]}]), or a sharded memory_config",
+        )
     if wide % call.tile_b[1]:
         raise fatal(
             f"the override output tile width ({wide}) must be a multiple of in1 tile width ({call.tile_b[1]})",

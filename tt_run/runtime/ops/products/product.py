@@ -103,11 +103,15 @@ def product(
 
     shards = combine(compute, *(t.shards for t in tensors))
     layout = None
+    made = ProductCall(a, b, program, transpose_a, transpose_b, asked, dtype).tile
+    tile = tile or (None if made == a.tile.edges else Tile(made))
     if memory_config is not None and memory_config.is_sharded():
         if getattr(program_config, "untilize_out", False):
             layout = Layout.ROW_MAJOR
         *batch, high, wide = shards.data.shape[1:]
-        memory_config = of_product(a, memory_config, core_grid, program, math.prod(batch), high, wide, b)
+        memory_config = of_product(
+            a, memory_config, core_grid, program, math.prod(batch), high, wide, b, made
+        )
     if rules is not None and program is not None:
         check_program(ProductCall(a, b, program, transpose_a, transpose_b, asked, dtype, rules.compute))
     return settle(
@@ -170,6 +174,12 @@ def _by_vector(
 def _check_bias(call: ProductCall, bias: Tensor, core_grid: CoreGrid | None) -> bool:
     """Whether the first row of a bias counts alone. Raises RuntimeError for one that does not go with a product of matrices."""
     front, behind, own = call.a.shape.dims, call.b.shape.dims, bias.shape.dims
+    if call.program is not None and call.tile == (TILE_SIZE, TILE_SIZE // 2):
+        raise fatal(
+            f"matmul fused bias does not support 32x16 narrow in1 tile (in0 tile height={call.tile[0]}, in1 tile width={call.tile[1]}). "
+            "Use tile width 32 when bias is fused, or apply bias as a post-process add.",
+            hint="ttnn.add(ttnn.matmul(a, b, …), bias)",
+        )
     wide = behind[-2 if call.transpose_b else -1]
     if (
         call.program is None

@@ -47,6 +47,11 @@ class ProductCall:
         return (wide, high) if self.transpose_b else (high, wide)
 
     @property
+    def tile(self) -> tuple[int, int]:
+        """Height and width of a tile of the product."""
+        return self.tile_a[0], self.tile_b[1]
+
+    @property
     def batches(self) -> tuple[int, int]:
         return tuple(math.prod(t.shape.dims[:-2]) for t in (self.a, self.b))  # type: ignore[return-value]
 
