@@ -39,6 +39,10 @@ def program(grid: tuple[int, int], subblock: int, high: int, wide: int, inplace:
         (COLUMNS, "block_w must be divisible by subblock_w.", program((2, 1), 2, 2, 1), None),
         (COLUMNS, "subblock_w must be greater than 0.", program((2, 1), 0, 2, 1), None),
         (BLOCKS, "block_w (2) must equal to K (in tiles) / num_cores_c (1)", program((2, 2), 1, 1, 2), None),
+        (cut(BLOCK, (1, 1), 32, 32, turned=True), "block_w (2) must equal to K (in tiles) / num_cores_r (1)", program((2, 2), 1, 1, 2), None),
+        (cut(WIDTH, (3, 0), 64, 32), "Shard-padded width (4x32 = 128) does not align with tensor width 64: trailing pad 64 must be less than "
+            "one shard width (32)", program((4, 1), 1, 2, 1), None),
+        (cut(BLOCK, (3, 1), 32, 32), "Shard layout requires 2x2 = 4 shards but shard grid has 8 cores", program((4, 2), 1, 1, 1), None),
         (None, "bad optional access", program((2, 1), 1, 2, 1), None),
         (None, "Output memory config must be sharded for inplace operation", program((2, 1), 1, 2, 1, True), None),
         (None, "Input and output buffer types must match, got input: BufferType::DRAM vs output: BufferType::L1", program((2, 1), 1, 2, 1), L1_MEMORY_CONFIG),
@@ -56,6 +60,15 @@ def test_programs(one: MeshDevice, memory: Any, words: str, config: object, aske
 def test_programs_that_fit(one: MeshDevice, config: object):
     found = ops.rms_norm(zeros(one, X, COLUMNS), program_config=config)
     assert found.memory_config() == COLUMNS
+
+
+@pytest.mark.parametrize("kind", [WIDTH, BLOCK])
+def test_the_last_piece_of_a_row_may_be_shorter(one: MeshDevice, kind: Any):
+    x = put(one, sample(BF16, 1, 1, 64, 96), BF16)
+    place = cut(kind, (1, 0), 64, 64)
+    found = ops.rms_norm(ops.to_memory_config(x, place), program_config=program((2, 1), 1, 2, 2))
+    assert found.memory_config() == place
+    assert (held(found) == held(ops.rms_norm(x))).all()
 
 
 def rows(one: MeshDevice, *shape: int, layout: Layout = ROW) -> Tensor:

@@ -10,6 +10,7 @@ import pytest
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.tensors import BF16, BFP8, TILE, held, put
 from tt_run.runtime import catalog
+from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import (
@@ -116,6 +117,40 @@ def test_a_slice_is_cut_over_as_many_cores_as_it_has_pieces(one: MeshDevice) -> 
     rows = (TensorMemoryLayout.HEIGHT_SHARDED, ShardOrientation.ROW_MAJOR)
     assert place(partial(tensor, (8, 8), [160, 64], 1, 0, *rows)) == ([160, 64], "{[0-0 - 7-6], [0-7 - 0-7]}")
     assert place(partial(tensor, (8, 8), [64, 64], 4, 3, *rows)) == ([64, 64], "{[0-0 - 7-3], [0-4 - 3-4]}")
+
+
+H, W, B = TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED, TensorMemoryLayout.BLOCK_SHARDED
+BY_ROW, BY_COLUMN = ShardOrientation.ROW_MAJOR, ShardOrientation.COL_MAJOR
+
+
+@pytest.mark.parametrize(
+    ("shape", "piece", "kind", "way", "found"),
+    [
+        ((1, 10, 32, 96), [32, 96], H, BY_ROW, "{[0-0 - 7-0], [0-1 - 1-1]}"),
+        ((1, 10, 32, 96), [32, 96], H, BY_COLUMN, "{[0-0 - 1-3], [2-0 - 2-1]}"),
+        ((1, 1, 172, 64), [64, 64], H, BY_ROW, "{[0-0 - 2-0]}"),
+        ((1, 1, 64, 300), [64, 64], W, BY_COLUMN, "{[0-0 - 0-3], [1-0 - 1-0]}"),
+        ((1, 1, 128, 512), [64, 64], B, BY_ROW, "{[0-0 - 7-1]}"),
+        ((1, 1, 64, 192), [64, 64], B, BY_ROW, "{[0-0 - 2-0]}"),
+        ((1, 1, 128, 256), [64, 64], B, BY_COLUMN, "{[0-0 - 1-3]}"),
+        ((1, 1, 128, 128), [64, 64], B, BY_ROW, "Number of shards along height 2 must not exceed number of rows 1"),
+        ((1, 33, 32, 64), [32, 64], H, BY_ROW, "Target number of cores 33 is greater than total number of available cores 32"),
+    ],
+)  # fmt: skip
+def test_a_tensor_is_cut_over_as_many_cores_of_a_grid_as_it_has_pieces(
+    one: MeshDevice, shape: Any, piece: Any, kind: Any, way: Any, found: str
+) -> None:
+    tensor = put(one, np.arange(np.prod(shape)).reshape(shape), BF16, TILE)
+
+    def spread() -> Any:
+        return ops.interleaved_to_sharded(tensor, CoreCoord(8, 4), piece, kind, way)
+
+    if not found.startswith("{"):
+        with pytest.raises(RuntimeError, match=found):
+            spread()
+        return
+    assert place(spread()) == (piece, found)
+    assert np.array_equal(held(spread()), held(tensor))
 
 
 def test_what_lies_there_already_keeps_its_type(one: MeshDevice) -> None:

@@ -197,12 +197,14 @@ def _place_of(a: Tensor) -> MemoryConfig | None:
 
 
 def _by_head(a: Tensor, b: Tensor, grid: CoreCoord, memory_config: MemoryConfig) -> MemoryConfig:
-    """A head on each core where a call names none: those of the queries, else one column of `grid` after the other."""
+    """A head on each core where a call names none: those of the queries, else of `grid` along the keys' orientation, or by columns."""
     if not memory_config.nameless or memory_config.memory_layout is not TensorMemoryLayout.HEIGHT_SHARDED:
         return memory_config
-    spec = a.memory_config().shard_spec
-    cores = num_cores_to_corerangeset(a.shape[1], grid, row_wise=False) if spec is None else spec.grid
-    orientation = ShardOrientation.COL_MAJOR if spec is None else spec.orientation
+    spec, keys = a.memory_config().shard_spec, b.memory_config().shard_spec
+    leading = spec or keys
+    orientation = ShardOrientation.COL_MAJOR if leading is None else leading.orientation
+    by_row = orientation is ShardOrientation.ROW_MAJOR
+    cores = num_cores_to_corerangeset(a.shape[1], grid, row_wise=by_row) if spec is None else spec.grid
     piece = (a.padded_shape[2], b.padded_shape[3])
     return memory_config.recast(shard_spec=ShardSpec(cores, piece, orientation))
 

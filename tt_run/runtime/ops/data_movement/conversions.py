@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tt_run.runtime.cores import core_of
+from tt_run.runtime.cores import core_of, num_cores_to_corerangeset
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import as_type, fatal, in_rows, in_tiles
 from tt_run.runtime.ops.declaration import families
@@ -22,7 +22,6 @@ from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,
     CoreCoord,
-    CoreRange,
     CoreRangeSet,
     MemoryConfig,
     ShardSpec,
@@ -258,14 +257,12 @@ def interleaved_to_sharded(
         or isinstance(shard_shape, (DataType, type(None)))
     ):
         raise ArgumentMismatch("expected a sharded memory config, or grid, shard_shape and shard_scheme")
-    cores = (
-        grid
-        if isinstance(grid, CoreRangeSet)
-        else CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(grid.x - 1, grid.y - 1))])
-    )
     if min(ints(shard_shape), default=0) < 1:
         raise fatal("shard_shape must be greater than 0", hint=f"shard_shape is {list(shard_shape)}")
-    spec = ShardSpec(cores, list(ints(shard_shape)), shard_orientation)
+    piece = list(ints(shard_shape))
+    if isinstance(grid, CoreCoord):
+        grid = _first_cores(input_tensor, grid, piece, shard_scheme, shard_orientation)
+    spec = ShardSpec(grid, piece, shard_orientation)
     config = MemoryConfig(shard_scheme, BufferType.L1, spec)
     row_widths.check_cut(input_tensor, config)
     return _copied(input_tensor, output_dtype, config, preallocated_output)
@@ -281,6 +278,23 @@ def _check_matrix(tensor: Tensor, config: MemoryConfig) -> None:
             "interleaved_to_sharded does not support ND sharding. Please use ttnn.to_memory_config or ttnn.copy instead.",
             hint="ttnn.to_memory_config(tensor, memory_config)",
         )
+
+
+def _first_cores(
+    tensor: Tensor,
+    grid: CoreCoord,
+    piece: Sequence[int],
+    scheme: TensorMemoryLayout,
+    orientation: ShardOrientation,
+) -> CoreRangeSet:
+    """As many cores of a grid as there are pieces, the first ones along the orientation: of blocks, too, which then lie on a rectangle where
+    they fill whole lines of the grid.
+    """
+    *rows, columns = tensor.padded_shape.dims
+    down, across = -(-math.prod(rows) // piece[0]), -(-columns // piece[-1])
+    lone = {TensorMemoryLayout.HEIGHT_SHARDED: down, TensorMemoryLayout.WIDTH_SHARDED: across}
+    by_row = orientation is ShardOrientation.ROW_MAJOR
+    return num_cores_to_corerangeset(lone.get(scheme, down * across), grid, row_wise=by_row)
 
 
 @operation("ttnn.sharded_to_interleaved", family=families.CONVERSION, golden=goldens.same)

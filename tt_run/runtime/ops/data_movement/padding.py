@@ -231,9 +231,6 @@ def interleaved_to_sharded_partial(
         raise fatal("shard_shape must be greater than 0", hint=f"shard_shape is {list(shard_shape)}")
     rows = movement.reshape.compute(input_tensor, [1, 1, -1, input_tensor.shape[-1]])
     part = joining.slice.compute(rows, [0, 0, first, 0], [1, 1, last, input_tensor.shape[-1]])
-    if shard_scheme is TensorMemoryLayout.HEIGHT_SHARDED and not isinstance(grid, CoreRangeSet):
-        by_row = shard_orientation is ShardOrientation.ROW_MAJOR
-        grid = num_cores_to_corerangeset(-(-(last - first) // shard_shape[0]), core_of(grid), row_wise=by_row)
     result: Tensor = conversions.interleaved_to_sharded.compute(
         part, grid, shard_shape, shard_scheme, shard_orientation, output_dtype
     )

@@ -117,24 +117,42 @@ def _check_blocks(x: Tensor, program: LayerNormShardedMultiCoreProgramConfig) ->
         raise fatal("block_w must be divisible by subblock_w.", hint="subblock_w=1")
     if x.memory_config().memory_layout is WIDTH_SHARDED:
         across, down = spec.grid.num_cores(), 1
-    elif spec.orientation is ShardOrientation.COL_MAJOR:
-        across, down = down, across
+    along, below = "c", "r"
+    if spec.orientation is ShardOrientation.COL_MAJOR:
+        along, below = below, along
+        if x.memory_config().memory_layout is not WIDTH_SHARDED:
+            across, down = down, across
     high, wide = (n // TILE_SIZE for n in (volume(x.padded_shape.dims[:-1]), x.padded_shape.dims[-1]))
-    if program.block_h == high:  # all rows on each core
-        if program.block_w * spec.grid.num_cores() != wide:
+    width, whole = x.padded_shape.dims[-1], across * spec.shape[1]
+    if whole - width >= spec.shape[1]:
+        lines, columns = -(-high * TILE_SIZE // spec.shape[0]), -(-width // spec.shape[1])
+        if x.memory_config().memory_layout is not WIDTH_SHARDED:
             raise fatal(
-                f"block_w ({program.block_w}) must equal to K (in tiles) / num_cores ({wide // spec.grid.num_cores()})",
-                hint=f"block_w={max(wide // spec.grid.num_cores(), 1)}",
+                f"Shard layout requires {lines}x{columns} = {lines * columns} shards but shard grid has {spec.grid.num_cores()} cores",
+                hint=f"shards on {columns} cores along a row",
+            )
+        raise fatal(
+            f"Shard-padded width ({across}x{spec.shape[1]} = {whole}) does not align with tensor width {width}: trailing pad {whole - width} "
+            f"must be less than one shard width ({spec.shape[1]})",
+            hint=f"shards on {columns} cores along a row",
+        )
+    if program.block_h == high:  # all rows on each core
+        beside = -(-wide // spec.grid.num_cores())
+        if program.block_w != beside:
+            raise fatal(
+                f"block_w ({program.block_w}) must equal to K (in tiles) / num_cores ({beside})",
+                hint=f"block_w={beside}",
             )
         return
-    if program.block_w * across != wide:
-        raise fatal(
-            f"block_w ({program.block_w}) must equal to K (in tiles) / num_cores_c ({wide // across})",
-            hint=f"block_w={max(wide // across, 1)}",
-        )
     each = -(-high // down)
     if program.block_h != each:
         raise fatal(
-            f"block_h ({program.block_h}) must equal ceil(Mt / num_cores_r) ({each}); Mt={high}, num_cores_r={down}",
+            f"block_h ({program.block_h}) must equal ceil(Mt / num_cores_{below}) ({each}); Mt={high}, num_cores_{below}={down}",
             hint=f"block_h={each}",
+        )
+    beside = -(-wide // across)
+    if program.block_w != beside:
+        raise fatal(
+            f"block_w ({program.block_w}) must equal to K (in tiles) / num_cores_{along} ({beside})",
+            hint=f"block_w={beside}",
         )
