@@ -91,7 +91,12 @@ def test_each_head_of_queries_is_on_a_core(one: MeshDevice):
     turned = call("group_attn_matmul", spread, keys, memory_config=HM)
     assert where(turned) == (HEIGHT, (0, 7), (32, 96))
     assert turned.memory_config().shard_spec.orientation is BY_COLUMN
-    by_row = call("group_attn_matmul", spread, cut(one, np.ones((32, 2, 64, 96)), HEIGHT, (7, 3), (128, 96)), memory_config=HM)
+    by_row = call(
+        "group_attn_matmul",
+        spread,
+        cut(one, np.ones((32, 2, 64, 96)), HEIGHT, (7, 3), (128, 96)),
+        memory_config=HM,
+    )
     assert where(by_row) == (HEIGHT, (7, 0), (32, 96))
     for kind, last, piece, words in (
         (HEIGHT, (3, 0), (64, 64), "Q heads must be sharded on number of q heads!"),

@@ -119,7 +119,11 @@ def test_a_slice_is_cut_over_as_many_cores_as_it_has_pieces(one: MeshDevice) -> 
     assert place(partial(tensor, (8, 8), [64, 64], 4, 3, *rows)) == ([64, 64], "{[0-0 - 7-3], [0-4 - 3-4]}")
 
 
-H, W, B = TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED, TensorMemoryLayout.BLOCK_SHARDED
+H, W, B = (
+    TensorMemoryLayout.HEIGHT_SHARDED,
+    TensorMemoryLayout.WIDTH_SHARDED,
+    TensorMemoryLayout.BLOCK_SHARDED,
+)
 BY_ROW, BY_COLUMN = ShardOrientation.ROW_MAJOR, ShardOrientation.COL_MAJOR
 
 

@@ -70,6 +70,8 @@ def in_place(d: MeshDevice) -> Tensor:
 REFUSED: list[tuple[str, Callable[[MeshDevice], Any]]] = [
     ("Only BFLOAT16 is supported for inputs", lambda d: drawn(d, input_values_tensor=zeros(d, 1, 1, 32, 64, dtype=F32))),
     ("dtypes are supported for input indices", lambda d: drawn(d, input_indices_tensor=zeros(d, 1, 1, 32, 64, layout=ROW))),
+    ("Only INTERLEAVED memory layout is supported for inputs",
+     lambda d: drawn(d, input_indices_tensor=to_memory_config(zeros(d, 1, 1, 32, 64, dtype=I32, layout=ROW), sharded(32, 64)))),
     ("must have the same shape", lambda d: drawn(d, input_indices_tensor=zeros(d, 1, 1, 32, 32, dtype=I32, layout=ROW))),
     ("must be rank-4; got rank 3", lambda d: drawn(d, (1, 32, 64))),
     ("Sampling requires input dims 0 and 1", lambda d: drawn(d, (2, 1, 32, 64))),

@@ -142,6 +142,24 @@ REFUSED: dict[str, Refused] = {
     ),
     "topk of no dimension": ("expected to be in range of \\[-4, 3\\]", best(dim=4)),
     "more than there are": ("K=128, dimension size=64", best(128)),
+    "topk of a few rows": (
+        "FillPad should only be used for tile layout",
+        lambda d: topk(zeros(d, 3, 50, layout=ROW), 5),
+    ),
+    "topk with places of another shape": (
+        r"Indices tensor has incorrect shape! Got : Shape\(\[1, 1, 32, 64\]\), expected: Shape\(\[1, 1, 32, 128\]\)",
+        lambda d: topk(zeros(d, 1, 1, 32, 128), 5, indices_tensor=zeros(d, 1, 1, 32, 64, dtype=U16)),
+    ),
+    "argmax into other rows": (
+        r"not page-compatible with the reduction result! Got : Shape\(\[64\]\), expected: Shape\(\[64, 1\]\)",
+        lambda d: argmax(
+            zeros(d, 64, 128), dim=-1, keepdim=True, output_tensor=zeros(d, 64, dtype=U32, layout=ROW)
+        ),
+    ),
+    "rows of bytes": (
+        "Can only tilize bfloat16/float32",
+        lambda d: REDUCTIONS["sum"](zeros(d, 32, 64, dtype=DataType.UINT8, layout=ROW), dim=-1),
+    ),
     "topk of rows": (
         "The input must be in tiled format",
         lambda d: topk(zeros(d, 1, 1, 32, 64, layout=ROW), 32),
@@ -316,3 +334,32 @@ def test_columns_on_cores_that_do_not_fit_a_sum_over_batches_are_refused(one: Me
     for dim, rows in ((0, 128), (1, 64), ((0, 1), 64), ((1, 2), 64)):
         with pytest.raises(RuntimeError, match=rf"Shard height 256 must match physical height {rows}"):
             REDUCTIONS["sum"](x, dim, True)
+
+
+@pytest.mark.parametrize("dtype", [BF16, F32, I32])
+@pytest.mark.parametrize(
+    ("shape", "dim", "k", "left"),
+    [((64,), 0, 0, [0]), ((3, 50), 0, 0, [0, 50]), ((3, 50), -1, 0, [3, 0]), ((6, 0, 32), 0, 3, [3, 0, 32]), ((6, 0, 32), 1, 0, [6, 0, 32])],
+)  # fmt: skip
+def test_none_are_the_largest_of_a_few(
+    one: MeshDevice, dtype: DataType, shape: Any, dim: int, k: int, left: Any
+):
+    for found in topk(zeros(one, *shape, dtype=dtype), k, dim):
+        assert (list(found.shape), found.dtype) == (left, dtype)
+
+
+def test_a_number_is_its_own_largest(one: MeshDevice):
+    number = put(one, np.float32(3), F32)
+    for k in (0, 1):
+        values, places = topk(number, k)
+        assert (held(values), held(places), places.dtype) == (3, 0, U16)
+    for dim in (0, 5, -2):
+        assert held(cumsum(number, dim)) == 3
+
+
+def test_argmax_fills_rows_of_any_rank(one: MeshDevice):
+    x = put(one, np.eye(6, 32).reshape(2, 3, 32), BF16)
+    for shape in ((2, 3, 1), (6, 1), (1, 6, 1)):
+        room = zeros(one, *shape, dtype=U32, layout=ROW)
+        argmax(x, -1, True, output_tensor=room)
+        assert held(room).ravel().tolist() == list(range(6))

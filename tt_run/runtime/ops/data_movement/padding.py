@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from tt_run.runtime.cores import CoreCoord, CoreRangeSet, core_of, num_cores_to_corerangeset
+from tt_run.runtime.cores import CoreCoord, CoreRangeSet
 from tt_run.runtime.enums import DataType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.errors import fatal, in_tiles, throw
 from tt_run.runtime.ops.data_movement import conversions, joining, movement

@@ -121,9 +121,7 @@ def _as_many(
     tiled, last = tensor.layout is Layout.TILE, rank or len(shape)
     both = (tuple(tensor.padded_shape if tiled else tensor.shape), tuple(pieces.shard_shape))
     lengths, own = (_of_rank(dims[-last:] if rank else dims, last) for dims in both)
-    piece = [
-        -(-new // -(-old // of)) for new, old, of in zip(shape[-last:], lengths, own, strict=True)
-    ]
+    piece = [-(-new // -(-old // of)) for new, old, of in zip(shape[-last:], lengths, own, strict=True)]
     if tiled and not stepped:
         piece[-2:] = [
             -(-length // edge) * edge for length, edge in zip(piece[-2:], tensor.tile.edges, strict=True)

@@ -57,9 +57,7 @@ def of_program(
     return asked
 
 
-def _blocks(
-    program: object, high: int, wide: int, tile: tuple[int, int]
-) -> tuple[int, int, tuple[int, int]]:
+def _blocks(program: object, high: int, wide: int, tile: tuple[int, int]) -> tuple[int, int, tuple[int, int]]:
     """How many blocks are below and beside one another, and the elements of one."""
     down: int = program.per_core_M  # type: ignore[attr-defined]
     across: int = program.per_core_N  # type: ignore[attr-defined]

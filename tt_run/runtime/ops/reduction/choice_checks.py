@@ -73,6 +73,7 @@ def check_sampling(
         (_interleaved(values), "Only INTERLEAVED memory layout is supported for inputs!", _whole("input_values")),
         (values.dtype is DataType.BFLOAT16, "Only BFLOAT16 is supported for inputs!", as_type("input_values", "bfloat16")),
         (values.layout is Layout.TILE, "Only TILE_LAYOUT is supported for inputs!", in_tiles("input_values")),
+        (_interleaved(indices), "Only INTERLEAVED memory layout is supported for inputs!", _whole("input_indices")),
         (indices.dtype in _PLACES, "Only UINT32 & INT32 dtypes are supported for input indices!", as_type("input_indices", "uint32")),
         (indices.layout is Layout.ROW_MAJOR, "Only ROW_MAJOR is supported for input indices!", in_rows("input_indices")),
         (tuple(indices.shape) == shape, "Input values and indices must have the same shape!", f"input_indices of shape {list(shape)}"),
@@ -296,13 +297,13 @@ def check_topk(
             hint=in_range("dim", max(rank, 1)),
         )
     size = shape[dim] if rank else 1
-    if not rank and k == 1 and outputs is None:
-        return  # a number is the largest there is, and no device is asked
-    if not 0 < k <= size:
+    if k > size:
         raise fatal(
             f"K cannot be larger than the dimension size! K={k}, dimension size={size}",
-            hint=f"k=1 to {size}, the length of dimension {dim}",
+            hint=f"k=0 to {size}, the length of dimension {dim}",
         )
+    if outputs is None and (not rank or not k or not volume(shape)):
+        return  # a number is the largest there is, none are none, and no device is asked
     check_filled(tensor)
     _topk_outputs(outputs, Shape([k if d == dim % max(rank, 1) else n for d, n in enumerate(shape)]))
     memory = memory_config or tensor.memory_config()
@@ -312,7 +313,11 @@ def check_topk(
             hint="ttnn.sharded_to_interleaved(tensor), and memory_config=ttnn.DRAM_MEMORY_CONFIG",
         )
     if tensor.layout is not Layout.TILE:
-        raise fatal("The input must be in tiled format", hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)")
+        whole = rank > 1 and not (shape[-1] % TILE_SIZE or shape[-2] % TILE_SIZE)
+        raise fatal(
+            "The input must be in tiled format" if whole else "FillPad should only be used for tile layout",
+            hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)",
+        )
     if tensor.dtype not in _TOPK:
         raise fatal(
             f"Input tensor must be BFLOAT16, BFLOAT8_B, or FLOAT32, got: {cpp(tensor.dtype)}",
@@ -327,6 +332,11 @@ def check_topk(
         raise fatal(
             f"Indices tensor is only supported for a reduction on the last dimension, got dim={dim} for rank {rank}",
             hint="ttnn.transpose both to the last dimension, or leave indices_tensor out",
+        )
+    if places is not None and places.shape != tensor.shape:
+        raise fatal(
+            f"Indices tensor has incorrect shape! Got : {places.shape}, expected: {tensor.shape}",
+            hint="indices of the tensor's shape, or leave indices_tensor out",
         )
     wide = tensor.dtype is DataType.FLOAT32 or size > 1 << 16
     if outputs is not None:

@@ -80,7 +80,7 @@ def _chosen(
         places,
     )
     many = axis > 0 and tensor.shape[axis - 1] > np.iinfo(np.uint16).max + 1
-    wide = many or tensor.dtype in (DataType.FLOAT32, DataType.UINT16)
+    wide = many or (axis > 0 and tensor.dtype in (DataType.FLOAT32, DataType.UINT16))
     kind = DataType.UINT32 if wide else DataType.UINT16
     indices = Shards(places.data.astype(np.uint32 if wide else np.uint16), places.index)
     first = settle(
@@ -113,9 +113,18 @@ def topk(
     output_tensor: tuple[Tensor, Tensor] | None = None,
     stable: bool = False,
 ) -> list[Tensor]:
-    """The k largest (or smallest) elements along `dim`, in order, and their places (UINT16, or UINT32 where they need it or the elements are FLOAT32)."""
+    """The k largest (or smallest) elements along `dim`, in order, and their places (UINT16, or UINT32 where they need it or the elements are FLOAT32).
+
+    No elements have no places either: both are empty, of the tensor's own element type.
+    """
     check_topk(input_tensor, k, dim, memory_config, sub_core_grids, indices_tensor, output_tensor)
     rank = len(input_tensor.shape)
+    if output_tensor is None and rank and (not k or 0 in input_tensor.shape):
+        lengths = [k if place == dim % rank else length for place, length in enumerate(input_tensor.shape)]
+        none = input_tensor.shards.map(lambda s: np.zeros((len(s), *lengths), s.dtype))
+        return [
+            settle((input_tensor,), none, input_tensor.dtype, memory_config=memory_config) for _ in range(2)
+        ]
     axis = axis_of(dim, rank) if rank else -1
     places = input_tensor.shards.map(
         lambda s: _order(s, axis + 1, largest, k) if rank else np.zeros(s.shape, np.int64)

@@ -20,6 +20,7 @@ from tt_run.runtime.ops.reduction.placement_checks import (
     check_shards_on_grid,
     check_within_program,
 )
+from tt_run.runtime.tensor.conversion.layouts import check_tiles_made
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
@@ -52,6 +53,7 @@ def check_total(
         _not_empty(tensor, axes)
     if has_nothing_to_reduce(tensor):
         return
+    _made_into_tiles(tensor)
     check_summed(dtype, signed=name in _SIGNED)
     turned = max(axes, default=0) < len(tensor.shape) - 2
     check_placement(tensor, memory_config, cores, filled=True, turned=turned)
@@ -74,6 +76,8 @@ def check_spread(
     on_device(tensor, kind="reduction")
     axes = axes_of(dim, len(tensor.shape))
     nothing_varies = has_nothing_to_reduce(tensor) or [tensor.shape[axis] for axis in axes] == [1]
+    if not nothing_varies:
+        _made_into_tiles(tensor)
     if tensor.dtype not in _FLOATS and not nothing_varies:
         raise fatal(
             f"Only FLOAT32, BFLOAT16, and BFLOAT8_B are supported for Std/Var reduction - got {cpp(tensor.dtype)}",
@@ -88,6 +92,11 @@ def check_spread(
         )
     turned = len(axes) > 1 or (max(axes, default=0) < len(tensor.shape) - 2)
     check_placement(tensor, memory_config, cores, turned=turned)
+
+
+def _made_into_tiles(tensor: Tensor) -> None:
+    if tensor.layout is not Layout.TILE:
+        check_tiles_made(tensor)
 
 
 def _not_empty(tensor: Tensor, axes: Collection[int]) -> None:
@@ -132,6 +141,13 @@ def check_argmax(
         return
     _argmax_input(tensor, dim)
     _argmax_output(memory_config if output is None else output.memory_config(), output)
+    wanted = Shape(reduced_shape(shape, axes, keepdim))
+    if output is not None and _pages(output.shape) != _pages(wanted):
+        raise fatal(
+            f"Preallocated output tensor is not page-compatible with the reduction result! Got : {output.shape}, expected: {wanted} "
+            "(or any shape with the same volume and last dimension)",
+            hint="leave the output tensor out, or make it of the expected shape with ttnn.empty",
+        )
     if cores is not None:
         if len(cores.ranges()) > 2:
             raise fatal(
@@ -139,6 +155,12 @@ def check_argmax(
                 hint="join them: ttnn.CoreRangeSet of one or two rectangles",
             )
         check_on_grid("Argmax Multicore argmax sub_core_grids", cores, tensor)
+
+
+def _pages(shape: Shape) -> tuple[int, int]:
+    """How many rows there are, and how long they are."""
+    width = shape[-1] if len(shape) else 1
+    return volume(tuple(shape)) // max(width, 1), width
 
 
 def _argmax_dim(dim: int | None, rank: int) -> None:
@@ -219,6 +241,7 @@ def check_prod(tensor: Tensor, dim: Dims, into_dims: bool, output: Tensor | None
         )
     if has_nothing_to_reduce(tensor):
         return
+    _made_into_tiles(tensor)
     if dim is None and dtype not in (*_FLOATS, DataType.BFLOAT4_B):
         raise fatal(
             f"Error - unsupported data type for prod, expected BFLOAT16, FLOAT32, BFLOAT8_B or BFLOAT4_B but got {cpp(dtype)}.",
@@ -305,10 +328,10 @@ def check_running(
             f"Shape mismatch: input tensor shape {tensor.shape} does not match output tensor shape {output.shape}.",
             hint="leave the output tensor out, or make it of the tensor's shape with ttnn.empty",
         )
-    if not -max(rank, 1) <= dim < max(rank, 1):
+    if rank and not -rank <= dim < rank:
         raise fatal(
             f"The requested accumulation axis is {dim}, while the input tensor has rank {rank}.",
-            hint=in_range("dim", rank) if rank else "dim=0",
+            hint=in_range("dim", rank),
         )
     if not volume(tuple(tensor.shape)) or not rank:
         return

@@ -70,6 +70,9 @@ def reduced(
     if not shape:
         axes = ()
     target = dtype or tensor.dtype
+    left = ordered_sums.reduced_shape(shape, axes, keepdim)
+    if output_tensor is not None and output_tensor.logical_volume() == math.prod(left):
+        left = tuple(output_tensor.shape)
 
     def compute(stack: Array) -> Array:
         before = silence()
@@ -77,7 +80,7 @@ def reduced(
             values = function(ordered_sums.rows_of(stack, axes))
         finally:
             restore(before)
-        return finish(values, target).reshape(len(stack), *ordered_sums.reduced_shape(shape, axes, keepdim))
+        return finish(values, target).reshape(len(stack), *left)
 
     if has_nothing_to_reduce(tensor) and (axes or not moments):
         layout = tensor.layout
@@ -87,7 +90,7 @@ def reduced(
         if memory_config is not None and memory_config.is_sharded():
             layout = Layout.TILE
         if memory_config is None or memory_config.is_sharded():
-            kept, left = (ordered_sums.reduced_shape(shape, axes, keep) for keep in (True, keepdim))
+            kept = ordered_sums.reduced_shape(shape, axes, True)
             known = None if stepped is None or has_nothing_to_reduce(tensor) else stepped(axes)
             made = layout or tensor.layout
             if known is None:
