@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from tt_run.runtime.cores import core_of, num_cores_to_corerangeset
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import as_type, fatal, in_rows, in_tiles
-from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration import families, small_tiles
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Operation, no_tensor, operation
 from tt_run.runtime.ops.declaration.operands import ints, on_device, replaced, settle, write_into
 from tt_run.runtime.ops.goldens import common as goldens
@@ -88,6 +88,7 @@ def _copied(
     dtype: DataType | None = None,
     memory_config: MemoryConfig | None = None,
     output_tensor: Tensor | None = None,
+    tile: Tile | None = None,
 ) -> Tensor:
     on_device(tensor, kind="copy")
     target = dtype or tensor.dtype
@@ -105,7 +106,8 @@ def _copied(
                 hint=f"ttnn.to_layout(tensor, ttnn.{output_tensor.layout.name}_LAYOUT)",
             )
         return replaced(write_into(output_tensor, shards, target, tensor), tensor)
-    return settle((tensor,), shards, target, memory_config=memory_config)
+    tile = None if tile is DEFAULT_TILE else tile
+    return settle((tensor,), shards, target, memory_config=memory_config, tile=tile)
 
 
 def check_copy(tensor: Tensor, asked: MemoryConfig | None) -> None:
@@ -169,7 +171,7 @@ def _moved(tensor: Tensor, memory_config: MemoryConfig | None) -> Tensor:
                 hint="del what reshape, to_layout, … made of it without moving it, or leave it where it is",
             )
         return tensor.alias()
-    result = _copied(tensor, None, memory_config)
+    result = _copied(tensor, None, memory_config, tile=tensor.tile)
     tensor.deallocate(True)
     return result if memory_config else framing.filled_as(result, tensor)
 
@@ -190,6 +192,7 @@ def assign(
     elif output_tensor is not None:
         _check_type(output_tensor, dtype or input.dtype)
     _check_conversion(input, dtype or input.dtype)
+    layouts.check_same_tile(input, DEFAULT_TILE if output_tensor is None else output_tensor.tile)
     return _copied(input, dtype, memory_config, output_tensor)
 
 
@@ -237,6 +240,7 @@ def interleaved_to_sharded(
             f"Input tensor memory layout must be INTERLEAVED, but got {cpp(input_tensor.memory_config().memory_layout)}",
             hint="ttnn.reshard(tensor, memory_config)",
         )
+    small_tiles.check("interleaved_to_sharded", input_tensor)
     config = sharded_memory_config or (grid if isinstance(grid, MemoryConfig) else None)
     if config is not None:
         if not config.is_sharded():
@@ -308,6 +312,7 @@ def sharded_to_interleaved(
     on_device(input_tensor, kind="data movement")
     if input_tensor.memory_config().shard_spec is None:
         return input_tensor.alias()
+    small_tiles.check("sharded_to_interleaved", input_tensor)
     if output_dtype not in (None, input_tensor.dtype) and input_tensor.layout is not Layout.TILE:
         raise fatal(
             "If diff output type, tensor must be TILED", hint="ttnn.typecast(tensor, dtype) takes rows"

@@ -24,7 +24,7 @@ from tt_run.runtime.ops.data_movement.joined_layouts import (
     in_one_layout,
 )
 from tt_run.runtime.ops.data_movement.movement import in_c_order, moved, unmoved, unsqueeze
-from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration import families, small_tiles
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, place_of, settle
 from tt_run.runtime.ops.goldens import common as goldens
@@ -182,6 +182,7 @@ def slice(
     everything = all(i == builtins.slice(0, n, 1) for i, n in zip(index, shape, strict=True))
     if everything and output_tensor is None and unmoved(input_tensor, memory_config):
         return input_tensor.alias()
+    small_tiles.check("slice", input_tensor)
     whole = (builtins.slice(None), *index)
     input_tensor = _of_rows(input_tensor, [i.start for i in index], step)
     if output_tensor is None:
@@ -403,6 +404,8 @@ def chunk(input_tensor: Tensor, chunks: int, dim: int) -> list[Tensor]:
     length = input_tensor.shape[axis]
     if chunks < 1:
         raise fatal(f"chunk needs a positive number of chunks, got {chunks}", hint="chunks=1 or more")
+    if chunks > 1:
+        small_tiles.check("slice", input_tensor)
     size = max(1, -(-length // chunks))
     sizes = [min(size, length - start) for start in range(0, length, size)]
     if len(sizes) == 1:

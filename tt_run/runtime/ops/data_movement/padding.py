@@ -16,7 +16,7 @@ from tt_run.runtime.cores import CoreCoord, CoreRangeSet
 from tt_run.runtime.enums import DataType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.errors import fatal, in_tiles, throw
 from tt_run.runtime.ops.data_movement import conversions, joining, movement
-from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration import families, small_tiles
 from tt_run.runtime.ops.declaration.dispatch import no_tensor, operation
 from tt_run.runtime.ops.declaration.operands import ints, keep_label, on_device, settle, volume
 from tt_run.runtime.ops.declaration.places import check_filled, like_operand
@@ -187,6 +187,7 @@ def reshard(
     """The same elements spread over cores in another way."""
     if not output_memory_config.is_sharded():
         raise fatal("output must be sharded", hint="ttnn.sharded_to_interleaved(tensor, memory_config)")
+    small_tiles.check("reshard", input_tensor)
     row_widths.check_moved(input_tensor, output_memory_config)
     if output_tensor is None and output_memory_config == input_tensor.memory_config():
         copied: Tensor = conversions.clone.compute(input_tensor)

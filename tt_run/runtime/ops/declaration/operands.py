@@ -13,7 +13,7 @@ from tt_run.runtime.errors import fatal, in_range, put_on_device
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, no_tensor
 from tt_run.runtime.ops.declaration.result_topology import cut_axes, result_topology
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
-from tt_run.runtime.tensor.spec.tensor_spec import Tile
+from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, Tile
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, is_float
 from tt_run.runtime.values.shards import Shards
@@ -113,8 +113,10 @@ def settle(
             written.update_tensor_topology(topology)
         return written
     topology = result_topology(operands)
+    small = first.spec.tile is not DEFAULT_TILE
     if (
-        topology is first.tensor_topology()
+        not small
+        and topology is first.tensor_topology()
         and dtype is first.dtype
         and layout is None
         and tile is None
@@ -124,6 +126,8 @@ def settle(
     ):
         # The most frequent case by far: nothing but the values is new.
         return first.on(Buffer(shards))
+    if small and view is None and first.device() is not None:
+        tile = tile or DEFAULT_TILE
     if dtype in BLOCK_FLOATS and layout is None and first.layout is not Layout.TILE:
         layout = Layout.TILE
     return first.derive(

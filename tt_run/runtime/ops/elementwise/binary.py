@@ -18,7 +18,7 @@ from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Activation, chain, counted
 from tt_run.runtime.kernels.elementwise import CLOSED, SUMS, evaluate
-from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration import families, small_tiles
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Golden, Operation, no_tensor, operation
 from tt_run.runtime.ops.declaration.element_types import (
@@ -180,6 +180,8 @@ RULES = {
 
 _ALONE = frozenset({"maximum", "minimum"})
 """Which with a number are of one operand."""
+_OF_ONE_TILE = _ALONE | {"pow", "fmod", "remainder"}
+"""Which with a number take tiles of any size."""
 _NUMBER_FIRST = frozenset({"add", "subtract", "multiply", "divide", "floor_div", "div_trunc", "pow"})
 """Rules whose first operand may be a number; those of floors and cut quotients are `divide`'s too."""
 
@@ -230,6 +232,8 @@ def apply(
         if known is not None:
             outcome = known[0]
             return _settled(outcome, tensors, _computed(kernel, outcome.dtype, outcome.compute, a, b), None)
+    if len(tensors) == 2 or rule.name not in _OF_ONE_TILE:
+        small_tiles.check_pair(*tensors)
     if output_tensor is not None:
         if dtype is not None and isinstance(output_tensor, Tensor) and output_tensor.dtype is not dtype:
             raise fatal(

@@ -17,7 +17,7 @@ from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.activations import activation as function_of
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.kernels.rowwise import along_last
-from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration import families, small_tiles
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import floating, on_device, settle, volume
 from tt_run.runtime.ops.declaration.places import like_operand
@@ -131,6 +131,7 @@ def _normalised(
         )
     _check_tiles(x, residual, weight, bias)
     check_residual_shape(x, residual)
+    small_tiles.check("norm", x)
     norm_checks.check_residual(x, residual)
     if len(x.shape):
         norm_checks.check_parameter(x, weight, "gamma")

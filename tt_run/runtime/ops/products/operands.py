@@ -89,6 +89,16 @@ def _check_batches(ours: tuple[int, ...], theirs: tuple[int, ...]) -> None:
             )
 
 
+def check_inner_tiles(call: ProductCall) -> None:
+    """Raises RuntimeError for tiles that are not 32 along the dimension that both operands have."""
+    wide, high = call.tile_a[1], call.tile_b[0]
+    if Layout.TILE is call.a.layout is call.b.layout and (wide != TILE_SIZE or high != TILE_SIZE):
+        raise fatal(
+            f"Matmul inner tile dim must be 32 (hardware constraint): got in0 tile width {wide}, in1 tile height {high}",
+            hint="ttnn.Tile((height, 32)) for the first operand, ttnn.Tile((32, width)) for the second",
+        )
+
+
 def check_tile(tile: Tile | None, call: ProductCall) -> None:
     """Raises RuntimeError for tiles of a result that those of its operands do not make."""
     if tile is None:

@@ -22,12 +22,18 @@ from tt_run.runtime.ops.declaration.broadcast import align
 from tt_run.runtime.ops.declaration.operands import in_rank_of, on_device, settle
 from tt_run.runtime.ops.placement.sharded_results import in_dram, of_product
 from tt_run.runtime.ops.products.chosen import chosen
-from tt_run.runtime.ops.products.operands import check, check_activation, check_bias, check_tile
+from tt_run.runtime.ops.products.operands import (
+    check,
+    check_activation,
+    check_bias,
+    check_inner_tiles,
+    check_tile,
+)
 from tt_run.runtime.ops.products.place_checks import check_places
 from tt_run.runtime.ops.products.program_call import ProductCall, in_l1
 from tt_run.runtime.ops.products.program_checks import check_program
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
-from tt_run.runtime.tensor.spec.tensor_spec import Tile
+from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, Tile
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseProgramConfig
@@ -67,6 +73,7 @@ def product(
     """
     tensors = (a, b) if bias is None else (a, b, bias)
     on_device(*tensors, kind="matmul")
+    check_inner_tiles(ProductCall(a, b, None, transpose_a, transpose_b))
     check(a, b, transpose_a, transpose_b)
     dtype = dtype or (output_tensor.dtype if isinstance(output_tensor, Tensor) else a.dtype)
     if rules is not None and rules.activation is not None:
@@ -104,7 +111,7 @@ def product(
     shards = combine(compute, *(t.shards for t in tensors))
     layout = None
     made = ProductCall(a, b, program, transpose_a, transpose_b, asked, dtype).tile
-    tile = tile or (None if made == a.tile.edges else Tile(made))
+    tile = tile or (None if made == DEFAULT_TILE.edges else Tile(made))
     if memory_config is not None and memory_config.is_sharded():
         if getattr(program_config, "untilize_out", False):
             layout = Layout.ROW_MAJOR

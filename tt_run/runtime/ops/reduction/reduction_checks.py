@@ -12,6 +12,7 @@ from tt_run.runtime.cores import CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import as_type, fatal, in_range, in_rows, in_tiles, put_on_device, throw
 from tt_run.runtime.kernels.ordered_sums import reduced_shape
+from tt_run.runtime.ops.declaration import small_tiles
 from tt_run.runtime.ops.declaration.element_types import check_summed
 from tt_run.runtime.ops.declaration.operands import axes_of, on_device, volume
 from tt_run.runtime.ops.reduction.placement_checks import (
@@ -78,6 +79,7 @@ def check_spread(
     nothing_varies = has_nothing_to_reduce(tensor) or [tensor.shape[axis] for axis in axes] == [1]
     if not nothing_varies:
         _made_into_tiles(tensor)
+        small_tiles.check("spread", tensor)
     if tensor.dtype not in _FLOATS and not nothing_varies:
         raise fatal(
             f"Only FLOAT32, BFLOAT16, and BFLOAT8_B are supported for Std/Var reduction - got {cpp(tensor.dtype)}",

@@ -10,7 +10,7 @@ from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tensor.conversion import kept_cores
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
-from tt_run.runtime.tensor.spec.tensor_spec import Shape, padded_shape
+from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, Shape, Tile, padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.casting import cast
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, check_layout, convert, quantize_padded
@@ -62,6 +62,15 @@ def check_tiles_filled(tensor: Tensor) -> None:
         raise fatal(
             "Can only tilize bfloat16/float32 or int32/uint32/uint16 or fp8_e4m3 tensors",
             hint="ttnn.from_torch(…, layout=ttnn.TILE_LAYOUT) makes them on the host; or ttnn.typecast(tensor, ttnn.uint16) before",
+        )
+
+
+def check_same_tile(tensor: Tensor, tile: Tile) -> None:
+    """Raises RuntimeError for a copy on a device into tiles of another size."""
+    if tensor.device() is not None and tensor.layout is Layout.TILE and tensor.tile.edges != tile.edges:
+        raise fatal(
+            "Input and output tensors must have the same tile shape when layout is TILE",
+            hint="ttnn.tilize(ttnn.to_layout(tensor, ttnn.ROW_MAJOR_LAYOUT)) makes tiles of 32 x 32",
         )
 
 
@@ -257,6 +266,7 @@ def to_memory_config(
         raise fatal(f"Only TILE layout is supported for {dtype.name} dtype!", hint=in_tiles("tensor"))
     if output_tensor is None and memory_config == tensor.memory_config():
         return tensor.alias()  # whatever type is asked for
+    check_same_tile(tensor, DEFAULT_TILE if output_tensor is None else output_tensor.tile)
     if dtype not in (None, tensor.dtype) and tensor.layout is not Layout.TILE:
         raise fatal(
             "Only tile layout supports dtype conversion",
@@ -291,4 +301,5 @@ def _converted(
     elif dtype is not tensor.dtype:
         source, on_host = tensor.dtype, tensor.device() is None
         shards = shards.map(lambda stack: cast(stack, source, dtype, on_host=on_host))
-    return tensor.derive(shards, dtype=dtype, layout=layout, memory_config=memory_config)
+    whole = None if tensor.device() is None or tensor.tile is DEFAULT_TILE else DEFAULT_TILE
+    return tensor.derive(shards, dtype=dtype, layout=layout, memory_config=memory_config, tile=whole)
