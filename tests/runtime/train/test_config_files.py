@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import weakref
 from pathlib import Path
@@ -17,13 +18,14 @@ from tt_run.runtime.train.common.config import (
     TrainingConfig,
     get_config,
     get_model_config,
+    schedule,
     yaml_deep_update,
 )
 from tt_run.runtime.train.common.documents import load_config
 from tt_run.runtime.train.common.factory import TransformerModelFactory
 from tt_run.runtime.train.common.files import get_tt_metal_runtime_root
 from tt_run.runtime.train.common.model_config import TransformerConfig
-from tt_run.runtime.train.common.utils import create_optimizer
+from tt_run.runtime.train.common.utils import create_optimizer, initialize_device
 from tt_run.runtime.train.models import either_llama
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
@@ -56,7 +58,7 @@ def refusal(tmp_path: Path, content: str | bytes) -> str:
         (OPTIMIZER.format("Muon", "ns_steps: 2.7"), "c.yaml:4:5: training_config.optimizer.ns_steps: 2.7 is not a whole number; help: write ns_steps: 1"),
         (OPTIMIZER.format("AdamW", "beta1: abc"), "c.yaml:4:5: training_config.optimizer.beta1: 'abc' is not a number; help: write beta1: 0.5"),
         (OPTIMIZER.format("AdamW", "beta1: 1.0"), "c.yaml:4:5: training_config.optimizer.beta1 must be below 1, not 1.0; help: write beta1: 0.5"),
-        ("", "c.yaml: the file is empty; help: write training_config: {max_steps: 100}"),
+        ("", "c.yaml:1:1: the file is empty; help: write training_config: {max_steps: 100}"),
         ("- 3\n", "c.yaml:1:1: a configuration is a map of sections, not [3]; help: write training_config: {max_steps: 100}"),
         (
             "training_config:\n  scheduler_type: cosine\n",
@@ -75,12 +77,191 @@ def refusal(tmp_path: Path, content: str | bytes) -> str:
         ("multihost_config:\n  pipeline_parallel_config:\n    blocks_per_rank: {0: two}\n", "c.yaml:3:23: multihost_config.pipeline_parallel_config.blocks_per_rank.0: 'two' is not a number"),
         ("transformer_config:\n  dropout_prob: !!int x\n", "c.yaml:2:17: \"x\" is no !!int; help: leave !!int out"),
         ("training_config:\n  seed: !!timestamp x\n", "c.yaml:2:9: \"x\" is no !!timestamp; help: leave !!timestamp out"),
+        ("training_config:\n  [seed]: 1\n", "c.yaml:2:3: [seed] is no key of a setting; help: write key: value"),
+        ("device_config:\n  fsdp_replicate_params: ['a{99999999999999999}']\n", "c.yaml:2:3: device_config.fsdp_replicate_params: 'a{99999999999999999}' is an invalid pattern: the repetition number is too large"),
+        ("training_config:\n  grpo_config: {min_lr_rate: 2}\n", "c.yaml:2:17: training_config.grpo_config.min_lr_rate must be at most 1, not 2; help: write min_lr_rate: 0.5"),
+        (OPTIMIZER.format("SGD", "{lr: 1}").replace("{lr: 1}", "lr: 1\n    learning_rate: 2"), "c.yaml:5:5: training_config.optimizer.learning_rate is the same as lr, which is 1.0; help: keep one of the two"),
         (b"training_config:\n  project_name: \xff\n", "c.yaml:2:17: the byte 0xff is not UTF-8; help: save the file as UTF-8"),
         ("training_config: {project_name: " + 400 * "[" + 400 * "]" + "}\n", "c.yaml:1:231: nested deeper than 200 levels"),
     ],
 )  # fmt: skip
 def test_refusals_say_where(tmp_path: Path, content: str | bytes, message: str) -> None:
     assert refusal(tmp_path, content) == message
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [("training_config:\n  ~: 1\n", "2:3"), ("training_config:\n  seed: 1\n  yes: 1\n", "3:3"), ("device_config:\n  0x10: 1\n", "2:3")],
+)  # fmt: skip
+def test_a_key_that_is_no_word_is_told_where_it_stands(tmp_path: Path, content: str, place: str) -> None:
+    assert refusal(tmp_path, content).startswith(f"c.yaml:{place}: unknown key '")
+
+
+def test_the_keys_that_there_are_stand_once(tmp_path: Path) -> None:
+    told = refusal(
+        tmp_path, "eval_config:\n" + "".join(f"  {letter * 9}: 1\n" for letter in "xyz")
+    ).splitlines()
+    assert [len(line.split("; help: one of")) for line in told] == [2, 1, 1]
+
+
+@pytest.mark.parametrize("key", ["optimizer", "transformer_config"])
+@pytest.mark.parametrize("by_way_of_another", [False, True])
+def test_a_file_cannot_be_part_of_itself(tmp_path: Path, key: str, by_way_of_another: bool) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text(f"training_config:\n  {key}: {tmp_path}/c.yaml\n")
+    named = other if by_way_of_another else tmp_path / "c.yaml"
+    told = refusal(tmp_path, f"training_config:\n  {key}: {named}\n").replace(str(tmp_path), "")
+    assert told.endswith(
+        f":2:3: training_config.{key}: configuration file c.yaml names itself{' by way of others' * by_way_of_another}"
+    )
+
+
+def test_patterns_that_are_too_deep(tmp_path: Path) -> None:
+    told = refusal(tmp_path, f"device_config:\n  fsdp_replicate_params: ['{'(' * 20000}{')' * 20000}']\n")
+    assert told.startswith("c.yaml:2:3: ") and told.endswith("is an invalid pattern: nested too deeply")
+
+
+MODEL = "transformer_config:\n  num_blocks: 1\n  "
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("device_config:\n  enable_sp: true\n", "c.yaml:2:3: device_config.enable_sp requires enable_tp; help: enable_tp: true"),
+        ("device_config:\n  fsdp_overlap_collectives: true\n", "c.yaml:2:3: device_config.fsdp_overlap_collectives requires enable_fsdp; help: enable_fsdp: true"),
+        ("device_config:\n  mesh_shape: [1, 1]\n  sp_overlap: split\n  sp_ccl_columns: 1\n", "c.yaml:3:3: device_config.sp_overlap takes exactly one of"),
+        ("device_config:\n  enable_pp: true\n", "c.yaml:2:3: device_config.enable_pp needs a multihost_config"),
+        (f"{MODEL}attention_bias: true\n", "c.yaml:3:3: transformer_config.attention_bias: the attention of a gpt2 has no biases"),
+        (f"{MODEL}model_type: bert\n", "c.yaml:3:3: Model type bert not supported"),
+        ("training_config:\n  model_type: bert\n", "c.yaml:2:3: Model type bert not supported"),
+        (f"{MODEL}num_heads: 5\n", "c.yaml:3:3: embedding_dim must be divisible by num_heads"),
+        (f"{MODEL}model_type: qwen3\n  num_groups: 4\n", "c.yaml:1:1: Number of attention heads must be divisible"),
+        (f"{MODEL}model_type: deepseek\n  moe_hyperparam:\n    n_expert_groups: 3\n", "c.yaml:5:5: 64 experts do not divide into 3 groups"),
+        (
+            f"{MODEL}model_type: llama\n  rope_scaling:\n    scaling_factor: 2\n    high_freq_factor: 1\n    original_context_length: 32\n",
+            "c.yaml:6:5: rope: high_freq_factor must be above low_freq_factor, got 1.0 and 1.0",
+        ),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_together_is_told_with_its_place(
+    opened: Any, tmp_path: Path, content: str, message: str
+) -> None:
+    opened()
+    file = tmp_path / "c.yaml"
+    file.write_text(content)
+    with pytest.raises((ValueError, RuntimeError, AssertionError)) as caught:
+        TransformerModelFactory(load_config(file)).create_model()
+    assert str(caught.value).startswith(f"{tmp_path}/{message}")
+
+
+def test_the_sizes_of_a_model_are_told_in_the_file_that_has_them(opened: Any, tmp_path: Path) -> None:
+    opened()
+    (tmp_path / "m.yaml").write_text("transformer_config:\n  num_blocks: 1\n  num_heads: 5\n")
+    (tmp_path / "c.yaml").write_text(f"training_config:\n  model_config: {tmp_path}/m.yaml\n")
+    document = load_config(tmp_path / "c.yaml")
+    with pytest.raises(AssertionError, match=r"m.yaml:3:3: embedding_dim must be divisible by num_heads"):
+        TransformerModelFactory(document).create_model()
+    document["training_config"]["transformer_config"] = {"num_heads": 7}
+    with pytest.raises(AssertionError, match=r"^embedding_dim must be divisible by num_heads"):
+        TransformerModelFactory(document).create_model()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("type: SGD\n    nesterov: true", "c.yaml:4:5: Nesterov momentum requires a positive momentum"),
+        ("type: AdamW\n    stochastic_rounding: true\n    kahan_summation: true", "c.yaml:5:5: AdamW: with kahan_summation"),
+        ("type: [a]", "c.yaml:3:5: training_config.optimizer.type: ['a'] is not a text"),
+        ("type: MuonWithAdamW\n    muon: {ns_steps: 2.7}", "c.yaml:4:12: optimizer.muon.ns_steps: 2.7 is not a whole number"),
+        ("type: MuonWithAdamW\n    mun: {}", "c.yaml:4:5: unknown key 'mun' in optimizer; help: did you mean 'muon'?"),
+        ("type: MuonWithAdamW\n    adamw: {lr: fast}", "c.yaml:4:13: optimizer.adamw.lr: 'fast' is not a number"),
+        ("type: MuonWithAdamW\n    adamw: {momentum: 1}", "c.yaml:4:13: optimizer.adamw.momentum is no setting of AdamW"),
+        ("type: MuonWithAdamW\n    adamw: 3", "c.yaml:4:5: optimizer.adamw is a map of settings, not 3"),
+        ("type: MuonWithAdamW\n    adamw_modules: fc", "c.yaml:4:5: optimizer.adamw_modules: 'fc' is not a list"),
+    ],
+)  # fmt: skip
+def test_optimizers_of_a_file_that_cannot_be_made(
+    opened: Any, tmp_path: Path, settings: str, message: str
+) -> None:
+    opened()
+    model = create_mlp_model(MultiLayerPerceptronParameters(4, [8], 2))
+    file = tmp_path / "c.yaml"
+    file.write_text(f"training_config:\n  optimizer:\n    {settings}\n")
+    with pytest.raises((ValueError, RuntimeError)) as caught:
+        create_optimizer(model, load_config(file))
+    assert str(caught.value).startswith(f"{tmp_path}/{message}")
+
+
+def test_an_optimizer_of_the_program_stands_in_a_file_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "o.yaml").write_text("type: MuonWithAdamW\nmuon: {lr: 0.3}\n")
+    (tmp_path / "c.yaml").write_text(f"training_config:\n  optimizer: {tmp_path}/o.yaml\n")
+    training = TrainingConfig(load_config(tmp_path / "c.yaml"))
+    assert training.optimizer_settings == {"type": "MuonWithAdamW", "muon": {"lr": 0.3}}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("training_config:\n  seed: 1\n", "c.yaml:1:1: training_config must contain a 'grpo_config' section"),
+        (
+            "training_config:\n  grpo_config:\n    epsilon: 0.1\nremote_rollout_config:\n  max_batch_size: 1\n  max_seq_len: 1\n",
+            "c.yaml:4:1: remote_rollout_config.mesh_shape is missing; help: write mesh_shape: [1, 1]",
+        ),
+        (
+            "training_config:\n  grpo_config:\n    rollout_source: ttt\n",
+            "c.yaml:3:5: GRPOConfig: rollout_source and rollout_mode must be one of",
+        ),
+    ],
+)
+def test_settings_of_grpo_that_do_not_go_together(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "c.yaml").write_text(content)
+    with pytest.raises(ValueError) as caught:
+        get_grpo_config(load_config(tmp_path / "c.yaml"))
+    assert str(caught.value).startswith(f"{tmp_path}/{message}")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("device_config:\n  mesh_shape: [1, 2]\n  device_ids: [0]\n", "c.yaml:2:3: mesh_shape [1, 2] has 2 devices, device_ids names 1"),
+        ("device_config:\n  mesh_shape: [1, 99]\n", "c.yaml:2:3: "),
+    ],
+)  # fmt: skip
+def test_a_mesh_of_a_file_that_cannot_be_opened(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "c.yaml").write_text(content)
+    with pytest.raises(RuntimeError) as caught:
+        initialize_device(load_config(tmp_path / "c.yaml"))
+    assert str(caught.value).startswith(f"{tmp_path}/{message}")
+
+
+def test_schedules_of_a_file_that_no_rate_has(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("scheduler_config:\n  beta1_warmup_steps: 3\n")
+    with pytest.raises(ConfigError, match=r"c.yaml:2:3: scheduler_config.beta1_warmup_steps needs a loop"):
+        schedule(load_config(tmp_path / "c.yaml"), 10)
+
+
+@pytest.mark.parametrize(
+    "value", [3, "words", [1], object(), 10**5000], ids=lambda value: type(value).__name__
+)
+@pytest.mark.parametrize(
+    "make",
+    [
+        TransformerModelFactory,
+        get_grpo_config,
+        lambda value: schedule(value, 3),
+        lambda value: TransformerModelFactory({"training_config": value}),
+        lambda value: get_grpo_config({"training_config": value}),
+        lambda value: TransformerConfig({"transformer_config": value}),
+        lambda value: TrainingConfig({"tokenizer_type": value}),
+        lambda value: registry.create_optimizer({"type": value}, {}),
+    ],
+)
+def test_what_a_program_gives_in_place_of_settings(make: Any, value: Any) -> None:
+    with pytest.raises(
+        ValueError if not isinstance(value, str) else (ValueError, FileNotFoundError)
+    ) as caught:
+        make(value)
+    assert len(str(caught.value)) < 1500 and re.search(r"help: | is not |, not ", str(caught.value))
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ class _Number:
         return f"{fitting[0] if fitting else self.low if math.isfinite(self.low) else self.high:g}"
 
     def _number(self, value: Any) -> float | int | None:
-        if isinstance(value, bool):
+        if isinstance(value, (bool, bytes, bytearray, memoryview)):
             return None
         if self.is_whole and isinstance(value, int):
             return value
@@ -107,8 +107,10 @@ class _Text:
     in_words = "a text"
 
     def read(self, value: Any, report: ConfigurationProblems) -> str | None:
-        if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        if isinstance(value, str):
             return str(value)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return value_words(value)
         report.wrong(f": {value_words(value)} is not a text")
         return None
 
@@ -129,7 +131,7 @@ class _Choice:
         return " or ".join(self.names)
 
     def read(self, value: Any, report: ConfigurationProblems) -> str | None:
-        word = str(value).strip().lower()
+        word = (value if isinstance(value, str) else value_words(value)).strip().lower()
         word = self.spelled.get(word, word)
         for name in self.names:
             if name.lower() == word:
@@ -207,8 +209,10 @@ class _Patterns:
         for item in value:
             try:
                 re.compile(item)
-            except re.error as error:
+            except (re.error, OverflowError) as error:
                 report.wrong(f": {value_words(item)} is an invalid pattern: {error}")
+            except RecursionError:
+                report.wrong(f": {value_words(item)} is an invalid pattern: nested too deeply")
         return list(value)
 
 

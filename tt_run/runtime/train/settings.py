@@ -12,9 +12,11 @@ EvalConfig({"eval_config": {"top_q": 7}})           # ConfigError: unknown key '
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import re
 import reprlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, overload
 
 _BRIEF = reprlib.Repr()
@@ -33,12 +35,12 @@ class ConfigurationProblems:
     """What is wrong with a configuration, collected; `path` is where the reading is."""
 
     def __init__(self, place: Place, path: Path = (), problems: list[str] | None = None) -> None:
-        self._place, self.path = place, path
+        self.place, self.path = place, path
         self.problems: list[str] = [] if problems is None else problems
 
     def below(self, key: str) -> ConfigurationProblems:
         """The report of what stands below a key."""
-        return ConfigurationProblems(self._place, (*self.path, key), self.problems)
+        return ConfigurationProblems(self.place, (*self.path, key), self.problems)
 
     def wrong(self, what: str, example: str = "") -> None:
         """Note a setting whose value cannot be used; `what` follows its name, and `example` is a value that can."""
@@ -53,12 +55,15 @@ class ConfigurationProblems:
         """Note a key that nothing reads."""
         names = sorted(known)
         near = difflib.get_close_matches(self.path[-1], names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"one of {', '.join(names)}"
+        listed = f"; help: one of {', '.join(names)}"
+        if any(told.endswith(listed) for told in self.problems):
+            listed = ""  # once is enough
         inside = f" in {self.path[-2]}" if len(self.path) > 1 else ""
-        self._add(f"unknown key {self.path[-1]!r}{inside}; help: {hint}")
+        hint = f"; help: did you mean {near[0]!r}?" if near else listed
+        self._add(f"unknown key {value_words(self.path[-1])}{inside}{hint}")
 
     def _add(self, text: str) -> None:
-        place = self._place(self.path) or "the configuration"
+        place = self.place(self.path) or "the configuration"
         self.problems.append(f"{place}: {text}")
 
     def settle(self) -> None:
@@ -161,5 +166,45 @@ class Section:
 
 
 def value_words(value: Any) -> str:
-    """A value in a message: as it is, but cut where it is long or deep."""
-    return _BRIEF.repr(value)
+    """A value in a message: as it is, but cut where it is long or deep; by its kind where Python does not write it (an integer of 5,000 digits)."""
+    try:
+        return _BRIEF.repr(value)
+    except (ValueError, RecursionError):
+        return f"a value of type {type(value).__name__}"
+
+
+Given = tuple[Any, Place, Path]
+"""Settings of a section, where each stands, and the path that leads to them."""
+
+
+def place_of(key: str, sections: list[Given]) -> str:
+    """Where a setting stands that the last of some sections gives, else where that section does; "" for those of a program."""
+    found = ""
+    for given, place, path in sections:
+        below = _paths(given).get(key)
+        if below is not None or given is sections[-1][0]:
+            found = place((*path, *(below or ())))
+    return found
+
+
+def _paths(given: Any) -> dict[str, Path]:
+    """The path to each key of a map and of the maps in it; one nearer to the top goes first."""
+    if not isinstance(given, Mapping):
+        return {}
+    inner = {key: (str(name), *path) for name, value in given.items() for key, path in _paths(value).items()}
+    return {**inner, **{str(key): (str(key),) for key in given}}
+
+
+@contextlib.contextmanager
+def saying_where(sections: list[Given]) -> Iterator[None]:
+    """What is refused inside begins with where the settings stand: the first one that it names, else their section; of a program's own it is as it was."""
+    try:
+        yield
+    except (AssertionError, RuntimeError, ValueError) as error:
+        told = str(error)
+        given = {key for content, _, _ in sections for key in _paths(content)}
+        named = next((word for word in re.findall(r"\w+", told) if word in given), "")
+        place = place_of(named, sections)
+        if place and error.args == (told,) and not isinstance(error, ConfigError):
+            error.args = (f"{place}: {told}",)
+        raise

@@ -11,7 +11,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tt_run.runtime.train.autograd.operation import naming_faults
-from tt_run.runtime.train.common.documents import SECTIONS, FileSection, load_config, no_position, whole_of
+from tt_run.runtime.train.common.documents import (
+    SECTIONS,
+    ConfigLoop,
+    FileSection,
+    load_config,
+    no_position,
+    places,
+    whole_of,
+)
 from tt_run.runtime.train.common.model_config import ModelKind, TransformerConfig
 from tt_run.runtime.train.common.program_config import PROGRAMS, DiffusionConfig, LoggingConfig
 from tt_run.runtime.train.kinds import (
@@ -29,10 +37,9 @@ from tt_run.runtime.train.kinds import (
     text,
     whole_number,
 )
-from tt_run.runtime.train.optimizers.registry import KNOWN
 from tt_run.runtime.train.optimizers.schedulers import SCHEDULES, WarmupHoldDecay
 from tt_run.runtime.train.optimizers.settings import GUIDE, UPSTREAM, OptimizerConfig
-from tt_run.runtime.train.settings import ConfigError, ConfigurationProblems, Section, Setting
+from tt_run.runtime.train.settings import ConfigurationProblems, Section, Setting
 
 Schedule = Callable[[int], float]
 
@@ -59,7 +66,7 @@ class GRPOSettings(Section):
     warmup_steps = Setting(whole_number(0), 0, UPSTREAM)
     batch_size: Setting[int | None] = Setting(whole_number(1), None, UPSTREAM)
     lr_scheduler_type = Setting(choice("constant", "cosine"), "constant", UPSTREAM)
-    min_lr_rate = Setting(number(0.0), 0.0, UPSTREAM)
+    min_lr_rate = Setting(number(0.0, high=1.0), 0.0, UPSTREAM)
     use_clip_grad_norm = Setting(flag, False, UPSTREAM)
     clip_grad_norm_max_norm = Setting(number(0.0), 1.0, UPSTREAM)
     log_completions = Setting(flag, False, UPSTREAM)
@@ -122,18 +129,15 @@ class DeviceConfig(FileSection):
     cp_layout = Setting(choice("contiguous", "zigzag"), "contiguous", UPSTREAM)
     empty_is_default = True
 
-    def update_config(self, source: Any) -> None:
-        """As any section. Raises ConfigError for sequence without tensor parallelism, and for cores of collectives that are both rows and columns."""
-        super().update_config(source)
+    def agree(self, report: ConfigurationProblems) -> None:
+        """Note sequence without tensor parallelism, overlap without what overlaps, and cores of collectives that are both rows and columns."""
         if self.enable_sp and not self.enable_tp:
-            raise ConfigError("device_config.enable_sp requires enable_tp; help: enable_tp: true")
+            report.below("enable_sp").wrong(" requires enable_tp; help: enable_tp: true")
         if self.fsdp_overlap_collectives and not self.enable_fsdp:
-            raise ConfigError(
-                "device_config.fsdp_overlap_collectives requires enable_fsdp; help: enable_fsdp: true"
-            )
+            report.below("fsdp_overlap_collectives").wrong(" requires enable_fsdp; help: enable_fsdp: true")
         if self.sp_overlap != "off" and (self.sp_ccl_rows > 0) == (self.sp_ccl_columns > 0):
-            raise ConfigError(
-                "device_config: sp_overlap takes exactly one of sp_ccl_rows and sp_ccl_columns, got "
+            report.below("sp_overlap").wrong(
+                " takes exactly one of sp_ccl_rows and sp_ccl_columns, got "
                 f"{self.sp_ccl_rows} and {self.sp_ccl_columns}; help: sp_ccl_rows: 1, sp_ccl_columns: 0"
             )
 
@@ -233,10 +237,7 @@ class LoraFileConfig(FileSection):
 
 
 class _OptimizerKind:
-    """A map of an optimizer's settings, or the path of a file with them.
-
-    Of an optimizer that is not one of ttml's the program that registers it knows the settings.
-    """
+    """A map of an optimizer's settings, or the path of a file with them."""
 
     in_words = "a map, see [optimizer](#optimizer), or the path of a file with one"
 
@@ -244,15 +245,11 @@ class _OptimizerKind:
         if isinstance(value, str):
             try:
                 value = load_config(value)
-            except FileNotFoundError as error:
+            except (FileNotFoundError, ConfigLoop) as error:
                 report.wrong(f": {error}")
                 return None
         made = OptimizerConfig()
-        kind = value.get("type") if isinstance(value, Mapping) else None
-        if kind is None or str(kind).lower() in {name.lower() for name in KNOWN}:
-            made.fill(value, report)
-        else:
-            made.given = dict(value)
+        made.fill(value, report)
         return made
 
 
@@ -352,14 +349,17 @@ def schedule(yaml_config: Mapping[str, Any], total_steps: int) -> Schedule:
 
     Raises ConfigError for an unknown name, and for a warm-up of beta1, which changes the optimizer and not its rate.
     """
+    yaml_config = whole_of(yaml_config, "training_config")
     training = TrainingConfig(yaml_config)
     if "scheduler_config" not in yaml_config:
         return SCHEDULES[training.scheduler_type](training.lr, total_steps)
     given = SchedulerConfig(yaml_config)
+    report = ConfigurationProblems(places(yaml_config), ("scheduler_config",))
     if given.beta1_warmup_steps:
-        raise ConfigError(
-            "scheduler_config.beta1_warmup_steps needs a loop that sets beta1; use SchedulerConfig.schedule().beta1_at; help: leave it out"
+        report.below("beta1_warmup_steps").wrong(
+            " needs a loop that sets beta1; use SchedulerConfig.schedule().beta1_at; help: leave it out"
         )
+    report.settle()
     return given.schedule().lr_at
 
 

@@ -5,13 +5,15 @@ A document is a map with sections at its top, those that `SECTIONS` lists, or on
 
 from __future__ import annotations
 
+import contextvars
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path as FilePath
 from typing import Any
 
 from tt_run.runtime.train.common.files import Configuration, find_config, read_config
 from tt_run.runtime.train.kinds import text
-from tt_run.runtime.train.settings import ConfigError, ConfigurationProblems, Path, Section
+from tt_run.runtime.train.settings import ConfigError, ConfigurationProblems, Path, Section, value_words
 
 MODEL_FILE = "transformer_config_path"
 """At the top of a file: the path of another one with `transformer_config`."""
@@ -19,6 +21,14 @@ MODEL_FILE = "transformer_config_path"
 
 SECTIONS: dict[str, type[Section]] = {}
 """What a document may hold, by its name at the top. `config` declares the sections, which are made from documents, and enters them here."""
+
+
+class ConfigLoop(ConfigError):
+    """A file that would be part of itself."""
+
+
+_open_files: contextvars.ContextVar[tuple[FilePath, ...]] = contextvars.ContextVar("open files", default=())
+"""The files that are being read, each named by the one before it."""
 
 
 class FileSection(Section):
@@ -31,6 +41,7 @@ class FileSection(Section):
         self.update_config(source)
         report = ConfigurationProblems(no_position, (self.section,))
         self.fill({name: value for name, value in settings.items() if value is not None}, report)
+        self.agree(report)
         report.settle()
 
     def update_config(self, source: Any) -> None:
@@ -38,7 +49,11 @@ class FileSection(Section):
         found = whole_of(source, self.section)
         report = ConfigurationProblems(places(found), (self.section,))
         self.fill(found.get(self.section), report)
+        self.agree(report)
         report.settle()
+
+    def agree(self, report: ConfigurationProblems) -> None:
+        """Note what does not go together. Asked where a section is made: a file may wait for settings that a program adds."""
 
 
 def load_config(path: str | os.PathLike[str], configs_root: str | None = None) -> dict[str, Any]:
@@ -47,8 +62,18 @@ def load_config(path: str | os.PathLike[str], configs_root: str | None = None) -
     Raises FileNotFoundError listing where it looked, and ConfigError, a line for each problem, for a file that is not well-formed, has unknown
     keys, or values of the wrong kind or out of range.
     """
-    found = read_config(find_config(path, configs_root))
-    check(found, found.file_place)
+    file = find_config(path, configs_root)
+    open_files = _open_files.get()
+    if file in open_files:
+        raise ConfigLoop(
+            f"configuration file {file} names itself{' by way of others' * (file != open_files[-1])}"
+        )
+    token = _open_files.set((*open_files, file))
+    try:
+        found = read_config(file)
+        check(found, found.file_place)
+    finally:
+        _open_files.reset(token)
     return found
 
 
@@ -97,11 +122,26 @@ def whole_of(source: Any, name: str) -> Mapping[str, Any]:
         return whole_of(load_config(source), name)
     if not isinstance(source, Mapping):
         raise ConfigError(
-            f"the configuration is a map of settings, not {source!r}; help: training_config: and other sections, or the name of a file"
+            f"the configuration is a map of settings, not {value_words(source)}; help: training_config: and other sections, or the name of a file"
         )
     if source and not any(name in source for name in (*SECTIONS, MODEL_FILE) if name != "optimizer"):
         return _Alone({name: source}, source)
     return source
+
+
+def section_of(document: Any, name: str) -> Mapping[str, Any]:
+    """A section of a whole configuration that a program hands over, nothing where it has none. Raises ConfigError for what is no map, TypeError for None."""
+    if document is None:
+        raise TypeError("the configuration is a map of settings, not None")
+    given = whole_of(document, name).get(name)
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        report = ConfigurationProblems(places(document), (name,))
+        report.wrong(f" is a map of settings, not {value_words(given)}")
+        report.settle()
+    found: Mapping[str, Any] = given
+    return found
 
 
 class _Alone(dict[str, Any]):

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tt_run.runtime.tile import TILE_SIZE
-from tt_run.runtime.train.common.config import DeviceConfig, MultiHostConfig, TransformerConfig
+from tt_run.runtime.train.common.config import DeviceConfig, MultiHostConfig
+from tt_run.runtime.train.common.documents import places, section_of
+from tt_run.runtime.train.common.model_config import TransformerConfig, model_sections
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
 from tt_run.runtime.train.models.decoders.flops import swiglu_width
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig
@@ -29,7 +31,7 @@ from tt_run.runtime.train.modules.lazy import lazy_init, materialize_module
 from tt_run.runtime.train.parallel.fsdp import fully_shard
 from tt_run.runtime.train.parallel.fsdp_memory import blocks_to_keep_gathered
 from tt_run.runtime.train.parallel.fsdp_overlap import current_overlap, enable_overlap
-from tt_run.runtime.train.settings import ConfigError
+from tt_run.runtime.train.settings import ConfigurationProblems, Place, place_of, saying_where
 
 _MODELS = ("gpt2", "llama", "qwen3", "deepseek")
 
@@ -52,17 +54,13 @@ class TransformerModelFactory:
     """
 
     def __init__(self, yaml_config: Mapping[str, Any]) -> None:
-        training = yaml_config.get("training_config") or {}
+        training = section_of(yaml_config, "training_config")
+        self._sections = model_sections(yaml_config)
         self.transformer_config = TransformerConfig(yaml_config)
         self.device_config = DeviceConfig(yaml_config)
         self.multihost_config = MultiHostConfig(
             yaml_config if "multihost_config" in yaml_config else training.get("multihost_config")
         )
-        if self.device_config.enable_pp and self.multihost_config.mode != "pipeline":
-            raise ConfigError(
-                "device_config: enable_pp needs a multihost_config with enabled: true and a pipeline_parallel_config; "
-                "help: name one in training_config: multihost_config"
-            )
         named = self.transformer_config.model_type or training.get("model_type")
         if named is None and self.transformer_config.names_llama:
             warnings.warn(
@@ -73,22 +71,41 @@ class TransformerModelFactory:
         self.model_type = str(named or "gpt2").lower()
         if self.model_type not in _MODELS:
             near = (difflib.get_close_matches(self.model_type, _MODELS, n=1) or [*_MODELS])[0]
-            raise ValueError(
-                f"Model type {self.model_type} not supported; one of {', '.join(_MODELS)}; help: model_type: {near}"
+            with saying_where([(training, places(yaml_config), ("training_config",)), *self._sections]):
+                raise ValueError(
+                    f"Model type {self.model_type} not supported; one of {', '.join(_MODELS)}; help: model_type: {near}"
+                )
+        self.lazy = self.device_config.lazy_parameter_init or bool(training.get("lazy_parameter_init"))
+        self._agree(places(yaml_config))
+
+    def _agree(self, place: Place) -> None:
+        """Raise ConfigError for settings that do not go with the type of the model, or with the other sections."""
+        model = ConfigurationProblems(
+            lambda path: place_of(path[-1], self._sections), ("transformer_config",)
+        )
+        device = ConfigurationProblems(place, ("device_config",), model.problems)
+        if self.device_config.enable_pp and self.multihost_config.mode != "pipeline":
+            device.below("enable_pp").wrong(
+                " needs a multihost_config with enabled: true and a pipeline_parallel_config; "
+                "help: name one in training_config: multihost_config"
             )
         if self.transformer_config.attention_bias and self.model_type != "qwen3":
-            raise ConfigError(
-                f"transformer_config.attention_bias: the attention of a {self.model_type} has no biases to choose; help: model_type: qwen3, or attention_bias: false"
+            model.below("attention_bias").wrong(
+                f": the attention of a {self.model_type} has no biases to choose; help: model_type: qwen3, or attention_bias: false"
             )
-        self.lazy = self.device_config.lazy_parameter_init or bool(training.get("lazy_parameter_init"))
         if self.device_config.enable_sp and self.model_type != "llama":
-            raise ConfigError(
-                f"device_config.enable_sp: positions of a {self.model_type} are not cut; help: model_type: llama, or enable_sp: false"
+            device.below("enable_sp").wrong(
+                f": positions of a {self.model_type} are not cut; help: model_type: llama, or enable_sp: false"
             )
+        model.settle()
 
     def create_model(self) -> Any:
         """The model of that type on the open device; with `enable_fsdp` block by block cut over the mesh axis for that, and with
-        `lazy_parameter_init` too its parameters are made when they are cut already."""
+        `lazy_parameter_init` too its parameters are made when they are cut already. What the sizes of a file do not allow is told with its line."""
+        with saying_where(self._sections):
+            return self._made()
+
+    def _made(self) -> Any:
         if not self.device_config.enable_fsdp:
             return self._whole_model()
         lazy = self.lazy

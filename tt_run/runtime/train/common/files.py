@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tt_run import contract
-from tt_run.runtime.train.settings import ConfigError
+from tt_run.runtime.train.settings import ConfigError, value_words
 
 if TYPE_CHECKING:
     from mgd.documents import Document
@@ -44,7 +44,7 @@ class Configuration(dict[str, Any]):
 
     def place(self, path: tuple[str, ...]) -> str:
         """ "file:line:column" of a key; of its value where it has one on the same line. "" for what a program has put here since."""
-        node = self._document.find(*path)
+        node = self._document.find(*self._spelled(path))
         value: Any = self
         for step in path:
             if isinstance(value, list) and step.isdecimal() and int(step) < len(value):
@@ -53,11 +53,25 @@ class Configuration(dict[str, Any]):
             if not isinstance(value, Mapping) or step not in value:
                 return self.file_place(path)
             value = value[step]
-        return self.file_place(path) if node is None or node.value() == value else ""
+        return "" if node is None or node.value() != value else self.file_place(path)
 
     def file_place(self, path: tuple[str, ...]) -> str:
         """ "file:line:column" of a key as the file has it."""
-        return str(self._document.place(*(int(step) if step.isdecimal() else step for step in path)))
+        return str(self._document.place(*self._spelled(path)))
+
+    def _spelled(self, path: tuple[str, ...]) -> Iterator[str | int]:
+        """The steps to a key as the file spells them: `~` is the key None, `yes` True."""
+        from mgd.documents import Mapping as MappingNode
+
+        above: list[str | int] = []
+        for step in path:
+            holder = self._document.find(*above)
+            word: str | int = int(step) if step.isdecimal() else step
+            if isinstance(holder, MappingNode) and step not in holder.fields:
+                same = (text for text, (key, _) in holder.fields.items() if str(key.value()) == step)
+                word = next(same, step)
+            above.append(word)
+            yield word
 
 
 def read_config(file: Path) -> Configuration:
@@ -77,19 +91,19 @@ def read_config(file: Path) -> Configuration:
     except ValueError as error:
         raise ConfigError(f"{file}: {error}") from None
     if content is None:
-        raise ConfigError(f"{file}: the file is empty; help: write training_config: {{max_steps: 100}}")
+        raise ConfigError(f"{file}:1:1: the file is empty; help: write training_config: {{max_steps: 100}}")
     if not isinstance(content, Mapping):
         raise ConfigError(
             f"{document.position(document.root)}: a configuration is a map of sections, not {document.root.shown() if document.root else ''}; help: write training_config: {{max_steps: 100}}"
         )
-    twice = "\n".join(_repeated(document))
-    if twice:
-        raise ConfigError(twice)
+    lost = "\n".join(_lost_keys(document))
+    if lost:
+        raise ConfigError(lost)
     return Configuration(content, document)
 
 
-def _repeated(document: Document) -> Iterator[str]:
-    """A line for each key that stands twice in one map: the settings of the first one would be lost."""
+def _lost_keys(document: Document) -> Iterator[str]:
+    """A line for each key that would be lost: one that stands twice in a map, and one that is no single value."""
     from mgd.documents import Mapping as MappingNode
     from mgd.documents import Scalar, Sequence
     from mgd.documents.nodes import is_merge
@@ -107,6 +121,8 @@ def _repeated(document: Document) -> Iterator[str]:
         first: dict[str, Scalar] = {}
         for key, value in node.pairs:
             waiting.append(value)
+            if not isinstance(key, Scalar):
+                yield f"{document.position(key)}: {key.shown()} is no key of a setting; help: write key: value"
             if isinstance(key, Scalar) and not is_merge(key) and first.setdefault(key.text, key) is not key:
                 line = first[key.text].line
                 yield f"{document.position(key)}: {key.text!r} stands twice, first in line {line}; help: keep one of the two"
@@ -149,9 +165,10 @@ def find_config(path: str | os.PathLike[str], configs_root: str | os.PathLike[st
     for candidate in candidates:
         if os.path.isfile(candidate):  # noqa: PTH113 - Path.is_file raises for a name too long
             return candidate
+    named = str(path) if str(path).isprintable() and len(str(path)) < 1000 else value_words(str(path))
     if given.is_absolute() and given.is_dir():
         raise FileNotFoundError(
-            f"configuration file {path} is a folder; help: one of {', '.join(sorted(f.name for f in given.glob('*.y*ml'))[:5]) or 'its files'}"
+            f"configuration file {named} is a folder; help: one of {', '.join(sorted(f.name for f in given.glob('*.y*ml'))[:5]) or 'its files'}"
         )
     near = _beside(given) if given.is_absolute() else _near_configurations(given, roots)
     help = (
@@ -159,7 +176,7 @@ def find_config(path: str | os.PathLike[str], configs_root: str | os.PathLike[st
     )
     looked = list(dict.fromkeys(str(c.parent) for c in candidates if c.parent.is_dir()))
     where = ", ".join(looked) or str(candidates[0].parent)
-    raise FileNotFoundError(f"configuration file {path} not found; looked for in {where}{help}")
+    raise FileNotFoundError(f"configuration file {named} not found; looked for in {where}{help}")
 
 
 def _beside(given: Path) -> list[str]:

@@ -5,12 +5,13 @@ A training file may name a model file, hold its section, or change some of its s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tt_run.runtime.train.common.documents import (
     MODEL_FILE,
     SECTIONS,
+    ConfigLoop,
     FileSection,
     load_config,
     places,
@@ -18,7 +19,7 @@ from tt_run.runtime.train.common.documents import (
 )
 from tt_run.runtime.train.kinds import choice, flag, nested, number, text, whole_number
 from tt_run.runtime.train.optimizers.settings import GUIDE, UPSTREAM
-from tt_run.runtime.train.settings import ConfigurationProblems, Path, Section, Setting
+from tt_run.runtime.train.settings import ConfigurationProblems, Given, Path, Section, Setting
 
 _LLAMA = {"num_groups", "theta", "intermediate_dim", "rope_scaling"}
 
@@ -110,7 +111,7 @@ class TransformerConfig(FileSection):
 
     def update_config(self, source: Any) -> None:
         """Take `transformer_config` of a configuration, or of the file that its `model_config` names, with what `training_config` changes of it."""
-        for given, place, path in _model_sections(source):
+        for given, place, path in model_sections(source):
             report = ConfigurationProblems(place, path)
             self.fill(given, report)
             report.settle()
@@ -155,7 +156,7 @@ class ModelKind:
         if isinstance(value, str):
             try:
                 return TransformerConfig(value)
-            except FileNotFoundError as error:
+            except (FileNotFoundError, ConfigLoop) as error:
                 report.wrong(f": {error}")
                 return None
         made = TransformerConfig()
@@ -163,11 +164,11 @@ class ModelKind:
         return made
 
 
-def _model_sections(source: Any) -> list[tuple[Any, Callable[[Path], str], Path]]:
+def model_sections(source: Any) -> list[Given]:
     """What makes up the model's settings, in the order in which each goes over those before."""
     found_in = whole_of(source, "transformer_config")
     place, training = places(found_in), found_in.get("training_config")
-    found: list[tuple[Any, Callable[[Path], str], Path]] = []
+    found: list[Given] = []
     named = training.get("model_config") if isinstance(training, Mapping) else None
     changed = training.get("transformer_config") if isinstance(training, Mapping) else None
     at: Path = ("training_config", "model_config")
@@ -175,15 +176,19 @@ def _model_sections(source: Any) -> list[tuple[Any, Callable[[Path], str], Path]
         named, changed, at = changed, None, ("training_config", "transformer_config")
     if not named:
         named, at = found_in.get(MODEL_FILE), (MODEL_FILE,)
-    if found_in.get("transformer_config"):
+    if _is_given(found_in.get("transformer_config")):
         found.append((found_in["transformer_config"], place, ("transformer_config",)))
     elif named:
         document = _named_by(named, place(at))
         given = document.get("transformer_config", {} if any(n in SECTIONS for n in document) else document)
         found.append((given, places(document), ("transformer_config",)))
-    if changed:
+    if _is_given(changed):
         found.append((changed, place, ("training_config", "transformer_config")))
     return found
+
+
+def _is_given(section: Any) -> bool:
+    return section is not None and not (isinstance(section, (Mapping, str)) and not section)
 
 
 def _named_by(named: Any, at: str) -> dict[str, Any]:

@@ -23,15 +23,16 @@ from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.autograd.parallelism import DistributedConfig, ParallelismContext
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.config import DeviceConfig, TrainingConfig
-from tt_run.runtime.train.common.documents import places
+from tt_run.runtime.train.common.documents import places, whole_of
 from tt_run.runtime.train.memory import MemoryUsageTracker
 from tt_run.runtime.train.modules.base import ModuleBase, RunMode
 from tt_run.runtime.train.optimizers import registry
 from tt_run.runtime.train.optimizers.registry import KNOWN, type_of
+from tt_run.runtime.train.optimizers.settings import ALIASES
 from tt_run.runtime.train.parallel.distributed import concat_mesh_to_tensor_composer, enable_fabric
 from tt_run.runtime.train.parallel.named_mesh import Mesh
 from tt_run.runtime.train.parallel.sharded_parameters import whole_shape
-from tt_run.runtime.train.settings import Path, Place
+from tt_run.runtime.train.settings import Path, Place, saying_where
 
 PADDING = 1e4
 
@@ -57,10 +58,12 @@ def initialize_device(cfg: Mapping[str, Any]) -> None:
 
     Its `enable_ddp`, `enable_fsdp`, `enable_cp` and `enable_tp` then say what the axes carry, unless the program initialises a parallelism context itself.
     """
+    cfg = whole_of(cfg, DeviceConfig.section)
     device, context = DeviceConfig(cfg), AutoContext.get_instance()
     if device.total_devices() > 1:
         enable_fabric(device.total_devices())
-    context.open_device(device.mesh_shape, device.device_ids or None, device.command_queues)
+    with saying_where([(cfg.get("device_config"), places(cfg), ("device_config",))]):
+        context.open_device(device.mesh_shape, device.device_ids or None, device.command_queues)
     shape = context.get_device().shape
     wanted = DistributedConfig(
         device.enable_ddp, device.enable_tp, device.enable_cp, device.enable_fsdp, device.cp_layout
@@ -192,12 +195,12 @@ def create_optimizer(model: ModuleBase, yaml_config: Mapping[str, Any]) -> Any:
     flat = "SGD" if training.use_sgd else "MorehAdamW" if training.use_moreh_adamw else "AdamW"
     kind = type_of({"type": nested.get("type", flat)}, place)
     if kind not in KNOWN:
-        return registry.create_optimizer({**nested, "type": kind}, model.parameters())
+        return registry.placed_optimizer({**nested, "type": kind}, model.parameters(), place)
     own = {"lr": training.lr, **training.given}
     settings = {key: own[key] for key in KNOWN[kind].settings if key in own and key != "learning_rate"}
     # One name for what has two, so that the nested form is over the flat one whichever name each uses.
-    over = {_ALIASES.get(key, key): value for key, value in nested.items()}
-    config = {**{_ALIASES.get(key, key): value for key, value in settings.items()}, **over, "type": kind}
+    over = {ALIASES.get(key, key): value for key, value in nested.items()}
+    config = {**{ALIASES.get(key, key): value for key, value in settings.items()}, **over, "type": kind}
     return registry.placed_optimizer(config, model.parameters(), place)
 
 
@@ -206,7 +209,9 @@ def _places_of(yaml_config: Mapping[str, Any], nested: Mapping[str, Any]) -> Pla
     at = places(yaml_config)
 
     def place(path: Path) -> str:
-        names = (path[-1], *(name for name, same in _ALIASES.items() if same == path[-1]))
+        if len(path) > 2:
+            return at(("training_config", *path))
+        names = (path[-1], *(name for name, same in ALIASES.items() if same == path[-1]))
         inside = next((name for name in names if name in nested), None)
         if inside is not None:
             return at(("training_config", "optimizer", inside))
@@ -214,9 +219,6 @@ def _places_of(yaml_config: Mapping[str, Any], nested: Mapping[str, Any]) -> Pla
         return at(("training_config", next((name for name in names if name in flat), "optimizer")))
 
     return place
-
-
-_ALIASES = {"learning_rate": "lr", "eps": "epsilon", "use_kahan_summation": "kahan_summation"}
 
 
 class PerformanceMeter:

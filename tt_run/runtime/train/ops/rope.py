@@ -206,6 +206,11 @@ def _scaled(frequencies: Array, scaling: RopeScalingParams) -> Array:
     """Short wavelengths stay, long ones are divided, those between are blended (the Llama-3 rule)."""
     if not scaling.scaling_factor or not scaling.original_context_length:
         return frequencies
+    if scaling.high_freq_factor <= scaling.low_freq_factor:
+        raise RuntimeError(
+            f"rope: high_freq_factor must be above low_freq_factor, got {scaling.high_freq_factor} and {scaling.low_freq_factor}; "
+            "help: high_freq_factor=4.0, low_freq_factor=1.0"
+        )
     turns = scaling.original_context_length * frequencies / (2 * math.pi)
     blend = (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor)
     blend = np.clip(blend, 0.0, 1.0)

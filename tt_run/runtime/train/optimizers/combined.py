@@ -7,13 +7,14 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from tt_run.runtime.train.autograd.tensor import Tensor
-from tt_run.runtime.train.kinds import number, whole_number
+from tt_run.runtime.train.kinds import list_of, number, text, whole_number
 from tt_run.runtime.train.optimizers.base import NothingToTrain, OptimizerBase, of_state, warn_of_nothing
 from tt_run.runtime.train.optimizers.muon import MuonComposite, MuonConfig
-from tt_run.runtime.train.settings import ConfigurationProblems, Section, Setting
+from tt_run.runtime.train.settings import ConfigurationProblems, Place, Section, Setting
 
 ADAMW_MODULES = frozenset({"tok_emb", "pos_emb", "fc", "kv_linear", "qkv_linear"})
 """Modules whose weights are AdamW's: ends of the model, and matrices made of several that would each have to be orthogonal."""
+_KEYS = ("type", "muon", "adamw", "adamw_modules")
 
 
 class MuonSettings(Section):
@@ -26,7 +27,7 @@ class MuonSettings(Section):
 
 
 class MuonBesideAnother:
-    """Two optimizers in one, the second made by `create`; `config` is `{"muon": {…}, "adamw": {…}, "adamw_modules": […]}`.
+    """Two optimizers in one, the second made by `create`; `config` is `{"muon": {…}, "adamw": {…}, "adamw_modules": […]}`, and `place` says where.
 
     Each has a rate of its own, so a schedule goes to `muon_optimizer()` and another to `adamw_optimizer()`.
     """
@@ -40,12 +41,18 @@ class MuonBesideAnother:
         self,
         config: Mapping[str, Any],
         params: Mapping[str, Tensor],
-        create: Callable[[Mapping[str, Any], Mapping[str, Tensor]], Any],
+        create: Callable[[Any, Mapping[str, Tensor], ConfigurationProblems], Any],
+        place: Place,
     ) -> None:
-        modules: Collection[str] = config.get("adamw_modules") or ADAMW_MODULES
-        report, settings = ConfigurationProblems(lambda path: "", ("optimizer", "muon")), MuonSettings()
-        settings.fill(config.get("muon"), report)
+        report, settings = ConfigurationProblems(place, ("optimizer",)), MuonSettings()
+        for key in config:
+            if key not in _KEYS:
+                report.below(str(key)).unknown(_KEYS)
+        settings.fill(config.get("muon"), report.below("muon"))
+        named = config.get("adamw_modules")
+        kept = None if named is None else list_of(text).read(named, report.below("adamw_modules"))
         report.settle()
+        modules: Collection[str] = kept or ADAMW_MODULES
         matrices = {name: tensor for name, tensor in params.items() if _is_matrix(name, modules)}
         others = {name: tensor for name, tensor in params.items() if name not in matrices}
         with warnings.catch_warnings():
@@ -54,7 +61,7 @@ class MuonBesideAnother:
             self._muon = MuonComposite(
                 matrices, MuonConfig.make(settings.lr, settings.momentum, settings.ns_steps)
             )
-            self._adamw = create({"type": "AdamW", **(config.get("adamw") or {})}, others)
+            self._adamw = create(config.get("adamw"), others, report.below("adamw"))
         if not any(tensor.get_requires_grad() for tensor in params.values()):
             warn_of_nothing(self, params)
         self._names = sorted(matrices), sorted(others)

@@ -10,7 +10,14 @@ from typing import Any
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.optimizers import adamw, combined, muon, sgd
 from tt_run.runtime.train.optimizers.settings import OptimizerConfig
-from tt_run.runtime.train.settings import ConfigError, ConfigurationProblems, Path, Place
+from tt_run.runtime.train.settings import (
+    ConfigError,
+    ConfigurationProblems,
+    Path,
+    Place,
+    saying_where,
+    value_words,
+)
 
 Parameters = Mapping[str, Tensor]
 Creator = Callable[[Mapping[str, Any], Parameters], Any]
@@ -87,6 +94,7 @@ KNOWN: dict[str, Known] = {
     "MuonComposite": _muon(muon.MuonComposite),
     "NoOp": Known((*_RATE,), lambda config, parameters: muon.NoOp(parameters)),
 }
+OptimizerConfig.types.update(name.lower() for name in KNOWN)
 
 
 def register_optimizer(type: str, creator: Creator) -> None:
@@ -107,18 +115,19 @@ def type_of(config: Mapping[str, Any], place: Place = _nowhere) -> str:
     """The optimizer that a configuration means, AdamW without a type, in the spelling of the class. Raises ConfigError listing those there are."""
     if not isinstance(config, Mapping):
         raise ConfigError(
-            f"an optimizer's configuration is a map, not {config!r}; help: {{'type': 'AdamW', 'lr': 1e-3}}"
+            f"an optimizer's configuration is a map, not {value_words(config)}; help: {{'type': 'AdamW', 'lr': 1e-3}}"
         )
     kind = config.get("type", "AdamW")
-    if kind in registered:
-        return str(kind)
+    if isinstance(kind, str) and kind in registered:
+        return kind
+    words = (kind if isinstance(kind, str) else value_words(kind)).lower()
     names = {name.lower(): name for name in (*KNOWN, *registered, "MuonWithAdamW")}
-    found = names.get(str(kind).lower())
+    found = names.get(words)
     if found is None:
-        near = difflib.get_close_matches(str(kind).lower(), names, n=1)
+        near = difflib.get_close_matches(words, names, n=1)
         hint = f"; help: did you mean {names[near[0]]!r}?" if near else "; help: type: AdamW"
         at = place(("optimizer", "type"))
-        told = f"optimizer.type: {kind!r} is not one of {', '.join(sorted(names.values()))}{hint}"
+        told = f"optimizer.type: {value_words(kind)} is not one of {', '.join(sorted(names.values()))}{hint}"
         raise ConfigError(f"{at}: {told}" if at else told)
     return found
 
@@ -137,22 +146,34 @@ def placed_optimizer(config: Mapping[str, Any], params: Parameters, place: Place
     if name in registered:
         return registered[name](config, params)
     if name == "MuonWithAdamW":
-        return MuonWithAdamW(config, params)
-    known = KNOWN[name]
-    report, made = ConfigurationProblems(place, ("optimizer",)), OptimizerConfig()
+        return MuonWithAdamW(config, params, place)
+    return _known_optimizer(name, config, params, ConfigurationProblems(place, ("optimizer",)))
+
+
+def _known_optimizer(
+    name: str, config: Mapping[str, Any], params: Parameters, report: ConfigurationProblems
+) -> Any:
+    known, made = KNOWN[name], OptimizerConfig()
     for key in config:
         if key in OptimizerConfig.settings and key not in (*known.settings, "type"):
             report.below(key).wrong(f" is no setting of {name}; it has {', '.join(known.settings)}")
     made.fill(config, report)
     report.settle()
-    return known.make(made, params)
+    with saying_where([(config, report.place, report.path)]):
+        return known.make(made, params)
 
 
 class MuonWithAdamW(combined.MuonBesideAnother):
     """Muon for matrices and AdamW for the rest: `{"muon": {…}, "adamw": {…}, "adamw_modules": […]}`. Raises as `create_optimizer`."""
 
-    def __init__(self, config: Mapping[str, Any], params: Parameters) -> None:
-        super().__init__(config, params, create_optimizer)
+    def __init__(self, config: Mapping[str, Any], params: Parameters, place: Place = _nowhere) -> None:
+        def beside(settings: Any, others: Parameters, report: ConfigurationProblems) -> Any:
+            if settings is not None and not isinstance(settings, Mapping):
+                report.wrong(f" is a map of settings, not {value_words(settings)}", "{lr: 0.001}")
+                report.settle()
+            return _known_optimizer("AdamW", settings or {}, others, report)
+
+        super().__init__(config, params, beside, place)
 
 
 def register_muon() -> None:

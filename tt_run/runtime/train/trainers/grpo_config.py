@@ -10,8 +10,9 @@ from typing import Any
 from tt_run.runtime import events
 from tt_run.runtime.native.arguments import check_fields
 from tt_run.runtime.train.autograd.operation import naming_faults
-from tt_run.runtime.train.common.config import GRPOSettings
-from tt_run.runtime.train.settings import ConfigError, ConfigurationProblems
+from tt_run.runtime.train.common.config import GRPOSettings, RemoteRolloutFileConfig
+from tt_run.runtime.train.common.documents import places, section_of
+from tt_run.runtime.train.settings import ConfigError, ConfigurationProblems, saying_where
 
 SCHEDULES = ("constant", "cosine")
 REPORTS = ("none", "wandb")
@@ -138,26 +139,34 @@ class GRPOConfig:
 @naming_faults
 def get_grpo_config(yaml_config: Mapping[str, Any], output_dir: str = "") -> GRPOConfig:
     """The settings under `training_config.grpo_config`. Raises ConfigError when there are none, and for those that do not exist."""
-    training = yaml_config.get("training_config") or {}
-    given = training.get("grpo_config")
+    training = section_of(yaml_config, "training_config")
+    given, place, path = training.get("grpo_config"), places(yaml_config), ("training_config", "grpo_config")
     if not isinstance(given, Mapping):
-        raise ConfigError(
+        told = (
             "training_config must contain a 'grpo_config' section; help: grpo_config: below training_config"
         )
-    report, settings = (
-        ConfigurationProblems(lambda path: "", ("training_config", "grpo_config")),
-        GRPOSettings(),
-    )
+        at = place(path)
+        raise ConfigError(f"{at}: {told}" if at else told)
+    report, settings = ConfigurationProblems(place, path), GRPOSettings()
     settings.fill(given, report)
     report.settle()
     fields = {"output_dir": output_dir, **settings.given}
     if "micro_batch_size" in fields:
         events.warn("grpo_config: 'micro_batch_size' is now 'per_device_train_batch_size'", UserWarning)
         fields.setdefault("per_device_train_batch_size", fields.pop("micro_batch_size"))
-    remote = yaml_config.get("remote_rollout_config")
-    if remote is not None:
-        try:
-            fields["remote_rollout"] = RemoteRolloutConfig(**remote)
-        except TypeError as error:
-            raise ConfigError(f"remote_rollout_config: {error}") from None
-    return GRPOConfig(**fields)
+    if yaml_config.get("remote_rollout_config") is not None:
+        fields["remote_rollout"] = _remote(yaml_config)
+    with saying_where([(given, place, path)]):
+        return GRPOConfig(**fields)
+
+
+def _remote(yaml_config: Mapping[str, Any]) -> RemoteRolloutConfig:
+    given = RemoteRolloutFileConfig(yaml_config).given
+    missing = [name for name in ("mesh_shape", "max_batch_size", "max_seq_len") if name not in given]
+    report = ConfigurationProblems(places(yaml_config), ("remote_rollout_config",))
+    for name in missing:
+        report.below(name).wrong(
+            " is missing", "[1, 1]" if name == "mesh_shape" else "1024" if name == "max_seq_len" else "1"
+        )
+    report.settle()
+    return RemoteRolloutConfig(**given)
