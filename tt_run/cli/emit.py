@@ -8,12 +8,16 @@ from pathlib import Path
 
 from mgd.diagnostics import Diagnostic
 from tt_run.cli.reading.command_line import CommandLine
+from tt_run.cli.reading.idle import LOOKS
 from tt_run.cli.reading.parse import words_without
 from tt_run.contract import Exit
 from tt_run.errors import UsageError
 from tt_run.inputs.mpi_args import read_mpi_args, split_mpi_args
 from tt_run.plan.emit.job import BatchJob
 from tt_run.plan.model import LaunchPlan
+
+_LOOKING = (*LOOKS, "format")
+"""What the job is not to do in place of its run."""
 
 
 def emit(plan: LaunchPlan, given: CommandLine, words: Sequence[str]) -> int:
@@ -25,7 +29,7 @@ def emit(plan: LaunchPlan, given: CommandLine, words: Sequence[str]) -> int:
     if form == "slurm":
         from tt_run.plan.emit.slurm import slurm_script
 
-        job = BatchJob(plan, words_without(words, "emit"), folder, given.timeout)
+        job = BatchJob(plan, words_without(words, *_LOOKING), folder, given.timeout)
         print(slurm_script(job), end="")
         return Exit.OK
     from tt_run.plan.emit.mpijob import mpijob_manifest
@@ -40,7 +44,7 @@ def emit(plan: LaunchPlan, given: CommandLine, words: Sequence[str]) -> int:
         raise _cannot(
             form, "ranks of a descriptor alone are placed on hosts by name", "write --rank-binding FILE"
         )
-    job = BatchJob(plan, words_without(words, "emit", "hosts"), folder)
+    job = BatchJob(plan, words_without(words, *_LOOKING, "hosts"), folder)
     if not job.nodes.is_even:
         counts = ", ".join(f"{host.name} {host.slots}" for host in plan.placement.hosts)
         raise _cannot(

@@ -10,11 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from mgd.cli.output import wants_colour
-from mgd.diagnostics import Diagnostic, on_one_line
+from mgd.diagnostics import on_one_line
 from tt_run import contract
 from tt_run.cli.reading.command_line import CommandLine
 from tt_run.cli.surroundings import Surroundings
-from tt_run.errors import UsageError
 from tt_run.inputs.findings import counted
 from tt_run.inputs.site import from_here
 from tt_run.inputs.wrapping import GDBSERVER_PORT
@@ -22,7 +21,7 @@ from tt_run.launch.line import LaunchLine
 from tt_run.launch.mpirun import Launcher
 from tt_run.plan.model import LaunchPlan
 from tt_run.supervise.folder import RunFolder
-from tt_run.supervise.options import RunOptions, Tee
+from tt_run.supervise.options import RunOptions, Tee, hang_seconds
 from tt_run.supervise.run import run_plan
 
 TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
@@ -169,20 +168,6 @@ def _where(plan: LaunchPlan) -> str:
 def run_options(given: CommandLine) -> RunOptions:
     """The choices about watching, from the command line. Raises UsageError."""
     hang = given.hang_timeout
-    seconds: float | None = None
-    if hang not in ("auto", "off"):
-        try:
-            seconds = float(hang)
-        except ValueError:
-            seconds = -1.0
-        if not seconds > 0:
-            raise UsageError(
-                Diagnostic(
-                    "TTR034",
-                    f"--hang-timeout {hang}: not seconds, auto or off",
-                    help="write --hang-timeout auto",
-                )
-            )
     edited: list[tuple[int, int]] = []
     if given.debugpy:
         from tt_run.launch.debuggers import editors
@@ -191,7 +176,7 @@ def run_options(given: CommandLine) -> RunOptions:
     return RunOptions(
         timeout=given.timeout,
         start_timeout=given.start_timeout,
-        hang_timeout=seconds,
+        hang_timeout=hang_seconds(hang),
         automatic_hang=hang != "off",
         max_restarts=given.max_restarts,
         tee=Tee.parse(given.tee),

@@ -10,7 +10,7 @@ from mgd.lean import replace
 from tt_run.cli.print_findings import print_findings
 from tt_run.cli.reading.command_line import CommandLine
 from tt_run.cli.reading.configuration import describe, located, with_configuration
-from tt_run.cli.reading.idle import idle_options, unfit_losses
+from tt_run.cli.reading.idle import idle_in_plan, idle_options, unfit_losses
 from tt_run.cli.reading.owners import launch_request
 from tt_run.cli.reading.python_slips import (
     hidden_packages,
@@ -96,26 +96,18 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
         *lost_modules(given, around.site),
     )
     plan = build_plan(request, around.site, around.facts(asked), slips)
+    if given.check != "off" and (idle := idle_in_plan(given, plan)):
+        plan = replace(plan, findings=(*plan.findings, *idle))
     if given.check == "error":
         refuse_lost_script(plan.findings, not plan.placement.is_multi_host)
-    if given.inject:
-        from tt_run.cli.faults import unfit_faults
-
-        _refuse(unfit_faults(given, plan))
-    if given.tee != "all":
-        from tt_run.supervise.options import Tee
-
-        _refuse(Tee.parse(given.tee).unfit(len(plan.ranks)))
-    if given.debug_rank is not None or given.debugpy:
-        from tt_run.launch.debuggers import unfit_debuggers
-
-        _refuse(unfit_debuggers(around.options, plan))
+    _refuse_unfit(given, plan, around)
     print_findings(plan.findings, notes=given.verbose)
     if given.check_only or given.annotations == "github":
         from tt_run.cli.publish import publish
 
         publish(plan.findings, given, len(plan.ranks))
     if given.check_only:
+        _refuse_lost_outputs(given, plan, around)
         print(f"tt-run: {counted(len(plan.ranks), 'rank')}, no errors", file=sys.stderr)
         return Exit.OK
     if given.emit:
@@ -124,9 +116,7 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
         return emit(plan, given, words)
     if given.looks_only:
         return _look(plan, given, around)
-    from tt_run.cli.outputs import lost_outputs
-
-    _refuse(lost_outputs(given, plan, around.site))
+    _refuse_lost_outputs(given, plan, around)
     from tt_run.cli.execute import execute
 
     return execute(plan, around.require_launcher(), around, given, words)
@@ -135,6 +125,32 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
 def _refuse(findings: Sequence[Diagnostic]) -> None:
     if findings:
         raise UsageError(tuple(findings))
+
+
+def _refuse_unfit(given: CommandLine, plan: LaunchPlan, around: Surroundings) -> None:
+    """Raises UsageError for values of options that this plan cannot follow."""
+    if given.inject:
+        from tt_run.cli.faults import unfit_faults
+
+        _refuse(unfit_faults(given, plan))
+    if given.tee != "all":
+        from tt_run.supervise.options import Tee
+
+        _refuse(Tee.parse(given.tee).unfit(len(plan.ranks)))
+    if given.hang_timeout != "auto":
+        from tt_run.supervise.options import hang_seconds
+
+        hang_seconds(given.hang_timeout)
+    if given.debug_rank is not None or given.debugpy:
+        from tt_run.launch.debuggers import unfit_debuggers
+
+        _refuse(unfit_debuggers(around.options, plan))
+
+
+def _refuse_lost_outputs(given: CommandLine, plan: LaunchPlan, around: Surroundings) -> None:
+    from tt_run.cli.outputs import lost_outputs
+
+    _refuse(lost_outputs(given, plan, around.site))
 
 
 def _with_discovered_ranks(
@@ -158,4 +174,9 @@ def _look(plan: LaunchPlan, given: CommandLine, around: Surroundings) -> int:
         return print_env(plan, given.print_env, around.run_dir, given.format)
     if around.missing is not None:
         print_findings((replace(around.missing, severity=Severity.WARNING),))
-    return print_plan(plan, around, given.format)
+    code = print_plan(plan, around, given.format)
+    left_out = given.of_tt_run()
+    if left_out and given.format == "shell":
+        told = f"tt-run: not in these lines, for tt-run does it itself: {', '.join(left_out)}"
+        print(told, file=sys.stderr)
+    return code

@@ -93,7 +93,10 @@ def _dispatch(words: Sequence[str]) -> int:
             explain(code)
     elif given.doctor:
         from tt_run.cli.doctor.machine import doctor
+        from tt_run.cli.print_findings import print_findings
+        from tt_run.cli.reading.idle import idle_options
 
+        print_findings([finding for finding in idle_options(given) if not finding.is_error])
         raise_again()
         return doctor(given)
     else:

@@ -68,15 +68,23 @@ def transport_defaults(
     return [fast, *(_interface_defaults(plan, given, options) if crosses_hosts else _loopback_default(given))]
 
 
+_INTERFACES = ("btl_tcp_if_include", "btl_tcp_if_exclude")
+
+
+def interface_is_given(mpi_args: Sequence[str]) -> bool:
+    """Whether the user's own words for mpirun say over which networks it goes."""
+    return GivenWords(mpi_args, {}).sets(*_INTERFACES)
+
+
 def _loopback_default(given: GivenWords) -> list[Default]:
     """Open MPI 5.0.7 of Debian 13 finds no way between two ranks of one machine over its other interfaces where one has IPv6, and says so in each rank."""
-    if given.sets("btl_tcp_if_include", "btl_tcp_if_exclude"):
+    if given.sets(*_INTERFACES):
         return []
     return [Default(("--mca", "btl_tcp_if_include", "lo"), "ranks of one machine")]
 
 
 def _interface_defaults(plan: LaunchPlan, given: GivenWords, options: LaunchOptions) -> list[Default]:
-    if given.sets("btl_tcp_if_include", "btl_tcp_if_exclude"):
+    if given.sets(*_INTERFACES):
         return []
     if options.tcp_interface:
         return [Default(("--mca", "btl_tcp_if_include", options.tcp_interface), "--tcp-interface")]

@@ -46,7 +46,7 @@ def warm_modules(plan: LaunchPlan, options: LaunchOptions) -> str:
 
     Reads the program and the files beside it that it imports, on hosts with many ranks. Otherwise it reads nothing.
     """
-    if not options.may_warm(len(plan.ranks)) or not _one_program(plan):
+    if not options.may_warm(len(plan.ranks)) or not is_one_program(plan):
         return ""
     if options.warm is not None:
         return " ".join(filter(None, map(str.strip, options.warm.split(","))))
@@ -62,7 +62,7 @@ def warm_modules(plan: LaunchPlan, options: LaunchOptions) -> str:
     )
 
 
-def _one_program(plan: LaunchPlan) -> bool:
+def is_one_program(plan: LaunchPlan) -> bool:
     """Whether all ranks run the same words under a Python that loads the hook, with the same variables but for their places."""
     first = plan.ranks[0]
     if not re.match(_PYTHON, Path(first.argv[0]).name) or any(rank.argv != first.argv for rank in plan.ranks):

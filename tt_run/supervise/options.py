@@ -28,6 +28,20 @@ def _as_ranks(text: str) -> str:
     return ",".join(map(str, ranks)) if len(ranks) <= _MOST_MEANT else ""
 
 
+def hang_seconds(text: str) -> float | None:
+    """Seconds without progress, from the value of --hang-timeout; None for one of its words. Raises UsageError."""
+    if text in ("auto", "off"):
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if seconds > 0:
+        return seconds
+    message = f"--hang-timeout {text}: not seconds, auto or off"
+    raise UsageError(Diagnostic("TTR034", message, help="write --hang-timeout auto"))
+
+
 @dataclass(frozen=True, slots=True)
 class Tee:
     """Which streams reach the console: `all`, `first` (rank 0's output and everybody's errors), `errors`, `none`, or rank numbers."""

@@ -74,7 +74,68 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.match(r"tt-run \d+\.\d+", first) and " numpy " in second
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--rankfile-syntax mca true", "--rankfile-syntax: mpirun is given no rankfile"),
+        ("--warm json true", "--warm: its ranks are not one Python script or module"),
+        ("--tcp-interface lo --bare true", "--tcp-interface: --bare adds no network setting"),
+        ("--tcp-interface lo --mpi-args '--mca btl_tcp_if_include lo' true", "--tcp-interface: --mpi-args names the networks itself"),
+    ],
+)  # fmt: skip
+def test_options_without_effect_in_this_plan(
+    launch_folder: Path, capsys: pytest.CaptureFixture[str], words: str, message: str
+) -> None:
+    assert run([*BINDING, "--check-only", *shlex.split(words)]) == Exit.OK
+    assert f"warning[TTR024]: {message}" in capsys.readouterr().err
+    assert run([*BINDING, "--check-only", "--check", "off", *shlex.split(words)]) == Exit.OK
+    assert "TTR024" not in capsys.readouterr().err
+
+
+def test_options_with_an_effect_in_this_plan(launch_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (launch_folder / "rf.txt").write_text("rank 0=localhost slot=0\nrank 1=localhost slot=1\n")
+    (launch_folder / "train.py").write_text("")
+    words = "--rankfile-syntax mca --mpi-args '--rankfile rf.txt' --warm json --tcp-interface lo --check-only python train.py"
+    assert run([*BINDING, *shlex.split(words)]) == Exit.OK
+    assert "TTR024" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [("--hang-timeout -3", "TTR034"), ("--emulate --ledger rb.yaml/x.json", "TTR036")]
+)
+def test_a_check_refuses_what_a_run_would(
+    launch_folder: Path, capsys: pytest.CaptureFixture[str], words: str, code: str
+) -> None:
+    assert run([*BINDING, "--check-only", *words.split(), "true"]) == Exit.USAGE
+    assert f"error[{code}]" in capsys.readouterr().err
+
+
+def test_an_emitted_job_runs(launch_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What else was to be looked at is told to be left out, and is none of the job's words."""
+    looks = ["--dry-run", "--print-env", "0", "--format", "json"]
+    assert run([*BINDING, "--emit", "slurm", *looks, "true"]) == Exit.OK
+    out, err = capsys.readouterr()
+    assert out.splitlines()[-1].endswith(" --rank-binding rb.yaml true")
+    assert [
+        line.split(":")[1].strip() for line in err.splitlines() if line.startswith("warning[TTR024]")
+    ] == [
+        "--dry-run",
+        "--format",
+        "--print-env",
+    ]
+
+
 class TestDryRun:
+    def test_what_tt_run_itself_does_is_told_to_be_missing(
+        self, launch_folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        words = ["--timeout", "5", "--tee", "none", "--annotations", "github", "--dry-run", "true"]
+        assert run([*BINDING, *words]) == Exit.OK
+        told = [line for line in capsys.readouterr().err.splitlines() if "not in these lines" in line]
+        assert told == ["tt-run: not in these lines, for tt-run does it itself: --tee, --timeout"]
+        assert run([*BINDING, "--dry-run", "true"]) == Exit.OK
+        assert "not in these lines" not in capsys.readouterr().err
+
     def test_nothing_but_the_line_is_on_stdout(
         self, launch_folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

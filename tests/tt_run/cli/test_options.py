@@ -127,6 +127,16 @@ def test_options_of_ranks_are_part_of_the_request() -> None:
         (["--emulate", "-m", "f", "--force-rediscovery", "prog"], "TTR024", "--force-rediscovery"),
         (["-m", "f", "--skip-mgd-check", "prog"], "TTR024", "--skip-mgd-check"),
         (["-m", "f", "--placement-timeout", "3", "prog"], "TTR024", "--placement-timeout"),
+        (["-m", "f", "--no-discover", "--force-rediscovery", "prog"], "TTR024", "--force-rediscovery"),
+        (["--rank-binding", "f", "--hardware", "galaxy_4u", "prog"], "TTR022", "--hardware"),
+        (["--rank-binding", "f", "--set", "dram.size=3", "prog"], "TTR022", "--set"),
+        (["--rank-binding", "f", "--warm", "torch", "--no-warm", "prog"], "TTR024", "--warm"),
+        (["--rank-binding", "f", "--no-prefix", "--tee", "none", "prog"], "TTR024", "--no-prefix"),
+        (["--rank-binding", "f", "--emit", "slurm", "--format", "json", "prog"], "TTR024", "--format"),
+        (["--rank-binding", "f", "--dry-run", "--check-only", "prog"], "TTR024", "--dry-run"),
+        (["--rank-binding", "f", "--print-env", "0", "--emit", "slurm", "prog"], "TTR024", "--print-env"),
+        (["--emulate", "--print-env", "0", "--shell-env"], "TTR024", "--print-env"),
+        (["--doctor", "--dry-run"], "TTR024", "--dry-run"),
     ],
 )
 def test_an_option_that_does_nothing_is_told(words: list[str], code: str, option: str) -> None:

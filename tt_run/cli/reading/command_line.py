@@ -100,7 +100,7 @@ class CommandLine(Arguments):
         "--force-rediscovery",
         "",
         "Do not use what was discovered earlier.",
-        needs="allocation on hardware",
+        needs="discovery",
     )
 
     bare: bool = option(HOW, "--bare", "", "Add no transport or network setting to mpirun's line.")
@@ -111,6 +111,7 @@ class CommandLine(Arguments):
         "--warm",
         "MODULES",
         "Import these once per host and fork its ranks from there, as in torch,transformers [found from the program, from 8 ranks on a host].",
+        needs="warming",
     )
     no_warm: bool = option(HOW, "--no-warm", "", "Start every rank by itself.")
     debug_rank: int | None = option(
@@ -148,7 +149,7 @@ class CommandLine(Arguments):
         "Console: all, first, errors, none, or ranks as in 0,3 [all].",
         default="all",
     )
-    no_prefix: bool = option(WATCH, "--no-prefix", "", "No [rank] in front of lines.")
+    no_prefix: bool = option(WATCH, "--no-prefix", "", "No [rank] in front of lines.", needs="lines shown")
     timeout: float | None = option(WATCH, "--timeout", "SECONDS", "End the run after this long.", "seconds")
     start_timeout: float = option(
         WATCH, "--start-timeout", "SECONDS", "All ranks must have started by then [600].", "seconds", 600.0
@@ -359,6 +360,18 @@ class CommandLine(Arguments):
         """Whether something is asked about the launch in place of it."""
         return bool(
             self.dry_run or self.check_only or self.print_env is not None or self.shell_env or self.emit
+        )
+
+    def of_tt_run(self) -> tuple[str, ...]:
+        """The options that were written and that tt-run itself carries out while a job runs, so that mpirun's line has none of them."""
+        alone = ("stdin", "warm", "no_warm", "debug_rank", "debugpy")
+        written = (
+            each for each in self.options() if each.key in self.given and each.key not in self.configured
+        )
+        return tuple(
+            each.name
+            for each in written
+            if each.key in alone or (each.group == WATCH and each.key != "annotations")
         )
 
     def of_ranks(self) -> tuple[tuple[Option, str], ...]:

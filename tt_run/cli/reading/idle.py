@@ -11,6 +11,10 @@ from tt_run import contract
 from tt_run.cli.reading.command_line import CommandLine
 from tt_run.cli.reading.options import Option
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tt_run.plan.model import LaunchPlan
+
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -33,42 +37,97 @@ CONDITIONS: Mapping[str, Condition] = {
         "only the ranks of -m and -M are ever discovered, and those of an emulation never",
         "leave it out",
     ),
+    "discovery": Condition(
+        lambda given: _allocates(given) and not given.emulate and not given.no_discover,
+        "only the ranks of -m and -M are ever discovered, and those of an emulation or with --no-discover never",
+        "leave it out",
+    ),
+    "warming": Condition(
+        lambda given: not given.no_warm, "--no-warm starts every rank by itself", "keep one of the two"
+    ),
+    "lines shown": Condition(
+        lambda given: given.tee != "none", "--tee none shows no lines of ranks", "keep one of the two"
+    ),
     "bindings": Condition(
         lambda given: given.rank_binding is not None or given.rank_bindings_mapping is not None,
         "ranks are made from the descriptor here, so it must exist",
         "leave it out",
     ),
     "prediction": Condition(
-        lambda given: (
-            not given.emulate or given.predict is not None or bool(os.environ.get(contract.PREDICT))
-        ),
+        lambda given: given.emulate and (given.predict is not None or bool(os.environ.get(contract.PREDICT))),
         "only predictions look at it",
         "add --predict, or leave it out",
     ),
     "faults that fit": Condition(lambda given: True, "", ""),  # `tt_run.cli.faults` looks at each
     "something to print": Condition(
-        lambda given: given.looks_only or given.doctor,
+        lambda given: given.doctor or (given.looks_only and _first_look(given) != "emit"),
         "nothing is printed in that form",
         "add --dry-run, --print-env RANK, --shell-env or --doctor; after a run --report FILE is JSON",
     ),
 }
 
 
+LOOKS = ("doctor", "check_only", "emit", "shell_env", "print_env", "dry_run")
+"""What is asked about a launch in place of it; of several the first is answered."""
+
+
 def idle_options(given: CommandLine) -> tuple[Diagnostic, ...]:
     """A finding for each option that does nothing here: TTR022, an error, for those that only emulated ranks know, TTR024 for the others."""
     found = []
     for option in given.options():
-        condition = CONDITIONS.get(option.needs)
-        if option.key in given.configured:
+        if option.key in given.configured or option.key not in given.given:
             continue
-        if condition is not None and option.key in given.given and not condition.holds(given):
+        needs = option.needs
+        if option.variable and needs == "prediction" and not given.emulate:
+            needs = "emulate"
+        condition = CONDITIONS.get(needs)
+        if condition is not None and not condition.holds(given):
             found.append(_finding(option, condition))
+        elif option.key in LOOKS and option.key != (first := _first_look(given)):
+            goes_first = getattr(CommandLine, first).name
+            found.append(_told(option.name, f"{goes_first} is answered in its place", "keep one of the two"))
     return tuple(found)
 
 
+def idle_in_plan(given: CommandLine, plan: LaunchPlan) -> tuple[Diagnostic, ...]:
+    """The same for options of which only the plan says whether they have an effect."""
+    found = []
+    if "rankfile_syntax" in given.given and plan.placement.rankfile is None:
+        help = "add --mpi-args '--rankfile FILE', or leave it out"
+        found.append(_told("--rankfile-syntax", "mpirun is given no rankfile", help))
+    if given.warm is not None and not given.no_warm:
+        from tt_run.launch.warm import is_one_program
+
+        if not is_one_program(plan):
+            found.append(_told("--warm", "its ranks are not one Python script or module", "leave it out"))
+    if given.tcp_interface is not None:
+        from tt_run.launch.defaults import interface_is_given
+
+        if given.bare:
+            found.append(_told("--tcp-interface", "--bare adds no network setting", "keep one of the two"))
+        elif interface_is_given(plan.mpi_args):
+            found.append(
+                _told("--tcp-interface", "--mpi-args names the networks itself", "keep one of the two")
+            )
+    return tuple(finding for finding in found if finding.message.split(":")[0] not in _configured(given))
+
+
+def _configured(given: CommandLine) -> set[str]:
+    return {getattr(CommandLine, key).name for key in given.configured}
+
+
+def _first_look(given: CommandLine) -> str:
+    return next((key for key in LOOKS if key in given.given), "")
+
+
 def _finding(option: Option, condition: Condition) -> Diagnostic:
-    code, severity = ("TTR022", Severity.ERROR) if option.needs == "emulate" else ("TTR024", Severity.WARNING)
-    return Diagnostic(code, f"{option.name}: {condition.lack}", help=condition.help, severity=severity)
+    if condition is CONDITIONS["emulate"]:
+        return Diagnostic("TTR022", f"{option.name}: {condition.lack}", help=condition.help)
+    return _told(option.name, condition.lack, condition.help)
+
+
+def _told(name: str, lack: str, help: str) -> Diagnostic:
+    return Diagnostic("TTR024", f"{name}: {lack}", help=help, severity=Severity.WARNING)
 
 
 def unfit_losses(given: CommandLine) -> tuple[Diagnostic, ...]:
