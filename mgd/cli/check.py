@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from mgd.cli.usage import warn_idle
 from mgd.cli.verdicts import FORMS, check_files
 from mgd.cli.words import DescriptorWord
 
@@ -24,4 +25,6 @@ def command(files: tuple[str, ...], form: str, profile: str, quiet: bool) -> int
     FILE is a path, a folder (all descriptors below it), - for standard input, or the name of a system.
     Exit code: 0 all accepted, 1 one is rejected, 2 wrong usage or one is unreadable.
     """
+    if quiet and form != "text":
+        warn_idle("--quiet", f"--format {form} has no such lines", "leave it out")
     return check_files(files, form, profile, quiet=quiet)

@@ -9,7 +9,7 @@ import click
 from mgd.cli.inputs import STDIN, load_input, read_input
 from mgd.cli.output import say
 from mgd.cli.rewrite import is_yaml
-from mgd.cli.usage import Misused
+from mgd.cli.usage import Misused, warn_idle
 from mgd.cli.words import DescriptorWord
 from mgd.files import write_file
 
@@ -34,6 +34,8 @@ def command(file: str, target: str | None, output: str | None, force: bool) -> N
         raise Misused(f"{file} is MGD {target} already", "leave --to out")
     if output is not None and Path(output).exists() and not force:
         raise Misused(f"{output} exists", "--force replaces it")
+    if force and output is None:
+        warn_idle("--force", "nothing is replaced on standard output", "add -o FILE, or leave it out")
     if from_yaml:
         from mgd.v1.textproto import to_textproto
 

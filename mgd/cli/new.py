@@ -14,7 +14,7 @@ from mgd.authoring.blueprint import Dims
 from mgd.authoring.draft import ARCHES, FIGURES, WRAPS, CannotDraft, Wishes, drafted, parse_shape
 from mgd.cli.findings import finding_texts
 from mgd.cli.output import say
-from mgd.cli.usage import Misused
+from mgd.cli.usage import Misused, warn_idle
 from mgd.cli.words import NameWord, system_names
 from mgd.descriptor import Descriptor
 from mgd.diagnostics import Diagnostic
@@ -138,6 +138,7 @@ def command(
         if target is not None and Path(target).exists() and not force:
             raise Misused(f"{target} exists", "--force replaces it")
     text = _drafted(words) if system is None else _derived(ctx, system)
+    _tell_idle(ctx)
     descriptor = loads(text, file=output or "new.textproto")
     findings = check(descriptor)
     for finding in findings:
@@ -180,11 +181,39 @@ def _told(reason: str) -> Diagnostic:
     return Diagnostic(USAGE, f"mgd new: {message}", (), help)
 
 
+def _given(ctx: click.Context) -> dict[str, str]:
+    """The options that were really written, by key: their names."""
+    return {
+        param.name: max(param.opts, key=len)
+        for param in ctx.command.params
+        if param.name and ctx.get_parameter_source(param.name) is not ParameterSource.DEFAULT
+    }
+
+
+def _tell_idle(ctx: click.Context) -> None:
+    given, values = _given(ctx), ctx.params
+    if "force" in given and values["output"] is None:
+        warn_idle("--force", "nothing is replaced on standard output", "add -o FILE, or leave it out")
+    if values["system"] is not None:
+        return
+    beside = [name for key, name in given.items() if key in ("link_channels", "link_policy", "z_direction")]
+    if max(values["meshes"], len(values["shapes"]), len(values["hosts"])) == 1:
+        if "links" in given and values["links"] != ("none",):
+            beside = ["--link", *beside]
+        for name in beside:
+            warn_idle(
+                name, "there is one mesh, and so no link between meshes", "add --meshes 2, or leave it out"
+            )
+    elif values["links"] == ("none",):
+        for name in beside:
+            warn_idle(name, "--link none makes no link between meshes", "keep one of the two")
+
+
 def _derived(ctx: click.Context, name: str) -> str:
     """The text of a shipped system, cut and copied as the options that were really given say."""
-    given = {key for key in ctx.params if ctx.get_parameter_source(key) is not ParameterSource.DEFAULT}
-    if odd := sorted(given - {"system", "hosts", "meshes", "output", "bindings", "force"}):
-        options = ", ".join(f"--{key.rstrip('s').replace('_', '-')}" for key in odd)
+    given = _given(ctx)
+    if odd := sorted(given.keys() - {"system", "hosts", "meshes", "output", "bindings", "force"}):
+        options = ", ".join(given[key] for key in odd)
         raise Misused("--system brings its own shape and links", f"leave out {options}")
     hosts = ctx.params["hosts"]
     if len(hosts) > 1:

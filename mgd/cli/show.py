@@ -9,7 +9,7 @@ import click
 
 from mgd.cli.inputs import STDIN, load_input
 from mgd.cli.output import page_width, say, wants_colour
-from mgd.cli.usage import Misused
+from mgd.cli.usage import Misused, warn_idle
 from mgd.cli.words import DescriptorWord
 from mgd.drawing.text import WIDTH, draw
 from mgd.files import write_file
@@ -59,6 +59,7 @@ def command(file: str, svg: str | None, html: str | None, width: int | None, eve
     from mgd.drawing.salvage import drawable
 
     _refuse_other_form(svg, html)
+    _tell_idle(svg, html, width, every)
     descriptor = load_input(file)
     graph, marks, accepted = drawable(descriptor)
     title = descriptor.file if file == STDIN else Path(descriptor.file).name
@@ -74,6 +75,16 @@ def command(file: str, svg: str | None, html: str | None, width: int | None, eve
         columns = width or page_width(sys.stdout, WIDTH)
         say(draw(graph, columns, wants_colour(sys.stdout), marks=marks, every=every), end="")
     return 0 if accepted else 1
+
+
+def _tell_idle(svg: str | None, html: str | None, width: int | None, every: bool) -> None:
+    if svg is None and html is None:
+        return
+    form = "--svg" if svg is not None else "--html"
+    if width is not None:
+        warn_idle("--width", f"{form} has a size of its own", "leave it out")
+    if every:
+        warn_idle("--all", f"{form} draws every mesh", "leave it out")
 
 
 def _refuse_other_form(svg: str | None, html: str | None) -> None:

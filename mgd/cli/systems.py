@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mgd.cli.output import page_width, say, table, wants_colour
-from mgd.cli.usage import Misused
+from mgd.cli.usage import Misused, warn_idle
 from mgd.cli.words import NameWord, system_names
 from mgd.drawing.canvas import paint
 from mgd.folding import fold
@@ -27,6 +27,8 @@ def command(name: str | None, as_json: bool, only_path: bool) -> None:
     """
     if only_path and name is None:
         raise Misused("--path needs the NAME of a system", "write mgd systems t3000 --path")
+    if only_path and as_json:
+        warn_idle("--json", "--path prints the path alone", "keep one of the two")
     try:
         chosen = [find(name)] if name else list(systems())
     except UnknownSystem as error:

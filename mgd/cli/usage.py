@@ -14,8 +14,8 @@ import click
 
 from mgd.cli.findings import finding_texts
 from mgd.cli.inputs import WrongUsage
-from mgd.diagnostics import Diagnostic
-from mgd.text.problems import USAGE
+from mgd.diagnostics import Diagnostic, Severity
+from mgd.text.problems import IDLE, USAGE
 
 
 class Misused(click.UsageError, WrongUsage):
@@ -24,6 +24,12 @@ class Misused(click.UsageError, WrongUsage):
     def __init__(self, message: str, help: str) -> None:
         super().__init__(message)
         self.help = help
+
+
+def warn_idle(option: str, why: str, help: str) -> None:
+    """Say on standard error that an option does nothing where it stands."""
+    finding = Diagnostic(IDLE, f"{option}: {why}", (), help, severity=Severity.WARNING)
+    sys.stderr.write(finding_texts(sys.stderr)(finding) + "\n")
 
 
 def instead_of(word: str, verbs: Iterable[str]) -> str:

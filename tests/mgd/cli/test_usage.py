@@ -65,6 +65,39 @@ def test_one_mistake_is_one_message(
 
 
 @pytest.mark.parametrize(
+    ("line", "idle"),
+    [
+        ("check -q --format github t3000", ["--quiet"]),
+        ("check -q t3000", []),
+        ("show --width 60 --all --svg x.svg t3000", ["--width", "--all"]),
+        ("show --width 60 --html x.html t3000", ["--width"]),
+        ("show --width 60 --all t3000", []),
+        ("systems --json --path t3000", ["--json"]),
+        ("new --shape 2x4 --link ring --link-channels 2 --link-policy STRICT --z", ["--link", "--link-channels", "--link-policy", "--z"]),
+        ("new --shape 2x4 --link none", []),
+        ("new --shape 2x4 --meshes 2 --link none --link-channels 2", ["--link-channels"]),
+        ("new --shape 2x4 --hosts 1x1 --hosts 1x1 --link ring --link-channels 2", []),
+        ("new --shape 2x4 --force", ["--force"]),
+        ("new --shape 2x4 --force -o x.textproto", []),
+        ("new --system t3000 --force", ["--force"]),
+        ("convert t3000 --force", ["--force"]),
+    ],
+)  # fmt: skip
+def test_options_that_do_nothing_are_told(
+    mgd: Mgd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, idle: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = mgd(*line.split())
+    told = [word for word in result.err.splitlines() if word.startswith("warning[MGD301]: ")]
+    assert [word.split(": ")[1] for word in told] == idle and result.code == 0
+
+
+def test_options_are_named_as_they_are_written(mgd: Mgd) -> None:
+    result = mgd(*["new", "--system", "t3000", "--z", "--channels", "3", "--link-policy", "STRICT"])
+    assert "help: leave out --channels, --link-policy, --z" in result.err
+
+
+@pytest.mark.parametrize(
     ("line", "code", "says", "help"),
     [
         ("fmt t3000", 2, "cannot read t3000: there is no such file", "mgd new --system t3000 -o t3000.textproto"),
