@@ -38,7 +38,18 @@ def attributes_read() -> set[str]:
     }
 
 
-FIELDS, READ = owned_fields(), attributes_read()
+def attributes_used() -> set[str]:
+    """The attributes that the modules read which plan, start and watch a launch, whatever the value is called there."""
+    return {
+        node.attr
+        for part in ("cli", "inputs", "plan", "launch", "supervise")
+        for path in (ROOT / "tt_run" / part).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+    }
+
+
+FIELDS, READ, USED = owned_fields(), attributes_read(), attributes_used()
 TESTS = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
 
 
@@ -87,6 +98,9 @@ def test_it_has_an_owner(option: Option) -> None:
     assert option.variable or option.key in FIELDS or option.key in READ, (
         f"nothing looks at {option.name}: give LaunchRequest or LaunchOptions a field {option.key}, read given.{option.key}, "
         "or name the variable in which emulated ranks find it"
+    )
+    assert option.variable or option.key in USED, (
+        f"{option.name} has the field {option.key}, which nothing reads: let the plan, the launch or the watching follow it"
     )
     if option.key in FIELDS and FIELDS[option.key] != "CheckLevel":
         assert FIELDS[option.key] == CommandLine.__annotations__[option.key]
