@@ -207,24 +207,34 @@ def test_in_shapes_a_device_that_receives_holds_a_shard(device):
 @pytest.mark.parametrize(
     ("shape", "dtype", "layout", "packets"),
     [
-        # Two tiles of 2048 bytes in a packet of 4352, one of 4096.
+        # Payload and header are 4400 bytes: two tiles of 2048 bytes, one of 4096.
         ((1, 1, 32, 64), DataType.BFLOAT16, Layout.TILE, (1, 2048)),
-        ((1, 1, 32, 96), DataType.BFLOAT16, Layout.TILE, (2, 2048)),
+        ((1, 1, 3, 128), DataType.BFLOAT16, Layout.TILE, (2, 2048)),
         ((1, 1, 96, 96), DataType.FLOAT32, Layout.TILE, (9, 1024)),
-        # Rows: 21 of 200 bytes, one of 4352, one of 6000, which is more than a packet.
-        ((40, 100), DataType.BFLOAT16, Layout.ROW_MAJOR, (2, 2100)),
-        ((3, 2176), DataType.BFLOAT16, Layout.ROW_MAJOR, (3, 2176)),
-        ((3, 1088), DataType.BFLOAT16, Layout.ROW_MAJOR, (2, 2176)),
-        ((3, 3000), DataType.BFLOAT16, Layout.ROW_MAJOR, (3, 3000)),
+        # Rows as they are aligned; as many as there are; bfloat16 in packets of 4096; a row of several packets.
+        ((1, 1, 2, 17), DataType.BFLOAT16, Layout.ROW_MAJOR, (1, 48)),
+        ((1, 1, 250, 250), DataType.BFLOAT16, Layout.ROW_MAJOR, (32, 2048)),
+        ((1, 1, 250, 250), DataType.FLOAT32, Layout.ROW_MAJOR, (63, 1008)),
+        ((256, 64), DataType.BFLOAT16, Layout.ROW_MAJOR, (8, 2048)),
+        ((256, 64), DataType.UINT16, Layout.ROW_MAJOR, (8, 2176)),
+        ((1, 1, 1, 7168), DataType.BFLOAT16, Layout.ROW_MAJOR, (4, 2048)),
+        ((1, 1, 1, 7168), DataType.FLOAT32, Layout.ROW_MAJOR, (7, 1100)),
     ],
 )
 def test_packets_hold_whole_pages(row, shape, dtype, layout, packets):
     tensor = from_torch(np.zeros(shape, np.float32), dtype, layout=layout, device=row)
     found = intermediate_spec(tensor, MeshCoordinate(0, 0), MeshCoordinate(0, 1))
-    assert (tuple(found.shape), found.dtype, found.layout) == (packets, dtype, Layout.ROW_MAJOR)
-    blocks = from_torch(np.zeros(shape, np.float32), DataType.BFLOAT8_B, layout=Layout.TILE, device=row)
-    with pytest.raises(RuntimeError, match="Only TILE layout is supported for BFLOAT8_B dtype!"):
-        intermediate_spec(blocks, MeshCoordinate(0, 0), MeshCoordinate(0, 1))
+    assert (tuple(found.shape), found.dtype, found.layout) == (packets, dtype, layout)
+
+
+def test_packets_of_two_dimensions_have_more_of_a_route(row, fabric_setting):
+    rows = from_torch(np.zeros((1, 1, 1, 7168), np.float32), layout=Layout.ROW_MAJOR, device=row)
+    sizes = []
+    for config in (FabricConfig.FABRIC_1D, FabricConfig.FABRIC_2D):
+        fabric_setting(config)
+        found = intermediate_spec(rows, MeshCoordinate(0, 0), MeshCoordinate(0, 1))
+        sizes.append((fabric.packet_header_bytes(), tuple(found.shape)))
+    assert sizes == [(48, (7, 1100)), (96, (7, 1112))]
 
 
 @pytest.mark.parametrize(
@@ -262,8 +272,18 @@ def test_results_go_into_a_preallocated_tensor(device):
     )
     assert all_gather(tensor, 1, output_tensor=output).storage is output.storage
     same(shards_of(output), reference.expected("all_gather", MESH, shards, None, 1))
-    with pytest.raises(RuntimeError, match="Output tensor has shape"):
+    words = "Output tensor shape must be Shape([32, 8]), got Shape([4, 64])"
+    with pytest.raises(RuntimeError) as error:
         all_gather(tensor, 0, output_tensor=output)
+    assert message(error) == words
+    for dtype, layout, words in (
+        (DataType.FLOAT32, Layout.ROW_MAJOR, "layout Layout::ROW_MAJOR should be same as input tensor layout Layout::TILE"),
+        (DataType.BFLOAT16, Layout.ROW_MAJOR, "dtype DataType::BFLOAT16 should be same as input tensor dtype DataType::FLOAT32"),
+    ):  # fmt: skip
+        other = from_torch(np.zeros((4, 64), np.float32), dtype, layout=layout, device=device)
+        with pytest.raises(RuntimeError) as error:
+            all_gather(tensor, 1, output_tensor=other)
+        assert message(error) == f"Output tensor {words}"
 
 
 def texts(tensor):
@@ -446,9 +466,10 @@ def test_a_one_dimensional_fabric_needs_an_axis(device, fabric_setting):
     with pytest.raises(RuntimeError) as error:
         all_gather(tensor, 0)
     assert message(error) == "1D fabric on a 2D mesh_device requires cluster_axis to be set"
-    with pytest.raises(RuntimeError, match="requires cluster_axis"):
-        reduce_scatter(tensor, 0)  # not in whole tiles, so the reference gathers
-    assert all_reduce(tensor).shape == tensor.shape  # one ring over the mesh, as in 0.81.1
+    # One ring over the mesh, as in 0.81.1.
+    assert reduce_scatter(sharded(device, (64, 4), 0)[0], 0).shape == (8, 4)
+    assert all_reduce(tensor).shape == tensor.shape
+    assert len(all_broadcast(tensor)) == 8
     with pytest.raises(RuntimeError, match="invalid for 1D fabric"):
         point_to_point(tensor, MeshCoordinate(0, 0), MeshCoordinate(1, 1))
     all_gather(tensor, 0, cluster_axis=1)

@@ -10,12 +10,12 @@ from functools import partial
 from typing import Any
 
 from tt_run.runtime import traffic
-from tt_run.runtime.ccl import checks, result_topology
+from tt_run.runtime.ccl import checks, places, result_topology
 from tt_run.runtime.ccl.calls import merge, pieces, run
 from tt_run.runtime.ccl.exchange import gather, sums
 from tt_run.runtime.ccl.plans import NOTHING_TUNED, Plan, Tuning, on_subdevice, planned, written_into
 from tt_run.runtime.ccl.record import Collective, Intent
-from tt_run.runtime.enums import DataType, Topology
+from tt_run.runtime.enums import DataType, Topology, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.geometry.shape import MeshShape
@@ -24,6 +24,7 @@ from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.goldens import mesh_goldens
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.spec.topology import TensorTopology
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.bfloat16 import round_bfloat16
@@ -167,8 +168,7 @@ def scatter_as(
 
 
 def _check_reduce_scatter(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, dim: Any) -> Intent:
-    whole = checks.in_whole_tiles(tensor, dim, device.shape.mesh_size())
-    members = checks.members_of(tensor, device, cluster_axis, any_ring=whole or cluster_axis is not None)
+    members = checks.members_of(tensor, device, cluster_axis, any_ring=True)
     dim = checks.scatter_dim(tensor, dim, members)
     shape = list(tensor.shape)
     shape[dim] //= members
@@ -181,6 +181,7 @@ REDUCE_SCATTER = Collective(
     sums.reduce_scatter,
     traffic.RING_SCATTER,
     result_topology.scattered,
+    fitting=places.scattered,
 )
 
 
@@ -221,7 +222,12 @@ def _check_all_reduce(tensor: Tensor, device: MeshDevice, cluster_axis: int | No
 
 
 ALL_REDUCE = Collective(
-    "all_reduce", _check_all_reduce, sums.all_reduce, traffic.RING_REDUCE, result_topology.summed
+    "all_reduce",
+    _check_all_reduce,
+    sums.all_reduce,
+    traffic.RING_REDUCE,
+    result_topology.summed,
+    fitting=places.summed,
 )
 
 
@@ -252,7 +258,7 @@ def all_broadcast(
 
 
 def _check_all_broadcast(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, _: Any) -> Intent:
-    checks.members_of(tensor, device, cluster_axis)
+    checks.members_of(tensor, device, cluster_axis, any_ring=True)
     return Intent()
 
 
@@ -261,8 +267,9 @@ ALL_BROADCAST = Collective(
     _check_all_broadcast,
     gather.all_broadcast,
     traffic.RING_GATHER,
-    result_topology.replicated,
+    result_topology.summed,
     several=True,
+    fitting=places.sent_whole,
 )
 
 
@@ -289,14 +296,25 @@ def result(
     """A new tensor, or the preallocated one with the values written into it."""
     if output is None:
         return source.derive(shards, memory_config=memory_config, topology=topology)
-    expected = (tuple(shards.data.shape[1:]), source.dtype)
-    if (tuple(output.shape), output.dtype) != expected:
-        raise fatal(
-            f"Output tensor has shape {output.shape} and {output.dtype}, the result {list(expected[0])} and {source.dtype}",
-            hint="leave the output tensor out, or make it with ttnn.empty of that shape",
-        )
+    _check_output(source, Shape(shards.data.shape[1:]), output)
     output.overwrite(shards)
     return output
+
+
+def _check_output(source: Tensor, shape: Shape, output: Tensor) -> None:
+    """Raises RuntimeError for a tensor that cannot take the result."""
+    hint = (
+        "leave the output tensor out, or make it with ttnn.empty of the shape, type and layout of the result"
+    )
+    same_as = "should be same as input tensor"
+    if output.dtype is not source.dtype:
+        raise fatal(f"Output tensor dtype {cpp(output.dtype)} {same_as} dtype {cpp(source.dtype)}", hint=hint)
+    if output.layout is not source.layout:
+        raise fatal(
+            f"Output tensor layout {cpp(output.layout)} {same_as} layout {cpp(source.layout)}", hint=hint
+        )
+    if output.shape != shape:
+        raise fatal(f"Output tensor shape must be {shape}, got {output.shape}", hint=hint)
 
 
 def _round_bfloat16(block: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mgd.lean import dataclass
 from tt_run.runtime import guard, settings
-from tt_run.runtime.ccl import checks
+from tt_run.runtime.ccl import checks, places
 from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.ccl.exchange.lanes import Lane, Lanes, lanes_of
 from tt_run.runtime.ccl.exchange.shard_locations import Outline
@@ -170,6 +170,7 @@ def _plan(
 ) -> Plan:
     _check_tuning(tuning)
     device = checks.device_of(tensor, name or collective.name)
+    places.named((tuning or NOTHING_TUNED)[2], tensor.layout)
     intent = collective.check(tensor, device, cluster_axis, asked)
     spec = tensor.spec
     words = [f"dim {intent.dim}"] if intent.dim is not None else []
@@ -190,9 +191,12 @@ def _plan(
     axis = None if cluster_axis is None else int(cluster_axis) % device.shape.dims()
     signature = guard.Signature(name or collective.name, axis, tuple(spec.shape), spec.dtype.name, detail)
     elements = spec.padded_shape.volume() if intent.elements is None else intent.elements
+    lanes = lanes_of(device, cluster_axis, checks.holders(tensor, device))
+    if collective.fitting is not None:
+        shape = tensor.shape.dims if intent.shape is None else intent.shape
+        collective.fitting(tensor, shape, intent.dim, _memory_of_result(tuning, spec), lanes.members)
     if intent.shape is not None:
         spec = spec_of(intent.shape, spec.dtype, spec.layout, spec.memory_config, spec.tile)
-    lanes = lanes_of(device, cluster_axis, checks.holders(tensor, device))
     halves = spec.dtype is DataType.BFLOAT16
     return Plan(
         collective,
@@ -214,6 +218,13 @@ def _plan(
         None if tuning is None else tuning[1],
         tuning is not None and tuning[0] is Topology.Linear,
     )
+
+
+def _memory_of_result(tuning: Tuning | None, spec: TensorSpec) -> MemoryConfig:
+    """Where a call leaves its result: in the tensor that it is given, where it says, or where the operand lies."""
+    memory, *more = (tuning or NOTHING_TUNED)[2:]
+    into: MemoryConfig | None = more[2] if len(more) > 2 else None
+    return into or memory or spec.memory_config
 
 
 def _check_tuning(tuning: Tuning | None) -> None:

@@ -6,12 +6,13 @@ no other table of collectives: what is not declared here cannot run, and what ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from mgd.lean import dataclass
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.topology import TensorTopology
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.traffic import Pattern
@@ -35,6 +36,8 @@ Checking = Callable[[Tensor, MeshDevice, int | None, Any], Intent]
 """(tensor, its mesh, cluster axis, what else was asked for) to an intent. Raises what the reference refuses."""
 Placing = Callable[[Tensor, MeshDevice, int | None, int | None], TensorTopology]
 """(tensor, its mesh, cluster axis, dimension) to the placements of the result."""
+Fitting = Callable[[Tensor, Sequence[int], int | None, MemoryConfig, int], None]
+"""(tensor, shape of the result, dimension, memory of the result, devices of a group). Raises what the reference refuses of places."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +54,8 @@ class Collective:
     placing: Placing
     several: bool = False
     """Whether the algorithm gives one result for each member of a group."""
+    fitting: Fitting | None = None
+    """What is refused of where the tensor lies and the result is to lie."""
     from_one: bool = False
     """Whether the shard of one device is sent: what the others hold does not count, even where they should hold the same."""
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.ccl import checks
 from tt_run.runtime.ccl.collectives import result
-from tt_run.runtime.ccl.single_shards import point_to_point
+from tt_run.runtime.ccl.single_shards import carry
 from tt_run.runtime.enums import BufferType, DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
@@ -134,7 +134,7 @@ def _fold(
 ) -> list[Tensor]:
     """Send three shards from one device to its neighbour, where both are merged."""
     ends = device.coords[sender], device.coords[receiver]
-    arrived: list[Tensor] = [point_to_point.compute(tensor, *ends) for tensor in state]
+    arrived: list[Tensor] = [carry(tensor, ends) for tensor in state]
     if receiver not in device.local_positions:
         return state
     place = device.local_positions.index(receiver)

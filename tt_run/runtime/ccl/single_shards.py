@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime import traffic
-from tt_run.runtime.ccl import checks, result_topology
+from tt_run.runtime.ccl import checks, places, result_topology
 from tt_run.runtime.ccl.calls import CallContext
 from tt_run.runtime.ccl.collectives import result
 from tt_run.runtime.ccl.exchange import fabric
@@ -72,6 +72,13 @@ def _check_broadcast(tensor: Tensor, device: MeshDevice, cluster_axis: int | Non
             "sender holds a shard",
             hint="distribute the tensor over the sender too, or name a device that holds a shard",
         )
+    spread = tensor.tensor_topology().distribution_shape()
+    if cluster_axis is None and sum(extent > 1 for extent in spread) > 1:
+        raise fatal(
+            "broadcast op is only supported for a linear tensor topology shape",
+            f"tensor topology shape {spread} is a line",
+            hint="name cluster_axis: the devices of the sender's row or column take its shard",
+        )
     checks.members_of(tensor, device, cluster_axis)
     return Intent(arguments=(position,), detail=f"sender {_place(sender)}")
 
@@ -88,29 +95,38 @@ def point_to_point(
 ) -> Tensor:
     """Copy one device's shard to another device. The other shards are those of `output_tensor`, zeros without one.
 
-    Raises RuntimeError for coordinates outside of the mesh, and on a 1-D fabric for devices that share neither row nor column.
+    Raises RuntimeError for coordinates outside of the mesh, on a 1-D fabric for devices that share neither row nor column, and for pages
+    that do not go into packets: block floats, shards on cores, rows that are not whole multiples of 16 bytes.
     """
-    plan = planned(
-        POINT_TO_POINT,
-        input_tensor,
-        None,
-        (sender_coord, receiver_coord),
-        written_into((topology, None, None), output_tensor),
-    )
+    return carry(input_tensor, (sender_coord, receiver_coord), output_tensor, topology, in_packets=True)
+
+
+def carry(
+    tensor: Tensor,
+    ends: tuple[MeshCoordinate, MeshCoordinate],
+    output_tensor: Tensor | None = None,
+    topology: Any = Topology.Linear,
+    *,
+    in_packets: bool = False,
+) -> Tensor:
+    """Copy one device's shard to another; `in_packets`: as `ttnn.point_to_point` does, which does not take every tensor."""
+    plan = planned(POINT_TO_POINT, tensor, None, ends, written_into((topology, None, None), output_tensor))
     sender, receiver = plan.arguments
-    if output_tensor is not None and output_tensor.spec != input_tensor.spec:
+    if in_packets:
+        places.carried(tensor)
+    if output_tensor is not None and output_tensor.spec != tensor.spec:
         raise fatal(
-            f"Output tensor must have the spec of the input: {output_tensor.spec.text()} != {input_tensor.spec.text()}",
+            f"Output tensor must have the spec of the input: {output_tensor.spec.text()} != {tensor.spec.text()}",
             hint="leave output_tensor out",
         )
     device, owners = plan.device, plan.device.owner_ranks
-    with CallContext(plan, input_tensor) as call:
+    with CallContext(plan, tensor) as call:
         call.moved = [(sender, receiver)]
         row = plan.collective.algorithm(call, sender, sorted({owners[sender], owners[receiver]}))
-        shards = _zeros(input_tensor) if output_tensor is None else output_tensor.shards
+        shards = _zeros(tensor) if output_tensor is None else output_tensor.shards
         if row is not None and receiver in device.local_positions:
             shards = _replaced(shards, [device.local_positions.index(receiver)], row)
-    return result(input_tensor, shards, plan.topology, None, output_tensor)
+    return result(tensor, shards, plan.topology, None, output_tensor)
 
 
 def _check_point_to_point(
@@ -236,7 +252,13 @@ def _carried(call: CallContext, sender: int, ranks: list[int]) -> Array | None:
 
 
 BROADCAST = Collective(
-    "broadcast", _check_broadcast, _carried, traffic.CHAIN, result_topology.replicated, from_one=True
+    "broadcast",
+    _check_broadcast,
+    _carried,
+    traffic.CHAIN,
+    result_topology.replicated,
+    fitting=places.sent_whole,
+    from_one=True,
 )
 POINT_TO_POINT = Collective(
     "point_to_point",

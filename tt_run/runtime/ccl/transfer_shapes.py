@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from tt_run.runtime.enums import Layout
+from tt_run.runtime.ccl import places
+from tt_run.runtime.ccl.exchange import fabric
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh.device_queries import FABRIC_PAYLOAD_BYTES
 from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.tensor import pages
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, TensorSpec
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.values.dtypes import BLOCK_FLOATS, element_size
+from tt_run.runtime.values.dtypes import element_size
 
 
 def intermediate_spec(
@@ -17,10 +19,24 @@ def intermediate_spec(
     receiver_coord: MeshCoordinate,
     topology: object = None,
 ) -> TensorSpec:
-    """The spec of the tensor in which packets wait: a row for each, as many pages in it as a packet takes, at least one."""
-    page, count = pages.page_bytes(input_tensor), pages.page_count(input_tensor)
-    together = max(FABRIC_PAYLOAD_BYTES // page, 1)
-    size = 1 if input_tensor.dtype in BLOCK_FLOATS else element_size(input_tensor.dtype)
+    """The spec of the tensor in which packets wait: a row for each, as many pages in it as a packet takes.
+
+    A page that is longer than a packet takes several. It has the layout of the tensor. Raises RuntimeError for block floats.
+    """
+    places.in_packets(input_tensor)
+    count, step = pages.page_count(input_tensor), places.PAGE_STEP
+    page = -(-pages.page_bytes(input_tensor) // step) * step
+    packet = FABRIC_PAYLOAD_BYTES + fabric.packet_header_bytes()
+    if input_tensor.dtype is DataType.BFLOAT16:
+        packet = 1 << packet.bit_length() - 1
+    if page > packet:
+        rows, width = count * -(-page // packet), packet
+    else:
+        together = min(packet // page, count)
+        rows, width = -(-count // together), together * page
     return TensorSpec(
-        Shape((-(-count // together), together * page // size)), input_tensor.dtype, Layout.ROW_MAJOR
+        Shape((rows, width // element_size(input_tensor.dtype))),
+        input_tensor.dtype,
+        input_tensor.layout,
+        input_tensor.memory_config().buffer_type,
     )

@@ -25,7 +25,6 @@ DEFAULT_L1_SMALL_SIZE = DEFAULT_TRACE_REGION_SIZE = DEFAULT_WORKER_L1_SIZE = 0
 
 _DRAM_ALIGNMENT = {Arch.WORMHOLE_B0: 32, Arch.BLACKHOLE: 64}
 _L1_ALIGNMENT = 16
-_HEADER_BYTES = 32
 
 
 def is_blackhole(device: MeshDevice | None = None) -> bool:
@@ -96,11 +95,6 @@ def dram_alignment() -> int:
 def l1_alignment() -> int:
     """Bytes to which addresses in L1 are aligned."""
     return _L1_ALIGNMENT
-
-
-def fabric_packet_header_bytes() -> int:
-    """Bytes of a fabric packet's header."""
-    return _HEADER_BYTES
 
 
 @contextmanager

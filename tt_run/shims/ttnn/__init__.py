@@ -45,7 +45,7 @@ _TABLE = {
     "tt_run.runtime.mesh.device_queries": """
         ReadDeviceProfiler=read_device_profiler GetPCIeDeviceID=pcie_device_id apply_device_delay
         get_tt_fabric_max_payload_size_bytes=fabric_payload_bytes
-        get_tt_fabric_packet_header_size_bytes=fabric_packet_header_bytes get_dram_alignment=dram_alignment
+        get_dram_alignment=dram_alignment
         get_l1_alignment=l1_alignment get_all_programs_perf_data=latest_programs_perf_data
         get_physical_mesh_shapes=physical_mesh_shapes
         get_optimal_dram_bank_to_logical_worker_assignment=dram_bank_workers
@@ -165,7 +165,9 @@ _TABLE = {
         dump_operations
     """,
     "tt_run.runtime.marks": "start_tracy_zone stop_tracy_zone tracy_message tracy_frame",
-    "tt_run.runtime.ccl.exchange.fabric": "set_fabric_config get_fabric_config",
+    "tt_run.runtime.ccl.exchange.fabric": """
+        set_fabric_config get_fabric_config get_tt_fabric_packet_header_size_bytes=packet_header_bytes
+    """,
     "tt_run.runtime.ccl.semaphores": """
         create_global_semaphore reset_global_semaphore_value get_global_semaphore_address
     """,

@@ -124,6 +124,12 @@ def check_route(sender: MeshCoordinate, receiver: MeshCoordinate) -> None:
         )
 
 
+def packet_header_bytes() -> int:
+    """Bytes of a fabric packet's header: one of two dimensions has more of a route to say. A program that sets no fabric has the shorter one."""
+    _require_fabric()
+    return 48 if _state.config in ONE_DIMENSIONAL or _state.config is FabricConfig.DISABLED else 96
+
+
 def _require_fabric() -> None:
     if strict() and _state.config is FabricConfig.DISABLED:
         raise fatal(
