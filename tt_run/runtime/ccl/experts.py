@@ -206,7 +206,7 @@ def all_to_all_combine(
 
     Per device: results [local experts, n*B, S, H] and metadata [1, n*B, S, K] become [K, B, S, H]; with `output_shard_dim=2` the sequence
     was joined instead of the batch. With `local_reduce` the results are one sum per device, [1, n*B, S, H], put into the slot of the
-    device's first expert. Raises RuntimeError for shapes that do not fit.
+    first of the device's experts that the token chose, in the order of experts. Raises RuntimeError for shapes that do not fit.
     """
     asked = (output_shard_dim, tuple(expert_metadata_tensor.shape))
     plan = planned(
@@ -262,16 +262,17 @@ COMBINE = Collective(
 
 def _picked(results: Mapping[int, Array], chosen: Array, owner: Array, local_reduce: bool) -> Array:
     """[K, B, S, H] from each device's results [experts, B, S, H]; `owner[e]` is the device of expert e."""
-    first = next(iter(results.values()))
+    any_result = next(iter(results.values()))
     slots = chosen.shape[-1]
-    picked = np.zeros((slots, *first.shape[1:]), first.dtype)
+    picked = np.zeros((slots, *any_result.shape[1:]), any_result.dtype)
     for position, values in results.items():
         experts = np.flatnonzero(owner == position)
         number = np.full(len(owner), -1)
         number[experts] = 0 if local_reduce else np.arange(len(experts))
         rows = number[chosen]
-        if local_reduce:
-            rows = np.where(np.cumsum(rows >= 0, axis=-1) == 1, rows, -1)
+        if local_reduce:  # once for each token: where it chose the first of the device's experts, in the order of experts
+            first = np.where(rows >= 0, chosen, len(owner)).argmin(axis=-1, keepdims=True)
+            rows = np.where(np.arange(slots) == first, rows, -1)
         for slot in range(slots):
             b, s = np.nonzero(rows[..., slot] >= 0)
             picked[slot, b, s] = values[rows[b, s, slot], b, s]

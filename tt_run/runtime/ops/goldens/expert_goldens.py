@@ -32,7 +32,7 @@ def combine(
 ) -> Any:
     """What experts made of the tokens, each in the place of its choice: (k, B, S, H).
 
-    With `local_reduce` a device has summed its experts already, and its row goes into the first place that one of them was chosen for.
+    With `local_reduce` a device has summed its experts already, and its row goes where the first of them, in the order of experts, was chosen.
     """
     chosen, holds = expert_metadata_tensor[0].long(), expert_mapping_tensor[0, 0].bool()
     out = input_tensor.new_zeros((chosen.shape[-1], *chosen.shape[:2], input_tensor.shape[-1]))
