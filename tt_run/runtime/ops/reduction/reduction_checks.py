@@ -21,7 +21,7 @@ from tt_run.runtime.ops.reduction.placement_checks import (
     check_shards_on_grid,
     check_within_program,
 )
-from tt_run.runtime.tensor.conversion.layouts import check_tiles_made
+from tt_run.runtime.tensor.conversion.layouts import check_tiles_filled
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
@@ -98,7 +98,7 @@ def check_spread(
 
 def _made_into_tiles(tensor: Tensor) -> None:
     if tensor.layout is not Layout.TILE:
-        check_tiles_made(tensor)
+        check_tiles_filled(tensor)
 
 
 def _not_empty(tensor: Tensor, axes: Collection[int]) -> None:
