@@ -270,7 +270,8 @@ def _picked(results: Mapping[int, Array], chosen: Array, owner: Array, local_red
         number = np.full(len(owner), -1)
         number[experts] = 0 if local_reduce else np.arange(len(experts))
         rows = number[chosen]
-        if local_reduce:  # once for each token: where it chose the first of the device's experts, in the order of experts
+        if local_reduce:
+            # Once for each token: where it chose the first of the device's experts, in the order of experts.
             first = np.where(rows >= 0, chosen, len(owner)).argmin(axis=-1, keepdims=True)
             rows = np.where(np.arange(slots) == first, rows, -1)
         for slot in range(slots):

@@ -222,9 +222,9 @@ def _plan(
 
 def _memory_of_result(tuning: Tuning | None, spec: TensorSpec) -> MemoryConfig:
     """Where a call leaves its result: in the tensor that it is given, where it says, or where the operand lies."""
-    memory, *more = (tuning or NOTHING_TUNED)[2:]
-    into: MemoryConfig | None = more[2] if len(more) > 2 else None
-    return into or memory or spec.memory_config
+    rest: tuple[Any, ...] = (tuning or NOTHING_TUNED)[2:]
+    into: MemoryConfig | None = rest[3] if len(rest) > 3 else None
+    return into or rest[0] or spec.memory_config
 
 
 def _check_tuning(tuning: Tuning | None) -> None:

@@ -62,7 +62,7 @@ def sum_block(rows: Sequence[Array] | Array, out: Array, round_in_place: Roundin
         and out.dtype == rows.dtype == np.float32
         and _reduces_in_order()
     ):
-        np.add.reduce(rows, 0, np.float32, out, initial=_NOTHING)
+        np.add.reduce(rows, 0, np.float32, out=out, initial=_NOTHING)
     else:
         np.add(rows[0], rows[1], out)
         if len(rows) > 2:

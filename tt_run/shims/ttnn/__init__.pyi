@@ -4,6 +4,7 @@
 from collections.abc import Callable as _Callable
 from collections.abc import Sequence as _Sequence
 from pathlib import Path as _Path
+from tt_run.runtime.ccl.exchange.fabric import packet_header_bytes as _packet_header_bytes
 from tt_run.runtime.cores import CoreCoord as _CoreCoord
 from tt_run.runtime.cores import CoreGrid as _CoreGrid
 from tt_run.runtime.cores import CoreRangeSet as _CoreRangeSet
@@ -21,7 +22,6 @@ from tt_run.runtime.mesh import MeshDevice as _MeshDevice
 from tt_run.runtime.mesh.device import MeshDevice as _MeshDevice_
 from tt_run.runtime.mesh.device_queries import dram_alignment as _dram_alignment
 from tt_run.runtime.mesh.device_queries import dram_bank_workers as _dram_bank_workers
-from tt_run.runtime.mesh.device_queries import fabric_packet_header_bytes as _fabric_packet_header_bytes
 from tt_run.runtime.mesh.device_queries import fabric_payload_bytes as _fabric_payload_bytes
 from tt_run.runtime.mesh.device_queries import l1_alignment as _l1_alignment
 from tt_run.runtime.mesh.device_queries import latest_programs_perf_data as _latest_programs_perf_data
@@ -914,7 +914,7 @@ get_optimal_dram_bank_to_logical_worker_assignment = _dram_bank_workers
 get_optimal_worker_cores_for_sharded_tensor = _worker_cores_of
 get_physical_mesh_shapes = _physical_mesh_shapes
 get_tt_fabric_max_payload_size_bytes = _fabric_payload_bytes
-get_tt_fabric_packet_header_size_bytes = _fabric_packet_header_bytes
+get_tt_fabric_packet_header_size_bytes = _packet_header_bytes
 def gez(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
     """1 where an element is 0 or more, else 0; dtype, shape and placement of the input."""
     ...
@@ -943,7 +943,7 @@ def hardmish(input_tensor: _Tensor, *, memory_config: _MemoryConfig | None = Non
     """x times x / 2 + 1 limited to [0, 1]."""
     ...
 def hardshrink(input_tensor: _Tensor, *, lambd: float = 0.5, memory_config: _MemoryConfig | None = None, output_tensor: _Tensor | None = None, sub_core_grids: _CoreRangeSet | None = None) -> _Tensor:
-    """x, zero within lambd of zero."""
+    """x, zero within lambd of zero; in BFLOAT16 within the lambd that it holds, as torch has it."""
     ...
 def hardshrink_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, lambd: float = 0.5, memory_config: _MemoryConfig | None = None) -> _Tensor:
     """The gradient of `hardshrink`'s operand."""

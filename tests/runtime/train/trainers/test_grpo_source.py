@@ -394,7 +394,9 @@ def test_settings_of_another_rank_are_read() -> None:
     }
     assert get_grpo_config(file).remote_rollout == RemoteRolloutConfig([1, 2], 8, 64, None, 32, 1.0)
     file["remote_rollout_config"]["max_sequence"] = 3
-    with pytest.raises(ValueError, match=r"'max_sequence' in remote_rollout_config; help: did you mean 'max_seq_len'"):
+    with pytest.raises(
+        ValueError, match=r"'max_sequence' in remote_rollout_config; help: did you mean 'max_seq_len'"
+    ):
         get_grpo_config(file)
     for name in ("rollout_source", "rollout_mode"):
         with pytest.raises(ValueError, match=f"'{name}' must be one of .*, got 'vllm'"):

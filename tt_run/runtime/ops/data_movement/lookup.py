@@ -111,7 +111,8 @@ def embedding(
         ids = ids.reshape(len(ids), *shape)
         found = np.empty((*ids.shape, width), table.dtype)
         for out, row, entries in zip(found, ids, table.reshape(len(table), rows, width), strict=True):
-            np.take(entries, row.astype(np.int64), 0, out, "clip")  # else NumPy takes into an array of its own
+            # Ids are checked; what checks them again takes into an array of its own first.
+            np.take(entries, row.astype(np.int64), axis=0, out=out, mode="clip")
         return found if target is own else convert(found, target)
 
     shards = combine(picked, input_tensor.shards, weight.shards)
