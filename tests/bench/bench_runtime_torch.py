@@ -1,4 +1,8 @@
-"""Operations next to PyTorch's: one thread each, CPU time, bfloat16 and 1 Mi elements unless a row says otherwise."""
+"""Operations next to PyTorch's: one thread each, CPU time, bfloat16 and 1 Mi elements unless a row says otherwise.
+
+Products are told in both types. Ours are sums of float32 in the order of NumPy's BLAS, with PyTorch and without; PyTorch's of bfloat16 run
+on units for bfloat16 where the processor has them (AMX), which have an order of their own: there the rows of bfloat16 miss their targets.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +17,13 @@ import tt_run.runtime.ops as ops
 from tests.bench.common import Row, paired, skipped
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
+from tt_run.runtime.ops.attention.prefill import scaled_dot_product_attention
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
 from tt_run.runtime.tensor.tensor import Tensor
 
-BF16, BFP8, BFP4 = DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.BFLOAT4_B
-ELEMENTWISE, CLONE, BLOCKS = 3.0, 2.0, 15.0
+BF16, F32, BFP8, BFP4 = DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B, DataType.BFLOAT4_B
+ELEMENTWISE, CLONE, BLOCKS, PRODUCTS, IMAGES = 3.0, 2.0, 15.0, 1.3, 1.2
+L1_SMALL = 24576  # for the tables of convolutions
 ROUNDS = 9
 
 
@@ -27,12 +33,17 @@ def run() -> list[Row]:
         return [skipped("operations / PyTorch", ELEMENTWISE, "PyTorch is not installed")]
     import torch
 
-    device = open_mesh_device(MeshShape(1, 1))
+    device = open_mesh_device(MeshShape(1, 1), l1_small_size=L1_SMALL)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         with _one_thread():
-            return [*_operations(device, torch), *_borders(device, torch)]
+            return [
+                *_operations(device, torch),
+                *_products(device, torch),
+                *_images(device, torch),
+                *_borders(device, torch),
+            ]
     finally:
         torch.set_num_threads(threads)
         device.close()
@@ -94,6 +105,65 @@ def _operations(device: MeshDevice, torch: Any) -> Iterator[Row]:
     }
     for name, (ours, theirs) in calls.items():
         yield _ratio(name, ELEMENTWISE, ours, theirs)
+
+
+def _products(device: MeshDevice, torch: Any) -> Iterator[Row]:
+    attend = torch.nn.functional.scaled_dot_product_attention
+    for dtype, kind in ((BF16, torch.bfloat16), (F32, torch.float32)):
+        x, y = torch.randn(1024, 1024, dtype=kind), torch.randn(1024, 1024, dtype=kind)
+        a, b = _put(device, x, dtype), _put(device, y, dtype)
+        name = f"{dtype.name.lower()} 1024"
+        yield _ratio(f"matmul {name}", PRODUCTS, lambda: ops.matmul(a, b), lambda: torch.matmul(x, y))
+    q, k, v = (torch.randn(1, 8, 1024, 64).bfloat16() for _ in range(3))
+    on_device = [_put(device, each) for each in (q, k, v)]
+    for name, causal in (("to all", False), ("causal", True)):
+        for peer in (torch.bfloat16, torch.float32):
+            theirs = [each.to(peer) for each in (q, k, v)]
+            yield _ratio(
+                f"attention {name}, 8 heads of 1024x64, {str(peer).removeprefix('torch.')} there",
+                PRODUCTS,
+                lambda: scaled_dot_product_attention(*on_device, is_causal=causal),
+                lambda: attend(*theirs, is_causal=causal),
+            )
+
+
+def _images(device: MeshDevice, torch: Any) -> Iterator[Row]:
+    """Eight images with 64 channels, of 56 x 56 and 112 x 112 pixels, as a ResNet-50 has them; PyTorch has channels last, too."""
+    functional = torch.nn.functional
+
+    def images(side: int, kind: Any) -> tuple[Any, Any]:
+        planes = torch.randn(8, 64, side, side, dtype=kind).contiguous(memory_format=torch.channels_last)
+        return planes, planes.permute(0, 2, 3, 1).reshape(1, 1, -1, 64)
+
+    for dtype, kind in ((BF16, torch.bfloat16), (F32, torch.float32)):
+        planes, rows = images(56, kind)
+        filters = torch.randn(64, 64, 3, 3, dtype=kind)
+        a = from_torch(rows, dtype=dtype, layout=Layout.ROW_MAJOR, device=device)
+        w = from_torch(filters, dtype=dtype)
+        yield _ratio(
+            f"conv2d 3x3 {dtype.name.lower()}",
+            IMAGES,
+            lambda: ops.conv2d(
+                input_tensor=a, weight_tensor=w, device=device, in_channels=64, out_channels=64, batch_size=8,
+                input_height=56, input_width=56, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1),
+            ),
+            lambda: functional.conv2d(planes, filters, padding=1),
+        )  # fmt: skip
+    wide, rows = images(112, torch.bfloat16)
+    x = from_torch(rows, dtype=BF16, layout=Layout.ROW_MAJOR, device=device)
+    pool = (8, 112, 112, 64, [3, 3], [2, 2], [1, 1])
+    yield _ratio(
+        "max_pool2d 3x3",
+        IMAGES,
+        lambda: ops.max_pool2d(x, *pool, [1, 1]),
+        lambda: functional.max_pool2d(wide, 3, 2, 1),
+    )
+    yield _ratio(
+        "avg_pool2d 3x3",
+        IMAGES,
+        lambda: ops.avg_pool2d(x, *pool),
+        lambda: functional.avg_pool2d(wide, 3, 2, 1),
+    )
 
 
 def _borders(device: MeshDevice, torch: Any) -> Iterator[Row]:
