@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -108,62 +108,73 @@ def _operations(device: MeshDevice, torch: Any) -> Iterator[Row]:
 
 
 def _products(device: MeshDevice, torch: Any) -> Iterator[Row]:
-    attend = torch.nn.functional.scaled_dot_product_attention
     for dtype, kind in ((BF16, torch.bfloat16), (F32, torch.float32)):
-        x, y = torch.randn(1024, 1024, dtype=kind), torch.randn(1024, 1024, dtype=kind)
-        a, b = _put(device, x, dtype), _put(device, y, dtype)
-        name = f"{dtype.name.lower()} 1024"
-        yield _ratio(f"matmul {name}", PRODUCTS, lambda: ops.matmul(a, b), lambda: torch.matmul(x, y))
-    q, k, v = (torch.randn(1, 8, 1024, 64).bfloat16() for _ in range(3))
-    on_device = [_put(device, each) for each in (q, k, v)]
-    for name, causal in (("to all", False), ("causal", True)):
-        for peer in (torch.bfloat16, torch.float32):
-            theirs = [each.to(peer) for each in (q, k, v)]
-            yield _ratio(
-                f"attention {name}, 8 heads of 1024x64, {str(peer).removeprefix('torch.')} there",
-                PRODUCTS,
-                lambda: scaled_dot_product_attention(*on_device, is_causal=causal),
-                lambda: attend(*theirs, is_causal=causal),
-            )
+        yield _matmul(device, torch, dtype, kind)
+    given = [torch.randn(1, 8, 1024, 64).bfloat16() for _ in range(3)]
+    on_device = [_put(device, each) for each in given]
+    for causal in (False, True):
+        for kind in (torch.bfloat16, torch.float32):
+            yield _attention(torch, on_device, [each.to(kind) for each in given], causal)
+
+
+def _matmul(device: MeshDevice, torch: Any, dtype: DataType, kind: Any) -> Row:
+    x, y = torch.randn(1024, 1024, dtype=kind), torch.randn(1024, 1024, dtype=kind)
+    a, b = _put(device, x, dtype), _put(device, y, dtype)
+    name = f"matmul {dtype.name.lower()} 1024"
+    return _ratio(name, PRODUCTS, lambda: ops.matmul(a, b), lambda: torch.matmul(x, y))
+
+
+def _attention(torch: Any, ours: Sequence[Tensor], theirs: Sequence[Any], causal: bool) -> Row:
+    attend = torch.nn.functional.scaled_dot_product_attention
+    form, kind = "causal" if causal else "to all", str(theirs[0].dtype).removeprefix("torch.")
+    return _ratio(
+        f"attention {form}, 8 heads of 1024x64, {kind} there",
+        PRODUCTS,
+        lambda: scaled_dot_product_attention(*ours, is_causal=causal),
+        lambda: attend(*theirs, is_causal=causal),
+    )
 
 
 def _images(device: MeshDevice, torch: Any) -> Iterator[Row]:
     """Eight images with 64 channels, of 56 x 56 and 112 x 112 pixels, as a ResNet-50 has them; PyTorch has channels last, too."""
-    functional = torch.nn.functional
-
-    def images(side: int, kind: Any) -> tuple[Any, Any]:
-        planes = torch.randn(8, 64, side, side, dtype=kind).contiguous(memory_format=torch.channels_last)
-        return planes, planes.permute(0, 2, 3, 1).reshape(1, 1, -1, 64)
-
     for dtype, kind in ((BF16, torch.bfloat16), (F32, torch.float32)):
-        planes, rows = images(56, kind)
-        filters = torch.randn(64, 64, 3, 3, dtype=kind)
-        a = from_torch(rows, dtype=dtype, layout=Layout.ROW_MAJOR, device=device)
-        w = from_torch(filters, dtype=dtype)
-        yield _ratio(
-            f"conv2d 3x3 {dtype.name.lower()}",
-            IMAGES,
-            lambda: ops.conv2d(
-                input_tensor=a, weight_tensor=w, device=device, in_channels=64, out_channels=64, batch_size=8,
-                input_height=56, input_width=56, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1),
-            ),
-            lambda: functional.conv2d(planes, filters, padding=1),
-        )  # fmt: skip
-    wide, rows = images(112, torch.bfloat16)
-    x = from_torch(rows, dtype=BF16, layout=Layout.ROW_MAJOR, device=device)
-    pool = (8, 112, 112, 64, [3, 3], [2, 2], [1, 1])
+        yield _convolution(device, torch, dtype, kind)
+    planes, x = _image(device, torch, 112, BF16, torch.bfloat16)
+    windows = (8, 112, 112, 64, [3, 3], [2, 2], [1, 1])
+    pools = torch.nn.functional
     yield _ratio(
         "max_pool2d 3x3",
         IMAGES,
-        lambda: ops.max_pool2d(x, *pool, [1, 1]),
-        lambda: functional.max_pool2d(wide, 3, 2, 1),
+        lambda: ops.max_pool2d(x, *windows, [1, 1]),
+        lambda: pools.max_pool2d(planes, 3, 2, 1),
     )
     yield _ratio(
         "avg_pool2d 3x3",
         IMAGES,
-        lambda: ops.avg_pool2d(x, *pool),
-        lambda: functional.avg_pool2d(wide, 3, 2, 1),
+        lambda: ops.avg_pool2d(x, *windows),
+        lambda: pools.avg_pool2d(planes, 3, 2, 1),
     )
+
+
+def _image(device: MeshDevice, torch: Any, side: int, dtype: DataType, kind: Any) -> tuple[Any, Tensor]:
+    planes = torch.randn(8, 64, side, side, dtype=kind).contiguous(memory_format=torch.channels_last)
+    rows = planes.permute(0, 2, 3, 1).reshape(1, 1, -1, 64)
+    return planes, from_torch(rows, dtype=dtype, layout=Layout.ROW_MAJOR, device=device)
+
+
+def _convolution(device: MeshDevice, torch: Any, dtype: DataType, kind: Any) -> Row:
+    planes, x = _image(device, torch, 56, dtype, kind)
+    filters = torch.randn(64, 64, 3, 3, dtype=kind)
+    weight = from_torch(filters, dtype=dtype)
+    return _ratio(
+        f"conv2d 3x3 {dtype.name.lower()}",
+        IMAGES,
+        lambda: ops.conv2d(
+            input_tensor=x, weight_tensor=weight, device=device, in_channels=64, out_channels=64, batch_size=8,
+            input_height=56, input_width=56, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1),
+        ),
+        lambda: torch.nn.functional.conv2d(planes, filters, padding=1),
+    )  # fmt: skip
 
 
 def _borders(device: MeshDevice, torch: Any) -> Iterator[Row]:
