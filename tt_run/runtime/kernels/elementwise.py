@@ -68,11 +68,19 @@ EXACT = frozenset(
 """Functions whose result is the one correct value: strides cannot change it, so nothing is copied for them. They take `out`."""
 
 
+ANSWERS = frozenset(
+    {
+        *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
+        *(np.logical_and, np.logical_or, np.logical_xor, np.logical_not),
+    }
+)
+"""Functions that make 1 and 0 of whatever they get: nothing is left to round."""
+
+
 CLOSED = frozenset(
     {
         *(np.maximum, np.minimum, np.negative, np.abs, np.floor, np.ceil, np.trunc, np.rint, np.positive),
-        *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
-        *(np.logical_and, np.logical_or, np.logical_xor, np.logical_not),
+        *ANSWERS,
     }
 )
 """Functions that make bfloat16 values of bfloat16 values: nothing is left to round."""

@@ -29,6 +29,7 @@ from tt_run.runtime.tensor.spec.memory_config import (
 from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, Tile
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, check_layout, convert
+from tt_run.runtime.values.shards import Shards
 
 to_layout: Operation = operation("ttnn.to_layout", family=families.CONVERSION, golden=goldens.same)(
     layouts.to_layout
@@ -83,6 +84,12 @@ def typecast_tiles(
     return _copied(input_tensor, dtype, memory_config, optional_output_tensor)
 
 
+def _typed(tensor: Tensor, dtype: DataType) -> Shards:
+    """The shards in another element type; those of the tensor's own are shared, since nothing writes into shards."""
+    shards = tensor.shards
+    return shards if dtype is tensor.dtype else shards.map(lambda stack: convert(stack, dtype))
+
+
 def _copied(
     tensor: Tensor,
     dtype: DataType | None = None,
@@ -93,7 +100,7 @@ def _copied(
     on_device(tensor, kind="copy")
     target = dtype or tensor.dtype
     check_layout(target, tensor.layout)
-    shards = tensor.shards.map(lambda stack: convert(stack, target))
+    shards = _typed(tensor, target)
     if output_tensor is not None:
         if tensor.shape != output_tensor.shape:
             raise fatal(
@@ -334,7 +341,7 @@ def in_layout(
         raise fatal("Only TILE layout is supported for BFLOAT8_B dtype!", hint=as_type("tensor", "bfloat16"))
     dtype = dtype or tensor.dtype
     check_layout(dtype, layout)
-    shards = tensor.shards.map(lambda stack: convert(stack, dtype))
+    shards = _typed(tensor, dtype)
     return settle((tensor,), shards, dtype, memory_config=memory_config, layout=layout, tile=tile)
 
 

@@ -17,7 +17,7 @@ from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Activation, chain, counted
-from tt_run.runtime.kernels.elementwise import CLOSED, SUMS, evaluate
+from tt_run.runtime.kernels.elementwise import ANSWERS, CLOSED, SUMS, evaluate
 from tt_run.runtime.ops.declaration import families, small_tiles
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Golden, Operation, no_tensor, operation
@@ -363,36 +363,35 @@ def _tensors(name: str, a: Operand, b: Operand) -> tuple[Tensor, ...]:
 def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operand, b: Operand) -> Shards:
     if not isinstance(b, Tensor):
         value, left = _scalar(b, compute), a.shards  # type: ignore[union-attr]
-        return left.holding(evaluate(kernel, dtype, _cast(left.data, compute), value))
+        return left.holding(
+            evaluate(kernel, dtype, _cast(left.data, compute), value, rounds=kernel not in ANSWERS)
+        )
     if not isinstance(a, Tensor):
         value, right = _scalar(a, compute), b.shards
-        return right.holding(evaluate(kernel, dtype, value, _cast(right.data, compute)))
+        return right.holding(
+            evaluate(kernel, dtype, value, _cast(right.data, compute), rounds=kernel not in ANSWERS)
+        )
     left, right = a.shards, b.shards
     ours, theirs = left.shape, right.shape
     if ours != theirs:
         check_broadcast(ours, theirs)
+    short = a.dtype is b.dtype is DataType.BFLOAT16
+    rounds, whole = not (kernel in ANSWERS or (short and kernel in CLOSED)), short and kernel in SUMS
     if len(ours) == len(theirs):
         if left.index is right.index or left.index == right.index:
-            short = a.dtype is b.dtype is DataType.BFLOAT16
-            rounds = not (short and kernel in CLOSED)
-            values = evaluate(
-                kernel,
-                dtype,
-                _cast(left.data, compute),
-                _cast(right.data, compute),
-                rounds=rounds,
-                whole_units=short and kernel in SUMS,
-            )
-            return left.holding(values)
-        return combine(
-            lambda x, y: evaluate(kernel, dtype, _cast(x, compute), _cast(y, compute)), left, right
-        )
-    rank = max(len(ours), len(theirs))
-    return combine(
-        lambda x, y: evaluate(kernel, dtype, align(_cast(x, compute), rank), align(_cast(y, compute), rank)),
-        left,
-        right,
-    )
+            first, second = _cast(left.data, compute), _cast(right.data, compute)
+            return left.holding(evaluate(kernel, dtype, first, second, rounds=rounds, whole_units=whole))
+        rank = None
+    else:
+        rank = max(len(ours), len(theirs))
+
+    def on_stacks(x: Array, y: Array) -> Array:
+        x, y = _cast(x, compute), _cast(y, compute)
+        if rank is not None:
+            x, y = align(x, rank), align(y, rank)
+        return evaluate(kernel, dtype, x, y, rounds=rounds, whole_units=whole)
+
+    return combine(on_stacks, left, right)
 
 
 def _cast(values: Array, dtype: np.dtype[Any]) -> Array:

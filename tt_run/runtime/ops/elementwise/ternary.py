@@ -51,12 +51,14 @@ def ternary(
     in_tiles: bool = False,
     as_pair: bool = False,
     beside_first: bool = False,
+    picks: bool = False,
 ) -> Tensor:
     """A kernel of several operands, tensors or numbers, that broadcast against each other.
 
     Computed in the stored form of `dtype`, or among integers in float64 where `real`; the first `kept` operands come as they are. `in_tiles`:
     rows on cores are computed in tiles, and their pieces are no smaller than one then. `as_pair`: rows that leave their cores stay rows, as
     those of operations of two operands do. `beside_first`: the result lies where the first operand does, even if others are on cores.
+    `picks`: elements of the result are elements of the operands that do not come as they are.
     """
     tensors = [t for t in operands if isinstance(t, Tensor)]
     on_device(*tensors, kind="eltwise ternary")
@@ -74,11 +76,13 @@ def ternary(
             if len(operands) > 2:
                 check_room_shape(tensors, output_tensor)
 
+    chosen_as_they_are = picks and all(isinstance(o, Tensor) and o.dtype is dtype for o in operands[kept:])
+
     def on_stacks(*stacks: Array) -> Array:
         typed = [s if i < kept else s.astype(compute, copy=False) for i, s in enumerate(stacks)]
         arrays = iter([align(s, rank) for s in typed])
         given = [next(arrays) if isinstance(o, Tensor) else compute.type(o) for o in operands]
-        return evaluate(kernel, dtype, *given)
+        return evaluate(kernel, dtype, *given, rounds=not chosen_as_they_are)
 
     shards = combine(on_stacks, *(t.shards for t in tensors))
     if chosen:
@@ -206,6 +210,7 @@ def where(
         output_tensor,
         kept=1,
         in_tiles=True,
+        picks=True,
     )
 
 
