@@ -31,7 +31,7 @@ FOUR = create_sharded_memory_config((128, 64), CoreGrid(y=1, x=4), ShardStrategy
 def of(
     name: str,
     *given: Shape | float,
-    dtype: DataType = BF16,
+    kind: DataType = BF16,
     layout: Layout = TILE,
     place: MemoryConfig | None = None,
     **words: Any,
@@ -39,7 +39,7 @@ def of(
     """A call of an operation with tensors of the given shapes, and with numbers."""
 
     def call(tensor: Callable[..., Any]) -> Any:
-        placed = [tensor(each, dtype, layout, place) if isinstance(each, tuple) else each for each in given]
+        placed = [tensor(each, kind, layout, place) if isinstance(each, tuple) else each for each in given]
         return getattr(ops, name)(*placed, **words)
 
     return call
@@ -55,7 +55,7 @@ COUNTS = {
     "rows": [(of("relu", (4, 8), layout=ROW), 1), (of("relu", (8, 8), layout=ROW), 1)],
     "types and places": [
         (of("exp", S), 1),
-        (of("exp", S, dtype=F32), 1),
+        (of("exp", S, kind=F32), 1),
         (of("exp", S, place=L1_MEMORY_CONFIG), 1),
         (of("exp", S, memory_config=L1_MEMORY_CONFIG), 1),
         (of("exp", S, place=L1_MEMORY_CONFIG, memory_config=L1_MEMORY_CONFIG), 0),
@@ -114,6 +114,17 @@ COUNTS = {
         (of("add", S, S, **activated(2.0)), 1),
         (of("add", S, S, **activated(3.0)), 1),
     ],
+    "what is so anyway": [
+        (of("add", S, S), 1),
+        (of("add", S, S, dtype=BF16, fast_and_approximate_mode=True), 0),
+        (of("add", S, S, fast_and_approximate_mode=False), 1),
+        (of("multiply", S, S), 1),
+        (of("multiply", S, S, fast_and_approximate_mode=False), 0),
+        (of("hardtanh", S), 1),
+        (of("hardtanh", S, min_val=-1.0, max_val=1.0), 0),
+        (of("sigmoid", S), 1),
+        (of("sigmoid_accurate", S), 0),
+    ],
     "three tensors": [
         (of("addcmul", S, S, S), 1),
         (of("addcmul", B, B, B), 0),
@@ -133,9 +144,9 @@ COUNTS = {
         (of("lerp", (32, 32), (32, 32), 0.5), 1),
     ],
     "scales": [
-        (of("quantize", S, 0.5, 1, dtype=F32), 1),
-        (of("quantize", (30, 30), 0.25, 2, dtype=F32), 0),
-        (of("dequantize", S, 0.5, 1, dtype=I32), 1),
+        (of("quantize", S, 0.5, 1, kind=F32), 1),
+        (of("quantize", (30, 30), 0.25, 2, kind=F32), 0),
+        (of("dequantize", S, 0.5, 1, kind=I32), 1),
     ],
 }
 

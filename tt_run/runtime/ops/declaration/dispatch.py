@@ -288,7 +288,7 @@ class FastOperation(late_methods("tt_run.runtime.tools.golden.GoldenMembers", _G
     def program(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
         """What the program of a call is known by in the cache of its mesh."""
         names = (self.kinds or self._learned()).names
-        return programs.program_of(self.name, self.family, names, args, kwargs)
+        return programs.program_of(self.name, self.family, self.compute, names, args, kwargs)
 
     def _use(self, device: MeshDevice, program: object) -> None:
         check_queue(device)

@@ -7,13 +7,15 @@ dimensions of each and whether batches are repeated. Source: counts of `num_prog
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from functools import cache
 from math import prod
 from typing import Any
 
 from tt_run.runtime.cores import CoreRangeSet
-from tt_run.runtime.enums import Layout
+from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.families import Family
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -35,15 +37,27 @@ _OF_ONE_BESIDE_NUMBERS = {
 """Functions of several tensors that are one of one operand beside numbers, which belong to the program then: as what they are kept."""
 _OF_EDGES = frozenset({"ttnn.addcdiv", "ttnn.addcmul", "ttnn.lerp", "ttnn.mac"})
 """Functions of three operands whose programs know the last two dimensions, though numbers stand for tensors."""
-_WRITTEN = frozenset({"output_tensor", "optional_output_tensor", "queue_id", "cq_id", "use_multicore"})
+_AT_RUN_TIME = frozenset({"output_tensor", "optional_output_tensor", "queue_id", "cq_id", "use_multicore"})
 
 
 def key_of(
-    name: str, family: Family, names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
+    name: str,
+    family: Family,
+    function: Callable[..., Any],
+    names: Sequence[str],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
 ) -> tuple[object, ...]:
-    """The key of a call, whose positional arguments are called `names`."""
+    """The key of a call of a function, whose positional arguments are called `names`; a default given is as none."""
+    defaults = _defaults(function)
     given = [(names[place] if place < len(names) else "", value) for place, value in enumerate(args)]
-    given += [(word, value) for word, value in kwargs.items() if word not in _WRITTEN]
+    given += [(word, value) for word, value in kwargs.items() if word not in _AT_RUN_TIME]
+    given = [
+        (word, value) for word, value in given if isinstance(value, Tensor) or value != defaults.get(word)
+    ]
+    written = kwargs.get("output_tensor")
+    if isinstance(written, Tensor):
+        given += [("memory_config", written.memory_config()), ("output", written.dtype)]
     tensors = [value for _word, value in given if isinstance(value, Tensor)]
     alone = family is families.UNARY or (len(tensors) == 1 and name in _OF_ONE_BESIDE_NUMBERS)
     plain = name.removesuffix("_")
@@ -71,8 +85,9 @@ def key_of(
 
 def _add(key: list[object], word: str, value: Any, tensors: Sequence[Tensor]) -> None:
     """Add an argument that is no tensor and no number to a key, where programs differ by it."""
-    if isinstance(value, MemoryConfig):
-        if not tensors or value != tensors[0].memory_config():
+    if isinstance(value, (MemoryConfig, DataType)):
+        first = tensors[0] if tensors else None
+        if first is None or value not in (first.memory_config(), first.dtype):
             key += (word, value)
     elif isinstance(value, (str, bool, Enum, CoreRangeSet)):
         key += (word, value)
@@ -82,6 +97,12 @@ def _add(key: list[object], word: str, value: Any, tensors: Sequence[Tensor]) ->
         key.append(word)
         for part in value:
             _add(key, "", part, tensors)
+
+
+@cache
+def _defaults(function: Callable[..., Any]) -> Mapping[str, Any]:
+    parameters = inspect.signature(function).parameters.values()
+    return {each.name: each.default for each in parameters if each.default is not each.empty}
 
 
 def _is_cut(value: Any) -> bool:

@@ -6,7 +6,7 @@ program. Source: counts of `num_program_cache_entries` of reference library 0.81
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -88,13 +88,18 @@ def changes_nothing(name: str, args: Sequence[Any], result: Any) -> bool:
 
 
 def program_of(
-    name: str, family: Family | None, names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
+    name: str,
+    family: Family | None,
+    function: Callable[..., Any],
+    names: Sequence[str],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
 ) -> tuple[object, ...]:
-    """The key of a call, whose positional arguments are called `names`."""
+    """The key of a call of an operation's function, whose positional arguments are called `names`."""
     if name == "ttnn.experimental.group_attn_matmul":
         return _by_blocks(name, args, kwargs)
     if family in elementwise_programs.FAMILIES:
-        return elementwise_programs.key_of(name, family, names, args, kwargs)
+        return elementwise_programs.key_of(name, family, function, names, args, kwargs)
     key: list[object] = [_ONE_NAME.get(name, name)]
     for place, value in enumerate(args):
         if isinstance(value, Tensor):
