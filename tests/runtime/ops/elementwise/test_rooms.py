@@ -132,3 +132,30 @@ def test_a_sum_of_three_has_a_room_of_its_shape_in_tiles_and_none_of_integers(on
     ):
         with pytest.raises(RuntimeError, match=said):
             op("mac")(given, given, given, output_tensor=room)
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "room", "said"),
+    [
+        ("add", [(5, 2, 4, 1), (1, 3, 1, 8)], (5, 3, 4, 8), r"broadcasted output shape Shape\(\[5, 2, 4, 8\]\)"),
+        ("eq", [(3, 4, 5), (2, 4, 1)], (4, 9), r"broadcasted output shape Shape\(\[3, 4, 5\]\)"),
+        ("add", [(5, 2, 4, 1), (1, 3, 1, 8)], (5, 2, 4, 8), "index -3 .*, dim a: 2, dim b: 3$"),
+        ("add", [(4, 8), (3, 8)], (9, 9), "Invalid subtile broadcast type"),
+        ("add_", [(5, 2, 4, 1), (1, 3, 1, 8)], None, r"Shape of Output tensor Shape\(\[5, 2, 4, 1\]\)"),
+        ("add_", [(3, 4, 5), (2, 4, 1)], None, r"index -3 \(output rank 3\), dim a: 3, dim b: 2"),
+        ("addcmul", [(2, 4, 8), (3, 4, 8), (1, 8)], None, r"index -3 \(output rank 3\), dim a: 2, dim b: 3, dim c: 1"),
+        ("mac", [(1, 4, 8), (3, 4, 8), (2, 1, 1)], None, r"dim a: 1, dim b: 3, dim c: 2"),
+        ("lerp", [(2, 1, 1, 1, 1, 1, 8), (1, 8), (1, 8)], None, "for rank >= 7 .*dim a: 2, dim b: 1, dim c: 1"),
+        ("where", [(2, 1, 1, 1, 1, 1, 8), (3, 1, 1, 1, 1, 1, 8), (1, 8)], None, r"violation at dimension index -7 .*dim b: 3"),
+        ("addcdiv", [(4, 8), (3, 8), (3, 8)], None, "Invalid subtile broadcast type"),
+        ("where", [(4, 8), (4, 8), (3, 8)], None, r"where: shapes Shape\(\[4, 8\]\), Shape\(\[4, 8\]\) and Shape\(\[3, 8\]\) do not"),
+        ("mac", [(1, 4, 8), (3, 4, 8), (2, 1, 1)], (9, 9), "Broadcasting rule violation"),
+    ],
+)  # fmt: skip
+def test_shapes_that_do_not_fit_are_named_before_or_after_the_room(
+    one: MeshDevice, name: str, shapes: Any, room: Any, said: str
+):
+    tensors = [put(one, np.ones(shape), BF16) for shape in shapes]
+    words = {} if room is None else {"output_tensor": put(one, np.ones(room), BF16)}
+    with pytest.raises(RuntimeError, match=said):
+        op(name)(*tensors, **words)

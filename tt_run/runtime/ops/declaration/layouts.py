@@ -13,6 +13,7 @@ import numpy as np
 from mgd.lean import dataclass
 from tt_run.runtime.enums import Layout, cpp
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.declaration.broadcast import broadcast_shape
 from tt_run.runtime.ops.declaration.element_types import unary_result
 from tt_run.runtime.tensor.spec.shape import Shape
 from tt_run.runtime.tensor.tensor import Tensor
@@ -322,9 +323,14 @@ _OF_THREE = (
 
 def check_room_shape(tensors: Sequence[Tensor], room: Tensor, said: str = _OF_THREE) -> None:
     """Raises RuntimeError for a tensor of another shape than what these make together, which of two may have fewer ones in front."""
-    try:
-        shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
-    except ValueError:
+    if said is _BROADCAST and len(tensors) == 2:
+        shape = broadcast_shape(*(tuple(t.shape) for t in tensors))
+    else:
+        try:
+            shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
+        except ValueError:
+            shape = None
+    if shape is None:
         return  # which is said elsewhere
     made, there = list(shape), list(room.shape)
     if said is _BROADCAST:

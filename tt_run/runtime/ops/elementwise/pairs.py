@@ -14,7 +14,7 @@ from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.elementwise import BFLOAT16
 from tt_run.runtime.ops.declaration import families
-from tt_run.runtime.ops.declaration.broadcast import align
+from tt_run.runtime.ops.declaration.broadcast import align, check_all_broadcast
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.element_types import check_pair, check_unary, scalar_among_integers
 from tt_run.runtime.ops.declaration.layouts import check_room
@@ -220,12 +220,13 @@ def _check_mac_room(given: Sequence[Tensor], room: Tensor) -> None:
 
 
 def _check_mac(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
-    """Raises RuntimeError for a number that is added to products of integers and is none, and for a room that the result cannot go into."""
+    """Raises RuntimeError for shapes that do not fit, a number added to products of integers that is none, and a room the result cannot go into."""
     term = arguments["input_tensor_c"]
     if len(given) < 3 and any(
         arguments.get(word) is not None for word in ("output_tensor", "sub_core_grids")
     ):
         raise ArgumentMismatch("mac takes output_tensor and sub_core_grids beside three tensors alone")
+    check_all_broadcast("ttnn.mac", [tensor.shape for tensor in given])
     if isinstance(arguments.get("output_tensor"), Tensor):
         _check_mac_room(given, arguments["output_tensor"])
     if len(given) == 2 and not isinstance(term, Tensor) and given[0].dtype is given[1].dtype in WIDE:

@@ -19,7 +19,7 @@ from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Applied
 from tt_run.runtime.kernels.elementwise import evaluate
 from tt_run.runtime.ops.declaration import families
-from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
+from tt_run.runtime.ops.declaration.broadcast import align, check_all_broadcast, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.element_types import check_pair, of_bits
 from tt_run.runtime.ops.declaration.layouts import check_room_shape
@@ -52,16 +52,20 @@ def ternary(
     as_pair: bool = False,
     beside_first: bool = False,
     picks: bool = False,
+    fused: str = "",
 ) -> Tensor:
     """A kernel of several operands, tensors or numbers, that broadcast against each other.
 
     Computed in the stored form of `dtype`, or among integers in float64 where `real`; the first `kept` operands come as they are. `in_tiles`:
     rows on cores are computed in tiles, and their pieces are no smaller than one then. `as_pair`: rows that leave their cores stay rows, as
     those of operations of two operands do. `beside_first`: the result lies where the first operand does, even if others are on cores.
-    `picks`: elements of the result are elements of the operands that do not come as they are.
+    `picks`: elements of the result are elements of the operands that do not come as they are. `fused`: the operation that has a kernel of
+    three operands.
     """
     tensors = [t for t in operands if isinstance(t, Tensor)]
     on_device(*tensors, kind="eltwise ternary")
+    if fused:
+        check_all_broadcast(fused, [tensor.shape for tensor in tensors])
     for other in tensors[1:]:
         check_broadcast(tensors[0].shape, other.shape)
     rank = max(len(t.shape) for t in tensors)
@@ -151,6 +155,7 @@ def addcmul(
         memory_config,
         output_tensor,
         in_tiles=True,
+        fused="ttnn.addcmul",
     )
 
 
@@ -176,6 +181,7 @@ def addcdiv(
         output_tensor,
         real=True,
         in_tiles=True,
+        fused="ttnn.addcdiv",
     )
 
 
@@ -211,6 +217,7 @@ def where(
         kept=1,
         in_tiles=True,
         picks=True,
+        fused="ttnn.where",
     )
 
 
@@ -279,6 +286,7 @@ def lerp(
         output_tensor,
         real=mixed,
         beside_first=True,
+        fused="ttnn.lerp",
     )
 
 
