@@ -38,7 +38,7 @@ from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
-from tt_run.runtime.values.bfloat16 import BFLOAT16
+from tt_run.runtime.values.bfloat16 import BFLOAT16, round_bfloat16
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, is_float, stored_dtype
 from tt_run.runtime.values.shards import Shards, combine
 
@@ -69,6 +69,8 @@ class BinaryFunction:
     compares: bool = False
     # A number beside a BFLOAT16 tensor is rounded to it first, as the golden function and a device have it.
     narrows: bool = False
+    # The kernel of BFLOAT16, where golden functions and a device round the first step of several.
+    stepwise: Kernel | None = None
 
 
 WIDE = (DataType.INT32, DataType.UINT32)
@@ -79,6 +81,29 @@ def squared_difference(a: Any, b: Any) -> Array:
     """(a - b) squared."""
     difference = np.subtract(a, b)
     return np.multiply(difference, difference)
+
+
+def _squared_in_steps(a: Any, b: Any) -> Array:
+    difference = round_bfloat16(np.subtract(a, b))
+    return np.multiply(difference, difference)
+
+
+def _xlogy(a: Any, b: Any) -> Array:
+    return np.where((a == 0) & ~np.isnan(b), np.float32(0), a * np.log(b))
+
+
+def _xlogy_in_steps(a: Any, b: Any) -> Array:
+    with np.errstate(all="ignore"):
+        logarithm = round_bfloat16(np.log(np.asarray(b)))
+    return np.where((a == 0) & ~np.isnan(b), np.float32(0), a * logarithm)
+
+
+def _gelu_of_sum(a: Any, b: Any) -> Array:
+    return f.gelu(np.add(a, b))
+
+
+def _gelu_in_steps(a: Any, b: Any) -> Array:
+    return f.gelu(round_bfloat16(np.add(a, b)))
 
 
 def _shifted_down(a: Any, b: Any) -> Array:
@@ -123,7 +148,13 @@ RULES = {
         BinaryFunction("logical_and", np.logical_and, "1 where both are not zero, else 0."),
         BinaryFunction("logical_or", np.logical_or, "1 where one is not zero, else 0."),
         BinaryFunction("logical_xor", np.logical_xor, "1 where exactly one is not zero, else 0."),
-        BinaryFunction("squared_difference", squared_difference, "(a - b) squared.", narrows=True),
+        BinaryFunction(
+            "squared_difference",
+            squared_difference,
+            "(a - b) squared.",
+            narrows=True,
+            stepwise=_squared_in_steps,
+        ),
         BinaryFunction("ldexp", lambda a, b: a * np.exp2(b), "a * 2**b.", real=True),
         BinaryFunction("logaddexp", np.logaddexp, "log(exp(a) + exp(b)).", real=True, narrows=True),
         BinaryFunction("logaddexp2", np.logaddexp2, "log2(2**a + 2**b).", real=True, narrows=True),
@@ -131,10 +162,11 @@ RULES = {
         BinaryFunction("atan2", np.arctan2, "The angle of the point (b, a).", real=True),
         BinaryFunction(
             "xlogy",
-            lambda a, b: np.where((a == 0) & ~np.isnan(b), np.float32(0), a * np.log(b)),
+            _xlogy,
             "a * log(b), 0 where a is 0 and b a number.",
             real=True,
             narrows=True,
+            stepwise=_xlogy_in_steps,
         ),
         BinaryFunction("bitwise_and", np.bitwise_and, "The bits that both have.", integer=True),
         BinaryFunction("bitwise_or", np.bitwise_or, "The bits that one has.", integer=True),
@@ -160,7 +192,7 @@ RULES = {
         BinaryFunction("gcd", np.gcd, "The greatest common divisor.", integer=True),
         BinaryFunction("lcm", lambda a, b: np.abs(np.lcm(a, b)), "The least common multiple.", integer=True),
         BinaryFunction(
-            "bias_gelu", lambda a, b: f.gelu(np.add(a, b)), "GELU of a + b.", real=True, narrows=True
+            "bias_gelu", _gelu_of_sum, "GELU of a + b.", real=True, narrows=True, stepwise=_gelu_in_steps
         ),
         BinaryFunction(
             "remainder",
@@ -224,6 +256,8 @@ def apply(
     if rule.narrows and len(tensors) == 1 and tensors[0].dtype is DataType.BFLOAT16:
         a, b = (a if isinstance(a, Tensor) else _narrowed(a)), (b if isinstance(b, Tensor) else _narrowed(b))
     kernel = rule.kernel
+    if rule.stepwise is not None and all(tensor.dtype is DataType.BFLOAT16 for tensor in tensors):
+        kernel = rule.stepwise
     if activations or a_activations or b_activations:
         kernel = _fused(kernel, chain(_packed(activations)), chain(a_activations), chain(b_activations))
     plain = dtype is memory_config is output_tensor is None and not nearest and _says_all(tensors)
