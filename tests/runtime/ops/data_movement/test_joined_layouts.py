@@ -117,3 +117,59 @@ def test_groups_on_cores(
     pieces = [np.split(each, groups, axis=3) for each in values]
     wanted = np.concatenate([piece[group] for group in range(groups) for piece in pieces], axis=3)
     assert np.array_equal(held(ops.concat(parts, 3, memory_config=places[-1], groups=groups)), wanted)
+
+
+def _cut(kind: TensorMemoryLayout, cores: tuple[int, int], piece: tuple[int, int]) -> MemoryConfig:
+    grid = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(cores[0] - 1, cores[1] - 1))])
+    return MemoryConfig(kind, BufferType.L1, ShardSpec(grid, list(piece), ShardOrientation.ROW_MAJOR))
+
+
+ALIGNED = "requires aligned last dim when concatting on last dim"
+ENTRY = (
+    r"DFB 's2s_rm_input_{}' \(entry_size 64 \* num_entries 32 = 2048 bytes\) is larger than .* \(1536 bytes\)"
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype", "widths", "refused"),
+    [
+        ("W", BF16, (24, 24), ALIGNED),
+        ("W", BF16, (16, 8), ALIGNED),
+        ("W", BF16, (32, 16), None),
+        ("W", BF16, (12, 12), None),
+        ("W", F32, (8, 24), None),
+        ("W", F32, (12, 12), ALIGNED),
+        ("H", BF16, (24, 24), ENTRY.format(0)),
+        ("H", BF16, (16, 24), ENTRY.format(1)),
+        ("H", BF16, (20, 20), None),
+        ("H", F32, (24, 8), None),
+        ("B", BF16, (20, 20), r"input 1 starts at column 20 \(40 bytes\), not L1-aligned \(16 bytes\)"),
+        ("B", BF16, (16, 20), None),
+        ("B", BF16, (24, 16), None),
+    ],
+)
+def test_rows_on_cores_side_by_side(
+    one: MeshDevice, kind: str, dtype: DataType, widths: tuple[int, int], refused: str | None
+) -> None:
+    values = [np.arange(64 * width).reshape(1, 1, 64, width) % 61 for width in widths]
+
+    def placed(width: int) -> MemoryConfig:
+        if kind == "W":
+            return _cut(TensorMemoryLayout.WIDTH_SHARDED, (2, 1), (64, width // 2))
+        if kind == "H":
+            return _cut(TensorMemoryLayout.HEIGHT_SHARDED, (2, 1), (32, width))
+        return _cut(TensorMemoryLayout.BLOCK_SHARDED, (2, 2), (32, -(-width // 16) * 8))
+
+    parts = [
+        ops.to_memory_config(put(one, each, dtype, ROW), placed(width))
+        for each, width in zip(values, widths, strict=True)
+    ]
+    if refused:
+        with pytest.raises(RuntimeError, match=refused):
+            ops.concat(parts, -1)
+    else:
+        assert np.array_equal(held(ops.concat(parts, -1)), np.concatenate(values, -1))
+    # Below each other, and where none is on a core, they fit.
+    assert held(ops.concat([parts[0], parts[0]], -2)).shape == (1, 1, 128, widths[0])
+    spread = [put(one, each, dtype, ROW) for each in values]
+    assert np.array_equal(held(ops.concat(spread, -1)), np.concatenate(values, -1))

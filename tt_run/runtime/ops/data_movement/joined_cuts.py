@@ -68,7 +68,8 @@ def check_layouts(parts: Sequence[Tensor]) -> None:
 def _leaves(part: Tensor, end: int) -> bool:
     """Tiles with padding are joined as rows, for which they leave other cuts than by rows."""
     return (
-        end >= -2
+        part.layout is Layout.TILE
+        and end >= -2
         and part.padded_shape != part.shape
         and part.memory_config().memory_layout is not HEIGHT_SHARDED
     )
@@ -118,4 +119,58 @@ def check_groups(parts: Sequence[Tensor], axis: int, groups: int) -> None:
             raise fatal(
                 f"Group size must be at least {_NARROWEST_GROUP} for input{place} (was {length // groups})",
                 hint="ttnn.to_layout(tensor, ttnn.ROW_MAJOR_LAYOUT) of all, or fewer groups",
+            )
+
+
+_READ_AT_ONCE, _WRITTEN_AT_ONCE = 16, 32
+"""Bytes that L1 and DRAM have their rows in multiples of."""
+
+
+def check_rows(parts: Sequence[Tensor], axis: int, asked: MemoryConfig | None) -> None:
+    """Raises RuntimeError for rows on cores, joined side by side into banks of memory, that these do not hold at once or one after the other."""
+    first = parts[0]
+    along = axis == len(first.shape) - 1 and first.layout is Layout.ROW_MAJOR
+    if not along or (asked is not None and asked.is_sharded()):
+        return
+    if not all(part.is_sharded() and part.layout is Layout.ROW_MAJOR for part in parts):
+        return
+    size, cut = first.element_size(), first.memory_config().memory_layout
+    if cut is BLOCK_SHARDED:
+        _check_starts([part.shape[-1] for part in parts], size)
+        return
+    for place, part in enumerate(parts):
+        held, kept = part.shape[-1] * size, part.padded_shape[-1] * size
+        if kept % _READ_AT_ONCE or not held % _WRITTEN_AT_ONCE:
+            continue
+        step = _WRITTEN_AT_ONCE // size
+        hint = f"ttnn.sharded_to_interleaved(tensor) of all, or rows of a multiple of {step} elements"
+        memory = part.memory_config()
+        spec = memory.shard_spec
+        if cut is HEIGHT_SHARDED and memory.created_with_nd_shard_spec:
+            continue
+        if cut is not HEIGHT_SHARDED or spec is None:
+            raise fatal(
+                "Current concat implementation requires aligned last dim when concatting on last dim",
+                hint=hint,
+            )
+        rows, entry = spec.shape[0], -(-held // _WRITTEN_AT_ONCE) * _WRITTEN_AT_ONCE
+        raise fatal(
+            f"DFB 's2s_rm_input_{place}' (entry_size {entry} * num_entries {rows} = {entry * rows} bytes) is larger than the per-bank allocation "
+            f"of its borrowed TensorParameter 'input_{place}' ({held * rows} bytes).",
+            hint=hint,
+        )
+
+
+def _check_starts(widths: Sequence[int], size: int) -> None:
+    """Raises RuntimeError for rows of which one begins where a core does not write."""
+    start = 0
+    for place, width in enumerate(widths[:-1], 1):
+        start += width
+        if start * size % _READ_AT_ONCE:
+            step = _READ_AT_ONCE // size
+            raise fatal(
+                f"Width concat: input {place} starts at column {start} ({start * size} bytes), not L1-aligned ({_READ_AT_ONCE} bytes). A ragged "
+                "width puts the boundary inside a shard and the NOC cannot write at an unaligned offset. "
+                f"Pad each width to a multiple of {step} elements, or concat before sharding.",
+                hint=f"ttnn.pad each to a multiple of {step} elements, or ttnn.sharded_to_interleaved(tensor) of all",
             )

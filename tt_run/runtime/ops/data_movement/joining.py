@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
-from tt_run.runtime.ops.data_movement.joined_cuts import check_groups, stay_on_cores
+from tt_run.runtime.ops.data_movement.joined_cuts import check_groups, check_rows, stay_on_cores
 from tt_run.runtime.ops.data_movement.joined_layouts import (
     AS_BFLOAT16,
     ONLY_TILES,
@@ -78,6 +78,7 @@ def concat(
             )
 
     check_groups(parts, axis, groups)
+    check_rows(parts, axis, memory_config)
     if not stay_on_cores(parts, axis, memory_config) or not all(ends_with_a_tile(t, axis) for t in parts):
         parts = in_one_layout(parts, axis)
     first = parts[0]
