@@ -260,6 +260,11 @@ def scatter_add(
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
     """A copy of input to which src[…, i, …] is added at index[…, i, …] along `dim`, in the order of the index."""
+    if input.is_sharded():
+        raise fatal(
+            "Sharded tensors are not supported - input_tensor is sharded.",
+            hint="ttnn.sharded_to_interleaved(input)",
+        )
     result: Tensor = picking.scatter.compute(
         input, dim, index, src, memory_config=memory_config, reduce="add"
     )

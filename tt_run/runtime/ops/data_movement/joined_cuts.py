@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from tt_run.runtime.enums import BLOCK_SHARDED, HEIGHT_SHARDED, WIDTH_SHARDED, Layout, TensorMemoryLayout
@@ -80,7 +81,7 @@ def _check_pieces(parts: Sequence[Tensor], cut: TensorMemoryLayout) -> None:
     side, word = (1, "width") if cut is HEIGHT_SHARDED else (0, "height")
     specs = [part.memory_config().shard_spec for part in parts]
     joined = sum(spec.shape[side] for spec in specs if spec is not None)
-    whole = sum(part.padded_shape[side - 2] for part in parts)
+    whole = sum(part.padded_shape[-1] if side else math.prod(part.padded_shape[:-1]) for part in parts)
     if parts[0].layout is Layout.ROW_MAJOR and cut is HEIGHT_SHARDED:
         whole = -(-whole // joined) * joined
     if None not in specs and joined != whole:

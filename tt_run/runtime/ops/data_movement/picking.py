@@ -19,8 +19,8 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.composites import compile_scatter
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import axis_of, on_device, settle
-from tt_run.runtime.ops.declaration.places import check_filled
 from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.ops.placement.turned_shards import check_turned
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec.sharding import of_matrix
 from tt_run.runtime.tensor.tensor import Tensor
@@ -70,7 +70,8 @@ def gather(
                 hint=f"the index is larger along dimension {d}: ttnn.slice {index.shape} to {input.shape}",
             )
     _check_places(input, index, axis - 1)
-    check_filled(input)
+    check_turned(input, axis - 1, high=False)
+    check_turned(index, axis - 1)
 
     def picked(values: Array, places: Array) -> Array:
         region = tuple(
@@ -79,7 +80,7 @@ def gather(
         return in_c_order(np.take_along_axis(values[region], places.astype(np.int64), axis=axis), input.dtype)
 
     shards = combine(picked, input.shards, index.shards)
-    if axis < rank and not input.is_sharded() and not index.is_sharded() and out is None:
+    if axis < rank and out is None:
         place: MemoryConfig | None = index.memory_config()  # to where it is turned back, whatever is asked
     else:
         place = memory_config or (

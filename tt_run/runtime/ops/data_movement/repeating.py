@@ -160,10 +160,10 @@ def roll(
 def _rolled_type(tensor: Tensor, dims: Sequence[int], amounts: Sequence[int]) -> DataType:
     """The type of what is cut in two along each dimension and joined the other way round: blocks that do not come out whole become bfloat16.
 
-    A tensor on cores is moved there and keeps its own. Raises RuntimeError where one part alone does, and for blocks that have no such way.
+    A tensor on cores without padding is moved there and keeps its own. Raises RuntimeError where one part alone does, and for blocks that have no such way.
     """
     dtype = tensor.dtype
-    if tensor.is_sharded():
+    if tensor.is_sharded() and tensor.padded_shape == tensor.shape:
         return dtype
     for dim, amount in zip(dims, amounts, strict=False):
         length = tensor.shape[dim]

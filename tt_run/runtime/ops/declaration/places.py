@@ -395,13 +395,16 @@ def like_operand(tensor: Tensor, memory_config: MemoryConfig | None) -> MemoryCo
     return MemoryConfig(memory_config.memory_layout, memory_config.buffer_type, spec)
 
 
-def check_filled(tensor: Tensor) -> None:
-    """Raises RuntimeError for several matrices on cores, where an operation fills the padding of their tiles first."""
+def check_filled(tensor: Tensor, shape: Sequence[int] | None = None, *, high: bool = True) -> None:
+    """Raises RuntimeError for several matrices on cores, where an operation fills the padding of their tiles first; `high`: that of rows too.
+
+    `shape` is the tensor's own unless it is turned before.
+    """
     if not tensor.is_sharded() or tensor.memory_config().buffer_type is not BufferType.L1:
         return
-    edges, dims = tensor.tile.edges, tensor.shape.dims
-    *batch, high, wide = (1, 1, *dims)
-    if tensor.layout is not Layout.TILE or not (high % edges[0] or wide % edges[1]):
+    edges, dims = tensor.tile.edges, tensor.shape.dims if shape is None else shape
+    *batch, rows, wide = (1, 1, *dims)
+    if tensor.layout is not Layout.TILE or not ((high and rows % edges[0]) or wide % edges[1]):
         return
     if math.prod(batch) > 1:
         raise fatal(

@@ -79,9 +79,10 @@ def of_reshape(
         return memory_config
     if memory_config.nameless and not tensor.is_sharded():
         raise fatal(
-            f"ttnn.reshape: sharded output memory_config (layout={cpp(memory_config.memory_layout)}) names no cores, and the input is not "
-            "sharded",
-            hint="give a ShardSpec, or use ttnn.create_sharded_memory_config",
+            f"ttnn.reshape: sharded output memory_config (layout={cpp(memory_config.memory_layout)}) was supplied without a shard_spec, and no "
+            "input_shard_spec is available (input is likely interleaved). Either provide a shard_spec on memory_config or omit memory_config "
+            "to inherit it from the input tensor.",
+            hint="ttnn.create_sharded_memory_config gives one",
         )
     asked = refitted(tensor, memory_config, shape, tensor.layout)
     return memory_config if asked is None else fitted_shards.of_reshape(tensor, shape, asked)

@@ -5,6 +5,7 @@ Source: memory configurations of results of reference library 0.81.1.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Sequence
 
@@ -26,6 +27,7 @@ from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import element_size
 
+_SPREAD = "ttnn.sharded_to_interleaved(input_tensor) before, or pieces of whole tiles"
 _ROW_STEP = 64  # bytes that the rows of a block without tiles are cut by
 
 
@@ -95,24 +97,29 @@ def of_half(tensor: Tensor, shape: Sequence[int]) -> MemoryConfig | None:
     return place
 
 
+def _shares(tensor: Tensor, memory: MemoryConfig) -> tuple[int, int]:
+    """How many cores a tensor's rows, and columns, are cut over."""
+    spec = memory.shard_spec
+    assert spec is not None
+    across, count = spec.grid.bounding_box().grid_size(), spec.grid.num_cores()
+    turned = tensor.layout is not Layout.TILE and spec.orientation is ShardOrientation.COL_MAJOR
+    blocks = (across.x, across.y) if turned else (across.y, across.x)
+    return {HEIGHT_SHARDED: (count, 1), WIDTH_SHARDED: (1, count)}.get(memory.memory_layout, blocks)
+
+
 def _uneven(tensor: Tensor, memory: MemoryConfig, axis: int, sizes: Sequence[int]) -> bool:
-    """Whether the cores along an axis would not have whole tiles, or rows, of each of `sizes`, all as many."""
+    """Whether the cores along an axis would not have rows of each of `sizes`, all as many."""
     spec, rank = memory.shard_spec, len(tensor.shape)
     assert spec is not None
-    tiled, step = tensor.layout is Layout.TILE, _steps(tensor)
-    across = spec.grid.bounding_box().grid_size()
-    count, kind = spec.grid.num_cores(), memory.memory_layout
-    turned = not tiled and spec.orientation is ShardOrientation.COL_MAJOR
-    blocks = (across.x, across.y) if turned else (across.y, across.x)
-    down, over = {HEIGHT_SHARDED: (count, 1), WIDTH_SHARDED: (1, count)}.get(kind, blocks)
+    down, over = _shares(tensor, memory)
     last = axis == rank - 1
     full = over * spec.shape[1] if last else down * spec.shape[0]
-    if not tiled and (len(set(sizes)) > 1 or _flat(tuple(tensor.shape))[last] != full):
+    if len(set(sizes)) > 1 or _flat(tuple(tensor.shape))[last] != full:
         return True
     if last:
-        return any(size % (over * step[1]) for size in sizes)
+        return any(size % over for size in sizes)
     whole = math.prod(tensor.shape[:-1]) // tensor.shape[axis]
-    return any(whole * size % (down * step[0]) or (axis == rank - 2 and size % step[0]) for size in sizes)
+    return any(whole * size % down for size in sizes)
 
 
 def of_pieces(tensor: Tensor, axis: int, sizes: Sequence[int]) -> list[MemoryConfig | None]:
@@ -123,14 +130,65 @@ def of_pieces(tensor: Tensor, axis: int, sizes: Sequence[int]) -> list[MemoryCon
     memory = _sharded(tensor)
     if memory is None or memory.shard_spec is None or list(sizes) == [tensor.shape[axis]]:
         return [memory] * len(sizes)
+    if tensor.layout is Layout.TILE:
+        return [_of_tiled_piece(tensor, memory, axis, sizes)] * len(sizes)
     if _uneven(tensor, memory, axis, sizes):
         return [DRAM_MEMORY_CONFIG] * len(sizes)
     parts = [[size if d == axis else n for d, n in enumerate(tensor.shape)] for size in sizes]
     found = [sharding.of_matrix(_even(tensor, memory, part)) for part in parts]
-    if tensor.layout is Layout.TILE:
-        return list(found)
     kept = int(axis != len(tensor.shape) - 1)
     return [_with_length(place, kept, memory.shard_spec.shape[kept]) for place in found]
+
+
+def _of_tiled_piece(
+    tensor: Tensor, memory: MemoryConfig, axis: int, sizes: Sequence[int]
+) -> MemoryConfig | None:
+    """Where each of the pieces of tiles lies: what the tensor has with its padding, over their number.
+
+    Raises RuntimeError for pieces that have more padding of their own, and for those cut within a tile that are not cut out as rows.
+    """
+    rank, count = len(tensor.shape), len(sizes)
+    side = int(axis == rank - 1)
+    share, step = _shares(tensor, memory)[side], tensor.tile.edges[side]
+    length = _flat(tensor.padded_shape.dims)[side]
+    broken = axis >= rank - 2 and any(start % step for start in itertools.accumulate(sizes[:-1]))
+    several = math.prod(tensor.shape[:-2]) > 1
+    if len(set(sizes)) > 1 or length % (count * share * step):
+        pair = broken and several and count == 2 and tensor.padded_shape != tensor.shape
+        if pair and memory.memory_layout is not HEIGHT_SHARDED:
+            raise fatal("Can only write unbatched output interleaved", hint=_SPREAD)
+        return DRAM_MEMORY_CONFIG
+    shape = [sizes[0] if d == axis else n for d, n in enumerate(tensor.shape)]
+    place = _with_length(sharding.of_matrix(_even(tensor, memory, shape)), side, length // count // share)
+    tiled = padded_shape(tuple(shape), Layout.TILE, tensor.tile).dims
+    sharding.settled(place, tiled, Layout.TILE, tensor.tile.edges)
+    if broken:
+        _check_rows(tensor, place, shape, tiled[-1], several)
+    return place
+
+
+def _check_rows(tensor: Tensor, place: MemoryConfig, shape: Sequence[int], wide: int, several: bool) -> None:
+    """Raises RuntimeError for tiles, so wide with their padding, that are cut out as rows of another width or of several matrices."""
+    rows, columns = _flat(shape)
+    if place.memory_layout is WIDTH_SHARDED:
+        sharding.settled(place, tuple(shape), Layout.ROW_MAJOR, tensor.tile.edges)
+    elif place.memory_layout is BLOCK_SHARDED and several:
+        raise fatal("Can only write unbatched output for BLOCK_SHARDED -> BLOCK_SHARDED", hint=_SPREAD)
+    elif place.memory_layout is BLOCK_SHARDED and wide != columns:
+        whole, spec = [*shape[:-1], wide], place.shard_spec
+        assert spec is not None
+        raise fatal(
+            "Changing the last dimension of a sharded tensor is not supported unless the shard width matches the input last dimension. "
+            f"Input shape: Shape({whole}), New shape: Shape({list(shape)}), Shard width: {spec.shape[1]}",
+            hint=_SPREAD,
+        )
+    elif rows * wide % columns:
+        page, held = (n * element_size(tensor.dtype) for n in (columns, rows * wide))
+        raise fatal(
+            f"For valid non-interleaved buffers page size {page} must equal buffer size {held}. For interleaved-buffers, buffer size should be "
+            "divisible by the page size",
+            hint=_SPREAD,
+        )
 
 
 def _with_length(place: MemoryConfig, dim: int, length: int) -> MemoryConfig:
@@ -232,10 +290,10 @@ def of_reshape(
 
 
 def _reshaped(tensor: Tensor, place: MemoryConfig, shape: Sequence[int]) -> MemoryConfig:
-    """Tiles of three dimensions and more say in pieces of any rank where they lie, rows and fewer dimensions in pieces of a matrix."""
+    """Tiles of three dimensions say in pieces of any rank where they lie, rows and other tiles in pieces of a matrix."""
     padded = padded_shape(tuple(shape), tensor.layout, tensor.tile).dims
     named = sharding.in_both_forms(place, padded, tensor.layout) if math.prod(padded) else place
-    return named if tensor.layout is Layout.TILE and len(shape) > 2 else sharding.of_matrix(named)
+    return named if tensor.layout is Layout.TILE and len(shape) == 3 else sharding.of_matrix(named)
 
 
 def _blocks(tensor: Tensor, memory: MemoryConfig, shape: Sequence[int], layout: Layout) -> MemoryConfig:

@@ -125,7 +125,8 @@ def on_most_cores(tensors: Sequence[Tensor]) -> Tensor:
 def of_repetition(
     tensor: Tensor, times: Sequence[int], shape: Sequence[int], asked: MemoryConfig | None = None
 ) -> MemoryConfig | None:
-    """Pieces as much larger on the same cores where each holds all that is repeated, or columns of it; else it is spread anew over the device.
+    """Pieces as much larger on the same cores where each holds all that is repeated, or columns of it, and none has padding; else it is
+    spread anew over the device.
 
     `asked` for without cores is the operand's own cut, or another that is spread over the device; with cores it is itself. None for what is
     not sharded.
@@ -145,7 +146,8 @@ def of_repetition(
         return whole if memory.is_sharded() else asked
     before, kind = scaled_shards.matrix(tensor, tuple(tensor.shape)), memory.memory_layout
     placed = MemoryConfig(kind, memory.buffer_type if asked is None else asked.buffer_type, spec)
-    if scaled_shards.fills(memory, before) and _within(tensor, kind, times):
+    filled = tensor.layout is Layout.ROW_MAJOR or tensor.padded_shape == tensor.shape
+    if filled and scaled_shards.fills(memory, before) and _within(tensor, kind, times):
         fitted = scaled_shards.scaled(tensor, placed, before, scaled_shards.matrix(tensor, shape))
         if fitted is not None:
             return fitted

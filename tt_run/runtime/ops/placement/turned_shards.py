@@ -1,0 +1,25 @@
+"""What is turned by a dimension to its last one on the cores that it has, for operations that go along rows. Source: reference library 0.81.1."""
+
+from __future__ import annotations
+
+import math
+
+from tt_run.runtime.ops.declaration.places import check_filled
+from tt_run.runtime.tensor.spec import sharding
+from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
+from tt_run.runtime.tensor.tensor import Tensor
+
+
+def check_turned(tensor: Tensor, axis: int, *, high: bool = True) -> None:
+    """Raises RuntimeError for pieces that are none of the tensor with `axis` and the last dimension exchanged, and for padding that is filled there.
+
+    `high`: where only rows have padding too. Pieces of any rank are left as they are.
+    """
+    if not tensor.is_sharded() or tensor.device() is None or not math.prod(tensor.shape):
+        return
+    turned, memory = list(tensor.shape), tensor.memory_config()
+    turned[axis], turned[-1] = turned[-1], turned[axis]
+    if axis != len(turned) - 1 and memory.shard_spec is not None:
+        padded = padded_shape(tuple(turned), tensor.layout, tensor.tile).dims
+        sharding.settled(memory, padded, tensor.layout, tensor.tile.edges)
+    check_filled(tensor, turned, high=high)
