@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from tests.runtime.ops.attention.test_latent_attention import call
 from tests.runtime.ops.golden import compare
 from tests.runtime.ops.images.test_convolutions import sample, wide
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U32, held, put
+from tt_run.runtime import catalog
 from tt_run.runtime.enums import Layout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG as L1
@@ -141,15 +143,19 @@ def test_products_and_their_gradients(one: MeshDevice) -> None:
     agree(call("moreh_bmm", put(one, a[0]), put(one, b[0])), la[0] @ lb[0])
     agree(call("moreh_linear", put(one, a), put(one, w), bias=put(one, bias)), F.linear(la, lw, lbias))
     (la @ lb).backward(wide(g))
-    agree(call("moreh_matmul_backward", put(one, g), put(one, a), put(one, b)), [la.grad, lb.grad])
-    first, second = call(
-        "moreh_matmul_backward", put(one, g), put(one, a), put(one, b), are_required_outputs=[False, True]
-    )
+    rooms = {f"input_{n}_grad": put(one, np.zeros_like(v)) for n, v in (("a", a), ("b", b))}
+    given = (put(one, g), put(one, a), put(one, b))
+    agree(call("moreh_matmul_backward", *given, **rooms), [la.grad, lb.grad])
+    other = {"input_b_grad": rooms["input_b_grad"]}
+    first, second = call("moreh_matmul_backward", *given, are_required_outputs=[False, True], **other)
     assert first is None
     agree(second, lb.grad)
     la.grad = None
     F.linear(la, lw, lbias).backward(wide(g))
-    found = call("moreh_linear_backward", put(one, g), put(one, a), put(one, w), bias=put(one, bias))
+    rooms = {
+        f"{n}_grad": put(one, np.zeros_like(v)) for n, v in (("input", a), ("weight", w), ("bias", bias))
+    }
+    found = call("moreh_linear_backward", put(one, g), put(one, a), put(one, w), bias=put(one, bias), **rooms)
     agree(found, [la.grad, lw.grad, lbias.grad], 256)
     u, v = sample((1, 1, 1, 64), 1), sample((1, 1, 1, 64), 2)
     agree(call("moreh_dot", put(one, u), put(one, v)), (wide(u) @ wide(v).mT).reshape(1, 1, 1, 1))
@@ -158,6 +164,74 @@ def test_products_and_their_gradients(one: MeshDevice) -> None:
         "moreh_dot_backward", put(one, s), put(one, u), put(one, v), other_grad=put(one, np.zeros_like(v))
     )
     agree(grads, [None, wide(s) * wide(u)])
+
+
+BF = partial(np.zeros, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "shapes", "more"),
+    [
+        ("input_grad needs to have a value", "bmm_backward", ((4, 32, 96), (4, 32, 64), (4, 64, 96)), {}),
+        ("mat2_grad needs to have a value", "bmm_backward", ((4, 32, 96), (4, 32, 64), (4, 64, 96)), {"are_required_outputs": (False, True)}),
+        ("Input gradient is marked required", "matmul_backward", ((32, 96), (32, 64), (64, 96)), {}),
+        ("Other gradient is marked required", "matmul_backward", ((32, 96), (32, 64), (64, 96)), {"are_required_outputs": (False, True)}),
+        ("bias_grad tensor should not be std::nullopt", "linear_backward", ((32, 96), (32, 64), (96, 64)), {"are_required_outputs": (False, False, True)}),
+        ("Invalid input tensor dimensions", "dot", ((64,), (64,)), {}),
+    ],
+)  # fmt: skip
+def test_gradients_have_somewhere_to_go(
+    one: MeshDevice, words: str, name: str, shapes: Any, more: Any
+) -> None:
+    with pytest.raises(RuntimeError, match=words):
+        call(f"moreh_{name}", *(put(one, BF(shape), BF16) for shape in shapes), **more)
+
+
+@pytest.mark.parametrize(
+    ("words", "bias"),
+    [
+        ("bias rank 4 must be 2", (1, 1, 1, 96)),
+        ("bias rank 1 must be 2", (96,)),
+        ("bias_w 64, other_n 96", (1, 64)),
+    ],
+)
+def test_a_bias_is_a_row(one: MeshDevice, words: str, bias: Any) -> None:
+    x, w = put(one, BF((2, 32, 64)), BF16), put(one, BF((96, 64)), BF16)
+    with pytest.raises(RuntimeError, match=words):
+        call("moreh_linear", x, w, bias=put(one, BF(bias), BF16))
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "room"),
+    [
+        ("moreh_matmul output only supports TILE layout", "bmm", "output"),
+        ("moreh_sum output only supports TILE layout", "sum", "output"),
+        ("moreh_abs_pow output only supports TILE layout", "norm", "output"),
+        ("moreh_adam params_out only supports TILE layout", "adam", "param_out"),
+        ("moreh_adamw exp_avg_out only supports TILE layout", "adamw", "exp_avg_out"),
+        ("moreh_sum_backward  input_grad only supports TILE layout", "sum_backward", "input_grad"),
+        ("Output_grad to softmax must be tilized", "softmax_backward", "output_grad_tensor"),
+    ],
+)
+def test_rooms_are_in_tiles(one: MeshDevice, words: str, name: str, room: str) -> None:
+    parts = {
+        "bmm": {"input": (2, 32, 32), "mat2": (2, 32, 32), "output": (2, 32, 32)},
+        "sum": {"input": (2, 32, 32), "output": (1, 32, 32)},
+        "norm": {"input": (2, 32, 32), "output": (1, 32, 32)},
+        "sum_backward": {"output_grad": (1, 32, 32), "input": (2, 32, 32), "input_grad": (2, 32, 32)},
+        "softmax_backward": {"output_tensor": (2, 32, 32), "output_grad_tensor": (2, 32, 32)},
+    }
+    steps = dict.fromkeys(("param_in", "grad", "exp_avg_in", "exp_avg_sq_in", room), (1, 1, 32, 32))
+    given: dict[str, Any] = {
+        part: put(one, BF(shape), BF16, ROW if part == room else TILE)
+        for part, shape in parts.get(name, steps).items()
+    }
+    if name in ("sum", "norm", "sum_backward"):
+        given |= {"dim": 0, "keepdim": True} | ({"p": 2.0} if name == "norm" else {})
+    if name == "softmax_backward":
+        given["dim"] = 1
+    with pytest.raises(RuntimeError, match=words):
+        catalog.find(f"ttnn.moreh_{name}")(**given)
 
 
 def test_norms_and_their_gradients(one: MeshDevice) -> None:
@@ -218,7 +292,7 @@ def test_negative_log_likelihood(one: MeshDevice, reduction: str) -> None:
     g = sample((8,) if reduction == "none" else (1,), 2)
     loss.backward(wide(g).reshape(loss.shape))
     room = put(one, np.zeros_like(x))
-    given = (put(one, target, I32), put(one, g, F32, ROW))
+    given = (put(one, target, I32), put(one, g))
     if reduction == "none":
         back = call("moreh_nll_loss_unreduced_backward", *given, input_grad_tensor=room)
     else:

@@ -51,22 +51,67 @@ _enter(
     "{name} {operand} only supports TILE layout.",
     """
     moreh_abs_pow moreh_mean moreh_norm moreh_sum: input
-    moreh_adam: param_in grad exp_avg_in exp_avg_sq_in max_exp_avg_sq_in
-    moreh_adamw: param_in grad exp_avg_in exp_avg_sq_in
-    moreh_sgd: param_in grad momentum_buffer_in
-    moreh_bmm: input mat2
-    moreh_bmm_backward: output_grad input mat2
-    moreh_matmul: input other
-    moreh_matmul_backward: output_grad input_a input_b
-    moreh_linear: input weight bias
-    moreh_linear_backward: output_grad input weight bias
-    moreh_group_norm moreh_layer_norm: input gamma beta
+    moreh_abs_pow moreh_mean moreh_sum: output
+    moreh_adam: grad exp_avg_in exp_avg_sq_in max_exp_avg_sq_in exp_avg_out exp_avg_sq_out max_exp_avg_sq_out
+    moreh_adamw: param_in grad exp_avg_in exp_avg_sq_in max_exp_avg_sq_in param_out exp_avg_out exp_avg_sq_out max_exp_avg_sq_out
+    moreh_sgd: grad momentum_buffer_in param_out momentum_buffer_out
+    moreh_matmul: input other bias
+    moreh_group_norm: input gamma beta output mean rstd
+    moreh_layer_norm: input gamma beta
     moreh_group_norm_backward: output_grad input mean rstd gamma
-    moreh_mean_backward: output_grad
-    moreh_norm_backward: input output output_grad
+    moreh_mean_backward: output_grad input_grad
+    moreh_norm_backward: input output output_grad input_grad
+    moreh_sum_backward: output_grad input
     experimental.fast_reduce_nc: input
     experimental.deepseek_moe_fast_reduce_nc: input_tensor
     """,
+)
+_enter(
+    "moreh_matmul input only supports TILE layout.",
+    """
+    moreh_bmm moreh_linear: input
+    moreh_bmm_backward: output_grad input
+    moreh_matmul_backward: output_grad input_a
+    moreh_linear_backward: output_grad
+    """,
+)
+_enter(
+    "moreh_matmul other only supports TILE layout.",
+    """
+    moreh_bmm moreh_bmm_backward: mat2
+    moreh_linear: weight
+    moreh_matmul_backward: input_b
+    moreh_linear_backward: input weight
+    """,
+)
+_enter(
+    "moreh_matmul output only supports TILE layout.",
+    """
+    moreh_bmm moreh_matmul moreh_linear: output
+    moreh_bmm_backward: input_grad mat2_grad
+    moreh_matmul_backward: input_a_grad input_b_grad
+    moreh_linear_backward: input_grad
+    """,
+)
+_enter("moreh_matmul bias only supports TILE layout.", "moreh_linear: bias")
+_enter("{name} params_in only supports TILE layout.", "moreh_adam moreh_sgd: param_in")
+_enter("{name} params_out only supports TILE layout.", "moreh_adam: param_out")
+_enter("{name}  {operand} only supports TILE layout.", "moreh_sum_backward: input_grad")
+_enter("moreh_abs_pow output only supports TILE layout.", "moreh_norm: output")
+_enter("{name} only supports tiled layout. Got: Layout::ROW_MAJOR", "moreh_layer_norm: mean rstd")
+_enter(
+    "target_tensor to nll_loss must be tilized",
+    "moreh_nll_loss_backward: target_tensor output_grad_tensor input_grad_tensor",
+)
+_enter("weight_tensor to nll_loss must be in tilized", "moreh_nll_loss_backward: weight_tensor")
+_enter("divisor_tensor to nll_loss must be tilized", "moreh_nll_loss_backward: divisor_tensor")
+_enter(
+    "target_tensor to nll_loss_unreduced must be tilized",
+    "moreh_nll_loss_unreduced_backward: target_tensor output_grad_tensor input_grad_tensor",
+)
+_enter(
+    "weight_tensor to nll_loss_unreduced must be in tilized",
+    "moreh_nll_loss_unreduced_backward: weight_tensor",
 )
 _enter(
     "Inputs to softmax must be tilized",
@@ -79,8 +124,12 @@ _enter(
 _enter(
     "Output to softmax must be tilized",
     """
-    moreh_softmax_backward moreh_softmin_backward moreh_logsoftmax_backward: output_tensor output_grad_tensor
+    moreh_softmax_backward moreh_softmin_backward moreh_logsoftmax_backward: output_tensor
     """,
+)
+_enter(
+    "Output_grad to softmax must be tilized",
+    "moreh_softmax_backward moreh_softmin_backward moreh_logsoftmax_backward: output_grad_tensor",
 )
 _enter(
     "The provided input tensor has a non-tile layout: ROW_MAJOR.",
@@ -92,7 +141,13 @@ _enter(
 _enter("{operand} to nll_loss must be tilized", "moreh_nll_loss: input_tensor target_tensor")
 # The words ask for rows, the check takes tiles.
 _enter("{operand} to nll_loss must be in row major layout", "moreh_nll_loss: weight_tensor")
-_enter("moreh_sum output only supports TILE layout.", "moreh_nll_loss: divisor_tensor output_tensor")
+_enter(
+    "moreh_sum output only supports TILE layout.",
+    """
+    moreh_nll_loss: divisor_tensor output_tensor
+    moreh_linear_backward: weight_grad
+    """,
+)
 _enter("Uniform: Input tensor must be tilized", "uniform: input")
 _enter(
     "Input tensor must be must be tilized",

@@ -58,30 +58,107 @@ _enter(
     "{name} {operand} only supports specific data types. [BFLOAT16]",
     (_BF16,),
     """
-    moreh_adam: param_in grad exp_avg_in exp_avg_sq_in max_exp_avg_sq_in
-    moreh_sgd: param_in grad momentum_buffer_in
-    moreh_bmm: input mat2
-    moreh_matmul: input other
-    moreh_linear: input weight bias
-    moreh_group_norm: input
-    moreh_group_norm_backward: output_grad input mean rstd gamma
-    moreh_mean: input
-    moreh_layer_norm_backward: output_grad input mean rstd gamma input_grad gamma_grad beta_grad
-    moreh_mean_backward: output_grad
-    moreh_norm_backward: input output output_grad
+    moreh_adam: grad exp_avg_in exp_avg_sq_in max_exp_avg_sq_in exp_avg_out exp_avg_sq_out max_exp_avg_sq_out
+    moreh_sgd: grad momentum_buffer_in param_out momentum_buffer_out
+    moreh_matmul: input other bias
+    moreh_group_norm: input gamma beta output mean rstd
+    moreh_mean: input output
+    moreh_mean_backward: output_grad input_grad
+    moreh_norm_backward: input output output_grad input_grad
     moreh_sum_backward: output_grad input
     moreh_clip_grad_norm: inputs
     """,
 )
+_OF_PRODUCT = "moreh_matmul {} only supports specific data types. [BFLOAT16]"
+_enter(
+    _OF_PRODUCT.format("input"),
+    (_BF16,),
+    """
+    moreh_bmm moreh_linear: input
+    moreh_bmm_backward: output_grad input
+    moreh_matmul_backward: output_grad input_a
+    moreh_linear_backward: output_grad
+    """,
+)
+_enter(
+    _OF_PRODUCT.format("other"),
+    (_BF16,),
+    """
+    moreh_bmm moreh_bmm_backward: mat2
+    moreh_linear: weight
+    moreh_matmul_backward: input_b
+    moreh_linear_backward: input weight
+    """,
+)
+_enter(_OF_PRODUCT.format("bias"), (_BF16,), "moreh_linear: bias")
+_enter(
+    "{name}_input_grad {operand} only supports specific data types. [BFLOAT16]",
+    (_BF16,),
+    """
+    moreh_group_norm_backward: output_grad input mean rstd gamma
+    moreh_layer_norm_backward: output_grad input mean rstd gamma input_grad gamma_grad beta_grad
+    """,
+)
+_enter(
+    _OF_PRODUCT.format("output"),
+    (_BF16,),
+    """
+    moreh_bmm moreh_matmul moreh_linear: output
+    moreh_bmm_backward: input_grad mat2_grad
+    moreh_matmul_backward: input_a_grad input_b_grad
+    moreh_linear_backward: input_grad
+    """,
+)
+_enter(
+    "{name} params_in only supports specific data types. [BFLOAT16]",
+    (_BF16,),
+    "moreh_adam moreh_sgd: param_in",
+)
+_enter("{name} params_out only supports specific data types. [BFLOAT16]", (_BF16,), "moreh_adam: param_out")
+_enter(
+    "{name}  {operand} only supports specific data types. [BFLOAT16]",
+    (_BF16,),
+    "moreh_sum_backward: input_grad",
+)
+_enter(
+    "Invalid {operand} dtype {given}",
+    (_BF16,),
+    """
+    moreh_nll_loss_backward: output_grad_tensor weight_tensor input_grad_tensor divisor_tensor
+    moreh_nll_loss_unreduced_backward: output_grad_tensor weight_tensor input_grad_tensor
+    """,
+)
+_enter(
+    "Invalid {operand} dtype {given}",
+    (_I32,),
+    "moreh_nll_loss_backward moreh_nll_loss_unreduced_backward: target_tensor",
+)
 _enter(
     "{name} {operand} only supports specific data types. [BFLOAT16, BFLOAT8_B]",
     (_BF16, _BFP8),
-    "moreh_adamw: param_in grad exp_avg_in exp_avg_sq_in max_exp_avg_sq_in",
+    """
+    moreh_adamw: param_in grad exp_avg_in exp_avg_sq_in max_exp_avg_sq_in param_out exp_avg_out exp_avg_sq_out max_exp_avg_sq_out
+    """,
 )
 _enter(
     "{name} {operand} only supports specific data types. [BFLOAT16, INT32]",
     (_BF16, _I32),
-    "moreh_abs_pow moreh_norm moreh_sum: input",
+    """
+    moreh_abs_pow moreh_sum: input output
+    """,
+)
+_enter(
+    "moreh_abs_pow {operand} only supports specific data types. [BFLOAT16, INT32]",
+    (_BF16, _I32),
+    "moreh_norm: input output",
+)
+_enter(
+    "moreh_sum output only supports specific data types. [BFLOAT16, INT32]",
+    (_BF16, _I32),
+    """
+    moreh_linear_backward: weight_grad
+    moreh_nll_loss: divisor_tensor
+    """,
 )
 _enter(
     "{name} only supports bfloat16. Got: {given}", (_BF16,), "moreh_layer_norm: input gamma beta mean rstd"
@@ -99,13 +176,14 @@ _enter(
     (_BF16, _BFP8, _F32),
     "moreh_softmax moreh_softmin moreh_logsoftmax: input_tensor",
 )
+_BACK = "moreh_softmax_backward moreh_softmin_backward moreh_logsoftmax_backward: "
+_enter("Output_tensor dtype should be bfloat16 or bfloat8_b", (_BF16, _BFP8), _BACK + "output_tensor")
 _enter(
-    "{operand} dtype should be bfloat16 or bfloat8_b",
-    (_BF16, _BFP8),
-    "moreh_softmax_backward moreh_softmin_backward moreh_logsoftmax_backward: output_tensor output_grad_tensor",
+    "Output_tensor_grad dtype should be bfloat16 or bfloat8_b", (_BF16, _BFP8), _BACK + "output_grad_tensor"
 )
-_enter("{operand} type must be bfloat16", (_BF16,), "moreh_nll_loss: input_tensor weight_tensor")
-_enter("{operand} type must be int32", (_I32,), "moreh_nll_loss: target_tensor")
+_enter("{operand} type must be bfloat16", (_BF16,), "moreh_nll_loss: input_tensor")
+_enter("weight tensor dtype must be bfloat16", (_BF16,), "moreh_nll_loss: weight_tensor")
+_enter("target tensor type must be int32", (_I32,), "moreh_nll_loss: target_tensor")
 _enter("Input tensor must be of type INT32 or BFLOAT16!", (_BF16, _I32), "moreh_getitem: input")
 _enter("Index tensor must be of type INT32!", (_I32,), "moreh_getitem: index_tensors")
 _enter(
