@@ -6,6 +6,7 @@ where they are defined, so a type checker sees the real ones.
 
 from __future__ import annotations
 
+import ast
 import enum
 import importlib
 import inspect
@@ -187,7 +188,7 @@ def statement(stub: Stub, name: str, value: Any, home: tuple[str, str] | None) -
     if home is not None and "." not in home[1] and home[1] in vars(importlib.import_module(home[0])):
         return stub.passed_on(home, name)
     if isinstance(value, types.ModuleType):
-        inside = value.__name__.rpartition(".")[0] == stub.package
+        inside = sys.modules.get(f"{stub.package}.{name}") is value
         return f"from . import {name} as {name}\n" if inside else ""
     kind = stub.annotation(type(value)) if isinstance(value, enum.Enum) else stub.imported("typing", "Any")
     return f"{name}: {kind}\n"
@@ -219,17 +220,38 @@ def stub_of(module: types.ModuleType) -> str:
     return f'{NOTE}"""{doc}."""\n\n{private}{"".join(plain)}\n{"".join(defined)}'
 
 
-def shims(root: Path) -> Iterator[tuple[types.ModuleType, Path]]:
-    """The shim modules that publish by table, with the paths of their sources."""
+def shims(root: Path) -> Iterator[tuple[str, types.ModuleType, Path]]:
+    """The shim modules by name, with the paths of their sources; what a program finds under the name of some is another module."""
     sys.path.insert(0, str(root / "tt_run/shims"))
     for library in ("ttnn", "ttml"):
         package = importlib.import_module(library)
-        for name in [library, *(m.name for m in pkgutil.walk_packages(package.__path__, f"{library}."))]:
-            module = importlib.import_module(name)
-            if hasattr(vars(module).get("__getattr__"), "homes"):
-                yield module, Path(str(module.__file__))
+        yield library, package, Path(str(package.__file__))
+        for found in pkgutil.walk_packages(package.__path__, f"{library}."):
+            spec = found.module_finder.find_spec(found.name, None)
+            assert spec is not None and spec.origin is not None
+            yield found.name, importlib.import_module(found.name), Path(spec.origin)
+
+
+def stand_in_stub(name: str, module: types.ModuleType) -> str:
+    """The text of the stub of a shim that puts another module in its place."""
+    own = module.__name__
+    if own.partition(".")[0] == name.partition(".")[0]:
+        return f'{NOTE}"""`{name}`."""\n\nfrom {own} import *\n'
+    names: set[str] = set()
+    for node in ast.parse(inspect.getsource(module)).body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        names.update(each.id for each in targets if isinstance(each, ast.Name))
+        names.update([node.name] if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else [])
+    lines = "".join(f"from {own} import {each} as {each}\n" for each in sorted(names))
+    return f'{NOTE}"""`{name}`."""\n\n{lines}'
 
 
 def stubs(root: Path) -> dict[Path, str]:
     """Every stub by its path."""
-    return {path.with_suffix(".pyi"): stub_of(module) for module, path in shims(root)}
+    found = {}
+    for name, module, path in shims(root):
+        if hasattr(vars(module).get("__getattr__"), "homes") and module.__name__ == name:
+            found[path.with_suffix(".pyi")] = stub_of(module)
+        elif module.__name__ != name:
+            found[path.with_suffix(".pyi")] = stand_in_stub(name, module)
+    return found

@@ -34,6 +34,8 @@ def main() -> None:
         ttnn.add(x, x, dtyp=ttnn.bfloat16)  # type: ignore[call-arg]  # and a misspelt one
     second = ttnn.experimental.quasar.add(x, 1.0)  # the same operations under a second name
     ttnn.experimental.quasar.add(second, x, dtyp=ttnn.bfloat16)  # type: ignore[call-arg]
+    ttnn.operation_tracer.enable_tracing()  # a module whose shim puts another one in its place
+    ttnn.operation_tracer.enable_tracing("yes")  # type: ignore[arg-type]
     print(ttml.autograd.AutoContext.get_instance())
 
 

@@ -359,6 +359,7 @@ from tt_run.runtime.cores import num_cores_to_corerangeset as num_cores_to_corer
 from tt_run.runtime.core_work import num_cores_to_corerangeset_in_subcoregrids as num_cores_to_corerangeset_in_subcoregrids
 from tt_run.runtime.mesh import open_device as open_device
 from tt_run.runtime.mesh import open_mesh_device as open_mesh_device
+from . import operation_tracer as operation_tracer
 from . import operations as operations
 from . import profiler as profiler
 from tt_run.runtime.tools.registration import query_registered_operations as query_registered_operations

@@ -37,6 +37,7 @@ from tt_run.runtime.tensor.distribution.mappers import create_mesh_mapper as cre
 from tt_run.runtime.mesh.pictures.as_text import create_system_mesh_table as create_system_mesh_table
 from tt_run.runtime.tensor.borders.defaults import distribute as distribute
 from tt_run.runtime.tensor.distribution.mappers import distribute_tensor as distribute_tensor
+from . import distributed as distributed
 from tt_run.runtime.mesh.distributed import distributed_context_allgather_int as distributed_context_allgather_int
 from tt_run.runtime.mesh.distributed import distributed_context_barrier as distributed_context_barrier
 from tt_run.runtime.mesh.distributed import distributed_context_duplicate as distributed_context_duplicate

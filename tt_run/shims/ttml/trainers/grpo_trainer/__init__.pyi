@@ -25,6 +25,7 @@ from tt_run.runtime.train.trainers.rollouts import dispatch_reward as dispatch_r
 from . import distributed as distributed
 from tt_run.runtime.train.trainers.grpo_config import get_grpo_config as get_grpo_config
 from . import grpo_trainer as grpo_trainer
+from . import grpo_ttml_model as grpo_ttml_model
 from tt_run.runtime.train.trainers.rollouts import iter_batched_completions as iter_batched_completions
 from tt_run.runtime.train.trainers.rollouts import iter_micro_batch as iter_micro_batch
 from tt_run.runtime.train.trainers.rollouts import layout_microbatch as layout_microbatch
