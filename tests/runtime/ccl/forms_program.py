@@ -257,7 +257,7 @@ def sums():
 
 
 def exchanges():
-    x, shards = put(random(1, 8, 64, 128), (None, 1))
+    x, shards = put(random(1, 8, 128, 256), (None, 1))
 
     def exchanged(p, axis, join, split):
         group, place = along(shards, axis, p)
@@ -271,20 +271,20 @@ def exchanges():
                 E.all_to_all_async_generic(x, join, split, cluster_axis=axis),
                 lambda p, a=axis, j=join, s=split: exchanged(p, a, j, s),
             )
-    out = ttnn.zeros((1, 2, 64 * 8, 16), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh)
+    out = ttnn.zeros((1, 2, 128 * 8, 32), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh)
     check(
         "all_to_all", E.all_to_all_async(x, x, out, 2, 3, semaphores[0]), lambda p: exchanged(p, None, 2, 3)
     )
-    cut_, parts = put(random(1, 1, 8, 64), (None, 3))
+    cut_, parts = put(random(64, 2, 8, 4), (None, 0), layout=ttnn.ROW_MAJOR_LAYOUT)
     for start, length in ((0, 64), (8, 32), (12, 40), (5, 8)):
 
         def sliced(p, a=start, n=length):
             group, place = along(parts, 1, p)
-            return np.split(np.concatenate(group, 3)[..., a : a + n], 4, 3)[place]
+            return np.split(np.concatenate(group, 0)[a : a + n], 4, 0)[place]
 
         check(
             f"reshard {start} {length}",
-            E.slice_reshard_async(cut_, 3, start, length, 1, *semaphores[:2]),
+            E.slice_reshard_async(cut_, 0, start, length, 1, *semaphores[:2]),
             sliced,
         )
 

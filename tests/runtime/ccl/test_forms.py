@@ -102,8 +102,8 @@ FORMS = {
     "all_gather_async": "E.all_gather_async(x, None, 3, s, cluster_axis=1)",
     "strided_all_gather_async": "E.strided_all_gather_async(x, None, 3, s, cluster_axis=1)",
     "all_gather_async_reversed": "E.all_gather_async_reversed(x, None, 3, s, cluster_axis=1)",
-    "neighbor_pad_async": "E.neighbor_pad_async(x, [3], [1], [1], 'zeros', [1], s, s)",
-    "slice_reshard_async": "E.slice_reshard_async(x, 3, 0, 64, 1, s, s)",
+    "neighbor_pad_async": "E.neighbor_pad_async(rows, [2], [1], [1], 'zeros', [1], s, s)",
+    "slice_reshard_async": "E.slice_reshard_async(rows, 0, 0, 4, 1, s, s)",
 }
 DIVERGE = """
 import ttnn
@@ -111,6 +111,7 @@ E = ttnn.experimental
 mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
 rank = int(ttnn.distributed_context_get_rank()) if ttnn.distributed_context_is_initialized() else 0
 x, s = ttnn.zeros((1, 1, 32, 32), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh), []
+rows = ttnn.zeros((1, 1, 32, 32), dtype=ttnn.bfloat16, layout=ttnn.ROW_MAJOR_LAYOUT, device=mesh)
 ttnn.all_reduce(x)
 if rank:
     OTHER

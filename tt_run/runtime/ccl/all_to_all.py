@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tt_run.runtime import traffic
-from tt_run.runtime.ccl import checks, result_topology
+from tt_run.runtime.ccl import checks, form_checks, result_topology
 from tt_run.runtime.ccl.calls import run
 from tt_run.runtime.ccl.collectives import result
 from tt_run.runtime.ccl.exchange import gather
@@ -64,6 +64,11 @@ def all_to_all_async_generic(
 ) -> Tensor:
     """Device i of each group gets slice i of `out_dim` of every shard of the group, joined along `in_dim` in device order."""
     asked = (out_dim, in_dim)
+    device = checks.device_of(input_tensor, "all_to_all_async_generic")
+    if checks.gather_dim(input_tensor, in_dim) != checks.gather_dim(input_tensor, out_dim):
+        form_checks.exchanged(
+            input_tensor, in_dim, out_dim, checks.members_of(input_tensor, device, cluster_axis)
+        )
     tuning = written_into((topology, num_links, memory_config), persistent_output_buffer)
     plan = planned(ALL_TO_ALL, input_tensor, cluster_axis, asked, tuning, "all_to_all_async_generic")
     return result(

@@ -83,15 +83,6 @@ def gather_dim(tensor: Tensor, dim: int) -> int:
     return dim % rank
 
 
-def in_whole_tiles(tensor: Tensor, dim: int, pieces: int) -> bool:
-    """Whether a dimension comes apart in pieces of whole tiles; the reference gathers and adds where it does not."""
-    rank, dim = tensor.shape.rank, _whole(dim, "dim")
-    if tensor.layout is not Layout.TILE or not -rank <= dim < rank:
-        return False
-    step = tensor.tile.edges[dim % rank - rank + 2] if dim % rank >= rank - 2 else 1
-    return tensor.padded_shape[dim] % (pieces * step) == 0
-
-
 def scatter_dim(tensor: Tensor, dim: int, members: int) -> int:
     """The dimension of a reduce-scatter, counted from the front; it must divide."""
     rank, dim = tensor.shape.rank, _whole(dim, "dim")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tt_run.runtime import traffic
-from tt_run.runtime.ccl import result_topology
+from tt_run.runtime.ccl import form_checks, result_topology
 from tt_run.runtime.ccl.calls import run
 from tt_run.runtime.ccl.collectives import ALL_GATHER, gather_as, result
 from tt_run.runtime.ccl.exchange import gather
@@ -37,10 +37,12 @@ REVERSED = Collective(
 def _reversed(
     tensor: Tensor, dim: int, cluster_axis: int | None, tuning: Any, output: Tensor | None = None
 ) -> Tensor:
+    memory = form_checks.gathered(tensor, dim, tuning[2], output)
+    tuning = (*tuning[:2], memory, *tuning[3:])
     plan = planned(
         REVERSED, tensor, cluster_axis, dim, written_into(tuning, output), "all_gather_async_reversed"
     )
-    return result(tensor, run(plan, tensor), plan.topology, tuning[2], output)
+    return result(tensor, run(plan, tensor), plan.topology, memory or plan.spec.memory_config, output)
 
 
 def _reversed_plain(

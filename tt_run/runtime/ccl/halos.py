@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime import traffic
-from tt_run.runtime.ccl import checks, result_topology
+from tt_run.runtime.ccl import checks, form_checks, result_topology
 from tt_run.runtime.ccl.calls import run
 from tt_run.runtime.ccl.collectives import result
 from tt_run.runtime.ccl.exchange import gather
@@ -56,7 +56,7 @@ def neighbor_pad_async(
 
     At the ends of the axis there are zeros, or the outermost row again with `padding_mode="replicate"`. Rows of the first dimension from
     `logical_h` on, counted over the devices, are zeros, and `t_front_pad` frames of zeros come before the dimension in front of it. Raises
-    RuntimeError for a padding longer than a shard, and for frames of more than one batch.
+    RuntimeError for tiles, for the last dimension, for a padding longer than a shard, and for frames of more than one batch.
     """
     lists = (dim, padding_left, padding_right, cluster_axis)
     if any(not isinstance(each, Sequence) or len(each) != len(dim) for each in lists) or len(dim) not in (
@@ -66,6 +66,7 @@ def neighbor_pad_async(
         raise ArgumentMismatch(
             "dim, padding_left, padding_right and cluster_axis must be lists of one or two numbers"
         )
+    form_checks.padded_with_neighbours(input_tensor, dim)
     padded = _masked(input_tensor, dim[0], cluster_axis[0], logical_h) if logical_h else input_tensor
     links = num_links or [None] * len(dim)  # type: ignore[list-item]
     for at, before, after, axis, count in zip(
@@ -309,11 +310,12 @@ def slice_reshard_async(
     memory_config: MemoryConfig | None = None,
     topology: Any = Topology.Linear,
 ) -> Tensor:
-    """Of a tensor that is cut along `dim` over an axis, `output_dim_shape` rows from `output_dim_offset` on, cut over the axis anew.
+    """Of rows that are cut along `dim`, the first one, over an axis, `output_dim_shape` rows from `output_dim_offset` on, cut over the axis anew.
 
     Offset and length count in the whole tensor; rows after its last are zeros. Raises RuntimeError when the offset is not inside of it or
     the length does not divide by the devices.
     """
+    form_checks.resharded(input_tensor, dim)
     asked, tuning = (dim, output_dim_offset, output_dim_shape), (topology, num_links, memory_config)
     plan = planned(SLICE_RESHARD, input_tensor, cluster_axis, asked, tuning, "slice_reshard_async")
     return result(input_tensor, run(plan, input_tensor), plan.topology, memory_config)

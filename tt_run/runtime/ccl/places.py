@@ -23,6 +23,15 @@ PAGE_STEP = 16
 _MOVE_OUT = "ttnn.to_memory_config(tensor, ttnn.DRAM_MEMORY_CONFIG) before, and back after"
 
 
+def in_whole_tiles(tensor: Tensor, dim: int, pieces: int = 1) -> bool:
+    """Whether so many pieces of a dimension, counted from the front, are whole tiles without padding."""
+    from_the_end = dim - tensor.shape.rank
+    if tensor.layout is not Layout.TILE:
+        return False
+    step = tensor.tile.edges[from_the_end] if from_the_end >= -2 else 1
+    return tensor.shape[dim] % (pieces * step) == 0
+
+
 def named(memory: MemoryConfig | None, layout: Layout) -> None:
     """Raises RuntimeError for a sharded memory configuration without cores and pieces, which only some operations find for themselves."""
     if memory is None or not memory.nameless:
@@ -48,39 +57,56 @@ def scattered(
 ) -> None:
     """Raises RuntimeError for a part that does not fit its pieces, and for pieces of any rank that the devices fill tile by tile."""
     assert dim is not None
-    _part(tensor, shape, memory, tile_by_tile=_in_whole_tiles(tensor, dim, members))
+    _part(tensor, shape, memory, tile_by_tile=in_whole_tiles(tensor, dim, members))
 
 
 def summed(tensor: Tensor, _: Sequence[int], __: int | None, memory: MemoryConfig, members: int) -> None:
     """Raises RuntimeError for operands and results that the steps of a sum do not take."""
     held, shape = tensor.memory_config(), list(tensor.shape)
-    dim = next((d for d in reversed(range(len(shape))) if _in_whole_tiles(tensor, d, members)), None)
-    if held.memory_layout is TensorMemoryLayout.ND_SHARDED and dim is None:
+    dim = apart(tensor, members)
+    if dim is not None:
+        if held.is_sharded() and held.buffer_type is BufferType.DRAM:
+            raise _must_be_in_l1()
+        shape[dim] //= members
+        _part(tensor, shape, memory, tile_by_tile=True)
+        return
+    added(tensor, members)
+    if held.is_sharded() and held.buffer_type is BufferType.DRAM:
+        raise _must_be_in_l1()
+    if memory.is_sharded() and not memory.created_with_nd_shard_spec:
+        gathered = tuple(shape if held.is_sharded() else [members, *shape])
+        padded = padded_shape(gathered, Layout.TILE, tensor.tile)
+        sharding.settled(memory, padded.dims, Layout.TILE, tensor.tile.edges)
+
+
+def apart(tensor: Tensor, members: int) -> int | None:
+    """The last dimension that comes apart in whole tiles over the devices of a group, which a sum is scattered along."""
+    dims = reversed(range(tensor.shape.rank))
+    return next((dim for dim in dims if in_whole_tiles(tensor, dim, members)), None)
+
+
+def added(tensor: Tensor, members: int) -> None:
+    """Raises RuntimeError for an operand that no part of a sum takes: what does not come apart is gathered and added."""
+    layout = tensor.memory_config().memory_layout
+    whole = apart(tensor, members) is not None
+    if layout is TensorMemoryLayout.ND_SHARDED:
+        if whole:
+            raise _tile_by_tile()
         raise fatal(
             "If input memory config is sharded, then output memory config must be provided. Defaulting the output memory config to "
             "the input sharded memory config will break the op as the input and output shapes are different.",
             hint=_MOVE_OUT,
         )
-    if held.is_sharded() and held.buffer_type is BufferType.DRAM:
-        raise fatal("Input tensor must be in L1", hint=_MOVE_OUT)
-    if dim is not None:
-        shape[dim] //= members
-        _part(tensor, shape, memory, tile_by_tile=True)
-        return
-    if tensor.dtype in _SUMMED_BY_ITSELF:
+    if not whole and tensor.dtype in _SUMMED_BY_ITSELF:
         raise fatal(
             "moreh_sum input only supports specific data types. [BFLOAT16, INT32]",
             f"{tensor.dtype} in {tensor.layout}, whose tiles do not come apart over {members} devices",
             hint=as_type("tensor", "int32"),
         )
-    if memory.is_sharded() and not memory.created_with_nd_shard_spec:
-        gathered = shape if held.is_sharded() else [members, *shape]
-        sharding.settled(
-            memory,
-            padded_shape(tuple(gathered), Layout.TILE, tensor.tile).dims,
-            Layout.TILE,
-            tensor.tile.edges,
-        )
+
+
+def _must_be_in_l1() -> RuntimeError:
+    return fatal("Input tensor must be in L1", hint=_MOVE_OUT)
 
 
 def in_packets(tensor: Tensor) -> None:
@@ -102,15 +128,6 @@ def carried(tensor: Tensor) -> None:
         )
 
 
-def _in_whole_tiles(tensor: Tensor, dim: int, members: int) -> bool:
-    """Whether a dimension comes apart in pieces of whole tiles, and all of its elements with it."""
-    rank = tensor.shape.rank
-    if tensor.layout is not Layout.TILE:
-        return False
-    step = tensor.tile.edges[dim - rank + 2] if dim >= rank - 2 else 1
-    return tensor.shape[dim] % (members * step) == 0
-
-
 def _part(tensor: Tensor, shape: Sequence[int], memory: MemoryConfig, *, tile_by_tile: bool = False) -> None:
     """Raises RuntimeError for a tensor of this shape that does not fit its pieces; `tile_by_tile`: and for pieces of any rank on either side."""
     layouts = [tensor.memory_config().memory_layout]
@@ -119,8 +136,12 @@ def _part(tensor: Tensor, shape: Sequence[int], memory: MemoryConfig, *, tile_by
         found = sharding.settled(memory, padded.dims, tensor.layout, tensor.tile.edges)
         layouts.append(found.memory_layout)
     if tile_by_tile and TensorMemoryLayout.ND_SHARDED in layouts:
-        raise fatal(
-            "ShardedAddrGenArgBuilder::emit_ct_args was invoked with a tensor containing an unsupported (Sharded) Tensor Memory Layout: "
-            + cpp(TensorMemoryLayout.ND_SHARDED),
-            hint=_MOVE_OUT,
-        )
+        raise _tile_by_tile()
+
+
+def _tile_by_tile() -> RuntimeError:
+    return fatal(
+        "ShardedAddrGenArgBuilder::emit_ct_args was invoked with a tensor containing an unsupported (Sharded) Tensor Memory Layout: "
+        + cpp(TensorMemoryLayout.ND_SHARDED),
+        hint=_MOVE_OUT,
+    )

@@ -192,7 +192,7 @@ def _plan(
     signature = guard.Signature(name or collective.name, axis, tuple(spec.shape), spec.dtype.name, detail)
     elements = spec.padded_shape.volume() if intent.elements is None else intent.elements
     lanes = lanes_of(device, cluster_axis, checks.holders(tensor, device))
-    if collective.fitting is not None:
+    if collective.fitting is not None and name in ("", collective.name):
         shape = tensor.shape.dims if intent.shape is None else intent.shape
         collective.fitting(tensor, shape, intent.dim, _memory_of_result(tuning, spec), lanes.members)
     if intent.shape is not None:

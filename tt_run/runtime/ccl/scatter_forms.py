@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt_run.runtime.ccl import checks
+from tt_run.runtime.ccl import checks, form_checks
 from tt_run.runtime.ccl.collectives import scatter_as, sum_as
 from tt_run.runtime.enums import DataType, Layout, Topology
 from tt_run.runtime.errors import fatal
@@ -49,6 +49,10 @@ def strided_reduce_scatter_async(
     """`reduce_scatter` in the order of a product's blocks; the last persistent buffer takes the result."""
     if dim is None:
         raise ArgumentMismatch("strided_reduce_scatter_async needs dim")
+    device = checks.device_of(input_tensor, "strided_reduce_scatter_async")
+    form_checks.in_blocks(
+        input_tensor, dim, checks.members_of(input_tensor, device, cluster_axis, any_ring=True)
+    )
     output = list(persistent_output_buffers)[-1] if persistent_output_buffers else None
     tuning = topology, num_links, memory_config
     return scatter_as("strided_reduce_scatter_async", input_tensor, dim, cluster_axis, tuning, output)

@@ -425,7 +425,7 @@ def send_direct_async(input_tensor: _Tensor, mesh_socket: _MeshSocket) -> list[_
     """`send_async` into the receiver's tensor without the queue in between; its other end is `recv_direct_async`."""
     ...
 def slice_reshard_async(input_tensor: _Tensor, dim: int, output_dim_offset: int, output_dim_shape: int, cluster_axis: int, final_semaphore: _Any, barrier_semaphore: _Any, *, num_links: int | None = 1, memory_config: _MemoryConfig | None = None, topology: _Any = _Topology.Linear) -> _Tensor:
-    """Of a tensor that is cut along `dim` over an axis, `output_dim_shape` rows from `output_dim_offset` on, cut over the axis anew."""
+    """Of rows that are cut along `dim`, the first one, over an axis, `output_dim_shape` rows from `output_dim_offset` on, cut over the axis anew."""
     ...
 def slice_write(input_tensor: _Tensor, output_tensor: _Tensor, start: _Sequence[int], end: _Sequence[int], step: _Sequence[int]) -> _Tensor:
     """The input into a part of the output tensor, in place; returns the output tensor. Raises RuntimeError when it does not fit."""

@@ -11,5 +11,5 @@ def generalized_moe_gate(input_tensor: _Tensor, *, bias_tensor: _Tensor, input_i
     """The topk experts with the largest score + bias, largest first: their scores (scaled to sum to scaling_factor) and ids."""
     ...
 def moe_gate_mm(*args: _Any, **kwargs: _Any) -> None:
-    """Refused: its operands are packed for a ring of cores of one chip in a layout of its own; ttnn.experimental.moe_compute is emulated (activation_type=SWIGLU and has_bias for GPT-OSS)."""
+    """Refused: its operands are packed for a ring of cores of one chip in a layout of its own; ttnn.linear(activation='sigmoid') and ttnn.experimental.deepseek.moe.deepseek_moe_gate choose the same experts."""
     ...

@@ -1,0 +1,151 @@
+"""What single forms of collectives refuse, beside what the collective does that they are of. Source: reference library 0.81.1.
+
+Measured on it with a fabric on a mock cluster. What goes by whole tiles is one operation of the device there; any other gather and sum is
+made of several, and their results lie in DRAM unless the program says where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tt_run.runtime.ccl import checks, places
+from tt_run.runtime.enums import Layout, TensorMemoryLayout, cpp
+from tt_run.runtime.errors import fatal, in_rows, in_tiles, throw
+from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
+
+_SAY_WHERE = "memory_config=ttnn.DRAM_MEMORY_CONFIG, or a MemoryConfig that the result fits"
+
+
+def padded_with_neighbours(tensor: Tensor, dims: Sequence[int]) -> None:
+    """Raises RuntimeError for tiles, for the last dimension and for one that is counted from the end."""
+    rank = tensor.shape.rank
+    for i, dim in enumerate(dims):
+        if isinstance(dim, int) and dim < 0:
+            raise fatal(f"dim[{i}] must be non-negative, got {dim}", hint=f"dim={dim + rank}")
+        if dim == rank - 1:
+            raise fatal(
+                f"Error, neighbor pad only supports padding non-last dim, provided dim={dim} for rank-{rank} tensor",
+                hint="ttnn.permute brings the dimension further to the front",
+            )
+    _rows(tensor)
+
+
+def resharded(tensor: Tensor, dim: int) -> None:
+    """Raises RuntimeError for tiles and for another dimension than the first."""
+    if isinstance(dim, int) and dim != 0:
+        raise fatal(
+            f"Error, neighbor pad currently only supports sharding dim 0, provided {dim % 2**32}",
+            "dim == 0",
+            hint="ttnn.permute brings the dimension to the front",
+        )
+    _rows(tensor)
+    if tensor.shape.rank < 3:
+        raise throw(
+            f"ShapeBase[] index out of range. 2 not in [-4, {tensor.shape.rank})",
+            hint="ttnn.reshape(tensor, …) to three dimensions or four",
+        )
+
+
+def _rows(tensor: Tensor) -> None:
+    if tensor.layout is Layout.TILE:
+        raise fatal(f"Unsupported input tensor layout {cpp(tensor.layout)}.", hint=in_rows("tensor"))
+
+
+def exchanged(tensor: Tensor, in_dim: int, out_dim: int, members: int) -> None:
+    """Raises RuntimeError for rows, for dimensions counted from the end, and for parts of tiles: of the last dimension, and of another half than one of the rows."""
+    rank = tensor.shape.rank
+    for name, dim in (("in_dim", in_dim), ("out_dim", out_dim)):
+        if isinstance(dim, int) and dim < 0:
+            raise fatal(f"{name} out of range", f"0 <= {dim} < {rank}", hint=f"{name}={dim + rank}")
+    if tensor.shape[out_dim] % members:
+        raise fatal(
+            f"AllToAllAsync: input tensor dimension {out_dim} must be divisible by num_devices {members}",
+            f"input_shape[{out_dim}] % {members} == 0",
+            hint=f"ttnn.pad dimension {out_dim} to a multiple of {members}",
+        )
+    if tensor.layout is not Layout.TILE:
+        raise fatal(f"Unsupported input layout {cpp(tensor.layout)}.", hint=in_tiles("tensor"))
+    made = list(tensor.shape)
+    made[out_dim] //= members
+    made[in_dim] *= members
+    for dim, word, shape in (
+        (out_dim, "Output", type(tensor.shape)(tuple(made))),
+        (in_dim, "Input", tensor.shape),
+    ):
+        over, room = shape[dim] % TILE_SIZE, rank - dim
+        if room == 1 and over:
+            words = f"{dim} dimension doesn't support padding, so must be divisible by 32."
+        elif room == 2 and over % 16:
+            words = f"{dim} dimension support only 0 or 16 padding, so must be divisible by 16."
+        else:
+            continue
+        raise fatal(
+            f"{words} {word} tensor shape {shape} , but has {over} padding",
+            hint="ttnn.pad to whole tiles before",
+        )
+
+
+def gathered(
+    tensor: Tensor, dim: int, memory: MemoryConfig | None, output: Tensor | None
+) -> MemoryConfig | None:
+    """Where `all_gather_async` leaves its result. Raises RuntimeError for what it does not take."""
+    rank = tensor.shape.rank
+    if tensor.layout is Layout.TILE and rank < 2:
+        raise fatal("AllGatherAsync requires tensor of rank 2 or greater", hint="ttnn.unsqueeze(tensor, 0)")
+    if output is not None:
+        return memory
+    whole = places.in_whole_tiles(tensor, checks.gather_dim(tensor, dim))
+    held = tensor.memory_config()
+    if whole and held.memory_layout is TensorMemoryLayout.ND_SHARDED:
+        raise fatal(
+            f"Unsupported input tensor memory layout {cpp(held.memory_layout)}.",
+            hint="ttnn.to_memory_config(tensor, ttnn.DRAM_MEMORY_CONFIG) before",
+        )
+    return memory if whole else _made_of_several(held, memory)
+
+
+def scattered(
+    tensor: Tensor, dim: int, memory: MemoryConfig | None, output: Tensor | None, members: int
+) -> None:
+    """Raises RuntimeError for a result of `reduce_scatter_minimal_async` without a place, or one that does not fit its place."""
+    rank, held = tensor.shape.rank, tensor.memory_config()
+    if output is not None or not -rank <= dim < rank or tensor.shape[dim] % members:
+        return
+    dim %= rank
+    if not places.in_whole_tiles(tensor, dim, members):
+        _made_of_several(held, memory)
+    part = list(tensor.shape)
+    part[dim] //= members
+    places.scattered(tensor, part, dim, memory or held, members)
+
+
+def _made_of_several(held: MemoryConfig, memory: MemoryConfig | None) -> MemoryConfig:
+    if memory is None and held.is_sharded():
+        raise fatal(
+            "If input memory config is sharded, then output memory config must be provided. Defaulting the output memory config to "
+            "the input sharded memory config will break the op as the input and output shapes are different.",
+            hint=_SAY_WHERE,
+        )
+    return memory or DRAM_MEMORY_CONFIG
+
+
+def in_blocks(tensor: Tensor, dim: int, members: int) -> None:
+    """Raises RuntimeError for what `strided_reduce_scatter_async` does not take: other than the last of four dimensions, parts of tiles."""
+    shape, rank = tensor.shape, tensor.shape.rank
+    if -rank <= dim < rank and dim % rank != 3:
+        raise fatal(
+            f"strided_reduce_scatter_async only supports dim=3 (W), but got dim={dim % rank}", hint="dim=3"
+        )
+    if rank != 4 or shape[1] != 1:
+        raise fatal(
+            f"strided_reduce_scatter_async requires a 4D tensor with C=1, but got shape {shape}",
+            hint="ttnn.reshape(tensor, (batch, 1, rows, columns))",
+        )
+    if tensor.layout is Layout.TILE and not places.in_whole_tiles(tensor, 3, members):
+        raise fatal(
+            "Number of tiles at dimension 3 must be divisible by ring_size",
+            "tiles % ring_size == 0",
+            hint=f"ttnn.pad the last dimension to a multiple of {TILE_SIZE * members}",
+        )
