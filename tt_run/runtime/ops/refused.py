@@ -25,10 +25,10 @@ _PREFETCHES = (
 )
 _KERNEL = "it runs a kernel of the program's own"
 _RING = "its operands are packed for a ring of cores of one chip in a layout of its own"
-_PACKED = f"{_RING}; ttnn.experimental.moe_compute is emulated (activation_type=SWIGLU and has_bias for GPT-OSS)"
-_PACKED_GATE = (
-    f"{_RING}; ttnn.linear(activation='sigmoid') and ttnn.experimental.deepseek.moe.deepseek_moe_gate choose the same experts"
+_PACKED = (
+    f"{_RING}; ttnn.experimental.moe_compute is emulated (activation_type=SWIGLU and has_bias for GPT-OSS)"
 )
+_PACKED_GATE = f"{_RING}; ttnn.linear(activation='sigmoid') and ttnn.experimental.deepseek.moe.deepseek_moe_gate choose the same experts"
 
 _NAMES: dict[str, tuple[Family, str]] = {
     "generic_op": (families.KERNEL, _KERNEL),

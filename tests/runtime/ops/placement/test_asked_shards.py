@@ -128,7 +128,9 @@ def test_other_shapes_are_cut_anew_over_the_cores(one: MeshDevice, cut, asked: M
 
 
 def test_shards_of_a_reshape_need_cores_from_somewhere(one: MeshDevice):
-    with pytest.raises(RuntimeError, match="was supplied without a shard_spec, and no input_shard_spec is available"):
+    with pytest.raises(
+        RuntimeError, match="was supplied without a shard_spec, and no input_shard_spec is available"
+    ):
         ops.reshape(put(one, np.ones(SHAPE), BF16), (64, 512), memory_config=nameless(HEIGHT))
 
 
