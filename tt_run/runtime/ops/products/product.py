@@ -73,7 +73,12 @@ def product(
     """
     tensors = (a, b) if bias is None else (a, b, bias)
     on_device(*tensors, kind="matmul")
-    check_inner_tiles(ProductCall(a, b, None, transpose_a, transpose_b))
+    usual = DEFAULT_TILE.edges
+    made = usual
+    if a.tile.edges != usual or b.tile.edges != usual:
+        call = ProductCall(a, b, None, transpose_a, transpose_b)
+        check_inner_tiles(call)
+        made = call.tile
     check(a, b, transpose_a, transpose_b)
     dtype = dtype or (output_tensor.dtype if isinstance(output_tensor, Tensor) else a.dtype)
     if rules is not None and rules.activation is not None:
@@ -110,8 +115,7 @@ def product(
 
     shards = combine(compute, *(t.shards for t in tensors))
     layout = None
-    made = ProductCall(a, b, program, transpose_a, transpose_b, asked, dtype).tile
-    tile = tile or (None if made == DEFAULT_TILE.edges else Tile(made))
+    tile = tile or (None if made == usual else Tile(made))
     if memory_config is not None and memory_config.is_sharded():
         if getattr(program_config, "untilize_out", False):
             layout = Layout.ROW_MAJOR
