@@ -64,10 +64,12 @@ def ternary(
     """
     tensors = [t for t in operands if isinstance(t, Tensor)]
     on_device(*tensors, kind="eltwise ternary")
-    if fused:
-        check_all_broadcast(fused, [tensor.shape for tensor in tensors])
-    for other in tensors[1:]:
-        check_broadcast(tensors[0].shape, other.shape)
+    shape = tensors[0].shape
+    if any(other.shape != shape for other in tensors[1:]):
+        if fused:
+            check_all_broadcast(fused, [tensor.shape for tensor in tensors])
+        for other in tensors[1:]:
+            check_broadcast(shape, other.shape)
     rank = max(len(t.shape) for t in tensors)
     compute = np.dtype(np.float64) if real and not is_float(dtype) else stored_dtype(dtype)
     chosen = (

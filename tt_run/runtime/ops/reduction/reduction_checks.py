@@ -143,8 +143,9 @@ def check_argmax(
         return
     _argmax_input(tensor, dim)
     _argmax_output(memory_config if output is None else output.memory_config(), output)
-    wanted = Shape(reduced_shape(shape, axes, keepdim))
-    if output is not None and _pages(output.shape) != _pages(wanted):
+    if output is not None and _pages(output.shape) != _pages(
+        wanted := Shape(reduced_shape(shape, axes, keepdim))
+    ):
         raise fatal(
             f"Preallocated output tensor is not page-compatible with the reduction result! Got : {output.shape}, expected: {wanted} "
             "(or any shape with the same volume and last dimension)",

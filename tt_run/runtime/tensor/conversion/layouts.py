@@ -76,8 +76,12 @@ def check_same_tile(tensor: Tensor, tile: Tile) -> None:
 
 def _check_type(tensor: Tensor, wanted: DataType, layout: Layout) -> None:
     """Raises RuntimeError for another element type of what leaves its tiles on a device, and for bytes that are to fill up tiles there."""
-    filled = padded_shape(tuple(tensor.shape), Layout.TILE, tensor.tile) != tensor.shape
-    if layout is Layout.TILE and filled and tensor.device() is not None:
+    if (
+        layout is Layout.TILE
+        and tensor.dtype is DataType.UINT8
+        and tensor.device() is not None
+        and padded_shape(tuple(tensor.shape), Layout.TILE, tensor.tile) != tensor.shape
+    ):
         check_tiles_filled(tensor)
     leaves = tensor.dtype is DataType.BFLOAT8_B and wanted is DataType.BFLOAT16
     if layout is not Layout.TILE and wanted is not tensor.dtype and not leaves:
@@ -95,9 +99,9 @@ def _place(tensor: Tensor, layout: Layout, asked: MemoryConfig | None) -> Memory
     """
     own = tensor.memory_config()
     spec = own.shard_spec
-    padded = padded_shape(tuple(tensor.shape), Layout.TILE, tensor.tile)
-    if tensor.device() is None:
+    if tensor.device() is None or (asked is None and not own.is_sharded()):
         return asked
+    padded = padded_shape(tuple(tensor.shape), Layout.TILE, tensor.tile)
     if spec is None:
         fills = layout is Layout.TILE or padded == tensor.shape
         return asked if fills else unpadded(tensor, kept_cores.freed(own, asked))
