@@ -60,7 +60,9 @@ def test_halves_lie_where_the_call_says(one: MeshDevice):
         ((1, 1, 64, 128), 4, "glu-family ops only support the last dimension, got dim=4"),
         ((64, 128), 1, "glu-family ops only support the last dimension, got dim=1"),
         ((64, 128), -1, r"ShapeBase\[\] index out of range. 3 not in \[-4, 2\)"),
+        ((64,), -1, r"ShapeBase\[\] index out of range. 3 not in \[-4, 2\)"),
         ((1, 1, 1, 64, 128), -1, "Input rank 5 and begins 4 must have the same size"),
+        ((1, 1, 1, 32, 64), -1, "Split tensor dimension should be in full tile"),
         ((1, 1, 64, 96), -1, "Split tensor dimension should be in full tile"),
     ],
 )

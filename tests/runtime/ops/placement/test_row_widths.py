@@ -9,7 +9,7 @@ import pytest
 
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.placement.test_larger_shards import BLOCK, HEIGHT, WIDTH
-from tests.runtime.ops.tensors import BF16, F32, ROW, held, put
+from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, held, put
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
@@ -58,6 +58,23 @@ def test_what_is_cut_and_joined(one: MeshDevice, dtype: Any, fits: int):
             continue
         assert np.array_equal(held(ops.sharded_to_interleaved(ops.interleaved_to_sharded(x, place))), held(x))
         assert np.array_equal(held(ops.to_memory_config(cut, L1_MEMORY_CONFIG)), held(x))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "memory", "fits"), [(BF16, L1, 8), (F32, L1, 4), (BF16, DRAM, 16), (F32, DRAM, 8)]
+)
+def test_what_goes_over_into_another_type(one: MeshDevice, dtype: Any, memory: BufferType, fits: int):
+    for width in (fits // 2, fits, fits + fits // 2, 2 * fits):
+        x = rows(one, 2 * width, dtype)
+        cut = ops.to_memory_config(x, on(WIDTH, 2, 1, (8, width), memory))
+        if width % fits:
+            size = width * (2 if dtype is BF16 else 4)
+            with pytest.raises(RuntimeError, match=rf"page size \({size} bytes\) to be aligned to L1"):
+                ops.typecast(cut, I32)
+        else:
+            assert np.array_equal(held(ops.typecast(cut, I32)), held(x))
+        with pytest.raises(RuntimeError, match="Only TILE layout is supported for BFLOAT8_B dtype!"):
+            ops.typecast(cut, BFP8)
 
 
 def test_what_lies_in_memory_banks_is_not_joined(one: MeshDevice):

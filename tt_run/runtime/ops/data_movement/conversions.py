@@ -60,10 +60,23 @@ def typecast(
     first = dtype if input_dtype is None else input_dtype
     if first is None:
         raise ArgumentMismatch("typecast needs a dtype")
+    _check_rows(input_tensor, output_dtype or first)
     found = layouts.typecast(
         input_tensor, first, output_dtype, memory_config=memory_config, output_tensor=output_tensor
     )
     return found if output_tensor is None else replaced(found, input_tensor)
+
+
+def _check_rows(tensor: Tensor, wanted: DataType) -> None:
+    """Raises RuntimeError for rows on a device that are to be blocks, or that lie in pieces narrower than what is read at once."""
+    if tensor.layout is Layout.TILE or tensor.device() is None:
+        return
+    if wanted in BLOCK_FLOATS:
+        raise fatal(
+            "Only TILE layout is supported for BFLOAT8_B dtype!",
+            hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT) first, or dtype=ttnn.bfloat16",
+        )
+    row_widths.check_cast(tensor)
 
 
 @operation("ttnn.experimental.typecast", family=families.CONVERSION, golden=creation_goldens.typecast)

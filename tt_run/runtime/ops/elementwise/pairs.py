@@ -313,15 +313,15 @@ def _check_halves(name: str, given: Sequence[Tensor], arguments: Mapping[str, An
     )
     if dim not in (-1, 3):
         raise fatal(f"glu-family ops only support the last dimension, got dim={dim}", hint=hint)
-    if rank > 4:
-        raise fatal(f"Input rank {rank} and begins 4 must have the same size", hint=hint)
     if rank < 4:
-        raise fatal(f"ShapeBase[] index out of range. 3 not in [-4, {rank})", hint=hint)
+        raise fatal(f"ShapeBase[] index out of range. 3 not in [-4, {len(tensor.padded_shape)})", hint=hint)
     if tensor.shape[3] % (2 * TILE_SIZE):
         raise fatal(
             "Split tensor dimension should be in full tile",
             hint=f"{tensor.shape[3]} columns; halves are whole tiles of {TILE_SIZE}: pad each",
         )
+    if rank > 4:
+        raise fatal(f"Input rank {rank} and begins 4 must have the same size", hint=hint)
 
 
 def _as_half(given: Sequence[Tensor]) -> MemoryConfig | None:

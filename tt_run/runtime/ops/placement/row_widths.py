@@ -37,6 +37,17 @@ def check_whole(tensor: Tensor, memory: MemoryConfig) -> None:
         )
 
 
+def check_cast(tensor: Tensor) -> None:
+    """Raises RuntimeError for a tensor in rows whose pieces are too narrow for another element type to be made of them."""
+    memory = tensor.memory_config()
+    page = _width(memory) * element_size(tensor.dtype)
+    if page % (ALIGNMENT if memory.buffer_type is BufferType.L1 else _DRAM_ALIGNMENT):
+        raise fatal(
+            f"Typecast operation requires sharded input tensor page size ({page} bytes) to be aligned to L1 ({ALIGNMENT} bytes)",
+            hint=f"ttnn.to_memory_config(tensor, ttnn.L1_MEMORY_CONFIG), or {_hint(tensor.dtype)}",
+        )
+
+
 def check_moved(tensor: Tensor, memory: MemoryConfig) -> None:
     """Raises RuntimeError for rows that do not move from these pieces to those."""
     own = tensor.memory_config()
