@@ -36,7 +36,8 @@ def forms(name: str, call: Call) -> Iterator[Form]:
     """The element types, layouts and shapes of the operands of a call of operation `name`."""
     tiles = call.tiles or name in LAYOUTS or name in IN_TILES
     if call.shapes:
-        yield F32, TILE, call.shapes
+        if not call.short:
+            yield F32, TILE, call.shapes
         yield BF16, TILE if tiles else ROW, call.shapes
         return
     whole = INTEGERS[: 1 if call.signed else 2] if call.integers or call.only else []

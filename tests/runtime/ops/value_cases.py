@@ -36,6 +36,8 @@ class Call:
     """The operation takes TILE layout only."""
     blocks: bool = True
     """It takes block floats."""
+    short: bool = False
+    """Of floating types it takes BFLOAT16 alone."""
 
 
 IN_TILES = frozenset(["addcdiv_bw", "div_bw", "exp_bw", "max_bw", "min_bw", "mul_bw", "silu_bw", "sqrt_bw"])
@@ -174,7 +176,10 @@ _enter("lerp_bw", Call(4), Call(3, arguments=(0.3,)))
 _enter("where_bw", Call(4))
 _enter("addcmul_bw addcdiv_bw", Call(4, 0.5, arguments=(0.5,), steps=128))
 _enter("prod_bw", Call(low=0.5, high=1.5, shapes=((1, 2, 5, 1), (1, 2, 5, 6)), keywords={"dim": 3}, steps=64))
-_enter("repeat_bw", Call(shapes=((2, 2, 3, 4), (1, 2, 3, 4)), arguments=((2, 1, 1, 1),)))
+_enter(
+    "repeat_bw",
+    Call(shapes=((2, 2, 3, 4), (1, 2, 3, 4)), arguments=((2, 1, 1, 1),), tiles=True, short=True),
+)
 _enter("concat_bw", Call(shapes=((3, 1, 2, 5), (1, 1, 2, 5), (2, 1, 2, 5)), arguments=(0,)))
 
 # Reductions and orders.

@@ -12,7 +12,7 @@ from tests.runtime.ops.golden import compare
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, TILE, U8, U16, U32, held, put, rounded
 from tt_run.runtime import catalog
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
-from tt_run.runtime.enums import HEIGHT_SHARDED, BufferType, DataType, ShardOrientation
+from tt_run.runtime.enums import HEIGHT_SHARDED, BufferType, DataType, Layout, ShardOrientation
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.elementwise.unary import GeluVariant
 from tt_run.runtime.tensor.conversion.layouts import to_memory_config
@@ -277,6 +277,25 @@ def test_shapes_that_do_not_go_with_the_gradient(
     assert operation is not None
     with pytest.raises(RuntimeError, match=words):
         operation(*(put(one, np.ones(shape)) for shape in shapes))
+
+
+@pytest.mark.parametrize(
+    ("times", "dtype", "layout", "words"),
+    [
+        ((2, 2, 1, 1), BF16, TILE, r"repeat\[1\], \[2\], \[3\] should be 1"),
+        ((1, 2, 2, 1), BF16, TILE, r"repeat\[0\], \[2\], \[3\] should be 1"),
+        ((2, 1, 1, 1), F32, TILE, r"moreh_sum input only supports specific data types. \[BFLOAT16, INT32\]"),
+        ((2, 1, 1, 1), BF16, ROW, "moreh_sum input only supports TILE layout."),
+    ],
+)
+def test_repeats_that_are_not_added_up(
+    one: MeshDevice, times: tuple[int, ...], dtype: DataType, layout: Layout, words: str
+):
+    repeat = catalog.find("ttnn.repeat_bw")
+    assert repeat is not None
+    gradient, x = (put(one, np.ones(shape), dtype, layout) for shape in (times, (1, 1, 1, 1)))
+    with pytest.raises(RuntimeError, match=words):
+        repeat(gradient, x, times)
 
 
 @pytest.mark.parametrize(

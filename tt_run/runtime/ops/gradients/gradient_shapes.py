@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tt_run.runtime.enums import cpp
+from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.gradients import gradient_layouts
 from tt_run.runtime.tensor.tensor import Tensor
@@ -105,8 +105,29 @@ def check(name: str, tensors: Sequence[Tensor], arguments: Mapping[str, Any]) ->
                 "shape_wh[0] == 1",
                 hint="ttnn.unsqueeze(input, 0)",
             )
+        if name == "repeat_bw":
+            _check_repeats(gradient, tuple(arguments["shape"]))
         if name == "mul_bw":
             _broadcasts(operand, gradient)
+
+
+def _check_repeats(gradient: Tensor, times: tuple[int, ...]) -> None:
+    """Raises RuntimeError for repeats along several dimensions, and for gradients of repeats that are not added up."""
+    repeated = next((dim for dim in (0, 1) if dim < len(times) and times[dim] > 1), None)
+    if repeated is None or len(times) != 4:
+        return
+    if any(count != 1 for dim, count in enumerate(times) if dim != repeated):
+        rest = ", ".join(f"[{dim}]" for dim in range(4) if dim != repeated)
+        raise fatal(f"repeat{rest} should be 1", hint="ttnn.repeat_bw of each dimension by itself")
+    if gradient.layout is not Layout.TILE:
+        raise fatal(
+            "moreh_sum input only supports TILE layout.", hint="ttnn.to_layout(grad, ttnn.TILE_LAYOUT)"
+        )
+    if gradient.dtype not in (DataType.BFLOAT16, DataType.INT32):
+        raise fatal(
+            "moreh_sum input only supports specific data types. [BFLOAT16, INT32]",
+            hint="ttnn.typecast(grad, ttnn.bfloat16)",
+        )
 
 
 def _check_form(name: str, arguments: Mapping[str, Any]) -> None:
