@@ -88,6 +88,9 @@ def test_the_power_of_a_number_has_no_type_of_its_own(x: Tensor):
         (lambda x, n: ops.rms_norm_pre_all_gather(n), "Input data format not supported."),
         (lambda x, n: ops.layer_norm_pre_all_gather(ops.typecast(x, F32)), "layer_norm_pre_all_gather with Float32 input requires fp32_dest_acc_en=true"),
         (lambda x, n: call("moreh_mean", ops.typecast(x, F32), dim=3), "moreh_mean input only supports specific data types. [BFLOAT16]"),
+        (lambda x, n: call("moreh_adam", *[ops.typecast(x, F32)] * 4, lr=0.1, step=1), "moreh_adam params_in only supports specific data types. [BFLOAT16]"),
+        (lambda x, n: call("moreh_clip_grad_norm", [ops.typecast(x, F32)], 1.0), "moreh_clip_grad_norm_step1 input only supports specific data types. [BFLOAT16]"),
+        (lambda x, n: call("moreh_fold", x, None, (5, 5), (3, 3)), "Fold: only support input in ROW_MAJOR"),
     ],
 )  # fmt: skip
 def test_calls(x: Tensor, n: Tensor, run: Callable[[Tensor, Tensor], Any], words: str):

@@ -283,6 +283,7 @@ _enter(
     "Currently, only tile layout is supported for partial I->S",
     "interleaved_to_sharded_partial: input_tensor",
 )
+_enter("Fold: only support input in ROW_MAJOR", "moreh_fold: input", Layout.ROW_MAJOR)
 _enter(
     "{operand} must have ROW_MAJOR layout, got Layout::TILE",
     """
@@ -290,7 +291,7 @@ _enter(
     experimental.paged_update_cache: update_idxs_tensor page_table
     experimental.paged_fused_update_cache: update_idxs_tensor page_table
     grid_sample: grid
-    index_fill index_fill_new moreh_fold: input
+    index_fill index_fill_new: input
     moe_routing_remap: routing_weights_tensor
     sparse_matmul: sparsity
     transformer.chunked_scaled_dot_product_attention transformer.chunked_flash_mla_prefill: page_table_tensor

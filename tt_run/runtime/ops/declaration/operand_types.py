@@ -55,6 +55,11 @@ def _enter(
 
 
 _enter(
+    "{name} params_in only supports specific data types. [BFLOAT16]",
+    (_BF16,),
+    "moreh_adam moreh_sgd: param_in",
+)
+_enter(
     "{name} {operand} only supports specific data types. [BFLOAT16]",
     (_BF16,),
     """
@@ -66,8 +71,12 @@ _enter(
     moreh_mean_backward: output_grad input_grad
     moreh_norm_backward: input output output_grad input_grad
     moreh_sum_backward: output_grad input
-    moreh_clip_grad_norm: inputs
     """,
+)
+_enter(
+    "moreh_clip_grad_norm_step1 input only supports specific data types. [BFLOAT16]",
+    (_BF16,),
+    "moreh_clip_grad_norm: inputs",
 )
 _OF_PRODUCT = "moreh_matmul {} only supports specific data types. [BFLOAT16]"
 _enter(
@@ -108,11 +117,6 @@ _enter(
     moreh_matmul_backward: input_a_grad input_b_grad
     moreh_linear_backward: input_grad
     """,
-)
-_enter(
-    "{name} params_in only supports specific data types. [BFLOAT16]",
-    (_BF16,),
-    "moreh_adam moreh_sgd: param_in",
 )
 _enter("{name} params_out only supports specific data types. [BFLOAT16]", (_BF16,), "moreh_adam: param_out")
 _enter(
