@@ -64,3 +64,32 @@ def test_page_tables_in_shards_have_a_type_of_their_own():
     for name in ("paged_scaled_dot_product_attention_decode", "paged_flash_multi_latent_attention_decode"):
         rules = [rule for rule in TYPES[f"transformer.{name}"] if "page_table_tensor" in rule.operands]
         assert [(rule.types, rule.in_pieces) for rule in rules] == [({I32}, {DataType.UINT16})]
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "number", "words"),
+    [
+        ("maximum", DataType.UINT16, 2, "Unary: UnaryOpType::MAXIMUM does not support integer input dtype"),
+        ("fmod", U32, 2.5, "Unary: UnaryOpType::FMOD does not support integer input dtype DataType::UINT32"),
+        ("add", I32, 2**33, r"cannot represent the scalar 8\.589935e\+09: only a finite"),
+    ],
+)
+def test_numbers_beside_integers_that_are_refused(
+    one: MeshDevice, name: str, dtype: DataType, number: float, words: str
+):
+    with pytest.raises(RuntimeError, match=words):
+        catalog.find(f"ttnn.{name}")(put(one, np.ones((2, 2)), dtype), number)
+
+
+def test_comparisons_take_8_bits_as_16(one: MeshDevice):
+    short, shorter = (
+        put(one, [[1, 300, 255]], kind) if kind is DataType.UINT16 else put(one, [[1, 44, 255]], kind)
+        for kind in (DataType.UINT16, DataType.UINT8)
+    )
+    found = ops.eq(short, shorter)
+    assert found.dtype is DataType.UINT16
+    assert held(found).tolist() == [[1, 0, 1]]
+    assert held(ops.gt(short, shorter)).tolist() == [[0, 1, 0]]
+    assert ops.ge(shorter, short).dtype is DataType.UINT16
+    with pytest.raises(RuntimeError, match="dtype A: DataType::UINT16, dtype B: DataType::INT32"):
+        ops.eq(shorter, put(one, [[1, 2, 3]], I32))

@@ -75,6 +75,8 @@ def check_pair(name: str, first: DataType, second: DataType, joins: bool = False
     """Raises RuntimeError for two tensors that operation `name` does not take. `joins`: one goes over to the other's type."""
     native = _NATIVE.get(name, name.upper())
     pair = PAIRS.get(native, _COMPARISON)
+    if pair is _COMPARISON:  # which takes 8 bits as 16
+        first, second = (DataType.UINT16 if t is DataType.UINT8 else t for t in (first, second))
     for letter, dtype, other in (("A", first, second), ("B", second, first)):
         if dtype not in pair.takes and not (dtype in pair.beside and is_float(other)):
             raise _not_taken(letter, dtype, native, pair)
@@ -98,6 +100,8 @@ def _not_taken(letter: str, dtype: DataType, native: str, pair: Pair) -> Runtime
 
 _OF_BITS = frozenset(name for name, pair in PAIRS.items() if pair is _BITS) | {"POWER"}
 """With a number they are kernels of one operand, which take other integers."""
+_OF_ONE = frozenset({"FMOD", "MAXIMUM", "MINIMUM", "REMAINDER"})
+"""With a number they are kernels of one operand, too."""
 
 
 def scalar_among_integers(
@@ -115,6 +119,11 @@ def scalar_among_integers(
     whole = math.isfinite(scalar) and float(scalar).is_integer()
     limits = np.iinfo(stored_dtype(dtype))
     if native not in _OF_BITS and dtype not in pair.takes | (pair.beside if leaves else frozenset()):
+        if native in _OF_ONE:
+            raise fatal(
+                f"Unary: UnaryOpType::{native} does not support integer input dtype {cpp(dtype)}",
+                hint=as_type("tensor", "int32"),
+            )
         if dtype in _WIDE and not (whole and isinstance(_packed(scalar), int)):
             raise _not_an_integer(name, dtype, scalar)
         raise _not_taken("A", dtype, native, pair) if native != "BIAS_GELU" else no_integers("geglu", dtype)
@@ -135,11 +144,18 @@ def scalar_among_integers(
 def _not_an_integer(name: str, dtype: DataType, scalar: Any) -> RuntimeError:
     native = "ADD" if name == "bias_gelu" else _NATIVE.get(name, name.upper())
     return fatal(
-        f"Binary operation BinaryOpType::{native} with a {cpp(dtype)} tensor cannot represent the scalar {scalar}: only a finite "
+        f"Binary operation BinaryOpType::{native} with a {cpp(dtype)} tensor cannot represent the scalar {_told(scalar)}: only a finite "
         f"integer within the range of {cpp(dtype)} survives being packed as one, and this value would be changed silently. "
         "Typecast the input to a floating-point dtype first.",
         hint=as_type("tensor", "float32"),
     )
+
+
+def _told(scalar: Any) -> str:
+    """A number as the reference prints it: one beyond 32 bits in its shortest form as float32."""
+    if not isinstance(scalar, int) or abs(scalar) < 1 << 32:
+        return str(scalar)
+    return np.format_float_scientific(np.float32(scalar), trim="-", exp_digits=2)
 
 
 def of_bits(number: int, dtype: DataType) -> int:
