@@ -35,6 +35,22 @@ CASES: list[tuple[str, list[Any], dict[str, Any], DataType, Any]] = [
     ("relu_max", [_f(-3, 0.5, 3), -1.0], {}, F32, [0, 0, 0]),
     ("heaviside", [_f(NAN, -1, 0, 2), 0.5], {}, F32, [0, 0, 0.5, 1]),
     ("threshold", [_f(NAN, -1, 2), 0.0, 7.0], {}, F32, [NAN, 7, 2]),
+    ("i0", [_f(88, 89, -90, NAN)], {}, F32, [7.0340195e36, INF, INF, NAN]),
+    ("i1", [_f(88, 89, -90)], {}, F32, [6.9939383e36, 1.14987166e37, -1.14987166e37]),
+    (
+        "add",
+        [_f(88, 89, -90, NAN), 0.0],
+        {"activations": [UnaryOpType.I0]},
+        F32,
+        [7.0340195e36, INF, INF, NAN],
+    ),
+    (
+        "add",
+        [_f(88, 89, -90), 0.0],
+        {"activations": [UnaryOpType.I1]},
+        F32,
+        [6.9939383e36, 1.14987166e37, -1.14987166e37],
+    ),
     ("polyval", [_f(NAN, 1), [2.0]], {}, F32, [NAN, 2]),
     # Gradients on the bounds count, whatever torch's own say; where torch multiplies infinity with zero they have their limits.
     (

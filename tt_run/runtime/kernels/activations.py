@@ -95,8 +95,8 @@ FUNCTIONS: dict[str, Function] = {
     "gez": lambda x: x >= 0,
     "hardmish": f.hardmish,
     "erfinv": f.special("erfinv"),
-    "i0": f.special("i0"),
-    "i1": f.special("i1"),
+    "i0": f.bessel_i0,
+    "i1": f.bessel_i1,
     "lgamma": f.special("gammaln"),
     "digamma": f.special("psi"),
 }

@@ -398,3 +398,19 @@ def special(name: str, *before: float) -> Callable[..., Array]:
         return np.asarray(getattr(functions, name)(*before, *parameters, x.astype(np.float64)), np.float32)
 
     return compute
+
+
+_OVERFLOWS = np.log(np.finfo(np.float32).max)
+BESSEL_LIMIT = 88.5
+"""A device's Bessel function of order 1 looks at no more of its argument on either side."""
+
+
+def bessel_i0(x: Array) -> Array:
+    """The modified Bessel function of order 0; infinite where exp(x) is so in float32, as in the golden function."""
+    values = special("i0")(x)
+    return np.where(np.abs(x) > _OVERFLOWS, np.float32(np.inf), values)
+
+
+def bessel_i1(x: Array) -> Array:
+    """The modified Bessel function of order 1, of x limited as a device does."""
+    return special("i1")(np.clip(x, -BESSEL_LIMIT, BESSEL_LIMIT))

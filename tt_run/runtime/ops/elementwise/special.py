@@ -10,16 +10,16 @@ from typing import Any
 
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
+from tt_run.runtime.kernels.functions import BESSEL_LIMIT
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.rows import PLACED, UNARY_TAIL, Row, declare
 from tt_run.runtime.tensor.tensor import Tensor
 
-_SATURATED = 88.5  # a device's Bessel functions look at no more of their argument
 _UNARY = f"(input_tensor: Tensor, {UNARY_TAIL})"
 
 
 def _i1(x: Any) -> Any:
-    return torch_cpu.torch_function("special.i1")(x.clamp(-_SATURATED, _SATURATED))
+    return torch_cpu.torch_function("special.i1")(x.clamp(-BESSEL_LIMIT, BESSEL_LIMIT))
 
 
 _ORDERS = 11
