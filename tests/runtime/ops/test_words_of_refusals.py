@@ -369,6 +369,10 @@ CASES: dict[str, tuple[Case, str]] = {
         lambda t: call("experimental.isin", *[t(32, 32, dtype=DataType.UINT16)] * 2),
         "Can only work with bfloat16/float32 or int32/uint32 tensors",
     ),
+    "rotate, tiles": (
+        lambda t: call("rotate", t(1, 8, 8, 32), 30.0),
+        "Input tensor must be in ROW_MAJOR layout",
+    ),
     "alt_complex_rotate90, integers": (
         lambda t: call("alt_complex_rotate90", t(32, 32, dtype=DataType.INT32)),
         "Unary: UnaryOpType::ALT_COMPLEX_ROTATE90 does not support integer input dtype DataType::INT32",

@@ -159,3 +159,24 @@ def test_several_matrices_by_columns_are_joined_on_their_cores(one: MeshDevice, 
     joined = ops.concat([tensor, tensor], -2)
     assert joined.memory_config() == DRAM_MEMORY_CONFIG
     assert np.array_equal(held(joined), np.concatenate([values, values], -2))
+
+
+@pytest.mark.parametrize(
+    ("shape", "place", "dim", "found"),
+    [
+        ((2, 32, 48), "W2", -1, "dram"),
+        ((1, 1, 40, 80), "B3", -1, "dram"),
+        ((2, 3, 50, 70), "H2", -1, "dram"),
+        ((4, 50, 64), "B2", -1, "dram"),
+        ((4, 50, 64), "B2", -2, "Can only write unbatched output for BLOCK_SHARDED -> BLOCK_SHARDED"),
+        ((2, 32, 48), "B2", -1, "Can only write unbatched output for BLOCK_SHARDED -> BLOCK_SHARDED"),
+        ((1, 1, 64, 70), "B3", -1, "Width concat: input 1 starts at column 70 (140 bytes)"),
+        ((1, 1, 64, 70), "W3", -1, "Current concat implementation requires aligned last dim"),
+        ((2, 2, 32, 40), "H2", -1, "DFB 's2s_rm_input_0' (entry_size 96 * num_entries 64 = 6144 bytes)"),
+    ],
+)
+def test_tiles_joined_as_rows(
+    one: MeshDevice, shape: Sequence[int], place: str, dim: int, found: Found
+) -> None:
+    values, tensor = _tensor(one, shape, place)
+    _check(lambda: ops.concat([tensor, tensor], dim), np.concatenate([values, values], dim), found)

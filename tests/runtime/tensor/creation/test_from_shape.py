@@ -145,6 +145,17 @@ def test_rand_stays_below_its_upper_bound_when_it_is_rounded(
     assert first <= values.min() and values.max() < end
 
 
+def test_types_of_rand(mesh: MeshDevice) -> None:
+    rows = rand([64, 64], mesh, dtype=DataType.BFLOAT8_B, layout=Layout.ROW_MAJOR)
+    assert (rows.dtype, rows.layout) == (DataType.BFLOAT16, Layout.ROW_MAJOR)
+    for dtype, layout, words in (
+        (DataType.UINT8, Layout.TILE, r"\[ttnn::rand\] Output dtype DataType::UINT8 is not supported."),
+        (DataType.BFLOAT4_B, Layout.ROW_MAJOR, "Only TILE layout is supported for BFLOAT8_B dtype!"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            rand([64, 64], mesh, dtype=dtype, layout=layout)
+
+
 @pytest.mark.parametrize("seed", [-1, 1 << 32, 1.5, "x"])
 def test_seeds_of_rand(mesh: MeshDevice, seed: Any) -> None:
     with pytest.raises(TypeError, match="seed must be a whole number from 0 to 4294967295"):

@@ -5,11 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tt_run.runtime.enums import BLOCK_SHARDED, HEIGHT_SHARDED, WIDTH_SHARDED, Layout, TensorMemoryLayout
+from tt_run.runtime.enums import (
+    BLOCK_SHARDED,
+    HEIGHT_SHARDED,
+    WIDTH_SHARDED,
+    DataType,
+    Layout,
+    TensorMemoryLayout,
+)
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.ops.data_movement.joined_layouts import check_types
+from tt_run.runtime.ops.data_movement.joined_layouts import check_types, ends_with_a_tile
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, element_size
 
 _ALONG = {HEIGHT_SHARDED: (-1,), WIDTH_SHARDED: (-2,), BLOCK_SHARDED: (-1, -2)}
 """Dimensions along which pieces of a cut are joined where they lie; along others the tensors leave their cores first."""
@@ -128,19 +136,34 @@ _READ_AT_ONCE, _WRITTEN_AT_ONCE = 16, 32
 
 
 def check_rows(parts: Sequence[Tensor], axis: int, asked: MemoryConfig | None) -> None:
-    """Raises RuntimeError for rows on cores, joined side by side into banks of memory, that these do not hold at once or one after the other."""
+    """Raises RuntimeError for rows on cores, joined side by side into banks of memory, that these do not hold at once or one after the other.
+
+    Tiles with padding along the dimension are joined as rows: blocks of one matrix alone.
+    """
     first = parts[0]
-    along = axis == len(first.shape) - 1 and first.layout is Layout.ROW_MAJOR
-    if not along or (asked is not None and asked.is_sharded()):
+    tiled = first.layout is Layout.TILE
+    if asked is not None and asked.is_sharded():
         return
-    if not all(part.is_sharded() and part.layout is Layout.ROW_MAJOR for part in parts):
+    if not all(part.is_sharded() and part.layout is first.layout for part in parts):
         return
-    size, cut = first.element_size(), first.memory_config().memory_layout
+    cut = first.memory_config().memory_layout
+    if tiled and (cut not in _ALONG or all(ends_with_a_tile(part, axis) for part in parts)):
+        return
+    if tiled and cut is BLOCK_SHARDED and any(math.prod(part.shape[:-2]) > 1 for part in parts):
+        raise fatal(
+            "Can only write unbatched output for BLOCK_SHARDED -> BLOCK_SHARDED",
+            hint="ttnn.sharded_to_interleaved(tensor) of all",
+        )
+    if axis != len(first.shape) - 1:
+        return
+    size = element_size(DataType.BFLOAT16 if first.dtype in BLOCK_FLOATS else first.dtype)
     if cut is BLOCK_SHARDED:
         _check_starts([part.shape[-1] for part in parts], size)
         return
     for place, part in enumerate(parts):
         held, kept = part.shape[-1] * size, part.padded_shape[-1] * size
+        if tiled and cut is HEIGHT_SHARDED:
+            kept = held
         if kept % _READ_AT_ONCE or not held % _WRITTEN_AT_ONCE:
             continue
         step = _WRITTEN_AT_ONCE // size

@@ -287,7 +287,7 @@ _enter("Fold: only support input in ROW_MAJOR", "moreh_fold: input", Layout.ROW_
 _enter(
     "{operand} must have ROW_MAJOR layout, got Layout::TILE",
     """
-    embedding_bw plus_one rotate: input_tensor
+    embedding_bw plus_one: input_tensor
     experimental.paged_update_cache: update_idxs_tensor page_table
     experimental.paged_fused_update_cache: update_idxs_tensor page_table
     grid_sample: grid
@@ -300,6 +300,7 @@ _enter(
     """,
     Layout.ROW_MAJOR,
 )
+_enter("Input tensor must be in ROW_MAJOR layout", "rotate: input_tensor", Layout.ROW_MAJOR)
 _enter(
     "{name}: only ROW_MAJOR layout is supported.",
     """

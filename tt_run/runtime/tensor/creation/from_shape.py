@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import ArgumentMismatch, fatal
 from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tensor.borders.arrays import from_array
@@ -175,9 +175,17 @@ def rand(
 ) -> Tensor:
     """Uniform values from `low` to `high` on a device; the same everywhere, or the shards of one array with `mesh_mapper`.
 
-    Every rank draws the same numbers. A seed of 0 takes the next of a fixed sequence.
+    Every rank draws the same numbers. A seed of 0 takes the next of a fixed sequence. Rows of BFLOAT8_B are BFLOAT16.
     """
-    check_layout(dtype, layout)
+    if dtype is DataType.UINT8:
+        raise fatal(
+            f"[ttnn::rand] Output dtype {cpp(dtype)} is not supported.",
+            hint="dtype=ttnn.uint16 or uint32, and ttnn.typecast",
+        )
+    if dtype is DataType.BFLOAT4_B and layout is Layout.ROW_MAJOR:
+        raise fatal("Only TILE layout is supported for BFLOAT8_B dtype!", hint="layout=ttnn.TILE_LAYOUT")
+    if dtype is DataType.BFLOAT8_B and layout is Layout.ROW_MAJOR:
+        dtype = DataType.BFLOAT16
     if memory_config.nameless:
         raise _nameless(Layout.TILE)
     generator = random_source(seed)
