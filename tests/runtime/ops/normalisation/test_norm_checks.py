@@ -91,6 +91,36 @@ def test_weights(one: MeshDevice, shape: tuple[int, ...], layout: Layout, words:
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("shape", "layout", "words"),
+    [
+        ((1, 96), ROW, "Beta tensor dimensions must align with input tensor. Got beta padded shape: 96, physical volume: 96, input padded"),
+        ((1, 32), TILE, "otherwise valid input columns would be offset by beta padding"),
+    ],
+)  # fmt: skip
+def test_biases(one: MeshDevice, shape: tuple[int, ...], layout: Layout, words: str):
+    with pytest.raises(RuntimeError) as caught:
+        ops.rms_norm(zeros(one, X), bias=rows(one, *shape, layout=layout))
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("width", "shape", "layout", "words"),
+    [
+        (64, (24,), TILE, "Input and gamma last logical and padded dims must match, got input: logical[-1]=64 padded[-1]=64"),
+        (40, (50,), TILE, "vs gamma: logical[-1]=50 padded[-1]=64"),
+        (64, (96,), ROW, "Gamma tensor dimensions must align with input tensor. Got gamma padded shape: 96, physical volume: 96"),
+    ],
+)  # fmt: skip
+def test_weights_after_statistics(
+    one: MeshDevice, width: int, shape: tuple[int, ...], layout: Layout, words: str
+):
+    x, statistics = (put(one, sample(BF16, 1, 1, 32, n), BF16) for n in (width, 32))
+    with pytest.raises(RuntimeError) as caught:
+        ops.rms_norm_post_all_gather(x, statistics, weight=rows(one, *shape, layout=layout))
+    assert words in str(caught.value)
+
+
 def test_a_weight_may_be_longer_than_a_row_within_its_tile(one: MeshDevice):
     x, weight = put(one, sample(F32, 2, 64, 5), F32), sample(F32, 1, 32, seed=1)
     found = ops.rms_norm(x, weight=put(one, weight, F32))

@@ -77,7 +77,7 @@ def check_normalised(
             hint="leave memory_config out, and ttnn.sharded_to_interleaved the result",
         )
     for name, parameter in zip(("gamma", "beta"), parameters, strict=True):
-        check_parameter(x, parameter, name)
+        check_parameter(x, parameter, name, gathered=True)
     _check_program(x, program)
 
 

@@ -7,13 +7,17 @@ from tt_run.runtime.enums import WIDTH_SHARDED, Layout, ShardOrientation, cpp
 from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.ops.declaration.operands import volume
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE, tiles
 from tt_run.runtime.tuning.blocks import LayerNormDefaultProgramConfig, LayerNormShardedMultiCoreProgramConfig
 
 
-def check_parameter(x: Tensor, parameter: Tensor | None, name: str) -> None:
-    """Raises RuntimeError for a gamma or beta that is neither rows of tiles as wide as `x` nor rows of 32 that fill them."""
+def check_parameter(x: Tensor, parameter: Tensor | None, name: str, *, gathered: bool = False) -> None:
+    """Raises RuntimeError for a gamma or beta that is neither rows of tiles as wide as `x` nor rows of 32 that fill them.
+
+    After statistics are `gathered`, tiles have as many columns as `x` without padding, too.
+    """
     if parameter is None:
         return
     own = parameter.shape.dims
@@ -22,10 +26,16 @@ def check_parameter(x: Tensor, parameter: Tensor | None, name: str) -> None:
     width, whole = x.shape[-1], tiles(x.shape[-1]) * TILE_SIZE
     given = parameter.padded_shape.dims
     if parameter.layout is Layout.TILE:
+        if gathered and (given[-1] != whole or parameter.shape[-1] != width):
+            raise fatal(
+                f"Input and {name} last logical and padded dims must match, got input: logical[-1]={width} padded[-1]={whole} vs {name}: "
+                f"logical[-1]={parameter.shape[-1]} padded[-1]={given[-1]}",
+                hint=f"a {name} of shape [1, {width}]",
+            )
         if given[-1] != whole or parameter.shape[-1] < width:
             raise fatal(
                 f"Input and {name} padded widths must match and {name} logical width must be >= input logical width (otherwise valid input "
-                f"columns would be multiplied by {name} padding). Got input: logical[-1]={width} padded[-1]={whole} vs {name}: "
+                f"columns would be {'multiplied' if name == 'gamma' else 'offset'} by {name} padding). Got input: logical[-1]={width} padded[-1]={whole} vs {name}: "
                 f"logical[-1]={parameter.shape[-1]} padded[-1]={given[-1]}",
                 hint=f"a {name} of shape [1, {width}]",
             )
@@ -36,10 +46,18 @@ def check_parameter(x: Tensor, parameter: Tensor | None, name: str) -> None:
             )
         return
     if given[-1] != TILE_SIZE or volume(given) != whole:
+        tiled = padded_shape(tuple(x.shape), Layout.TILE, x.tile)
+        of_gamma = (
+            "Gamma's last padded dim needs to equal tile width and gamma's volume needs to align with last padded dim of input. Error with "
+            f"gamma.value().padded_shape(): {parameter.padded_shape}, tile_width: {TILE_SIZE}, gamma.value().physical_volume(): "
+            f"{volume(given)}, a.padded_shape(): {tiled}"
+        )
+        of_others = (
+            f"{name.capitalize()} tensor dimensions must align with input tensor. Got {name} padded shape: {given[-1]}, physical volume: "
+            f"{volume(given)}, input padded shape: {whole}, tile_width: {TILE_SIZE}"
+        )
         raise fatal(
-            f"{name.capitalize()}'s last padded dim needs to equal tile width and {name}'s volume needs to align with last padded dim of "
-            f"input. Error with {name}.value().padded_shape(): {parameter.padded_shape}, tile_width: {TILE_SIZE}, {name}.value().physical_volume(): "
-            f"{volume(given)}, a.padded_shape()[-1]: {whole}",
+            of_gamma if name == "gamma" and not gathered else of_others,
             hint=f"in rows, a {name} of shape [{whole // TILE_SIZE}, {TILE_SIZE}]; or {in_tiles(name)}",
         )
 
