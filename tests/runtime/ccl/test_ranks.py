@@ -44,3 +44,25 @@ def test_every_collective_has_the_bits_of_one_rank(one_rank):
 @pytest.mark.wide
 def test_two_ranks_on_hosts_of_their_own_give_the_same_bits(one_rank):
     assert digests_over(2, "--apart") == one_rank
+
+
+GONE = """
+import numpy as np
+import ttnn
+
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
+tensor = ttnn.from_torch(np.ones((1, 1, 32, 64), np.float32), layout=ttnn.TILE_LAYOUT, device=mesh)
+ttnn.deallocate(tensor)
+for attempt in (tensor.device_coords, lambda: ttnn.mesh_partition(tensor, 3, 1)):
+    try:
+        attempt()
+    except RuntimeError as error:
+        print("Tensor is not allocated." in str(error))
+"""
+
+
+def test_a_tensor_that_is_gone_is_refused_by_the_words_of_one_rank():
+    """And by `mesh_partition`, which asks only where it lies, before it cuts."""
+    descriptor = str(ROOT / "configs" / "mgd" / DESCRIPTORS[2])
+    result = run_ranks(2, GONE, env={"TT_MESH_GRAPH_DESC_PATH": descriptor}).check()
+    assert [rank.stdout.split() for rank in result.ranks] == [["True", "True"]] * 2

@@ -20,7 +20,7 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.functions import relu, relu6
 from tt_run.runtime.kernels.workers import run_tasks, thread_count
 from tt_run.runtime.values.bfloat16 import SMALL, round_bfloat16, round_block, round_blocks, take_upper
-from tt_run.runtime.values.dtypes import convert
+from tt_run.runtime.values.dtypes import convert_each
 from tt_run.runtime.values.float_warnings import restore, silence
 from tt_run.runtime.values.recycled_arrays import empty
 from tt_run.runtime.values.scratch_arrays import BLOCK, scratch
@@ -124,7 +124,7 @@ def finish(values: Array, dtype: DataType, kept: list[Array] | None = None) -> A
             return values
         if dtype is DataType.BFLOAT16 and values.flags.c_contiguous and values.flags.writeable:
             return _rounded_in_place(values, kept)
-    return convert(values, dtype)
+    return convert_each(values, dtype)
 
 
 def _rounded_in_place(values: Array, kept: list[Array] | None) -> Array:
@@ -204,7 +204,7 @@ def _blocked(
             for p in range(pieces)
         ]
     )
-    return out if short or dtype is DataType.FLOAT32 else convert(out, dtype)
+    return out if short or dtype is DataType.FLOAT32 else convert_each(out, dtype)
 
 
 def _fill(

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from tt_run.runtime.kernels.blas import single_threaded
 from tt_run.runtime.kernels.wider_calls import wider_tasks
 from tt_run.runtime.kernels.workers import Task, run_tasks, thread_count
+from tt_run.runtime.values.float_warnings import restore, silence
 from tt_run.runtime.values.recycled_arrays import empty
 
 Array = npt.NDArray[np.float32]
@@ -52,7 +53,7 @@ def matmul(a: Array, b: Array) -> Array:
         if wide := wider_tasks(a, b, out, _calls, threads):
             run_tasks(wide)
         elif m * k * n < _PANEL_WORK and out.size * k < _SPREAD_WORK:
-            np.matmul(a, b, out=out)
+            _into(a, b, out)
         else:
             run_tasks(_tasks(np.broadcast_to(a, (*batch, m, k)), np.broadcast_to(b, (*batch, k, n)), out))
     return out
@@ -101,4 +102,8 @@ def _cuts(length: int, cut: bool) -> list[slice]:
 
 
 def _into(a: Array, b: Array, out: Array) -> None:
-    np.matmul(a, b, out=out)
+    before = silence()  # an infinity times 0 is NaN, as on a device, which warns of nothing
+    try:
+        np.matmul(a, b, out=out)
+    finally:
+        restore(before)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy.typing as npt
 
 from tt_run.runtime.enums import BufferType, DataType, Layout, StorageType
-from tt_run.runtime.errors import fatal, put_on_device, read_to_host
+from tt_run.runtime.errors import fatal, put_on_device, read_to_host, throw
 from tt_run.runtime.native.classes import Native
 from tt_run.runtime.native.refusals import native_class
 from tt_run.runtime.tensor.addresses import address_of
@@ -40,7 +40,7 @@ from tt_run.runtime.tensor.spec.topology import (
 )
 from tt_run.runtime.values.dtypes import element_size
 from tt_run.runtime.values.shards import Shards
-from tt_run.runtime.values.storage import Buffer, BufferPart, Seen, Storage
+from tt_run.runtime.values.storage import GONE, GONE_HINT, Buffer, BufferPart, Seen, Storage
 
 if TYPE_CHECKING:
     from tt_run.runtime.cores import CoreCoord
@@ -336,6 +336,8 @@ class Tensor(TensorMethods, metaclass=Native):
         if isinstance(self._storage, BufferPart):
             return [self._storage.coord]
         if not holds_everything(self._site):
+            if self._device is not None and not self.is_allocated():
+                raise throw(GONE, hint=GONE_HINT)
             return list(holders(self._topology))
         rows = zip(self._site.coords, self._storage.shards.index, strict=True)
         return [coord for coord, row in rows if row >= 0]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.values.bfloat16 import round_bfloat16
-from tt_run.runtime.values.dtypes import BLOCK_FLOATS, convert, stored_dtype
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, convert_each, stored_dtype
 
 Array = npt.NDArray[Any]
 
@@ -36,7 +36,7 @@ def cast(values: Array, source: DataType, dtype: DataType, *, on_host: bool = Fa
     What is too large becomes the largest number of the type; of UINT32 infinity becomes 0, as in the golden function.
     """
     if on_host or dtype not in _COUNTED or source is dtype:
-        return convert(values, dtype)
+        return convert_each(values, dtype)
     rounds = dtype is DataType.UINT16 and source not in BLOCK_FLOATS
     whole = _whole(values, rounds)
     target = stored_dtype(dtype)

@@ -150,6 +150,13 @@ def convert(values: Array, dtype: DataType) -> Array:
     return _truncate(values, dtype, target)
 
 
+def convert_each(stack: Array, dtype: DataType) -> Array:
+    """`convert` of a stack of shards: shards that are numbers do not lie in one row, so that each is a block of its own."""
+    if stack.ndim == 1 and dtype in BLOCK_FLOATS:
+        return convert(stack[:, None], dtype)[:, 0]
+    return convert(stack, dtype)
+
+
 def _truncate(values: Array, dtype: DataType, target: np.dtype[Any]) -> Array:
     with np.errstate(invalid="ignore", over="ignore"):
         if dtype in (DataType.UINT8, DataType.UINT16, DataType.INT8):

@@ -252,3 +252,26 @@ def test_running_reductions_add_in_the_same_order_along_every_axis(
             wanted = function.accumulate(values, axis=axis)
             found = held(getattr(ops, name)(put(one, values, F32), axis))
             assert found.tobytes() == np.ascontiguousarray(wanted).tobytes()
+
+
+def test_each_row_of_a_reduced_block_float_is_a_block_of_its_own(one: MeshDevice):
+    """Rows of sizes far apart: beside 1000, a thousandth would be lost in a shared exponent. Without the dimension the rows are one."""
+    x = np.ones((5, 32), np.float32) * np.float32([0.001, 1, 10, 1000, 0.1])[:, None]
+    tensor = put(one, x, BFP8)
+    wanted = rounded(np.asarray(held(tensor).sum(-1, keepdims=True)), BFP8)
+    assert np.array_equal(held(ops.sum(tensor, -1, True)), wanted)
+    assert wanted.all()
+    assert np.array_equal(held(ops.sum(tensor, -1)), rounded(wanted[:, 0], BFP8))
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "exp", "neg", "clone"])
+def test_block_floats_that_are_numbers_share_nothing_with_other_devices(
+    one: MeshDevice, mesh: MeshDevice, name: str
+):
+    """Eight numbers are no row of eight, whatever lies in one array here."""
+    values = np.float32([0.0123, 1.37, 7.77, 100.3, 3, 0.5, 64, 9])
+    whole = put(mesh, values, BFP8, shard=0)
+    for shape in ([], [1]):
+        found = getattr(ops, name)(ops.reshape(whole, shape))
+        alone = [getattr(ops, name)(put(one, np.float32(x).reshape(shape), BFP8)) for x in values]
+        assert [held(found, d).item() for d in range(8)] == [held(x).item() for x in alone]

@@ -28,7 +28,7 @@ from tt_run.runtime.tensor.spec.memory_config import (
 )
 from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, Tile
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.values.dtypes import BLOCK_FLOATS, check_layout, convert
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, check_layout, convert_each
 from tt_run.runtime.values.shards import Shards
 
 to_layout: Operation = operation("ttnn.to_layout", family=families.CONVERSION, golden=goldens.same)(
@@ -100,7 +100,7 @@ def typecast_tiles(
 def _typed(tensor: Tensor, dtype: DataType) -> Shards:
     """The shards in another element type; those of the tensor's own are shared, since nothing writes into shards."""
     shards = tensor.shards
-    return shards if dtype is tensor.dtype else shards.map(lambda stack: convert(stack, dtype))
+    return shards if dtype is tensor.dtype else shards.map(lambda stack: convert_each(stack, dtype))
 
 
 def _copied(

@@ -34,7 +34,7 @@ from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec.shape import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import whole_tiles
-from tt_run.runtime.values.dtypes import BLOCK_FLOATS, quantize, stored_dtype
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, convert_each, quantize, stored_dtype
 
 Array = npt.NDArray[Any]
 
@@ -110,7 +110,7 @@ def check_moves(tensor: Tensor) -> None:
 def in_c_order(values: Array, dtype: DataType) -> Array:
     """Moved elements in C order; block floats share their exponents with new neighbours."""
     values = in_order(values)
-    return quantize(values, dtype) if dtype in BLOCK_FLOATS else values
+    return convert_each(values, dtype) if dtype in BLOCK_FLOATS else values
 
 
 def resolve_shape(shape: Sequence[int], old: Sequence[int]) -> tuple[int, ...]:

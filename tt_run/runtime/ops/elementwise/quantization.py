@@ -75,7 +75,10 @@ def _computed(
         if not is_float(target):
             found = np.rint(found)
             bounds = np.iinfo(stored_dtype(target))
-            found = np.clip(found.astype(np.float64), bounds.min, bounds.max).astype(bounds.dtype)
+            found = np.clip(found.astype(np.float64), bounds.min, bounds.max)
+            found = np.where(np.isnan(found), bounds.min, found).astype(
+                bounds.dtype
+            )  # as the golden function does
         return convert(np.ascontiguousarray(found), target)
 
     shards = combine(on_stacks, *(t.shards for t in given))

@@ -35,7 +35,7 @@ from tt_run.runtime.ops.reduction.reduction_checks import (
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.values.dtypes import convert, is_float
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, convert, convert_each, is_float, quantize
 from tt_run.runtime.values.float_warnings import restore, silence
 
 Array = npt.NDArray[Any]
@@ -70,7 +70,7 @@ def reduced(
     if not shape:
         axes = ()
     target = dtype or tensor.dtype
-    left = ordered_sums.reduced_shape(shape, axes, keepdim)
+    whole, left = (ordered_sums.reduced_shape(shape, axes, keep) for keep in (True, keepdim))
     if output_tensor is not None and output_tensor.logical_volume() == math.prod(left):
         left = tuple(output_tensor.shape)
 
@@ -80,7 +80,9 @@ def reduced(
             values = function(ordered_sums.rows_of(stack, axes))
         finally:
             restore(before)
-        return finish(values, target).reshape(len(stack), *left)
+        # A block float's row is what it is as long as the reduced dimensions are there; what leaves them out has other neighbours.
+        found = finish(values.reshape(len(stack), *(whole or (1,))), target).reshape(len(stack), *left)
+        return quantize(found, target) if target in BLOCK_FLOATS and left and left != whole else found
 
     if has_nothing_to_reduce(tensor) and (axes or not moments):
         layout = tensor.layout
@@ -363,7 +365,7 @@ def _running(
 
     def compute(stack: Array) -> Array:
         if stack.ndim == 1:
-            return convert(stack.copy(), target)  # a number has nothing before it
+            return convert_each(stack.copy(), target)  # a number has nothing before it
         forward = np.flip(stack, axis) if reverse else stack
         wide = np.float32 if stack.dtype.kind == "f" else np.int64
         values = _accumulated(function, forward, axis, np.dtype(wide))

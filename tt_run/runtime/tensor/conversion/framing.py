@@ -14,7 +14,7 @@ from tt_run.runtime.native.classes import native
 from tt_run.runtime.tensor.spec.tensor_spec import Shape
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import whole_tiles
-from tt_run.runtime.values.dtypes import BLOCK_FLOATS, convert, quantize
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, convert, convert_each
 from tt_run.runtime.values.shards import Array, Shards
 from tt_run.runtime.values.storage import Buffer
 
@@ -162,7 +162,7 @@ def crop(tensor: Tensor, starts: tuple[int, ...], ends: tuple[int, ...]) -> Tens
 def _rounded(tensor: Tensor, shards: Shards) -> Shards:
     if tensor.dtype not in BLOCK_FLOATS:
         return shards
-    return shards.map(lambda stack: quantize(stack, tensor.dtype))  # type: ignore[arg-type]
+    return shards.map(lambda stack: convert_each(stack, tensor.dtype))
 
 
 def tile_multiple(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.tensor.spec.shape import Shape
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.values.dtypes import BLOCK_FLOATS, quantize
+from tt_run.runtime.values.dtypes import BLOCK_FLOATS, convert_each
 
 Array = npt.NDArray[Any]
 
@@ -50,7 +50,7 @@ def _requantized(tensor: Tensor, function: Any) -> Tensor:
     """Block floats are rounded anew: their elements may come to share other exponents."""
     shards = tensor.shards.map(function)
     if tensor.dtype in BLOCK_FLOATS:
-        shards = shards.map(lambda stack: quantize(stack, tensor.dtype))  # type: ignore[arg-type]
+        shards = shards.map(lambda stack: convert_each(stack, tensor.dtype))
     return tensor.derive(shards)
 
 

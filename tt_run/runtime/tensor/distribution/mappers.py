@@ -30,7 +30,7 @@ from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.bfloat16 import round_bfloat16
 from tt_run.runtime.values.copying import dense, stacked
-from tt_run.runtime.values.dtypes import convert, stored_dtype
+from tt_run.runtime.values.dtypes import convert, convert_each, stored_dtype
 from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _settled(stack: Array, dtype: DataType) -> Array:
     """The stored form of an array that is ours already, rounded in place where that is possible."""
     if dtype is DataType.BFLOAT16 and stack.dtype == np.float32:
         return round_bfloat16(stack, out=stack)
-    return convert(stack, dtype)
+    return convert_each(stack, dtype)
 
 
 @native("ttnn.distributed.distributed.ReplicateTensorToMeshWrapper")
