@@ -275,3 +275,20 @@ def test_block_floats_that_are_numbers_share_nothing_with_other_devices(
         found = getattr(ops, name)(ops.reshape(whole, shape))
         alone = [getattr(ops, name)(put(one, np.float32(x).reshape(shape), BFP8)) for x in values]
         assert [held(found, d).item() for d in range(8)] == [held(x).item() for x in alone]
+
+
+def test_rows_and_numbers_of_fewer_than_two_dimensions(one: MeshDevice):
+    """What the reference does with them: a row is not tilized, a number may stay a row, and ends beyond the rank are not read."""
+    row, tiled = (put(one, np.arange(5, dtype=np.float32), BF16, layout) for layout in (ROW, TILE))
+    for attempt in (lambda: ops.prod(row), lambda: ops.tilize_with_val_padding(row, [32], 0.0)):
+        with pytest.raises(RuntimeError, match=r"To be tilizable output tensor shape Shape\(\[32\]\) must"):
+            attempt()
+    assert ops.tilize_with_val_padding(row, [32, 32], 0.0).shape == (5,)
+    assert held(ops.untilize_with_unpadding(tiled, [3])).tolist() == [0, 1, 2, 3]
+    assert held(ops.untilize_with_unpadding(tiled, [2, 7])).tolist() == [0, 1, 2]
+    with pytest.raises(RuntimeError, match="0 not in"):
+        ops.untilize_with_unpadding(tiled, [])
+    number = put(one, np.float32(3), BF16, ROW)
+    assert (held(ops.softmax(number)), ops.softmax(number).layout) == (1, ROW)
+    with pytest.raises(RuntimeError, match="not supported for 0D tensors"):
+        ops.layer_norm(number)

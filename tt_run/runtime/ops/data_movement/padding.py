@@ -88,7 +88,8 @@ def tilize_with_val_padding(
             f"ShapeBase[] index out of range. {len(padded)} not in [-{max(4, len(padded))}, {len(padded)})",
             hint=f"give {len(shape)} lengths, one for each dimension of the tensor",
         )
-    for dim, (room, length) in enumerate(zip(padded, shape, strict=False)):
+    ahead = len(padded) - len(shape) if len(shape) == 1 else 0
+    for dim, (room, length) in enumerate(zip(padded[ahead:], shape, strict=False)):
         if room < length:
             raise fatal(
                 f"Output tensor shape {Shape(padded)} must be greater than or equal to input shape {input_tensor.shape} "
@@ -96,11 +97,11 @@ def tilize_with_val_padding(
                 "input_shape[i] <= operation_attributes.output_padded_shape[i]",
                 hint=f"at least {length} along dimension {dim}",
             )
-    if framing.tile_multiple(padded) != padded:
+    if len(padded) < 2 or framing.tile_multiple(padded) != padded:
         raise fatal(
             f"To be tilizable output tensor shape {Shape(padded)} must be divisible by tile size (32, 32)",
             "inner_dim % TILE_WIDTH == 0 && num_rows % TILE_HEIGHT == 0",
-            hint=f"{list(framing.tile_multiple(padded))} are whole tiles",
+            hint=f"{list(framing.tile_multiple((1, *padded) if len(padded) < 2 else padded))} are whole tiles",
         )
     place = _in_tiles(input_tensor, memory_config)
     result: Tensor = conversions.in_layout(input_tensor, Layout.TILE, dtype, place)
@@ -133,6 +134,13 @@ def untilize_with_unpadding(
     ends = [end + 1 for end in ints(output_tensor_end)]
     shape = tuple(input_tensor.shape)
     room = tuple(input_tensor.padded_shape)
+    if len(shape) < 2:  # a row or a number: what is beyond its dimensions is not read
+        if len(ends) < len(shape):
+            raise throw(
+                "ShapeBase[] index out of range. 0 not in [-4, 0)",
+                hint="the last element of the row, counted from 0",
+            )
+        ends, room = ends[: len(shape)], shape
     inside = f"ends count up to {[n - 1 for n in room]}, included"
     if len(ends) != len(shape):
         raise fatal(

@@ -181,6 +181,11 @@ def layer_norm(
     recip_tensor: Tensor | None = None,
 ) -> Tensor:
     """(x - mean) / sqrt(variance + epsilon) * weight + bias along the last dimension, of input + residual."""
+    on_device(input_tensor, kind="layernorm")
+    if not len(input_tensor.shape):
+        raise fatal(
+            "LayerNorm operation not supported for 0D tensors. (rank=0)", hint="ttnn.reshape(tensor, [1, 1])"
+        )
     return _normalised(
         input_tensor, epsilon, weight, bias, residual_input_tensor, memory_config, program_config, True
     )

@@ -42,8 +42,8 @@ def check_normed(tensor: Tensor) -> None:
 
 def _check_softmax(tensor: Tensor, dim: int = -1) -> None:
     check_normed(tensor)
-    # Rows of four dimensions are tilized on the way, and in the reference's wheel those of three along the last but one.
-    tilized = (len(tensor.shape), dim) in ((4, -1), (3, -2))
+    # Rows of four dimensions are tilized on the way, and in the reference's wheel those of three along the last but one; numbers stay rows.
+    tilized = not len(tensor.shape) or (len(tensor.shape), dim) in ((4, -1), (3, -2))
     if tensor.layout is not Layout.TILE and not tilized:
         raise fatal("Inputs to softmax must be tilized", hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)")
 
@@ -88,9 +88,8 @@ def softmax(
     shards = input_tensor.shards.map(compute)
     if written:
         written.tell()
-    return settle(
-        (input_tensor,), shards, input_tensor.dtype, memory_config=memory_config, layout=Layout.TILE
-    )
+    layout = Layout.TILE if len(input_tensor.shape) else None
+    return settle((input_tensor,), shards, input_tensor.dtype, memory_config=memory_config, layout=layout)
 
 
 def masked_softmax(

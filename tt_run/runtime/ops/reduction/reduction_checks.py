@@ -245,6 +245,12 @@ def check_prod(tensor: Tensor, dim: Dims, into_dims: bool, output: Tensor | None
     if has_nothing_to_reduce(tensor):
         return
     _made_into_tiles(tensor)
+    if rank == 1 and tensor.layout is Layout.ROW_MAJOR:
+        room = Shape([-(-tensor.shape[0] // 32) * 32])
+        raise fatal(
+            f"To be tilizable output tensor shape {room} must be divisible by tile size (32, 32)",
+            hint="ttnn.to_layout(tensor, ttnn.TILE_LAYOUT), or two dimensions",
+        )
     if dim is None and dtype not in (*_FLOATS, DataType.BFLOAT4_B):
         raise fatal(
             f"Error - unsupported data type for prod, expected BFLOAT16, FLOAT32, BFLOAT8_B or BFLOAT4_B but got {cpp(dtype)}.",
