@@ -66,3 +66,24 @@ def test_a_tensor_that_is_gone_is_refused_by_the_words_of_one_rank():
     descriptor = str(ROOT / "configs" / "mgd" / DESCRIPTORS[2])
     result = run_ranks(2, GONE, env={"TT_MESH_GRAPH_DESC_PATH": descriptor}).check()
     assert [rank.stdout.split() for rank in result.ranks] == [["True", "True"]] * 2
+
+
+NUMBERS = """
+import numpy as np
+import ttnn
+
+mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
+for seed in range(6):
+    values = np.random.default_rng(seed).integers(-50, 50, 8).astype(np.float32)
+    row = ttnn.from_torch(values, layout=ttnn.TILE_LAYOUT, device=mesh, mesh_mapper=ttnn.ShardTensorToMesh(mesh, 0))
+    total = ttnn.all_reduce(ttnn.reshape(row, []))
+    print(all(shard == values.sum() for shard in total.shards.each()))
+"""
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_numbers_are_summed_over_ranks(ranks):
+    """The rows of a stack of numbers are copies: what another rank wrote was not read, and sums went nowhere."""
+    descriptor = str(ROOT / "configs" / "mgd" / DESCRIPTORS[ranks])
+    result = run_ranks(ranks, NUMBERS, env={"TT_MESH_GRAPH_DESC_PATH": descriptor}).check()
+    assert [rank.stdout.split() for rank in result.ranks] == [["True"] * 6] * ranks

@@ -41,8 +41,11 @@ def all_reduce(source: ShardRows, rounding: Rounding | None) -> Shards:
         if table.in_order:
             ordered_sum(rows, results.reshape(-1), rounding)
         else:
-            for numbers, result in zip(table.numbers, results, strict=True):
-                ordered_sum([rows[number] for number in numbers], result.reshape(-1), rounding)
+            # As lines: the elements of a stack of numbers are copies, into which nothing can be summed.
+            for numbers, result in zip(
+                table.numbers, results.reshape(shape[0], math.prod(source.shape)), strict=True
+            ):
+                ordered_sum([rows[number] for number in numbers], result, rounding)
         return Shards.unchecked(results, table.results[me])
     shared = _sum_in_window(source, shape, rounding)
     if shared is not None:

@@ -179,7 +179,8 @@ class Window:
         nbytes = width * dtype.itemsize * math.prod(shape)
         heads = area[:, : 4 * width].view(np.int32)
         bodies = area[:, HEADER : HEADER + nbytes].view(dtype).reshape(self.size, width, *shape)
-        rows = [body.reshape(-1) for rank in bodies for body in rank]
+        # Views also where a row is one number, whose element of `bodies` would be a copy.
+        rows = [body for rank in bodies.reshape(self.size, width, math.prod(shape)) for body in rank]
         return Slots(heads, heads[self.rank], bodies, bodies[self.rank], rows)
 
     # --- large: blocks -------------------------------------------------------------------------------------------------
