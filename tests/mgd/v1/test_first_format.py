@@ -265,3 +265,16 @@ def test_a_file_of_another_kind_is_one_finding(text: str, told: str) -> None:
     value, found = read_first_format(text)
     assert value is None
     assert [(each.code, each.message) for each in found.all] == [("MGD201", told)]
+
+
+@pytest.mark.parametrize(
+    ("text", "help"),
+    [
+        ("ChipSpec: 'a\n", "close it with the quote that it begins with"),
+        ("a: }\n", "write MGD 1.0, or convert to .textproto"),
+    ],
+)
+def test_what_is_no_yaml_says_what_to_write(text: str, help: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        loads(text)
+    assert [finding.help for finding in caught.value.diagnostics] == [help]

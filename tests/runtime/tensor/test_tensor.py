@@ -147,7 +147,9 @@ def test_host_tensors_outlive_their_mesh() -> None:
     assert row is not None
     assert np.from_dlpack(row).view(np.float32).tolist() == [2, 3]
     with pytest.raises(
-        RuntimeError, match=r"MeshCoordinate\(\[1, 0\]\) is out of bounds for shape MeshShape"
+        RuntimeError,
+        match=r"(?s)help: from MeshCoordinate\(\[0, 0\]\) to MeshCoordinate\(\[0, 1\]\)\n.*"
+        r"MeshCoordinate\(\[1, 0\]\) is out of bounds for shape MeshShape",
     ):
         buffer.is_local(MeshCoordinate(1, 0))
     tile = host(np.zeros(4, np.float32), layout=Layout.TILE).host_buffer().get_shard(MeshCoordinate(0, 0))

@@ -126,7 +126,7 @@ def test_a_large_value_is_shown_in_part() -> None:
 def test_a_missing_file_says_why() -> None:
     from pathlib import Path
 
-    with pytest.raises(InputError, match="No such file"):
+    with pytest.raises(InputError, match=r"cannot read the cluster descriptor: No such file or directory$"):
         read_cluster(Path("/no/such/file.yaml"))
 
 
