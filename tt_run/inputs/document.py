@@ -83,15 +83,15 @@ class Document:
     def set_aside_unknown(self, node: Node | None) -> None:
         """Takes back what was found of the keys of a file where all are unknown: one mistake, since the key that it needs is missing."""
         is_whole = isinstance(node, Mapping) and node is self.root
-        keys = [self.at(each) for each, _ in node.pairs] if is_whole else []  # type: ignore[union-attr]
-        unknown = [each for each in self.findings.judged if each.code == "TTR106" and each.position in keys]
-        if len(unknown) == len(keys):
-            for each in unknown:
-                self.findings.judged.remove(each)
+        keys = {self.at(each) for each, _ in node.pairs} if is_whole else set()  # type: ignore[union-attr]
+        judged = self.findings.judged
+        others = [each for each in judged if each.code != "TTR106" or each.position not in keys]
+        if len(judged) - len(others) == len(keys):
+            judged[:] = others
 
     def _slip_of(self, node: Node | None, key: str) -> Diagnostic | None:
         """What was found of an unknown key of a mapping that is nearest to `key`."""
-        keys = [self.at(each) for each, _ in node.pairs] if isinstance(node, Mapping) else []
+        keys = {self.at(each) for each, _ in node.pairs} if isinstance(node, Mapping) else set()
         for finding in self.findings.judged:
             if finding.code == "TTR106" and finding.help == f"write {key!r}" and finding.position in keys:
                 return finding

@@ -23,6 +23,7 @@ from tests.mgd.cli.run import Mgd
         ("check", "mgd check: missing argument 'FILE...'", "write mgd check t3000"),
         ("check --json a", "mgd check has no option --json", "write --format json"),
         ("show a b", "mgd show: got unexpected extra argument (b)", "write mgd show a"),
+        ("show a b --all", "mgd show: got unexpected extra argument (b)", "write mgd show a --all"),
         ("diff", "mgd diff: missing argument 'A'", "write mgd diff t3000 galaxy"),
         ("explain host-split", "there is no rule 'host-split'", "did you mean uneven-host-split?"),
         ("show --widht 3 x", "mgd show has no option --widht", "--width"),

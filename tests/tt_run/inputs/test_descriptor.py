@@ -242,3 +242,11 @@ def test_links_to_other_hosts_are_told_by_number_and_line(entry: str, words: str
     found = refused(t3000_yaml() + f"{key}:\n  - {sound}\n  - {entry}\n")
     assert found.message.startswith(f"{key}: entry 2 ") and words in found.message
     assert place(found) == f"{lines + 3}:5"
+
+
+def test_a_file_of_thousands_of_unknown_keys_is_told_briefly() -> None:
+    text = "".join(f"k{number}: 1\n" for number in range(3000))
+    with pytest.raises(InputError) as caught:
+        parse_cluster(text.encode(), "c.yaml")
+    told = [each.message for each in caught.value.diagnostics if "unknown key" in each.message]
+    assert len(told) == 21 and told[-1] == "2,980 more unknown keys are ignored"

@@ -218,6 +218,9 @@ def test_a_package_is_wanted_in_the_python_that_ran(
     assert advice_on("ModuleNotFoundError", "No module named 'numpy'", python) == (
         f"start {sys.executable}, which has it, or {python} -m pip install numpy"
     )
+    assert (
+        advice_on("ModuleNotFoundError", "No module named 'numpyy'", python) == "did you mean import numpy?"
+    )
     mine = advice_on("ModuleNotFoundError", "No module named 'mine'", python) or ""
     assert mine.startswith("is it yours? PYTHONPATH=/folder/of/mine") and mine.endswith(
         told.replace("torch", "it")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
 from tests.tt_run.supervise.test_verdict import ENDED
 from tt_run.contract import Exit
+from tt_run.launch.agent import RemoteAgent
 from tt_run.supervise.status import RankStatus
-from tt_run.supervise.verdict.lost_hosts import LostHost, read_lost_hosts
+from tt_run.supervise.verdict.lost_hosts import LostHost, ask_unnamed, read_lost_hosts
 from tt_run.supervise.verdict.verdict import judge
 
 GONE_5 = """
@@ -163,3 +165,29 @@ def test_a_rank_that_was_killed_before_mpirun_crashed_is_the_culprit(torn: float
 def test_a_host_with_a_short_and_a_full_name_is_one() -> None:
     said = NEVER_UP.replace("h9.cluster", "h9") + "ssh: Could not resolve hostname h9.cluster: no\n"
     assert read_lost_hosts(said) == (LostHost("h9.cluster", False, 255, "the name does not resolve"),)
+
+
+NEVER_UP = "ORTE was unable to reliably start one or more daemons."
+
+
+@pytest.mark.parametrize(
+    ("codes", "said", "lost"),
+    [
+        ({"a": 0, "b": 255}, NEVER_UP, [("b", 255)]),
+        ({"a": 1, "b": 0}, NEVER_UP, []),
+        ({"a": 1, "b": 0}, f"{NEVER_UP}\nbash: line 1: orted: command not found", [("a", None)]),
+        ({"a": 127, "b": 0}, f"{NEVER_UP}\nsh: 1: orted: not found", [("a", None)]),
+        ({"a": 2, "b": 1}, f"{NEVER_UP}\nsh: 1: orted: not found", [("a", 2)]),
+        ({"a": 255, "b": 255}, "all is well", []),
+    ],
+)
+def test_a_host_that_mpirun_does_not_name_is_asked_for(
+    tmp_path: Path, codes: dict[str, int], said: str, lost: list[tuple[str, int | None]]
+) -> None:
+    shell = tmp_path / "shell"
+    ends = "".join(f"[ $1 = {host} ] && exit {code}\n" for host, code in codes.items())
+    shell.write_text(f"#!/bin/sh\n{ends}exit 9\n")
+    shell.chmod(0o755)
+    agent = RemoteAgent((str(shell),), "a test")
+    found = ask_unnamed(said, agent, ["here", *codes], "here")
+    assert [(host.name, host.code) for host in found] == lost

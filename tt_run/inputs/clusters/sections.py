@@ -49,6 +49,9 @@ KNOWN_KEYS = {
     "cluster_id",
 }
 
+_NAMED = 20
+"""Unknown keys that are named; a file of thousands is another one."""
+
 
 class Sections:
     """One document, read key by key. Complaints are collected; `stop_if_broken` raises them together."""
@@ -79,12 +82,14 @@ class Sections:
             raise InputError([*self.errors, *self.warnings])
 
     def unknown_keys(self) -> None:
-        """Warns of keys that nothing reads."""
-        for key in self.values:
-            if key not in KNOWN_KEYS:
-                close = nearest(str(key), KNOWN_KEYS)
-                help = f"did you mean {close}?" if close else ""
-                self.warn(f"unknown key {str(key)[:40]!r} is ignored", key, help=help)
+        """Warns of keys that nothing reads, of the first ones by name."""
+        unknown = [key for key in self.values if key not in KNOWN_KEYS]
+        for key in unknown[:_NAMED]:
+            close = nearest(str(key), KNOWN_KEYS)
+            help = f"did you mean {close}?" if close else ""
+            self.warn(f"unknown key {str(key)[:40]!r} is ignored", key, help=help)
+        if len(unknown) > _NAMED:
+            self.warn(f"{len(unknown) - _NAMED:,} more unknown keys are ignored", unknown[_NAMED])
 
     def section(self, key: str, kind: type, default: Any) -> Any:
         value = self.values.get(key)
