@@ -236,6 +236,18 @@ def test_started_collectives_that_contradict_each_other() -> None:
         assert f"rank {rank} means MPI Ibcast(root {1 - rank}) at {THIS}:" in str(found[0])
 
 
+def test_a_started_collective_knows_who_has_not_come_to_it() -> None:
+    def program(of: Any) -> tuple[int, ...]:
+        if of.rank < 2:
+            call = Beside(of, of.world.everyone, Signature("MPI Ibcast", detail="root 1"), 5, 1)
+        of.world.everyone.barrier()
+        missing: tuple[int, ...] = call.missing() if of.rank < 2 else ()
+        of.world.everyone.barrier()
+        return missing
+
+    assert run("aaa", program) == [(2,), (2,), ()]
+
+
 def test_a_contradiction_waits_a_moment_for_the_word_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[Beside.__module__], "_GATHER_SECONDS", 0.1)
 
