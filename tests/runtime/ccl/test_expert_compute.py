@@ -168,7 +168,7 @@ def test_an_axis_of_one_device_leaves_the_rows_of_others_alone():
     given[3] = put(mesh, np.tile(np.array([0, 0, 1], np.uint16), (2, 1)), DataType.UINT16)
     held = put(mesh, np.full((CHOICES, TOKENS, HIDDEN), 7, np.float32))
     found = computed(given, cluster_axis=0, optional_output_tensor=held)
-    assert found[5].storage is held.storage
+    assert found[5].storage is held.storage and found[5].memory_config() == held.memory_config()
     for device, owned in ((0, CHOSEN < 2), (1, CHOSEN == 2)):
         shard, mine = held.shards.of(device), owned.T
         assert (shard[~mine] == 7).all()

@@ -282,6 +282,4 @@ def _by_itself(
             values, marks = spread_over_choices(shape, work.rows[position], work.found[position])
             done[position] = np.where(marks[..., None] != 0, values, content_of(output, local, shape))
     shards = shards_found(done, device.local_positions, np.empty((0, *shape), np.float32))
-    if output is not None and memory_config is None:
-        memory_config = output.memory_config()
     return deliver_rows(source, shards, output, memory_config)
