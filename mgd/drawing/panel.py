@@ -22,7 +22,7 @@ TALL_ROWS = 16  # up to here a line of links stands between two rows of devices
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class TextScale:
     """How far things are apart: characters between two device numbers, and whether labels are short."""
 
     gap: int
@@ -39,7 +39,7 @@ class Scale:
         return f"r{first_rank + host_rank}" if self.short_labels else f"rank {first_rank + host_rank}"
 
 
-SCALES = (Scale(5, False), Scale(3, False), Scale(3, True), Scale(1, True))
+SCALES = (TextScale(5, False), TextScale(3, False), TextScale(3, True), TextScale(1, True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,9 @@ def visible_rows(count: int) -> list[int]:
 class _Panel:
     """The geometry of one mesh at one scale, and the drawing of it."""
 
-    def __init__(self, mesh: Mesh, scale: Scale, marks: Marks, first_rank: int, columns: list[int]) -> None:
+    def __init__(
+        self, mesh: Mesh, scale: TextScale, marks: Marks, first_rank: int, columns: list[int]
+    ) -> None:
         self.mesh, self.scale, self.marks, self.first_rank = mesh, scale, marks, first_rank
         self.digits = len(str(mesh.device_count - 1))
         self.tall = mesh.dims[0] <= TALL_ROWS

@@ -10,7 +10,7 @@ CHARACTER = 0.62
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class PixelScale:
     """Distances in pixels: between the middles of devices, a device's side, around the devices of a host, between hosts; and font sizes."""
 
     pitch: int
@@ -21,13 +21,13 @@ class Scale:
     words: int
 
 
-LARGE = Scale(46, 30, 16, 18, 12, 12)
-MIDDLE = Scale(36, 25, 13, 14, 11, 12)
-SMALL = Scale(28, 22, 12, 12, 9, 11)
+LARGE = PixelScale(46, 30, 16, 18, 12, 12)
+MIDDLE = PixelScale(36, 25, 13, 14, 11, 12)
+SMALL = PixelScale(28, 22, 12, 12, 9, 11)
 _STUB = 9  # that wraps reach beyond the panel's grid
 
 
-def scale_of(graph: MeshGraph) -> Scale:
+def scale_of(graph: MeshGraph) -> PixelScale:
     """The scale in which a picture stays one that fits a screen, and its numbers can be read."""
     return LARGE if graph.device_count <= 64 else MIDDLE if graph.device_count <= 256 else SMALL
 
@@ -44,7 +44,7 @@ class Panel:
     mesh: Mesh
     name: str
     first_rank: int
-    scale: Scale
+    scale: PixelScale
 
     @property
     def stub(self) -> int:
@@ -99,11 +99,11 @@ class Panel:
         return left - reach, top - reach, right - left + 2 * reach, bottom - top + 2 * reach
 
 
-def _offset(index: int, per_host: int, scale: Scale) -> int:
+def _offset(index: int, per_host: int, scale: PixelScale) -> int:
     """Distance of a device's middle from the grid's edge."""
     more = scale.gap + 2 * scale.border + scale.device - scale.pitch
     return scale.border + scale.device // 2 + index * scale.pitch + index // per_host * more
 
 
-def _extent(count: int, hosts: int, scale: Scale) -> int:
+def _extent(count: int, hosts: int, scale: PixelScale) -> int:
     return _offset(count - 1, count // hosts, scale) + scale.device // 2 + scale.border

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mgd.drawing.arrangement import arranged
 from mgd.drawing.hierarchy import Bundle, Item, hierarchy
-from mgd.drawing.panel_geometry import Panel, Scale, scale_of, width_of
+from mgd.drawing.panel_geometry import Panel, PixelScale, scale_of, width_of
 from mgd.drawing.routing import LANE, Placed, Point, Router, Way
 from mgd.graph import MeshGraph
 from mgd.lean import dataclass, field
@@ -48,7 +48,7 @@ class LineAt:
 class Scene:
     """Everything with its place, and how much room it takes."""
 
-    scale: Scale
+    scale: PixelScale
     width: float
     height: float
     panels: list[PanelAt] = field(default_factory=list)
@@ -73,7 +73,7 @@ def scene_of(graph: MeshGraph, *, rails: bool = True) -> Scene:
     return _scene(hierarchy(graph), scale_of(graph), rails, 0)
 
 
-def _scene(item: Item, scale: Scale, rails: bool, depth: int) -> Scene:
+def _scene(item: Item, scale: PixelScale, rails: bool, depth: int) -> Scene:
     if item.mesh is not None:
         panel = Panel(item.mesh, item.name, item.first_rank, scale)
         return Scene(scale, panel.width, panel.height, [PanelAt(0, 0, panel, item)])
@@ -97,7 +97,7 @@ def _title(item: Item) -> str:
     return item.name if not kind or kind == item.instance.name else f"{item.name}, {kind}"
 
 
-def _joined(item: Item, parts: list[Scene], scale: Scale, rails: bool) -> Scene:
+def _joined(item: Item, parts: list[Scene], scale: PixelScale, rails: bool) -> Scene:
     """The parts of a graph in rows, and what links them."""
     boxes = [Placed(part.width, part.height) for part in parts]
     if not boxes:
