@@ -26,6 +26,13 @@ def test_lines_and_places() -> None:
     assert (str(source.locate(-1)), str(source.locate(0)), str(source.locate(1))) == ("f", "f:1:1", "f:2:1")
 
 
+def test_each_value_of_a_field_has_its_place_and_what_is_beyond_them_that_of_the_last() -> None:
+    source = Source("d {\n  dims: [2, 4]\n  dims: 7\n}\n", "f")
+    places = [str(source.locate(0, "dims", index)) for index in (0, 1, 2, 9)]
+    assert places == ["f:2:10", "f:2:13", "f:3:9", "f:3:9"]
+    assert str(source.locate(0, "none", 1)) == "f:1:1"
+
+
 def test_what_is_escaped_when_it_is_written() -> None:
     text = "".join(map(chr, range(0x22))) + "\\\x7f\x80é\u2028"
     assert quoted(text) == (
