@@ -79,6 +79,11 @@ def test_why_so_many_nodes(made: LaunchPlan, why: str) -> None:
     assert nodes_of(made).why == why
 
 
+def test_ranks_and_nodes_are_counted_in_words() -> None:
+    one, several = (BatchJob(made, (), Path("/bin")) for made in (plan(""), plan("", "0")))
+    assert (one.counted("node"), several.counted("worker")) == ("1 rank on 1 node", "2 ranks on 2 workers")
+
+
 def test_hosts_of_an_allocation_are_not_asked_for_again() -> None:
     assert nodes_of(plan("", "", placement=hosts(1, 1))).names == ("n0", "n1")
     assert nodes_of(plan("", "", placement=hosts(1, 1, source="Slurm allocation (job 7)"))).names == ()
