@@ -78,6 +78,11 @@ def test_the_loopback_is_for_ranks_of_one_machine(given: str) -> None:
     assert "btl_tcp_if_include lo" not in " ".join(line(plan_of(*TWO, mpi_args=given.split())).global_args)
 
 
+def test_one_named_host_is_as_this_machine() -> None:
+    words = " ".join(line(plan_of(*TWO, placement=hosts("a", slots=2))).global_args)
+    assert "btl_tcp_if_exclude" not in words and "--mca btl_tcp_if_include lo" in words
+
+
 def test_several_hosts_get_tcp_interfaces_and_keepalive() -> None:
     words = " ".join(line(plan_of(*TWO, placement=hosts("a", "b"))).global_args)
     assert "--mca btl self,sm,tcp" in words
