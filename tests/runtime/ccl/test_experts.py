@@ -33,12 +33,17 @@ def device():
 def tokens(device):
     """Tokens, the experts of each and the mapping; the first two with one shard per device."""
     rng = np.random.default_rng(0)
-    words = rng.standard_normal((DEVICES, BATCH, SEQUENCE, 1, WIDTH)).astype(np.float32)
+    words = halved(rng.standard_normal((DEVICES, BATCH, SEQUENCE, 1, WIDTH)))
     chosen = np.stack(
         [rng.permutation(EXPERTS)[:CHOICES] for _ in range(DEVICES * BATCH * SEQUENCE)]
     ).reshape(DEVICES, BATCH, SEQUENCE, 1, CHOICES)
-    mapping = (OWNER[:, None] == np.arange(DEVICES)).astype(np.float32)[None, None]
+    mapping = (OWNER[:, None] == np.arange(DEVICES)).astype(np.uint16)[None, None]
     return words, chosen, mapping
+
+
+def halved(values):
+    """As bfloat16 holds them."""
+    return (values.astype(np.float32).view(np.uint32) & 0xFFFF0000).view(np.float32)
 
 
 def on(device, shards, dtype):
@@ -53,9 +58,11 @@ def on(device, shards, dtype):
 
 def tensors(device, tokens):
     words, chosen, mapping = tokens
-    replicated = from_torch(mapping, device=device, mesh_mapper=ReplicateTensorToMesh(device))
+    replicated = from_torch(
+        mapping, dtype=DataType.UINT16, device=device, mesh_mapper=ReplicateTensorToMesh(device)
+    )
     return (
-        on(device, words, DataType.FLOAT32),
+        on(device, words, DataType.BFLOAT16),
         on(device, chosen.astype(np.uint16), DataType.UINT16),
         replicated,
     )
@@ -83,7 +90,7 @@ def test_dispatch_gives_each_device_the_tokens_of_its_experts(device, tokens, ax
     assert asked.shape == tuple(sparse.shape)  # which a rank without devices in it goes by
 
 
-@pytest.mark.parametrize("axis", [None, 1])
+@pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("local_reduce", [False, True])
 def test_combine_brings_results_back_to_their_tokens(device, tokens, axis, local_reduce):
     inputs = tensors(device, tokens)
@@ -92,9 +99,9 @@ def test_combine_brings_results_back_to_their_tokens(device, tokens, axis, local
     members = len(groups[0])
     rows = 1 if local_reduce else EXPERTS // DEVICES
     rng = np.random.default_rng(5)
-    outcome = rng.standard_normal((DEVICES, rows, members * BATCH, SEQUENCE, WIDTH)).astype(np.float32)
+    outcome = halved(rng.standard_normal((DEVICES, rows, members * BATCH, SEQUENCE, WIDTH)))
     found = all_to_all_combine(
-        on(device, outcome, DataType.FLOAT32),
+        on(device, outcome, DataType.BFLOAT16),
         metadata,
         inputs[2],
         local_reduce=local_reduce,
@@ -116,17 +123,51 @@ def test_combine_brings_results_back_to_their_tokens(device, tokens, axis, local
                     assert np.array_equal(found.shards.of(p)[k, b, s], wanted)
 
 
-def test_shapes_that_do_not_fit_are_refused(device, tokens):
+def test_what_does_not_fit_is_refused(device, tokens):
+    """In the words of the reference library, but for the rank and the results of other tokens."""
     words, chosen, mapping = tensors(device, tokens)
-    with pytest.raises(RuntimeError, match="same batch and sequence"):
+    with pytest.raises(RuntimeError, match=r"except the last\. Mismatch at dimension 0 with shape"):
         all_to_all_dispatch(words, on(device, tokens[1][:, :1].astype(np.uint16), DataType.UINT16), mapping)
-    with pytest.raises(RuntimeError, match="output_concat_dim must be 1 or 2"):
+    with pytest.raises(RuntimeError, match="Output concat dimension must be 1 or 2, got 3"):
         all_to_all_dispatch(words, chosen, mapping, output_concat_dim=3)
-    flat = on(device, tokens[0].reshape(DEVICES, -1), DataType.FLOAT32)
-    with pytest.raises(RuntimeError, match=r"must be \[batch, sequence, 1, width\]"):
+    flat = on(device, tokens[0].reshape(DEVICES, -1), DataType.BFLOAT16)
+    with pytest.raises(RuntimeError, match="the same number of dimensions"):
         all_to_all_dispatch(flat, chosen, mapping)
+    with pytest.raises(RuntimeError, match=r"must be \[batch, sequence, 1, width\]"):
+        all_to_all_dispatch(
+            flat, on(device, tokens[1].astype(np.uint16).reshape(DEVICES, -1), DataType.UINT16), mapping
+        )
     with pytest.raises(RuntimeError, match="must agree in batch and sequence"):
+        all_to_all_combine(words, chosen, mapping, cluster_axis=0)
+    with pytest.raises(RuntimeError, match="Axis must be specified at the moment"):
         all_to_all_combine(words, chosen, mapping)
+    with pytest.raises(RuntimeError, match="Output shard dimension must be 1 or 2, got 0"):
+        all_to_all_combine(words, chosen, mapping, cluster_axis=0, output_shard_dim=0)
+
+
+def test_tiles_and_other_numbers_are_refused(device, tokens):
+    given = tensors(device, tokens)
+    words, chosen, mapping = given
+    tiled = [to_layout(each, Layout.TILE) for each in given]
+    wide = on(device, tokens[0], DataType.FLOAT32)
+    numbers = on(device, tokens[1].astype(np.int32), DataType.INT32)
+    for call, first, second in (
+        (lambda *given: all_to_all_dispatch(*given, cluster_axis=0), "Input", "Indices"),
+        (lambda *given: all_to_all_combine(*given, cluster_axis=0), "Input", "Metadata"),
+    ):
+        for refused, message in (
+            ((tiled[0], chosen, mapping), f"{first} tensor must be in row major layout"),
+            ((wide, tiled[1], mapping), f"{second} tensor must be in row major layout"),
+            ((wide, numbers, mapping), f"{first} tensor must be bfloat16"),
+            ((words, numbers, mapping), f"{second} tensor must be uint16"),
+        ):
+            with pytest.raises(RuntimeError, match=message):
+                call(*refused)
+    assert all_to_all_dispatch(words, chosen, tiled[2], cluster_axis=0)[0].shape[1] == MESH[0] * BATCH
+    with pytest.raises(RuntimeError, match="Metadata tensor must be in row major layout"):
+        all_to_all_combine(words, chosen, tiled[2], cluster_axis=0)
+    with pytest.raises(RuntimeError, match=r"is DataType::INT32; ttnn\.typecast"):
+        all_to_all_combine(words, chosen, numbers, cluster_axis=0)
 
 
 def prefilled(submesh, dtype=DataType.BFLOAT16, **words):

@@ -5,9 +5,11 @@ import pytest
 
 from tt_run.runtime.ccl.all_to_all import all_to_all_async_generic
 from tt_run.runtime.ccl.asynchronous import all_gather_async, all_reduce_async, reduce_scatter_minimal_async
-from tt_run.runtime.ccl.gather_forms import all_gather_async_reversed
+from tt_run.runtime.ccl.gather_forms import all_gather_async_reversed, ring_attention_all_gather_async
 from tt_run.runtime.ccl.halos import neighbor_pad_async, slice_reshard_async
-from tt_run.runtime.ccl.scatter_forms import strided_reduce_scatter_async
+from tt_run.runtime.ccl.part_gathers import high_bw_all_gather
+from tt_run.runtime.ccl.scatter_forms import reduce_scatter_minimal_direct, strided_reduce_scatter_async
+from tt_run.runtime.ccl.single_shards import mesh_partition
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.errors import sentence_of
@@ -29,6 +31,7 @@ HIGH = MemoryConfig(
     ShardSpec(CORES, [32, 256], ShardOrientation.ROW_MAJOR),
 )
 ANY_RANK = MemoryConfig(BufferType.L1, NdShardSpec([1, 1, 32, 64], CORES))
+NAMELESS = MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1)
 SAY_WHERE = "If input memory config is sharded, then output memory config must be provided."
 
 
@@ -71,6 +74,31 @@ def reduce(x):
     return all_reduce_async(x, cluster_axis=1)
 
 
+def at_once(x, dim):
+    return reduce_scatter_minimal_direct(x, dim, cluster_axis=1)
+
+
+def room(x, dim):
+    shape = list(x.shape)
+    shape[dim] *= 4
+    return from_torch(np.zeros(shape, np.float32), x.dtype, layout=x.layout, device=x.device())
+
+
+def banks(x, dim):
+    return high_bw_all_gather(x, dim, room(x, dim), cluster_axis=1)
+
+
+def around(x, dim, **words):
+    words = {"cluster_axis": 1, "mesh_device": x.device(), "topology": None, **words}
+    return ring_attention_all_gather_async(
+        [x], [room(x, dim)], dim, multi_device_global_semaphore=[], **words
+    )
+
+
+def part(x, dim, memory):
+    return mesh_partition(x, dim, 1, memory_config=memory)
+
+
 @pytest.mark.parametrize(
     ("call", "args", "shape", "layout", "refused"),
     [
@@ -96,6 +124,16 @@ def reduce(x):
         (blocks, (3,), (1, 2, 128, 128), TILE, "strided_reduce_scatter_async requires a 4D tensor with C=1, but got shape Shape([1, 2, 128, 128])"),
         (blocks, (3,), (1, 1, 128, 64), TILE, "Number of tiles at dimension 3 must be divisible by ring_size"),
         (blocks, (-1,), (8, 1, 64, 128), TILE, None),
+        (at_once, (3,), (1, 1, 64, 128), ROWS, "reduce_scatter_minimal_direct requires TILE layout"),
+        (at_once, (2,), (1, 1, 64, 128), TILE, "scatter dim 2 (padded size 64, 2 pages) must split into 4 whole-page slices"),
+        (at_once, (0,), (4, 1, 60, 100), TILE, None),
+        (around, (2,), (1, 1, 64, 128), ROWS, "Input tensor 0 must be tiled"),
+        (around, (0,), (64, 128), TILE, "ShapeBase[] index out of range. 3 not in [-4, 2)"),
+        (around, (2,), (1, 1, 64, 128), TILE, None),
+        (banks, (2,), (1, 1, 64, 128), ROWS, None),
+        (part, (3, NAMELESS), (1, 1, 64, 128), TILE, "bad optional access"),
+        (part, (3, NAMELESS), (1, 1, 64, 128), ROWS, "MemoryConfig must have Shard Spec specified for sharded memory layout"),
+        (part, (3, L1_MEMORY_CONFIG), (1, 1, 64, 128), ROWS, None),
     ],
 )  # fmt: skip
 def test_what_a_form_takes(mesh, call, args, shape, layout, refused):
@@ -119,6 +157,9 @@ def test_what_a_form_takes(mesh, call, args, shape, layout, refused):
         (scatter, (2,), (1, 1, 64, 256), TILE, HIGH, SAY_WHERE),
         (scatter, (3,), (1, 1, 64, 256), TILE, HIGH, "Shard width 256 must match physical width 64 for height sharded"),
         (reduce, (), (1, 1, 64, 256), ROWS, ANY_RANK, SAY_WHERE),
+        (banks, (2,), (1, 1, 64, 256), TILE, L1_MEMORY_CONFIG, "high_bw_all_gather requires DRAM input"),
+        (around, (2,), (1, 1, 64, 256), TILE, ANY_RANK, "Unsupported memory layout TensorMemoryLayout::ND_SHARDED."),
+        (around, (2,), (1, 1, 64, 256), TILE, L1_MEMORY_CONFIG, "Output tensor 0 memory config should match output_mem_config"),
         # A sum with semaphores says itself where its steps lie.
         (reduce, (), (1, 1, 64, 256), TILE, HIGH, None),
     ],

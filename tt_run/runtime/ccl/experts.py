@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime import traffic
-from tt_run.runtime.ccl import checks, result_topology
+from tt_run.runtime.ccl import checks, form_checks, result_topology
 from tt_run.runtime.ccl.calls import CallContext, gathered
 from tt_run.runtime.ccl.collectives import result
 from tt_run.runtime.ccl.exchange.gather import every_shard
@@ -51,6 +51,7 @@ def all_to_all_dispatch(
     Per device: tokens [B, S, 1, H] and indices [B, S, 1, K] become sparse tokens [1, n*B, S, H] and the indices of all tokens
     [1, n*B, S, K] of a group of n devices; with `output_concat_dim=2` [1, B, n*S, …]. Raises RuntimeError for shapes that do not fit.
     """
+    form_checks.sent_to_experts(input_tensor, expert_indices_tensor, output_concat_dim)
     choices_shape = tuple(expert_indices_tensor.shape)
     asked = (output_concat_dim, choices_shape)
     plan = planned(DISPATCH, input_tensor, cluster_axis, asked, (topology, num_links, memory_config))
@@ -83,19 +84,9 @@ def all_to_all_dispatch(
 
 
 def _check_dispatch(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, asked: Any) -> Intent:
-    concat, choices = asked
-    members = checks.members_of(tensor, device, cluster_axis)
+    concat, _ = asked
+    members = checks.members_of(tensor, device, cluster_axis, any_ring=True)
     batch, length, width = _tokens(tuple(tensor.shape), "input_tensor")
-    if _tokens(choices, "expert_indices_tensor")[:2] != (batch, length):
-        raise fatal(
-            "input_tensor and expert_indices_tensor must have the same batch and sequence",
-            hint=f"{tensor.shape} and {list(choices)} differ before their last dimension",
-        )
-    if concat not in (1, 2):
-        raise fatal(
-            f"output_concat_dim must be 1 or 2, got {concat}",
-            hint="output_concat_dim=1 for the batch, 2 for the sequence",
-        )
     shape = [1, batch, length, width]
     shape[concat] *= members
     return Intent(tuple(shape), concat, (batch, length, width))
@@ -208,6 +199,8 @@ def all_to_all_combine(
     was joined instead of the batch. With `local_reduce` the results are one sum per device, [1, n*B, S, H], put into the slot of the
     first of the device's experts that the token chose, in the order of experts. Raises RuntimeError for shapes that do not fit.
     """
+    mapping = expert_mapping_tensor
+    form_checks.brought_back(input_tensor, expert_metadata_tensor, mapping, cluster_axis, output_shard_dim)
     asked = (output_shard_dim, tuple(expert_metadata_tensor.shape))
     plan = planned(
         COMBINE,
@@ -228,7 +221,7 @@ def all_to_all_combine(
             cut = (slice(None),) * (dim - 1) + (slice(start, start + part),)
             every_expert = (slice(None), *cut)
             chosen = _shard(expert_metadata_tensor, local).reshape(batch, length, choices)[cut]
-            owner = _devices(expert_mapping_tensor, local)
+            owner = _devices(mapping, local)
             mine = {p: results[p][every_expert] for p in group}
             found[position] = _picked(mine, chosen, owner, local_reduce)
     shards = _shards(found, lanes.positions, tuple(plan.spec.shape), input_tensor)
@@ -238,11 +231,6 @@ def all_to_all_combine(
 def _check_combine(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, asked: Any) -> Intent:
     dim, choices = asked
     members = checks.members_of(tensor, device, cluster_axis)
-    if dim not in (1, 2):
-        raise fatal(
-            f"output_shard_dim must be 1 or 2, got {dim}",
-            hint="output_shard_dim=1 for the batch, 2 for the sequence",
-        )
     shape = tuple(tensor.shape)
     if len(shape) != 4 or shape[1:3] != choices[-3:-1] or shape[dim] % members:
         raise fatal(

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tt_run.runtime.ccl import checks, places
-from tt_run.runtime.enums import Layout, TensorMemoryLayout, cpp
+from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal, in_rows, in_tiles, throw
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 
+_SAY_DRAM = "ttnn.to_memory_config(tensor, ttnn.DRAM_MEMORY_CONFIG) before"
 _SAY_WHERE = "memory_config=ttnn.DRAM_MEMORY_CONFIG, or a MemoryConfig that the result fits"
 
 
@@ -101,7 +102,7 @@ def gathered(
     if whole and held.memory_layout is TensorMemoryLayout.ND_SHARDED:
         raise fatal(
             f"Unsupported input tensor memory layout {cpp(held.memory_layout)}.",
-            hint="ttnn.to_memory_config(tensor, ttnn.DRAM_MEMORY_CONFIG) before",
+            hint=_SAY_DRAM,
         )
     return memory if whole else _made_of_several(held, memory)
 
@@ -131,6 +132,51 @@ def _made_of_several(held: MemoryConfig, memory: MemoryConfig | None) -> MemoryC
     return memory or DRAM_MEMORY_CONFIG
 
 
+def gathered_from_dram(tensor: Tensor) -> None:
+    """Raises RuntimeError for an operand in L1."""
+    if tensor.memory_config().buffer_type is not BufferType.DRAM:
+        raise fatal("high_bw_all_gather requires DRAM input", hint=_SAY_DRAM)
+
+
+def gathered_around(
+    tensors: Sequence[Tensor], outputs: Sequence[Tensor], memory: MemoryConfig | None
+) -> None:
+    """Raises RuntimeError for rows, pieces, outputs that lie elsewhere and other ranks than four."""
+    for i, (tensor, output) in enumerate(zip(tensors, outputs, strict=True)):
+        held = tensor.memory_config()
+        if tensor.layout is not Layout.TILE:
+            raise fatal(f"Input tensor {i} must be tiled", hint=in_tiles("tensor"))
+        if held.is_sharded():
+            raise fatal(f"Unsupported memory layout {cpp(held.memory_layout)}.", hint=_SAY_DRAM)
+        if output.memory_config() != (memory or held):
+            raise fatal(
+                f"Output tensor {i} memory config should match output_mem_config",
+                hint=f"the output lies in {output.memory_config()}, asked for is {memory or held}",
+            )
+        rank = tensor.shape.rank
+        if rank < 4:
+            raise throw(
+                f"ShapeBase[] index out of range. 3 not in [-4, {rank})",
+                hint="ttnn.reshape(tensor, …) to four dimensions",
+            )
+
+
+def scattered_at_once(tensor: Tensor, dim: int, members: int) -> None:
+    """Raises RuntimeError for rows, and for parts that are not whole tiles."""
+    if tensor.layout is not Layout.TILE:
+        raise fatal("reduce_scatter_minimal_direct requires TILE layout", hint=in_tiles("tensor"))
+    rank, padded = tensor.shape.rank, tensor.padded_shape
+    if not -rank <= dim < rank:
+        return
+    edge = tensor.tile.edges[dim % rank - rank] if dim % rank >= rank - 2 else 1
+    size = padded[dim]
+    if size // edge % members:
+        raise fatal(
+            f"scatter dim {dim % rank} (padded size {size}, {size // edge} pages) must split into {members} whole-page slices",
+            hint=f"ttnn.pad dimension {dim % rank} to a multiple of {edge * members}",
+        )
+
+
 def in_blocks(tensor: Tensor, dim: int, members: int) -> None:
     """Raises RuntimeError for what `strided_reduce_scatter_async` does not take: other than the last of four dimensions, parts of tiles."""
     shape, rank = tensor.shape, tensor.shape.rank
@@ -149,3 +195,61 @@ def in_blocks(tensor: Tensor, dim: int, members: int) -> None:
             "tiles % ring_size == 0",
             hint=f"ttnn.pad the last dimension to a multiple of {TILE_SIZE * members}",
         )
+
+
+def sent_to_experts(tokens: Tensor, choices: Tensor, dim: int | None) -> None:
+    """Raises RuntimeError for other than rows of bfloat16 tokens and rows of uint16 numbers of experts, one row per token."""
+    _in_words((("Input", tokens, DataType.BFLOAT16), ("Indices", choices, DataType.UINT16)))
+    if tokens.shape.rank != choices.shape.rank:
+        raise fatal(
+            "Input and indices tensor must have the same number of dimensions",
+            hint=f"{tokens.shape} and {choices.shape} differ; both are [batch, sequence, 1, …]",
+        )
+    for i, (own, other) in enumerate(zip(tokens.shape, choices.shape, strict=True)):
+        if own != other and i < tokens.shape.rank - 1:
+            raise fatal(
+                "Input and indices tensor must have the same shape for all dimensions except the last. "
+                f"Mismatch at dimension {i} with shape {own} and {other}",
+                hint=f"{tokens.shape} and {choices.shape} differ before their last dimension",
+            )
+    if dim not in (1, 2):
+        raise fatal(
+            f"Output concat dimension must be 1 or 2, got {dim}. Output concat dimension is used to determine the dimension to "
+            "concat the output tokens along.",
+            hint="output_concat_dim=1 for the batch, 2 for the sequence",
+        )
+
+
+def brought_back(
+    results: Tensor, choices: Tensor, mapping: Tensor, axis: int | None, dim: int | None
+) -> None:
+    """Raises RuntimeError for other than rows, of bfloat16 results, uint16 numbers and a uint16 mapping, and without an axis."""
+    _in_words((("Input", results, DataType.BFLOAT16), ("Metadata", choices, DataType.UINT16)), mapping)
+    if mapping.dtype is not DataType.UINT16:
+        raise fatal(
+            "Indices tensor must be uint32",  # its words: it takes uint16
+            hint=f"expert_mapping_tensor is {cpp(mapping.dtype)}; ttnn.typecast(expert_mapping_tensor, ttnn.uint16)",
+        )
+    if axis is None:
+        raise fatal("Axis must be specified at the moment", hint="cluster_axis=0 or 1")
+    if dim not in (1, 2):
+        raise fatal(
+            f"Output shard dimension must be 1 or 2, got {dim}. Output shard dimension is used to determine the dimension to "
+            "shard the output tokens along.",
+            hint="output_shard_dim=1 for the batch, 2 for the sequence",
+        )
+
+
+def _in_words(operands: Sequence[tuple[str, Tensor, DataType]], mapping: Tensor | None = None) -> None:
+    rows = [(name, tensor) for name, tensor, _ in operands]
+    if mapping is not None:
+        rows.append((operands[-1][0], mapping))
+    for name, tensor in rows:
+        if tensor.layout is not Layout.ROW_MAJOR:
+            raise fatal(f"{name} tensor must be in row major layout", hint=in_rows("tensor"))
+    for name, tensor, dtype in operands:
+        if tensor.dtype is not dtype:
+            raise fatal(
+                f"{name} tensor must be {dtype.name.lower()}",
+                hint=f"ttnn.typecast(tensor, ttnn.{dtype.name.lower()})",
+            )

@@ -160,6 +160,7 @@ def ring_attention_all_gather_async(
             f"{len(input_tensor)} tensors need as many output buffers, got {len(persistent_output_buffer)}",
             hint="leave persistent_output_buffer out, or give one for each tensor",
         )
+    form_checks.gathered_around(input_tensor, persistent_output_buffer, memory_config)
     tuning, name = (topology, num_links, memory_config), "ring_attention_all_gather_async"
     return [
         gather_as(name, tensor, dim, cluster_axis, tuning, output, mesh_device)

@@ -151,6 +151,8 @@ def mesh_partition(
     Raises RuntimeError when `dim` does not divide by the size of the group.
     """
     cut = _cut(input_tensor, dim, cluster_axis)
+    if cut.parts > 1:
+        places.named(memory_config, input_tensor.layout)
     checks.tile_borders(input_tensor, cut.dim, cut.parts)
     if cut.parts == 1 and memory_config in (None, input_tensor.memory_config()):
         return input_tensor.alias()

@@ -97,15 +97,18 @@ class Tensor(TensorMethods, metaclass=Native):
         memory_config: MemoryConfig = DRAM_MEMORY_CONFIG,
         tile: Tile = DEFAULT_TILE,
         site: Site | None = None,
+        fits: bool = False,
     ) -> Tensor:
         """A tensor over shards that already hold values of `dtype` (bfloat16 and the block floats: float32, rounded).
 
         `shards.index` counts the local devices of `device`, or of `site` for a host tensor (default: the single position of an
         un-distributed tensor). `topology` defaults to replication over the whole of the device.
+
+        `fits`: raises RuntimeError for pieces that do not fit the shape or their cores.
         """
         storage: Storage = Buffer(shards) if isinstance(shards, Shards) else shards
         site = site or device or local_site((1, 1))
-        spec = spec_of(storage.shards.shape, dtype, layout, memory_config, tile)
+        spec = spec_of(storage.shards.shape, dtype, layout, memory_config, tile, fits=fits)
         if device is not None:
             _check_banks(device, spec.memory_config)
         return cls._make(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -18,10 +19,13 @@ from tt_run.runtime.enums import (
     ShardOrientation,
     TensorMemoryLayout,
 )
+from tt_run.runtime.errors import sentence_of
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.data_movement.conversions import interleaved_to_sharded, sharded_to_interleaved
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.conversion.layouts import to_memory_config
+from tt_run.runtime.tensor.creation import from_shape
+from tt_run.runtime.tensor.creation.allocation import allocate_tensor_on_device
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec, ShardSpec
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
 from tt_run.runtime.tensor.tensor import Tensor
@@ -239,6 +243,41 @@ def test_pieces_that_no_tensor_has(one: MeshDevice) -> None:
         np.ones((128, 128), np.float32), layout=Layout.TILE, memory_config=in_pieces(1, 1, 64, 128)
     )
     assert told(on_host) == ("HEIGHT_SHARDED", [64, 128], [1, 1, 64, 128])
+
+
+@pytest.mark.parametrize(
+    ("memory", "words"),
+    [
+        (lambda: in_pieces(1, 1, 64, 128), "Tensor shape rank (2) can't be less than shard shape rank (4)!"),
+        (lambda: of_rows(64, 64), "Shard width 64 must match physical width 128 for height sharded"),
+        (lambda: of_rows(8, 128), "Physical shard shape (8, 128) must be tile {32, 32} sized!"),
+    ],
+)
+def test_pieces_that_no_new_tensor_has(
+    one: MeshDevice, memory: Callable[[], MemoryConfig], words: str
+) -> None:
+    """Measured on the reference library 0.81.1; on the host nothing lies in pieces."""
+    like = put(one, np.ones((128, 128)), BF16, TILE)
+    of_shape = {"dtype": BF16, "layout": TILE, "device": one, "memory_config": memory()}
+    for make in (
+        lambda **given: from_shape.zeros((128, 128), **given),
+        lambda **given: from_shape.full((128, 128), 2.0, **given),
+        lambda **given: from_shape.empty((128, 128), **given),
+        lambda **given: from_shape.rand((128, 128), **given),
+        lambda **given: from_shape.ones_like(like, **given),
+    ):
+        with pytest.raises(RuntimeError) as error:
+            make(**of_shape)
+        assert sentence_of(error.value).startswith(words)
+    with pytest.raises(RuntimeError) as error:
+        allocate_tensor_on_device((128, 128), BF16, TILE, one, memory())
+    assert sentence_of(error.value).startswith(words)
+    assert from_shape.zeros((128, 128), BF16, TILE, None, memory()).device() is None
+
+
+def of_rows(height: int, width: int) -> MemoryConfig:
+    spec = ShardSpec(GRIDS["4x2"], [height, width], ShardOrientation.ROW_MAJOR)
+    return MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1, spec)
 
 
 def test_which_configurations_are_equal() -> None:

@@ -47,6 +47,7 @@ def allocate_tensor_on_device(
         topology=mesh_replicated(device),
         memory_config=spec.memory_config,
         tile=spec.tile,
+        fits=True,
     )
 
 

@@ -208,6 +208,7 @@ def rand(
         device=device,
         topology=placed.topology,
         memory_config=memory_config,
+        fits=True,
     )
 
 
@@ -254,6 +255,7 @@ def values_for_every_device(
         device=device,
         topology=mesh_replicated(device),
         memory_config=memory_config,
+        fits=True,
     )
 
 
@@ -398,6 +400,7 @@ def _filled(
         layout=laid,
         device=device,
         memory_config=memory_config or DRAM_MEMORY_CONFIG,
+        fits=device is not None,
     )
 
 
