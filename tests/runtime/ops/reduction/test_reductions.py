@@ -292,3 +292,10 @@ def test_rows_and_numbers_of_fewer_than_two_dimensions(one: MeshDevice):
     assert (held(ops.softmax(number)), ops.softmax(number).layout) == (1, ROW)
     with pytest.raises(RuntimeError, match="not supported for 0D tensors"):
         ops.layer_norm(number)
+
+
+def test_numbers_of_several_devices_are_no_row_to_normalise(mesh: MeshDevice):
+    row = put(mesh, np.float32([1, -2, 3, 0.5, 7, 8, -9, 10]), F32, shard=0)
+    number = ops.reshape(row, [])
+    found = ops.rms_norm(number, residual_input_tensor=number, weight=ops.reshape(row, [1, 1]))
+    assert [held(found, d).round(4) for d in range(8)] == [1, 2, 3, 0.5, 7, 8, 9, 10]

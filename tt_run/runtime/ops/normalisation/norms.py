@@ -156,9 +156,13 @@ def _normalised(
             np.add(out, rest.pop(0), out)
 
     def compute(stack: Array, *others: Array) -> Array:
-        dims = stack.ndim - 1
-        sides = [o if t is residual else flat(o, dims, width) for t, o in zip(given, others, strict=True)]
-        return along_last(rows, x.dtype, stack, *sides)
+        shape, dims = stack.shape, max(stack.ndim - 1, 1)
+        whole = (len(stack), 1) if stack.ndim == 1 else None  # numbers are rows of one, not one row
+        sides = [
+            (o.reshape(whole or o.shape) if t is residual else flat(o, dims, width))
+            for t, o in zip(given, others, strict=True)
+        ]
+        return along_last(rows, x.dtype, stack.reshape(whole or shape), *sides).reshape(shape)
 
     shards = combine(compute, *(t.shards for t in (x, *given)))
     if x.is_sharded() and getattr(program, "inplace", False):
