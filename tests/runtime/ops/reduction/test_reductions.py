@@ -299,3 +299,6 @@ def test_numbers_of_several_devices_are_no_row_to_normalise(mesh: MeshDevice):
     number = ops.reshape(row, [])
     found = ops.rms_norm(number, residual_input_tensor=number, weight=ops.reshape(row, [1, 1]))
     assert [held(found, d).round(4) for d in range(8)] == [1, 2, 3, 0.5, 7, 8, 9, 10]
+    assert all(held(ops.alt_complex_rotate90(number), d) == 0 for d in range(8))
+    odd = ops.alt_complex_rotate90(put(mesh, np.float32([[1, 2, 3], [4, 5, 6]])))
+    assert held(odd).tolist() == [[-2, 1, 0], [-5, 4, 0]]

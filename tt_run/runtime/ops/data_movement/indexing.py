@@ -119,8 +119,12 @@ def _triangle(keep: Any) -> Any:
 
 
 def _rotated(x: Array) -> Array:
-    pairs = x.reshape(*x.shape[:-1], -1, 2)
-    return np.stack([-pairs[..., 1], pairs[..., 0]], axis=-1).reshape(x.shape)
+    rows = x.reshape(-1, x.shape[-1] if x.ndim > 1 else 1)  # numbers are rows of one
+    found = np.zeros((len(rows), rows.shape[-1] + rows.shape[-1] % 2), x.dtype)
+    found[:, : rows.shape[-1]] = rows  # an odd width pairs with the padding
+    pairs = found.reshape(-1, 2)
+    turned = np.stack([-pairs[:, 1], pairs[:, 0]], axis=-1).reshape(found.shape)
+    return np.ascontiguousarray(turned[:, : rows.shape[-1]]).reshape(x.shape)
 
 
 def _fill_rm(
