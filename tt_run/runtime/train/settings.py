@@ -37,10 +37,13 @@ class ConfigurationProblems:
     def __init__(self, place: Place, path: Path = (), problems: list[str] | None = None) -> None:
         self.place, self.path = place, path
         self.problems: list[str] = [] if problems is None else problems
+        self._listed: set[str] = set()  # the maps whose keys have been listed
 
     def below(self, key: str) -> ConfigurationProblems:
         """The report of what stands below a key."""
-        return ConfigurationProblems(self.place, (*self.path, key), self.problems)
+        report = ConfigurationProblems(self.place, (*self.path, key), self.problems)
+        report._listed = self._listed
+        return report
 
     def wrong(self, what: str, example: str = "") -> None:
         """Note a setting whose value cannot be used; `what` follows its name, and `example` is a value that can."""
@@ -55,11 +58,11 @@ class ConfigurationProblems:
         """Note a key that nothing reads."""
         names = sorted(known)
         near = difflib.get_close_matches(self.path[-1], names, n=1)
-        listed = f"; help: one of {', '.join(names)}"
-        if any(told.endswith(listed) for told in self.problems):
-            listed = ""  # once is enough
         inside = f" in {self.path[-2]}" if len(self.path) > 1 else ""
-        hint = f"; help: did you mean {near[0]!r}?" if near else listed
+        hint = f"; help: did you mean {near[0]!r}?" if near else ""
+        if not near and inside not in self._listed:  # once is enough
+            self._listed.add(inside)
+            hint = f"; help: one of {', '.join(names)}"
         self._add(f"unknown key {value_words(self.path[-1])}{inside}{hint}")
 
     def _add(self, text: str) -> None:
