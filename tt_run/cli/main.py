@@ -93,10 +93,9 @@ def _dispatch(words: Sequence[str]) -> int:
             explain(code)
     elif given.doctor:
         from tt_run.cli.doctor.machine import doctor
-        from tt_run.cli.print_findings import print_findings
-        from tt_run.cli.reading.idle import idle_options
+        from tt_run.cli.reading.idle import tell_looks
 
-        print_findings([finding for finding in idle_options(given) if not finding.is_error])
+        tell_looks(given)
         raise_again()
         return doctor(given)
     else:

@@ -141,3 +141,26 @@ def test_a_replay_of_a_script_that_is_not_here(
 def test_a_replay_has_one_debugger(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", "rec", "--pdb", "--debugpy", "5678"]) == Exit.USAGE
     assert "--pdb and --debugpy are two debuggers of one program" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "idle"),
+    [
+        ("examples --to x", ["--to"]),
+        ("doctor --dry-run --emit slurm", ["--dry-run", "--emit"]),
+        ("--doctor --print-env 0", ["--print-env"]),
+        ("validate-model --points none.tsv --all-rows --output x.yaml", ["--output", "--all-rows"]),
+        ("validate-model --calibrate none.tsv --all-rows --output x.yaml", []),
+    ],
+)
+def test_options_of_subcommands_that_do_nothing_are_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: str,
+    idle: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(words.split())
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning[TTR024]")]
+    assert sorted(line.split(": ")[1] for line in told) == sorted(idle)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tt_run.cli.doctor.machine import doctor
 from tt_run.cli.reading.command_line import CommandLine
+from tt_run.cli.reading.idle import tell_looks
 from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
 
@@ -25,4 +26,5 @@ def command(words: Sequence[str]) -> int:
 
         print(command_help(Doctor))
         return Exit.OK
+    tell_looks(given)
     return doctor(given)

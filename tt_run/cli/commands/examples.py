@@ -15,6 +15,7 @@ from mgd.diagnostics import Diagnostic
 from mgd.files import write_file
 from tt_run.cli.help import command_help, terminal_width
 from tt_run.cli.outputs import refuse_lost_outputs
+from tt_run.cli.reading.idle import tell_idle
 from tt_run.cli.reading.options import Arguments, option
 from tt_run.cli.reading.parse import read
 from tt_run.contract import Exit
@@ -42,6 +43,7 @@ def command(words: Sequence[str]) -> int:
     root = examples_root()
     known = _known(root)
     if not given.rest and not given.all:
+        tell_idle(given, ["to"], "nothing is copied by listing", "write the NAME of one, or --all")
         width = max(map(len, known))
         for name, path in known.items():
             about = textwrap.wrap(_about(path), max(20, terminal_width() - width - 2), break_on_hyphens=False)

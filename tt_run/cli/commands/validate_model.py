@@ -107,8 +107,12 @@ def command(words: Sequence[str]) -> int:
     import subprocess
 
     from tt_run.cli.outputs import refuse_lost_outputs
+    from tt_run.cli.reading.idle import tell_idle
 
     refuse_lost_outputs(given)
+    if not given.calibrate:
+        idle = ("output", "architecture", "all_rows")
+        tell_idle(given, idle, "only --calibrate looks at it", "write --calibrate FILE, or leave it out")
     text = given.points or given.calibrate or ""
     if not is_file(Path(text)):
         raise InputError(

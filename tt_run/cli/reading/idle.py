@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from mgd.diagnostics import Diagnostic, Severity
 from mgd.lean import dataclass
 from tt_run import contract
 from tt_run.cli.reading.command_line import CommandLine
-from tt_run.cli.reading.options import Option
+from tt_run.cli.reading.options import Arguments, Option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,6 +110,21 @@ def idle_in_plan(given: CommandLine, plan: LaunchPlan) -> tuple[Diagnostic, ...]
                 _told("--tcp-interface", "--mpi-args names the networks itself", "keep one of the two")
             )
     return tuple(finding for finding in found if finding.message.split(":")[0] not in _configured(given))
+
+
+def tell_idle(given: Arguments, keys: Iterable[str], lack: str, help: str) -> None:
+    """Say on standard error which of some options of a subcommand were written where they have no effect."""
+    from tt_run.cli.print_findings import print_findings
+
+    names = {option.key: option.name for option in given.options()}
+    print_findings([_told(names[key], lack, help) for key in keys if key in given.given])
+
+
+def tell_looks(given: CommandLine) -> None:
+    """Say on standard error which looks at a launch the doctor, which is no launch, leaves out."""
+    tell_idle(
+        given, [key for key in LOOKS if key != "doctor"], "the doctor answers in its place", "leave it out"
+    )
 
 
 def _configured(given: CommandLine) -> set[str]:
