@@ -183,11 +183,12 @@ _enter(
 _enter("concat_bw", Call(shapes=((3, 1, 2, 5), (1, 1, 2, 5), (2, 1, 2, 5)), arguments=(0,)))
 
 # Reductions and orders.
-_enter(
-    "sum mean max min prod",
-    *_each((-1, 0), "dim", low=0.5, high=1.5, steps=64),
-    Call(low=0.5, high=1.5, keywords={"dim": -1, "keepdim": True}, steps=64),
-)
+for _names, _tiles in (("sum mean max min", False), ("prod", True)):
+    _enter(
+        _names,
+        *_each((-1, 0), "dim", low=0.5, high=1.5, steps=64, tiles=_tiles),
+        Call(low=0.5, high=1.5, keywords={"dim": -1, "keepdim": True}, steps=64, tiles=_tiles),
+    )
 _enter(
     "std var",
     *_each((-1,), "dim", low=0.5, high=1.5, steps=64),
