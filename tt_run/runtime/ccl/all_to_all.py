@@ -66,7 +66,7 @@ def all_to_all_async_generic(
     asked = (out_dim, in_dim)
     device = checks.device_of(input_tensor, "all_to_all_async_generic")
     if checks.gather_dim(input_tensor, in_dim) != checks.gather_dim(input_tensor, out_dim):
-        form_checks.exchanged(
+        form_checks.check_all_to_all(
             input_tensor, in_dim, out_dim, checks.members_of(input_tensor, device, cluster_axis)
         )
     tuning = written_into((topology, num_links, memory_config), persistent_output_buffer)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt_run.runtime.ccl import checks, form_checks, places
+from tt_run.runtime.ccl import checks, form_checks, memory_checks
 from tt_run.runtime.ccl.collectives import gather_as, scatter_as, sum_as
 from tt_run.runtime.ccl.forms import choose
 from tt_run.runtime.ccl.plans import on_subdevice
@@ -45,7 +45,7 @@ def _gather_plain(
         (
             topology,
             num_links,
-            form_checks.gathered(input_tensor, dim, memory_config, None),
+            form_checks.place_of_gather(input_tensor, dim, memory_config, None),
             on_subdevice(subdevice_id),
             (None, num_workers_per_link, num_buffers_per_channel),
         ),
@@ -75,7 +75,7 @@ def _gather_persistent(
     if dim is None:
         raise ArgumentMismatch("all_gather_async needs dim")
     workers = chunks_per_sync, num_workers_per_link, num_buffers_per_channel
-    memory = form_checks.gathered(input_tensor, dim, memory_config, persistent_output_buffer)
+    memory = form_checks.place_of_gather(input_tensor, dim, memory_config, persistent_output_buffer)
     tuning = topology, num_links, memory, on_subdevice(subdevice_id), workers
     return gather_as(
         "all_gather_async", input_tensor, dim, cluster_axis, tuning, persistent_output_buffer, is_result=True
@@ -99,7 +99,7 @@ def _gather_on_axis(
     barrier_semaphore: Any = None,
     sub_core_grids: Any = None,
 ) -> Tensor:
-    memory = form_checks.gathered(input_tensor, dim, memory_config, persistent_output_tensor)
+    memory = form_checks.place_of_gather(input_tensor, dim, memory_config, persistent_output_tensor)
     tuning = topology, num_links, memory, on_subdevice(subdevice_id)
     return gather_as(
         "all_gather_async",
@@ -145,7 +145,7 @@ def reduce_scatter_minimal_async(
     output = list(persistent_output_buffers)[-1] if persistent_output_buffers else None
     device = checks.device_of(input_tensor, "reduce_scatter_minimal_async")
     members = checks.members_of(input_tensor, device, cluster_axis, any_ring=True)
-    form_checks.scattered(input_tensor, dim, memory_config, output, members)
+    form_checks.check_scatter(input_tensor, dim, memory_config, output, members)
     workers = (
         chunks_per_sync,
         num_workers_per_link,
@@ -180,7 +180,7 @@ def _reduce_all(
             "num_devices == devices",
             hint=f"distribute it with ttnn.MeshMapperConfig([...], ttnn.MeshShape(1, {num_devices}))",
         )
-    places.added(input_tensor, devices)
+    memory_checks.check_summand(input_tensor, devices)
     return sum_as(
         "all_reduce_async",
         input_tensor,
@@ -205,7 +205,9 @@ def _reduce_on_axis(
 ) -> Tensor:
     _only_sums(math_op)
     device = checks.device_of(input_tensor, "all_reduce_async")
-    places.added(input_tensor, checks.members_of(input_tensor, device, cluster_axis, any_ring=True))
+    memory_checks.check_summand(
+        input_tensor, checks.members_of(input_tensor, device, cluster_axis, any_ring=True)
+    )
     return sum_as(
         "all_reduce_async",
         input_tensor,

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from tt_run.runtime import traffic
-from tt_run.runtime.ccl import checks, places, result_topology
+from tt_run.runtime.ccl import checks, memory_checks, result_topology
 from tt_run.runtime.ccl.calls import merge, pieces, run
 from tt_run.runtime.ccl.exchange import gather, sums
 from tt_run.runtime.ccl.plans import NOTHING_TUNED, Plan, Tuning, on_subdevice, planned, written_into
@@ -181,7 +181,7 @@ REDUCE_SCATTER = Collective(
     sums.reduce_scatter,
     traffic.RING_SCATTER,
     result_topology.scattered,
-    fitting=places.scattered,
+    fitting=memory_checks.check_scatter,
 )
 
 
@@ -227,7 +227,7 @@ ALL_REDUCE = Collective(
     sums.all_reduce,
     traffic.RING_REDUCE,
     result_topology.summed,
-    fitting=places.summed,
+    fitting=memory_checks.check_sum,
 )
 
 
@@ -269,7 +269,7 @@ ALL_BROADCAST = Collective(
     traffic.RING_GATHER,
     result_topology.summed,
     several=True,
-    fitting=places.sent_whole,
+    fitting=memory_checks.check_broadcast,
 )
 
 

@@ -51,7 +51,7 @@ def all_to_all_dispatch(
     Per device: tokens [B, S, 1, H] and indices [B, S, 1, K] become sparse tokens [1, n*B, S, H] and the indices of all tokens
     [1, n*B, S, K] of a group of n devices; with `output_concat_dim=2` [1, B, n*S, …]. Raises RuntimeError for shapes that do not fit.
     """
-    form_checks.sent_to_experts(input_tensor, expert_indices_tensor, output_concat_dim)
+    form_checks.check_dispatch(input_tensor, expert_indices_tensor, output_concat_dim)
     choices_shape = tuple(expert_indices_tensor.shape)
     asked = (output_concat_dim, choices_shape)
     plan = planned(DISPATCH, input_tensor, cluster_axis, asked, (topology, num_links, memory_config))
@@ -200,7 +200,7 @@ def all_to_all_combine(
     first of the device's experts that the token chose, in the order of experts. Raises RuntimeError for shapes that do not fit.
     """
     mapping = expert_mapping_tensor
-    form_checks.brought_back(input_tensor, expert_metadata_tensor, mapping, cluster_axis, output_shard_dim)
+    form_checks.check_combine(input_tensor, expert_metadata_tensor, mapping, cluster_axis, output_shard_dim)
     asked = (output_shard_dim, tuple(expert_metadata_tensor.shape))
     plan = planned(
         COMBINE,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tt_run.runtime.ccl import checks, places
+from tt_run.runtime.ccl import checks, memory_checks
 from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal, in_rows, in_tiles, throw
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
@@ -19,7 +19,7 @@ _SAY_DRAM = "ttnn.to_memory_config(tensor, ttnn.DRAM_MEMORY_CONFIG) before"
 _SAY_WHERE = "memory_config=ttnn.DRAM_MEMORY_CONFIG, or a MemoryConfig that the result fits"
 
 
-def padded_with_neighbours(tensor: Tensor, dims: Sequence[int]) -> None:
+def check_neighbor_pad(tensor: Tensor, dims: Sequence[int]) -> None:
     """Raises RuntimeError for tiles, for the last dimension and for one that is counted from the end."""
     rank = tensor.shape.rank
     for i, dim in enumerate(dims):
@@ -30,10 +30,10 @@ def padded_with_neighbours(tensor: Tensor, dims: Sequence[int]) -> None:
                 f"Error, neighbor pad only supports padding non-last dim, provided dim={dim} for rank-{rank} tensor",
                 hint="ttnn.permute brings the dimension further to the front",
             )
-    _rows(tensor)
+    _check_rows(tensor)
 
 
-def resharded(tensor: Tensor, dim: int) -> None:
+def check_slice_reshard(tensor: Tensor, dim: int) -> None:
     """Raises RuntimeError for tiles and for another dimension than the first."""
     if isinstance(dim, int) and dim != 0:
         raise fatal(
@@ -41,7 +41,7 @@ def resharded(tensor: Tensor, dim: int) -> None:
             "dim == 0",
             hint="ttnn.permute brings the dimension to the front",
         )
-    _rows(tensor)
+    _check_rows(tensor)
     if tensor.shape.rank < 3:
         raise throw(
             f"ShapeBase[] index out of range. 2 not in [-4, {tensor.shape.rank})",
@@ -49,12 +49,12 @@ def resharded(tensor: Tensor, dim: int) -> None:
         )
 
 
-def _rows(tensor: Tensor) -> None:
+def _check_rows(tensor: Tensor) -> None:
     if tensor.layout is Layout.TILE:
         raise fatal(f"Unsupported input tensor layout {cpp(tensor.layout)}.", hint=in_rows("tensor"))
 
 
-def exchanged(tensor: Tensor, in_dim: int, out_dim: int, members: int) -> None:
+def check_all_to_all(tensor: Tensor, in_dim: int, out_dim: int, members: int) -> None:
     """Raises RuntimeError for rows, for dimensions counted from the end, and for parts of tiles: of the last dimension, and of another half than one of the rows."""
     rank = tensor.shape.rank
     for name, dim in (("in_dim", in_dim), ("out_dim", out_dim)):
@@ -88,7 +88,7 @@ def exchanged(tensor: Tensor, in_dim: int, out_dim: int, members: int) -> None:
         )
 
 
-def gathered(
+def place_of_gather(
     tensor: Tensor, dim: int, memory: MemoryConfig | None, output: Tensor | None
 ) -> MemoryConfig | None:
     """Where `all_gather_async` leaves its result. Raises RuntimeError for what it does not take."""
@@ -97,7 +97,7 @@ def gathered(
         raise fatal("AllGatherAsync requires tensor of rank 2 or greater", hint="ttnn.unsqueeze(tensor, 0)")
     if output is not None:
         return memory
-    whole = places.in_whole_tiles(tensor, checks.gather_dim(tensor, dim))
+    whole = memory_checks.in_whole_tiles(tensor, checks.gather_dim(tensor, dim))
     held = tensor.memory_config()
     if whole and held.memory_layout is TensorMemoryLayout.ND_SHARDED:
         raise fatal(
@@ -107,7 +107,7 @@ def gathered(
     return memory if whole else _made_of_several(held, memory)
 
 
-def scattered(
+def check_scatter(
     tensor: Tensor, dim: int, memory: MemoryConfig | None, output: Tensor | None, members: int
 ) -> None:
     """Raises RuntimeError for a result of `reduce_scatter_minimal_async` without a place, or one that does not fit its place."""
@@ -115,11 +115,11 @@ def scattered(
     if output is not None or not -rank <= dim < rank or tensor.shape[dim] % members:
         return
     dim %= rank
-    if not places.in_whole_tiles(tensor, dim, members):
+    if not memory_checks.in_whole_tiles(tensor, dim, members):
         _made_of_several(held, memory)
     part = list(tensor.shape)
     part[dim] //= members
-    places.scattered(tensor, part, dim, memory or held, members)
+    memory_checks.check_scatter(tensor, part, dim, memory or held, members)
 
 
 def _made_of_several(held: MemoryConfig, memory: MemoryConfig | None) -> MemoryConfig:
@@ -132,13 +132,13 @@ def _made_of_several(held: MemoryConfig, memory: MemoryConfig | None) -> MemoryC
     return memory or DRAM_MEMORY_CONFIG
 
 
-def gathered_from_dram(tensor: Tensor) -> None:
+def check_gather_from_dram(tensor: Tensor) -> None:
     """Raises RuntimeError for an operand in L1."""
     if tensor.memory_config().buffer_type is not BufferType.DRAM:
         raise fatal("high_bw_all_gather requires DRAM input", hint=_SAY_DRAM)
 
 
-def gathered_around(
+def check_ring_gather(
     tensors: Sequence[Tensor], outputs: Sequence[Tensor], memory: MemoryConfig | None
 ) -> None:
     """Raises RuntimeError for rows, pieces, outputs that lie elsewhere and other ranks than four."""
@@ -161,7 +161,7 @@ def gathered_around(
             )
 
 
-def scattered_at_once(tensor: Tensor, dim: int, members: int) -> None:
+def check_direct_scatter(tensor: Tensor, dim: int, members: int) -> None:
     """Raises RuntimeError for rows, and for parts that are not whole tiles."""
     if tensor.layout is not Layout.TILE:
         raise fatal("reduce_scatter_minimal_direct requires TILE layout", hint=in_tiles("tensor"))
@@ -177,7 +177,7 @@ def scattered_at_once(tensor: Tensor, dim: int, members: int) -> None:
         )
 
 
-def in_blocks(tensor: Tensor, dim: int, members: int) -> None:
+def check_strided_scatter(tensor: Tensor, dim: int, members: int) -> None:
     """Raises RuntimeError for what `strided_reduce_scatter_async` does not take: other than the last of four dimensions, parts of tiles."""
     shape, rank = tensor.shape, tensor.shape.rank
     if -rank <= dim < rank and dim % rank != 3:
@@ -189,7 +189,7 @@ def in_blocks(tensor: Tensor, dim: int, members: int) -> None:
             f"strided_reduce_scatter_async requires a 4D tensor with C=1, but got shape {shape}",
             hint="ttnn.reshape(tensor, (batch, 1, rows, columns))",
         )
-    if tensor.layout is Layout.TILE and not places.in_whole_tiles(tensor, 3, members):
+    if tensor.layout is Layout.TILE and not memory_checks.in_whole_tiles(tensor, 3, members):
         raise fatal(
             "Number of tiles at dimension 3 must be divisible by ring_size",
             "tiles % ring_size == 0",
@@ -197,9 +197,9 @@ def in_blocks(tensor: Tensor, dim: int, members: int) -> None:
         )
 
 
-def sent_to_experts(tokens: Tensor, choices: Tensor, dim: int | None) -> None:
+def check_dispatch(tokens: Tensor, choices: Tensor, dim: int | None) -> None:
     """Raises RuntimeError for other than rows of bfloat16 tokens and rows of uint16 numbers of experts, one row per token."""
-    _in_words((("Input", tokens, DataType.BFLOAT16), ("Indices", choices, DataType.UINT16)))
+    _check_types((("Input", tokens, DataType.BFLOAT16), ("Indices", choices, DataType.UINT16)))
     if tokens.shape.rank != choices.shape.rank:
         raise fatal(
             "Input and indices tensor must have the same number of dimensions",
@@ -220,11 +220,11 @@ def sent_to_experts(tokens: Tensor, choices: Tensor, dim: int | None) -> None:
         )
 
 
-def brought_back(
+def check_combine(
     results: Tensor, choices: Tensor, mapping: Tensor, axis: int | None, dim: int | None
 ) -> None:
     """Raises RuntimeError for other than rows, of bfloat16 results, uint16 numbers and a uint16 mapping, and without an axis."""
-    _in_words((("Input", results, DataType.BFLOAT16), ("Metadata", choices, DataType.UINT16)), mapping)
+    _check_types((("Input", results, DataType.BFLOAT16), ("Metadata", choices, DataType.UINT16)), mapping)
     if mapping.dtype is not DataType.UINT16:
         raise fatal(
             "Indices tensor must be uint32",  # its words: it takes uint16
@@ -240,7 +240,7 @@ def brought_back(
         )
 
 
-def _in_words(operands: Sequence[tuple[str, Tensor, DataType]], mapping: Tensor | None = None) -> None:
+def _check_types(operands: Sequence[tuple[str, Tensor, DataType]], mapping: Tensor | None = None) -> None:
     rows = [(name, tensor) for name, tensor, _ in operands]
     if mapping is not None:
         rows.append((operands[-1][0], mapping))

@@ -37,7 +37,7 @@ REVERSED = Collective(
 def _reversed(
     tensor: Tensor, dim: int, cluster_axis: int | None, tuning: Any, output: Tensor | None = None
 ) -> Tensor:
-    memory = form_checks.gathered(tensor, dim, tuning[2], output)
+    memory = form_checks.place_of_gather(tensor, dim, tuning[2], output)
     tuning = (*tuning[:2], memory, *tuning[3:])
     plan = planned(
         REVERSED, tensor, cluster_axis, dim, written_into(tuning, output), "all_gather_async_reversed"
@@ -160,7 +160,7 @@ def ring_attention_all_gather_async(
             f"{len(input_tensor)} tensors need as many output buffers, got {len(persistent_output_buffer)}",
             hint="leave persistent_output_buffer out, or give one for each tensor",
         )
-    form_checks.gathered_around(input_tensor, persistent_output_buffer, memory_config)
+    form_checks.check_ring_gather(input_tensor, persistent_output_buffer, memory_config)
     tuning, name = (topology, num_links, memory_config), "ring_attention_all_gather_async"
     return [
         gather_as(name, tensor, dim, cluster_axis, tuning, output, mesh_device)

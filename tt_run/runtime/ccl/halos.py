@@ -66,7 +66,7 @@ def neighbor_pad_async(
         raise ArgumentMismatch(
             "dim, padding_left, padding_right and cluster_axis must be lists of one or two numbers"
         )
-    form_checks.padded_with_neighbours(input_tensor, dim)
+    form_checks.check_neighbor_pad(input_tensor, dim)
     padded = _masked(input_tensor, dim[0], cluster_axis[0], logical_h) if logical_h else input_tensor
     links = num_links or [None] * len(dim)  # type: ignore[list-item]
     for at, before, after, axis, count in zip(
@@ -224,7 +224,9 @@ def neighbor_pad_halo(
     high, wide = (np_topology, np_num_links, None), (np_topology, np_pad2_num_links, None)
     padded = _padded(interior, (height, np_padding_h, np_padding_h, padding_mode), np_cluster_axis, high)
     padded = _padded(padded, (width, np_padding_w, np_padding_w, padding_mode), np_pad2_cluster_axis, wide)
-    border = partial(borders.compact, height=height, width=width, above=np_padding_h, beside=np_padding_w)
+    border = partial(
+        borders.without_interior, height=height, width=width, above=np_padding_h, beside=np_padding_w
+    )
     halo_buffer.overwrite(padded.shards.map(lambda stack: np.stack([border(row) for row in stack])))
     if padded_output is None:
         return halo_buffer
@@ -250,7 +252,7 @@ def halo_scatter(
     """
     checks.device_of(interior_src, "halo_scatter")
     _check_rows(compact_buffer, interior_src, np_padding_h, np_padding_w, inside=border_only)
-    put = partial(borders.scattered, above=np_padding_h, beside=np_padding_w, inside=border_only)
+    put = partial(borders.with_borders, above=np_padding_h, beside=np_padding_w, inside=border_only)
     shards = combine(_each(put), compact_buffer.shards, interior_src.shards)
     if border_only:
         interior_src.overwrite(shards)
@@ -315,7 +317,7 @@ def slice_reshard_async(
     Offset and length count in the whole tensor; rows after its last are zeros. Raises RuntimeError when the offset is not inside of it or
     the length does not divide by the devices.
     """
-    form_checks.resharded(input_tensor, dim)
+    form_checks.check_slice_reshard(input_tensor, dim)
     asked, tuning = (dim, output_dim_offset, output_dim_shape), (topology, num_links, memory_config)
     plan = planned(SLICE_RESHARD, input_tensor, cluster_axis, asked, tuning, "slice_reshard_async")
     return result(input_tensor, run(plan, input_tensor), plan.topology, memory_config)

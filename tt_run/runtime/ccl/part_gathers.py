@@ -48,7 +48,7 @@ def high_bw_all_gather(
     The entry is `input_batch_index`, or a layer of the user in input_batch_index_tensor. gathered_dim_size rows are active of all devices,
     or those up to the end of the slab after gathered_prefix_tensor's; each device's first ones are written into its part, the rest stays.
     """
-    form_checks.gathered_from_dram(input_tensor)
+    form_checks.check_gather_from_dram(input_tensor)
     _check_pairs(input_batch_index, input_batch_index_tensor, gathered_dim_size, gathered_prefix_tensor)
     tuning = None, num_links, None
     index = input_batch_index if input_batch_index_tensor is None else input_batch_index_tensor

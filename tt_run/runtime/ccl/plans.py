@@ -8,7 +8,7 @@ from typing import Any
 
 from mgd.lean import dataclass
 from tt_run.runtime import guard, settings
-from tt_run.runtime.ccl import checks, places
+from tt_run.runtime.ccl import checks, memory_checks
 from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.ccl.exchange.lanes import Lane, Lanes, lanes_of
 from tt_run.runtime.ccl.exchange.shard_locations import Outline
@@ -170,7 +170,7 @@ def _plan(
 ) -> Plan:
     _check_tuning(tuning)
     device = checks.device_of(tensor, name or collective.name)
-    places.named((tuning or NOTHING_TUNED)[2], tensor.layout)
+    memory_checks.check_named((tuning or NOTHING_TUNED)[2], tensor.layout)
     intent = collective.check(tensor, device, cluster_axis, asked)
     spec = tensor.spec
     words = [f"dim {intent.dim}"] if intent.dim is not None else []

@@ -50,7 +50,9 @@ def strided_reduce_scatter_async(
     if dim is None:
         raise ArgumentMismatch("strided_reduce_scatter_async needs dim")
     device = checks.device_of(input_tensor, "strided_reduce_scatter_async")
-    form_checks.in_blocks(input_tensor, dim, checks.members_of(input_tensor, device, cluster_axis))
+    form_checks.check_strided_scatter(
+        input_tensor, dim, checks.members_of(input_tensor, device, cluster_axis)
+    )
     output = list(persistent_output_buffers)[-1] if persistent_output_buffers else None
     tuning = topology, num_links, memory_config
     return scatter_as("strided_reduce_scatter_async", input_tensor, dim, cluster_axis, tuning, output)
@@ -76,7 +78,7 @@ def reduce_scatter_minimal_direct(
             "cluster_axis.has_value()",
             hint="cluster_axis=0 or 1",
         )
-    form_checks.scattered_at_once(input_tensor, dim, checks.members_of(input_tensor, device, cluster_axis))
+    form_checks.check_direct_scatter(input_tensor, dim, checks.members_of(input_tensor, device, cluster_axis))
     output = persistent_buffers[0] if persistent_buffers else None
     tuning = None, num_links, memory_config
     return scatter_as("reduce_scatter_minimal_direct", input_tensor, dim, cluster_axis, tuning, output)

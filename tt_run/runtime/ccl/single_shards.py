@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime import traffic
-from tt_run.runtime.ccl import checks, places, result_topology
+from tt_run.runtime.ccl import checks, memory_checks, result_topology
 from tt_run.runtime.ccl.calls import CallContext
 from tt_run.runtime.ccl.collectives import result
 from tt_run.runtime.ccl.exchange import fabric
@@ -113,7 +113,7 @@ def carry(
     plan = planned(POINT_TO_POINT, tensor, None, ends, written_into((topology, None, None), output_tensor))
     sender, receiver = plan.arguments
     if in_packets:
-        places.carried(tensor)
+        memory_checks.check_transfer(tensor)
     if output_tensor is not None and output_tensor.spec != tensor.spec:
         raise fatal(
             f"Output tensor must have the spec of the input: {output_tensor.spec.text()} != {tensor.spec.text()}",
@@ -152,7 +152,7 @@ def mesh_partition(
     """
     cut = _cut(input_tensor, dim, cluster_axis)
     if cut.parts > 1:
-        places.named(memory_config, input_tensor.layout)
+        memory_checks.check_named(memory_config, input_tensor.layout)
     checks.tile_borders(input_tensor, cut.dim, cut.parts)
     if cut.parts == 1 and memory_config in (None, input_tensor.memory_config()):
         return input_tensor.alias()
@@ -259,7 +259,7 @@ BROADCAST = Collective(
     _carried,
     traffic.CHAIN,
     result_topology.replicated,
-    fitting=places.sent_whole,
+    fitting=memory_checks.check_broadcast,
     from_one=True,
 )
 POINT_TO_POINT = Collective(

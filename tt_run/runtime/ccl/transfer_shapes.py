@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tt_run.runtime.ccl import places
+from tt_run.runtime.ccl import memory_checks
 from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh.device_queries import FABRIC_PAYLOAD_BYTES
@@ -23,8 +23,8 @@ def intermediate_spec(
 
     A page that is longer than a packet takes several. It has the layout of the tensor. Raises RuntimeError for block floats.
     """
-    places.in_packets(input_tensor)
-    count, step = pages.page_count(input_tensor), places.PAGE_STEP
+    memory_checks.check_packets(input_tensor)
+    count, step = pages.page_count(input_tensor), memory_checks.PAGE_STEP
     page = -(-pages.page_bytes(input_tensor) // step) * step
     packet = FABRIC_PAYLOAD_BYTES + fabric.packet_header_bytes()
     if input_tensor.dtype is DataType.BFLOAT16:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 
-def compact(padded: Array, height: int, width: int, above: int, beside: int) -> Array:
+def without_interior(padded: Array, height: int, width: int, above: int, beside: int) -> Array:
     """The borders of a padded shard as rows of channels: [rows, C]."""
     image = padded.reshape(-1, *padded.shape[height:])
     inner = slice(beside, image.shape[2] - beside)
@@ -24,7 +24,7 @@ def compact(padded: Array, height: int, width: int, above: int, beside: int) -> 
     return np.concatenate([band.reshape(-1, image.shape[-1]) for band in bands])
 
 
-def scattered(rows_of_borders: Array, source: Array, above: int, beside: int, inside: bool) -> Array:
+def with_borders(rows_of_borders: Array, source: Array, above: int, beside: int, inside: bool) -> Array:
     """A shard with the borders of a compact buffer."""
     *outer, rows, columns, depth = source.shape
     if not inside:

@@ -384,7 +384,7 @@ def tilize(
     if not use_multicore and input_tensor.is_sharded():
         raise fatal("Multicore must be enabled for sharded input", hint="use_multicore=True")
     own = input_tensor.memory_config()
-    place = kept_cores.tiled(own, memory_config) or sharding.of_matrix(own)
+    place = kept_cores.place_of_tiles(own, memory_config) or sharding.of_matrix(own)
     return in_layout(input_tensor, Layout.TILE, dtype, place, tile)
 
 
@@ -416,7 +416,7 @@ def untilize(
         _check_untilized_on(input_tensor, memory_config or own)
     if not own.is_sharded():
         if input_tensor.padded_shape != input_tensor.shape:
-            memory_config = layouts.unpadded(input_tensor, kept_cores.freed(own, memory_config))
+            memory_config = layouts.unpadded(input_tensor, kept_cores.place_of_rows(own, memory_config))
         return elements_in_rows(input_tensor, memory_config)
     rows = elements_in_rows(input_tensor, memory_config or own)
     # What leaves its cores takes the padding along.

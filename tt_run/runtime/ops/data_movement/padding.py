@@ -57,7 +57,7 @@ def _in_tiles(tensor: Tensor, asked: MemoryConfig | None) -> MemoryConfig | None
     """Where rows lie once they are filled up to tiles: pieces of columns have the rows of the padding, too. Raises RuntimeError for bytes."""
     layouts.check_tiles_filled(tensor)
     own = tensor.memory_config()
-    asked = kept_cores.tiled(own, asked, (TensorMemoryLayout.WIDTH_SHARDED,))
+    asked = kept_cores.place_of_tiles(own, asked, (TensorMemoryLayout.WIDTH_SHARDED,))
     if asked not in (None, own) or own.shard_spec is None or own.created_with_nd_shard_spec:
         return asked
     *outer, columns = framing.tile_multiple((1, 1, *tensor.shape))
@@ -158,7 +158,9 @@ def untilize_with_unpadding(
     rows = conversions.elements_in_rows(input_tensor, DRAM_MEMORY_CONFIG if cut else None)
     if any(map(operator.gt, ends, shape)):  # the padding is asked for as well
         rows = rows.derive(framing.frame_of(input_tensor))
-    place = layouts.unpadded(input_tensor, kept_cores.freed(input_tensor.memory_config(), memory_config))
+    place = layouts.unpadded(
+        input_tensor, kept_cores.place_of_rows(input_tensor.memory_config(), memory_config)
+    )
     if place is None:
         place = fitted_shards.of_tiles(input_tensor, ends)
     result: Tensor = joining.slice.compute(rows, [0] * len(shape), ends, memory_config=place)

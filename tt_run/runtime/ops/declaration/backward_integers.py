@@ -107,7 +107,7 @@ _IN_OTHER_WORDS = {
 }
 
 
-def _entered() -> dict[str, list[str]]:
+def _refusals() -> dict[str, list[str]]:
     found = {}
     for line in _TABLE.strip().splitlines():
         name, _, steps = line.partition(":")
@@ -115,7 +115,7 @@ def _entered() -> dict[str, list[str]]:
     return found
 
 
-STEPS = _entered()
+STEPS = _refusals()
 """By the names of operations below `ttnn`: the step that refuses each of the integers."""
 
 

@@ -87,7 +87,9 @@ class Around:
         if self.halo is not None:
 
             def around(halo: Array, shard: Array) -> Array:
-                return borders.scattered(halo.reshape(-1, halo.shape[-1]), shard, above, beside, inside=False)
+                return borders.with_borders(
+                    halo.reshape(-1, halo.shape[-1]), shard, above, beside, inside=False
+                )
 
             shards = combine(_each(around), self.halo.shards, video.shards)
             video = video.derive(shards, memory_config=DRAM_MEMORY_CONFIG)

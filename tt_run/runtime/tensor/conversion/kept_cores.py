@@ -26,7 +26,7 @@ _NAMED = "memory_config=ttnn.create_sharded_memory_config(…)"
 _MOVED = "ttnn.to_memory_config(tensor, memory_config) before or after"
 
 
-def tiled(
+def place_of_tiles(
     own: MemoryConfig, asked: MemoryConfig | None, kept: Sequence[TensorMemoryLayout] = MATRICES
 ) -> MemoryConfig | None:
     """Where rows on `own` cores lie as tiles: on them where they are cut as is asked for, in one of the ways that are `kept`; else as asked.
@@ -43,8 +43,8 @@ def tiled(
     return MemoryConfig(own.memory_layout, own.buffer_type, own.shard_spec)
 
 
-def filled(own: MemoryConfig, asked: MemoryConfig | None, wider: bool) -> MemoryConfig | None:
-    """As `tiled`, of rows that tiles pad: blocks go where they are asked to, and rows that become `wider` are counted along the cores' rows."""
+def place_of_filled_tiles(own: MemoryConfig, asked: MemoryConfig | None, wider: bool) -> MemoryConfig | None:
+    """As `place_of_tiles`, of rows that tiles pad: blocks go where they are asked to, and rows that become `wider` are counted along the cores' rows."""
     place = asked or own
     if (
         wider
@@ -54,10 +54,10 @@ def filled(own: MemoryConfig, asked: MemoryConfig | None, wider: bool) -> Memory
     ):
         along = ShardSpec(own.shard_spec.grid, list(own.shard_spec.shape), ShardOrientation.ROW_MAJOR)
         return MemoryConfig(HEIGHT_SHARDED, place.buffer_type, along)
-    return tiled(own, asked, (HEIGHT_SHARDED, WIDTH_SHARDED))
+    return place_of_tiles(own, asked, (HEIGHT_SHARDED, WIDTH_SHARDED))
 
 
-def freed(own: MemoryConfig, asked: MemoryConfig | None) -> MemoryConfig | None:
+def place_of_rows(own: MemoryConfig, asked: MemoryConfig | None) -> MemoryConfig | None:
     """Where tiles on `own` cores lie as rows without padding: None for there, else as asked.
 
     Raises RuntimeError for what no kernel writes from there, and for pieces of tiles in DRAM.

@@ -104,19 +104,19 @@ def _place(tensor: Tensor, layout: Layout, asked: MemoryConfig | None) -> Memory
     padded = padded_shape(tuple(tensor.shape), Layout.TILE, tensor.tile)
     if spec is None:
         fills = layout is Layout.TILE or padded == tensor.shape
-        return asked if fills else unpadded(tensor, kept_cores.freed(own, asked))
+        return asked if fills else unpadded(tensor, kept_cores.place_of_rows(own, asked))
     if own.created_with_nd_shard_spec and asked is None:
         return sharding.of_matrix(own) if layout is Layout.TILE else None
     if layout is Layout.TILE:
         sharding.check_alignment(spec, layout, tensor.tile.edges)
         sharding.on_cores(own, padded.dims, layout, tensor.tile.edges)
         if padded == tensor.shape:
-            return kept_cores.tiled(own, asked)
-        return kept_cores.filled(own, asked, padded.dims[-1] != (1, *tensor.shape)[-1])
+            return kept_cores.place_of_tiles(own, asked)
+        return kept_cores.place_of_filled_tiles(own, asked, padded.dims[-1] != (1, *tensor.shape)[-1])
     check_unbatched(tensor, asked)
     if padded == tensor.shape and asked not in (None, own):
         return asked
-    place = kept_cores.freed(own, asked) if padded != tensor.shape else None
+    place = kept_cores.place_of_rows(own, asked) if padded != tensor.shape else None
     *outer, columns = tensor.shape
     return place or sharding.reaching(own, math.prod(outer), columns)
 

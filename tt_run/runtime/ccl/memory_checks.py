@@ -32,7 +32,7 @@ def in_whole_tiles(tensor: Tensor, dim: int, pieces: int = 1) -> bool:
     return tensor.shape[dim] % (pieces * step) == 0
 
 
-def named(memory: MemoryConfig | None, layout: Layout) -> None:
+def check_named(memory: MemoryConfig | None, layout: Layout) -> None:
     """Raises RuntimeError for a sharded memory configuration without cores and pieces, which only some operations find for themselves."""
     if memory is None or not memory.nameless:
         return
@@ -44,33 +44,35 @@ def named(memory: MemoryConfig | None, layout: Layout) -> None:
     raise fatal("MemoryConfig must have Shard Spec specified for sharded memory layout", hint=hint)
 
 
-def sent_whole(tensor: Tensor, shape: Sequence[int], _: int | None, memory: MemoryConfig, __: int) -> None:
+def check_broadcast(
+    tensor: Tensor, shape: Sequence[int], _: int | None, memory: MemoryConfig, __: int
+) -> None:
     """Raises RuntimeError for a tensor in pieces of any rank: broadcasts go through its buffer by the rules of matrices."""
-    _part(tensor, shape, memory)
+    _check_part(tensor, shape, memory)
     layout = tensor.memory_config().memory_layout
     if layout is TensorMemoryLayout.ND_SHARDED:
         raise throw(f"Unsupported memory layout {cpp(layout)}.", hint=_MOVE_OUT)
 
 
-def scattered(
+def check_scatter(
     tensor: Tensor, shape: Sequence[int], dim: int | None, memory: MemoryConfig, members: int
 ) -> None:
     """Raises RuntimeError for a part that does not fit its pieces, and for pieces of any rank that the devices fill tile by tile."""
     assert dim is not None
-    _part(tensor, shape, memory, tile_by_tile=in_whole_tiles(tensor, dim, members))
+    _check_part(tensor, shape, memory, tile_by_tile=in_whole_tiles(tensor, dim, members))
 
 
-def summed(tensor: Tensor, _: Sequence[int], __: int | None, memory: MemoryConfig, members: int) -> None:
+def check_sum(tensor: Tensor, _: Sequence[int], __: int | None, memory: MemoryConfig, members: int) -> None:
     """Raises RuntimeError for operands and results that the steps of a sum do not take."""
     held, shape = tensor.memory_config(), list(tensor.shape)
-    dim = apart(tensor, members)
+    dim = dim_of_whole_tiles(tensor, members)
     if dim is not None:
         if held.is_sharded() and held.buffer_type is BufferType.DRAM:
             raise _must_be_in_l1()
         shape[dim] //= members
-        _part(tensor, shape, memory, tile_by_tile=True)
+        _check_part(tensor, shape, memory, tile_by_tile=True)
         return
-    added(tensor, members)
+    check_summand(tensor, members)
     if held.is_sharded() and held.buffer_type is BufferType.DRAM:
         raise _must_be_in_l1()
     if memory.is_sharded() and not memory.created_with_nd_shard_spec:
@@ -79,16 +81,16 @@ def summed(tensor: Tensor, _: Sequence[int], __: int | None, memory: MemoryConfi
         sharding.settled(memory, padded.dims, Layout.TILE, tensor.tile.edges)
 
 
-def apart(tensor: Tensor, members: int) -> int | None:
+def dim_of_whole_tiles(tensor: Tensor, members: int) -> int | None:
     """The last dimension that comes apart in whole tiles over the devices of a group, which a sum is scattered along."""
     dims = reversed(range(tensor.shape.rank))
     return next((dim for dim in dims if in_whole_tiles(tensor, dim, members)), None)
 
 
-def added(tensor: Tensor, members: int) -> None:
+def check_summand(tensor: Tensor, members: int) -> None:
     """Raises RuntimeError for an operand that no part of a sum takes: what does not come apart is gathered and added."""
     layout = tensor.memory_config().memory_layout
-    whole = apart(tensor, members) is not None
+    whole = dim_of_whole_tiles(tensor, members) is not None
     if layout is TensorMemoryLayout.ND_SHARDED:
         if whole:
             raise _tile_by_tile()
@@ -109,15 +111,15 @@ def _must_be_in_l1() -> RuntimeError:
     return fatal("Input tensor must be in L1", hint=_MOVE_OUT)
 
 
-def in_packets(tensor: Tensor) -> None:
+def check_packets(tensor: Tensor) -> None:
     """Raises RuntimeError for block floats, which a point-to-point transfer does not pack."""
     if tensor.dtype in BLOCK_FLOATS:
         raise fatal("datum for bfp2, bfp4, bfp8 is invalid", hint=as_type("tensor", "bfloat16"))
 
 
-def carried(tensor: Tensor) -> None:
+def check_transfer(tensor: Tensor) -> None:
     """Raises RuntimeError for a tensor whose pages a point-to-point transfer does not take."""
-    in_packets(tensor)
+    check_packets(tensor)
     if tensor.memory_config().is_sharded():
         raise fatal("Point to point does not yet support sharded configs", hint=_MOVE_OUT)
     if tensor.layout is Layout.ROW_MAJOR and pages.page_bytes(tensor) % PAGE_STEP:
@@ -128,7 +130,9 @@ def carried(tensor: Tensor) -> None:
         )
 
 
-def _part(tensor: Tensor, shape: Sequence[int], memory: MemoryConfig, *, tile_by_tile: bool = False) -> None:
+def _check_part(
+    tensor: Tensor, shape: Sequence[int], memory: MemoryConfig, *, tile_by_tile: bool = False
+) -> None:
     """Raises RuntimeError for a tensor of this shape that does not fit its pieces; `tile_by_tile`: and for pieces of any rank on either side."""
     layouts = [tensor.memory_config().memory_layout]
     if memory.is_sharded():
