@@ -43,7 +43,7 @@ MENDED = [
     ("sum(t, [1, 1])", "name each dimension once", "sum(t, [1])"),
     ("topk(r, 3)", "ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)", "topk(to_layout(r, TILE_LAYOUT), 3)"),
     ("topk(i, 3)", "ttnn.typecast(tensor, ttnn.bfloat16)", "topk(typecast(i, bfloat16), 3)"),
-    ("topk(t, 300)", "k=1 to 64", "topk(t, 64)"),
+    ("topk(t, 300)", "k=0 to 64", "topk(t, 64)"),
     ("prod(i, 1)", "ttnn.typecast(tensor, ttnn.float32)", "prod(typecast(i, float32), 1)"),
     ("cumsum(r, dim=0)", "ttnn.to_layout(tensor, ttnn.TILE_LAYOUT)", "cumsum(to_layout(r, TILE_LAYOUT), dim=0)"),
     ("concat([t, typecast(t, float32)], 0)", "ttnn.typecast(tensor, ttnn.bfloat16)", "concat([t, typecast(typecast(t, float32), bfloat16)], 0)"),

@@ -167,17 +167,17 @@ def test_a_host_with_a_short_and_a_full_name_is_one() -> None:
     assert read_lost_hosts(said) == (LostHost("h9.cluster", False, 255, "the name does not resolve"),)
 
 
-NEVER_UP = "ORTE was unable to reliably start one or more daemons."
+UNNAMED = "ORTE was unable to reliably start one or more daemons."
 
 
 @pytest.mark.parametrize(
     ("codes", "said", "lost"),
     [
-        ({"a": 0, "b": 255}, NEVER_UP, [("b", 255)]),
-        ({"a": 1, "b": 0}, NEVER_UP, []),
-        ({"a": 1, "b": 0}, f"{NEVER_UP}\nbash: line 1: orted: command not found", [("a", None)]),
-        ({"a": 127, "b": 0}, f"{NEVER_UP}\nsh: 1: orted: not found", [("a", None)]),
-        ({"a": 2, "b": 1}, f"{NEVER_UP}\nsh: 1: orted: not found", [("a", 2)]),
+        ({"a": 0, "b": 255}, UNNAMED, [("b", 255)]),
+        ({"a": 1, "b": 0}, UNNAMED, []),
+        ({"a": 1, "b": 0}, f"{UNNAMED}\nbash: line 1: orted: command not found", [("a", None)]),
+        ({"a": 127, "b": 0}, f"{UNNAMED}\nsh: 1: orted: not found", [("a", None)]),
+        ({"a": 2, "b": 1}, f"{UNNAMED}\nsh: 1: orted: not found", [("a", 2)]),
         ({"a": 255, "b": 255}, "all is well", []),
     ],
 )
