@@ -31,6 +31,9 @@ def _b(*values: float) -> Operand:
     return BF16, list(values)
 
 
+BY_TORCH = ("i0", "i1")
+"""Those of one operand that PyTorch computes, beside gradients."""
+
 CASES: list[tuple[str, list[Any], dict[str, Any], DataType, Any]] = [
     ("relu_max", [_f(-3, 0.5, 3), -1.0], {}, F32, [0, 0, 0]),
     ("heaviside", [_f(NAN, -1, 0, 2), 0.5], {}, F32, [0, 0, 0.5, 1]),
@@ -166,7 +169,10 @@ CASES: list[tuple[str, list[Any], dict[str, Any], DataType, Any]] = [
 @pytest.mark.parametrize(
     ("name", "given", "keywords", "dtype", "wanted"),
     # PyTorch computes the gradients.
-    [pytest.param(*case, marks=pytest.mark.torch if case[0].endswith("_bw") else ()) for case in CASES],
+    [
+        pytest.param(*case, marks=pytest.mark.torch if case[0].endswith(("_bw", *BY_TORCH)) else ())
+        for case in CASES
+    ],
 )
 def test_values_at_the_corners(
     one: MeshDevice, name: str, given: list[Any], keywords: dict[str, Any], dtype: DataType, wanted: Any
