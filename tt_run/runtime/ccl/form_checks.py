@@ -124,11 +124,7 @@ def check_scatter(
 
 def _made_of_several(held: MemoryConfig, memory: MemoryConfig | None) -> MemoryConfig:
     if memory is None and held.is_sharded():
-        raise fatal(
-            "If input memory config is sharded, then output memory config must be provided. Defaulting the output memory config to "
-            "the input sharded memory config will break the op as the input and output shapes are different.",
-            hint=_SAY_WHERE,
-        )
+        raise memory_checks.result_without_place(_SAY_WHERE)
     return memory or DRAM_MEMORY_CONFIG
 
 

@@ -94,17 +94,22 @@ def check_summand(tensor: Tensor, members: int) -> None:
     if layout is TensorMemoryLayout.ND_SHARDED:
         if whole:
             raise _tile_by_tile()
-        raise fatal(
-            "If input memory config is sharded, then output memory config must be provided. Defaulting the output memory config to "
-            "the input sharded memory config will break the op as the input and output shapes are different.",
-            hint=_MOVE_OUT,
-        )
+        raise result_without_place(_MOVE_OUT)
     if not whole and tensor.dtype in _SUMMED_BY_ITSELF:
         raise fatal(
             "moreh_sum input only supports specific data types. [BFLOAT16, INT32]",
             f"{tensor.dtype} in {tensor.layout}, whose tiles do not come apart over {members} devices",
             hint=as_type("tensor", "int32"),
         )
+
+
+def result_without_place(hint: str) -> RuntimeError:
+    """For a result of another shape than its operand in pieces, for which no place is named."""
+    return fatal(
+        "If input memory config is sharded, then output memory config must be provided. Defaulting the output memory config to "
+        "the input sharded memory config will break the op as the input and output shapes are different.",
+        hint=hint,
+    )
 
 
 def _must_be_in_l1() -> RuntimeError:
