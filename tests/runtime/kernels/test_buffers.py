@@ -7,7 +7,7 @@ import pytest
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.elementwise import Buffers, evaluate
-from tt_run.runtime.kernels.rowwise import _buffer, along_last
+from tt_run.runtime.kernels.rowwise import along_last, buffer_of
 
 
 @pytest.mark.parametrize("width", [1, 17, 127, 129, 1000, 1024, 4099, 8192, 9000])
@@ -15,7 +15,7 @@ from tt_run.runtime.kernels.rowwise import _buffer, along_last
 def test_sums_of_rows_keep_their_bits_when_the_buffer_holds_a_row(width: int, rows: int) -> None:
     values = np.random.default_rng(width).standard_normal((rows, width)).astype(np.float32)
     usual = np.add.reduce(values, axis=-1)
-    with Buffers(_buffer(width)):
+    with Buffers(buffer_of(width)):
         short = np.add.reduce(values, axis=-1)
     assert np.array_equal(usual, short)
 

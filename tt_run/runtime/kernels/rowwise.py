@@ -81,7 +81,7 @@ def _parts(source: Array, others: tuple[Array, ...], out: Array, width: int) -> 
 def _fill(function: RowFunction, places: list[tuple[_Part, int]], step: int, rounded: bool) -> None:
     before = silence()
     try:
-        with Buffers(_buffer(places[0][0].source.shape[1])):
+        with Buffers(buffer_of(places[0][0].source.shape[1])):
             for part, start in places:
                 cut = slice(start, start + step)
                 source, out = part.source[cut], part.out[cut]
@@ -96,7 +96,7 @@ def _fill(function: RowFunction, places: list[tuple[_Part, int]], step: int, rou
         restore(before)
 
 
-def _buffer(width: int) -> int:
+def buffer_of(width: int) -> int:
     """Elements of NumPy's buffer for rows: one row, or as many as it has anyway."""
     return min(-(-width // 16) * 16, np.getbufsize())
 

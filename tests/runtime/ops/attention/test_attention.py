@@ -14,8 +14,8 @@ from tt_run.runtime import catalog
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshCoordinate, MeshDevice
-from tt_run.runtime.ops.attention import prefill as attention
 from tt_run.runtime.ops.attention.head_counts import four_dims
+from tt_run.runtime.ops.attention.prefill import sink_of
 from tt_run.runtime.ops.placement.sharded_results import on_first_cores
 from tt_run.runtime.tensor.conversion.layouts import to_memory_config
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
@@ -141,14 +141,6 @@ def test_blocks_of_a_mask_that_hide_all(one: MeshDevice):
     ):
         with pytest.raises(RuntimeError, match=message):
             sdpa(*tensors, **{"attn_mask": all_, "attn_mask_block_map": seen} | words | change)
-
-
-def test_long_sequences_go_head_by_head(one: MeshDevice, monkeypatch: pytest.MonkeyPatch):
-    q, k, v = sample(F32, 1, 4, 20, 32), sample(F32, 1, 2, 20, 32, seed=1), sample(F32, 1, 2, 20, 32, seed=2)
-    tensors = [put(one, t) for t in (q, k, v)]
-    whole = held(op("transformer.scaled_dot_product_attention")(*tensors))
-    monkeypatch.setattr(attention, "_SCORES", 100)
-    assert np.array_equal(held(op("transformer.scaled_dot_product_attention")(*tensors)), whole)
 
 
 def test_decode(one: MeshDevice):
@@ -477,6 +469,6 @@ def test_heads_are_four_dimensional(one: MeshDevice, shape: tuple[int, ...], hin
 
 def test_sinks_are_told_by_user_or_listed() -> None:
     scores = np.arange(8.0)
-    assert attention.sink_of(scores.reshape(2, 4), 8, 1).tolist() == scores.tolist()
-    assert attention.sink_of(scores.reshape(2, 1, 4), 4, 1).tolist() == [4, 5, 6, 7]
-    assert attention.sink_of(scores.reshape(2, 4), 2, 1).tolist() == [0, 4]
+    assert sink_of(scores.reshape(2, 4), 8, 1).tolist() == scores.tolist()
+    assert sink_of(scores.reshape(2, 1, 4), 4, 1).tolist() == [4, 5, 6, 7]
+    assert sink_of(scores.reshape(2, 4), 2, 1).tolist() == [0, 4]

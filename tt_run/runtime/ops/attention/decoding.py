@@ -14,11 +14,12 @@ import numpy.typing as npt
 
 from mgd.lean import dataclass
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.kernels.attention import attend
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.attention.cache_blocks import blocks_of, check_ring
 from tt_run.runtime.ops.attention.decode_checks import Step, check_step
 from tt_run.runtime.ops.attention.operand_shapes import check_candidates, refuse, without_four_dims
-from tt_run.runtime.ops.attention.prefill import attend, causal_mask, sink_of, tell_of_bias
+from tt_run.runtime.ops.attention.prefill import causal_mask, sink_of, tell_of_bias
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import ints, on_device, settle

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime import events
-from tt_run.runtime.enums import DataType
-from tt_run.runtime.kernels import gemm
+from tt_run.runtime.kernels.attention import attend
 from tt_run.runtime.kernels.elementwise import finish
-from tt_run.runtime.kernels.rowwise import along_last
 from tt_run.runtime.ops.attention.operand_shapes import check_block_map
 from tt_run.runtime.ops.attention.prefill_checks import PrefillCall, check_whole, check_windows
 from tt_run.runtime.ops.data_movement.movement import unsqueeze_to_4D
@@ -39,36 +36,9 @@ from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
 
-# Scores of more than this many elements are made for one head at a time.
-_SCORES = 1 << 24
 _MINUS_INFINITY = np.float32(-np.inf)
 # A score that is lower by this weighs nothing in float32.
 _VANISHES = 88
-
-
-def attend(q: Array, k: Array, v: Array, scale: float, mask: Array | None, sink: Array | None) -> Array:
-    """softmax(scale q k^T + mask) v of one user: q (heads, Sq, D), k and v (kv heads, Sk, D) -> (heads, Sq, D).
-
-    Query heads share key heads in order, and value heads, of which there may be others. `mask` (1 or heads, Sq, Sk) is added; `sink` (heads), times scale, takes weight and
-    gives nothing.
-    """
-    heads = len(q)
-    if heads * q.shape[-2] * k.shape[-2] > _SCORES and heads > 1:
-        parts = [
-            attend(
-                q[h : h + 1], _shared(k, h, heads), _shared(v, h, heads), scale, _of(mask, h), _of(sink, h)
-            )
-            for h in range(heads)
-        ]
-        return np.concatenate(parts)
-    k, v = (held if len(held) == heads else np.repeat(held, heads // len(held), axis=0) for held in (k, v))
-    scores = gemm.matmul(q, k.swapaxes(-1, -2))
-    extra = [] if mask is None else [mask]
-    if sink is not None:
-        extra.append(np.broadcast_to(np.float32(scale) * sink[:, None, None], (heads, 1, scores.shape[-1])))
-    function = partial(_weights, np.float32(scale), mask is not None, sink is not None)
-    weights = along_last(function, DataType.FLOAT32, scores, *extra)
-    return gemm.matmul(weights, np.ascontiguousarray(v))
 
 
 def tell_of_bias(mask: Tensor | None, factor: float) -> None:
@@ -82,32 +52,6 @@ def tell_of_bias(mask: Tensor | None, factor: float) -> None:
             f"attn_mask holds {weigh.size} finite elements such as {weigh[0]:g} that are added to scores times scale={factor:g}, as the golden "
             f"function does; a kernel multiplies them by the scale, too, and adds {weigh[0] * factor:g}\nhelp: a mask of zeros and -inf, which is the same in both"
         )
-
-
-def _shared(held: Array, head: int, heads: int) -> Array:
-    """The keys or values that a query head has, of as many as there are."""
-    first = head * len(held) // heads
-    return held[first : first + 1]
-
-
-def _of(values: Array | None, head: int) -> Array | None:
-    return values if values is None or len(values) == 1 else values[head : head + 1]
-
-
-def _weights(factor: np.float32, masked: bool, sunk: bool, out: Array, rows: Array, *rest: Array) -> None:
-    """Softmax of rows of scores times a factor; rows that may attend to nothing give zeros."""
-    np.multiply(rows, factor, out)
-    if masked:
-        np.add(out, rest[0], out)
-    top = out.max(axis=-1, keepdims=True)
-    if sunk:
-        top = np.maximum(top, rest[-1][:, :1])
-    top = np.where(np.isneginf(top), np.float32(0), top)
-    np.exp(np.subtract(out, top, out), out)
-    sums = np.add.reduce(out, axis=-1, keepdims=True)
-    if sunk:
-        sums = sums + np.exp(rest[-1][:, :1] - top)
-    np.divide(out, np.where(sums == 0, np.float32(1), sums), out)
 
 
 def sink_of(given: Array, heads: int, user: int) -> Array:
