@@ -57,7 +57,15 @@ class _Call:
     sink: Array | None
 
 
-def attend(q: Array, k: Array, v: Array, scale: float, mask: Array | None, sink: Array | None) -> Array:
+def attend(
+    q: Array,
+    k: Array,
+    v: Array,
+    scale: float,
+    mask: Array | None,
+    sink: Array | None,
+    out: Array | None = None,
+) -> Array:
     """softmax(scale q k^T + mask) v of one user: q (heads, Sq, D), k and v (kv heads, Sk, D) -> (heads, Sq, D) in float32.
 
     Query heads share key heads in order, and value heads, of which there may be others. `mask` (1 or heads, Sq, Sk) is added; `sink`
@@ -67,7 +75,9 @@ def attend(q: Array, k: Array, v: Array, scale: float, mask: Array | None, sink:
     q = np.multiply(q, np.float32(scale), order="C")
     if sink is not None:
         sink = np.float32(scale) * sink
-    call = _Call(q, k, v, np.empty((heads, queries, v.shape[-1]), np.float32), mask, sink)
+    if out is None:
+        out = np.empty((heads, queries, v.shape[-1]), np.float32)
+    call = _Call(q, k, v, out, mask, sink)
     if queries >= _STEP and queries * keys > BLOCK:
         _by_cuts(call)
     elif heads * queries * keys <= _MOST:
@@ -75,7 +85,7 @@ def attend(q: Array, k: Array, v: Array, scale: float, mask: Array | None, sink:
     else:
         for head in range(heads):
             _at_once(call, slice(head, head + 1))
-    return call.out
+    return out
 
 
 def _at_once(call: _Call, heads: slice) -> None:
