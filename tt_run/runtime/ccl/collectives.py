@@ -296,7 +296,7 @@ def result(
     """A new tensor, or the preallocated one with the values written into it."""
     if output is None:
         return source.derive(shards, memory_config=memory_config, topology=topology)
-    _check_output(source, Shape(shards.data.shape[1:]), output)
+    _check_output(source, Shape(shards.shape), output)
     output.overwrite(shards)
     return output
 

@@ -200,7 +200,7 @@ def _part_of_each(tensor: Tensor, cut: _Cut, memory_config: MemoryConfig | None)
     index = []
     for position, row in zip(device.local_positions, shards.index, strict=True):
         index.append(-1 if row < 0 else rows.setdefault((row, place[position]), len(rows)))
-    shape = list(shards.data.shape[1:])
+    shape = list(shards.shape)
     shape[dim] = length
     if shapes.active():
         rows.clear()
@@ -286,4 +286,4 @@ def _replaced(shards: Shards, places: list[int], row: Array) -> Shards:
 
 def _zeros(tensor: Tensor) -> Shards:
     shards = tensor.shards
-    return Shards.replicated(np.zeros(shards.data.shape[1:], shards.data.dtype), len(shards.index))
+    return Shards.replicated(np.zeros(shards.shape, shards.data.dtype), len(shards.index))

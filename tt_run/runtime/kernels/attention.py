@@ -21,7 +21,6 @@ from tt_run.runtime.kernels.rowwise import buffer_of
 from tt_run.runtime.kernels.workers import run_tasks, thread_count
 from tt_run.runtime.values.float_warnings import restore, silence
 from tt_run.runtime.values.recycled_arrays import empty
-from tt_run.runtime.values.scratch_arrays import BLOCK
 
 Array = npt.NDArray[Any]
 
@@ -30,6 +29,8 @@ _STEP = 48
 _TALLEST = 192
 _SCORES = 1 << 20
 """Queries of a cut, and scores of it where keys are many."""
+_FEW = 1 << 16
+"""Scores of a head that are made together with those of the others."""
 _SAFE = 16
 """Scores whose exponentials neither overflow nor vanish: where each row's largest lies between this and its negative, they stay as they are."""
 _MOST = 1 << 24
@@ -78,7 +79,7 @@ def attend(
     if out is None:
         out = np.empty((heads, queries, v.shape[-1]), np.float32)
     call = _Call(q, k, v, out, mask, sink)
-    if queries >= _STEP and queries * keys > BLOCK:
+    if queries >= _STEP and queries * keys > _FEW:
         _by_cuts(call)
     elif heads * queries * keys <= _MOST:
         _at_once(call, slice(0, heads))
@@ -186,7 +187,7 @@ def _shared(head: int, held: Array, call: _Call) -> int:
 def _cuts(call: _Call) -> list[_Cut]:
     """How the queries are cut. Nothing is hidden where keys or values are not all finite: what a weight of 0 makes of those is not 0."""
     queries, keys, mask = call.q.shape[1], call.keys.shape[-1], call.mask
-    rows = max(_STEP, min(_TALLEST, _SCORES // keys), BLOCK // keys) // _STEP * _STEP
+    rows = max(_STEP, min(_TALLEST, _SCORES // keys), _FEW // keys) // _STEP * _STEP
     starts = [*range(0, queries, rows)]
     if queries - starts[-1] < _STEP and len(starts) > 1:  # a few rows alone go to other routines
         starts.pop()

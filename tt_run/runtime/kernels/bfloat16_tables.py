@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.activations import FUNCTIONS, INTEGER_FUNCTIONS, Applied, Function
-from tt_run.runtime.kernels.elementwise import BLOCK, evaluate
+from tt_run.runtime.kernels.elementwise import BFLOAT16, BLOCK, evaluate
 from tt_run.runtime.kernels.workers import run_tasks, thread_count
+from tt_run.runtime.values.bfloat16 import to_wire
 from tt_run.runtime.values.recycled_arrays import empty
 
 Array = npt.NDArray[Any]
@@ -56,11 +57,16 @@ def _table(function: Function) -> Array:
     return evaluate(function, DataType.BFLOAT16, values)
 
 
+@lru_cache(maxsize=64)
+def _short_table(function: Function) -> Array:
+    return to_wire(_table(function)).view(BFLOAT16)
+
+
 def look_up(function: Function, stack: Array) -> Array:
-    """`function` of a stack that holds bfloat16 values, rounded to bfloat16."""
-    table = _table(function)
+    """`function` of a stack that holds bfloat16 values, rounded to bfloat16; of bfloat16 elements such elements."""
+    table = _short_table(function) if stack.dtype == BFLOAT16 else _table(function)
     source = np.ascontiguousarray(stack).reshape(-1)
-    out: Array = empty(source.shape, np.float32)
+    out: Array = empty(source.shape, table.dtype)
     starts = range(0, source.size, BLOCK)
     pieces = thread_count() if source.size >= _SPREAD else 1
     run_tasks([partial(_fill, table, source, out, starts[p::pieces]) for p in range(pieces)])
@@ -78,4 +84,5 @@ def _fill(table: Array, source: Array, out: Array, starts: range) -> None:
     for start in starts:
         cut = slice(start, start + BLOCK)
         # No index is outside; of the modes that write straight to `out`, this one asks least of each.
-        np.take(table, source[cut].view(np.uint16)[_HIGH_HALF::2], out=out[cut], mode="wrap")
+        block = source[cut].view(np.uint16)
+        np.take(table, block if source.itemsize == 2 else block[_HIGH_HALF::2], out=out[cut], mode="wrap")

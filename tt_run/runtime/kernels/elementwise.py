@@ -19,11 +19,19 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.functions import relu, relu6
 from tt_run.runtime.kernels.workers import run_tasks, thread_count
-from tt_run.runtime.values.bfloat16 import SMALL, round_bfloat16, round_block, round_blocks, take_upper
+from tt_run.runtime.values.bfloat16 import (
+    SMALL,
+    narrow,
+    round_bfloat16,
+    round_block,
+    round_blocks,
+    take_upper,
+)
 from tt_run.runtime.values.dtypes import convert_each
 from tt_run.runtime.values.float_warnings import restore, silence
 from tt_run.runtime.values.recycled_arrays import empty
 from tt_run.runtime.values.scratch_arrays import BLOCK, scratch
+from tt_run.runtime.values.torch_rounding import is_ready
 
 Array = npt.NDArray[Any]
 Kernel = Callable[..., Array]
@@ -117,11 +125,16 @@ def evaluate(
     return _blocked(kernel, dtype, operands, shape or (), rounds, whole_units, kept)
 
 
-def finish(values: Array, dtype: DataType, kept: list[Array] | None = None) -> Array:
-    """Results that nobody else holds, in the stored form of `dtype`: the one rounding of an operation. `kept` as in `evaluate`."""
+def finish(values: Array, dtype: DataType, kept: list[Array] | None = None, *, either: bool = False) -> Array:
+    """Results that nobody else holds, in the stored form of `dtype`: the one rounding of an operation. `kept` as in `evaluate`.
+
+    `either`: many bfloat16 elements may come as such, where PyTorch makes them.
+    """
     if values.dtype == np.float32:
         if dtype is DataType.FLOAT32:
             return values
+        if either and dtype is DataType.BFLOAT16 and values.size > BLOCK and is_ready():
+            return _narrowed(np.ascontiguousarray(values))
         if dtype is DataType.BFLOAT16 and values.flags.c_contiguous and values.flags.writeable:
             return _rounded_in_place(values, kept)
     return convert_each(values, dtype)
@@ -137,7 +150,7 @@ def _rounded_in_place(values: Array, kept: list[Array] | None) -> Array:
     rows = values.reshape(-1)
     halves = None if bits is None else bits.reshape(-1)
     run_tasks(
-        [partial(_round, rows[cut], None if halves is None else halves[cut]) for cut in _halves(rows.size)]
+        [partial(_round, rows[cut], None if halves is None else halves[cut]) for cut in _shares(rows.size)]
     )
     return values
 
@@ -146,7 +159,24 @@ def _round(values: Array, bits: Array | None) -> None:
     round_bfloat16(values, values, bits)
 
 
-def _halves(length: int) -> list[slice]:
+def _narrowed(values: Array) -> Array:
+    """bfloat16 elements of a large result, shared among the threads when that pays."""
+    out: Array = empty(values.shape, BFLOAT16)
+    rows, halves = values.reshape(-1), out.reshape(-1)
+    cuts = _shares(rows.size) if rows.size >= _SPREAD else [slice(0, rows.size)]
+    run_tasks([partial(_narrow, rows[cut], halves[cut]) for cut in cuts])
+    return out
+
+
+def _narrow(values: Array, halves: Array) -> None:
+    before = silence()
+    try:
+        narrow(values, halves)
+    finally:
+        restore(before)
+
+
+def _shares(length: int) -> list[slice]:
     pieces = thread_count()
     return [slice(length * p // pieces, length * (p + 1) // pieces) for p in range(pieces)]
 

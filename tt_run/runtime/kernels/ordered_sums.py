@@ -17,6 +17,8 @@ from tt_run.runtime.kernels.ordering import in_order
 
 Array = npt.NDArray[Any]
 
+_WIDEST = 4096
+
 
 def rows_of(stack: Array, axes: Sequence[int]) -> Array:
     """(shards, *kept, reduced): the reduced shard axes in order as one contiguous last axis."""
@@ -37,6 +39,12 @@ def reduced_shape(shape: Sequence[int], axes: Sequence[int], keepdim: bool) -> t
 def total(rows: Array) -> Array:
     """Sum of every row; integers are summed in 64 bits."""
     return np.add.reduce(rows, axis=-1, dtype=np.float32 if rows.dtype.kind == "f" else np.int64)
+
+
+def of_rows(rows: Array) -> Array:
+    """Sums of float32 rows (rows, width) as a column, in the order of the library's inner loop: half the time of a pairwise sum."""
+    sums: Array = np.einsum("ij->i", rows)
+    return sums[:, None]
 
 
 def mean(rows: Array) -> Array:

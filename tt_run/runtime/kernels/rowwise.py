@@ -15,13 +15,14 @@ import numpy.typing as npt
 
 from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.kernels.elementwise import BLOCK, Buffers, finish
+from tt_run.runtime.kernels.elementwise import BFLOAT16, BLOCK, Buffers, finish
 from tt_run.runtime.kernels.ordering import in_order
 from tt_run.runtime.kernels.workers import run_tasks, thread_count
-from tt_run.runtime.values.bfloat16 import round_blocks
+from tt_run.runtime.values.bfloat16 import narrow, round_blocks
 from tt_run.runtime.values.float_warnings import restore, silence
 from tt_run.runtime.values.recycled_arrays import empty
 from tt_run.runtime.values.scratch_arrays import scratch
+from tt_run.runtime.values.torch_rounding import is_ready
 
 Array = npt.NDArray[Any]
 RowFunction = Callable[..., object]
@@ -38,23 +39,28 @@ class _Part:
     out: Array
 
 
-def along_last(function: RowFunction, dtype: DataType, stack: Array, *others: Array) -> Array:
+def along_last(
+    function: RowFunction, dtype: DataType, stack: Array, *others: Array, either: bool = False
+) -> Array:
     """`function(out, rows, *rows of others)` over the last dimension of a stack, in the stored form of `dtype`.
 
     It writes rows of the same width to `out`, and leaves the others as they are. `others` broadcast to the stack's shape; one that has a
-    single row is handed over as that row.
+    single row is handed over as that row. `either`: the stack may be of bfloat16 elements, and
+    so may the result, where PyTorch makes them.
     """
     shape = stack.shape
     if not stack.size:
         return np.empty(shape, np.float32)
     width = shape[-1] if len(shape) > 1 else 1
-    source = np.ascontiguousarray(stack, dtype=np.float32)
-    out: Array = empty(shape, np.float32)
+    rounded = dtype is DataType.BFLOAT16
+    halves = either and rounded and stack.size > BLOCK and is_ready()
+    source = np.ascontiguousarray(stack, dtype=BFLOAT16 if halves and stack.dtype == BFLOAT16 else np.float32)
+    others = tuple([np.asarray(other, dtype=np.float32) for other in others])
+    out: Array = empty(shape, BFLOAT16 if halves else np.float32)
     parts = _parts(source, others, out, width)
-    step = max(1, BLOCK // width)
+    step = max(1, 2 * BLOCK // width)
     places = [(part, start) for part in parts for start in range(0, len(part.source), step)]
     pieces = thread_count() if out.size >= _SPREAD else 1
-    rounded = dtype is DataType.BFLOAT16
     shares = [share for p in range(pieces) if (share := places[p::pieces])]
     run_tasks([partial(_fill, function, share, step, rounded) for share in shares])
     return out if rounded else finish(out, dtype)
@@ -85,13 +91,21 @@ def _fill(function: RowFunction, places: list[tuple[_Part, int]], step: int, rou
             for part, start in places:
                 cut = slice(start, start + step)
                 source, out = part.source[cut], part.out[cut]
+                if source.dtype == BFLOAT16:
+                    room = scratch("rows", 1, max(source.size, BLOCK))[0][: source.size]
+                    wide = room.reshape(source.shape)
+                    np.copyto(wide, source)
+                    source = wide
                 sides = [s if len(s) == 1 else s[cut] for s in part.sides]
                 if not rounded:
                     function(out, source, *sides)
                     continue
                 room = scratch("rows", 1, max(source.size, BLOCK))[0][: source.size]
                 function(room.reshape(source.shape), source, *sides)
-                round_blocks(room, out.reshape(-1))
+                if out.dtype == BFLOAT16:
+                    narrow(room, out.reshape(-1))
+                else:
+                    round_blocks(room, out.reshape(-1))
     finally:
         restore(before)
 
@@ -101,10 +115,13 @@ def buffer_of(width: int) -> int:
     return min(-(-width // 16) * 16, np.getbufsize())
 
 
-def along_axis(axis: int, function: RowFunction, dtype: DataType, stack: Array) -> Array:
+def along_axis(
+    axis: int, function: RowFunction, dtype: DataType, stack: Array, *, either: bool = False
+) -> Array:
     """`along_last` over any axis of the stack (1 is the shard's first dimension)."""
     if axis == stack.ndim - 1:
-        return along_last(function, dtype, stack)
+        return along_last(function, dtype, stack, either=either)
+    stack = stack.astype(np.float32, copy=False)
     turned = in_order(np.moveaxis(stack, axis, -1))
     # Block floats share exponents along the last dimension: round them only where they end up.
     values = along_last(function, DataType.FLOAT32, turned)

@@ -158,7 +158,7 @@ class Tensor(TensorMethods, metaclass=Native):
         Raises RuntimeError for a `memory_config` whose pieces do not fit the shape or its cores.
         """
         old = self._spec
-        dims, layout, tile = shards.data.shape[1:], layout or old.layout, tile or old.tile
+        dims, layout, tile = shards.shape, layout or old.layout, tile or old.tile
         fits = memory_config is not None and self._device is not None
         if memory_config is None:
             memory_config = sharding.of_matrix(old.memory_config) if view else old.memory_config

@@ -9,6 +9,8 @@ which come out with more bits than it has. Two reductions tell whether a block h
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +18,7 @@ import numpy.typing as npt
 from tt_run.runtime.values.float_warnings import restore, silence
 from tt_run.runtime.values.recycled_arrays import empty
 from tt_run.runtime.values.scratch_arrays import BLOCK, scratch
-from tt_run.runtime.values.torch_rounding import narrowed
+from tt_run.runtime.values.torch_rounding import narrow_into, narrowed
 
 Float32 = npt.NDArray[np.float32]
 Bits = npt.NDArray[np.uint16]
@@ -78,6 +80,17 @@ def round_by_torch(values: Float32, out: Float32, bits: Bits | None = None) -> b
     if bits is not None:
         np.copyto(bits, short.view(np.uint16))
     return True
+
+
+def narrow(values: Float32, halves: npt.NDArray[Any]) -> None:
+    """Write contiguous values rounded as bfloat16 elements, under the caller's error state."""
+    if not narrow_into(values, halves):
+        np.copyto(halves, values, casting="unsafe")
+
+
+def widen(halves: npt.NDArray[Any]) -> Float32:
+    """bfloat16 elements in float32."""
+    return from_wire(halves.view(np.uint16))
 
 
 def round_block(

@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 Float32 = npt.NDArray[np.float32]
 
-BLOCK = 65536
-"""Elements of a block: small enough for the caches, and so large that threads seldom ask each other for the interpreter."""
+BLOCK = 131072
+"""Elements of a block: small enough for the caches, and so large that the calls for one cost little, and threads seldom ask each other for the interpreter."""
 # Arrays a multiple of 4 KiB apart would hide each other's stores from the processor's loads.
 _APART = 1024
 
-_KEPT = 4 * BLOCK
+_KEPT = 2 * BLOCK
 """Longer arrays are made for one use: a thread would hold them for good."""
 
 _here = threading.local()

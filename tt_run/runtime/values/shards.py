@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from mgd.lean import dataclass
 from tt_run.runtime.values import shapes
+from tt_run.runtime.values.bfloat16 import BFLOAT16, from_wire
 
 Array = npt.NDArray[np.generic]
 _set = object.__setattr__
@@ -37,6 +38,8 @@ class Shards:
     index: tuple[int, ...]
     bits: Array | None = None
     """The same values in 16 bits each, where whoever rounded `data` to bfloat16 has kept them."""
+    halves: Array | None = None
+    """The stack as bfloat16 elements, in place of `data` until somebody asks for that: see `of_halves`."""
 
     def __post_init__(self) -> None:
         if shapes.active():
@@ -53,13 +56,54 @@ class Shards:
         _set_data(made, data)
         _set_index(made, index)
         _set_bits(made, bits)
+        _set_halves(made, None)
         return made
 
+    @classmethod
+    def of_halves(cls, halves: Array, index: tuple[int, ...]) -> Shards:
+        """Shards of bfloat16 elements in 16 bits each, for an index that is known to fit.
+
+        `data` is made when it is asked for first, and the halves are let go then. Who can work on either form asks for `stack`.
+        """
+        made: Shards = object.__new__(cls)
+        _set_index(made, index)
+        _set_bits(made, None)
+        _set_halves(made, halves)
+        return made
+
+    @classmethod
+    def made(cls, stack: Array, index: tuple[int, ...]) -> Shards:
+        """Shards over a stack in either form, as an operation has made it."""
+        if stack.itemsize == 2 and stack.dtype == BFLOAT16:
+            return cls.of_halves(stack, index)
+        return cls(stack, index)
+
+    def __getattr__(self, name: str) -> Array:
+        # Called for what is not there: only `data`, once. A slot that is there costs nothing more to read.
+        halves = self.halves if name == "data" else None
+        if halves is None:
+            found: Array = object.__getattribute__(self, name)  # which another thread has made meanwhile
+            return found
+        data = from_wire(halves.view(np.uint16))
+        _set_data(self, data)
+        _set_halves(self, None)
+        return data
+
     def holding(self, data: Array) -> Shards:
-        """As many other shards in the same places."""
-        if shapes.active() or len(data) != len(self.data):
+        """As many other shards in the same places; `data` in either form."""
+        if shapes.active() or len(data) != len(self.stack):
             return Shards(data, self.index)
+        if data.itemsize == 2 and data.dtype == BFLOAT16:
+            return Shards.of_halves(data, self.index)
         return Shards.unchecked(data, self.index)
+
+    def placed(self, index: tuple[int, ...]) -> Shards:
+        """The same stack, whose rows other devices hold. Raises ValueError as the constructor does."""
+        halves = self.halves
+        if halves is None:
+            return Shards(self.data, index)
+        Shards(halves, index)  # for its check
+        return Shards.of_halves(halves, index)
 
     @classmethod
     def replicated(cls, array: Array, devices: int) -> Shards:
@@ -94,14 +138,20 @@ class Shards:
         return cls(data, tuple(index))
 
     @property
+    def stack(self) -> Array:
+        """The stack in the form that is there: `data`, or bfloat16 elements. For its shape, and for who can work on both."""
+        halves = self.halves
+        return self.data if halves is None else halves
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Logical shape of one shard."""
-        return tuple(self.data.shape[1:])
+        return tuple(self.stack.shape[1:])
 
     @property
     def bare(self) -> bool:
         """Whether devices hold shards, but no values of them."""
-        return not len(self.data) and bool(self.index) and max(self.index) >= 0
+        return not len(self.stack) and bool(self.index) and max(self.index) >= 0
 
     def row(self, number: int) -> Array:
         """A row of the stack, a view; zeros where it has none."""
@@ -136,24 +186,31 @@ class Shards:
         pairs = zip(self.each(), held.each(), strict=True)
         return Shards.from_each([kept if new is None else new for new, kept in pairs], like=held.data)
 
-    def map(self, function: Callable[[Array], Array]) -> Shards:
-        """Apply a function of the stack (distinct, *shape) -> (distinct, *new shape); replicas are computed once."""
-        return self.holding(shapes.result(function, [self.data]) if shapes.active() else function(self.data))
+    def map(self, function: Callable[[Array], Array], *, either: bool = False) -> Shards:
+        """Apply a function of the stack (distinct, *shape) -> (distinct, *new shape); replicas are computed once. `either` as in `combine`."""
+        if shapes.active():
+            return self.holding(shapes.result(function, [self.data]))
+        return self.holding(function(self.stack if either else self.data))
 
 
 # What sets a field of a frozen object soonest.
-_set_data, _set_index, _set_bits = (vars(Shards)[name].__set__ for name in ("data", "index", "bits"))
+_set_data, _set_index, _set_bits, _set_halves = (
+    vars(Shards)[name].__set__ for name in ("data", "index", "bits", "halves")
+)
 
 
-def combine(function: Callable[..., Array], *operands: Shards) -> Shards:
+def combine(function: Callable[..., Array], *operands: Shards, either: bool = False) -> Shards:
     """Apply `function(stack, stack, …)` where row k of every stack belongs to the same devices.
 
     Each distinct combination of shards is computed once. A device that lacks a shard in any operand holds none in the result.
+    `either`: the function takes stacks in the form that is there. It may always give bfloat16 elements.
     """
-    index, stacks = paired(*operands)
+    index, stacks = paired(*operands, either=either)
     if shapes.active():
         return Shards(shapes.result(function, stacks), index)
     data = function(*stacks)
+    if data.itemsize == 2 and data.dtype == BFLOAT16:
+        return Shards.of_halves(data, index)
     return Shards.unchecked(data, index) if len(data) == len(stacks[0]) else Shards(data, index)
 
 
@@ -164,15 +221,16 @@ def combine_all(function: Callable[..., Sequence[Array]], *operands: Shards) -> 
     return [Shards(data, index) for data in found]
 
 
-def paired(*operands: Shards) -> tuple[tuple[int, ...], Sequence[Array]]:
-    """Stacks whose rows k belong to the same devices, and the index of what is computed from them row by row."""
+def paired(*operands: Shards, either: bool = False) -> tuple[tuple[int, ...], Sequence[Array]]:
+    """Stacks whose rows k belong to the same devices, and the index of what is computed from them row by row. `either` as in `combine`."""
     first = operands[0]
     if shapes.active():
         return _held(operands), [o.data[:0] for o in operands]
+    found = [o.stack for o in operands] if either else [o.data for o in operands]
     if all(o.index == first.index for o in operands):
-        return first.index, [o.data for o in operands]
+        return first.index, found
     index, rows = _pairing(tuple(o.index for o in operands))
-    return index, [_take(o.data, chosen) for o, chosen in zip(operands, rows, strict=True)]
+    return index, [_take(stack, chosen) for stack, chosen in zip(found, rows, strict=True)]
 
 
 def _held(operands: Sequence[Shards]) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.errors import throw
@@ -87,13 +88,13 @@ class Place:
         whole = at.shards
         if not hasattr(self, "_views"):
             self._views = [weakref.ref(at)]
-            self._shape = whole.data.shape[1:]
+            self._shape = whole.shape
         views = self._views
         if len(views) > _MANY and not len(views) & (len(views) - 1):
             views[:] = [ref for ref in views if ref() is not None]
         views.append(weakref.ref(buffer))
         if self._is_whole(buffer.shards):
-            shape = buffer.shards.data.shape[1:]
+            shape = buffer.shards.shape
             buffer.seen = lambda stack: stack.reshape(len(stack), *shape)
             return
         before = at.seen
@@ -119,7 +120,7 @@ class Place:
                 one.hold(seen)
 
     def _is_whole(self, shards: Shards) -> bool:
-        return math.prod(shards.data.shape[1:]) == math.prod(self._shape)
+        return math.prod(shards.shape) == math.prod(self._shape)
 
     def _reshaped(self, shards: Shards) -> Shards:
         return Shards.unchecked(shards.data.reshape(len(shards.data), *self._shape), shards.index)
@@ -166,8 +167,8 @@ class Buffer:
         self.seen = None
         self._packed: tuple[Packed, tuple[int, ...]] | None = None
         self.writes = 0
-        if shards.data.nbytes >= SMALLEST:
-            dense.used(self, _bytes_of(shards.data))
+        if (shards.data if shards.halves is None else shards.halves).nbytes >= SMALLEST:
+            dense.used(self, _bytes_of(shards))
         self._sharers: Refs = ()
 
     @property
@@ -180,8 +181,8 @@ class Buffer:
             packed, index = self._packed
             # The packed form stays: nothing writes into shards, so it need not be made a second time.
             shards = self._shards = Shards.unchecked(unpack(packed), index)
-        if shards.data.nbytes >= SMALLEST:
-            dense.used(self, _bytes_of(shards.data))
+        if (shards.data if shards.halves is None else shards.halves).nbytes >= SMALLEST:
+            dense.used(self, _bytes_of(shards))
         return shards
 
     @property
@@ -197,7 +198,10 @@ class Buffer:
         if self._packed is not None:
             packed = self._packed[0]
             return None if packed.exponents is not None else packed.elements.reshape(packed.shape)
-        return None if self._shards is None else self._shards.bits
+        shards = self._shards
+        if shards is None:
+            return None
+        return shards.bits if shards.halves is None else shards.halves.view(np.uint16)
 
     def hold_bits(self) -> None:
         """Have what was written into `bits` as the content: only what was written before has bits that nobody else has."""
@@ -208,7 +212,7 @@ class Buffer:
 
     def pack_away(self) -> None:
         """Pack it though there is room, if it counts."""
-        if self._shards is not None and self._shards.data.nbytes >= SMALLEST and self.pack():
+        if self._shards is not None and self._shards.stack.nbytes >= SMALLEST and self.pack():
             dense.forget(id(self))
 
     @property
@@ -220,10 +224,11 @@ class Buffer:
         """Keep the content in as few bytes as it takes; the next reader gets the same bits. Whether there is such a form."""
         shards = self._shards
         if self._packed is None and shards is not None:
+            bits = self.bits
             packed = (
                 pack(shards.data, smallest=not dense.is_tight)
-                if shards.bits is None
-                else Packed(shards.data.shape, shards.bits.reshape(-1))
+                if bits is None
+                else Packed(bits.shape, bits.reshape(-1))
             )
             if packed is not None and self.lasting:
                 from tt_run.runtime.values.shared_packs import shared
@@ -250,12 +255,14 @@ class Buffer:
 
     def hold(self, shards: Shards) -> None:
         """Have these as the content; `write` tells the other buffers in this place."""
-        # Whoever has changed the numbers in their own memory has not changed the bits that were kept of them.
-        self._shards = shards if shards.bits is None else Shards.unchecked(shards.data, shards.index)
+        # Whoever has changed the numbers in their own memory has not changed the bits that were kept of them, and `hold_bits` needs some
+        # that nobody else has.
+        data = shards.data
+        self._shards = shards if shards.bits is None else Shards.unchecked(data, shards.index)
         self._packed, self.lasting = None, False
         self.writes += 1
-        if shards.data.nbytes >= SMALLEST:
-            dense.used(self, _bytes_of(shards.data))
+        if (shards.data if shards.halves is None else shards.halves).nbytes >= SMALLEST:
+            dense.used(self, _bytes_of(shards))
 
     def free(self) -> None:
         """Give the memory back; later reads raise."""
@@ -289,12 +296,14 @@ class Buffer:
         """Count the devices anew after a reshape of the mesh; nothing happens once freed."""
         if self.allocated:
             shards = self.shards
-            self.write(Shards(shards.data, tuple(shards.index[i] for i in move.order)))
+            self.write(shards.placed(tuple(shards.index[i] for i in move.order)))
 
 
-def _bytes_of(stack: Array) -> int:
-    """Bytes of its own: none of a view that shows one number everywhere."""
-    return stack.nbytes if any(stack.strides) else 0
+def _bytes_of(shards: Shards) -> int:
+    """Bytes of a stack's own once it is read in float32: none of a view that shows one number everywhere."""
+    if shards.halves is not None:
+        return 2 * shards.halves.nbytes
+    return shards.data.nbytes if any(shards.data.strides) else 0
 
 
 class BufferPart:

@@ -20,7 +20,7 @@ from tt_run.runtime.values.float_warnings import restore, silence
 from tt_run.runtime.values.scratch_arrays import BLOCK, Float32
 
 # PyTorch shares a longer copy among threads of its own, which wait in a loop for the next one and take the cores of other ranks.
-_PIECE = 32768
+PIECE = 32768
 _LEAST = 16384  # elements from which on its calls are worth it
 _CRITICAL = (0x7FFF, 0x8000, 0x8001)  # lower halves: below, at and above the middle between two numbers
 
@@ -48,6 +48,34 @@ def narrowed(values: Float32) -> npt.NDArray[Any] | None:
     return _cast(values) if largest == largest else None
 
 
+def is_ready() -> bool:
+    """Whether PyTorch is there for it."""
+    return (_from_numpy is not None or _look()) and not _modes()
+
+
+def threads_of_torch() -> int:
+    """Threads among which PyTorch shares what this one asks of it, if it is longer than `PIECE`."""
+    return _threads()
+
+
+def narrow_into(values: Float32, halves: npt.NDArray[Any]) -> bool:
+    """Write contiguous values rounded to contiguous bfloat16 elements, under the caller's error state; False where PyTorch is not there for it."""
+    if values.size < _LEAST or not is_ready() or not values.flags.writeable:
+        return False
+    assert _from_numpy is not None
+    wide = _from_numpy(values)
+    short = _from_numpy(halves.view(np.int16)).view(sys.modules["torch"].bfloat16)
+    step = BLOCK if _threads() == 1 else PIECE
+    for start in range(0, values.size, step):
+        block = values[start : start + step]
+        largest = np.maximum.reduce(block)
+        if largest == largest:
+            short[start : start + step].copy_(wide[start : start + step])
+        else:
+            np.copyto(halves[start : start + step], block, casting="unsafe")
+    return True
+
+
 def _cast(values: Float32) -> npt.NDArray[Any]:
     assert _from_numpy is not None
     room: _Room | None = _here.__dict__.get("room")
@@ -57,9 +85,9 @@ def _cast(values: Float32) -> npt.NDArray[Any]:
     if size == BLOCK and _threads() == 1:
         room.whole.copy_(_from_numpy(values))
         return room.bits
-    for tensor, start in zip(room.pieces, range(0, size, _PIECE), strict=False):
-        piece = values[start : start + _PIECE]
-        (tensor if piece.size == _PIECE else tensor[: piece.size]).copy_(_from_numpy(piece))
+    for tensor, start in zip(room.pieces, range(0, size, PIECE), strict=False):
+        piece = values[start : start + PIECE]
+        (tensor if piece.size == PIECE else tensor[: piece.size]).copy_(_from_numpy(piece))
     return room.bits[:size]
 
 
@@ -74,7 +102,7 @@ class _Room:
         # A tensor that is made inside of inference mode could not be written outside.
         with torch.inference_mode(False):
             self.whole = torch.from_numpy(bits).view(torch.bfloat16)
-            self.pieces = self.whole.split(_PIECE)
+            self.pieces = self.whole.split(PIECE)
 
 
 def _look() -> bool:

@@ -82,7 +82,7 @@ def split_columns(
             return in_c_order(arranged if n else arranged[:, :, :0], x.dtype)
 
         shards = source.shards.map(shaped)
-        *rows, deep = shards.data.shape[1:]
+        *rows, deep = shards.shape
         if callable(memory_config):
             at: MemoryConfig | None = memory_config(math.prod(rows), deep)
         else:

@@ -122,7 +122,7 @@ def settle(
         and tile is None
         and view is None
         and memory_config is None
-        and first.spec.shape.dims == shards.data.shape[1:]
+        and first.spec.shape.dims == shards.shape
     ):
         # The most frequent case by far: nothing but the values is new.
         return first.on(Buffer(shards))
@@ -152,7 +152,7 @@ def in_rank_of(output: Tensor | None, shards: Shards) -> Shards:
     """Shards with as many dimensions of length 1 in front as the tensor made for them, where that is all they differ in."""
     if not isinstance(output, Tensor):
         return shards
-    dims, made = tuple(output.shape), shards.data.shape[1:]
+    dims, made = tuple(output.shape), shards.shape
     if dims == made or _without_ones(dims) != _without_ones(made):
         return shards
     return shards.map(lambda stack: stack.reshape(len(stack), *dims))

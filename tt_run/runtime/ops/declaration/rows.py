@@ -292,7 +292,7 @@ def _place(row: Row, given: Sequence[Tensor], number: int, shards: Shards) -> Me
     """Where a result lies that lies like a tensor of the call, None for where the first of them does."""
     if number == 0 and len(given) in row.stays:
         return None
-    alike = [shards.data.shape[1:] == tuple(tensor.shape) for tensor in given]
+    alike = [shards.shape == tuple(tensor.shape) for tensor in given]
     carrier = carrier_of(row.carried[number], given, alike) if number < len(row.carried) else None
     if carrier is not None:
         return _held(row, given, carrier)

@@ -18,6 +18,7 @@ from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Activation, chain, counted
 from tt_run.runtime.kernels.elementwise import ANSWERS, CLOSED, SUMS, evaluate
+from tt_run.runtime.kernels.torch_halves import pair
 from tt_run.runtime.ops.declaration import families, small_tiles
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Golden, Operation, no_tensor, operation
@@ -281,7 +282,7 @@ def apply(
     shards = _computed(kernel, dtype, compute, a, b)
     if len(tensors) == 2 or rule.name not in _ALONE:
         shards = in_rank_of(output_tensor, shards)
-    memory_config = larger_shards.of_pair(tensors, shards.data.shape[1:], made, memory_config, output_tensor)
+    memory_config = larger_shards.of_pair(tensors, shards.shape, made, memory_config, output_tensor)
     in_rows = made is Layout.ROW_MAJOR and dtype in BLOCK_FLOATS and output_tensor is None
     layout = None if made is tensors[0].layout else made
     outcome = Outcome(DataType.BFLOAT16 if in_rows else dtype, compute, layout, memory_config)
@@ -413,6 +414,10 @@ def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operan
     rounds, whole = not (kernel in ANSWERS or (short and kernel in CLOSED)), short and kernel in SUMS
     if len(ours) == len(theirs):
         if left.index is right.index or left.index == right.index:
+            if left.halves is not None and right.halves is not None and dtype is DataType.BFLOAT16:
+                found = pair(kernel, left.halves, right.halves)
+                if found is not None:
+                    return left.holding(found)
             first, second = _cast(left.data, compute), _cast(right.data, compute)
             return left.holding(evaluate(kernel, dtype, first, second, rounds=rounds, whole_units=whole))
         rank = None

@@ -97,14 +97,12 @@ def ternary(
     layout = _layout(tensors, memory_config, chosen=as_pair or (in_tiles and len(tensors) == 2))
     cut = [t for t in tensors if t.is_sharded()]
     held = first if beside_first or first.is_sharded() or not cut else larger_shards.on_most_cores(cut)
-    same = shards.data.shape[1:] == tuple(held.shape)
+    same = shards.shape == tuple(held.shape)
     if free and beside_first:
         memory_config = (like_operand(first, None) if same else None) or first.memory_config()
     else:
         if free:
-            memory_config = larger_shards.of_broadcast(
-                tensors, shards.data.shape[1:], first.layout, any_first=True
-            )
+            memory_config = larger_shards.of_broadcast(tensors, shards.shape, first.layout, any_first=True)
         if same:
             memory_config = like_operand(held, memory_config)
     if free and in_tiles and len(tensors) > 1:

@@ -23,6 +23,7 @@ from tt_run.runtime.kernels.activations import (
 )
 from tt_run.runtime.kernels.bfloat16_tables import look_up, table_pays
 from tt_run.runtime.kernels.elementwise import evaluate
+from tt_run.runtime.kernels.torch_halves import single
 from tt_run.runtime.native.classes import native
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import Operation, operation
@@ -73,20 +74,34 @@ def apply(
     """
     on_device(input_tensor, kind="unary")
     shards, dtype = input_tensor.shards, input_tensor.dtype
-    data = shards.data
     check_unary_room(input_tensor, output_tensor)
-    if data.dtype != np.float32:
-        check_unary(name, dtype, integers)
-    closed = is_closed(function)
-    if isinstance(output_tensor, Tensor) and output_tensor.dtype is not dtype:
-        dtype, closed = output_tensor.dtype, False
-        result = Shards(evaluate(function, dtype, data), shards.index)
-    elif dtype is DataType.BFLOAT16 and not closed and table_pays(function, data.size):
-        result = Shards(look_up(function, data), shards.index)
+    found = None
+    if shards.halves is not None and not isinstance(output_tensor, Tensor):
+        found = _of_halves(function, shards.halves)
+    if found is not None:
+        result = shards.holding(found)
     else:
-        result = Shards(evaluate(function, dtype, data, rounds=not closed), shards.index)
+        data = shards.data
+        if data.dtype != np.float32:
+            check_unary(name, dtype, integers)
+        closed = is_closed(function)
+        if isinstance(output_tensor, Tensor) and output_tensor.dtype is not dtype:
+            dtype, closed = output_tensor.dtype, False
+            result = Shards(evaluate(function, dtype, data), shards.index)
+        elif dtype is DataType.BFLOAT16 and not closed and table_pays(function, data.size):
+            result = Shards(look_up(function, data), shards.index)
+        else:
+            result = Shards(evaluate(function, dtype, data, rounds=not closed), shards.index)
     place = like_operand(input_tensor, memory_config)
     return settle((input_tensor,), result, dtype, memory_config=place, output_tensor=output_tensor)
+
+
+def _of_halves(function: Function, halves: Array) -> Array | None:
+    """`function` of bfloat16 elements as such elements, by PyTorch or by table; None where neither has it."""
+    found = single(function, halves)
+    if found is None and not is_closed(function) and table_pays(function, halves.size):
+        return look_up(function, halves)
+    return found
 
 
 _TOLD = {

@@ -139,16 +139,16 @@ def _normalised(
     if weight is not None and bias is not None and weight.layout is not bias.layout:
         raise fatal("Gamma and beta must have the same layout!", hint="give both in tiles, of shape [1, W]")
     norm_checks.check_program(x, program, memory_config)
-    tiny = np.float32(epsilon)
+    tiny, length = np.float32(epsilon), np.float32(max(width, 1))
 
     def rows(out: Array, values: Array, *others: Array) -> None:
         rest = list(others)
         if residual is not None:
             values = np.add(values, rest.pop(0), out)
         if centre:
-            values = np.subtract(values, ordered_sums.mean(values)[:, None], out)
+            values = np.subtract(values, ordered_sums.of_rows(values) / length, out)
         squares = np.square(values, scratch("norms", 1, out.size)[0][: out.size].reshape(out.shape))
-        power = ordered_sums.mean(squares)[:, None]
+        power = ordered_sums.of_rows(squares) / length
         np.divide(values, np.sqrt(power + tiny), out)
         if weight is not None:
             np.multiply(out, rest.pop(0), out)
@@ -162,9 +162,9 @@ def _normalised(
             (o.reshape(whole or o.shape) if t is residual else flat(o, dims, width))
             for t, o in zip(given, others, strict=True)
         ]
-        return along_last(rows, x.dtype, stack.reshape(whole or shape), *sides).reshape(shape)
+        return along_last(rows, x.dtype, stack.reshape(whole or shape), *sides, either=True).reshape(shape)
 
-    shards = combine(compute, *(t.shards for t in (x, *given)))
+    shards = combine(compute, *(t.shards for t in (x, *given)), either=True)
     if x.is_sharded() and getattr(program, "inplace", False):
         return settle((x, *given), shards, x.dtype, output_tensor=x).alias()
     place = like_operand(x, memory_config)

@@ -83,9 +83,9 @@ def softmax(
 
     def compute(stack: Array) -> Array:
         rows = stack if stack.ndim > 1 else stack[:, None]
-        return along_axis(axis, function, input_tensor.dtype, rows).reshape(stack.shape)
+        return along_axis(axis, function, input_tensor.dtype, rows, either=True).reshape(stack.shape)
 
-    shards = input_tensor.shards.map(compute)
+    shards = input_tensor.shards.map(compute, either=True)
     if written:
         written.tell()
     layout = Layout.TILE if len(input_tensor.shape) else None
@@ -115,11 +115,12 @@ def masked_softmax(
 
     def compute(stack: Array, bias: Array | None = None) -> Array:
         if bias is None:
-            return along_last(lambda out, rows: function(out, rows * factor), x.dtype, stack)
+            return along_last(lambda out, rows: function(out, rows * factor), x.dtype, stack, either=True)
         added = align(bias, stack.ndim - 1).astype(np.float32, copy=False)
-        return along_last(lambda out, rows, m: function(out, rows * factor + m), x.dtype, stack, added)
+        masked: Any = lambda out, rows, m: function(out, rows * factor + m)  # noqa: E731
+        return along_last(masked, x.dtype, stack, added, either=True)
 
-    shards = combine(compute, *(t.shards for t in operands))
+    shards = combine(compute, *(t.shards for t in operands), either=True)
     if written:
         written.tell()
     return settle(operands, shards, x.dtype, memory_config=memory_config, layout=Layout.TILE)

@@ -111,7 +111,7 @@ def product(
             over = max(rank, z.ndim - 1)  # a bias of more dimensions adds them to the result
             plus = (lambda v, w: function(v + w)) if function else np.add
             return evaluate(plus, dtype, align(values, over), align(z, over))
-        return evaluate(function, dtype, values) if function else finish(values, dtype)
+        return evaluate(function, dtype, values) if function else finish(values, dtype, either=True)
 
     shards = combine(compute, *(t.shards for t in tensors))
     layout = None
@@ -119,7 +119,7 @@ def product(
     if memory_config is not None and memory_config.is_sharded():
         if getattr(program_config, "untilize_out", False):
             layout = Layout.ROW_MAJOR
-        *batch, high, wide = shards.data.shape[1:]
+        *batch, high, wide = shards.shape
         memory_config = of_product(
             a, memory_config, core_grid, program, math.prod(batch), high, wide, b, made
         )
@@ -173,7 +173,7 @@ def _by_vector(
             rank = max(values.ndim, z.ndim) - 1  # without the axis of distinct shards
             plus = (lambda v, w: function(v + w)) if function else np.add
             return evaluate(plus, dtype, align(values, rank), align(z, rank))
-        return evaluate(function, dtype, values) if function else finish(values, dtype)
+        return evaluate(function, dtype, values) if function else finish(values, dtype, either=True)
 
     shards = combine(compute, *(t.shards for t in tensors))
     if memory_config is not None and memory_config.is_sharded():

@@ -19,7 +19,7 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tensor.conversion.devices import moved_to
 from tt_run.runtime.tensor.distribution.composers import MeshToTensor
-from tt_run.runtime.tensor.distribution.gathering import readable_shards
+from tt_run.runtime.tensor.distribution.gathering import own_shards, readable_shards
 from tt_run.runtime.tensor.distribution.mappers import Mapper, own_copy
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
@@ -28,7 +28,7 @@ from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, TensorSpec, Til
 from tt_run.runtime.tensor.spec.topology import PlacementShard, holders
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
-from tt_run.runtime.values.bfloat16 import to_wire
+from tt_run.runtime.values.bfloat16 import BFLOAT16, to_wire
 from tt_run.runtime.values.dtypes import (
     BLOCK_FLOATS,
     check_layout,
@@ -36,6 +36,8 @@ from tt_run.runtime.values.dtypes import (
     default_layout,
     quantize_padded,
 )
+from tt_run.runtime.values.recycled_arrays import empty
+from tt_run.runtime.values.scratch_arrays import BLOCK
 from tt_run.runtime.values.shards import Shards
 
 if TYPE_CHECKING:
@@ -108,7 +110,7 @@ def from_array(
     tile, memory = tile or DEFAULT_TILE, memory_config or DRAM_MEMORY_CONFIG
     common: dict[str, Any] = {"dtype": wanted, "layout": laid, "memory_config": memory, "tile": tile}
     if mapper is None:
-        shards = Shards.replicated(own_copy(array, converted), 1)
+        shards = _alone(array, converted)
     else:
         placed = mapper.unwrap().place(array, converted)
         shards = placed.shards
@@ -119,6 +121,15 @@ def from_array(
         sharding.settled(memory, padded_shape(shards.shape, laid, tile).dims, laid, tile.edges)
     host = Tensor.of(shards, **common)
     return host if device is None else moved_to(host, device, memory_config)
+
+
+def _alone(array: Array, dtype: DataType) -> Shards:
+    """The one shard of an array that is not distributed; many bfloat16 elements stay what they are."""
+    if array.dtype == BFLOAT16 and dtype is DataType.BFLOAT16 and array.size > BLOCK and not shapes.active():
+        halves = empty((1, *array.shape), BFLOAT16)
+        np.copyto(halves[0], array)
+        return Shards.of_halves(halves, (0,))
+    return Shards.replicated(own_copy(array, dtype), 1)
 
 
 @public
@@ -284,11 +295,16 @@ def to_torch(
     `dtype` converts the result, `torch_rank` drops leading dimensions of length 1 down to that rank.
     Raises RuntimeError for a tensor of several shards without a composer, or dimensions that cannot be dropped.
     """
-    # The 16 bits of bfloat16 are a copy of their own; other types need one.
-    values = _as_torch(
-        read(tensor, mesh_composer, copies=tensor.dtype is not DataType.BFLOAT16 or not _has_torch()),
-        tensor.dtype,
-    )
+    halves = None if mesh_composer is not None else _halves_here(tensor)
+    if halves is not None and _has_torch():
+        torch = importlib.import_module("torch")
+        values = torch.from_numpy(halves.view(np.int16)).view(torch.bfloat16).clone()
+    else:
+        # The 16 bits of bfloat16 are a copy of their own; other types need one.
+        values = _as_torch(
+            read(tensor, mesh_composer, copies=tensor.dtype is not DataType.BFLOAT16 or not _has_torch()),
+            tensor.dtype,
+        )
     if torch_rank is not None:
         while len(values.shape) > torch_rank:
             if values.shape[0] != 1:
@@ -297,6 +313,14 @@ def to_torch(
     if dtype is None:
         return values
     return values.astype(dtype) if isinstance(values, np.ndarray) else values.to(dtype=dtype)
+
+
+def _halves_here(tensor: Tensor) -> Array | None:
+    """The bfloat16 elements of a tensor of one shard, where they are kept so and nobody else need be asked."""
+    if not isinstance(tensor, Tensor) or not holds_everything(tensor.site):
+        return None
+    shards = own_shards(tensor)
+    return None if shards.halves is None or len(shards.index) > 1 else shards.halves[0, ...]
 
 
 def _has_torch() -> bool:

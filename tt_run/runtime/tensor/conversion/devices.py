@@ -126,7 +126,7 @@ def counted_on(tensor: Tensor, device: MeshDevice) -> Shards:
     Raises RuntimeError when the tensor was distributed for a mesh of another shape.
     """
     if not is_distributed(tensor):
-        return Shards(tensor.shards.data, (0,) * len(device.local_positions))
+        return tensor.shards.placed((0,) * len(device.local_positions))
     site: Any = tensor.site
     if tuple(site.shape) != tuple(device.shape):
         raise fatal(
@@ -136,4 +136,4 @@ def counted_on(tensor: Tensor, device: MeshDevice) -> Shards:
     if tuple(site.local_positions) == tuple(device.local_positions):
         return tensor.shards
     held = dict(zip(site.local_positions, tensor.shards.index, strict=True))
-    return Shards(tensor.shards.data, tuple(held.get(p, -1) for p in device.local_positions)).compact()
+    return tensor.shards.placed(tuple(held.get(p, -1) for p in device.local_positions)).compact()

@@ -1,0 +1,111 @@
+"""Functions of bfloat16 elements by PyTorch: the bits of the kernels, NaN and odd lengths included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.kernels import functions as f
+from tt_run.runtime.kernels import torch_halves
+from tt_run.runtime.kernels.activations import Applied, is_closed
+from tt_run.runtime.kernels.elementwise import BFLOAT16, CLOSED, evaluate
+from tt_run.runtime.values.bfloat16 import to_wire, widen
+from tt_run.runtime.values.scratch_arrays import BLOCK
+
+Array = npt.NDArray[Any]
+PAIRS = [np.add, np.subtract, np.multiply, np.maximum, np.minimum]
+SINGLES = [
+    f.relu,
+    np.negative,
+    np.abs,
+    np.square,
+    np.sqrt,
+    np.reciprocal,
+    f.rsqrt,
+    Applied(f.leaky_relu, (0.01,)),
+    Applied(f.leaky_relu, (-2.0,)),
+]
+LENGTHS = [BLOCK + 1, 2 * BLOCK, 9 * BLOCK + 77]
+
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(autouse=True)
+def _torch() -> None:
+    import torch  # noqa: F401
+
+
+def halves(length: int, seed: int, *, nan: bool) -> Array:
+    """Bits of every kind, or numbers alone."""
+    bits = np.random.default_rng(seed).integers(0, 1 << 16, length, np.uint16)
+    if not nan:
+        bits[(bits & 0x7FFF) > 0x7F80] = 0x8000
+    return bits.view(BFLOAT16)
+
+
+def expected(kernel: Callable[..., Array], closed: bool, *operands: Array) -> Array:
+    values = evaluate(kernel, DataType.BFLOAT16, *map(widen, operands), rounds=not closed)
+    return to_wire(values)
+
+
+@pytest.mark.parametrize("nan", [False, True])
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("kernel", PAIRS, ids=lambda kernel: kernel.__name__)
+def test_pairs(kernel: Any, length: int, nan: bool):
+    a, b = halves(length, 1, nan=nan), halves(length, 2, nan=nan)
+    found = torch_halves.pair(kernel, a, b)
+    if found is not None:  # a PyTorch that computes otherwise is not taken
+        assert np.array_equal(found.view(np.uint16), expected(kernel, kernel in CLOSED, a, b))
+
+
+@pytest.mark.parametrize("nan", [False, True])
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("function", SINGLES, ids=str)
+def test_singles(function: Any, length: int, nan: bool):
+    a = halves(length, 3, nan=nan)
+    found = torch_halves.single(function, a)
+    if found is not None:
+        assert np.array_equal(found.view(np.uint16), expected(function, is_closed(function), a))
+
+
+def test_sums_and_products_are_taken():
+    a, b = halves(2 * BLOCK, 1, nan=False), halves(2 * BLOCK, 2, nan=False)
+    assert all(torch_halves.pair(kernel, a, b) is not None for kernel in (np.add, np.subtract, np.multiply))
+    assert torch_halves.single(f.relu, a) is not None
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_threads_change_no_bit(threads: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", threads)
+    a, b = halves(17 * BLOCK + 5, 1, nan=True), halves(17 * BLOCK + 5, 2, nan=True)
+    found = torch_halves.pair(np.add, a, b)
+    assert found is not None and np.array_equal(found.view(np.uint16), expected(np.add, False, a, b))
+
+
+def test_what_is_small_scattered_or_unlike_is_left_alone():
+    a = halves(2 * BLOCK, 1, nan=False)
+    assert torch_halves.pair(np.add, a[:BLOCK], a[:BLOCK]) is None
+    assert torch_halves.pair(np.add, a.reshape(-1, 2), a) is None
+    assert torch_halves.single(np.abs, a.reshape(-1, 2)[:, 0]) is None
+    assert torch_halves.pair(np.arctan2, a, a) is None and torch_halves.single(np.exp, a) is None
+
+
+def test_a_function_that_differs_is_not_taken(monkeypatch: pytest.MonkeyPatch):
+    import torch
+
+    def off(x: Any, *, out: Any) -> None:
+        torch.abs(x, out=out)
+        out[5] = 7
+
+    monkeypatch.setattr(torch, "abs", off)
+    torch_halves._twin.cache_clear()
+    try:
+        assert torch_halves.single(np.abs, halves(2 * BLOCK, 1, nan=False)) is None
+    finally:
+        torch_halves._twin.cache_clear()

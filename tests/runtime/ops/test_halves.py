@@ -1,0 +1,85 @@
+"""Large bfloat16 tensors are kept in 16 bits where PyTorch is loaded: programs have the bits that they have without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt_run.runtime.ops as ops
+from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
+from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values import torch_rounding
+
+pytestmark = pytest.mark.torch
+SHAPE = (2, 300, 512)
+
+PROGRAMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "a residual": lambda a, b: ops.layer_norm(ops.add(ops.relu(a), b)),
+    "a gate": lambda a, b: ops.multiply(ops.silu(a), ops.sigmoid(b)),
+    "distances": lambda a, b: ops.sqrt(ops.square(ops.subtract(a, b))),
+    "roots of anything": lambda a, b: ops.maximum(ops.rsqrt(a), ops.reciprocal(b)),
+    "weights": lambda a, b: ops.softmax(ops.leaky_relu(ops.minimum(a, b), 0.01)),
+    "numbers": lambda a, b: ops.add(ops.multiply(a, 1.7), ops.neg(b)),
+    "a product": lambda a, b: ops.rms_norm(ops.matmul(a, ops.transpose(b, 1, 2))),
+    "another shape": lambda a, b: ops.abs(ops.reshape(ops.add(a, b), (600, 512))),
+    "in place": lambda a, b: ops.add(a, b, output_tensor=ops.clone(b)),
+}
+
+
+def inputs(torch: Any) -> tuple[Any, Any]:
+    random = torch.Generator().manual_seed(0)
+    a, b = (torch.randn(SHAPE, generator=random).bfloat16() for _ in range(2))
+    a[0, 0, :4] = torch.tensor([float("nan"), float("inf"), -float("inf"), -0.0])
+    b[1, 2, :3] = torch.tensor([1e38, -1e38, 1e-40])
+    return a, b
+
+
+def bits(result: Any) -> np.ndarray:
+    import torch
+
+    found: np.ndarray = result.view(torch.int16).numpy()
+    return found
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_bits_are_those_without_pytorch(name: str, one: MeshDevice, monkeypatch: pytest.MonkeyPatch):
+    import torch
+
+    found = []
+    for loaded in (True, False):
+        if not loaded:
+            monkeypatch.setattr(torch_rounding, "_from_numpy", None)
+            monkeypatch.setattr(torch_rounding, "_is_refused", True)
+        a, b = (from_torch(x, layout=Layout.TILE, device=one) for x in inputs(torch))
+        found.append(bits(to_torch(PROGRAMS[name](a, b))))
+    assert np.array_equal(*found)
+
+
+def test_what_comes_from_torch_goes_back_bit_for_bit(one: MeshDevice):
+    import torch
+
+    given = torch.arange(-(1 << 15), 1 << 15, dtype=torch.int16).repeat(8).view(torch.bfloat16)
+    tensor = from_torch(given, device=one)
+    assert tensor.shards.halves is not None
+    first = to_torch(tensor)
+    assert np.array_equal(bits(first), bits(given))
+    first.zero_()  # it belongs to the caller
+    given_bits = bits(given).copy()
+    given.zero_()  # as what was given does
+    assert np.array_equal(bits(to_torch(tensor)), given_bits)
+
+
+def test_every_device_has_the_halves_of_one(mesh: MeshDevice):
+    import torch
+
+    given = torch.randn(512, 512).bfloat16()
+    tensor = from_torch(given, layout=Layout.TILE, device=mesh)
+    assert len(tensor.shards.index) > 1 and tensor.shards.halves is not None
+    doubled = ops.add(tensor, tensor)
+    assert doubled.shards.halves is not None and doubled.dtype is DataType.BFLOAT16
+    assert np.array_equal(doubled.shards.data[0], (given + given).float().numpy())

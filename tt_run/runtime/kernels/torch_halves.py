@@ -1,0 +1,187 @@
+"""Functions of many bfloat16 elements in their 16 bits, by PyTorch, where the program has loaded it: a third of the time and half of the memory.
+
+What PyTorch computes in float32 and rounds once is what the kernels here compute and round, but that is not taken on trust: a function of one
+element is compared over all 65,536 of them at its first use, one of two over some million pairs. PyTorch makes another NaN, so blocks
+with one are left to the kernel, and so is what its wide loops leave over, which others of its loops compute. It is never imported for this.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tt_run.runtime.enums import DataType
+from tt_run.runtime.kernels import functions as f
+from tt_run.runtime.kernels.activations import Applied, Function, is_closed
+from tt_run.runtime.kernels.bfloat16_tables import look_up
+from tt_run.runtime.kernels.elementwise import BFLOAT16, CLOSED, Kernel, evaluate
+from tt_run.runtime.kernels.workers import run_tasks, thread_count
+from tt_run.runtime.values.bfloat16 import to_wire, widen
+from tt_run.runtime.values.recycled_arrays import empty
+from tt_run.runtime.values.scratch_arrays import BLOCK
+from tt_run.runtime.values.torch_rounding import PIECE, is_ready, threads_of_torch
+
+Array = npt.NDArray[Any]
+Twin = Callable[..., object]
+"""Torch tensors of the operands, and `out`."""
+
+_SPREAD = 1 << 20
+_STEP = 4 * BLOCK
+"""Elements between two looks for a NaN: still near in memory, and so many that the calls cost little."""
+_WIDE = 64
+"""Elements that the wide loops take at a time, or a divisor of this many."""
+_TRIALS = 16
+_INFINITE, _LOWEST, _MAGNITUDE = np.uint16(0x7F80), np.uint16(0xFF80), np.uint16(0x7FFF)
+
+_ZEROS = np.zeros(BLOCK, np.int16)
+
+_PAIRS: dict[Kernel, str] = {
+    np.add: "add",
+    np.subtract: "sub",
+    np.multiply: "mul",
+    np.maximum: "maximum",
+    np.minimum: "minimum",
+}
+_SINGLES: dict[Function, str] = {
+    np.negative: "neg",
+    np.abs: "abs",
+    np.square: "square",
+    np.sqrt: "sqrt",
+    np.reciprocal: "reciprocal",
+    f.rsqrt: "rsqrt",
+}
+
+
+def pair(kernel: Kernel, a: Array, b: Array) -> Array | None:
+    """`kernel` of two arrays of bfloat16 elements, of one shape; None where it is not for PyTorch."""
+    twin = _twin_of_pair(kernel) if kernel in _PAIRS and _fit(a, b) and is_ready() else None
+    return None if twin is None else _computed(twin, partial(_by_kernel, kernel, kernel in CLOSED), a, b)
+
+
+def single(function: Function, a: Array) -> Array | None:
+    """`function` of an array of bfloat16 elements; None where it is not for PyTorch."""
+    if function is f.relu and _fit(a):
+        return _relu(a)
+    known = function in _SINGLES or isinstance(function, Applied)
+    twin = _twin(function) if known and _fit(a) and is_ready() else None
+    if twin is None:
+        return None
+    ours = partial(_by_kernel, function, True) if is_closed(function) else partial(look_up, function)
+    return _computed(twin, ours, a)
+
+
+def _relu(a: Array) -> Array:
+    """Read as integers, numbers below zero are below zero; a NaN stays what it is."""
+    out: Array = empty(a.shape, BFLOAT16)
+    source, target = a.reshape(-1).view(np.int16), out.reshape(-1).view(np.int16)
+    for start in range(0, source.size, BLOCK):
+        block, rest = source[start : start + BLOCK], target[start : start + BLOCK]
+        # Beside a number instead of zeros the loop takes eight times as long.
+        np.maximum(block, _ZEROS[: block.size], out=rest)
+        bits = block.view(np.uint16)
+        if np.maximum.reduce(bits) > _LOWEST:
+            np.copyto(rest, block, where=bits > _LOWEST)
+    return out
+
+
+def _fit(*operands: Array) -> bool:
+    first = operands[0]
+    return first.size > BLOCK and all(o.flags.c_contiguous and o.shape == first.shape for o in operands)
+
+
+def _computed(twin: Twin, ours: Callable[..., Array], *operands: Array) -> Array:
+    """By PyTorch but for blocks with a NaN and for the last elements, which `ours` makes."""
+    out: Array = empty(operands[0].shape, BFLOAT16)
+    rows = [o.reshape(-1) for o in (*operands, out)]
+    size = out.size
+    pieces = thread_count() if size >= _SPREAD else 1
+    ends = [size * p // pieces // _WIDE * _WIDE for p in range(pieces + 1)]
+    cuts = [slice(*ends[p : p + 2]) for p in range(pieces)]
+    run_tasks([partial(_fill, twin, ours, [row[cut] for row in rows]) for cut in cuts])
+    if ends[-1] < size:
+        *given, rest = [row[ends[-1] :] for row in rows]
+        np.copyto(rest, ours(*given))
+    return out
+
+
+def _fill(twin: Twin, ours: Callable[..., Array], rows: list[Array]) -> None:
+    step = _STEP if threads_of_torch() == 1 else PIECE
+    tensors = [_tensor(row) for row in rows]
+    bits = rows[-1].view(np.uint16)
+    for start in range(0, bits.size, step):
+        cut = slice(start, start + step)
+        *given, out = [tensor[cut] for tensor in tensors]
+        twin(*given, out=out)
+        if _has_nan(bits[cut]):
+            # Where there is one there are others, as for square roots of anything.
+            np.copyto(rows[-1][start:], ours(*(row[start:] for row in rows[:-1])))
+            return
+
+
+def _by_kernel(kernel: Kernel, closed: bool, *operands: Array) -> Array:
+    """What the kernel makes of arrays of bfloat16 elements."""
+    wide = [widen(operand) for operand in operands]
+    # What is not rounded keeps its NaN, as in a large stack.
+    values = kernel(*wide) if closed else evaluate(kernel, DataType.BFLOAT16, *wide)
+    return to_wire(values).view(BFLOAT16)
+
+
+def _tensor(row: Array) -> Any:
+    torch = sys.modules["torch"]
+    return torch.from_numpy(row.view(np.int16)).view(torch.bfloat16)
+
+
+def _has_nan(bits: npt.NDArray[np.uint16]) -> bool:
+    """By the largest of those that are read as positive and of those that are read as negative."""
+    return bool(np.maximum.reduce(bits.view(np.int16)) > _INFINITE or np.maximum.reduce(bits) > _LOWEST)
+
+
+@lru_cache(maxsize=64)
+def _twin(function: Function) -> Twin | None:
+    """What PyTorch has for a function of one element, if it gives the same of all of them."""
+    torch: Any = sys.modules["torch"]
+    if isinstance(function, Applied):
+        if function.function is not f.leaky_relu or len(function.params) != 1:
+            return None
+        twin: Twin = partial(_leaky_relu, torch._C._nn.leaky_relu, float(np.float32(function.params[0])))
+    else:
+        twin = getattr(torch, _SINGLES[function])
+    return twin if _agrees(twin, function, is_closed(function), np.arange(1 << 16, dtype=np.uint16)) else None
+
+
+def _leaky_relu(call: Twin, slope: float, x: Any, *, out: Any) -> None:
+    call(x, slope, out=out)
+
+
+@lru_cache(maxsize=64)
+def _twin_of_pair(kernel: Kernel) -> Twin | None:
+    """What PyTorch has for a function of two elements, if it gives the same of each with some others."""
+    twin: Twin = getattr(sys.modules["torch"], _PAIRS[kernel])
+    random = np.random.default_rng(0)
+    each = np.arange(1 << 16, dtype=np.uint16)
+    for _ in range(_TRIALS):
+        if not _agrees(twin, kernel, kernel in CLOSED, each, random.permutation(each)):
+            return None
+    # Numbers of about the same size, and zeros of both signs, which seldom meet by chance.
+    near = (each ^ np.uint16(0x8000), each ^ np.uint16(1), each & np.uint16(0x8000), each)
+    return twin if all(_agrees(twin, kernel, kernel in CLOSED, each, other) for other in near) else None
+
+
+def _agrees(twin: Twin, kernel: Kernel, closed: bool, *operands: npt.NDArray[np.uint16]) -> bool:
+    """Whether both make the same numbers, and something that is no number of the same operands."""
+    halves = [bits.view(BFLOAT16) for bits in operands]
+    wanted = _by_kernel(kernel, closed, *halves).view(np.uint16)
+    found = np.empty(wanted.size, np.uint16)
+    try:
+        twin(*map(_tensor, halves), out=_tensor(found))
+    except (AttributeError, RuntimeError, TypeError):
+        return False
+    numbers = (wanted & _MAGNITUDE) <= _INFINITE
+    return np.array_equal(found[numbers], wanted[numbers]) and not (
+        (found[~numbers] & _MAGNITUDE <= _INFINITE).any()
+    )
