@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.values.bfloat16 import BFLOAT16
 from tt_run.runtime.values.recycled_arrays import empty
 
 Array = npt.NDArray[Any]
@@ -69,6 +70,8 @@ def quiet(*, gradients: bool = False) -> Iterator[Any]:
 def tensor_of(array: Array) -> Any:
     """A torch tensor over an array, without a copy where its memory is contiguous and aligned."""
     torch = library()
+    if array.dtype == BFLOAT16:
+        return tensor_of(array.view(np.int16)).view(torch.bfloat16)
     if not array.flags.c_contiguous or not array.flags.writeable or array.ctypes.data % _ALIGNMENT:
         return torch.from_numpy(_aligned(array))
     return torch.from_numpy(array)
@@ -82,10 +85,16 @@ def _aligned(array: Array) -> Array:
     return copy
 
 
-def array_of(tensor: Any) -> Array:
-    """The values of a torch tensor as an array of its shape: float32 and integers as they are, bfloat16 and float16 as float32."""
+def array_of(tensor: Any, *, halves: bool = False) -> Array:
+    """The values of a torch tensor as an array of its shape: float32 and integers as they are, bfloat16 and float16 as float32.
+
+    `halves`: bfloat16 as such elements.
+    """
     torch = library()
     tensor = tensor.detach()
+    if halves and tensor.dtype is torch.bfloat16:
+        bits: Array = tensor.contiguous().view(torch.int16).numpy()
+        return bits.view(BFLOAT16)
     if tensor.is_floating_point() and tensor.dtype not in (torch.float32, torch.float64):
         tensor = tensor.to(torch.float32)
     found: Array = tensor.contiguous().numpy()
@@ -97,12 +106,13 @@ def on_each(
     stacks: Sequence[Array | None],
     *arguments: Any,
     gradients: bool = False,
+    halves: bool = False,
     **options: Any,
 ) -> tuple[Array, ...]:
     """`function(tensor, …, *arguments, **options)` on row k of every stack, for each k; the results stacked, one array per result.
 
     A stack without rows gives results without rows, of the shapes and element types that the function would make: it runs on
-    tensors without storage then. None stands for an operand that is left out.
+    tensors without storage then. None stands for an operand that is left out. `halves`: results of bfloat16 stay such elements.
     """
     rows = next(len(s) for s in stacks if s is not None)
     with quiet(gradients=gradients) as torch:
@@ -112,7 +122,10 @@ def on_each(
         outs: list[Array] = []
         for row in range(rows):
             given = [None if s is None else tensor_of(s[row, ...]) for s in stacks]
-            found = [_own(array_of(t), stacks) for t in _many(function(*given, *arguments, **options))]
+            found = [
+                _own(array_of(t, halves=halves), stacks)
+                for t in _many(function(*given, *arguments, **options))
+            ]
             if not outs:
                 outs = [a[None] if rows == 1 else empty((rows, *a.shape), a.dtype) for a in found]
             if rows > 1:

@@ -117,7 +117,7 @@ def _fill(twin: Twin, ours: Callable[..., Array], rows: list[Array]) -> None:
         cut = slice(start, start + step)
         *given, out = [tensor[cut] for tensor in tensors]
         twin(*given, out=out)
-        if _has_nan(bits[cut]):
+        if has_nan(bits[cut]):
             # Where there is one there are others, as for square roots of anything.
             np.copyto(rows[-1][start:], ours(*(row[start:] for row in rows[:-1])))
             return
@@ -136,8 +136,9 @@ def _tensor(row: Array) -> Any:
     return torch.from_numpy(row.view(np.int16)).view(torch.bfloat16)
 
 
-def _has_nan(bits: npt.NDArray[np.uint16]) -> bool:
-    """By the largest of those that are read as positive and of those that are read as negative."""
+def has_nan(halves: Array) -> bool:
+    """Whether any of contiguous bfloat16 elements is none: by the largest of those with and without a sign, read as integers."""
+    bits = halves.reshape(-1).view(np.uint16)
     return bool(np.maximum.reduce(bits.view(np.int16)) > _INFINITE or np.maximum.reduce(bits) > _LOWEST)
 
 

@@ -214,11 +214,13 @@ def combine(function: Callable[..., Array], *operands: Shards, either: bool = Fa
     return Shards.unchecked(data, index) if len(data) == len(stacks[0]) else Shards(data, index)
 
 
-def combine_all(function: Callable[..., Sequence[Array]], *operands: Shards) -> list[Shards]:
+def combine_all(
+    function: Callable[..., Sequence[Array]], *operands: Shards, either: bool = False
+) -> list[Shards]:
     """`combine` for a function that gives several results."""
-    index, stacks = paired(*operands)
+    index, stacks = paired(*operands, either=either)
     found = shapes.result(function, stacks) if shapes.active() else function(*stacks)
-    return [Shards(data, index) for data in found]
+    return [Shards.made(stack, index) for stack in found]
 
 
 def paired(*operands: Shards, either: bool = False) -> tuple[tuple[int, ...], Sequence[Array]]:

@@ -168,7 +168,7 @@ def convolved_on_devices(
         return (found if fused is None else activation_of(fused)(found),)
 
     (shards,) = combine_all(on_stacks, *(t.shards for t in given))
-    done = Shards(finish(shards.data, target), shards.index)
+    done = Shards.made(finish(shards.data, target, either=True), shards.index)
     if on_cores and layout is Layout.ROW_MAJOR and memory_config is not None:
         return _rows_on_cores(given, done, target, memory_config)
     return settle(given, done, target, memory_config=memory_config, layout=layout)

@@ -60,12 +60,12 @@ def _rows(
     if device is not None and not tables_in_dram:
         need_l1_small(device, "a pool", "config_tensor_in_dram=True")
     pooling = pooling._replace(size=4 if image.dtype in (DataType.INT32, DataType.UINT32) else 2)
-    first, *others = each_of(function, image)
-    rows, channels = first.shape[-2:]
-    place = memory_config or of_pool(image, rows, channels, layout, dtype, scheme, pooling)
     # The largest of rounded numbers is one of them.
     is_rounded = not pooling.mean and image.dtype is dtype is DataType.BFLOAT16
-    done = first if is_rounded else Shards(finish(first.data, dtype), first.index)
+    first, *others = each_of(function, image, picks=is_rounded)
+    rows, channels = first.shape[-2:]
+    place = memory_config or of_pool(image, rows, channels, layout, dtype, scheme, pooling)
+    done = first if is_rounded else Shards.made(finish(first.data, dtype, either=True), first.index)
     return settle((image,), done, dtype, memory_config=place, layout=layout), others
 
 
@@ -115,9 +115,10 @@ def max_pool2d(
         numbers = x if x.is_floating_point() else x.double()  # PyTorch pools no integers without a sign
         planes = to_planes(numbers, batch_size, input_h, input_w, channels)
         around, rest = _sides(planes, sides, float("-inf"))
-        found = torch_cpu.torch_function("nn.functional.max_pool2d_with_indices")(
-            around, kernel, steps, rest, spread, ceil_mode
-        )
+        pool = torch_cpu.torch_function("nn.functional.max_pool2d")
+        found = pool(around, kernel, steps, rest, spread, ceil_mode, return_indices)
+        if not return_indices:  # to note the places takes half as long again
+            return to_rows(_begun_inside(found, sides, steps, (input_h, input_w)))
         values, places = (_begun_inside(each, sides, steps, (input_h, input_w)) for each in found)
         return to_rows(values), to_rows(_in_image(places, around.shape[-1], sides, rest, input_w))
 
@@ -126,7 +127,7 @@ def max_pool2d(
             "Only ROW_MAJOR supported when return_indices is true",
             hint="leave output_layout or return_indices out",
         )
-    pooled, (places,) = _rows(
+    pooled, others = _rows(
         forward, input_tensor, dtype, output_layout, memory_config, applied_shard_scheme,
         Pooling(kernel[0] * kernel[1], indices=return_indices), config_tensor_in_dram,
     )  # fmt: skip
@@ -135,7 +136,7 @@ def max_pool2d(
     if not return_indices:
         return pooled
     kind = DataType.UINT16 if input_h * input_w <= 2**16 else DataType.UINT32
-    found = Shards(finish(places.data, kind), places.index)
+    found = Shards(finish(others[0].data, kind), others[0].index)
     return [pooled, settle((pooled,), found, kind, layout=Layout.ROW_MAJOR)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
@@ -11,6 +12,7 @@ from tt_run.runtime.enums import BufferType, DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import finish
+from tt_run.runtime.kernels.torch_halves import has_nan
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -102,10 +104,16 @@ def lies_in_l1(tensor: Tensor) -> bool:
     return tensor.device() is not None and tensor.memory_config().buffer_type is BufferType.L1
 
 
-def each_of(function: Function, *given: Tensor) -> list[Shards]:
-    """The function on the shards of each device."""
+def each_of(function: Function, *given: Tensor, picks: bool = False) -> list[Shards]:
+    """The function on the shards of each device. `picks`: what it gives first are elements, of bfloat16 ones such."""
     on_device(*given, kind="pool")
-    return combine_all(lambda *stacks: torch_cpu.on_each(function, stacks), *(t.shards for t in given))
+    shards = [t.shards for t in given]
+    if picks and all(each.halves is not None for each in shards):
+        picked = partial(torch_cpu.on_each, function, halves=True)
+        found = combine_all(lambda *stacks: picked(stacks), *shards, either=True)
+        if not has_nan(found[0].stack):  # the NaN that PyTorch picks of such elements is one of its own
+            return found
+    return combine_all(lambda *stacks: torch_cpu.on_each(function, stacks), *shards)
 
 
 def real(x: Any) -> Any:
@@ -123,5 +131,5 @@ def one_of(
     """The function's one result, rounded once, where the first operand lies unless a memory_config says otherwise."""
     (shards,) = each_of(function, *given)
     target = dtype or given[0].dtype
-    done = Shards(finish(shards.data, target), shards.index)
+    done = Shards.made(finish(shards.data, target, either=True), shards.index)
     return settle(given, done, target, memory_config=memory_config, layout=layout)
