@@ -45,8 +45,7 @@ def along_last(
     """`function(out, rows, *rows of others)` over the last dimension of a stack, in the stored form of `dtype`.
 
     It writes rows of the same width to `out`, and leaves the others as they are. `others` broadcast to the stack's shape; one that has a
-    single row is handed over as that row. `either`: the stack may be of bfloat16 elements, and
-    so may the result, where PyTorch makes them.
+    single row is handed over as that row. `either`: the stack may be of bfloat16 elements, and so may the result, where PyTorch makes them.
     """
     shape = stack.shape
     if not stack.size:
@@ -55,7 +54,8 @@ def along_last(
     rounded = dtype is DataType.BFLOAT16
     halves = either and rounded and stack.size > BLOCK and is_ready()
     source = np.ascontiguousarray(stack, dtype=BFLOAT16 if halves and stack.dtype == BFLOAT16 else np.float32)
-    others = tuple([np.asarray(other, dtype=np.float32) for other in others])
+    if others:
+        others = tuple([np.asarray(other, dtype=np.float32) for other in others])
     out: Array = empty(shape, BFLOAT16 if halves else np.float32)
     parts = _parts(source, others, out, width)
     step = max(1, 2 * BLOCK // width)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +39,7 @@ class Shards:
     index: tuple[int, ...]
     bits: Array | None = None
     """The same values in 16 bits each, where whoever rounded `data` to bfloat16 has kept them."""
-    halves: Array | None = None
+    halves: ClassVar[Array | None] = None
     """The stack as bfloat16 elements, in place of `data` until somebody asks for that: see `of_halves`."""
 
     def __post_init__(self) -> None:
@@ -56,7 +57,6 @@ class Shards:
         _set_data(made, data)
         _set_index(made, index)
         _set_bits(made, bits)
-        _set_halves(made, None)
         return made
 
     @classmethod
@@ -65,7 +65,7 @@ class Shards:
 
         `data` is made when it is asked for first, and the halves are let go then. Who can work on either form asks for `stack`.
         """
-        made: Shards = object.__new__(cls)
+        made: Shards = object.__new__(_Halves)
         _set_index(made, index)
         _set_bits(made, None)
         _set_halves(made, halves)
@@ -78,24 +78,14 @@ class Shards:
             return cls.of_halves(stack, index)
         return cls(stack, index)
 
-    def __getattr__(self, name: str) -> Array:
-        # Called for what is not there: only `data`, once. A slot that is there costs nothing more to read.
-        halves = self.halves if name == "data" else None
-        if halves is None:
-            found: Array = object.__getattribute__(self, name)  # which another thread has made meanwhile
-            return found
-        data = from_wire(halves.view(np.uint16))
-        _set_data(self, data)
-        _set_halves(self, None)
-        return data
-
     def holding(self, data: Array) -> Shards:
         """As many other shards in the same places; `data` in either form."""
-        if shapes.active() or len(data) != len(self.stack):
-            return Shards(data, self.index)
+        index, halves = self.index, self.halves
+        if shapes.active() or len(data) != len(self.data if halves is None else halves):
+            return Shards(data, index)
         if data.itemsize == 2 and data.dtype == BFLOAT16:
-            return Shards.of_halves(data, self.index)
-        return Shards.unchecked(data, self.index)
+            return Shards.of_halves(data, index)
+        return Shards.unchecked(data, index)
 
     def placed(self, index: tuple[int, ...]) -> Shards:
         """The same stack, whose rows other devices hold. Raises ValueError as the constructor does."""
@@ -146,7 +136,8 @@ class Shards:
     @property
     def shape(self) -> tuple[int, ...]:
         """Logical shape of one shard."""
-        return tuple(self.stack.shape[1:])
+        halves = self.halves
+        return (self.data if halves is None else halves).shape[1:]
 
     @property
     def bare(self) -> bool:
@@ -193,10 +184,25 @@ class Shards:
         return self.holding(function(self.stack if either else self.data))
 
 
+class _Halves(Shards):
+    """Shards whose `data` is not there yet. A class of its own, since reading a field of one with `__getattr__` takes three times as long."""
+
+    __slots__ = ("halves",)
+
+    def __getattr__(self, name: str) -> Array:
+        halves = self.halves if name == "data" else None
+        if halves is None:
+            found: Array = object.__getattribute__(self, name)  # which another thread has made meanwhile
+            return found
+        data = from_wire(halves.view(np.uint16))
+        _set_data(self, data)
+        _set_halves(self, None)
+        return data
+
+
 # What sets a field of a frozen object soonest.
-_set_data, _set_index, _set_bits, _set_halves = (
-    vars(Shards)[name].__set__ for name in ("data", "index", "bits", "halves")
-)
+_set_data, _set_index, _set_bits = (vars(Shards)[name].__set__ for name in ("data", "index", "bits"))
+_set_halves = vars(_Halves)["halves"].__set__
 
 
 def combine(function: Callable[..., Array], *operands: Shards, either: bool = False) -> Shards:
