@@ -26,6 +26,22 @@ def test_every_operation_is_declared_whole():
         assert inspect.signature(operation.compute), name
 
 
+def test_every_module_that_declares_operations_is_listed():
+    """What none lists is found by nobody, nor missed by the tests that go through the catalogue."""
+    declares = re.compile(r"^@operation\(|^(\w+ = )?declare\w*\(|^\w+ = operation\(", re.MULTILINE)
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in (ROOT / "tt_run/runtime").rglob("*.py")
+        if declares.search(path.read_text(encoding="utf-8"))
+    }
+    unlisted = sorted(modules - set(catalog.MODULES))
+    assert len(modules) > 60
+    assert not unlisted, (
+        "add a line to MODULES in tt_run/runtime/ops/__init__.py (operations) or tt_run/runtime/catalog.py (collectives, sockets) "
+        f"and run scripts/gen: {unlisted}"
+    )
+
+
 def test_the_page_says_of_every_operation_what_it_is():
     page = (ROOT / reference.PAGE).read_text(encoding="utf-8")
     told = {}

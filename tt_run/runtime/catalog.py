@@ -12,7 +12,7 @@ from tt_run.runtime import ops
 from tt_run.runtime.ops.declaration.dispatch import Operation, registry
 from tt_run.runtime.ops.declaration.written_names import written_names
 
-_MODULES = (
+MODULES = (
     *(f"tt_run.runtime.ops.{name}" for name in ops.MODULES),
     "tt_run.runtime.ccl.collectives",
     "tt_run.runtime.ccl.asynchronous",
@@ -43,7 +43,7 @@ _MODULES = (
     "tt_run.runtime.sockets.services.sync",
 )
 
-_unread = list(reversed(_MODULES))
+_unread = list(reversed(MODULES))
 
 
 def find(name: str) -> Operation | None:
