@@ -97,6 +97,20 @@ def test_every_setting_is_read_or_said_to_be_for_programs() -> None:
     assert not unread, f"nothing reads these: let something, or give them the source PROGRAMS: {unread}"
 
 
+def test_every_setting_has_a_case() -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.rglob("*.py"))
+    words = set(re.findall(r"\w+", text))
+    unwritten = [
+        f"{section}.{key}"
+        for section, kind in SECTIONS.items()
+        for key, setting in kind.settings.items()
+        if not {setting.name, key} & words
+    ]
+    assert not unwritten, (
+        f"no test writes these: add a case that does to {Path(__file__).name}, and what follows from it: {unwritten}"
+    )
+
+
 def test_unknown_keys_are_named_all_at_once(tmp_path: Path) -> None:
     file = tmp_path / "bad.yaml"
     file.write_text(
@@ -613,6 +627,13 @@ def test_a_setting_of_the_wrong_kind_is_named(section: dict[str, Any], message: 
 def test_stages_of_the_wrong_kind_are_named(stages: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         MultiHostConfig({"multihost_config": {"enabled": True, "pipeline_parallel_config": stages}})
+
+
+@pytest.mark.parametrize("key", ["sp_linear_impl", "sp_linear_backward_impl"])
+def test_how_cut_positions_are_multiplied_is_one_of_few(key: str) -> None:
+    assert getattr(DeviceConfig({"device_config": {key: "fused"}}), key) == "fused"
+    with pytest.raises(ConfigError, match=f"{key}: 'eager' is not .*'composed' or 'fused'"):
+        DeviceConfig({"device_config": {key: "eager"}})
 
 
 def test_numbers_as_yaml_writes_them() -> None:

@@ -22,7 +22,7 @@ from tt_run.runtime.train.modules.containers import ModuleList
 from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.ops.unary import mean
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig
-from tt_run.runtime.train.parallel import fsdp, fsdp_overlap
+from tt_run.runtime.train.parallel import fsdp, fsdp_memory, fsdp_overlap
 from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mapper
 from tt_run.runtime.train.parallel.named_mesh import Mesh, open_device_mesh, sync_gradients
 from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
@@ -215,6 +215,20 @@ def test_a_file_asks_for_an_overlap(two_queues: Any) -> None:
     assert context.get_device().compute_with_storage_grid_size().y == context.full_compute_grid_size().y - 1
     assert len(made._fsdp_state.row.units) == 3
     made(*ids()[:1])
+
+
+@pytest.mark.parametrize(
+    ("room", "cut_again"), [(0, [True] * 3), (1e-9, [True, True, False]), ("inf", [False] * 3)]
+)
+def test_a_file_says_how_many_blocks_stay_whole(two_queues: Any, room: object, cut_again: list[bool]) -> None:
+    written = {
+        "device_config": {"enable_fsdp": True, "mesh_shape": [1, 4], "fsdp_keep_gathered_gib": room},
+        "transformer_config": {"model_type": "llama", "num_blocks": 3, "num_heads": 2, "num_groups": 2, "embedding_dim": 64, "max_sequence_length": 32, "vocab_size": 64},
+    }  # fmt: skip
+    two_queues()
+    made = TransformerModelFactory(written).create_model()
+    _, *blocks = fsdp_memory.fsdp_units(made)
+    assert [block.__dict__[fsdp.STATE].reshard_after_forward for block in blocks] == cut_again
 
 
 class Heard(queues.Follower):
