@@ -15,6 +15,7 @@ from tt_run.contract import DEGRADE, HARDWARE, HARDWARE_SET
 from tt_run.errors import RefusedError
 from tt_run.hardware.data_files import MOST
 from tt_run.inputs.findings import Findings
+from tt_run.plan import checks
 from tt_run.plan.checks.program import require_program
 from tt_run.plan.launcher import LauncherFacts
 from tt_run.plan.request import RankOption
@@ -768,3 +769,19 @@ def test_a_mock_descriptor_that_is_none_is_told_once(sandbox: Sandbox) -> None:
     sandbox.write("d.yaml", "arch: [\n")
     sandbox.write("mock.yaml", "rank_to_cluster_mock_cluster_desc: {0: d.yaml, 1: d.yaml}\n")
     assert codes(found(sandbox, mock_cluster_rank_binding="mock.yaml")) == ["TTR160"]
+
+
+def test_every_check_is_made() -> None:
+    """A function `check_…` of the subject and the findings, in a module of `tt_run/plan/checks/`, is one of `CHECKS`."""
+    folder = Path(checks.__file__).parent
+    written = {
+        name
+        for path in folder.glob("*.py")
+        for name in re.findall(
+            r"^def (check_\w+)\(subject: Subject, findings: Findings\)",
+            path.read_text(encoding="utf-8"),
+            re.MULTILINE,
+        )
+    }
+    made = {check.__name__ for check in checks.CHECKS}
+    assert written == made, f"add to CHECKS in {folder}/__init__.py: {sorted(written - made)}"
