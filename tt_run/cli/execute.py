@@ -39,28 +39,9 @@ def execute(
     line_typed = ["tt-run", *words]
 
     def announce(line: LaunchLine, folder: RunFolder) -> None:
-        if given.verbose:
-            from tt_run.inputs.secrets import masked_words
-
-            say(shlex.join(masked_words(line.command)))
-        say(
-            f"{counted(len(plan.ranks), 'rank')} on {_where(plan)}, logs in {on_one_line(from_here(folder.path))}"
-        )
-        for text in line.defaults_told() if given.verbose else ():
-            say(text)
-        if given.verbose and (allocation := os.environ.get("SLURM_JOB_ID")):
-            submitted = os.environ.get("SLURM_SUBMIT_DIR")
-            say(f"SLURM_JOB_ID {allocation}" + (f", SLURM_SUBMIT_DIR {submitted}" if submitted else ""))
+        _tell_start(given, plan, line, folder)
         _record_plan(plan, line, line_typed, folder)
-        if given.debug_rank is not None:
-            say(
-                f"rank {given.debug_rank} stops here at breakpoint() and where it fails; no deadline passes meanwhile"
-            )
-        if given.debug_gdbserver:
-            host = plan.ranks[0].host or "HOST"
-            say(
-                f"each rank waits for a debugger on port {GDBSERVER_PORT} + rank: gdb -ex 'target remote {host}:{GDBSERVER_PORT}'"
-            )
+        _tell_debuggers(given, plan)
 
     attempt = run_plan(
         plan,
@@ -74,20 +55,11 @@ def execute(
         repeated=lambda attempt: _record(attempt, _account(plan, attempt, line_typed)),
     )
     from tt_run.supervise.output.exit_handlers import exit_handler_lines
-    from tt_run.supervise.output.report import annotation, failure_report
-    from tt_run.supervise.processes import left_behind
 
-    verdict = attempt.verdict
-    if not verdict.succeeded:
-        with suppress(OSError):
-            report = failure_report(attempt, line_typed, lambda rank: choices.tee.shows(rank, error=True))
-            print("\n".join(_fitting(report)), file=sys.stderr, flush=True)
-        if given.annotations == "github":
-            print(annotation(verdict, attempt.failures))
+    if attempt.verdict.succeeded:
+        _tell_leftovers(attempt)
     else:
-        swept = attempt.observation.swept
-        for text in (*([left_behind(swept)] if swept else ()), *attempt.observation.survived):
-            say(text)
+        _report_failure(given, attempt, line_typed, choices.tee)
     _write_records(plan, attempt, given.report, line_typed)
     for line in exit_handler_lines(attempt.folder.path):
         say(f"warning: {line}")
@@ -96,14 +68,62 @@ def execute(
         given,
         around,
         attempt.observation.started_at,
-        is_whole=verdict.succeeded and not plan.placement.is_multi_host,
+        is_whole=attempt.verdict.succeeded and not plan.placement.is_multi_host,
     )
     if given.record:
         from tt_run.cli.recorded import recorded
 
         folder = around.site.cwd / around.site.expand_user(given.record)
         say(recorded(folder, attempt.folder.path.name, plan, given.record))
-    return verdict.exit_code
+    return attempt.verdict.exit_code
+
+
+def _tell_start(given: CommandLine, plan: LaunchPlan, line: LaunchLine, folder: RunFolder) -> None:
+    """Where the ranks go and where their logs are; with -v mpirun's line, what was added to it, and the allocation."""
+    if given.verbose:
+        from tt_run.inputs.secrets import masked_words
+
+        say(shlex.join(masked_words(line.command)))
+    say(
+        f"{counted(len(plan.ranks), 'rank')} on {_where(plan)}, logs in {on_one_line(from_here(folder.path))}"
+    )
+    for text in line.defaults_told() if given.verbose else ():
+        say(text)
+    if given.verbose and (allocation := os.environ.get("SLURM_JOB_ID")):
+        submitted = os.environ.get("SLURM_SUBMIT_DIR")
+        say(f"SLURM_JOB_ID {allocation}" + (f", SLURM_SUBMIT_DIR {submitted}" if submitted else ""))
+
+
+def _tell_debuggers(given: CommandLine, plan: LaunchPlan) -> None:
+    """Who may stop where."""
+    if given.debug_rank is not None:
+        say(
+            f"rank {given.debug_rank} stops here at breakpoint() and where it fails; no deadline passes meanwhile"
+        )
+    if given.debug_gdbserver:
+        host = plan.ranks[0].host or "HOST"
+        say(
+            f"each rank waits for a debugger on port {GDBSERVER_PORT} + rank: gdb -ex 'target remote {host}:{GDBSERVER_PORT}'"
+        )
+
+
+def _report_failure(given: CommandLine, attempt: Attempt, words: Sequence[str], tee: Tee) -> None:
+    from tt_run.supervise.output.report import annotation, failure_report
+
+    with suppress(OSError):
+        report = failure_report(attempt, words, lambda rank: tee.shows(rank, error=True))
+        print("\n".join(_fitting(report)), file=sys.stderr, flush=True)
+    if given.annotations == "github":
+        print(annotation(attempt.verdict, attempt.failures))
+
+
+def _tell_leftovers(attempt: Attempt) -> None:
+    """Says which ranks of a run that ended well left processes behind, and which of those SIGKILL has not ended."""
+    from tt_run.supervise.processes import left_behind
+
+    swept = attempt.observation.swept
+    for text in (*([left_behind(swept)] if swept else ()), *attempt.observation.survived):
+        say(text)
 
 
 _PROSE = ("tt-run: ", "rank ", "ranks ", "help: ", "ended because ", "injected: ", "last collective: ")

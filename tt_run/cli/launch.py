@@ -68,21 +68,9 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
     if given.shell_env and not given.program:
         given = CommandLine(given.given, ("python",), given.configured)
     if given.configured and (given.looks_only or given.verbose):
-        from mgd.cli.output import page_width
-        from mgd.folding import fold
-
-        told = f"tt-run: configured: {describe(given)}"
-        print(fold(told, page_width(sys.stderr, 0), "  "), file=sys.stderr)
+        _tell_configuration(given)
     around = Surroundings.of(given)
-    refuse_other_dash(given, around.site)
-    refuse_misspelt_command(given, around.site)
-    refuse_second_launcher(given, around.site)
-    refuse_python_alone(given)
-    refuse_swallowed_program(given, around.site)
-    refuse_detached_value(given, around.site)
-    refuse_late_choice(given)
-    refuse_defaults_elsewhere(given, around.site)
-    refuse_file_of_hosts(given, around.site)
+    _refuse_slips(given, around)
     asked = launch_request(given)
     request = _with_discovered_ranks(asked, given, around)
     if request is None:
@@ -120,6 +108,27 @@ def _launch(given: CommandLine, words: Sequence[str]) -> int:
     from tt_run.cli.execute import execute
 
     return execute(plan, around.require_launcher(), around, given, words)
+
+
+def _tell_configuration(given: CommandLine) -> None:
+    from mgd.cli.output import page_width
+    from mgd.folding import fold
+
+    told = f"tt-run: configured: {describe(given)}"
+    print(fold(told, page_width(sys.stderr, 0), "  "), file=sys.stderr)
+
+
+def _refuse_slips(given: CommandLine, around: Surroundings) -> None:
+    """Raises UsageError for words that cannot have been meant as they stand."""
+    refuse_other_dash(given, around.site)
+    refuse_misspelt_command(given, around.site)
+    refuse_second_launcher(given, around.site)
+    refuse_python_alone(given)
+    refuse_swallowed_program(given, around.site)
+    refuse_detached_value(given, around.site)
+    refuse_late_choice(given)
+    refuse_defaults_elsewhere(given, around.site)
+    refuse_file_of_hosts(given, around.site)
 
 
 def _refuse(findings: Sequence[Diagnostic]) -> None:

@@ -119,14 +119,7 @@ def conclude(
         read_first_exits(said),
         read_improper(said, [s for s in board.all() if not mpi_at_end(folder, s.rank)]),
     )
-    if may_be_split(observation, failures, board.all(), verdict.culprit) and not (
-        observation.stopped or observation.frozen
-    ):
-        verdict = split_verdict(agent, board.all()) or verdict
-    elif plan.placement.is_multi_host and (waited := never_met(board.all(), failures, folder)):
-        verdict = start_verdict(agent, verdict, board.all(), waited)
-    elif plan.placement.is_multi_host and observation.ended_by is EndedBy.START_TIMEOUT:
-        verdict = silent_verdict(agent, verdict, [host.name for host in plan.placement.hosts], here)
+    verdict = _with_reach(verdict, plan, board, observation, failures, agent)
     verdict = _with_shutdown(verdict, folder)
     verdict = _without_a_start_of_mpi(verdict, board, said)
     verdict = with_refused_calls(verdict, board)
@@ -135,14 +128,46 @@ def conclude(
     verdict = of_what_was_dropped(verdict, observation, board)
     elsewhere = Swept()
     if not verdict.succeeded:
-        # A wrapper whose rank ended by itself has seen to the rest; one that mpirun was told to end has been killed in the midst of it.
-        hosts = hosts_of(board.all(), here)
-        for host in lost:
-            if host.was_up and not any(host.is_home_of(status) for status in board.all()):
-                hosts[host.name] = []
-        elsewhere = sweep_hosts(agent, hosts, folder, observation.launcher_pid)
+        elsewhere = _swept(agent, board, lost, observation)
         verdict = _after_a_crash_of_mpirun(verdict, observation, board, elsewhere.silent)
     return Attempt(folder, line, board, observation, failures, verdict, number, elsewhere, lost)
+
+
+def _with_reach(
+    verdict: Verdict,
+    plan: LaunchPlan,
+    board: StatusBoard,
+    observation: Observation,
+    failures: Mapping[int, Mapping[str, Any]],
+    agent: RemoteAgent,
+) -> Verdict:
+    """The verdict, where hosts do not reach each other: asked only of a run that looks like it, for it takes seconds."""
+    if may_be_split(observation, failures, board.all(), verdict.culprit) and not (
+        observation.stopped or observation.frozen
+    ):
+        return split_verdict(agent, board.all()) or verdict
+    if not plan.placement.is_multi_host:
+        return verdict
+    if waited := never_met(board.all(), failures, board.folder):
+        return start_verdict(agent, verdict, board.all(), waited)
+    if observation.ended_by is EndedBy.START_TIMEOUT:
+        hosts = [host.name for host in plan.placement.hosts]
+        return silent_verdict(agent, verdict, hosts, os.uname().nodename)
+    return verdict
+
+
+def _swept(
+    agent: RemoteAgent, board: StatusBoard, lost: Sequence[LostHost], observation: Observation
+) -> Swept:
+    """What had to be ended on other hosts.
+
+    A wrapper whose rank ended by itself has seen to the rest; one that mpirun was told to end has been killed in the midst of it.
+    """
+    hosts = hosts_of(board.all(), os.uname().nodename)
+    for host in lost:
+        if host.was_up and not any(host.is_home_of(status) for status in board.all()):
+            hosts[host.name] = []
+    return sweep_hosts(agent, hosts, board.folder, observation.launcher_pid)
 
 
 def _after_a_crash_of_mpirun(

@@ -57,17 +57,7 @@ def attend(
     out, err = Outlet(sys.stdout.buffer), Outlet(sys.stderr.buffer)
     words = Words(err, say)
     say = words.say
-    console = Console(
-        folder,
-        board.size,
-        options.tee,
-        out,
-        err,
-        time.monotonic,
-        colour=options.colour,
-        prefixes=options.prefixes,
-        order=_opened(folder.order),
-    )
+    console = _console(folder, board, options, out, err)
     hang = HangWatch(options.hang_timeout, options.automatic_hang, options.stranded_seconds)
     progress = Progress(sys.stderr if options.progress else None, board.size)
     goes_on = _goes_on(plan.mpi_args)
@@ -82,15 +72,7 @@ def attend(
         from tt_run.supervise.looking.long_waits import Standstill
 
         watch.standstill = Standstill(folder.path, say, lambda: hang.describe(board, job).stacks)
-    if plan.placement.is_multi_host:
-        watch.is_elsewhere = True
-        watch.ask_stopped = partial(_ask_stopped, plan, board)
-    host, patience = os.uname().nodename, _patience(plan)
-    watch.stops = StoppedRanks(board, host, say, patience, watch.ask_stopped)
-    watch.launcher_stops = StoppedLauncher(job.pid, board, host, say, patience)
-    watch.slow_start = SlowStart(
-        board, _hosts(plan), say, options.start_timeout, partial(_is_out_of_room, folder)
-    )
+    _look_for_standstills(watch, plan, options)
     try:
         return board, watch.run()
     finally:
@@ -103,6 +85,33 @@ def attend(
             sys.stdout = Unread.in_place_of(sys.stdout)
             words.say(f"nobody reads standard output: what was not shown is in {folder.path}")
         words.catch_up()
+
+
+def _console(folder: RunFolder, board: StatusBoard, options: RunOptions, out: Outlet, err: Outlet) -> Console:
+    return Console(
+        folder,
+        board.size,
+        options.tee,
+        out,
+        err,
+        time.monotonic,
+        colour=options.colour,
+        prefixes=options.prefixes,
+        order=_opened(folder.order),
+    )
+
+
+def _look_for_standstills(watch: Watch, plan: LaunchPlan, options: RunOptions) -> None:
+    """Lets the watch look for ranks and an mpirun that somebody has stopped, and for a start that takes long."""
+    board, say = watch.board, watch.say
+    if plan.placement.is_multi_host:
+        watch.is_elsewhere = True
+        watch.ask_stopped = partial(_ask_stopped, plan, board)
+    host, patience = os.uname().nodename, _patience(plan)
+    watch.stops = StoppedRanks(board, host, say, patience, watch.ask_stopped)
+    watch.launcher_stops = StoppedLauncher(watch.job.pid, board, host, say, patience)
+    is_out_of_room = partial(_is_out_of_room, board.folder)
+    watch.slow_start = SlowStart(board, _hosts(plan), say, options.start_timeout, is_out_of_room)
 
 
 def _hosts(plan: LaunchPlan) -> list[str]:

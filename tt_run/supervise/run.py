@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mgd.diagnostics import Diagnostic, on_one_line
-from mgd.lean import replace
+from mgd.lean import dataclass, replace
 from tt_run.contract import FIRST_START_FILE
 from tt_run.errors import LauncherError
 from tt_run.granted import ALLOW, why_no_cpus
@@ -24,13 +24,15 @@ from tt_run.launch.wrapper import words_of_ranks, write_wrapper
 from tt_run.plan.model import LaunchPlan
 from tt_run.supervise.folder import RunFolder, lock_folder, make_folder
 from tt_run.supervise.options import RunOptions
-from tt_run.supervise.signals import watching_signals
+from tt_run.supervise.signals import SignalInbox, watching_signals
 
 TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from tt_run.supervise.attempt import Attempt
+    from tt_run.supervise.status import StatusBoard
     from tt_run.supervise.terminal import LentTerminal
     from tt_run.supervise.timed_faults import TimedFaults
+    from tt_run.supervise.watch import Observation
 
 
 def run_plan(
@@ -53,6 +55,7 @@ def run_plan(
     """
     number, restarts = 0, 0
     with watching_signals() as inbox:
+        run = _Run(plan, launcher, machine, launch, options, backend or MpirunBackend(), inbox, say, announce)
         while True:
             number += 1
             folder = make_folder(run_dir if number == 1 else run_dir.with_name(f"{run_dir.name}.{number}"))
@@ -60,49 +63,7 @@ def run_plan(
                 run_dir = folder.path
             else:
                 (folder.path / FIRST_START_FILE).write_text(run_dir.name, encoding="utf-8")
-            held = lock_folder(folder)
-            words = words_of_ranks(plan, folder.path)
-            line = build_line(plan, launcher, machine, launch, folder.path, words)
-            abandoned = _abandoned(plan, folder, machine)
-            start = Start(
-                line,
-                words,
-                len(plan.ranks),
-                plan.cwd,
-                folder.launcher_log,
-                machine.environ,
-                abandoned=abandoned,
-                is_multi_host=plan.placement.is_multi_host,
-            )
-            faults = _faults(plan, options, folder)
-            try:
-                job, feeder = _start(plan, start, folder, backend or MpirunBackend(), launch)
-            except BaseException:
-                os.close(held)
-                raise
-            terminal = _terminal(folder, launch)
-            try:
-                announce(line, folder)
-                from tt_run.supervise.attend import attend  # while mpirun starts
-
-                if not gc.isenabled():
-                    gc.freeze()  # the first collection would copy what is shared with the keeper, while the ranks start
-                    gc.enable()
-                helpers = () if feeder is None else (feeder.pid,)
-                board, observation = attend(job, plan, folder, options, inbox, say, faults, helpers)
-            except BaseException:
-                job.finish()
-                raise
-            finally:
-                os.close(held)
-                if terminal is not None:
-                    terminal.close()
-                if feeder is not None:
-                    feeder.kill()
-                    feeder.wait()
-            from tt_run.supervise.attempt import conclude
-
-            attempt = conclude(plan, line, board, observation, number, machine.environ)
+            attempt = run.attempt(folder, number)
             if attempt.met_leftovers and number == 1:
                 hosts = ", ".join(host.name for host in attempt.lost_hosts)
                 say(
@@ -115,6 +76,77 @@ def run_plan(
             restarts += 1
             say(f"{attempt.verdict.sentence}; restart {restarts} of {options.max_restarts}")
             repeated(attempt)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What every start of a run is made from."""
+
+    plan: LaunchPlan
+    launcher: Launcher
+    machine: Machine
+    launch: LaunchOptions
+    options: RunOptions
+    backend: Backend
+    inbox: SignalInbox
+    say: Callable[[str], None]
+    announce: Callable[[LaunchLine, RunFolder], None]
+
+    def attempt(self, folder: RunFolder, number: int) -> Attempt:
+        """One start, watched to its end and judged. The folder is locked while its ranks are there."""
+        held = lock_folder(folder)
+        try:
+            start = self._start(folder)
+            faults = _faults(self.plan, self.options, folder)
+            job, feeder = _start_job(self.plan, start, folder, self.backend, self.launch)
+            board, observation = self._attend(job, start.line, folder, faults, feeder)
+        finally:
+            os.close(held)
+        from tt_run.supervise.attempt import conclude
+
+        return conclude(self.plan, start.line, board, observation, number, self.machine.environ)
+
+    def _start(self, folder: RunFolder) -> Start:
+        words = words_of_ranks(self.plan, folder.path)
+        return Start(
+            build_line(self.plan, self.launcher, self.machine, self.launch, folder.path, words),
+            words,
+            len(self.plan.ranks),
+            self.plan.cwd,
+            folder.launcher_log,
+            self.machine.environ,
+            abandoned=_abandoned(self.plan, folder, self.machine),
+            is_multi_host=self.plan.placement.is_multi_host,
+        )
+
+    def _attend(
+        self,
+        job: Job,
+        line: LaunchLine,
+        folder: RunFolder,
+        faults: TimedFaults | None,
+        feeder: Process | None,
+    ) -> tuple[StatusBoard, Observation]:
+        """Stands by the job until it has ended; what was lent to its ranks is back then."""
+        terminal = _terminal(folder, self.launch)
+        try:
+            self.announce(line, folder)
+            from tt_run.supervise.attend import attend  # while mpirun starts
+
+            if not gc.isenabled():
+                gc.freeze()  # the first collection would copy what is shared with the keeper, while the ranks start
+                gc.enable()
+            helpers = () if feeder is None else (feeder.pid,)
+            return attend(job, self.plan, folder, self.options, self.inbox, self.say, faults, helpers)
+        except BaseException:
+            job.finish()
+            raise
+        finally:
+            if terminal is not None:
+                terminal.close()
+            if feeder is not None:
+                feeder.kill()
+                feeder.wait()
 
 
 def _faults(plan: LaunchPlan, options: RunOptions, folder: RunFolder) -> TimedFaults | None:
@@ -162,13 +194,31 @@ def _warm(plan: LaunchPlan, launch: LaunchOptions) -> str:
     return warm_modules(plan, launch)
 
 
-def _start(
+def _start_job(
     plan: LaunchPlan, start: Start, folder: RunFolder, backend: Backend, launch: LaunchOptions
 ) -> tuple[Job, Process | None]:
     """Writes what the ranks read and starts the launcher, and what feeds rank 0 where that is asked for."""
     if (refused := why_no_cpus()) is not None:
         text = f"{start.line.launcher} would ask for ever which processors it may use: {refused}"
         raise LauncherError(Diagnostic("TTR504", text, help=ALLOW.format("sched_getaffinity")))
+    _write_files(plan, start.line, folder, launch)
+    feeder = None
+    if launch.stdin:
+        from tt_run.launch.stdin import feed_stdin, is_forwarded, prepare_stdin
+
+        prepare_stdin(plan, folder.path)
+        start = replace(start, stdin=is_forwarded(plan))
+        feeder = feed_stdin(plan, folder.path)
+    try:
+        return backend.start(start), feeder
+    except OSError as error:
+        if feeder is not None:
+            feeder.kill()
+        raise _not_executed(start.line.launcher, error) from None
+
+
+def _write_files(plan: LaunchPlan, line: LaunchLine, folder: RunFolder, launch: LaunchOptions) -> None:
+    """The wrapper, what debuggers need, files that the plan has made up, its folders and its rankfile."""
     try:
         write_wrapper(plan, folder.path, _warm(plan, launch))
     except OSError as error:
@@ -178,33 +228,23 @@ def _start(
         from tt_run.launch.debuggers import write_debuggers
 
         write_debuggers(launch, folder.path)
-    feeder = None
-    if launch.stdin:
-        from tt_run.launch.stdin import feed_stdin, is_forwarded, prepare_stdin
-
-        prepare_stdin(plan, folder.path)
-        start = replace(start, stdin=is_forwarded(plan))
-        feeder = feed_stdin(plan, folder.path)
     if plan.generated_files:
         from tt_run.launch.generated import write_generated
 
         write_generated(plan.generated_files)
     for made in plan.folders:
         made.mkdir(parents=True, exist_ok=True)
-    rankfile = start.line.rankfile
+    rankfile = line.rankfile
     if rankfile is not None and rankfile.text is not None:
         rankfile.path.write_text(rankfile.text, encoding="utf-8")
-    try:
-        return backend.start(start), feeder
-    except OSError as error:
-        if feeder is not None:
-            feeder.kill()
-        reason = error.strerror
-        help = "tt-run --doctor shows what is there"
-        if error.errno == errno.EAGAIN:
-            help = "your processes are as many as they may be: see ulimit -u"
-        elif not Path("/proc/self/stat").exists():
-            reason = "there is no /proc, where it and tt-run find processes"
-            help = "mount -t proc proc /proc"
-        text = f"{start.line.launcher} cannot be executed: {reason}"
-        raise LauncherError(Diagnostic("TTR504", text, help=help)) from None
+
+
+def _not_executed(launcher: str, error: OSError) -> LauncherError:
+    reason = error.strerror
+    help = "tt-run --doctor shows what is there"
+    if error.errno == errno.EAGAIN:
+        help = "your processes are as many as they may be: see ulimit -u"
+    elif not Path("/proc/self/stat").exists():
+        reason = "there is no /proc, where it and tt-run find processes"
+        help = "mount -t proc proc /proc"
+    return LauncherError(Diagnostic("TTR504", f"{launcher} cannot be executed: {reason}", help=help))
