@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 
 from mgd.lean import dataclass
@@ -66,24 +66,24 @@ def line_chart(
     out.append(
         f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 3}" text-anchor="end" class="soft">{escape(across)}</text>'
     )
+    base = place((x_low, y_low))[1] if area else None
     for number, each in enumerate(lines):
         places = [place(point) for point in each.points]
-        words = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        colour = f"c{number % COLOURS}"
-        if area and places:
-            base = place((x_low, y_low))[1]
-            out.append(
-                f'<polygon class="area {colour}" points="{places[0][0]:.1f},{base:.1f} {words} {places[-1][0]:.1f},{base:.1f}"/>'
-            )
-        if len(places) == 1:
-            out.append(
-                f'<circle class="dot {colour}" cx="{places[0][0]:.1f}" cy="{places[0][1]:.1f}" r="3"/>'
-            )
-        told = ";".join(f"{x:.6g},{y:.6g}" for x, y in each.points)
-        out.append(
-            f'<polyline class="{colour}" points="{words}" data-name="{escape(each.name)}" data-unit="{unit}" data-points="{told}"/>'
-        )
+        out += _line(each, places, f"c{number % COLOURS}", unit, base)
     return "".join([*out, "</svg>"])
+
+
+def _line(
+    series: Series, places: Sequence[Point], colour: str, unit: str, base: float | None
+) -> Iterator[str]:
+    """A series as drawn: the area down to the height `base` if any, a dot for a single point, and the line with its values for the pointer."""
+    words = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    if base is not None and places:
+        yield f'<polygon class="area {colour}" points="{places[0][0]:.1f},{base:.1f} {words} {places[-1][0]:.1f},{base:.1f}"/>'
+    if len(places) == 1:
+        yield f'<circle class="dot {colour}" cx="{places[0][0]:.1f}" cy="{places[0][1]:.1f}" r="3"/>'
+    values = ";".join(f"{x:.6g},{y:.6g}" for x, y in series.points)
+    yield f'<polyline class="{colour}" points="{words}" data-name="{escape(series.name)}" data-unit="{unit}" data-points="{values}"/>'
 
 
 def thinned(points: Sequence[Point], most: int = MOST_POINTS) -> tuple[Point, ...]:

@@ -67,12 +67,7 @@ def open_mesh_device(
     else:
         columns = system.shape[1]
         positions = tuple(r * columns + c for r, c in places_in(system.shape, shape, offset))
-    for position, text in lost_chips(system).items():
-        if position in positions:
-            raise fatal(
-                f"Device {position} of the mesh is lost (--degrade {text}), and a mesh of {shape} at {positions[0]} needs it.",
-                hint="open a smaller mesh beside it: open_mesh_device(MeshShape(…), offset=MeshCoordinate(…))",
-            )
+    _check_lost_chips(system, shape, positions)
     _check_worker_l1(worker_l1_size)
     regions = Regions(int(trace_region_size), int(l1_small_size), int(worker_l1_size))
     device = MeshDevice(
@@ -84,19 +79,34 @@ def open_mesh_device(
         dispatch=dispatch_core_config,
     )
     if device.group.is_member:
-        # Where one sets more memory aside, its tensors and signals lie elsewhere than the others look for them.
-        apart = {
-            "num_command_queues": num_command_queues - 1 and num_command_queues,
-            "trace_region_size": regions.trace,
-            "l1_small_size": regions.l1_small,
-            "worker_l1_size": regions.worker_l1,
-        }
-        words = [f"devices {','.join(map(str, positions))}", *(f"{n} {v}" for n, v in apart.items() if v)]
-        guard.collective(
-            device.group,
-            guard.Signature("open_mesh_device", shape=tuple(shape), detail=", ".join(words)),
-        )
+        _agree_on_mesh(device, shape, positions, num_command_queues, regions)
     return device
+
+
+def _agree_on_mesh(
+    device: MeshDevice, shape: MeshShape, positions: Sequence[int], queues: int, regions: Regions
+) -> None:
+    """Lets the ranks agree on the call: where one sets more memory aside, its tensors and signals lie elsewhere than the others look for them."""
+    apart = {
+        "num_command_queues": queues - 1 and queues,
+        "trace_region_size": regions.trace,
+        "l1_small_size": regions.l1_small,
+        "worker_l1_size": regions.worker_l1,
+    }
+    words = [f"devices {','.join(map(str, positions))}", *(f"{n} {v}" for n, v in apart.items() if v)]
+    guard.collective(
+        device.group, guard.Signature("open_mesh_device", shape=tuple(shape), detail=", ".join(words))
+    )
+
+
+def _check_lost_chips(system: SystemMesh, shape: MeshShape, positions: Sequence[int]) -> None:
+    """Raise RuntimeError for a mesh with a chip that `--degrade` took away."""
+    for position, text in lost_chips(system).items():
+        if position in positions:
+            raise fatal(
+                f"Device {position} of the mesh is lost (--degrade {text}), and a mesh of {shape} at {positions[0]} needs it.",
+                hint="open a smaller mesh beside it: open_mesh_device(MeshShape(…), offset=MeshCoordinate(…))",
+            )
 
 
 def _check_worker_l1(size: int) -> None:

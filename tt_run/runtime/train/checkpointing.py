@@ -80,6 +80,40 @@ def save_checkpoint(
         verify_replicas = os.environ.get(VERIFY_REPLICAS_ENV, "1").strip().lower() not in _OFF
     if header is not None and not isinstance(header, Mapping):
         raise TypeError(f"checkpointing: header is {type_name(header)}; help: header={{'step': 1}}")
+    groups = _groups(path, model_params, optimizer)
+    records = list(_tensors(groups, ()))
+    expected = {name: tuple(shape) for name, shape in (expected_shapes or {}).items()}
+    absent = sorted(expected.keys() - {name for _, name, _ in records})
+    if absent:
+        raise CheckpointShapeError(
+            f"checkpointing: expected_shapes names tensors not in this checkpoint: {', '.join(absent[:3])}; help: name those that named_parameters() lists"
+        )
+    _warn_of_the_unchecked(records, model_params)
+    # Ranks that share a mesh may name one file: each writes all of it beside, and the last stays.
+    partial = Path(f"{path}.{os.getpid()}.partial")
+    saved: dict[str, tuple[int, ...]] = {}
+    try:
+        with naming_file("checkpoint", path), partial.open("wb") as stream:
+            first = {"format": FORMAT_VERSION, "header": dict(header or {}), "manifest": _outline(groups)}
+            _write_first(first, stream)
+            for above, name, tensor in _progress(records, "Saving checkpoint", display_progress):
+                layout, label = Sharding.from_tensor(tensor), _label(above, name)
+                if verify_replicas and (problem := layout.mismatch(tensor)):
+                    raise ReplicaMismatchError(f"checkpointing: {label} {problem}. {_NOTHING}")
+                array = layout.gather(tensor, verify_replicas=False)
+                _check_shape(array.shape, expected.get(name), label, ", expected_shapes says")
+                of_parameter = f" by its label {layout.label}, model[{name}] to"
+                _check_shape(array.shape, saved.get(name), label, of_parameter)
+                if above == ("model",):
+                    saved[name] = array.shape
+                pickle.dump(array, stream)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _groups(path: str, model_params: Mapping[str, Tensor] | None, optimizer: Any) -> dict[str, Any]:
+    """What is saved beside the header. Raises TypeError for parameters that are no mapping, and warns of none."""
     groups: dict[str, Any] = {}
     if model_params is not None:
         if not isinstance(model_params, Mapping):
@@ -94,41 +128,12 @@ def save_checkpoint(
         groups["model"] = NamedParameters(model_params)
     if optimizer is not None:
         groups["optimizer"] = optimizer.get_state_dict()
-    records = list(_tensors(groups, ()))
-    names = {name for _, name, _ in records}
-    absent = sorted(set(expected_shapes or ()) - names)
-    if absent:
-        raise CheckpointShapeError(
-            f"checkpointing: expected_shapes names tensors not in this checkpoint: {', '.join(absent[:3])}; help: name those that named_parameters() lists"
-        )
-    _warn_of_the_unchecked(records, model_params)
-    # Ranks that share a mesh may name one file: each writes all of it beside, and the last stays.
-    partial = Path(f"{path}.{os.getpid()}.partial")
-    expected = {name: tuple(shape) for name, shape in (expected_shapes or {}).items()}
-    saved: dict[str, tuple[int, ...]] = {}
-    try:
-        with naming_file("checkpoint", path), partial.open("wb") as stream:
-            first = {"format": FORMAT_VERSION, "header": dict(header or {}), "manifest": _outline(groups)}
-            _write_first(first, stream)
-            for above, name, tensor in _progress(records, "Saving checkpoint", display_progress):
-                layout, label = Sharding.from_tensor(tensor), _label(above, name)
-                if verify_replicas and (problem := layout.mismatch(tensor)):
-                    raise ReplicaMismatchError(f"checkpointing: {label} {problem}. {_NOTHING}")
-                array = layout.gather(tensor, verify_replicas=False)
-                if (shape := expected.get(name, array.shape)) != array.shape:
-                    raise CheckpointShapeError(
-                        f"checkpointing: {label} gathers to {array.shape}, expected_shapes says {shape}. {_NOTHING}"
-                    )
-                if (shape := saved.get(name, array.shape)) != array.shape:
-                    raise CheckpointShapeError(
-                        f"checkpointing: {label} gathers to {array.shape} by its label {layout.label}, model[{name}] to {shape}. {_NOTHING}"
-                    )
-                if above == ("model",):
-                    saved[name] = array.shape
-                pickle.dump(array, stream)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    return groups
+
+
+def _check_shape(found: tuple[int, ...], wanted: tuple[int, ...] | None, label: str, whose: str) -> None:
+    if wanted is not None and wanted != found:
+        raise CheckpointShapeError(f"checkpointing: {label} gathers to {found}{whose} {wanted}. {_NOTHING}")
 
 
 def _outline(node: Any) -> Any:
