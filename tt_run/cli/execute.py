@@ -71,7 +71,7 @@ def execute(
         is_whole=attempt.verdict.succeeded and not plan.placement.is_multi_host,
     )
     if given.record:
-        from tt_run.cli.recorded import recorded
+        from tt_run.cli.record_summary import recorded
 
         folder = around.site.cwd / around.site.expand_user(given.record)
         say(recorded(folder, attempt.folder.path.name, plan, given.record))

@@ -16,12 +16,12 @@ from tt_run.plan.checks import Subject, joint_check
 from tt_run.plan.checks.program import require_program
 from tt_run.plan.defaults import wanted_words
 from tt_run.plan.environment import emulated_path, rank_environments
-from tt_run.plan.exported import with_exported
 from tt_run.plan.inheritance import inheritance
 from tt_run.plan.launcher import LauncherFacts
 from tt_run.plan.model import LaunchPlan, RankPlan
 from tt_run.plan.rank_source import RankSource, read_source
 from tt_run.plan.request import CheckLevel, LaunchRequest
+from tt_run.plan.shell_exports import with_exported
 from tt_run.plan.slots import Seating, find_seats
 from tt_run.plan.usage import refuse_misuse
 

@@ -23,8 +23,8 @@ from tt_run.supervise.sweep import Swept, hosts_of, sweep_hosts
 from tt_run.supervise.verdict.clocks import failures_on_one_clock, offsets, on_one_clock
 from tt_run.supervise.verdict.culprit import ENDED_BY_MPIRUN, PEER_CODES
 from tt_run.supervise.verdict.evidence import Verdict, rank_and_host
-from tt_run.supervise.verdict.injected import of_what_was_dropped
-from tt_run.supervise.verdict.limits import limit_met, of_limits, why, with_refused_calls
+from tt_run.supervise.verdict.injected import with_dropped_messages
+from tt_run.supervise.verdict.limits import limit_met, limit_words, with_limits, with_refused_calls
 from tt_run.supervise.verdict.lost_hosts import (
     LEFTOVER_FOUND,
     LostHost,
@@ -35,7 +35,7 @@ from tt_run.supervise.verdict.lost_hosts import (
     read_lost_hosts,
     read_noticed,
 )
-from tt_run.supervise.verdict.reach import (
+from tt_run.supervise.verdict.unreachable_hosts import (
     may_be_split,
     never_met,
     silent_verdict,
@@ -123,9 +123,9 @@ def conclude(
     verdict = _with_shutdown(verdict, folder)
     verdict = _without_a_start_of_mpi(verdict, board, said)
     verdict = with_refused_calls(verdict, board)
-    verdict = of_limits(verdict, board, observation)
+    verdict = with_limits(verdict, board, observation)
     verdict = _without_logs(verdict, board, said)
-    verdict = of_what_was_dropped(verdict, observation, board)
+    verdict = with_dropped_messages(verdict, observation, board)
     elsewhere = Swept()
     if not verdict.succeeded:
         elsewhere = _swept(agent, board, lost, observation)
@@ -207,7 +207,7 @@ def _without_a_start_of_mpi(verdict: Verdict, board: StatusBoard, launcher_said:
     victims = tuple(status for status in failed if status is not first)
     sentence, code = f"MPI could not start in {rank_and_host(first)}", first.code or Exit.FAILED
     if (limit := limit_met(board.folder, first.rank)) is not None:
-        sentence, code = f"{sentence}: {why(limit)}", Exit.NO_LAUNCHER
+        sentence, code = f"{sentence}: {limit_words(limit)}", Exit.NO_LAUNCHER
     return Verdict(code, sentence, first, (), victims, verdict.lost)
 
 

@@ -163,7 +163,7 @@ def _ask_stopped(plan: LaunchPlan, board: StatusBoard) -> tuple[int, ...]:
 def _once_started(plan: LaunchPlan, board: StatusBoard, say: Callable[[str], None]) -> None:
     """Tells of ranks on other hosts than theirs, and imports what the end of the run needs."""
     if plan.placement.is_multi_host:
-        from tt_run.supervise.looking.places import misplaced
+        from tt_run.supervise.looking.misplaced_ranks import misplaced
 
         if told := misplaced(plan, board):
             say(told)

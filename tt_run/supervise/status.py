@@ -97,7 +97,7 @@ class RankStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FirstSeen:
     """When the start and the end of a rank were first seen here, in seconds since 1970."""
 
     start: float | None = None
@@ -201,7 +201,7 @@ class StatusBoard:
     folder: RunFolder
     size: int
     ranks: dict[int, RankStatus] = field(default_factory=dict)
-    seen: dict[int, Seen] = field(default_factory=dict)
+    seen: dict[int, FirstSeen] = field(default_factory=dict)
     _sizes: dict[int, int] = field(default_factory=dict)
     _files: tuple[str, ...] = ()
 
@@ -248,9 +248,9 @@ class StatusBoard:
             return stream.read(_LONGEST).decode(errors="replace")
 
     def _note(self, status: RankStatus) -> None:
-        moment, before = wall_time(), self.seen.get(status.rank, Seen())
+        moment, before = wall_time(), self.seen.get(status.rank, FirstSeen())
         start = moment if before.start is None and status.started else before.start
-        self.seen[status.rank] = Seen(start, moment if status.ended else None)
+        self.seen[status.rank] = FirstSeen(start, moment if status.ended else None)
 
     def of(self, rank: int) -> RankStatus:
         return self.ranks.get(rank) or RankStatus(rank)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tt_run.cli.doctor.checks import HostAnswer, Wanted
+from tt_run.cli.doctor.checks import HostAnswer, LaunchingSide
 from tt_run.cli.doctor.probe import Question, clock_skew, read_facts
 from tt_run.cli.doctor.report import Check
 from tt_run.launch.agent import Answer
@@ -40,7 +40,7 @@ def examine(
     changed: dict[str, str | None] | None = None, interface: str | None = None, is_python: bool = True
 ) -> dict[str, Check]:
     facts = {name: value for name, value in {**WELL, **(changed or {})}.items() if value is not None}
-    wanted = Wanted(QUESTION, (5, 0), ("ssh",), Path("/work"), interface, is_python)
+    wanted = LaunchingSide(QUESTION, (5, 0), ("ssh",), Path("/work"), interface, is_python)
     host = HostAnswer("node1", Answer(0), facts, 100.0, 101.0)
     return {check.name: check for check in host.checks(wanted)}
 
@@ -75,7 +75,7 @@ def test_each_thing_that_can_be_wrong(changed: dict[str, str | None], name: str,
 def test_the_emulation_must_be_there_only_for_emulated_ranks() -> None:
     facts = {name: value for name, value in WELL.items() if name != "package"}
     for emulate, ok in ((False, None), (True, False)):
-        wanted = Wanted(QUESTION, (5, 0), ("ssh",), Path("/work"), emulate=emulate)
+        wanted = LaunchingSide(QUESTION, (5, 0), ("ssh",), Path("/work"), emulate=emulate)
         found = {c.name: c for c in HostAnswer("node1", Answer(0), facts, 100.0, 101.0).checks(wanted)}
         assert found["tt-run"].ok is ok and found["tt-run"].hint
 
@@ -107,7 +107,7 @@ def test_a_clock_that_is_off_is_a_warning() -> None:
 
 def test_a_host_that_says_nothing() -> None:
     host = HostAnswer("node1", Answer(255, "", "ssh: connect to host node1 port 22: No route\n"), {}, 0, 1)
-    [check] = host.checks(Wanted(QUESTION, (5, 0), ("ssh",), Path("/work")))
+    [check] = host.checks(LaunchingSide(QUESTION, (5, 0), ("ssh",), Path("/work")))
     assert (check.name, check.ok, check.hint) == ("reachable", False, "try: ssh node1 true")
     assert "No route" in check.text
 

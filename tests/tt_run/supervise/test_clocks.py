@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tt_run.supervise.status import RankStatus, Seen
+from tt_run.supervise.status import FirstSeen, RankStatus
 from tt_run.supervise.verdict.clocks import failures_on_one_clock, offsets, on_one_clock
 
 BEGAN = 1000.0
@@ -14,8 +14,8 @@ def record(host: str, skew: float, start: float = BEGAN + 0.3, end: float = BEGA
     return RankStatus(1, host, start=start + skew, end=end + skew, code=1)
 
 
-def seen(late: float = 0.02) -> dict[int, Seen]:
-    return {1: Seen(BEGAN + 0.3 + late, BEGAN + 2.0 + late)}
+def seen(late: float = 0.02) -> dict[int, FirstSeen]:
+    return {1: FirstSeen(BEGAN + 0.3 + late, BEGAN + 2.0 + late)}
 
 
 @pytest.mark.parametrize("skew", [-3600.0, -60.0, -2.0, 2.0, 60.0, 3600.0])

@@ -18,7 +18,7 @@ from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.status import StatusBoard
 from tt_run.supervise.timed_faults import TimedFaults
 from tt_run.supervise.verdict.evidence import Verdict
-from tt_run.supervise.verdict.injected import injected_lines, of_what_was_dropped
+from tt_run.supervise.verdict.injected import injected_lines, with_dropped_messages
 from tt_run.supervise.watch import EndedBy, Observation
 
 HUNG = Verdict(Exit.HANG, "hang: no rank has made progress for 3 s: rank 0 waits for ranks 1-2")
@@ -47,7 +47,7 @@ def hung(by: EndedBy = EndedBy.HANG) -> Observation:
 def test_a_hang_over_what_was_dropped_says_so(tmp_path: Path, fault: str, culprit: int) -> None:
     for number in (1, 2):
         note(tmp_path, number, fault)
-    found = of_what_was_dropped(HUNG, hung(), board(tmp_path))
+    found = with_dropped_messages(HUNG, hung(), board(tmp_path))
     assert (
         found.sentence
         == f"hang: ranks 1-2 wait in all_gather at train.py:6 for what --inject {fault} drops on purpose"
@@ -57,11 +57,11 @@ def test_a_hang_over_what_was_dropped_says_so(tmp_path: Path, fault: str, culpri
 
 
 def test_other_hangs_keep_their_sentence(tmp_path: Path) -> None:
-    assert of_what_was_dropped(HUNG, hung(), board(tmp_path)) is HUNG
+    assert with_dropped_messages(HUNG, hung(), board(tmp_path)) is HUNG
     note(tmp_path, 1, "delay=rank:1")
-    assert of_what_was_dropped(HUNG, hung(), board(tmp_path)) is HUNG
+    assert with_dropped_messages(HUNG, hung(), board(tmp_path)) is HUNG
     note(tmp_path, 1, "drop=rank:1,call=4")
-    assert of_what_was_dropped(HUNG, hung(EndedBy.ITSELF), board(tmp_path)) is HUNG
+    assert with_dropped_messages(HUNG, hung(EndedBy.ITSELF), board(tmp_path)) is HUNG
 
 
 def test_a_fault_at_a_time_names_the_line(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.tt_run.supervise.conftest import Records
 from tt_run.supervise import status
 from tt_run.supervise.status import (
+    FirstSeen,
     RankStatus,
-    Seen,
     StatusBoard,
     failure_of,
     parse_status,
@@ -115,7 +115,7 @@ def test_a_rank_is_seen_to_start_once(records: Records, monkeypatch: pytest.Monk
     board = StatusBoard(records.folder, 1)
     for start, end in ((None, None), (1.0, None), (1.0, 2.0)):
         board._note(RankStatus(0, start=start, end=end, code=0 if end else None))
-    assert board.seen[0] == Seen(7.0, 9.0)
+    assert board.seen[0] == FirstSeen(7.0, 9.0)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ _LIBRARY = re.compile(r"Open MPI v?(\d+)\.(\d+)")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class LaunchingSide:
     """What the launching side has: the question it asked, its launcher's version, the remote shell, and the interface it named."""
 
     question: Question
@@ -43,7 +43,7 @@ class HostAnswer:
     def check(self, name: str, ok: bool | None, text: str, hint: str = "") -> Check:
         return Check(name, ok, text, hint, self.host)
 
-    def checks(self, wanted: Wanted) -> Iterator[Check]:
+    def checks(self, wanted: LaunchingSide) -> Iterator[Check]:
         """The checks of this host, in the order in which a launch would need them."""
         if "began" not in self.facts:
             why = [line for line in self.said.err.splitlines() if line.strip()]
@@ -60,7 +60,7 @@ class HostAnswer:
         yield from self._peers()
         yield self._clock()
 
-    def _launcher(self, wanted: Wanted) -> Check:
+    def _launcher(self, wanted: LaunchingSide) -> Check:
         path = wanted.question.launcher
         if "daemon" not in self.facts:
             hint = f"install the same Open MPI at the same path as here: {Path(path).parent}"
@@ -73,7 +73,7 @@ class HostAnswer:
             return self.check("launcher", False, f"{said} at {path}, here {here}", "install the same version")
         return self.check("launcher", True, f"{said} at {path}")
 
-    def _program(self, wanted: Wanted) -> Check:
+    def _program(self, wanted: LaunchingSide) -> Check:
         program = wanted.question.program
         if "program" in self.facts:
             return self.check("program", True, self.facts["program"])
@@ -82,7 +82,7 @@ class HostAnswer:
             "program", False, f"{program}: {where}", "copy it there, or name a path that all hosts share"
         )
 
-    def _python(self, wanted: Wanted) -> Iterator[Check]:
+    def _python(self, wanted: LaunchingSide) -> Iterator[Check]:
         needed = False if wanted.is_python else None  # what a missing piece amounts to
         if "python" not in self.facts:
             yield self.check(
@@ -105,7 +105,7 @@ class HostAnswer:
             return
         yield self.check("MPI library", True, f"{library} at {path}")
 
-    def _folders(self, wanted: Wanted) -> Iterator[Check]:
+    def _folders(self, wanted: LaunchingSide) -> Iterator[Check]:
         if "temporary" in self.facts:
             yield self.check("temporary folder", True, self.facts["temporary"])
         else:
@@ -121,7 +121,7 @@ class HostAnswer:
                 "launch folder", False, f"{self.host} does not see this machine's {wanted.cwd}", hint
             )
 
-    def _package(self, wanted: Wanted) -> Check:
+    def _package(self, wanted: LaunchingSide) -> Check:
         folder = wanted.question.package
         if "package" in self.facts:
             return self.check("tt-run", True, str(folder))
@@ -133,7 +133,7 @@ class HostAnswer:
         hint = f"install tt-run at the same path on {self.host}"
         return self.check("tt-run", False if wanted.emulate else None, f"no {folder}: {lacks}", hint)
 
-    def _interface(self, wanted: Wanted) -> Check:
+    def _interface(self, wanted: LaunchingSide) -> Check:
         addresses = _under(self.facts, "address.")
         if not addresses and "python" not in self.facts:
             return self.check("interface", None, "not known without Python")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mgd.lean import dataclass, replace
-from tt_run.cli.doctor.checks import HostAnswer, Wanted
+from tt_run.cli.doctor.checks import HostAnswer, LaunchingSide
 from tt_run.cli.doctor.probe import Question, read_facts
 from tt_run.cli.doctor.report import Check
 from tt_run.cli.doctor.trial import program, try_out
@@ -143,7 +143,7 @@ def _all_hosts(trip: Trip) -> Iterable[Check]:
     finally:
         token.unlink(missing_ok=True)
     is_python = trip.program == trip.python
-    wanted = Wanted(
+    wanted = LaunchingSide(
         question,
         trip.launcher.version,
         trip.agent.words,

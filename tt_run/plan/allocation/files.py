@@ -26,7 +26,7 @@ def fingerprint(
 ) -> str:
     """64 hex digits that name the inputs of an allocation, as the reference computes them.
 
-    `descriptors` is the content of a single descriptor, or of several as `several` joins them.
+    `descriptors` is the content of a single descriptor, or of several as `joined_descriptors` joins them.
     """
     digest = hashlib.sha256(descriptors + b"\0")
     if machines is None:
@@ -41,7 +41,7 @@ def fingerprint(
     return digest.hexdigest()
 
 
-def several(mapping: bytes, descriptors: Sequence[bytes]) -> bytes:
+def joined_descriptors(mapping: bytes, descriptors: Sequence[bytes]) -> bytes:
     """What a mapping of descriptors contributes to the fingerprint: itself, then each with its number."""
     return mapping + b"\0" + b"".join(str(i).encode() + b"\0" + d for i, d in enumerate(descriptors))
 

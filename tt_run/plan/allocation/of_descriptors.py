@@ -331,7 +331,7 @@ def named_inputs(
     if request.mesh_graph_descriptor_mapping is not None:
         mapping = request.mesh_graph_descriptor_mapping
         asked = search.find(mapping, "mesh graph descriptor mapping") or Path(mapping)
-        described = files.several(asked.read_bytes(), contents)
+        described = files.joined_descriptors(asked.read_bytes(), contents)
     machines = {rank: path.read_bytes() for rank, path in mock.descriptors.items()} if mock else None
     hosts = [host.name for host in parse_hosts(request.hosts).hosts] if request.hosts else []
     factory = None

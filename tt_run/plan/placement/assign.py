@@ -13,7 +13,7 @@ from mgd.lean import dataclass
 from tt_run.plan.placement.demand import MeshDemand
 from tt_run.plan.placement.physical import PhysicalGraph
 from tt_run.plan.placement.regions import Candidates, Region, candidates, links_hold, region_of
-from tt_run.plan.placement.search import Clock, Embedding, OutOfTime, Patience, embeddings, lacking
+from tt_run.plan.placement.search import Clock, Embedding, OutOfTime, SearchBudget, embeddings, lacking
 
 Links = dict[tuple[int, int], list[InterLink]]
 NESTED_STEPS = 2_000  # per chip for device 0, where meshes are placed one after another
@@ -233,7 +233,7 @@ class _Assigner:
             return True
         demand = self.demands[mesh]
         worst = 0 if demand.strict else len(demand.links) * max(demand.channels - 1, 0)
-        patience = Patience(NESTED_STEPS)
+        patience = SearchBudget(NESTED_STEPS)
         for placed in embeddings(demand, self.physical, clock, free=free, shortfall=worst, patience=patience):
             region = region_of(placed, self.physical, lacking(demand, self.physical, placed))
             if not self._links_hold(mesh, region, chosen):

@@ -8,7 +8,7 @@ from mgd.expanding.connections import InterLink
 from mgd.lean import dataclass
 from tt_run.plan.placement.demand import MeshDemand
 from tt_run.plan.placement.physical import PhysicalGraph
-from tt_run.plan.placement.search import Clock, Embedding, Patience, embeddings, lacking
+from tt_run.plan.placement.search import Clock, Embedding, SearchBudget, embeddings, lacking
 
 MOST_STEPS = 1_000_000  # per shape, shared by the chips where device 0 may sit; beyond it "no placement" is no longer a proof
 LEAST_STEPS = 20_000  # for each of those chips
@@ -39,7 +39,7 @@ def candidates(demand: MeshDemand, physical: PhysicalGraph, clock: Clock, *, kee
     (links tell devices apart)."""
     # A mesh that fits with all channels somewhere may still have to take a weaker place beside others.
     shortfall = 0 if demand.strict else len(demand.links) * max(demand.channels - 1, 0)
-    patience = Patience(max(LEAST_STEPS, MOST_STEPS // max(len(physical.nodes), 1)))
+    patience = SearchBudget(max(LEAST_STEPS, MOST_STEPS // max(len(physical.nodes), 1)))
     found: dict[object, tuple[int, int, Embedding]] = {}
     search = embeddings(demand, physical, clock, shortfall=shortfall, patience=patience)
     for number, placed in enumerate(search):

@@ -46,7 +46,7 @@ class Clock:
 
 
 @dataclass()
-class Patience:
+class SearchBudget:
     """How many steps a search spends on one chip for device 0 before it goes on to the next; `ran_out` says whether it ever did."""
 
     steps: int
@@ -60,7 +60,7 @@ def embeddings(
     *,
     free: frozenset[int] | None = None,
     shortfall: int = 0,
-    patience: Patience | None = None,
+    patience: SearchBudget | None = None,
 ) -> Iterator[Embedding]:
     """Every embedding in canonical order whose links lack at most `shortfall` channels in total.
 
@@ -106,7 +106,7 @@ class _Search:
         clock: Clock,
         free: frozenset[int] | None,
         shortfall: int,
-        patience: Patience | None,
+        patience: SearchBudget | None,
     ) -> None:
         self.demand, self.clock, self.shortfall, self.patience = demand, clock, shortfall, patience
         self.nodes = physical.nodes

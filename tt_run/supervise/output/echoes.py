@@ -20,7 +20,7 @@ GATHER_SECONDS = 1.0  # so long after the first further rank those that printed 
 
 
 @dataclass()
-class _Held:
+class _RepeatedLines:
     lines: list[bytes]
     compared: list[bytes]
     since: float
@@ -42,7 +42,7 @@ class Echoes:
     )  # the last traceback that was shown, line by line as compared
     _told_at: float = 0.0
     _teller: int | None = None
-    _held: dict[int, _Held] = field(default_factory=dict)  # by rank, what has been the same so far
+    _held: dict[int, _RepeatedLines] = field(default_factory=dict)  # by rank, what has been the same so far
     _same: list[int] = field(default_factory=list)  # ranks that printed the same, not told yet
     _same_since: float = 0.0
 
@@ -65,7 +65,7 @@ class Echoes:
                 self._remember(compared, now)
             elif _is_beginning(line):
                 if self._told and self._told[0] == compared and rank != self._teller:
-                    self._held[rank] = _Held([line], [compared], now)
+                    self._held[rank] = _RepeatedLines([line], [compared], now)
                     continue
                 if not self._held:  # what others are compared with stays meanwhile
                     self._told, self._told_at, self._teller = [compared], now, rank

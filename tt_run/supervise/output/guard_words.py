@@ -19,7 +19,7 @@ PATIENT_SECONDS = 15.0  # so long after the guard's words the run goes on, since
 
 
 @dataclass()
-class _Held:
+class _HeldTraceback:
     lines: list[bytes]
     since: float
     is_told: bool = False  # whether the guard's words have come
@@ -29,7 +29,7 @@ class _Held:
 class GuardWords:
     """What ranks write to standard error passes through `take`; `due` gives what is to be shown after all."""
 
-    _held: dict[int, _Held] = field(default_factory=dict)
+    _held: dict[int, _HeldTraceback] = field(default_factory=dict)
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -43,7 +43,7 @@ class GuardWords:
             held = self._held.get(rank)
             if held is None:
                 if line.startswith(_CHAINED):
-                    self._held[rank] = _Held([line], now)
+                    self._held[rank] = _HeldTraceback([line], now)
                 else:
                     shown.append(line)
                 continue

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mgd.lean import replace
-from tt_run.supervise.status import RankStatus, Seen
+from tt_run.supervise.status import FirstSeen, RankStatus
 
 TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _LATEST_START = 1.0  # seconds after the launch by which a first rank has starte
 
 
 def offsets(
-    statuses: Sequence[RankStatus], seen: Mapping[int, Seen], began: float, here: str
+    statuses: Sequence[RankStatus], seen: Mapping[int, FirstSeen], began: float, here: str
 ) -> dict[str, float]:
     """What to add to the times of each host; nothing for hosts whose clocks may well be right."""
     latest: dict[str, list[float]] = {}
@@ -27,7 +27,7 @@ def offsets(
     for status in statuses:
         if status.host is None or status.host == here:
             continue
-        at = seen.get(status.rank, Seen())
+        at = seen.get(status.rank, FirstSeen())
         if status.start is not None:
             earliest.setdefault(status.host, []).append(began - status.start)
         for moment, told in ((status.start, at.start), (status.end, at.end)):

@@ -64,7 +64,7 @@ def _fault(line: str) -> dict[str, Any] | None:
         return None
 
 
-def of_what_was_dropped(verdict: Verdict, observation: Observation, board: StatusBoard) -> Verdict:
+def with_dropped_messages(verdict: Verdict, observation: Observation, board: StatusBoard) -> Verdict:
     """The verdict on a run that hung or ran out of time, where ranks wait for what a fault on purpose has dropped: the ranks that the fault
     was for are the ones it names, and the call and line that wait."""
     folder = board.folder.path

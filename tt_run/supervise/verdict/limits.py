@@ -83,7 +83,7 @@ def limit_met(folder: RunFolder, rank: int | None = None) -> Limit | None:
     return next((limit for limit in _LIMITS if re.search(limit.said, said)), None)
 
 
-def of_limits(verdict: Verdict, board: StatusBoard, observation: Observation) -> Verdict:
+def with_limits(verdict: Verdict, board: StatusBoard, observation: Observation) -> Verdict:
     """The verdict, where mpirun could not start all ranks and has ended those that it had started."""
     if verdict.succeeded or observation.ended_by is not EndedBy.ITSELF:
         return verdict
@@ -92,12 +92,12 @@ def of_limits(verdict: Verdict, board: StatusBoard, observation: Observation) ->
         return verdict
     if (limit := limit_met(board.folder)) is None:
         return verdict
-    sentence = f"mpirun could not start all of {board.size} ranks: {why(limit)}"
+    sentence = f"mpirun could not start all of {board.size} ranks: {limit_words(limit)}"
     victims = (*verdict.victims, *([verdict.culprit] if verdict.culprit is not None else []))
     return Verdict(Exit.NO_LAUNCHER, sentence, victims=victims, lost=verdict.lost)
 
 
-def why(limit: Limit) -> str:
+def limit_words(limit: Limit) -> str:
     """What it was that there was no more of, and how much there may be where a number is set."""
     most = _most(limit)
     return limit.cause + (f", {limit.most.format(most // limit.scale)}" if most is not None else "")

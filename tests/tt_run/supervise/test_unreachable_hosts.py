@@ -12,8 +12,8 @@ import pytest
 from tt_run.contract import Exit
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.status import RankStatus
-from tt_run.supervise.verdict import reach
-from tt_run.supervise.verdict.reach import may_be_split, never_met, split_verdict, unreached
+from tt_run.supervise.verdict import unreachable_hosts
+from tt_run.supervise.verdict.unreachable_hosts import may_be_split, never_met, split_verdict, unreached
 from tt_run.supervise.watch import EndedBy, Observation
 
 HOSTS = ("h1", "h2", "h3", "h4")
@@ -43,7 +43,7 @@ def test_four_pairs_are_named_and_the_others_counted(
     monkeypatch: pytest.MonkeyPatch, count: int, more: str
 ) -> None:
     pairs = list(combinations(HOSTS, 2))[:count]
-    monkeypatch.setattr(reach, "unreached", lambda *_: pairs)
+    monkeypatch.setattr(unreachable_hosts, "unreached", lambda *_: pairs)
     statuses = [RankStatus(rank, host, start=1.0) for rank, host in enumerate(HOSTS)]
     verdict = split_verdict(Asked(), statuses)  # type: ignore[arg-type]
     assert verdict is not None and verdict.exit_code == Exit.HOST_LOST

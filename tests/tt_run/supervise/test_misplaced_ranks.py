@@ -9,7 +9,7 @@ import pytest
 from tests.tt_run.launch.conftest import rank_plan
 from tests.tt_run.supervise.conftest import Records
 from tt_run.plan.model import LaunchPlan
-from tt_run.supervise.looking.places import misplaced
+from tt_run.supervise.looking.misplaced_ranks import misplaced
 
 
 @pytest.mark.parametrize(
