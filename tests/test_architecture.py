@@ -39,7 +39,7 @@ LAUNCHER = [
 ]
 RUNTIME = (
     # From the ground up: a module may import its own part and the parts of lower floors, never its neighbours'.
-    "errors imports launched tile",
+    "errors launched library_imports tile",
     "native",
     "comm enums events profiler_logs rectangles settings traffic",
     "model",

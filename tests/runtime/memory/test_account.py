@@ -11,7 +11,7 @@ from tt_run.runtime.ccl.semaphores import create_global_semaphore
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout
 from tt_run.runtime.memory import report
-from tt_run.runtime.memory.account import Account
+from tt_run.runtime.memory.account import MemoryAccount
 from tt_run.runtime.memory.enforce import refuse_buffers_that_do_not_fit, refuse_what_does_not_fit
 from tt_run.runtime.memory.footprint import banks_of
 from tt_run.runtime.memory.report import summary, svg, text
@@ -54,9 +54,9 @@ EIGHT = frozenset(range(8))
 
 
 @pytest.fixture
-def account() -> Iterator[Account]:
+def account() -> Iterator[MemoryAccount]:
     """An account that counts while a test runs."""
-    made = Account()
+    made = MemoryAccount()
     made.start()
     yield made
     made.stop()
@@ -67,11 +67,11 @@ def one_tile(mesh: MeshDevice, tiles: int = 1) -> Tensor:
     return empty((32, 32 * tiles), DataType.BFLOAT16, Layout.TILE, device=mesh)
 
 
-def now(account: Account) -> int:
+def now(account: MemoryAccount) -> int:
     return sum(held["DRAM"].now for held in account.held.values())
 
 
-def test_buffers_count_until_given_back_or_forgotten(account: Account, mesh: MeshDevice) -> None:
+def test_buffers_count_until_given_back_or_forgotten(account: MemoryAccount, mesh: MeshDevice) -> None:
     first, second = one_tile(mesh), one_tile(mesh, 3)
     assert now(account) == 4 * TILE
     first.deallocate()
@@ -114,7 +114,7 @@ STAYS = [
 
 @pytest.mark.parametrize(("shape", "layout", "operation", "stays"), STAYS)
 def test_another_shape_of_the_same_bytes_takes_no_room(
-    account: Account,
+    account: MemoryAccount,
     mesh: MeshDevice,
     shape: tuple[int, ...],
     layout: str,
@@ -133,14 +133,14 @@ def test_another_shape_of_the_same_bytes_takes_no_room(
         assert not account.live
 
 
-def test_parts_of_a_tensor_are_the_tensor(account: Account, mesh: MeshDevice) -> None:
+def test_parts_of_a_tensor_are_the_tensor(account: MemoryAccount, mesh: MeshDevice) -> None:
     whole = one_tile(mesh)
     parts = get_device_tensors(whole)
     assert len(parts) == 8
     assert now(account) == TILE
 
 
-def test_devices_that_hold_the_same_are_one_entry(account: Account, mesh: MeshDevice) -> None:
+def test_devices_that_hold_the_same_are_one_entry(account: MemoryAccount, mesh: MeshDevice) -> None:
     kept = [one_tile(mesh)]
     assert list(account.held) == [frozenset(mesh.positions)]
     submesh = mesh.create_submesh(MeshShape(2, 2))
@@ -152,7 +152,7 @@ def test_devices_that_hold_the_same_are_one_entry(account: Account, mesh: MeshDe
     assert min(peaks.values()) == TILE
 
 
-def test_the_report_names_lines_and_what_comes_too_late(account: Account, mesh: MeshDevice) -> None:
+def test_the_report_names_lines_and_what_comes_too_late(account: MemoryAccount, mesh: MeshDevice) -> None:
     used = one_tile(mesh)
     held_too_long = add(used, used)
     larger = add(one_tile(mesh, 8), 1.0)
@@ -171,7 +171,7 @@ def test_the_report_names_lines_and_what_comes_too_late(account: Account, mesh: 
 
 
 def test_what_does_not_fit_is_refused_with_lines(mesh: MeshDevice) -> None:
-    account = Account(refuse_what_does_not_fit)
+    account = MemoryAccount(refuse_what_does_not_fit)
     account.start()
     try:
         with shapes.only():
@@ -188,7 +188,7 @@ def test_what_does_not_fit_is_refused_with_lines(mesh: MeshDevice) -> None:
 
 def test_what_is_free_in_pieces_does_not_hold_one_buffer(mesh: MeshDevice) -> None:
     """A bank of 1,022 MiB: 427 and 342 MiB are taken, the first given back; 595 are free, the largest piece is the first one's."""
-    account = Account(refuse_what_does_not_fit)
+    account = MemoryAccount(refuse_what_does_not_fit)
     account.start()
 
     def rows(count: int) -> Tensor:
@@ -217,7 +217,9 @@ def regions() -> Iterator[MeshDevice]:
     device.close()
 
 
-def test_what_traces_and_small_buffers_have_tensors_cannot(account: Account, regions: MeshDevice) -> None:
+def test_what_traces_and_small_buffers_have_tensors_cannot(
+    account: MemoryAccount, regions: MeshDevice
+) -> None:
     whole = banks_of("wormhole_b0")
     held = one_tile(regions)
     share = 11 * 8192  # a twelfth of a million bytes, in whole pieces
@@ -232,7 +234,7 @@ def test_what_traces_and_small_buffers_have_tensors_cannot(account: Account, reg
     held.deallocate()
 
 
-def test_what_lies_on_a_device_goes_with_it(account: Account) -> None:
+def test_what_lies_on_a_device_goes_with_it(account: MemoryAccount) -> None:
     """Tensors that a program still knows are not on the next device that it opens."""
     device = open_mesh_device(MeshShape(1, 2))
     below = device.create_submesh(MeshShape(1, 1))
@@ -263,7 +265,7 @@ def test_l1_has_a_bank_for_each_worker_core(mesh: MeshDevice, monkeypatch: pytes
     held.deallocate()
 
 
-def test_a_global_semaphore_takes_a_word_of_its_cores(account: Account, mesh: MeshDevice) -> None:
+def test_a_global_semaphore_takes_a_word_of_its_cores(account: MemoryAccount, mesh: MeshDevice) -> None:
     cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(3, 1))])
     made = create_global_semaphore(mesh, cores, 0)
     [held] = account.held.values()
@@ -276,7 +278,7 @@ def test_a_global_semaphore_takes_a_word_of_its_cores(account: Account, mesh: Me
 
 
 def test_a_memory_view_shows_the_holes_of_the_account(
-    account: Account, mesh: MeshDevice, monkeypatch: pytest.MonkeyPatch
+    account: MemoryAccount, mesh: MeshDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tt_run.runtime.memory.views.running_account", lambda: account)
     first, second = one_tile(mesh, 12), one_tile(mesh, 24)
@@ -308,7 +310,7 @@ CALLS = [
 
 @pytest.mark.parametrize(("operation", "config", "size"), CALLS)
 def test_circular_buffers_are_at_least_the_blocks_that_a_program_chose(
-    account: Account, mesh: MeshDevice, operation: Callable[..., Tensor], config: object, size: int
+    account: MemoryAccount, mesh: MeshDevice, operation: Callable[..., Tensor], config: object, size: int
 ) -> None:
     with shapes.only():
         operand = empty((2048, 2048), DataType.BFLOAT16, Layout.TILE, device=mesh)
@@ -321,7 +323,7 @@ def test_circular_buffers_are_at_least_the_blocks_that_a_program_chose(
 
 
 def test_attention_in_chunks_and_tensors_in_l1_share_it(mesh: MeshDevice) -> None:
-    account = Account(refuse_what_does_not_fit, refuse_buffers_that_do_not_fit)
+    account = MemoryAccount(refuse_what_does_not_fit, refuse_buffers_that_do_not_fit)
     account.start()
     config = SDPAProgramConfig(compute_with_storage_grid_size=(8, 8), q_chunk_size=256, k_chunk_size=512)
     try:
@@ -374,7 +376,7 @@ def test_no_core_has_so_much_l1() -> None:
         open_mesh_device(MeshShape(1, 1), worker_l1_size=1463969)
 
 
-def test_what_lived_at_a_moment(account: Account, mesh: MeshDevice) -> None:
+def test_what_lived_at_a_moment(account: MemoryAccount, mesh: MeshDevice) -> None:
     devices = frozenset(mesh.positions)
     first = one_tile(mesh)
     second = one_tile(mesh, 2)
@@ -415,7 +417,7 @@ def test_holes_are_told_beyond_a_hundredth(reach: int, told: bool) -> None:
     assert bool(report._holes(found)) is told
 
 
-def test_what_is_given_back_late_was_unused_at_the_peak(account: Account, mesh: MeshDevice) -> None:
+def test_what_is_given_back_late_was_unused_at_the_peak(account: MemoryAccount, mesh: MeshDevice) -> None:
     devices = frozenset(mesh.positions)
     unused, kept = one_tile(mesh), one_tile(mesh, 4)
     account.call = 5

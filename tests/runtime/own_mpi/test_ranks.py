@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.launch import tt_run
 from tests.runtime.mpi import run_ranks
 from tt_run.runtime.events import is_library
-from tt_run.runtime.imports import Finder
+from tt_run.runtime.library_imports import Finder
 
 RIGHT = """
 import array

@@ -11,7 +11,7 @@ from tt_run.hardware.files import load, shipped
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.model.work import Kernel
 from tt_run.runtime.prediction import clocks
-from tt_run.runtime.prediction.account import Account
+from tt_run.runtime.prediction.account import WorkAccount
 from tt_run.runtime.prediction.clocks import Clocks, part_of
 from tt_run.runtime.prediction.overlap import COPIES, Stream
 
@@ -25,8 +25,8 @@ def tracks(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
 
 def test_a_track_is_called_by_devices_queue_and_part(tracks: dict[str, list[Any]]) -> None:
     hardware = load(shipped("wormhole")).system("t3000")
-    work, account = Kernel("elementwise", 1e6, 1), Account(0, 0)
-    shown, quiet = Clocks(hardware, account, shown=True), Clocks(hardware, Account(0, 0))
+    work, account = Kernel("elementwise", 1e6, 1), WorkAccount(0, 0)
+    shown, quiet = Clocks(hardware, account, shown=True), Clocks(hardware, WorkAccount(0, 0))
     every = shown.lane(tuple(range(8)))
     lanes = [every, shown.lane((2,)), shown.lane((2, 3)), shown.lane((2,))]
     assert lanes[1] == lanes[3] and shown.devices(lanes[2]) == (2, 3)

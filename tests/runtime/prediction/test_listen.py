@@ -17,7 +17,7 @@ from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.mesh.fabric import fabric_of
 from tt_run.runtime.mesh.system import system_mesh
 from tt_run.runtime.ops.products.operations import matmul
-from tt_run.runtime.prediction.account import Account
+from tt_run.runtime.prediction.account import WorkAccount
 from tt_run.runtime.prediction.clocks import Clocks
 from tt_run.runtime.prediction.forecast import Forecast, forecast
 from tt_run.runtime.prediction.listen import Listener
@@ -29,7 +29,7 @@ HARDWARE = load(shipped("wormhole")).system("t3000")
 class Heard:
     def __init__(self) -> None:
         system = system_mesh()
-        self.account = Account(0, 0)
+        self.account = WorkAccount(0, 0)
         self.listener = Listener(
             self.account, fabric_of(system), tuple(range(8)), Clocks(HARDWARE, self.account)
         )

@@ -15,7 +15,7 @@ import pytest
 from tests.e2e.launch import WITHOUT_TORCH
 from tests.runtime.mpi import ROOT
 from tt_run.runtime.model.work import Kernel
-from tt_run.runtime.prediction.account import Account
+from tt_run.runtime.prediction.account import WorkAccount
 
 PROGRAM = """
 import ttnn
@@ -160,7 +160,7 @@ def test_what_a_line_waits_for_again_is_a_region(tmp_path: Path, signposts: bool
 
 
 def test_a_wait_inside_of_a_training_step_is_part_of_it() -> None:
-    account, work = Account(0, 0), Kernel("elementwise", 1, 1)
+    account, work = WorkAccount(0, 0), Kernel("elementwise", 1, 1)
     for _ in range(2):
         account.add(None, "t.py:1", "forward", work)
         account.waited("t.py:2")

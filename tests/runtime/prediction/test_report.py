@@ -10,7 +10,7 @@ import pytest
 from tt_run.hardware.files import load, shipped
 from tt_run.hardware.numbers import Hardware, scaled
 from tt_run.runtime.model.work import Collective, Kernel, Matmul, Work
-from tt_run.runtime.prediction.account import PROGRAM, Account, as_json, from_json
+from tt_run.runtime.prediction.account import PROGRAM, WorkAccount, as_json, from_json
 from tt_run.runtime.prediction.changes import gains, total
 from tt_run.runtime.prediction.forecast import forecast, group_of
 from tt_run.runtime.prediction.report import _ENDS, LEVELS, Table, _critical, _drawing, _short, _time, report
@@ -32,8 +32,8 @@ def test_works_survive_json(work: Work) -> None:
     assert from_json(as_json(work)) == work
 
 
-def account() -> Account:
-    found = Account(0, 0)
+def account() -> WorkAccount:
+    found = WorkAccount(0, 0)
     for _ in range(2):
         for work in WORKS:
             found.add(None, "train.py:7", "ttnn.op", work)
@@ -106,7 +106,7 @@ def test_shorter_set_ups_and_banks_are_offered_where_they_are_what_counts(hw: Ha
 
 
 def test_no_error_is_claimed_where_nobody_measured(hw: Hardware) -> None:
-    found = Account(0, 0)
+    found = WorkAccount(0, 0)
     told: dict[str, Work] = {
         "grid": Matmul(1024, 1024, 1024),
         "few": Matmul(32, 2048, 2048, program="few"),
@@ -156,7 +156,7 @@ def test_a_table_is_as_wide_as_it_may() -> None:
 
 
 def test_nothing_ran(hw: Hardware) -> None:
-    assert report(forecast([Account(0, 0).part()], hw, (1, 1))).startswith("Nothing to predict")
+    assert report(forecast([WorkAccount(0, 0).part()], hw, (1, 1))).startswith("Nothing to predict")
 
 
 def test_changes_are_sorted_and_save_what_they_say(hw: Hardware) -> None:
@@ -174,7 +174,7 @@ def test_changes_are_sorted_and_save_what_they_say(hw: Hardware) -> None:
 
 
 def test_submeshes_run_side_by_side(hw: Hardware) -> None:
-    found = Account(0, 0)
+    found = WorkAccount(0, 0)
     one, other, both = (found.lane_of(devices) for devices in ((0, 1), (2, 3), (0, 1, 2, 3)))
     for lane in (one, other):
         found.add("trace 0", "p.py:1", "ttnn.add", WORKS[1], lane=lane)

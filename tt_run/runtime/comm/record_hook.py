@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 
-class Keeper(Protocol):
+class CollectiveRecorder(Protocol):
     """Who writes down, or answers."""
 
     def collective(self, plan: Any, tensor: Any, work: Callable[[], list[Any]]) -> list[Any]:
@@ -26,4 +26,4 @@ class Keeper(Protocol):
         ...
 
 
-keeper: Keeper | None = None
+keeper: CollectiveRecorder | None = None

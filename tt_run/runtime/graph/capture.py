@@ -13,7 +13,7 @@ from tt_run.runtime.graph.device_operations import LISTS, steps
 from tt_run.runtime.graph.nodes import Node, Nodes, argument, mesh_text
 from tt_run.runtime.graph.programs import Programs, program_of
 from tt_run.runtime.graph.snapshots import Snapshots, is_detailed_buffer_tracing_enabled
-from tt_run.runtime.memory.account import Account, Allocation
+from tt_run.runtime.memory.account import Allocation, MemoryAccount
 from tt_run.runtime.memory.footprint import cores_of, footprint
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.native.classes import native
@@ -77,7 +77,7 @@ class Capture:
         # Tensors that are other shapes of a buffer: the reference tells no buffer of them.
         self._views: set[int] = set()
         self._programs = Programs(self.nodes, dispatched=mode is RunMode.NORMAL)
-        self._account = Account()
+        self._account = MemoryAccount()
         self._account.heard = self._heard
         if mode is RunMode.NO_DISPATCH:
             self._leave.enter_context(shapes.only())

@@ -24,7 +24,7 @@ _GRACE = 3.0  # seconds that a host whose ranks do not all come has to say so be
 _now = time.perf_counter
 
 
-class _Told:
+class _StatedWait:
     """What this rank says of its wait, in `call` of its program or where it is now."""
 
     def __init__(self, rank: int, call: str) -> None:
@@ -49,7 +49,7 @@ class _Told:
 
 def await_all(ranks: World, call: str) -> None:
     """Return once every rank of the job is here. Raises NotArrived when one does not come within the guard's deadline, or has ended."""
-    told, sign = _Told(ranks.rank, call), ranks.arrive()
+    told, sign = _StatedWait(ranks.rank, call), ranks.arrive()
     try:
         if sign is not None:
             sign.await_others(
@@ -63,7 +63,7 @@ def await_all(ranks: World, call: str) -> None:
         told.over()
 
 
-def _await_other_hosts(ranks: World, call: str, told: _Told) -> None:
+def _await_other_hosts(ranks: World, call: str, told: _StatedWait) -> None:
     request, patience, nap = ranks.mpi.COMM_WORLD.Ibarrier(), Patience(), _NAPS[0]
     seconds, looked, seen = seconds_to_wait(), _now(), set[int]()
     while not request.Test():

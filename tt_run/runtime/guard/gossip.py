@@ -20,7 +20,7 @@ _TAG = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class News:
     """The last news of a rank on another host."""
 
     state: int
@@ -38,7 +38,7 @@ class Gossip:
         self._remote = tuple(peer.rank for peer in world.peers if peer.host != here)
         self._pending: list[Pending] = []
         self._last = ""
-        self.heard: dict[int, Told] = {}
+        self.heard: dict[int, News] = {}
         self.verdict: dict[str, object] | None = None
 
     def tell(self, state: int, calls: int, last: str, record: dict[str, Any]) -> None:
@@ -73,7 +73,7 @@ class Gossip:
             if "verdict" in message:
                 self.verdict = message["verdict"]
             else:
-                self.heard[source] = Told(*message["news"])
+                self.heard[source] = News(*message["news"])
 
     def _send(self, message: dict[str, object]) -> None:
         data = np.frombuffer(json.dumps(message).encode(), np.uint8)

@@ -43,7 +43,7 @@ def attach() -> None:
         guard.at_common_end(weights.check_at_end)
 
 
-class _Told(NamedTuple):
+class _Comparison(NamedTuple):
     """What is compared: of which devices, called so in an error, with the shards of this rank."""
 
     key: int
@@ -74,7 +74,7 @@ class _Weights:
                 self._keys[tensor] = (key, name)
                 self._count[name] += 1
 
-    def changed(self, device: MeshDevice, ranks: tuple[int, ...]) -> list[_Told]:
+    def changed(self, device: MeshDevice, ranks: tuple[int, ...]) -> list[_Comparison]:
         """Those on the mesh of which these ranks have been told something else, or nothing."""
         last = self._last[ranks]
         found = []
@@ -82,7 +82,7 @@ class _Weights:
             value = self._read(tensor)
             if value.device() is device and last.get(key) is not value.shards:
                 last[key] = value.shards
-                found.append(_Told(key, name, value, list(replicas(value, device))))
+                found.append(_Comparison(key, name, value, list(replicas(value, device))))
         return found
 
     def known(self, ranks: tuple[int, ...]) -> dict[tuple[int, int], int]:
@@ -128,7 +128,7 @@ def _check(begun: events.Begun, weights: _Weights) -> None:
         return
     plan: Plan = begun.subject
     sent = () if plan.collective.from_one else begun.args
-    told = [_Told(-1 - i, "", each, list(replicas(each, plan.device))) for i, each in enumerate(sent)]
+    told = [_Comparison(-1 - i, "", each, list(replicas(each, plan.device))) for i, each in enumerate(sent)]
     if plan.group is not None:
         # The ranks must be in the same call before they may exchange anything.
         guard.collective(plan.group, plan.signature)
@@ -151,7 +151,7 @@ def replicas(tensor: Tensor, device: MeshDevice) -> Iterator[list[int]]:
 
 
 def _compare(
-    device: MeshDevice, group: Group | None, sent: list[_Told], weights: _Weights, where: str
+    device: MeshDevice, group: Group | None, sent: list[_Comparison], weights: _Weights, where: str
 ) -> None:
     """Raise GuardError on every rank when devices of one set hold different values."""
     ranks = () if group is None else tuple(group.ranks)
@@ -166,7 +166,11 @@ def _compare(
 
 
 def _raise_where_different(
-    device: MeshDevice, told: _Told, positions: list[int], found: Mapping[tuple[int, int], int], where: str
+    device: MeshDevice,
+    told: _Comparison,
+    positions: list[int],
+    found: Mapping[tuple[int, int], int],
+    where: str,
 ) -> None:
     owners = device.owner_ranks
     held = {p: found[told.key, p] for p in positions if (told.key, p) in found}
@@ -198,7 +202,7 @@ def _raise_where_different(
 
 
 def _everyones_hashes(
-    device: MeshDevice, group: Group | None, told: list[_Told]
+    device: MeshDevice, group: Group | None, told: list[_Comparison]
 ) -> dict[tuple[int, int], int]:
     """The hash of each device's shard, by key and position, of all ranks that take part."""
     own = []

@@ -70,7 +70,7 @@ class Buffers:
 
 
 @dataclass(slots=True)
-class Held:
+class MemoryInUse:
     """The memory of one kind on one set of devices: bytes of all banks, of the fullest one, and where its buffers lie."""
 
     now: int = 0
@@ -87,13 +87,13 @@ class Held:
     """Of L1, the operation whose circular buffers left the least room beside the tensors."""
 
 
-Checking = Callable[["Account", Allocation], None]
+Checking = Callable[["MemoryAccount", Allocation], None]
 """Asked before an allocation counts; raises what the device would."""
-Running = Callable[["Account", Buffers, Devices], None]
+Running = Callable[["MemoryAccount", Buffers, Devices], None]
 """Asked when an operation that has circular buffers runs; raises what the device would."""
 
 
-class Account:
+class MemoryAccount:
     """Allocations of this process's devices. `held[devices][kind]` is what each of those devices holds."""
 
     def __init__(self, check: Checking | None = None, check_buffers: Running | None = None) -> None:
@@ -103,7 +103,7 @@ class Account:
         self.regions = NO_REGIONS
         self.live: dict[int, Allocation] = {}
         self.ended: list[Allocation] = []
-        self.held: dict[Devices, dict[str, Held]] = {}
+        self.held: dict[Devices, dict[str, MemoryInUse]] = {}
         self.at_peak: dict[tuple[Devices, str], tuple[Allocation, ...]] = {}
         self.moment = 0
         self.call = 0
@@ -306,14 +306,14 @@ class Account:
                     kind: replace(h, curve=list(h.curve), space=h.space.copy()) for kind, h in held.items()
                 }
         if left:
-            self.held[frozenset(left)] = {kind: Held() for kind in KINDS}
+            self.held[frozenset(left)] = {kind: MemoryInUse() for kind in KINDS}
         self._overlaps = {
             known: tuple(part for part in self.held if part <= known) for known in (*self._overlaps, new)
         }
 
     # --- questions -----------------------------------------------------------------------------------------------------
 
-    def fullest(self, devices: Devices, kind: str) -> Held | None:
+    def fullest(self, devices: Devices, kind: str) -> MemoryInUse | None:
         """What the fullest of some devices holds; None where nothing was ever allocated."""
         found = [held[kind] for known, held in self.held.items() if known & devices]
         return max(found, key=lambda held: held.bank_now, default=None)
@@ -335,7 +335,7 @@ class Account:
         ]
         return sorted(found, key=lambda a: -a.size.total)
 
-    def late(self, devices: Devices, kind: str, held: Held) -> Mapping[str, tuple[int, int]]:
+    def late(self, devices: Devices, kind: str, held: MemoryInUse) -> Mapping[str, tuple[int, int]]:
         """By line: bytes and tensors that lived at the peak although nothing used them any more, because they were given back later."""
         sizes: Counter[str] = Counter()
         counts: Counter[str] = Counter()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.memory.account import Account, Allocation, Buffers, Devices, Held
+from tt_run.runtime.memory.account import Allocation, Buffers, Devices, MemoryAccount, MemoryInUse
 from tt_run.runtime.memory.footprint import L1, Bank
 
 _LARGEST = 5
@@ -12,7 +12,7 @@ _HOLES = "enough is free, but not in one piece: allocate what stays first, or tt
 _SMALLER = "choose smaller blocks in program_config (in0_block_w, out_block_h, out_block_w, q_chunk_size, k_chunk_size)"
 
 
-def refuse_what_does_not_fit(account: Account, wanted: Allocation) -> None:
+def refuse_what_does_not_fit(account: MemoryAccount, wanted: Allocation) -> None:
     """Raise RuntimeError when no hole of a bank can hold one more allocation, however much is free in all."""
     size = wanted.size
     bank = account.bank(size.kind)
@@ -24,7 +24,7 @@ def refuse_what_does_not_fit(account: Account, wanted: Allocation) -> None:
             raise _out_of_memory(account, wanted, bank, here)
 
 
-def refuse_buffers_that_do_not_fit(account: Account, wanted: Buffers, devices: Devices) -> None:
+def refuse_buffers_that_do_not_fit(account: MemoryAccount, wanted: Buffers, devices: Devices) -> None:
     """Raise RuntimeError when an operation's circular buffers, which begin where tensors end, are more than is left of L1."""
     bank = account.bank(L1)
     if wanted.size + wanted.tensors <= bank.size:
@@ -45,7 +45,7 @@ def refuse_buffers_that_do_not_fit(account: Account, wanted: Buffers, devices: D
     )
 
 
-def _out_of_memory(account: Account, wanted: Allocation, bank: Bank, here: Held) -> Exception:
+def _out_of_memory(account: MemoryAccount, wanted: Allocation, bank: Bank, here: MemoryInUse) -> Exception:
     size, used = wanted.size, here.bank_now
     free, hole = max(bank.size - used, 0), here.space.largest(bank.size)
     largest = account.on(wanted.devices, size.kind)[:_LARGEST]

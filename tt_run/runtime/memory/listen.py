@@ -13,12 +13,12 @@ from tt_run import contract
 from tt_run.runtime import launched
 from tt_run.runtime.comm.world import world
 from tt_run.runtime.joint_file import PartedFile
-from tt_run.runtime.memory.account import Account
+from tt_run.runtime.memory.account import MemoryAccount
 from tt_run.runtime.memory.enforce import refuse_buffers_that_do_not_fit, refuse_what_does_not_fit
 from tt_run.runtime.memory.report import COLUMNS, summary, svg, text
 
 REPORT_ONLY = "-"
-_account: Account | None = None
+_account: MemoryAccount | None = None
 _reports = False
 
 
@@ -33,20 +33,22 @@ def attach() -> None:
         PartedFile(_path(target), lambda: {"rank": rank, **summary(account)}, _join).write_at_exit()
 
 
-def account_of_process() -> Account:
+def account_of_process() -> MemoryAccount:
     """The one account of what this rank's devices hold, which all that look at it share; started by the first."""
     global _account
     if _account is None:
         enforced = os.environ.get(contract.ENFORCE_MEMORY, "0") not in ("", "0")
         _account = (
-            Account(refuse_what_does_not_fit, refuse_buffers_that_do_not_fit) if enforced else Account()
+            MemoryAccount(refuse_what_does_not_fit, refuse_buffers_that_do_not_fit)
+            if enforced
+            else MemoryAccount()
         )
         # The timeline alone asks for no more than sizes, and is to cost little.
         _account.start(uses=enforced or bool(launched.variables.get(contract.MEMORY)))
     return _account
 
 
-def running_account() -> Account | None:
+def running_account() -> MemoryAccount | None:
     """That account, if anybody asked for one."""
     return _account
 

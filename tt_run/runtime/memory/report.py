@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from tt_run.runtime.memory.account import KINDS, Account, Devices, Held
+from tt_run.runtime.memory.account import KINDS, Devices, MemoryAccount, MemoryInUse
 
 _SITES = 8
 _POINTS = 240
@@ -17,7 +17,7 @@ COLUMNS = 80 - len("[0] ")  # where nobody says how many
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
-def summary(account: Account) -> dict[str, Any]:
+def summary(account: MemoryAccount) -> dict[str, Any]:
     """The account of a rank as JSON: for each set of devices that hold the same, and each memory that was used."""
     sets = []
     for devices, held in account.held.items():
@@ -27,7 +27,7 @@ def summary(account: Account) -> dict[str, Any]:
     return {"moments": account.moment, "sets": sets}
 
 
-def _set(account: Account, devices: Devices, kind: str, held: Held) -> dict[str, Any]:
+def _set(account: MemoryAccount, devices: Devices, kind: str, held: MemoryInUse) -> dict[str, Any]:
     bank = account.bank(kind)
     at_peak = account.at(held.moment, devices, kind)
     sites: Counter[str] = Counter()
@@ -58,7 +58,7 @@ def _set(account: Account, devices: Devices, kind: str, held: Held) -> dict[str,
     }
 
 
-def _room(held: Held, size: int) -> int:
+def _room(held: MemoryInUse, size: int) -> int:
     """What the most demanding operation left of a bank between tensors and its circular buffers."""
     return size if held.buffers is None else size - held.buffers.size - held.buffers.tensors
 

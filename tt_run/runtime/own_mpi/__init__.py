@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from tt_run import contract
 from tt_run.runtime import events, launched
 from tt_run.runtime.events import is_library
-from tt_run.runtime.imports import Finder
+from tt_run.runtime.library_imports import Finder
 
 _MODULE = "mpi4py.MPI"
 _PICKLES = "mpi4py.util.pkl5"  # its communicators send and receive in ways of their own

@@ -36,7 +36,7 @@ class Entry:
 
 
 @dataclass
-class Account:
+class WorkAccount:
     """The work of one rank so far. `order` lists stretches of local work, each as works by number and lane and what of them ran beside
     others, between what it met other ranks in.
 

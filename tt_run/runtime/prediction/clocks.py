@@ -12,7 +12,7 @@ from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.model.cost import in_program
 from tt_run.runtime.model.work import Cost, Work
 from tt_run.runtime.ops.declaration.costs import tensors
-from tt_run.runtime.prediction.account import Account
+from tt_run.runtime.prediction.account import WorkAccount
 from tt_run.runtime.prediction.overlap import COPIES, Stream, Streams
 from tt_run.runtime.values.storage import Buffer, BufferPart
 
@@ -23,7 +23,7 @@ WORDS = ("subdevice_id", "sub_device_id", "worker_sub_device_id")
 class Clocks:
     """Prices work as it comes; the account gets what ran beside other work, the timeline a track for each stream when `shown`."""
 
-    def __init__(self, hardware: Hardware, account: Account, *, shown: bool = False) -> None:
+    def __init__(self, hardware: Hardware, account: WorkAccount, *, shown: bool = False) -> None:
         self._hardware, self._account, self._shown = hardware, account, shown
         self._streams = Streams()
         self._costs: dict[Work, Cost] = {}

@@ -24,7 +24,7 @@ from tt_run.runtime.mesh.system import system_mesh
 from tt_run.runtime.model.work import Collective, Kernel, Work
 from tt_run.runtime.ops.declaration.costs import tensors
 from tt_run.runtime.prediction import calls
-from tt_run.runtime.prediction.account import STEP, Account
+from tt_run.runtime.prediction.account import STEP, WorkAccount
 from tt_run.runtime.prediction.clocks import Clocks, part_of, stalled
 from tt_run.runtime.prediction.device_rows import SUFFIX, DeviceRows, table
 from tt_run.runtime.prediction.forecast import Forecast, forecast
@@ -44,7 +44,7 @@ class Listener:
 
     def __init__(
         self,
-        account: Account,
+        account: WorkAccount,
         fabric: Fabric,
         own: tuple[int, ...],
         clocks: Clocks,
@@ -293,7 +293,7 @@ def attach() -> None:
         hardware = adjusted(hardware, os.environ.get(contract.HARDWARE_SET, "").splitlines())
     except HardwareError as error:
         raise RuntimeError(f"--predict: {error}") from None
-    account = Account(rank, system.mesh_id)
+    account = WorkAccount(rank, system.mesh_id)
     own = tuple(place for place, owner in enumerate(system.owners) if owner == rank)
     clocks = Clocks(hardware, account, shown=bool(launched.variables.get(contract.TIMELINE)))
     target = launched.variables[contract.PREDICT]

@@ -14,7 +14,7 @@ OPEN, STAT = io.open, os.stat
 _OS_OPEN, _LISTDIR, _SCANDIR = os.open, os.listdir, os.scandir
 
 
-class Keeper(Protocol):
+class FileRecorder(Protocol):
     """Who is asked for files: it writes down, or answers."""
 
     def opens(self, file: Any) -> Callable[[Any], int] | None:
@@ -75,7 +75,7 @@ class _Entries:
         self._entries = iter(())
 
 
-def install(keeper: Keeper) -> None:
+def install(keeper: FileRecorder) -> None:
     """Let `keeper` answer what the program of this process asks."""
     accessor = getattr(pathlib, "_NormalAccessor", None)  # of Python 3.10
     opened = _shared(_opening(keeper), OPEN)
@@ -105,7 +105,7 @@ def _shared(function: Callable[..., Any], original: Any) -> Any:
     return staticmethod(function)
 
 
-def _opening(keeper: Keeper) -> Callable[..., Any]:
+def _opening(keeper: FileRecorder) -> Callable[..., Any]:
     def opened(file: Any, mode: str = "r", *more: Any, **named: Any) -> Any:
         if isinstance(file, (str, bytes, os.PathLike)) and _only_reads(mode) and len(more) < 6:
             instead = keeper.opens(file)
@@ -116,7 +116,7 @@ def _opening(keeper: Keeper) -> Callable[..., Any]:
     return opened
 
 
-def _os_opening(keeper: Keeper) -> Callable[..., Any]:
+def _os_opening(keeper: FileRecorder) -> Callable[..., Any]:
     others = os.O_ACCMODE | os.O_CREAT | os.O_TRUNC | os.O_DIRECTORY
 
     def os_opened(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
@@ -129,7 +129,7 @@ def _os_opening(keeper: Keeper) -> Callable[..., Any]:
     return os_opened
 
 
-def _stating(keeper: Keeper) -> Callable[..., Any]:
+def _stating(keeper: FileRecorder) -> Callable[..., Any]:
     def stat(path: Any, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
         if dir_fd is None and follow_symlinks and isinstance(path, (str, bytes, os.PathLike)):
             return keeper.stat(path)
@@ -138,7 +138,7 @@ def _stating(keeper: Keeper) -> Callable[..., Any]:
     return stat
 
 
-def _listing(keeper: Keeper) -> Callable[..., Any]:
+def _listing(keeper: FileRecorder) -> Callable[..., Any]:
     def listdir(path: Any = None) -> Any:
         if path is None or isinstance(path, (str, os.PathLike)):
             where: Any = "." if path is None else path
@@ -148,7 +148,7 @@ def _listing(keeper: Keeper) -> Callable[..., Any]:
     return listdir
 
 
-def _scanning(keeper: Keeper) -> Callable[..., Any]:
+def _scanning(keeper: FileRecorder) -> Callable[..., Any]:
     def scandir(path: Any = None) -> Any:
         if path is not None and not isinstance(path, (str, os.PathLike)):
             return _SCANDIR(path)

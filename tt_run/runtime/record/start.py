@@ -93,7 +93,7 @@ def begin() -> None:
 
 def _follow() -> None:
     """Let the program's own calls of mpi4py go through the book, once it loads that, and PyTorch draw from it."""
-    from tt_run.runtime.imports import Finder
+    from tt_run.runtime.library_imports import Finder
     from tt_run.runtime.record.mpi.recorded import recorded_module, recorded_pickles, tell_unrecorded
 
     unrecorded = dict.fromkeys(_UNRECORDED_PARTS, lambda module: tell_unrecorded(module.__name__))
@@ -141,7 +141,7 @@ def _meet_loaded() -> None:
 
 def _stand_in() -> None:
     """Put an mpi4py that answers from the record in the place of the library, installed or not; PyTorch draws from the record."""
-    from tt_run.runtime.imports import Finder
+    from tt_run.runtime.library_imports import Finder
     from tt_run.runtime.record.mpi.replayed import replayed_modules
 
     sys.meta_path.insert(0, Finder(_MET))

@@ -17,11 +17,11 @@ _counts: Counter[str] = Counter()
 _lock = threading.Lock()
 
 
-class _Here(threading.local):
+class _StreamOfThread(threading.local):
     task = ""
 
 
-_here = _Here()
+_here = _StreamOfThread()
 
 
 def stream() -> str:

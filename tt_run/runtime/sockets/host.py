@@ -132,7 +132,7 @@ class H2DSocket(_HostSocket, metaclass=Native):
     @staticmethod
     def connect(socket_id: str, timeout_ms: int | None = None) -> H2DSocket:
         """The socket that another process exports, to write to it. Raises RuntimeError when none does within the time."""
-        return _H2DElsewhere(Attachment("h2d", socket_id, timeout_ms))
+        return _AttachedH2DSocket(Attachment("h2d", socket_id, timeout_ms))
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class D2HSocket(_HostSocket, metaclass=Native):
     @staticmethod
     def connect(socket_id: str, timeout_ms: int | None = None) -> D2HSocket:
         """The socket that another process exports, to read from it. Raises RuntimeError when none does within the time."""
-        return _D2HElsewhere(Attachment("d2h", socket_id, timeout_ms))
+        return _AttachedD2HSocket(Attachment("d2h", socket_id, timeout_ms))
 
     def __init__(self, mesh_device: MeshDevice, sender_core: MeshCoreCoord, fifo_size: int) -> None:
         super().__init__(mesh_device, sender_core, fifo_size)
@@ -253,7 +253,7 @@ def _seconds(timeout_ms: int | None) -> float:
     return seconds_to_wait() if timeout_ms is None else timeout_ms / 1000
 
 
-class _Elsewhere(_HostSocket):
+class _AttachedSocket(_HostSocket):
     """A socket of another process: its mesh and cores are there."""
 
     def _attach(self, attachment: Attachment) -> None:
@@ -272,7 +272,7 @@ class _Elsewhere(_HostSocket):
         raise owners_only("export_descriptor")
 
 
-class _H2DElsewhere(_Elsewhere, H2DSocket):
+class _AttachedH2DSocket(_AttachedSocket, H2DSocket):
     def __init__(self, attachment: Attachment) -> None:
         self._attach(attachment)
 
@@ -291,7 +291,7 @@ class _H2DElsewhere(_Elsewhere, H2DSocket):
         raise owners_only("get_h2d_mode")
 
 
-class _D2HElsewhere(_Elsewhere, D2HSocket):
+class _AttachedD2HSocket(_AttachedSocket, D2HSocket):
     def __init__(self, attachment: Attachment) -> None:
         self._attach(attachment)
 

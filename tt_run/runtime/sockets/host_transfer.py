@@ -8,10 +8,10 @@ from tt_run.runtime import events, guard
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
-from tt_run.runtime.sockets.arriving import Arriving
-from tt_run.runtime.sockets.awaited import Awaited
+from tt_run.runtime.sockets.arriving_buffers import Arriving
 from tt_run.runtime.sockets.host import D2HSocket, H2DSocket
 from tt_run.runtime.sockets.streams import describe
+from tt_run.runtime.sockets.unsent_tensors import Awaited
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import element_size
 from tt_run.runtime.values.shards import Shards

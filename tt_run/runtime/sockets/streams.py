@@ -32,13 +32,13 @@ LOOK = 0.05
 """Seconds between two looks at whether anybody may still send."""
 
 
-class Later(Protocol):
+class AwaitedRows(Protocol):
     """Rows that are there once something else has come."""
 
     def settle(self) -> Any: ...
 
 
-Rows = Sequence[Array] | Later
+Rows = Sequence[Array] | AwaitedRows
 
 
 class Delivery(Protocol):

@@ -11,12 +11,12 @@ from tt_run.runtime import events, guard
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
-from tt_run.runtime.sockets import awaited
-from tt_run.runtime.sockets.arriving import Arriving, Settling
-from tt_run.runtime.sockets.awaited import Awaited
+from tt_run.runtime.sockets import unsent_tensors
+from tt_run.runtime.sockets.arriving_buffers import Arriving, Settling
 from tt_run.runtime.sockets.config import SocketConnection, SocketEndpoint
 from tt_run.runtime.sockets.socket import MeshSocket
 from tt_run.runtime.sockets.streams import ProcessStream, describe
+from tt_run.runtime.sockets.unsent_tensors import Awaited
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import element_size
@@ -33,7 +33,7 @@ def send_async(input_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
     _check(input_tensor, mesh_socket, SocketEndpoint.SENDER, "send_async")
     with events.Block("send", "send_async", mesh_socket, *_way(input_tensor, mesh_socket)) as block:
         guard.message("send_async", describe(input_tensor.spec))
-        later = awaited.of(input_tensor)
+        later = unsent_tensors.of(input_tensor)
         for stream, connections in mesh_socket.lanes:
             if later is not None and isinstance(stream, ProcessStream):
                 stream.send(input_tensor.spec, _rows_of(later, input_tensor, connections))
@@ -76,7 +76,7 @@ def recv_async(output_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
         mesh_socket.has_failed = False
         waiting.popleft()
         if open_here:
-            awaited.ended(receive)
+            unsent_tensors.ended(receive)
         old = buffer.shards if buffer.allocated else kept
         if not rows or old is None:
             return old
@@ -95,7 +95,7 @@ def recv_async(output_tensor: Tensor, mesh_socket: MeshSocket) -> list[Tensor]:
     mesh_socket.last_receive = receive
     waiting.append(receive.settle)
     if open_here:
-        awaited.begun(receive, device)
+        unsent_tensors.begun(receive, device)
     # The tensor looks at its buffer through the arrival from now on; other tensors over the same buffer see the data once it came.
     output_tensor._storage = Arriving(buffer, receive)
     return [output_tensor]

@@ -14,7 +14,7 @@ from tt_run.runtime.comm.world import world
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import FastOperation
-from tt_run.runtime.sockets.arriving import Arriving, Settling
+from tt_run.runtime.sockets.arriving_buffers import Arriving, Settling
 from tt_run.runtime.sockets.streams import others_may_send
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values import shapes

@@ -30,7 +30,7 @@ class Rester(Protocol):
     def pack(self) -> bool: ...
 
 
-class _Held(weakref.ref[Rester]):
+class _DenseBuffer(weakref.ref[Rester]):
     """A buffer that is held dense, its number and its bytes."""
 
     __slots__ = ("key", "nbytes")
@@ -49,7 +49,7 @@ class Dense:
     def __init__(self, limit: Callable[[], int]) -> None:
         self._limit = limit
         self.is_tight = False
-        self._held: dict[int, _Held] = {}
+        self._held: dict[int, _DenseBuffer] = {}
         self.nbytes = 0
 
     def used(self, buffer: Rester, nbytes: int) -> None:
@@ -61,7 +61,7 @@ class Dense:
                 self._held[key] = known
                 return
             self.nbytes -= known.nbytes
-        held = self._held[key] = _Held(buffer, self._gone)
+        held = self._held[key] = _DenseBuffer(buffer, self._gone)
         held.key, held.nbytes = key, nbytes
         self.nbytes += nbytes
         bound = self._limit()
@@ -80,7 +80,7 @@ class Dense:
         if known is not None:
             self.nbytes -= known.nbytes
 
-    def _gone(self, held: _Held) -> None:
+    def _gone(self, held: _DenseBuffer) -> None:
         self.forget(held.key)
 
 

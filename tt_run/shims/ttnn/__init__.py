@@ -39,7 +39,7 @@ _TABLE = {
         get_pcie_device_ids get_arch_name GetNumAvailableDevices=get_num_devices
         GetNumPCIeDevices=get_num_pcie_devices
     """,
-    "tt_run.runtime.mesh.older": "SetRootDir=set_root_dir dump_stack_trace_on_segfault",
+    "tt_run.runtime.mesh.device_functions": "SetRootDir=set_root_dir dump_stack_trace_on_segfault",
     "tt_run.runtime.mesh.directions": "get_eth_forwarding_direction get_forwarding_link_indices",
     "tt_run.runtime.ccl.kernel_words": "get_fabric_kernel_defines",
     "tt_run.runtime.mesh.device_queries": """

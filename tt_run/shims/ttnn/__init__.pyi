@@ -20,6 +20,7 @@ from tt_run.runtime.memory.views import dump_memory_state as _dump_memory_state
 from tt_run.runtime.memory.views import max_worker_l1_bytes as _max_worker_l1_bytes
 from tt_run.runtime.mesh import MeshDevice as _MeshDevice
 from tt_run.runtime.mesh.device import MeshDevice as _MeshDevice_
+from tt_run.runtime.mesh.device_functions import set_root_dir as _set_root_dir
 from tt_run.runtime.mesh.device_queries import dram_alignment as _dram_alignment
 from tt_run.runtime.mesh.device_queries import dram_bank_workers as _dram_bank_workers
 from tt_run.runtime.mesh.device_queries import fabric_payload_bytes as _fabric_payload_bytes
@@ -29,7 +30,6 @@ from tt_run.runtime.mesh.device_queries import pcie_device_id as _pcie_device_id
 from tt_run.runtime.mesh.device_queries import physical_mesh_shapes as _physical_mesh_shapes
 from tt_run.runtime.mesh.device_queries import read_device_profiler as _read_device_profiler
 from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate as _MeshCoordinate
-from tt_run.runtime.mesh.older import set_root_dir as _set_root_dir
 from tt_run.runtime.mesh.opening import close_device as _close_device
 from tt_run.runtime.mesh.opening import close_devices as _close_devices
 from tt_run.runtime.mesh.opening import create_device as _create_device
@@ -307,7 +307,7 @@ from . import dot_access as dot_access
 from tt_run.runtime.tensor.model_parameters.group_norm import dram_group_norm_params_from_torch as dram_group_norm_params_from_torch
 from tt_run.runtime.tensor.model_parameters.group_norm import dram_group_norm_virtual_columns as dram_group_norm_virtual_columns
 from tt_run.runtime.tools.registration import dump_operations as dump_operations
-from tt_run.runtime.mesh.older import dump_stack_trace_on_segfault as dump_stack_trace_on_segfault
+from tt_run.runtime.mesh.device_functions import dump_stack_trace_on_segfault as dump_stack_trace_on_segfault
 from tt_run.runtime.mesh.device_queries import enable_asynchronous_slow_dispatch as enable_asynchronous_slow_dispatch
 from tt_run.runtime.trace import end_trace_capture as end_trace_capture
 from tt_run.runtime.queues import event_synchronize as event_synchronize

@@ -18,7 +18,7 @@ _TABLE = {
         ttnn_dtype_to_torch_dtype=torch_dtype
     """,
     "tt_run.runtime.tuning.compute": "WormholeComputeKernelConfig init_device_compute_kernel_config",
-    "tt_run.runtime.mesh.older": "dump_stack_trace_on_segfault",
+    "tt_run.runtime.mesh.device_functions": "dump_stack_trace_on_segfault",
     "tt_run.runtime.queues": "get_current_command_queue_id_for_thread=current_queue",
     "tt_run.runtime.tensor.printing": "set_printoptions",
 }

@@ -13,7 +13,7 @@ from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig as Wormhol
 from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config as create_sharded_memory_config
 from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config_ as create_sharded_memory_config_
 from tt_run.runtime.core_work import divup as divup
-from tt_run.runtime.mesh.older import dump_stack_trace_on_segfault as dump_stack_trace_on_segfault
+from tt_run.runtime.mesh.device_functions import dump_stack_trace_on_segfault as dump_stack_trace_on_segfault
 from tt_run.runtime.tensor.questions import get_memory_config as get_memory_config
 from tt_run.runtime.core_work import grid_to_cores as grid_to_cores
 from tt_run.runtime.tensor.questions import has_storage_type_of as has_storage_type_of

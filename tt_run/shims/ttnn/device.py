@@ -23,7 +23,7 @@ _TABLE = {
     "tt_run.runtime.tuning.compute": "init_device_compute_kernel_config",
     "tt_run.runtime.mesh.view": "SubDevice SubDeviceId SubDeviceManagerId",
     "tt_run.runtime.trace": "is_trace_capture_active",
-    "tt_run.runtime.mesh.older": "SetRootDir=set_root_dir IsProgramRealtimeProfilerActive=is_program_realtime_profiler_active",
+    "tt_run.runtime.mesh.device_functions": "SetRootDir=set_root_dir IsProgramRealtimeProfilerActive=is_program_realtime_profiler_active",
     "tt_run.runtime.mesh.hardware": "Arch DispatchCoreType DispatchCoreAxis",
     "tt_run.runtime.mesh.workers": "DispatchCoreConfig",
     "tt_run.runtime.queues": "synchronize_device",

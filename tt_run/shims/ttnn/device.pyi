@@ -5,6 +5,8 @@ from tt_run.runtime.memory.views import allocator_base_address as _allocator_bas
 from tt_run.runtime.memory.views import dump_memory_state as _dump_memory_state
 from tt_run.runtime.memory.views import max_worker_l1_bytes as _max_worker_l1_bytes
 from tt_run.runtime.mesh import MeshDevice as _MeshDevice
+from tt_run.runtime.mesh.device_functions import is_program_realtime_profiler_active as _is_program_realtime_profiler_active
+from tt_run.runtime.mesh.device_functions import set_root_dir as _set_root_dir
 from tt_run.runtime.mesh.device_queries import begin_fast_dispatch as _begin_fast_dispatch
 from tt_run.runtime.mesh.device_queries import clear_kernel_cache as _clear_kernel_cache
 from tt_run.runtime.mesh.device_queries import disable_memory_reports as _disable_memory_reports
@@ -16,8 +18,6 @@ from tt_run.runtime.mesh.device_queries import end_fast_dispatch as _end_fast_di
 from tt_run.runtime.mesh.device_queries import l1_alignment as _l1_alignment
 from tt_run.runtime.mesh.device_queries import pcie_device_id as _pcie_device_id
 from tt_run.runtime.mesh.device_queries import read_device_profiler as _read_device_profiler
-from tt_run.runtime.mesh.older import is_program_realtime_profiler_active as _is_program_realtime_profiler_active
-from tt_run.runtime.mesh.older import set_root_dir as _set_root_dir
 from tt_run.runtime.mesh.opening import close_device as _close_device
 from tt_run.runtime.mesh.opening import close_devices as _close_devices
 from tt_run.runtime.mesh.opening import create_device as _create_device

@@ -48,7 +48,7 @@ def _round(value: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnsweredPoint:
     """A point that the model answers: its question and the number in question."""
 
     point: Point
@@ -176,7 +176,7 @@ class Bench:
 _LEAST = 1e-12  # of a measured number, and one over the largest: beyond them nothing can be fitted
 
 
-def answerable(points: Sequence[Point], source: Path) -> list[Asked]:
+def answerable(points: Sequence[Point], source: Path) -> list[AnsweredPoint]:
     """The points that the model has an answer to. Raises PointsError for a number that nothing can take or reach."""
     asked = []
     for point in with_first_tokens(points):
@@ -188,7 +188,7 @@ def answerable(points: Sequence[Point], source: Path) -> list[Asked]:
             wrong = f"{point.value} {point.unit} is no measurement of {point.op}"
             raise PointsError(wrong, source, point.line, "look at value and unit")
         if measured:
-            asked.append(Asked(point, found, measured))
+            asked.append(AnsweredPoint(point, found, measured))
     return asked
 
 
@@ -205,7 +205,7 @@ STAGES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 """Which kinds of points may move which numbers, in order: a whole model's speed must not move a link's bandwidth."""
 
 
-def fit_numbers(bench: Bench, asked: Sequence[Asked], *, carry: bool = False) -> set[tuple[str, str]]:
+def fit_numbers(bench: Bench, asked: Sequence[AnsweredPoint], *, carry: bool = False) -> set[tuple[str, str]]:
     """Change the bench's fitted numbers so that its predictions come near the points; those that a point fixed.
 
     A number is moved in one stage only. With `carry`, what a stage left alone is taken over from other systems before the next one
@@ -225,14 +225,14 @@ def fit_numbers(bench: Bench, asked: Sequence[Asked], *, carry: bool = False) ->
     return settled
 
 
-def _sort(one: Asked) -> str:
+def _sort(one: AnsweredPoint) -> str:
     return one.question.group if one.question.group == "first token" else one.point.kind
 
 
 def _groups(
-    bench: Bench, asked: Sequence[Asked], prefixes: tuple[str, ...], settled: set[tuple[str, str]]
-) -> list[tuple[list[Asked], set[tuple[str, str]]]]:
-    groups: list[tuple[list[Asked], set[tuple[str, str]]]] = []
+    bench: Bench, asked: Sequence[AnsweredPoint], prefixes: tuple[str, ...], settled: set[tuple[str, str]]
+) -> list[tuple[list[AnsweredPoint], set[tuple[str, str]]]]:
+    groups: list[tuple[list[AnsweredPoint], set[tuple[str, str]]]] = []
     for one in asked:
         spots = _read_by(bench, one, prefixes) - settled
         if not spots:
@@ -248,7 +248,7 @@ def _groups(
     return groups
 
 
-def _read_by(bench: Bench, one: Asked, prefixes: tuple[str, ...] = ("",)) -> set[tuple[str, str]]:
+def _read_by(bench: Bench, one: AnsweredPoint, prefixes: tuple[str, ...] = ("",)) -> set[tuple[str, str]]:
     """The fitted numbers that a prediction reads; none where there is no prediction."""
     hw = bench.system(one.question.architecture, one.question.system)
     hw.read.clear()
@@ -259,7 +259,7 @@ def _read_by(bench: Bench, one: Asked, prefixes: tuple[str, ...] = ("",)) -> set
     return {spot for spot in bench.fitted(hw) if _key_of(spot[1]).startswith(prefixes)}
 
 
-def _fit_group(bench: Bench, asked: Sequence[Asked], spots: Sequence[tuple[str, str]]) -> None:
+def _fit_group(bench: Bench, asked: Sequence[AnsweredPoint], spots: Sequence[tuple[str, str]]) -> None:
     import numpy as np
 
     try:
@@ -309,7 +309,7 @@ def _fit_group(bench: Bench, asked: Sequence[Asked], spots: Sequence[tuple[str, 
     residuals(min(ends, key=lambda end: end.cost).x)
 
 
-def _error(one: Asked, hw: Hardware) -> float:
+def _error(one: AnsweredPoint, hw: Hardware) -> float:
     """Logarithm of predicted over measured; a bound is only wrong when the prediction is above it."""
     error = math.log(max(one.question.predict(hw), 1e-9) / one.measured)
     return max(error, 0.0) if one.point.upper_bound else error

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tt_run.hardware.files import HardwareFile
 from tt_run.runtime.model.validation import scores
-from tt_run.runtime.model.validation.calibrate import Asked, Bench, answerable, fit_numbers
+from tt_run.runtime.model.validation.calibrate import AnsweredPoint, Bench, answerable, fit_numbers
 from tt_run.runtime.model.validation.points import NotCovered, Point, with_first_tokens
 from tt_run.runtime.model.validation.questions import place
 
@@ -32,7 +32,7 @@ def leave_out(
     return found
 
 
-def _without(files: Mapping[str, HardwareFile], asked: Sequence[Asked], out: set[int]) -> Bench:
+def _without(files: Mapping[str, HardwareFile], asked: Sequence[AnsweredPoint], out: set[int]) -> Bench:
     bench = Bench(files)
     bench.forget()
     fit_numbers(bench, [one for one in asked if one.point.line not in out], carry=True)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tt_run.runtime.own_mpi.stand_in import STANDS_FOR
-from tt_run.runtime.record.mpi.asked import words_of
 from tt_run.runtime.record.mpi.calls import NotRecordedMember, Words
 from tt_run.runtime.record.mpi.crossing import At, current_book, record_call, record_result
 from tt_run.runtime.record.mpi.failures import ReplayedError
+from tt_run.runtime.record.mpi.library_queries import words_of
 from tt_run.runtime.record.mpi.local import Info
 from tt_run.runtime.record.mpi.requests import ReplayedRequest, start
 

@@ -16,14 +16,6 @@ from tt_run.runtime.own_mpi import watched_library
 from tt_run.runtime.own_mpi.communicators import watch_pickles
 from tt_run.runtime.own_mpi.stand_in import STANDS_FOR, StandIn
 from tt_run.runtime.record.facts import site
-from tt_run.runtime.record.mpi.asked import (
-    ATTRIBUTES,
-    OF_COMM,
-    ask_library,
-    attribute_of,
-    recorded_method,
-    words_of,
-)
 from tt_run.runtime.record.mpi.calls import (
     BUFFERS,
     MAKERS,
@@ -36,6 +28,14 @@ from tt_run.runtime.record.mpi.calls import (
 )
 from tt_run.runtime.record.mpi.crossing import At, Book, record_call, record_result, status_facts
 from tt_run.runtime.record.mpi.files import recorded_file
+from tt_run.runtime.record.mpi.library_queries import (
+    ATTRIBUTES,
+    OF_COMM,
+    ask_library,
+    attribute_of,
+    recorded_method,
+    words_of,
+)
 from tt_run.runtime.record.mpi.requests import Prepared, recorded_request, start
 from tt_run.runtime.record.mpi.windows import recorded_window
 from tt_run.runtime.record.recording import Recording

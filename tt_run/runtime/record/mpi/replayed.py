@@ -12,13 +12,13 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from tt_run.runtime.record.mpi import crossing, local
-from tt_run.runtime.record.mpi.asked import replayed_answers
 from tt_run.runtime.record.mpi.callbacks import Errhandler
 from tt_run.runtime.record.mpi.calls import NotRecorded, NotRecordedMember
 from tt_run.runtime.record.mpi.crossing import Book
 from tt_run.runtime.record.mpi.datatypes import Datatype
 from tt_run.runtime.record.mpi.failures import ReplayedError
 from tt_run.runtime.record.mpi.files import ReplayedFile
+from tt_run.runtime.record.mpi.library_queries import replayed_answers
 from tt_run.runtime.record.mpi.ops import PREDEFINED, Op
 from tt_run.runtime.record.mpi.replayed_communicators import (
     Own,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakValueDictionary
 
-from tt_run.runtime.record.mpi import asked, local
+from tt_run.runtime.record.mpi import library_queries, local
 from tt_run.runtime.record.mpi.callbacks import Attributes, Errhandler, new_key
 from tt_run.runtime.record.mpi.calls import (
     BUFFERS,
@@ -188,7 +188,7 @@ class ReplayedComm:
     def Get_attr(self, keyval: int) -> Any:
         """What the library knows, or the program has put there."""
         mpi = sys.modules["mpi4py.MPI"]
-        if keyval in [getattr(mpi, name, None) for name in asked.ATTRIBUTES]:
+        if keyval in [getattr(mpi, name, None) for name in library_queries.ATTRIBUTES]:
             return record_result(self._at, "Get_attr", None)
         return self._is.attributes.get(keyval)
 
@@ -271,7 +271,7 @@ class ReplayedComm:
             )
         if name in MESSAGES:
             return lambda *args, **kwargs: self._message(name, args, kwargs)
-        if name in asked.OF_COMM:
+        if name in library_queries.OF_COMM:
             return lambda *args, **kwargs: record_result(self._at, name, None)
         if name in ("Get_info", "info"):
             found = lambda: local.Info(record_result(self._at, "Get_info", None))  # noqa: E731

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 from tt_run.runtime.own_mpi.stand_in import STANDS_FOR
-from tt_run.runtime.record.mpi.asked import OF_REQUEST, recorded_method
 from tt_run.runtime.record.mpi.buffers import sent_digest
 from tt_run.runtime.record.mpi.calls import NotRecordedMember, Words, facts_of, named_words, receives_into
 from tt_run.runtime.record.mpi.crossing import (
@@ -29,6 +28,7 @@ from tt_run.runtime.record.mpi.crossing import (
     status_facts,
     unpacked,
 )
+from tt_run.runtime.record.mpi.library_queries import OF_REQUEST, recorded_method
 
 _ONE = ("wait", "test", "Wait", "Test", "Get_status", "get_status")
 _SEVERAL = tuple(a + b for a in ("wait", "test", "Wait", "Test") for b in ("all", "any", "some"))

@@ -13,11 +13,11 @@ import numpy as np
 
 from tt_run.runtime.own_mpi.stand_in import STANDS_FOR
 from tt_run.runtime.record.mpi import crossing
-from tt_run.runtime.record.mpi.asked import OF_WINDOW, recorded_method, words_of
 from tt_run.runtime.record.mpi.buffers import Bytes, memory_of, sent_digest
 from tt_run.runtime.record.mpi.calls import NotRecordedMember
 from tt_run.runtime.record.mpi.crossing import At, Target, current_book, record_result
 from tt_run.runtime.record.mpi.failures import ReplayedError
+from tt_run.runtime.record.mpi.library_queries import OF_WINDOW, recorded_method, words_of
 from tt_run.runtime.record.mpi.local import Info
 from tt_run.runtime.record.mpi.requests import ReplayedRequest
 

@@ -9,7 +9,7 @@ from tt_run.runtime.sockets.services.service import StreamService
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec
 
 
-class Elsewhere(StreamService):
+class AttachedService(StreamService):
     """An attached service; there is no mesh here."""
 
     def __init__(self, attachment: Attachment) -> None:

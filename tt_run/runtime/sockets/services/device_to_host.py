@@ -21,7 +21,7 @@ from tt_run.runtime.sockets.attaching import (
     facts_of,
     owners_only,
 )
-from tt_run.runtime.sockets.services.elsewhere import Elsewhere
+from tt_run.runtime.sockets.services.attached import AttachedService
 from tt_run.runtime.sockets.services.raw_bytes import bytes_of, values_of
 from tt_run.runtime.sockets.services.service import StreamService, payload_bytes
 from tt_run.runtime.sockets.services.transfers import Transfer, Transfers
@@ -192,7 +192,7 @@ class D2HStreamService(StreamService, metaclass=Native):
         host_read_thread_count: int = 0,
     ) -> D2HStreamService:
         """The service that another process exports, to read from it. Raises RuntimeError when none does within the time."""
-        return _Elsewhere(Attachment(_NAME, service_id, timeout_ms))
+        return _AttachedD2HService(Attachment(_NAME, service_id, timeout_ms))
 
     get_metadata_input_addr = StreamService._address
     get_metadata_ring_slots = StreamService._address
@@ -246,7 +246,7 @@ def _answer(service: D2HStreamService) -> Any:
     return answer
 
 
-class _Elsewhere(Elsewhere, D2HStreamService):
+class _AttachedD2HService(AttachedService, D2HStreamService):
     """The service of another process, to read from."""
 
     def __init__(self, attachment: Attachment) -> None:

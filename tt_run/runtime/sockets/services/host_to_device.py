@@ -19,7 +19,7 @@ from tt_run.runtime.sockets.attaching import (
     export,
     facts_of,
 )
-from tt_run.runtime.sockets.services.elsewhere import Elsewhere
+from tt_run.runtime.sockets.services.attached import AttachedService
 from tt_run.runtime.sockets.services.raw_bytes import raw_bytes, values_of
 from tt_run.runtime.sockets.services.service import StreamService, payload_bytes
 from tt_run.runtime.sockets.services.transfers import Delivery, Transfer, Transfers, words_of
@@ -146,7 +146,7 @@ class H2DStreamService(StreamService, metaclass=Native):
         host_push_thread_count: int = 0,
     ) -> H2DStreamService:
         """The service that another process exports, to stream to it. Raises RuntimeError when none does within the time."""
-        return _Elsewhere(Attachment(_NAME, service_id, timeout_ms))
+        return _AttachedH2DService(Attachment(_NAME, service_id, timeout_ms))
 
     get_data_ready_sem_addr = StreamService._address
     get_consumed_counter_addr = StreamService._address
@@ -178,7 +178,7 @@ def _answer(service: H2DStreamService) -> Any:
     return answer
 
 
-class _Elsewhere(Elsewhere, H2DStreamService):
+class _AttachedH2DService(AttachedService, H2DStreamService):
     """The service of another process: whole tensors go there."""
 
     def __init__(self, attachment: Attachment) -> None:

@@ -13,9 +13,9 @@ from tt_run.runtime import queues
 from tt_run.runtime.cores import CoreRange
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
-from tt_run.runtime.sockets.arriving import Arriving
-from tt_run.runtime.sockets.awaited import Awaited
+from tt_run.runtime.sockets.arriving_buffers import Arriving
 from tt_run.runtime.sockets.services.transfers import WORD, Delivery, Transfer
+from tt_run.runtime.sockets.unsent_tensors import Awaited
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.distribution.mappers import Mapper, ReplicateTensorToMesh
 from tt_run.runtime.tensor.spec.tensor_spec import TensorSpec

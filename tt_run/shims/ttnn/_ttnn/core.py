@@ -8,7 +8,7 @@ _TABLE: dict[str, str] = {
         push_current_command_queue_id_for_thread=push_queue pop_current_command_queue_id_for_thread=pop_queue
     """,
     "tt_run.runtime.tensor.borders.packing": "tilize_and_pack_bfp8_b tilize_and_pack_bfp4_b",
-    "tt_run.runtime.mesh.older": "dump_stack_trace_on_segfault",
+    "tt_run.runtime.mesh.device_functions": "dump_stack_trace_on_segfault",
     "tt_run.runtime.settings": "Config",
     "tt_run.runtime.tensor.questions": "get_memory_config",
     "tt_run.runtime.tensor.printing": "set_printoptions",

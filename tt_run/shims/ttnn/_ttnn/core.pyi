@@ -5,7 +5,7 @@ from tt_run.runtime.queues import current_queue as _current_queue
 from tt_run.runtime.queues import pop_queue as _pop_queue
 from tt_run.runtime.queues import push_queue as _push_queue
 from tt_run.runtime.settings import Config as Config
-from tt_run.runtime.mesh.older import dump_stack_trace_on_segfault as dump_stack_trace_on_segfault
+from tt_run.runtime.mesh.device_functions import dump_stack_trace_on_segfault as dump_stack_trace_on_segfault
 from tt_run.runtime.tensor.questions import get_memory_config as get_memory_config
 from tt_run.runtime.tensor.printing import set_printoptions as set_printoptions
 from tt_run.runtime.tensor.borders.packing import tilize_and_pack_bfp4_b as tilize_and_pack_bfp4_b

@@ -12,7 +12,7 @@ _TABLE = {
     "tt_run.runtime.mesh": """
         close_device open_device
     """,
-    "tt_run.runtime.mesh.older": """
+    "tt_run.runtime.mesh.device_functions": """
         ClearDefaultDevice=clear_default_device SetRootDir=set_root_dir IsProgramRealtimeProfilerActive=is_program_realtime_profiler_active create_dispatch_core_config pad_to_tile_shape
     """,
     "tt_run.runtime.tensor.conversion.copies": "deallocate_buffers",

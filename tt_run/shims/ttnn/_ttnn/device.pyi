@@ -5,6 +5,9 @@ from tt_run.runtime.memory.views import allocator_base_address as _allocator_bas
 from tt_run.runtime.memory.views import dump_memory_state as _dump_memory_state
 from tt_run.runtime.memory.views import get_memory_view as _get_memory_view
 from tt_run.runtime.memory.views import max_worker_l1_bytes as _max_worker_l1_bytes
+from tt_run.runtime.mesh.device_functions import clear_default_device as _clear_default_device
+from tt_run.runtime.mesh.device_functions import is_program_realtime_profiler_active as _is_program_realtime_profiler_active
+from tt_run.runtime.mesh.device_functions import set_root_dir as _set_root_dir
 from tt_run.runtime.mesh.device_queries import begin_fast_dispatch as _begin_fast_dispatch
 from tt_run.runtime.mesh.device_queries import clear_kernel_cache as _clear_kernel_cache
 from tt_run.runtime.mesh.device_queries import disable_memory_reports as _disable_memory_reports
@@ -16,9 +19,6 @@ from tt_run.runtime.mesh.device_queries import end_fast_dispatch as _end_fast_di
 from tt_run.runtime.mesh.device_queries import l1_alignment as _l1_alignment
 from tt_run.runtime.mesh.device_queries import pcie_device_id as _pcie_device_id
 from tt_run.runtime.mesh.device_queries import read_device_profiler as _read_device_profiler
-from tt_run.runtime.mesh.older import clear_default_device as _clear_default_device
-from tt_run.runtime.mesh.older import is_program_realtime_profiler_active as _is_program_realtime_profiler_active
-from tt_run.runtime.mesh.older import set_root_dir as _set_root_dir
 from tt_run.runtime.mesh.opening import close_device as _close_device
 from tt_run.runtime.mesh.opening import close_devices as _close_devices
 from tt_run.runtime.mesh.opening import create_device as _create_device
@@ -39,7 +39,7 @@ from tt_run.runtime.mesh.view import SubDevice as SubDevice
 from tt_run.runtime.mesh.view import SubDeviceId as SubDeviceId
 from tt_run.runtime.mesh.view import SubDeviceManagerId as SubDeviceManagerId
 from tt_run.runtime.mesh import close_device as close_device
-from tt_run.runtime.mesh.older import create_dispatch_core_config as create_dispatch_core_config
+from tt_run.runtime.mesh.device_functions import create_dispatch_core_config as create_dispatch_core_config
 from tt_run.runtime.tensor.conversion.copies import deallocate_buffers as deallocate_buffers
 from tt_run.runtime.mesh.device_queries import disable_asynchronous_slow_dispatch as disable_asynchronous_slow_dispatch
 from tt_run.runtime.mesh.device_queries import enable_asynchronous_slow_dispatch as enable_asynchronous_slow_dispatch
@@ -48,7 +48,7 @@ from tt_run.runtime.memory.views import get_memory_view as get_memory_view
 from tt_run.runtime.mesh.device_queries import is_asynchronous_slow_dispatch_enabled as is_asynchronous_slow_dispatch_enabled
 from tt_run.runtime.trace import is_trace_capture_active as is_trace_capture_active
 from tt_run.runtime.mesh import open_device as open_device
-from tt_run.runtime.mesh.older import pad_to_tile_shape as pad_to_tile_shape
+from tt_run.runtime.mesh.device_functions import pad_to_tile_shape as pad_to_tile_shape
 from tt_run.runtime.queues import synchronize_device as synchronize_device
 
 ClearDefaultDevice = _clear_default_device

@@ -7,5 +7,5 @@ from tt_run.runtime.mesh.directions import get_chip_neighbors as get_chip_neighb
 from tt_run.runtime.mesh.directions import get_forwarding_direction as get_forwarding_direction
 from tt_run.runtime.tools.network_hops import get_worker_noc_hop_distance as get_worker_noc_hop_distance
 from tt_run.runtime.descriptors.refused import resolve_blitz_decode_pipeline_allocation as resolve_blitz_decode_pipeline_allocation
-from tt_run.runtime.mesh.older import worker_core_from_logical_core as worker_core_from_logical_core
+from tt_run.runtime.mesh.device_functions import worker_core_from_logical_core as worker_core_from_logical_core
 
