@@ -225,7 +225,10 @@ class _Composer:
         node = self.anchors[event.anchor]
         if node is None:
             raise self._broken(
-                "syntax", f"*{event.anchor} stands inside of what it stands for", event.start_mark
+                "syntax",
+                f"*{event.anchor} stands inside of what it stands for",
+                event.start_mark,
+                f"write out what is meant in the place of *{event.anchor}",
             )
         if node.height >= self.deepest:
             raise self._broken("bound", f"aliases nest deeper than {self.deepest} levels", event.start_mark)

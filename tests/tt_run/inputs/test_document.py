@@ -192,6 +192,13 @@ def test_anchors_that_multiply_are_refused_at_once(sandbox: Sandbox, line: str) 
     assert "more than 100," in label.text and len(label.text) < 150
 
 
+def test_an_alias_inside_of_its_anchor(sandbox: Sandbox) -> None:
+    assert read(sandbox, "a: &a\n  - {b: *a}") is None
+    finding = only(sandbox.findings.broken, "TTR103")
+    assert finding.labels[0].text == "*a stands inside of what it stands for"
+    assert finding.help == "write out what is meant in the place of *a" and places(finding) == ["f.yaml:2:9"]
+
+
 def test_unreadable_files(sandbox: Sandbox) -> None:
     (sandbox.cwd / "f.yaml").write_bytes(b"a: \xff\xfe")
     assert read_document(sandbox.cwd / "f.yaml", sandbox.site, sandbox.findings) is None
