@@ -100,7 +100,7 @@ class DataFile:
             return float(value)
         return 1.0
 
-    def whole(self, node: Node, told: str) -> int:
+    def positive_integer(self, node: Node, told: str) -> int:
         """A whole number of at least 1; notes anything else, and gives 1."""
         value = node.value()
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:

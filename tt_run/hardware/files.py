@@ -17,8 +17,8 @@ from mgd.documents import Mapping as Map
 from mgd.documents import Node
 from mgd.lean import dataclass
 from mgd.resources import configs_root
-from tt_run.hardware.data_files import DataFile, nearest_known
-from tt_run.hardware.numbers import ARCHITECTURES, UNITS, Hardware, HardwareError, Number
+from tt_run.hardware.data_files import DataFile, HardwareError, nearest_known
+from tt_run.hardware.numbers import ARCHITECTURES, UNITS, Hardware, Number
 
 TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
@@ -96,7 +96,9 @@ def load(path: Path) -> HardwareFile:
         own[name] = {**(own[like] if like else {}), **mine}
         owners[name] = {**(owners[like] if like else {}), **dict.fromkeys(mine, name)}
         devices[name] = (
-            data.whole(system["devices"][1], f"systems.{name}.devices") if "devices" in system else 1
+            data.positive_integer(system["devices"][1], f"systems.{name}.devices")
+            if "devices" in system
+            else 1
         )
     if path != shipped(str(top["architecture"][1].value())):
         found.check_names(_shipped_names())

@@ -25,7 +25,7 @@ class RanksFailed(Exception):
     """What a test over ranks shows when it fails; pytest prints it as it is."""
 
 
-class RanksSkipped(pytest.skip.Exception):  # type: ignore[name-defined]  # mypy takes `skip` for a function alone
+class RanksSkipped(pytest.skip.Exception):  # type: ignore[name-defined, misc]  # mypy takes `skip` for a function alone
     """All ranks have skipped; `place` is where the test did so, as pytest names places: a path and the line's number."""
 
     def __init__(self, reason: str, place: tuple[str, int] | None) -> None:

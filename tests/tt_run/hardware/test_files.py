@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tt_run.hardware.data_files import MOST
+from tt_run.hardware.data_files import MOST, HardwareError
 from tt_run.hardware.files import OPEN, load, shipped, write
-from tt_run.hardware.numbers import ARCHITECTURES, UNITS, HardwareError, adjusted
+from tt_run.hardware.numbers import ARCHITECTURES, UNITS, adjusted
 from tt_run.hardware.systems import hardware_of
 
 DOCUMENT = """

@@ -193,8 +193,9 @@ def _check_loss(text: str) -> None:
 
 def _check_change(text: str) -> None:
     """Raises UsageError for what changes no number of any hardware, before a candidate has run."""
+    from tt_run.hardware.data_files import HardwareError
     from tt_run.hardware.files import load, shipped
-    from tt_run.hardware.numbers import ARCHITECTURES, HardwareError, read_change
+    from tt_run.hardware.numbers import ARCHITECTURES, read_change
     from tt_run.inputs.findings import nearest
 
     try:

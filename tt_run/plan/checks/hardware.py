@@ -17,7 +17,7 @@ from tt_run.plan.checks.subject import Subject
 
 TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
-    from tt_run.hardware.numbers import HardwareError
+    from tt_run.hardware.data_files import HardwareError
 
 
 def check_hardware(subject: Subject, findings: Findings) -> None:
@@ -37,7 +37,8 @@ def check_hardware(subject: Subject, findings: Findings) -> None:
 
 def _refused(subject: Subject, path: str | None, named: str, settings: list[str]) -> Iterator[Diagnostic]:
     """What the first mesh that cannot be predicted with these numbers says."""
-    from tt_run.hardware.numbers import HardwareError, adjusted
+    from tt_run.hardware.data_files import HardwareError
+    from tt_run.hardware.numbers import adjusted
     from tt_run.hardware.systems import hardware_of
 
     for mesh_id, (arch, size) in _meshes(subject).items():

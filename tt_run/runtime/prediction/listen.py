@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tt_run import contract
-from tt_run.hardware.numbers import HardwareError, adjusted
+from tt_run.hardware.data_files import HardwareError
+from tt_run.hardware.numbers import adjusted
 from tt_run.hardware.systems import hardware_of, with_channels
 from tt_run.runtime import events, launched, queues
 from tt_run.runtime.comm.world import world

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tt_run.hardware.data_files import HardwareError
 from tt_run.hardware.files import HardwareFile
-from tt_run.hardware.numbers import Hardware, HardwareError, Number
+from tt_run.hardware.numbers import Hardware, Number
 from tt_run.runtime.model.validation.points import NotCovered, Point, PointsError, with_first_tokens
 from tt_run.runtime.model.validation.questions import Question, question
 

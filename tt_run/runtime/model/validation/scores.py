@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from tt_run.hardware.numbers import HardwareError
+from tt_run.hardware.data_files import HardwareError
 from tt_run.runtime.model.validation.calibrate import Bench
 from tt_run.runtime.model.validation.points import NotCovered, Point
 from tt_run.runtime.model.validation.questions import question

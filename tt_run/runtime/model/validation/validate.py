@@ -19,8 +19,9 @@ from mgd.cli.findings import finding_texts
 from mgd.diagnostics import Diagnostic, Label
 from mgd.resources import configs_root
 from tt_run import contract
+from tt_run.hardware.data_files import HardwareError
 from tt_run.hardware.files import HardwareFile, load, shipped, write
-from tt_run.hardware.numbers import ARCHITECTURES, HardwareError
+from tt_run.hardware.numbers import ARCHITECTURES
 from tt_run.runtime.model.validation import scores
 from tt_run.runtime.model.validation.calibrate import Bench, answerable, fit_numbers
 from tt_run.runtime.model.validation.points import Point, PointsError, read, with_first_tokens
