@@ -72,3 +72,24 @@ def test_every_room_is_named(folder: str) -> None:
     ]
     missing = [str(path.relative_to(ROOT)) for path in rooms if path not in named]
     assert rooms and not missing, f"say in a table of CONTRIBUTING.md what these hold: {missing}"
+
+
+def test_every_variable_of_developers_is_named() -> None:
+    """Those that scripts and tests read; what users set is in docs/reference/variables.md."""
+    named = TEXT + (ROOT / "docs/reference/variables.md").read_text(encoding="utf-8")
+    files = [
+        path
+        for folder in ("scripts", "tests", ".ci")
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and path.suffix in ("", ".py", ".sh")
+    ]
+    reads = re.compile(r"environ(?:\.get\(|\[)\"(TT_RUN_\w+)\"|\$\{?(TT_RUN_\w+)")
+    found = {
+        name
+        for path in files
+        for names in reads.findall(path.read_text(encoding="utf-8", errors="ignore"))
+        for name in names
+        if name
+    }
+    missing = sorted(name for name in found if name not in named)
+    assert len(found) > 10 and not missing, f"say in CONTRIBUTING.md what these do: {missing}"
