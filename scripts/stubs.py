@@ -194,7 +194,7 @@ def statement(stub: Stub, name: str, value: Any, home: tuple[str, str] | None) -
     return f"{name}: {kind}\n"
 
 
-def told(stub: Stub, module: types.ModuleType, name: str, home: tuple[str, str] | None) -> str:
+def published_statement(stub: Stub, module: types.ModuleType, name: str, home: tuple[str, str] | None) -> str:
     """The statement of a published name; of one whose module is made of PyTorch's, the same whether PyTorch is installed or not."""
     try:
         return statement(stub, name, getattr(module, name), home)
@@ -212,7 +212,7 @@ def stub_of(module: types.ModuleType) -> str:
         published += [m.name for m in pkgutil.iter_modules(module.__path__) if m.name[0] == "_"]
     stub = Stub(module.__name__, set(published))
     taken, published = repeated(module, published)
-    lines = [told(stub, module, name, homes.get(name)) for name in sorted(set(published))]
+    lines = [published_statement(stub, module, name, homes.get(name)) for name in sorted(set(published))]
     plain = [taken, *joined([line for line in lines if line.startswith("from ")])]
     defined = [line for line in lines if not line.startswith("from ")]
     doc = (module.__doc__ or "").strip().split("\n")[0].split(": ")[0].split(". ")[0].rstrip(".")

@@ -172,16 +172,16 @@ def _drafted(words: dict[str, Any]) -> str:
     try:
         return drafted(Wishes(**words)).text()
     except CannotDraft as error:
-        raise MgdError(map(_told, error.reasons)) from None
+        raise MgdError(map(_as_finding, error.reasons)) from None
 
 
-def _told(reason: str) -> Diagnostic:
+def _as_finding(reason: str) -> Diagnostic:
     """A reason as a finding: behind its colon stands what to write."""
     message, _, help = reason.partition(": ")
     return Diagnostic(USAGE, f"mgd new: {message}", (), help)
 
 
-def _given(ctx: click.Context) -> dict[str, str]:
+def _options_written(ctx: click.Context) -> dict[str, str]:
     """The options that were really written, by key: their names."""
     return {
         param.name: max(param.opts, key=len)
@@ -191,7 +191,7 @@ def _given(ctx: click.Context) -> dict[str, str]:
 
 
 def _tell_idle(ctx: click.Context) -> None:
-    given, values = _given(ctx), ctx.params
+    given, values = _options_written(ctx), ctx.params
     if "force" in given and values["output"] is None:
         warn_idle("--force", "nothing is replaced on standard output", "add -o FILE, or leave it out")
     if values["system"] is not None:
@@ -211,7 +211,7 @@ def _tell_idle(ctx: click.Context) -> None:
 
 def _derived(ctx: click.Context, name: str) -> str:
     """The text of a shipped system, cut and copied as the options that were really given say."""
-    given = _given(ctx)
+    given = _options_written(ctx)
     if odd := sorted(given.keys() - {"system", "hosts", "meshes", "output", "bindings", "force"}):
         options = ", ".join(given[key] for key in odd)
         raise Misused("--system brings its own shape and links", f"leave out {options}")

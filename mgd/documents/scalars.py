@@ -38,7 +38,7 @@ def kind_of_tagged(tag: str, text: str) -> str | None:
 def value_of(kind: str, text: str) -> Any:
     """What a scalar stands for in Python; base60 and dates are their text."""
     if kind == "int":
-        return whole(text)
+        return integer(text)
     if kind == "float":
         plain = text.replace("_", "").lower()
         return float(_INFINITE.get(plain, plain))
@@ -47,7 +47,7 @@ def value_of(kind: str, text: str) -> Any:
     return None if kind == "null" else text
 
 
-def whole(text: str) -> int:
+def integer(text: str) -> int:
     """The integer that YAML 1.1 reads: decimal, 0x, 0b, and octal after a leading 0."""
     digits = text.replace("_", "")
     sign = -1 if digits[:1] == "-" else 1

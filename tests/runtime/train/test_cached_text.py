@@ -20,7 +20,7 @@ from tt_run.runtime.train.common.trainer import Placing
 from tt_run.runtime.train.common.utils import get_device_peak_tflops_bf16, no_grad
 from tt_run.runtime.train.memory import MemoryUsageTracker
 from tt_run.runtime.train.memory_snapshots import memory_snapshot
-from tt_run.runtime.train.models import either_llama
+from tt_run.runtime.train.models import llama_forms
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3, Qwen3Config
 from tt_run.runtime.train.models.llama import LlamaConfig, create_llama_model
 from tt_run.runtime.train.ops import unary
@@ -67,7 +67,7 @@ def decoder(kind: Any, config: Any, **more: Any) -> Any:
 
 MODELS = {
     "llama": llama,
-    "decoder": lambda: decoder(either_llama.Llama, either_llama.LlamaConfig),
+    "decoder": lambda: decoder(llama_forms.Llama, llama_forms.LlamaConfig),
     "qwen3": lambda: decoder(Qwen3, Qwen3Config, head_dim=32),
 }
 

@@ -26,7 +26,7 @@ from tt_run.runtime.train.common.factory import TransformerModelFactory
 from tt_run.runtime.train.common.files import get_tt_metal_runtime_root
 from tt_run.runtime.train.common.model_config import TransformerConfig
 from tt_run.runtime.train.common.utils import create_optimizer, initialize_device
-from tt_run.runtime.train.models import either_llama
+from tt_run.runtime.train.models import llama_forms
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek
 from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3
@@ -514,20 +514,20 @@ def test_rope_scaling_is_read_flat_too() -> None:
 def test_either_kind_of_llama(opened: Any, names: str) -> None:
     opened()
     if names == "documents":
-        model = either_llama.Llama(
-            either_llama.LlamaConfig(num_heads=4, num_groups=2, embedding_dim=64, num_blocks=1)
+        model = llama_forms.Llama(
+            llama_forms.LlamaConfig(num_heads=4, num_groups=2, embedding_dim=64, num_blocks=1)
         )
         assert (
             isinstance(model, Llama) and "llama/llama_block_0/attention/q_linear/weight" in model.parameters()
         )
         return
-    config = either_llama.LlamaConfig(hidden_size=64, num_attention_heads=4, num_hidden_layers=1)
-    made: Any = either_llama.Llama(config)
+    config = llama_forms.LlamaConfig(hidden_size=64, num_attention_heads=4, num_hidden_layers=1)
+    made: Any = llama_forms.Llama(config)
     assert (
         isinstance(made, DecoderLlama) and "Llama/blocks/0/attention/qkv_linear/weight" in made.parameters()
     )
     with pytest.raises(TypeError, match="num_heads"):
-        either_llama.LlamaConfig(hidden_size=64, num_heads=4)
+        llama_forms.LlamaConfig(hidden_size=64, num_heads=4)
 
 
 def test_maps_are_updated_section_by_section() -> None:

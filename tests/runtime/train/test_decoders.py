@@ -14,7 +14,7 @@ from tt_run.runtime import ops
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
-from tt_run.runtime.train.models import either_llama
+from tt_run.runtime.train.models import llama_forms
 from tt_run.runtime.train.models.cache import GrowingCache, KvCache, KvCacheConfig
 from tt_run.runtime.train.models.decoders import flops
 from tt_run.runtime.train.models.decoders.deepseek import DeepSeek, MultiHeadLatentAttention
@@ -382,7 +382,7 @@ def in_tiles(model: Any, cache: KvCache, draw: np.ndarray) -> np.ndarray:
 def test_new_tokens_that_are_padded_to_a_tile(opened: Any) -> None:
     """A mask of whole tiles has more columns than tokens are held, and fewer than with the padding; a cache just long enough will do."""
     context = opened()
-    model = either_llama.Llama(either_llama.LlamaConfig(hidden_size=64, num_attention_heads=4, num_key_value_heads=2, num_hidden_layers=2, vocab_size=ENTRIES))  # fmt: skip
+    model = llama_forms.Llama(llama_forms.LlamaConfig(hidden_size=64, num_attention_heads=4, num_key_value_heads=2, num_hidden_layers=2, vocab_size=ENTRIES))  # fmt: skip
     draw, ids, _ = batch()
     expected = model(ids, causal()).to_numpy()
     found = in_tiles(model, KvCache(2, BATCH, 2, 32, 16), draw)
@@ -403,7 +403,7 @@ class BufferedAttention(GroupedQueryAttention):
         return self._out(query, key, value, mask)
 
 
-class OwnLlama(either_llama.Llama):
+class OwnLlama(llama_forms.Llama):
     def __init__(self, config: Any) -> None:
         super().__init__(config)
         for block in self.blocks:
@@ -425,12 +425,12 @@ def test_a_llama_tells_how_many_rows_its_table_has(opened: Any, vocabulary: int,
 def test_a_program_derives_a_llama_with_attention_of_its_own(opened: Any) -> None:
     """Which the model then calls; the cache, made from sizes in order, takes padded device tensors and counts after the last layer."""
     opened()
-    config = either_llama.LlamaConfig(hidden_size=64, num_attention_heads=4, num_key_value_heads=2, num_hidden_layers=2, vocab_size=ENTRIES)  # fmt: skip
+    config = llama_forms.LlamaConfig(hidden_size=64, num_attention_heads=4, num_key_value_heads=2, num_hidden_layers=2, vocab_size=ENTRIES)  # fmt: skip
     model = OwnLlama(config)
-    assert isinstance(model, OwnLlama) and isinstance(config, either_llama.LlamaConfig)
-    assert isinstance(either_llama.Llama(either_llama.LlamaConfig()), either_llama.Llama)
+    assert isinstance(model, OwnLlama) and isinstance(config, llama_forms.LlamaConfig)
+    assert isinstance(llama_forms.Llama(llama_forms.LlamaConfig()), llama_forms.Llama)
     with pytest.raises(TypeError, match="OwnLlama is derived from Llama, which needs"):
-        OwnLlama(either_llama.LlamaConfig())
+        OwnLlama(llama_forms.LlamaConfig())
     draw, ids, _ = batch()
     expected = model(ids, causal()).to_numpy()
     cache = KvCache(2, BATCH, 2, 64, 16)

@@ -38,7 +38,7 @@ from tt_run.runtime.train.dispatch.trace import (
     dispatch_trace,
 )
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
-from tt_run.runtime.train.models.either_llama import Llama
+from tt_run.runtime.train.models.llama_forms import Llama
 from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.ops import matmul, norms, unary
 from tt_run.runtime.train.ops.loss import cross_entropy_loss

@@ -12,7 +12,7 @@ from tests.runtime.train.test_building import opened_mesh  # noqa: F401
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.train import checkpointing
 from tt_run.runtime.train.autograd.context import AutoContext
-from tt_run.runtime.train.autograd.joint import Joint
+from tt_run.runtime.train.autograd.joint_layout import JointLayout
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common import checkpoints
 from tt_run.runtime.train.models import safetensors
@@ -22,7 +22,7 @@ from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.decoders.weights import load_from_safetensors
 from tt_run.runtime.train.models.runner import WeightTyingType
 from tt_run.runtime.train.modules.base import NamedParameters
-from tt_run.runtime.train.modules.joint import joint_names, joints_of, part_names
+from tt_run.runtime.train.modules.joint_names import joint_names, joints_of, part_names
 from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.ops import binary, rope, shapes, unary
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
@@ -265,8 +265,8 @@ def test_arrays_of_rules() -> None:
     for dim in (None, files.COLUMN_DIM):
         np.testing.assert_array_equal(files.assemble([first, second], dim, 2, "w"), whole)
     cut = files.assemble([first, second], files.ROW_DIM, 2, "w")
-    np.testing.assert_array_equal(cut, Joint(0, (2, 1), 2).dealt(whole))
-    np.testing.assert_array_equal(Joint(0, (2, 1), 2).gathered(cut), whole)
+    np.testing.assert_array_equal(cut, JointLayout(0, (2, 1), 2).dealt(whole))
+    np.testing.assert_array_equal(JointLayout(0, (2, 1), 2).gathered(cut), whole)
     with pytest.raises(RuntimeError, match="w: block 0 has 4 rows, not divisible over 3 devices"):
         files.assemble([first, second], files.ROW_DIM, 3, "w")
     with pytest.raises(RuntimeError, match="w: block 1 has 3 columns, expected 2"):

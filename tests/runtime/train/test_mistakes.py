@@ -43,11 +43,11 @@ from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.decoders.mixture import DeepSeekConfig
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3, create_qwen3_config_from_hf
 from tt_run.runtime.train.models.decoders.weights import load_from_safetensors
-from tt_run.runtime.train.models.either_llama import Llama
 from tt_run.runtime.train.models.gpt import NanoGPTConfig, create_nanogpt
 from tt_run.runtime.train.models.linear_regression import create_linear_regression_model
 from tt_run.runtime.train.models.llama import LlamaConfig as DocumentsLlama
 from tt_run.runtime.train.models.llama import create_llama_model
+from tt_run.runtime.train.models.llama_forms import Llama
 from tt_run.runtime.train.models.runner import RunnerType, memory_efficient_runner
 from tt_run.runtime.train.models.wan.latents import patchify
 from tt_run.runtime.train.models.wan.transformer import WanTransformer3D

@@ -15,7 +15,7 @@ from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.common.utils import get_loss_over_devices
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3, Qwen3Config
-from tt_run.runtime.train.models.either_llama import Llama
+from tt_run.runtime.train.models.llama_forms import Llama
 from tt_run.runtime.train.modules.layers import Embedding
 from tt_run.runtime.train.ops.loss import cross_entropy_loss
 from tt_run.runtime.train.optimizers.sgd import SGD, SGDConfig

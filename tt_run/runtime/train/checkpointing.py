@@ -24,7 +24,7 @@ from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.base import NamedParameters
-from tt_run.runtime.train.modules.joint import concatenated, joints_of
+from tt_run.runtime.train.modules.joint_names import concatenated, joints_of
 from tt_run.runtime.train.named_files import naming_file
 from tt_run.runtime.train.parallel.sharded_parameters import restore_parameter, whole_shape
 from tt_run.runtime.train.parallel.sharding import ReplicaMismatchError, Sharding

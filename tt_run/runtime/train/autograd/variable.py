@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tt_run.runtime.tensor.spec.tensor_spec import Shape
     from tt_run.runtime.tensor.tensor import Tensor as Value
-    from tt_run.runtime.train.autograd.joint import Joint
+    from tt_run.runtime.train.autograd.joint_layout import JointLayout
 
 FLOATS = (DataType.BFLOAT16, DataType.FLOAT32)
 
@@ -58,7 +58,7 @@ class Variable:
         self.fsdp_axis: int | None = None
         """The mesh axis along which `fully_shard` cut the parameter, and the dimension that it cut."""
         self.fsdp_dim: int | None = None
-        self.joint: Joint | None = None
+        self.joint: JointLayout | None = None
         """How a parameter's rows are dealt to tensor-parallel devices; None where they lie as in the model."""
         self.sequence_parallel = False
         """Whether each device of the tensor-parallel axis meets other positions with the parameter."""

@@ -24,7 +24,7 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models import safetensors
-from tt_run.runtime.train.modules.joint import joined
+from tt_run.runtime.train.modules.joint_names import joined
 from tt_run.runtime.train.named_files import naming_file
 from tt_run.runtime.train.optimizers.base import FORMER_NAMES
 from tt_run.runtime.train.parallel.sharded_parameters import restore_parameter, whole_parameter

@@ -102,7 +102,7 @@ class GPT(BaseTransformer):
         self.ln_f = LayerNorm(width, bias)
         self.tied = tied
         if tied:
-            self.fc: LinearLayer | ColumnParallelLinear = LinearLayer.around(
+            self.fc: LinearLayer | ColumnParallelLinear = LinearLayer.sharing_weight(
                 self.tok_emb.weight, width, vocab_size
             )
         else:

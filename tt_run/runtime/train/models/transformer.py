@@ -9,7 +9,7 @@ import numpy as np
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.device_tensor import Logits
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
-from tt_run.runtime.train.autograd.joint import Joint
+from tt_run.runtime.train.autograd.joint_layout import JointLayout
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.models.runner import Named
 from tt_run.runtime.train.modules import initial
@@ -129,7 +129,7 @@ def initial_in_sections(
 
     @deferred
     def redrawn(shape: tuple[int, ...], mapper: object = None) -> Tensor:
-        joint = Joint(dim, sections, parts)
+        joint = JointLayout(dim, sections, parts)
         drawn = make(shape)
         # Without values there is nothing to reorder, and nothing is read.
         whole = values.zeros(shape, np.float32) if values.active() else drawn.to_numpy()

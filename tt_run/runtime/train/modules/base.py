@@ -9,7 +9,7 @@ from typing import Any
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules.hooks import Hooked
-from tt_run.runtime.train.modules.joint import joint_names
+from tt_run.runtime.train.modules.joint_names import joint_names
 from tt_run.runtime.train.modules.parameter import Buffer, Parameter, TensorMetadata
 
 

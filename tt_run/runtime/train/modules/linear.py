@@ -87,7 +87,7 @@ class LinearLayer(AbstractModuleBase):
         self.bias = None if bias is None else Parameter(bias)
 
     @classmethod
-    def around(cls, weight: Parameter, in_features: int, out_features: int) -> LinearLayer:
+    def sharing_weight(cls, weight: Parameter, in_features: int, out_features: int) -> LinearLayer:
         """A layer without bias that shares a weight [1, 1, out, in] with another module; draws nothing."""
         made = cls.__new__(cls)
         AbstractModuleBase.__init__(made)

@@ -16,7 +16,7 @@ from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.modules import initial
 from tt_run.runtime.train.modules.base import AbstractModuleBase, RunMode
 from tt_run.runtime.train.modules.containers import ModuleDict, ModuleList
-from tt_run.runtime.train.modules.joint import joint_names, part_names
+from tt_run.runtime.train.modules.joint_names import joint_names, part_names
 from tt_run.runtime.train.modules.linear import ColumnParallelLinear, LinearLayer, RowParallelLinear
 from tt_run.runtime.train.modules.parameter import Parameter
 from tt_run.runtime.train.ops import binary, distributed

@@ -203,20 +203,20 @@ def _outputs(q: Array, k: Array, v: Array, decay: Array, beta: Array, *, out: Ar
 def _step(state: Array, room: Array, k: Array, v: Array, decay: Array, beta: Array, t: int) -> Array:
     """Bring a state to the next token, in place; returns what the token's value missed of the decayed one."""
     state *= decay[:, t, :, None]
-    missed: Array = v[:, t] - _asked(state, k[:, t], room)
+    missed: Array = v[:, t] - _read_by_keys(state, k[:, t], room)
     np.multiply(k[:, t, :, None], (beta[:, t] * missed)[:, None, :], out=room)
     state += room
     return missed
 
 
-def _asked(state: Array, key: Array, room: Array) -> Array:
+def _read_by_keys(state: Array, key: Array, room: Array) -> Array:
     """state^T key."""
     np.multiply(state, key[..., None], out=room)
     found: Array = np.add.reduce(room, axis=-2)
     return found
 
 
-def _told(state: Array, value: Array, room: Array) -> Array:
+def _read_by_values(state: Array, value: Array, room: Array) -> Array:
     """state value."""
     np.multiply(state, value[..., None, :], out=room)
     found: Array = np.add.reduce(room, axis=-1)
@@ -273,12 +273,14 @@ def _slopes(
             slope, key, strength, missed = gradient[:, t], k[:, t], beta[:, t], missing[t - first]
             np.multiply(q[:, t, :, None], slope[:, None, :], out=room)
             pull += room
-            for_q[:, t] = _told(states[t - first + 1], slope, room)
+            for_q[:, t] = _read_by_values(states[t - first + 1], slope, room)
             np.multiply(states[t - first], decay[:, t, :, None], out=faded)
-            wrote = _asked(pull, key, room)
+            wrote = _read_by_keys(pull, key, room)
             for_beta[:, t] = np.add.reduce(wrote * missed, axis=-1, keepdims=True)
             for_v[:, t] = wrote * strength
-            for_k[:, t] = _told(pull, strength * missed, room) - _told(faded, wrote * strength, room)
+            for_k[:, t] = _read_by_values(pull, strength * missed, room) - _read_by_values(
+                faded, wrote * strength, room
+            )
             np.multiply(key[..., None], (wrote * strength)[:, None, :], out=room)
             pull -= room
             np.multiply(pull, faded, out=room)

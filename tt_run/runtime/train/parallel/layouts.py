@@ -12,7 +12,7 @@ from tt_run.runtime.tensor.spec.topology import Placement, PlacementReplicate, P
 from tt_run.runtime.train.autograd.axis_placement import by_axes
 from tt_run.runtime.train.autograd.context import AutoContext
 from tt_run.runtime.train.autograd.graph import PreferredPrecision
-from tt_run.runtime.train.autograd.joint import Joint
+from tt_run.runtime.train.autograd.joint_layout import JointLayout
 from tt_run.runtime.train.autograd.operation import naming_faults
 from tt_run.runtime.train.autograd.tensor import Tensor
 from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
@@ -173,7 +173,9 @@ def distribute_tensor(
     rank, array = len(tensor.shape()), whole_parameter(tensor)
     cut = [(axis, p.dim % rank) for axis, p in enumerate(layout.placements) if isinstance(p, Shard)]
     joint = (
-        Joint(cut[0][1], sections, int(mesh_device.shape[cut[0][0]])) if cut and len(sections) > 1 else None
+        JointLayout(cut[0][1], sections, int(mesh_device.shape[cut[0][0]]))
+        if cut and len(sections) > 1
+        else None
     )
     if joint is not None:
         array = joint.dealt(array)

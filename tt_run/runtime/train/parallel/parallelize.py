@@ -21,7 +21,7 @@ from tt_run.runtime.train.dispatch.trace import dispatch_trace
 from tt_run.runtime.train.models.decoders.llama import GroupedQueryAttention, LlamaMLP
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3Attention
 from tt_run.runtime.train.modules.base import AbstractModuleBase, ModuleBase
-from tt_run.runtime.train.modules.joint import joint_names
+from tt_run.runtime.train.modules.joint_names import joint_names
 from tt_run.runtime.train.modules.linear import LinearLayer
 from tt_run.runtime.train.ops import distributed
 from tt_run.runtime.train.ops.distributed import GradOutputType

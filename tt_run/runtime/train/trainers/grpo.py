@@ -100,17 +100,17 @@ class GRPOTrainer:
         reward_funcs: Sequence[Reward] | None = None,
     ) -> None: ...
     def __init__(self, *given: Any, **named: Any) -> None:
-        asked = grpo_forms.asked(given, named)
-        self.completer, self.dataset, self.config = asked.completer, asked.dataset, asked.config
-        self.reward_func, self.reward_funcs = asked.reward_func, asked.reward_funcs
-        self.optimizer_dict, self.model_source = asked.optimizer_dict, asked.model_source
-        self.callbacks = asked.callbacks
-        self.rollout_sampler: RolloutSampler | None = asked.sampler
+        request = grpo_forms.trainer_request(given, named)
+        self.completer, self.dataset, self.config = request.completer, request.dataset, request.config
+        self.reward_func, self.reward_funcs = request.reward_func, request.reward_funcs
+        self.optimizer_dict, self.model_source = request.optimizer_dict, request.model_source
+        self.callbacks = request.callbacks
+        self.rollout_sampler: RolloutSampler | None = request.sampler
         self.metrics: dict[str, Any] = {"step": 0}
-        if asked.serves is not None:
-            self.rollout_sampler, self._serves = asked.serves.sampler, asked.serves
+        if request.serves is not None:
+            self.rollout_sampler, self._serves = request.serves.sampler, request.serves
             return
-        self._batch_figures, config = dict[str, Any](), asked.config
+        self._batch_figures, config = dict[str, Any](), request.config
         # By name too: programs written before the trainer had a monitor bring their own, which writes the same file.
         if not config.disable_default_monitor and not any(
             isinstance(one, GRPOMonitor) or type(one).__name__ == "GRPOMonitor" for one in self.callbacks

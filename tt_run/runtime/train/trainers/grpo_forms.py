@@ -24,7 +24,7 @@ from tt_run.runtime.train.trainers.sampler import (
 
 
 @dataclass(frozen=True)
-class Asked:
+class TrainerRequest:
     """What both ways have in common; `sampler` is None for a completer of the program's own, and where another rank makes completions.
 
     `serves` is what the other rank has in place of a model: it trains nothing.
@@ -51,14 +51,14 @@ def of_completer(
     callbacks: Sequence[Any] | None = None,
     model_source: str | None = None,
     reward_funcs: Sequence[Reward] | None = None,
-) -> Asked:
+) -> TrainerRequest:
     """The form of a completer. Raises TypeError for one without a model, and as `_settled`."""
     settings, functions = _settled(config, optimizer_dict, reward_func, reward_funcs)
     if not hasattr(completer, "model"):
         raise TypeError(
             f"GRPOTrainer: completer must be a GRPOCompleter, which has a model, not {type_name(completer)}"
         )
-    return Asked(
+    return TrainerRequest(
         completer, None, dataset, config, reward_func, functions, settings, list(callbacks or ()), model_source
     )  # fmt: skip
 
@@ -75,7 +75,7 @@ def of_source(
     reward_funcs: Sequence[Reward] | None = None,
     *,
     dataset: Any = None,
-) -> Asked:
+) -> TrainerRequest:
     """The form of a model's source, which opens the devices and builds the model; then the data set is asked for.
 
     `dataset` is the data set itself, as programs of the form's first months give it, by name or in the place of `dataset_func`. Raises
@@ -92,7 +92,7 @@ def of_source(
     settings, functions = _settled(config, optimizer_dict, reward_func, reward_funcs)
     if is_rollout_rank(config):
         serves = RolloutRank(config, model_source)
-        return Asked(
+        return TrainerRequest(
             serves, None, None, config, reward_func, functions, settings, list(callbacks or ()), model_source, serves
         )  # fmt: skip
     model, tokenizer = source.setup_ttml_model(transformer_config, device_config, model_source)
@@ -108,12 +108,12 @@ def of_source(
         )
     rows = dataset if dataset_func is None else dataset_func()
     completer = ModelCompleter(model, tokenizer) if sampler is None else SampledCompleter(sampler)
-    return Asked(
+    return TrainerRequest(
         completer, sampler, rows, config, reward_func, functions, settings, list(callbacks or ()), model_source
     )  # fmt: skip
 
 
-def asked(given: Sequence[Any], named: Mapping[str, Any]) -> Asked:
+def trainer_request(given: Sequence[Any], named: Mapping[str, Any]) -> TrainerRequest:
     """What a trainer was asked for, in either form; which it is, names say, or else the third argument, a configuration or a source.
 
     Raises TypeError for arguments of neither form, RuntimeError where positions are cut: a completion's share needs all of its tokens.

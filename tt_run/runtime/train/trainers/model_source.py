@@ -23,11 +23,11 @@ from tt_run.runtime.train.models.decoders.llama import DecoderLlama
 from tt_run.runtime.train.models.decoders.llama_config import LlamaConfig, LlamaRopeScalingConfig
 from tt_run.runtime.train.models.decoders.qwen3 import Qwen3, create_qwen3_config_from_hf
 from tt_run.runtime.train.models.decoders.weights import load_from_safetensors, load_weights_from_hf
-from tt_run.runtime.train.models.either_llama import Llama
+from tt_run.runtime.train.models.llama_forms import Llama
 from tt_run.runtime.train.models.runner import RunnerType, WeightTyingType
 from tt_run.runtime.train.models.safetensors import Weights
 from tt_run.runtime.train.modules.base import AbstractModuleBase
-from tt_run.runtime.train.modules.joint import joined
+from tt_run.runtime.train.modules.joint_names import joined
 from tt_run.runtime.train.modules.lazy import lazy_init, materialize_module
 from tt_run.runtime.train.parallel.distributed import enable_fabric
 from tt_run.runtime.train.parallel.fsdp import fully_shard

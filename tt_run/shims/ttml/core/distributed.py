@@ -9,7 +9,7 @@ _TABLE = {
         all_reduce all_gather reduce_scatter ttnn_all_reduce=all_reduce ttnn_all_gather=all_gather ttnn_reduce_scatter=reduce_scatter
     """,
     "tt_run.runtime.train.autograd.multihost": "SocketType SocketManager DistributedContext",
-    "tt_run.runtime.train.autograd.links": "check_links",
+    "tt_run.runtime.train.autograd.linked_ranks": "check_links",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

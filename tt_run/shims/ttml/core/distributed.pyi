@@ -9,7 +9,7 @@ from tt_run.runtime.train.autograd.multihost import SocketManager as SocketManag
 from tt_run.runtime.train.autograd.multihost import SocketType as SocketType
 from tt_run.runtime.train.parallel.distributed import all_gather as all_gather
 from tt_run.runtime.train.parallel.distributed import all_reduce as all_reduce
-from tt_run.runtime.train.autograd.links import check_links as check_links
+from tt_run.runtime.train.autograd.linked_ranks import check_links as check_links
 from tt_run.runtime.train.parallel.distributed import concat_mesh_to_tensor_composer as concat_mesh_to_tensor_composer
 from tt_run.runtime.train.parallel.distributed import create_mesh_composer as create_mesh_composer
 from tt_run.runtime.train.parallel.distributed import create_mesh_composer_config as create_mesh_composer_config

@@ -3,7 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.train.models.either_llama": "Llama LlamaConfig",
+    "tt_run.runtime.train.models.llama_forms": "Llama LlamaConfig",
     "tt_run.runtime.train.models.llama": """
         create_llama_model CppLlama=Llama CppLlamaConfig=LlamaConfig create_cpp_llama_model=create_llama_model
     """,

@@ -7,9 +7,9 @@ from tt_run.runtime.train.models.llama import LlamaConfig as _LlamaConfig
 from tt_run.runtime.train.models.llama import create_llama_model as _create_llama_model
 from tt_run.runtime.train.models.cache import KvCache as KvCache
 from tt_run.runtime.train.models.cache import KvCacheConfig as KvCacheConfig
-from tt_run.runtime.train.models.either_llama import Llama as Llama
+from tt_run.runtime.train.models.llama_forms import Llama as Llama
 from tt_run.runtime.train.models.decoders.llama import LlamaBlock as LlamaBlock
-from tt_run.runtime.train.models.either_llama import LlamaConfig as LlamaConfig
+from tt_run.runtime.train.models.llama_forms import LlamaConfig as LlamaConfig
 from tt_run.runtime.train.models.decoders.llama_config import LlamaRopeScalingConfig as LlamaRopeScalingConfig
 from . import autograd_ops as autograd_ops
 from tt_run.runtime.train.models.llama import create_llama_model as create_llama_model

@@ -3,7 +3,7 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.train.models.either_llama": "LlamaCompositeKV=Llama",
+    "tt_run.runtime.train.models.llama_forms": "LlamaCompositeKV=Llama",
 }
 
 __getattr__, __dir__ = _publish(globals(), _TABLE)

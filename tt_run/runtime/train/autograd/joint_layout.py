@@ -14,7 +14,7 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Joint:
+class JointLayout:
     """How a joint matrix lies when it is cut: `dim` holds `sections` side by side, and each of `parts` cuts has a part of every one.
 
     [q | k | v] over two devices is stored as [q0 k0 v0 | q1 k1 v1]. Sections are as many equal ones, or the sizes of each to one another.
