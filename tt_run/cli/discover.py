@@ -25,9 +25,9 @@ from tt_run.plan.discovery import Discovery, find_generator, generator_places, r
 from tt_run.plan.model import LaunchPlan
 from tt_run.plan.request import CheckLevel, LaunchRequest
 from tt_run.plan.usage import refuse_misuse
+from tt_run.supervise.observation import EndedBy
 from tt_run.supervise.options import Tee
 from tt_run.supervise.run import run_plan
-from tt_run.supervise.watch import EndedBy
 
 
 def with_discovered_ranks(

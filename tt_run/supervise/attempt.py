@@ -17,6 +17,7 @@ from tt_run.launch.line import LaunchLine
 from tt_run.launch.wrapper import SCRIPT
 from tt_run.plan.model import LaunchPlan
 from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.observation import EndedBy, Observation
 from tt_run.supervise.output.console import last_lines
 from tt_run.supervise.status import CRASHES, StatusBoard, failure_of, mpi_at_end, signal_name
 from tt_run.supervise.sweep import Swept, hosts_of, sweep_hosts
@@ -43,7 +44,6 @@ from tt_run.supervise.verdict.unreachable_hosts import (
     start_verdict,
 )
 from tt_run.supervise.verdict.verdict import judge
-from tt_run.supervise.watch import EndedBy, Observation
 
 TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.looking.slow_start import SlowStart
 from tt_run.supervise.looking.stopped_launcher import StoppedLauncher
 from tt_run.supervise.looking.stopped_ranks import MARGIN_SECONDS, StoppedRanks
+from tt_run.supervise.observation import Observation
 from tt_run.supervise.options import RunOptions
 from tt_run.supervise.output.console import Console
 from tt_run.supervise.output.outlet import Outlet, Unread, Words
@@ -25,7 +26,7 @@ from tt_run.supervise.output.progress import Progress
 from tt_run.supervise.signals import SignalInbox
 from tt_run.supervise.status import StatusBoard
 from tt_run.supervise.verdict.hang import HangWatch
-from tt_run.supervise.watch import Observation, Watch
+from tt_run.supervise.watch import Watch
 
 TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:

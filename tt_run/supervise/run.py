@@ -29,10 +29,10 @@ from tt_run.supervise.signals import SignalInbox, watching_signals
 TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:
     from tt_run.supervise.attempt import Attempt
+    from tt_run.supervise.observation import Observation
     from tt_run.supervise.status import StatusBoard
     from tt_run.supervise.terminal import LentTerminal
     from tt_run.supervise.timed_faults import TimedFaults
-    from tt_run.supervise.watch import Observation
 
 
 def run_plan(

@@ -5,18 +5,18 @@ Nothing here waits without a limit. The loop wakes up for a signal, for the laun
 
 from __future__ import annotations
 
-import enum
 import os
 import select
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from mgd.lean import dataclass, field
 from tt_run.launch.backend import Job
 from tt_run.launch.memory_kills import memory_kills, memory_told
 from tt_run.supervise.looking.stacks import RankStack, rank_list
+from tt_run.supervise.observation import EndedBy, Observation
 from tt_run.supervise.options import RunOptions
 from tt_run.supervise.output.console import Console
 from tt_run.supervise.output.progress import Progress
@@ -48,48 +48,7 @@ TERM_SECONDS = 2.0  # what it gets after SIGTERM, before SIGKILL
 UNREAD_SECONDS = 3.0  # what whoever reads and takes nothing gets once the time of a run is over
 
 
-class EndedBy(enum.Enum):
-    """Why a run ended."""
-
-    ITSELF = "itself"
-    SIGNAL = "signal"
-    TIMEOUT = "timeout"
-    START_TIMEOUT = "start timeout"
-    HANG = "hang"
-
-
 _AT_A_TIME = (EndedBy.TIMEOUT, EndedBy.START_TIMEOUT)
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What was seen of a run from outside: how it ended, the launcher's exit code, and the stacks of a hang."""
-
-    ended_by: EndedBy
-    launcher_code: int | None
-    started_at: float
-    ended_at: float
-    torn_down_at: float | None = None
-    signal: int | None = None
-    stacks: tuple[RankStack, ...] = ()
-    stuck: str = ""
-    late: tuple[int, ...] = ()  # whom the others of a hang wait for
-    swept: tuple[int, ...] = ()  # ranks that left processes behind, which were ended
-    gone: Mapping[int, float] = field(
-        default_factory=dict
-    )  # when processes of ranks of this machine were first missed
-    outlived: tuple[
-        int, ...
-    ] = ()  # ranks of this machine that were there after another's failure was on record
-    stopped: tuple[int, ...] = ()  # ranks that a signal had stopped when the run was about to end
-    frozen: Mapping[int, str] = field(
-        default_factory=dict
-    )  # those that their control group had frozen, and what lets each go on
-    launcher_pid: int = 0
-    memory: str = ""  # what the kernel counted of its memory killer during the run
-    last_shown: int | None = None  # the rank whose words are the last on the console
-    unsaid: tuple[int, ...] = ()  # ranks whose guard's words the console has held back for the report
-    survived: tuple[str, ...] = ()  # what is to be said of ranks that SIGKILL has not ended
 
 
 @dataclass()

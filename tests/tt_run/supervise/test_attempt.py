@@ -16,8 +16,8 @@ from tests.tt_run.supervise.conftest import Records
 from tt_run.contract import Exit
 from tt_run.launch.line import LaunchLine
 from tt_run.supervise.attempt import conclude
+from tt_run.supervise.observation import EndedBy, Observation
 from tt_run.supervise.output.advice import advice_on, launcher_advice
-from tt_run.supervise.watch import EndedBy, Observation
 
 HERE = os.uname().nodename
 

@@ -15,11 +15,11 @@ from tests.tt_run.supervise.test_verdict import ENDED, rank
 from tt_run.contract import Exit
 from tt_run.faults import read_fault
 from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.observation import EndedBy, Observation
 from tt_run.supervise.status import StatusBoard
 from tt_run.supervise.timed_faults import TimedFaults
 from tt_run.supervise.verdict.evidence import Verdict
 from tt_run.supervise.verdict.injected import injected_lines, with_dropped_messages
-from tt_run.supervise.watch import EndedBy, Observation
 
 HUNG = Verdict(Exit.HANG, "hang: no rank has made progress for 3 s: rank 0 waits for ranks 1-2")
 

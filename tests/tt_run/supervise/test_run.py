@@ -23,11 +23,11 @@ from tt_run.launch.started_job import KeptJob
 from tt_run.supervise.attempt import Attempt
 from tt_run.supervise.folder import lock_folder, make_folder, predicted_folder
 from tt_run.supervise.looking.stacks import Frame, RankStack
+from tt_run.supervise.observation import EndedBy
 from tt_run.supervise.options import RunOptions, Tee
 from tt_run.supervise.output.report import MOST_LINES, annotation, failure_report, report_json
 from tt_run.supervise.processes import living
 from tt_run.supervise.run import run_plan
-from tt_run.supervise.watch import EndedBy
 
 QUIET = RunOptions(tee=Tee("none"))
 NO_FOLDER = "PMIx detected a call to mkdir was unable to create the desired directory:"

@@ -11,10 +11,10 @@ import pytest
 
 from tt_run.contract import Exit
 from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.observation import EndedBy, Observation
 from tt_run.supervise.status import RankStatus
 from tt_run.supervise.verdict import unreachable_hosts
 from tt_run.supervise.verdict.unreachable_hosts import may_be_split, never_met, split_verdict, unreached
-from tt_run.supervise.watch import EndedBy, Observation
 
 HOSTS = ("h1", "h2", "h3", "h4")
 

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 import pytest
 
 from tt_run.contract import Exit
+from tt_run.supervise.observation import EndedBy, Observation
 from tt_run.supervise.status import RankStatus
 from tt_run.supervise.verdict.culprit import PROCESS_GONE, find_culprit, find_vanished
 from tt_run.supervise.verdict.evidence import Verdict
 from tt_run.supervise.verdict.lost_hosts import read_improper
 from tt_run.supervise.verdict.verdict import judge
-from tt_run.supervise.watch import EndedBy, Observation
 
 ENDED = Observation(EndedBy.ITSELF, 0, 0.0, 100.0)
 FAILED = dataclasses.replace(ENDED, launcher_code=1)

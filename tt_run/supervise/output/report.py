@@ -14,6 +14,7 @@ from tt_run.supervise.attempt import Attempt, is_missing
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.looking.long_waits import last_seen
 from tt_run.supervise.looking.stacks import parse_stack, rank_list
+from tt_run.supervise.observation import EndedBy
 from tt_run.supervise.output.advice import advice_on, launcher_advice, own_advice
 from tt_run.supervise.output.console import last_lines
 from tt_run.supervise.output.exit_handlers import exit_handlers
@@ -23,7 +24,6 @@ from tt_run.supervise.verdict.evidence import Verdict
 from tt_run.supervise.verdict.hang import stack_lines
 from tt_run.supervise.verdict.injected import injected_in_run, injected_lines
 from tt_run.supervise.verdict.lost_hosts import read_lost_hosts
-from tt_run.supervise.watch import EndedBy
 
 TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:

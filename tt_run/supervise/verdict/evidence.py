@@ -7,10 +7,10 @@ from pathlib import Path
 
 from mgd.lean import dataclass
 from tt_run.contract import Exit
+from tt_run.supervise.observation import EndedBy, Observation
 from tt_run.supervise.status import RankStatus
 from tt_run.supervise.verdict.culprit import ENDED_BY_MPIRUN, PEER_CODES, Failures, find_culprit
 from tt_run.supervise.verdict.lost_hosts import LostHost
-from tt_run.supervise.watch import EndedBy, Observation
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from tt_run import contract
 from tt_run.faults import HITTING, LINKS, SIGNALS, read_fault, starts_of
 from tt_run.supervise.folder import files_of_ranks
 from tt_run.supervise.looking.stacks import rank_list
+from tt_run.supervise.observation import EndedBy, Observation
 from tt_run.supervise.status import StatusBoard
 from tt_run.supervise.verdict.evidence import Verdict
-from tt_run.supervise.watch import EndedBy, Observation
 
 TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from mgd.lean import dataclass
 from tt_run.contract import Exit
 from tt_run.granted import limit_of, refused_to_mpi
 from tt_run.supervise.folder import RunFolder
+from tt_run.supervise.observation import EndedBy, Observation
 from tt_run.supervise.output.console import last_lines
 from tt_run.supervise.status import StatusBoard
 from tt_run.supervise.verdict.culprit import ENDED_BY_MPIRUN
 from tt_run.supervise.verdict.evidence import Verdict
-from tt_run.supervise.watch import EndedBy, Observation
 
 
 @dataclass(frozen=True, slots=True)

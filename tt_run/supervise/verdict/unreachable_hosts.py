@@ -16,11 +16,11 @@ from tt_run.contract import Exit
 from tt_run.launch.agent import RemoteAgent, answer
 from tt_run.supervise.folder import RunFolder
 from tt_run.supervise.looking.stacks import rank_list
+from tt_run.supervise.observation import EndedBy, Observation
 from tt_run.supervise.output.console import last_lines
 from tt_run.supervise.status import RankStatus
 from tt_run.supervise.verdict.culprit import PEER_CODES, is_consequence
 from tt_run.supervise.verdict.evidence import Verdict
-from tt_run.supervise.watch import EndedBy, Observation
 
 TYPE_CHECKING = False  # typing is not loaded for a launch: see mgd.lean
 if TYPE_CHECKING:

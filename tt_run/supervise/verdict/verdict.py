@@ -13,6 +13,7 @@ from types import MappingProxyType
 from mgd.lean import replace
 from tt_run.contract import Exit
 from tt_run.supervise.looking.stacks import rank_list
+from tt_run.supervise.observation import Observation
 from tt_run.supervise.status import CRASHES, RankStatus, signal_name
 from tt_run.supervise.verdict.culprit import (
     ENDED_BY_MPIRUN,
@@ -28,7 +29,6 @@ from tt_run.supervise.verdict.culprit import (
 from tt_run.supervise.verdict.evidence import Case, Verdict, others_than, rank_and_host
 from tt_run.supervise.verdict.lost_hosts import LostHost, lost_sentence
 from tt_run.supervise.verdict.waits import ended_from_outside, raised_and_stayed, stopped
-from tt_run.supervise.watch import Observation
 
 NOBODY: Mapping[int, int] = MappingProxyType({})
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from mgd.lean import replace
 from tt_run.contract import Exit
 from tt_run.supervise.looking.stacks import rank_list
+from tt_run.supervise.observation import EndedBy
 from tt_run.supervise.signals import EXIT_OF_SIGNAL
 from tt_run.supervise.status import RankStatus
 from tt_run.supervise.verdict.culprit import code_of, find_accused, is_consequence, moment
 from tt_run.supervise.verdict.evidence import Case, Verdict, others_than, rank_and_host
-from tt_run.supervise.watch import EndedBy
 
 
 def raised_and_stayed(case: Case) -> Verdict | None:
