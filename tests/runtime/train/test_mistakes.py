@@ -74,7 +74,8 @@ from tt_run.runtime.train.trainers.grpo_config import GRPOConfig, get_grpo_confi
 from tt_run.runtime.train.trainers.reports import LossHistory
 from tt_run.runtime.train.trainers.rollouts import advantages_of, check_new_weight_version, dispatch_reward
 from tt_run.runtime.train.trainers.sampler import TTMLRolloutSampler
-from tt_run.runtime.train.trainers.sft import SFTConfig, SFTTrainer
+from tt_run.runtime.train.trainers.sft import SFTTrainer
+from tt_run.runtime.train.trainers.sft_config import SFTConfig
 
 
 def drawn(*shape: int) -> Tensor:

@@ -23,7 +23,8 @@ from tt_run.runtime.train.parallel.distributed import shard_tensor_to_mesh_mappe
 from tt_run.runtime.train.parallel.sharded_parameters import whole_parameter
 from tt_run.runtime.train.trainers.callback import TrainerCallback
 from tt_run.runtime.train.trainers.reports import LossHistory, MemorySummary, ProgressBar, Throughput
-from tt_run.runtime.train.trainers.sft import SFTConfig, SFTTrainer
+from tt_run.runtime.train.trainers.sft import SFTTrainer
+from tt_run.runtime.train.trainers.sft_config import SFTConfig
 
 SIZES: dict[str, Any] = {"num_heads": 2, "num_groups": 2, "embedding_dim": 32, "intermediate_dim": 32, "num_blocks": 1, "vocab_size": 32, "max_sequence_length": 32}  # fmt: skip
 

@@ -3,7 +3,8 @@
 from tt_run.runtime.exports import publish as _publish
 
 _TABLE = {
-    "tt_run.runtime.train.trainers.sft": "SFTConfig SFTTrainer",
+    "tt_run.runtime.train.trainers.sft": "SFTTrainer",
+    "tt_run.runtime.train.trainers.sft_config": "SFTConfig",
     "tt_run.runtime.train.trainers.callback": "TrainerCallback",
     "tt_run.runtime.train.trainers.grpo": "GRPOTrainer",
     "tt_run.runtime.train.trainers.grpo_config": "GRPOConfig RemoteRolloutConfig get_grpo_config",

@@ -16,7 +16,7 @@ from tt_run.runtime.train.trainers.reports import ProgressBar as ProgressBar
 from tt_run.runtime.train.trainers.grpo_config import RemoteRolloutConfig as RemoteRolloutConfig
 from tt_run.runtime.train.trainers.rollouts import RolloutBatch as RolloutBatch
 from tt_run.runtime.train.trainers.rollouts import RolloutSampler as RolloutSampler
-from tt_run.runtime.train.trainers.sft import SFTConfig as SFTConfig
+from tt_run.runtime.train.trainers.sft_config import SFTConfig as SFTConfig
 from tt_run.runtime.train.trainers.sft import SFTTrainer as SFTTrainer
 from tt_run.runtime.train.trainers.sampler import TTMLRolloutSampler as TTMLRolloutSampler
 from tt_run.runtime.train.trainers.reports import Throughput as Throughput
