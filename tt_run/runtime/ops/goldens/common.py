@@ -135,6 +135,11 @@ def comparison(path: str) -> Golden:
     return golden
 
 
+def scaled(path: str) -> Golden:
+    """The sum or difference of a and alpha b; tensors of bfloat16 take alpha in their own type."""
+    return lambda a, b, alpha, **_: torch_function(path)(a, b, alpha=alpha)
+
+
 def divide(a: Any, b: Any, rounding_mode: str | None = None, **_: Any) -> Any:
     """a / b, rounded if asked for."""
     one, other = (v if hasattr(v, "dim") else library().tensor(v) for v in (a, b))
