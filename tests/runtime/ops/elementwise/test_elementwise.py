@@ -184,7 +184,11 @@ def test_bfloat16_beyond_a_domain_is_infinity(one: MeshDevice, name: str):
 def test_alpha_beside_bfloat16_is_of_its_type(one: MeshDevice, name: str, sign: int):
     a, b = (rounded(sample((3, 33), BF16, seed), BF16).astype(np.float64) for seed in (1, 2))
     short = 0.30078125  # 0.3 in bfloat16
-    for dtypes, alpha in (((BF16, BF16), short), ((F32, F32), np.float32(0.3)), ((F32, BF16), np.float32(0.3))):
+    for dtypes, alpha in (
+        ((BF16, BF16), short),
+        ((F32, F32), np.float32(0.3)),
+        ((F32, BF16), np.float32(0.3)),
+    ):
         found = call(name, *(put(one, x, dtype) for x, dtype in zip((a, b), dtypes, strict=True)), 0.3)
         wanted = rounded(a + sign * float(alpha) * b, found.dtype)
         np.testing.assert_allclose(held(found), wanted, rtol=0 if found.dtype is BF16 else 1e-6, atol=1e-6)

@@ -11,7 +11,7 @@ import pytest
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.placement.test_halves import named
 from tests.runtime.ops.placement.test_larger_shards import BLOCK, HEIGHT, WIDTH, cores
-from tests.runtime.ops.tensors import BF16, ROW, TILE, put
+from tests.runtime.ops.tensors import BF16, ROW, TILE, U32, put
 from tt_run.runtime.enums import BufferType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.reduction.losses import LossReductionMode
@@ -155,3 +155,37 @@ def test_the_first_of_two_says_where_what_comes_after_lies(one: MeshDevice) -> N
     held, flat = lying(one, ROWS), ops.to_memory_config(lying(one, None), L1_MEMORY_CONFIG)
     assert ops.nextafter(flat, held).memory_config() == L1_MEMORY_CONFIG
     assert ops.nextafter(lying(one, None), held).is_sharded()
+
+
+@pytest.mark.parametrize("layout", [TILE, ROW])
+@pytest.mark.parametrize(
+    ("shape", "place", "asked", "wanted"),
+    [
+        ((2, 2, 64, 64), nd([1, 1, 64, 32]), None, (ND, [32, 32], False)),
+        ((2, 2, 64, 64), None, nd([1, 2, 64, 64]), (ND, [32, 32], False)),
+        ((2, 2, 64, 64), nd([1, 2, 64, 64]), None, (HEIGHT, [1, 2, 64, 64], True)),
+        ((64, 96), nd([64, 32]), None, (WIDTH, [64, 32], False)),
+    ],
+)
+def test_gathered(one: MeshDevice, shape: Any, place: Any, asked: Any, layout: Layout, wanted: Any) -> None:
+    x = lying(one, place, shape, layout)
+    index = put(one, np.zeros(shape), U32, layout)
+    found = ops.gather(x, -1, index, memory_config=asked)
+    assert seen(found) == wanted
+    assert found.memory_config().shard_spec is not None
+
+
+def test_what_is_gathered_from_along_its_first_dimension_stays_tiles(one: MeshDevice) -> None:
+    x = lying(one, nd([1, 1, 32, 32], (7, 7)), (64, 2, 64, 64))
+    with pytest.raises(RuntimeError, match=r"Physical shard shape Shape\(\[32, 1, 32, 1\]\) must be tile"):
+        ops.gather(x, 0, put(one, np.zeros((64, 2, 64, 64)), U32))
+    x = lying(one, nd([64, 32]), (64, 96))
+    with pytest.raises(RuntimeError, match="Shard height 64 must match physical height 96 for width sharded"):
+        ops.gather(x, 0, put(one, np.zeros((64, 96)), U32))
+
+
+@pytest.mark.parametrize("name", ["to_layout", "tilize_with_zero_padding"])
+def test_rows_in_pieces_of_any_rank_that_are_no_tiles(one: MeshDevice, name: str) -> None:
+    rows = lying(one, nd([1, 20, 16], (7, 7)), (2, 40, 48), ROW)
+    with pytest.raises(RuntimeError, match=r"Physical shard shape Shape\(\[1, 20, 16\]\) must be tile"):
+        ops.to_layout(rows, TILE) if name == "to_layout" else named(name)(rows)

@@ -57,6 +57,8 @@ def _in_tiles(tensor: Tensor, asked: MemoryConfig | None) -> MemoryConfig | None
     """Where rows lie once they are filled up to tiles: pieces of columns have the rows of the padding, too. Raises RuntimeError for bytes."""
     layouts.check_tiles_filled(tensor)
     own = tensor.memory_config()
+    if asked is None and own.created_with_nd_shard_spec:
+        layouts.check_pieces(own, Layout.TILE, tensor.tile)
     asked = kept_cores.place_of_tiles(own, asked, (TensorMemoryLayout.WIDTH_SHARDED,))
     if asked not in (None, own) or own.shard_spec is None or own.created_with_nd_shard_spec:
         return asked

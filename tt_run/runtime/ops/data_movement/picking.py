@@ -20,6 +20,7 @@ from tt_run.runtime.ops.declaration.composites import compile_scatter
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.operands import axis_of, on_device, settle
 from tt_run.runtime.ops.goldens import common as goldens
+from tt_run.runtime.ops.placement import scaled_shards
 from tt_run.runtime.ops.placement.turned_shards import check_turned
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.spec.sharding import of_matrix
@@ -28,6 +29,8 @@ from tt_run.runtime.values.dtypes import is_float
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
+_MATRICES = 4
+"""Dimensions of a tensor that needs no other shape to be gone through row by row."""
 
 
 @operation(
@@ -83,10 +86,19 @@ def gather(
     if axis < rank and out is None:
         place: MemoryConfig | None = index.memory_config()  # to where it is turned back, whatever is asked
     else:
-        place = memory_config or (
-            of_matrix(input.memory_config()) if input.is_sharded() and out is None else None
-        )
+        place = memory_config if out is not None else _place(input, index, memory_config)
     return settle((input, index), shards, input.dtype, memory_config=place, output_tensor=out)
+
+
+def _place(input: Tensor, index: Tensor, asked: MemoryConfig | None) -> MemoryConfig | None:
+    """Where a result lies whose rows were padded on the way: pieces of any rank are tiles over the device, or those of a matrix that they are."""
+    place = asked or (input.memory_config() if input.is_sharded() else None)
+    if place is None or not place.created_with_nd_shard_spec:
+        return place
+    if place.shard_spec is None:
+        pieces = place.recast(nd_shard_spec=None, created_with_nd_shard_spec=False)
+        return scaled_shards.spread_in_tiles(input, pieces, tuple(index.shape))
+    return place if len(input.shape) == _MATRICES else of_matrix(place)
 
 
 @operation("ttnn.scatter", family=families.MOVEMENT, golden=goldens.scatter)
@@ -206,7 +218,8 @@ def _check_places(input: Tensor, index: Tensor, axis: int) -> None:
     """Raises RuntimeError for indices that the dimension does not have."""
     data = index.shards.data
     if data.size and not (data.min() >= 0 and data.max() < input.shape[axis]):
+        beyond = int(data.min() if data.min() < 0 else data.max())
         raise fatal(
-            f"index {int(data.max())} is out of range for dimension {axis} of length {input.shape[axis]}",
+            f"index {beyond} is out of range for dimension {axis} of length {input.shape[axis]}",
             hint=f"indices are 0 to {input.shape[axis] - 1}",
         )

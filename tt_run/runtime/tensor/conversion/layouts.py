@@ -103,6 +103,7 @@ def _place(tensor: Tensor, layout: Layout, asked: MemoryConfig | None) -> Memory
         return asked
     padded = padded_shape(tuple(tensor.shape), Layout.TILE, tensor.tile)
     if spec is None:
+        check_pieces(own, layout, tensor.tile)
         fills = layout is Layout.TILE or padded == tensor.shape
         return asked if fills else unpadded(tensor, kept_cores.place_of_rows(own, asked))
     if own.created_with_nd_shard_spec and asked is None:
@@ -119,6 +120,12 @@ def _place(tensor: Tensor, layout: Layout, asked: MemoryConfig | None) -> Memory
     place = kept_cores.place_of_rows(own, asked) if padded != tensor.shape else None
     *outer, columns = tensor.shape
     return place or sharding.reaching(own, math.prod(outer), columns)
+
+
+def check_pieces(own: MemoryConfig, layout: Layout, tile: Tile) -> None:
+    """Raises RuntimeError for rows in pieces of any rank that are to be tiles and are no whole ones."""
+    if own.nd_shard_spec is not None:
+        sharding.check_any_rank(own, layout, tile.edges)
 
 
 def unpadded(tensor: Tensor, place: MemoryConfig | None) -> MemoryConfig | None:

@@ -196,7 +196,7 @@ def settled(
     if not config.is_sharded():
         return config
     if config.created_with_nd_shard_spec:
-        _check_any_rank(config, layout, tile)
+        check_any_rank(config, layout, tile)
     elif config.shard_spec is None:
         raise fatal(
             "bad optional access",
@@ -250,7 +250,8 @@ def _as_pieces(config: MemoryConfig, rank: int) -> NdShardSpec:
     return NdShardSpec(list(spec.shape)[-rank:], spec.grid, spec.orientation, strategy)
 
 
-def _check_any_rank(config: MemoryConfig, layout: Layout, tile: tuple[int, int]) -> None:
+def check_any_rank(config: MemoryConfig, layout: Layout, tile: tuple[int, int]) -> None:
+    """Raises RuntimeError for pieces of any rank that are no whole tiles, or empty."""
     assert config.nd_shard_spec is not None
     shape = list(config.nd_shard_spec.shard_shape)
     if layout is Layout.TILE and (len(shape) < 2 or shape[-2] % tile[0] or shape[-1] % tile[1]):
