@@ -71,6 +71,7 @@ MODULES = (
     "attention.head_norms",
     "elementwise.parametric",
     "elementwise.pairs",
+    "elementwise.halves",
     "elementwise.special",
     "elementwise.bcast",
     "data_movement.padding",

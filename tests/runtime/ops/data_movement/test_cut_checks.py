@@ -11,7 +11,8 @@ import pytest
 
 import tt_run.runtime.ops as ops
 from tests.runtime.ops.products.test_program_checks import HEIGHT, WIDTH, cut, zeros
-from tests.runtime.ops.tensors import BF16, F32, ROW, TILE, held, put
+from tests.runtime.ops.tensors import BF16, BFP8, F32, ROW, TILE, held, put
+from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.conversion.layouts import to_layout
 from tt_run.runtime.tensor.creation import from_shape
@@ -147,3 +148,43 @@ def test_tiles_with_steps_lie_where_all_their_rows_do(
         assert part.memory_config() == asked
     else:
         assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ([], "split_sizes must not be empty"),
+        ([64, 0], r"split_size should be greater than 0, instead got: \{64, 0\}"),
+        ([32, 16], r"size of dimension 1 \(64\), but sizes \{32, 16\} under-cover it by 16"),
+        ([32, 33], r"size of dimension 1 \(64\), but sizes \{32, 33\} over-cover it"),
+    ],
+)
+def test_sizes_that_do_not_make_the_whole(one: MeshDevice, sizes: list[int], words: str) -> None:
+    with pytest.raises(RuntimeError, match=words):
+        ops.split(put(one, np.zeros((2, 64)), BF16), sizes, -1)
+
+
+def test_steps_back(one: MeshDevice) -> None:
+    x = np.arange(128, dtype=np.float32).reshape(2, 64)
+    tensor = put(one, x, BF16)
+    assert held(ops.slice(tensor, [0, 5], [2, 6], [1, -3])).tolist() == x[:, 5:6].tolist()
+    assert held(tensor[:, -1::-1]).tolist() == x[:, 63:].tolist()
+    assert tuple(ops.slice(tensor, [0, 0], [2, 70], [1, -1]).shape) == (2, 0)
+    for call in (
+        lambda: ops.slice(tensor, [0, 20], [2, 5], [1, -1]),
+        lambda: tensor[:, 20:5:-1],
+    ):
+        with pytest.raises(RuntimeError, match="End 5 must be greater than or equal to start 20"):
+            call()
+    with pytest.raises(RuntimeError, match="Slice step must be greater than 0"):
+        ops.slice(tensor, [0, 0], [2, 5], [1, 0])
+
+
+def test_parts_of_block_floats_of_one_dimension_are_rows(one: MeshDevice) -> None:
+    blocks, narrow = (put(one, np.ones(64), dtype) for dtype in (BFP8, DataType.BFLOAT4_B))
+    parts = [*ops.split(blocks, 32, 0), *ops.chunk(blocks, 2, 0), ops.slice(blocks, [0], [32])]
+    assert {part.dtype for part in parts} == {BF16}
+    assert [part.dtype for part in ops.split(blocks, 64, 0)] == [BFP8]
+    assert ops.slice(put(one, np.ones((32, 64)), BFP8), [0, 5], [32, 5]).dtype is BFP8
+    with pytest.raises(RuntimeError, match="Only TILE layout is supported for BFLOAT8_B dtype!"):
+        ops.slice(narrow, [0], [32])

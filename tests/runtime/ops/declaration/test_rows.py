@@ -13,6 +13,7 @@ from tt_run.runtime import catalog
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.events import PACKAGE
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.ops.elementwise.halves import HALVES as GATED
 from tt_run.runtime.ops.elementwise.pairs import PAIRS, SCALED, TRIPLES, WHOLE
 from tt_run.runtime.ops.elementwise.parametric import PARAMETRIC
 from tt_run.runtime.tools.golden import get_golden_function
@@ -20,7 +21,7 @@ from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
 
 SHAPE = (2, 3, 33, 8)
 ONE, TWO, THREE = [SHAPE], [SHAPE, SHAPE], [SHAPE, SHAPE, SHAPE]
-HALVES = [(2, 1, 3, 64)]
+HALVES = [(2, 1, 32, 64)]
 
 # Name -> shapes of the operands, smallest and largest element, other arguments by position, and by name.
 CASES: dict[str, list[tuple[list[tuple[int, ...]], float, float, tuple[Any, ...], dict[str, Any]]]] = {
@@ -55,7 +56,7 @@ INTEGERS = {"bitwise_not", "unary_chain"}
 
 
 def test_every_row_has_a_case():
-    assert {*PARAMETRIC, *PAIRS, *SCALED, *TRIPLES, *WHOLE} == {*CASES} | INTEGERS
+    assert {*PARAMETRIC, *PAIRS, *SCALED, *TRIPLES, *WHOLE, *GATED} == {*CASES} | INTEGERS
 
 
 @pytest.mark.torch

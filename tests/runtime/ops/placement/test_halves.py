@@ -19,7 +19,7 @@ from tests.runtime.ops.placement.test_reordered_shards import (
     WIDE,
     lying,
 )
-from tests.runtime.ops.tensors import BF16, ROW, TILE, put
+from tests.runtime.ops.tensors import BF16, F32, ROW, TILE, held, put
 from tt_run.runtime import catalog
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG
@@ -85,3 +85,23 @@ def test_refused(one: MeshDevice, shape, dim, words):
 def test_halves_that_do_not_fit_the_cores(one: MeshDevice, cut, words):
     with pytest.raises(RuntimeError, match=words):
         named("glu")(lying(one, *cut))
+
+
+@pytest.mark.parametrize("name", GATED)
+@pytest.mark.parametrize("shape", [(2, 1, 5, 64), (1, 1, 40, 50)])
+def test_the_padding_of_tiles_is_cut_as_elements_are(
+    one: MeshDevice, name: str, shape: tuple[int, ...]
+) -> None:
+    x = np.random.default_rng(3).uniform(-2, 2, shape).astype(np.float32)
+    whole = put(one, x, F32, TILE)
+    padded = np.zeros(tuple(whole.padded_shape), np.float32)
+    padded[tuple(map(slice, shape))] = x
+    found = named(name)(whole)
+    assert tuple(found.shape) == (*padded.shape[:3], padded.shape[3] // 2)
+    assert np.array_equal(held(found), held(named(name)(put(one, padded, F32, TILE))))
+    rows = put(one, x, F32, ROW)
+    if shape[-1] % 64:
+        with pytest.raises(RuntimeError, match="Split tensor dimension should be in full tile"):
+            named(name)(rows)
+    else:
+        assert tuple(named(name)(rows).shape) == (*shape[:3], shape[3] // 2)

@@ -189,3 +189,13 @@ def test_rows_in_pieces_of_any_rank_that_are_no_tiles(one: MeshDevice, name: str
     rows = lying(one, nd([1, 20, 16], (7, 7)), (2, 40, 48), ROW)
     with pytest.raises(RuntimeError, match=r"Physical shard shape Shape\(\[1, 20, 16\]\) must be tile"):
         ops.to_layout(rows, TILE) if name == "to_layout" else named(name)(rows)
+
+
+def test_rows_with_padding_are_no_view_of_themselves(one: MeshDevice) -> None:
+    rows = lying(one, matrix(WIDTH, (5, 16), (2, 0)), (1, 1, 5, 40), ROW)
+    with pytest.raises(
+        RuntimeError, match=r"Input shape: Shape\(\[1, 1, 5, 48\]\), New shape: Shape\(\[1, 1, 5, 40\]\)"
+    ):
+        ops.reshape(rows, (1, 1, 5, 40))
+    whole = lying(one, matrix(WIDTH, (5, 16), (2, 0)), (1, 1, 5, 48), ROW)
+    assert ops.reshape(whole, (1, 1, 5, 48)).memory_config() == whole.memory_config()

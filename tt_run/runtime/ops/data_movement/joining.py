@@ -175,7 +175,8 @@ def slice(
             hint=f"ends has {len(end)} entries and step {len(step)}",
         )
     if min(step, default=1) < 1:
-        raise fatal("Slice step must be greater than 0", hint=f"step is {list(step)}")
+        begin, end, step = _backwards(shape, begin, end, step)
+    _check_blocks(input_tensor, begin, step)
     index = _index(input_tensor, begin, end, step)
     if any(i.stop > n for i, n in zip(index, shape, strict=True)):
         # A part that begins with a tile may reach into what pads the last one.
@@ -185,7 +186,8 @@ def slice(
         return input_tensor.alias()
     small_tiles.check("slice", input_tensor)
     whole = (builtins.slice(None), *index)
-    input_tensor = _of_rows(input_tensor, [i.start for i in index], step)
+    if all(i.start < i.stop for i in index):
+        input_tensor = _of_rows(input_tensor, [i.start for i in index])
     if output_tensor is None:
         lengths = [len(range(i.start, i.stop, i.step)) for i in index]
         by_rows = _by_rows(input_tensor, [i.start for i in index], step)
@@ -198,6 +200,36 @@ def slice(
             _check_rows_of(input_tensor, memory_config)
         memory_config = asked_shards.of_part(input_tensor, memory_config, lengths, stepped)
     return moved(input_tensor, lambda s: s[whole], memory_config, output_tensor)
+
+
+def _backwards(
+    shape: Sequence[int], begin: Sequence[int], end: Sequence[int], step: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Bounds with steps back, by which the reference takes the one element that there is between them, or none of several.
+
+    Raises RuntimeError for a step of 0, and for an end before the beginning.
+    """
+    if 0 in step:
+        raise fatal("Slice step must be greater than 0", hint=f"step is {list(step)}")
+    found = []
+    for first, last, stride, length in zip(begin, end, step, shape, strict=True):
+        if stride > 0:
+            found.append((first, last, stride))
+            continue
+        start, stop = ((bound + length if bound < 0 else bound) % _WRAPPED for bound in (first, last))
+        if stop < start:
+            raise _reversed(start, stop, f"nothing is taken from the end: steps of 1 or more, not {stride}")
+        found.append((start, stop, _STEPPED) if stop - start == 1 else (0, 0, _STEPPED))
+    begin, end, step = zip(*found, strict=True)
+    return begin, end, step
+
+
+_STEPPED = 2
+"""A step that takes one element of one, and that block floats refuse."""
+
+
+def _reversed(start: int, stop: int, hint: str) -> RuntimeError:
+    return fatal(f"End {stop} must be greater than or equal to start {start}", hint=hint)
 
 
 _WRAPPED = 1 << 32
@@ -228,7 +260,7 @@ def _index(
         )
         start, stop = first % _WRAPPED, last % _WRAPPED
         if stop < start:
-            raise fatal(f"End {stop} must be greater than or equal to start {start}", hint=where)
+            raise _reversed(start, stop, where)
         if limit <= start < stop:
             raise fatal(
                 f"Slice start[{d}] ({start}) must be less than input tensor shape[{d}] ({limit})", hint=where
@@ -254,25 +286,36 @@ def _check_rows_of(tensor: Tensor, memory_config: MemoryConfig | None) -> None:
 
 def _by_rows(tensor: Tensor, starts: Sequence[int], step: Sequence[int]) -> bool:
     """Whether a part of a tensor of tiles is cut out row by row: it does not begin with a tile, or leaves some out."""
-    inside = any(start % edge for start, edge in zip(starts[-2:], tensor.tile.edges, strict=False))
-    return tensor.layout is Layout.TILE and (inside or any(length != 1 for length in step))
+    return tensor.layout is Layout.TILE and (_inside(tensor, starts) or any(length != 1 for length in step))
 
 
-def _of_rows(tensor: Tensor, starts: Sequence[int], step: Sequence[int]) -> Tensor:
-    """A tensor of block floats as its rows, BFLOAT16, where a cut does not begin with a tile; others as they are.
+def _inside(tensor: Tensor, starts: Sequence[int]) -> bool:
+    """Whether a cut begins where no tile does."""
+    return any(start % edge for start, edge in zip(starts[-2:], tensor.tile.edges, strict=False))
 
-    Raises RuntimeError for steps through block floats, and for BFLOAT4_B that would leave its tiles.
-    """
-    dtype = tensor.dtype
-    if dtype not in BLOCK_FLOATS:
-        return tensor
-    inside = any(start % edge for start, edge in zip(starts[-2:], tensor.tile.edges, strict=False))
+
+def _check_blocks(tensor: Tensor, begin: Sequence[int], step: Sequence[int]) -> None:
+    """Raises RuntimeError for steps through block floats, and for BFLOAT4_B cut within a tile."""
+    if tensor.dtype not in BLOCK_FLOATS:
+        return
+    starts = [start + n if start < 0 else start for start, n in zip(begin, tensor.shape, strict=True)]
     stepped = any(length != 1 for length in step)
-    if dtype is DataType.BFLOAT4_B and (inside or stepped):
+    if tensor.dtype is DataType.BFLOAT4_B and (stepped or _inside(tensor, starts)):
         raise fatal(ONLY_TILES, hint=AS_BFLOAT16)
     if stepped:
         raise fatal("Strided slice is not supported for BFLOAT8 tensors", hint=AS_BFLOAT16)
-    return as_bfloat16(tensor) if inside else tensor
+
+
+def _of_rows(tensor: Tensor, starts: Sequence[int]) -> Tensor:
+    """A tensor of block floats as its rows, BFLOAT16, where a cut does not begin with a tile or it has one dimension; others as they are.
+
+    Raises RuntimeError for BFLOAT4_B, which are no rows.
+    """
+    if tensor.dtype not in BLOCK_FLOATS or not (len(starts) == 1 or _inside(tensor, starts)):
+        return tensor
+    if tensor.dtype is DataType.BFLOAT4_B:
+        raise fatal(ONLY_TILES, hint=AS_BFLOAT16)
+    return as_bfloat16(tensor)
 
 
 def _differ(bounds: Sequence[int] | Tensor | None) -> bool:
@@ -376,11 +419,7 @@ def split(
         sizes = [min(split_size, length - start) for start in range(0, length, split_size)]
     else:
         sizes = list(ints(split_size))
-        if sum(sizes) != length:
-            raise fatal(
-                f"split sizes {sizes} must sum to the {length} elements of dimension {dim}",
-                hint=f"sizes that add up to {length}, or one size for all",
-            )
+        _check_sizes(sizes, axis, length)
     if memory_config is None:
         places = fitted_shards.of_pieces(input_tensor, axis, sizes)
     else:
@@ -390,6 +429,26 @@ def split(
     if len(sizes) == 1 and not by_columns and unmoved(input_tensor, places[0]):
         return [input_tensor.alias()]
     return _pieces(input_tensor, axis, sizes, places)
+
+
+def _check_sizes(sizes: Sequence[int], axis: int, length: int) -> None:
+    """Raises RuntimeError unless sizes of pieces are lengths that add up to that of a dimension."""
+    listed, total = f"{{{', '.join(map(str, sizes))}}}", sum(sizes)
+    if not sizes:
+        raise fatal(
+            "split_sizes must not be empty", hint=f"sizes that add up to {length}, or one size for all"
+        )
+    if min(sizes) < 1:
+        raise fatal(
+            f"split_size should be greater than 0, instead got: {listed}",
+            hint=f"sizes of 1 or more that add up to {length}",
+        )
+    if total != length:
+        covers = "over-cover it" if total > length else f"under-cover it by {length - total}"
+        raise fatal(
+            f"split_sizes must sum exactly to the size of dimension {axis} ({length}), but sizes {listed} {covers}",
+            hint=f"sizes that add up to {length}, or one size for all",
+        )
 
 
 @operation(
@@ -431,7 +490,7 @@ def _pieces(
     for size, place in zip(sizes, places, strict=True):
         cut = builtins.slice(start, start + size)
         starts = [start if d == axis else 0 for d in range(len(tensor.shape))]
-        part = _of_rows(tensor, starts, (1,))
+        part = _of_rows(tensor, starts) if len(sizes) > 1 else tensor
         found.append(moved(part, lambda s, at=(*ahead, cut): s[at], place))  # type: ignore[misc]
         start += size
     return found

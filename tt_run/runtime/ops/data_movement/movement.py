@@ -185,6 +185,10 @@ def reshape(
             return moved(input_tensor, reinterpreting.under(input_tensor, given), memory_config)
     wanted = resolve_shape(given, tuple(input_tensor.shape))
     if wanted == tuple(input_tensor.shape) and memory_config in (None, input_tensor.memory_config()):
+        if input_tensor.layout is not Layout.TILE and input_tensor.shape != input_tensor.padded_shape:
+            viewed_shards.of_view(
+                input_tensor, wanted
+            )  # the reference takes rows without their padding for other rows
         return input_tensor.alias()
     stayed = stays(input_tensor, wanted, memory_config)
     if not stayed and wanted != tuple(input_tensor.shape):

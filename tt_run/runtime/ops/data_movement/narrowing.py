@@ -77,7 +77,7 @@ def _check_bounds(axis: int, start: int, length: int, held: int) -> None:
 def _check_units(tensor: Tensor, axis: int, start: int, length: int) -> None:
     """Raises RuntimeError for parts of tiles, and for rows that would begin where a buffer's pages do not."""
     behind = len(tensor.shape) - 1 - axis
-    if len(tensor.shape) == 1 and length < tensor.shape[0] and tensor.layout is Layout.TILE:
+    if len(tensor.shape) == 1 and length < tensor.padded_shape[-1] and tensor.layout is Layout.TILE:
         # The reference takes the one dimension for the rows of a tile.
         raise fatal("ShapeBase[] index out of range. 1 not in [-4, 1)", hint=_COPY)
     if tensor.layout is Layout.TILE:

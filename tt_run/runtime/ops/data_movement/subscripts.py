@@ -13,7 +13,7 @@ from tt_run.runtime.tensor.tensor import Tensor
 def take(tensor: Tensor, key: Any) -> Tensor:
     """The part that integers, slices and one ellipsis say; what is cut over cores stays on them, as for `ttnn.slice`.
 
-    A step back takes nothing. Raises IndexError for too many or too large indices, TypeError for other keys, RuntimeError for slices that end
+    Steps back take nothing, or the one element that there is. Raises IndexError for too many or too large indices, TypeError for other keys, RuntimeError for slices that end
     beyond the tensor, or before they begin.
     """
     if tensor.device() is None:
@@ -31,7 +31,5 @@ def _bounds(key: int | slice, length: int) -> tuple[int, int, int]:
     if isinstance(key, int):
         return key, key + 1, 1
     step = 1 if key.step is None else int(key.step)
-    if step < 1:
-        return 0, 0, 2  # stepped, which block floats refuse
     start, end = (default if n is None else int(n) for n, default in ((key.start, 0), (key.stop, length)))
     return start, end, step

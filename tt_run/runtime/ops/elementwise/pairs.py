@@ -18,7 +18,7 @@ from tt_run.runtime.ops.declaration.broadcast import align, check_all_broadcast
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.element_types import check_pair, check_unary, scalar_among_integers
 from tt_run.runtime.ops.declaration.layouts import check_room
-from tt_run.runtime.ops.declaration.operands import axis_of, on_device
+from tt_run.runtime.ops.declaration.operands import on_device
 from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.declaration.rows import PLACED, WRITTEN, Row, declare, elements, stacks
 from tt_run.runtime.ops.elementwise.binary import WIDE
@@ -29,7 +29,6 @@ from tt_run.runtime.ops.placement import fitted_shards, larger_shards
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import spec_of
 from tt_run.runtime.tensor.tensor import Tensor
-from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.dtypes import is_float
 from tt_run.runtime.values.shards import Shards
 
@@ -311,75 +310,10 @@ def _outer_golden(a: Any, b: Any, **_: Any) -> Any:
     return a.unsqueeze(-1) * b.unsqueeze(-2)
 
 
-def _halves(x: Array, dim: int) -> tuple[Array, Array]:
-    axis = axis_of(dim, x.ndim - 1) + 1
-    first, second = np.split(x, 2, axis)
-    return np.ascontiguousarray(first), np.ascontiguousarray(second)
-
-
-def _check_halves(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
-    """Raises RuntimeError for what the reference does not cut in two: another than the last of four dimensions, or parts of tiles."""
-    (tensor,), dim = given, arguments["dim"]
-    rank, hint = (
-        len(tensor.shape),
-        "ttnn.unsqueeze_to_4D, and ttnn.transpose where another dimension is to be cut",
-    )
-    if dim not in (-1, 3):
-        raise fatal(f"glu-family ops only support the last dimension, got dim={dim}", hint=hint)
-    if rank < 4:
-        raise fatal(f"ShapeBase[] index out of range. 3 not in [-4, {len(tensor.padded_shape)})", hint=hint)
-    if tensor.shape[3] % (2 * TILE_SIZE):
-        raise fatal(
-            "Split tensor dimension should be in full tile",
-            hint=f"{tensor.shape[3]} columns; halves are whole tiles of {TILE_SIZE}: pad each",
-        )
-    if rank > 4:
-        raise fatal(f"Input rank {rank} and begins 4 must have the same size", hint=hint)
-
-
-def _as_half(given: Sequence[Tensor]) -> MemoryConfig | None:
-    shape = given[0].shape
-    return fitted_shards.of_half(given[0], [*shape[:-1], shape[-1] // 2])
-
-
-def _gated(function: Any) -> Any:
-    def compute(x: Array, dim: int, *variant: Any) -> Array:
-        values, gate = _halves(x, dim)
-        return np.asarray(values * function(gate, *variant))
-
-    return compute
-
-
-def _gelu(x: Array, variant: Any) -> Array:
-    return f.gelu_tanh(x) if getattr(variant, "name", "") == "Tanh" else f.gelu(x)
-
-
-def _golden_glu(path: str) -> Any:
-    def golden(x: Any, dim: int = -1, variant: Any = None, **_: Any) -> Any:
-        from tt_run.runtime.kernels.torch_cpu import torch_function
-
-        values, gate = x.chunk(2, dim)
-        tanh = {"approximate": "tanh"} if getattr(variant, "name", "") == "Tanh" else {}
-        return values * torch_function(path)(gate, **tanh)
-
-    return golden
-
-
-_GLU = f"(input_tensor: Tensor, dim: int = -1, *, {PLACED})"
-
 WHOLE = declare(
     families.BINARY,
     Row("outer", f"{_PAIR}, *, {PLACED})", _outer, "The products of every element of a with every one of b, by rows.",
         golden=_outer_golden, layout=_outer_layout, check=_check_outer, place=_of_outer),
-    Row("glu", _GLU, _gated(f.sigmoid), "The first half along `dim` times the sigmoid of the second.",
-        integers=False, golden=_golden_glu("sigmoid"), check=_check_halves, place=_as_half),
-    Row("reglu", _GLU, _gated(f.relu), "The first half along `dim` times the relu of the second.",
-        golden=_golden_glu("relu"), check=_check_halves, place=_as_half),
-    Row("swiglu", _GLU, _gated(f.silu), "The first half along `dim` times the silu of the second.",
-        integers=False, golden=_golden_glu("nn.functional.silu"), check=_check_halves, place=_as_half),
-    Row("geglu", f"(input_tensor: Tensor, dim: int = -1, *, {PLACED}, variant: Any = None)", _gated(_gelu),
-        "The first half along `dim` times the gelu of the second; `variant` chooses the form by tanh.",
-        integers=False, golden=_golden_glu("nn.functional.gelu"), check=_check_halves, place=_as_half),
     engine=stacks,
 )  # fmt: skip
 
