@@ -14,7 +14,7 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.events import PACKAGE
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.elementwise.halves import HALVES as GATED
-from tt_run.runtime.ops.elementwise.pairs import PAIRS, SCALED, TRIPLES, WHOLE
+from tt_run.runtime.ops.elementwise.pairs import PAIRS, TRIPLES, WHOLE
 from tt_run.runtime.ops.elementwise.parametric import PARAMETRIC
 from tt_run.runtime.tools.golden import get_golden_function
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
@@ -56,7 +56,7 @@ INTEGERS = {"bitwise_not", "unary_chain"}
 
 
 def test_every_row_has_a_case():
-    assert {*PARAMETRIC, *PAIRS, *SCALED, *TRIPLES, *WHOLE, *GATED} == {*CASES} | INTEGERS
+    assert {*PARAMETRIC, *PAIRS, *TRIPLES, *WHOLE, *GATED} == {*CASES} | INTEGERS
 
 
 @pytest.mark.torch

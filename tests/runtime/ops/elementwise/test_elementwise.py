@@ -571,3 +571,20 @@ def test_products_below_the_smallest_numbers_are_rounded_in_large_tensors_too(on
     x = np.full((1, 1, 512, 512), 1.0078125 * 2.0**-66, np.float32)
     large, small = (ops.multiply(*[put(one, part, BF16)] * 2) for part in (x, x[..., :32, :32]))
     assert np.unique(held(large)).tolist() == np.unique(held(small)).tolist() == [2.0**-132]
+
+
+def test_numbers_beside_integers_and_the_type_that_is_asked_for(one: MeshDevice) -> None:
+    x = put(one, [[-7, -5, 5, 7, 9]], I32)
+    assert held(call("div", x, 2.0, dtype=BF16)).tolist() == [[-3.5, -2.5, 2.5, 3.5, 4.5]]
+    assert held(call("div", x, 2.0, dtype=I32)).tolist() == [[-3, -2, 2, 3, 4]]
+    with pytest.raises(RuntimeError, match="Incorrect output_dtype value for Integer Division"):
+        call("div", x, 2, dtype=BF16)
+    short, unsigned = put(one, [[1, 2]], U16), put(one, [[1, 2]], U32)
+    with pytest.raises(RuntimeError, match="Unary: UnaryOpType::REMAINDER does not support integer"):
+        call("remainder", short, 2)
+    with pytest.raises(RuntimeError, match="not supported for binary operation BinaryOpType::REMAINDER"):
+        call("remainder", short, 2, dtype=F32)
+    with pytest.raises(RuntimeError, match="Expected integer scalar divisor"):
+        call("remainder", unsigned, 2.5)
+    with pytest.raises(RuntimeError, match=r"tensor cannot represent the scalar 2\.5"):
+        call("remainder", unsigned, 2.5, dtype=F32)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.tensor.borders.arrays import from_torch
@@ -28,6 +29,7 @@ from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh
 from tt_run.runtime.tensor.distribution.per_device import get_device_tensors
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
 from tt_run.runtime.values.dtypes import convert
 
 
@@ -166,6 +168,18 @@ def test_rand_needs_room_between_its_bounds(mesh: MeshDevice) -> None:
     for dtype in (DataType.BFLOAT16, DataType.INT32):
         with pytest.raises(RuntimeError, match=r"must be less than upper bound, got \[1, 0\)"):
             rand([4, 4], mesh, dtype=dtype, low=1, high=0)
+
+
+def test_rows_of_rand_in_pieces_that_are_no_tiles(mesh: MeshDevice) -> None:
+    cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(1, 0))])
+    place = MemoryConfig(
+        TensorMemoryLayout.HEIGHT_SHARDED,
+        BufferType.L1,
+        ShardSpec(cores, [20, 64], ShardOrientation.ROW_MAJOR),
+    )
+    with pytest.raises(RuntimeError, match=r"Physical shard shape \(20, 64\) must be tile"):
+        rand((40, 64), mesh, layout=Layout.ROW_MAJOR, memory_config=place)
+    assert zeros((40, 64), layout=Layout.ROW_MAJOR, device=mesh, memory_config=place).is_sharded()
 
 
 def test_rand_over_a_mapper_has_distinct_shards(mesh: MeshDevice) -> None:

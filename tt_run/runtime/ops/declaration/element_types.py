@@ -105,10 +105,15 @@ _OF_ONE = frozenset({"FMOD", "MAXIMUM", "MINIMUM", "REMAINDER"})
 
 
 def scalar_among_integers(
-    name: str, dtype: DataType, scalar: Any, real: bool = False, leaves: bool = False
+    name: str,
+    dtype: DataType,
+    scalar: Any,
+    real: bool = False,
+    leaves: bool = False,
+    paired: bool = False,
 ) -> Any:
     """The number beside a tensor of integers, as operation `name` computes with it; `real`: among real numbers, `leaves`: with a
-    result of those.
+    result of those, `paired`: as one of two tensors would, where the operation else has a kernel of its own for numbers.
 
     What has a fraction, or is no number of the type, stays a float where the type has less than 32 bits; the larger and the smaller of two
     cut it to the type. An integer of 32 bits without a sign stands for its bits. Raises RuntimeError for a type that the operation does not
@@ -119,7 +124,7 @@ def scalar_among_integers(
     whole = math.isfinite(scalar) and float(scalar).is_integer()
     limits = np.iinfo(stored_dtype(dtype))
     if native not in _OF_BITS and dtype not in pair.takes | (pair.beside if leaves else frozenset()):
-        if native in _OF_ONE:
+        if native in _OF_ONE and not paired:
             raise fatal(
                 f"Unary: UnaryOpType::{native} does not support integer input dtype {cpp(dtype)}",
                 hint=as_type("tensor", "int32"),

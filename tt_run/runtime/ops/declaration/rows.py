@@ -106,6 +106,7 @@ class Row:
     `laid`: result by result, the tensors of which one in tiles makes it be in tiles, all of them where none are named.
     `shaped`: the shape of its result where that is not the function's: of the call's tensors, its arguments, and the function's.
     `any_room`: its result goes over into a room's type whatever that is, and into more dimensions of length 1 in front.
+    `numbers`: the values that the function gets for those of a call with these tensors, where its numbers are not as given.
     `stays`: beside how many tensors the first result lies where those lie, whatever `memory_config` says.
     `made_alike`: beside how many tensors its results go into ones made like those, so that pieces of any rank stay such; else they are a matrix's where they can be.
     """
@@ -137,6 +138,7 @@ class Row:
     made_alike: Sequence[int] = ()
     shaped: Callable[[Sequence[Tensor], Mapping[str, Any], Sequence[int]], Sequence[int]] | None = None
     any_room: bool = False
+    numbers: Callable[[Sequence[Any], Sequence[Tensor]], Sequence[Any]] | None = None
 
 
 def declare(
@@ -225,6 +227,8 @@ def _compute(row: Row, engine: Engine, alone: Sequence[str], arguments: dict[str
         check_unary(row.name, first.dtype)
     if not row.integers and whole is not None and made is None and chosen is None:
         raise no_integers(row.name, whole)
+    if row.numbers is not None:
+        values = list(row.numbers(values, given))
     function = torch_cpu.torch_function(row.function) if isinstance(row.function, str) else row.function
     target = arguments.get("dtype") or chosen or row.dtype or first.dtype
     # A floating result goes over into the type of the tensor made for it, rounded once.

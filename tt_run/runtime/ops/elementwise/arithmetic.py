@@ -82,16 +82,16 @@ def divide(
 
 
 def _check_quotient(a: Operand, b: Operand, dtype: DataType | None, room: Tensor | None) -> None:
-    """Raises RuntimeError for quotients of integers that are to be anything but float32."""
+    """Raises RuntimeError for quotients of integers that are to be anything but float32; a number written as a float is none."""
     tensors = [t for t in (a, b) if isinstance(t, Tensor)]
     if not tensors or any(t.dtype is not DataType.INT32 for t in tensors):
         return
-    if dtype not in (None, DataType.FLOAT32):
+    whole = all(isinstance(o, (Tensor, numbers.Integral)) for o in (a, b))
+    if whole and dtype not in (None, DataType.FLOAT32):
         raise fatal(
             "Incorrect output_dtype value for Integer Division(rounding_mode=None) ; valid input values are None or ttnn.float32",
             hint="dtype=ttnn.float32, or rounding_mode='floor' or 'trunc'",
         )
-    whole = all(isinstance(o, (Tensor, numbers.Integral)) for o in (a, b))
     if whole and room is not None and room.dtype is not DataType.FLOAT32:
         raise fatal(
             "For integer division, supported output dtype is FLOAT32",

@@ -312,11 +312,12 @@ def _typed(
     if len(tensors) == 1 and rule.integer:
         check_bits(rule.name, own, number)
     if len(tensors) == 1 and not is_float(own):
-        if rule.name == "remainder" and own is DataType.UINT32:
+        paired = rule.name == "remainder" and dtype is not None
+        if rule.name == "remainder" and own is DataType.UINT32 and not paired:
             check_divisor(number)
         promoted = own in rule.promotes and _leaves_integers(number)
         leaves = promoted or own in rule.widens
-        number = scalar_among_integers(rule.name, own, number, rule.real or promoted, leaves)
+        number = scalar_among_integers(rule.name, own, number, rule.real or promoted, leaves, paired)
         a, b = (a, number) if isinstance(a, Tensor) else (number, b)
         real = real or promoted or isinstance(number, float)
     if dtype is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,6 @@ from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryCon
 from tt_run.runtime.tensor.spec.tensor_spec import spec_of
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import is_float
-from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
 _PAIR = "(input_tensor_a: Tensor, input_tensor_b: Tensor"
@@ -179,26 +178,19 @@ def _no_nan_place(
     return larger_shards.of_pair(tensors, shape, layout, asked, output)
 
 
-def _alpha_as_tensors(
-    function: Callable[..., Any], values: Sequence[Any], given: Sequence[Tensor], target: DataType | None
-) -> tuple[list[Shards], bool]:
-    """`elements`, with alpha in bfloat16 where both tensors are: PyTorch takes it in the tensors' type."""
-    if all(tensor.dtype is DataType.BFLOAT16 for tensor in given):
-        values = [v if isinstance(v, Tensor) else float(BFLOAT16.type(v)) for v in values]
-    return elements(function, values, given, target)
+def _in_type(values: Sequence[Any], given: Sequence[Tensor]) -> Sequence[Any]:
+    """Alpha in bfloat16 beside tensors of bfloat16: PyTorch takes it in their type."""
+    if any(tensor.dtype is not DataType.BFLOAT16 for tensor in given):
+        return values
+    return [v if isinstance(v, Tensor) else float(BFLOAT16.type(v)) for v in values]
 
-
-SCALED = declare(
-    families.BINARY,
-    Row("addalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a + a.dtype.type(alpha) * b,
-        "a + alpha b.", check=_check_alpha, golden=goldens.scaled("add"), beside=larger_shards.of_pair, any_room=True),
-    Row("subalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a - a.dtype.type(alpha) * b,
-        "a - alpha b.", check=_check_alpha, golden=goldens.scaled("sub"), beside=larger_shards.of_pair, any_room=True),
-    engine=_alpha_as_tensors,
-)  # fmt: skip
 
 PAIRS = declare(
     families.BINARY,
+    Row("addalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a + a.dtype.type(alpha) * b,
+        "a + alpha b.", check=_check_alpha, golden=goldens.scaled("add"), beside=larger_shards.of_pair, any_room=True, numbers=_in_type),
+    Row("subalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a - a.dtype.type(alpha) * b,
+        "a - alpha b.", check=_check_alpha, golden=goldens.scaled("sub"), beside=larger_shards.of_pair, any_room=True, numbers=_in_type),
     Row("isclose", f"{_PAIR}, *, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, {PLACED})", _isclose,
         "1 where a and b differ by at most atol + rtol |b|, else 0; NaN equals NaN if equal_nan.", check=_check_close, golden="isclose",
         beside=larger_shards.of_pair),

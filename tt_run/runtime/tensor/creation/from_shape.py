@@ -28,6 +28,7 @@ from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryC
 from tt_run.runtime.tensor.spec.sharding import of_matrix
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import check_layout, convert, default_layout, is_float, stored_dtype
 from tt_run.runtime.values.shards import Shards
@@ -188,6 +189,8 @@ def rand(
         dtype = DataType.BFLOAT16
     if memory_config.nameless:
         raise _nameless(Layout.TILE)
+    if memory_config.shard_spec is not None:  # tiles are drawn, whatever the layout
+        sharding.check_alignment(memory_config.shard_spec, Layout.TILE, (TILE_SIZE, TILE_SIZE))
     generator = random_source(seed)
     dims = tuple(Shape(shape))
     if shapes.active():
