@@ -506,3 +506,13 @@ def test_a_group_norm_of_blocks_is_its_operand_unless_told_otherwise(one: MeshDe
     found = ops.group_norm(tensor, num_groups=2, core_grid=CoreGrid(y=2, x=1), **words)
     assert held(tensor).tolist() == (x.tolist() if "memory_config" in words else held(found).tolist())
     assert held(found).tolist() != x.tolist()
+
+
+def test_statistics_that_leave_no_variance(one: MeshDevice) -> None:
+    stats = np.zeros((1, 1, 3, 64), np.float32)
+    stats[..., 0], stats[..., 32] = [64.0, 16.0, 15.0], 32.0  # sums of squares and of 64 elements whose mean is 0.5
+    x = np.ones((1, 1, 3, 64), np.float32)
+    given = put(one, x, BF16), put(one, stats, BF16)
+    wide, narrow = (held(ops.layer_norm_post_all_gather(*given, epsilon=e))[0, 0, :, 0] for e in (0.25, 1e-3))
+    assert wide[:2].tolist() == [0.5, 1.0]
+    assert np.isnan(narrow).tolist() == [False, False, True]

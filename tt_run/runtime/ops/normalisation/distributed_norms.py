@@ -105,9 +105,10 @@ def normalised_by(
         values = stack.astype(np.float32)
         if centre:
             mean = ordered_sums.total(np.ascontiguousarray(tiles[..., plain])) / count
-            power = np.maximum(power - mean * mean, np.float32(0))
+            power = power - mean * mean  # below zero where rounded sums leave nothing of it
             values -= mean[..., None]
-        values /= np.sqrt(power + np.float32(epsilon))[..., None]
+        with np.errstate(invalid="ignore"):
+            values /= np.sqrt(power + np.float32(epsilon))[..., None]
         sides = iter([flat(o, stack.ndim - 1, width) for o in others])
         if weight is not None:
             values *= next(sides)
