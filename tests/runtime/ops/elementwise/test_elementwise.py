@@ -194,6 +194,24 @@ def test_alpha_beside_bfloat16_is_of_its_type(one: MeshDevice, name: str, sign: 
         np.testing.assert_allclose(held(found), wanted, rtol=0 if found.dtype is BF16 else 1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("pow", lambda x, v: x**v),
+        ("rpow", lambda x, v: v**x),
+        ("rdiv", lambda x, v: v / x),
+        ("prelu", lambda x, v: np.where(x > 0, x, v * x)),
+    ],
+)
+def test_numbers_beside_bfloat16_are_of_its_type(one: MeshDevice, name: str, function: Any):
+    x = rounded(np.abs(sample((3, 33), BF16, 4)) + 0.1, BF16).astype(np.float64)
+    x = -x if name == "prelu" else x
+    for dtype, value in ((BF16, 0.30078125), (F32, float(np.float32(0.3)))):  # 0.3 in each
+        found = call(name, put(one, x, dtype), 0.3)
+        wanted = function(x, value)
+        near(found, rounded(wanted, dtype), steps=0 if dtype is BF16 else 4)
+
+
 def test_domains_and_special_values(one: MeshDevice):
     x = np.array([[np.nan, np.inf, -np.inf, 0.5, -0.0]], np.float32)
     t = put(one, x, F32, ROW)

@@ -20,7 +20,7 @@ from mgd.lean import dataclass, replace
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
-from tt_run.runtime.kernels.elementwise import evaluate, finish
+from tt_run.runtime.kernels.elementwise import BFLOAT16, evaluate, finish
 from tt_run.runtime.ops.declaration import families, whole_numbers
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.carriers import Carrier, carrier_of
@@ -139,6 +139,13 @@ class Row:
     shaped: Callable[[Sequence[Tensor], Mapping[str, Any], Sequence[int]], Sequence[int]] | None = None
     any_room: bool = False
     numbers: Callable[[Sequence[Any], Sequence[Tensor]], Sequence[Any]] | None = None
+
+
+def in_bfloat16(values: Sequence[Any], given: Sequence[Tensor]) -> Sequence[Any]:
+    """The numbers of a call in bfloat16 where all its tensors are of it: PyTorch takes them in the tensors' type."""
+    if any(tensor.dtype is not DataType.BFLOAT16 for tensor in given):
+        return values
+    return [float(BFLOAT16.type(v)) if isinstance(v, (int, float)) else v for v in values]
 
 
 def declare(

@@ -44,7 +44,7 @@ _FLOOR = replace(_DIVISIONS["floor"], widens=WIDE)
 _RSUB = BinaryFunction("rsub", lambda a, b: np.subtract(b, a), "b - a.", narrows=True)
 _MAXIMUM = BinaryFunction("maximum", np.maximum, "The larger of a and b.")
 _MINIMUM = BinaryFunction("minimum", np.minimum, "The smaller of a and b.")
-_POWER = BinaryFunction("pow", f.power, "a to the power of b.", real=True)
+_POWER = BinaryFunction("pow", f.power, "a to the power of b.", real=True, narrows=True)
 _WHOLE_POWER = BinaryFunction("pow", f.whole_power, "a to the power of b, integers, which wrap.")
 
 

@@ -20,7 +20,7 @@ from tt_run.runtime.ops.declaration.element_types import check_pair, check_unary
 from tt_run.runtime.ops.declaration.layouts import check_room
 from tt_run.runtime.ops.declaration.operands import on_device
 from tt_run.runtime.ops.declaration.places import like_operand
-from tt_run.runtime.ops.declaration.rows import PLACED, WRITTEN, Row, declare, elements, stacks
+from tt_run.runtime.ops.declaration.rows import PLACED, WRITTEN, Row, declare, elements, in_bfloat16, stacks
 from tt_run.runtime.ops.elementwise.binary import WIDE
 from tt_run.runtime.ops.elementwise.ternary import ternary
 from tt_run.runtime.ops.elementwise.triple_checks import check_tiled_room, summed_type
@@ -178,19 +178,12 @@ def _no_nan_place(
     return larger_shards.of_pair(tensors, shape, layout, asked, output)
 
 
-def _in_type(values: Sequence[Any], given: Sequence[Tensor]) -> Sequence[Any]:
-    """Alpha in bfloat16 beside tensors of bfloat16: PyTorch takes it in their type."""
-    if any(tensor.dtype is not DataType.BFLOAT16 for tensor in given):
-        return values
-    return [v if isinstance(v, Tensor) else float(BFLOAT16.type(v)) for v in values]
-
-
 PAIRS = declare(
     families.BINARY,
     Row("addalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a + a.dtype.type(alpha) * b,
-        "a + alpha b.", check=_check_alpha, golden=goldens.scaled("add"), beside=larger_shards.of_pair, any_room=True, numbers=_in_type),
+        "a + alpha b.", check=_check_alpha, golden=goldens.scaled("add"), beside=larger_shards.of_pair, any_room=True, numbers=in_bfloat16),
     Row("subalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a - a.dtype.type(alpha) * b,
-        "a - alpha b.", check=_check_alpha, golden=goldens.scaled("sub"), beside=larger_shards.of_pair, any_room=True, numbers=_in_type),
+        "a - alpha b.", check=_check_alpha, golden=goldens.scaled("sub"), beside=larger_shards.of_pair, any_room=True, numbers=in_bfloat16),
     Row("isclose", f"{_PAIR}, *, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, {PLACED})", _isclose,
         "1 where a and b differ by at most atol + rtol |b|, else 0; NaN equals NaN if equal_nan.", check=_check_close, golden="isclose",
         beside=larger_shards.of_pair),
@@ -369,6 +362,8 @@ def prelu(
     elif isinstance(weight, Tensor) and len(weight.shape) == 1 and rank > 1:
         weight = reshape.compute(weight, [1, weight.shape[0], *[1] * (rank - 2)])
     slope: Any = weight
+    if not isinstance(weight, Tensor):
+        (slope,) = in_bfloat16([weight], [input_tensor_a])
     return ternary(
         lambda x, w: np.where(x > 0, x, w * x),
         (input_tensor_a, slope),

@@ -17,7 +17,7 @@ from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import chain
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.element_types import check_unary
-from tt_run.runtime.ops.declaration.rows import PLACED, UNARY_TAIL, Row, declare, elements
+from tt_run.runtime.ops.declaration.rows import PLACED, UNARY_TAIL, Row, declare, elements, in_bfloat16
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.activation import OF_INTEGERS, UnaryOpType, UnaryWithParam
@@ -193,10 +193,11 @@ PARAMETRIC = declare(
     Row("relu_min", f"(input_tensor: Tensor, lower_limit: float, {UNARY_TAIL})", _at_least,
         "The larger of x and lower_limit.", golden=lambda x, lower_limit, **_: x.clamp(min=lower_limit)),
     Row("rdiv", f"(input_tensor: Tensor, value: float, *, rounding_mode: str | None = None, {UNARY_TAIL[3:]})",
-        f.divided, "value / x; rounding_mode `floor` or `trunc` rounds the quotient.", integers=False, golden=_golden_rdiv),
+        f.divided, "value / x; rounding_mode `floor` or `trunc` rounds the quotient.", integers=False, golden=_golden_rdiv,
+        numbers=in_bfloat16),
     Row("rpow", f"(input_tensor: Tensor, exponent: float, {UNARY_TAIL})",
         f.rpow, "`exponent` to the power of x.",
-        golden=lambda x, exponent, **_: x.new_full(x.shape, exponent).pow(x)),
+        golden=lambda x, exponent, **_: x.new_full(x.shape, exponent).pow(x), numbers=in_bfloat16),
     Row("fill", f"(input_tensor: Tensor, fill_value: float, {UNARY_TAIL})", _filled,
         "A tensor like the input with one value everywhere.", golden="full_like"),
     Row("bitwise_not", f"(input_tensor: Tensor, {UNARY_TAIL})", np.invert, "The bits that x has not.",
