@@ -33,6 +33,9 @@ REFUSED: list[tuple[str, Callable[[MeshDevice], Any]]] = [
     (BINARY.format("B"), lambda d: ops.subtract(put(d, X, BF16), small(d))),
     ("slice does not currently support tiles other than 32x32, got 16x32", lambda d: small(d)[:, :, :16]),
     ("slice does not currently support tiles other than", lambda d: named("chunk")(small(d), 2, -1)),
+    ("slice does not currently support tiles other than 32x32, got 16x32", lambda d: named("glu")(small(d))),
+    (BINARY.format("A"), lambda d: ops.where(small(d), small(d), 0.0)),
+    (BINARY.format("B"), lambda d: ops.where(put(d, X, BF16), 1.0, small(d))),
     ("Std/Var TILE input requires tile shape 32x32, got: 16x32", lambda d: named("std")(small(d), -1)),
     ("LayerNorm TILE input requires tile shape 32x32, got: 16x32", lambda d: ops.layer_norm(small(d))),
     (

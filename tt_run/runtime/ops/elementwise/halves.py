@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import functions as f
-from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration import families, small_tiles
 from tt_run.runtime.ops.declaration.operands import axis_of
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare, stacks
 from tt_run.runtime.ops.placement import fitted_shards
@@ -52,6 +52,7 @@ def _check_halves(name: str, given: Sequence[Tensor], arguments: Mapping[str, An
             "Split tensor dimension should be in full tile",
             hint=f"{shape[3]} columns; halves are whole tiles of {TILE_SIZE}: pad each",
         )
+    small_tiles.check("slice", tensor)
     if rank > 4:
         raise fatal(f"Input rank {rank} and begins 4 must have the same size", hint=hint)
 

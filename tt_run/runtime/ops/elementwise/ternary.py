@@ -18,7 +18,7 @@ from tt_run.runtime.errors import fatal, in_tiles, throw
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Applied
 from tt_run.runtime.kernels.elementwise import evaluate
-from tt_run.runtime.ops.declaration import families
+from tt_run.runtime.ops.declaration import families, small_tiles
 from tt_run.runtime.ops.declaration.broadcast import align, check_all_broadcast, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.element_types import check_pair, of_bits
@@ -201,6 +201,7 @@ def where(
     typed = next((v for v in (true_value, false_value) if isinstance(v, Tensor)), predicate)
     dtype = typed.dtype
     if len(numbers) == 1:
+        small_tiles.check_pair(predicate, typed)
         checks.check_choice(predicate.dtype, dtype, typed is true_value)
     if numbers and not is_float(dtype):
         dtype = _chosen_type(dtype, numbers)
