@@ -510,7 +510,10 @@ def test_a_group_norm_of_blocks_is_its_operand_unless_told_otherwise(one: MeshDe
 
 def test_statistics_that_leave_no_variance(one: MeshDevice) -> None:
     stats = np.zeros((1, 1, 3, 64), np.float32)
-    stats[..., 0], stats[..., 32] = [64.0, 16.0, 15.0], 32.0  # sums of squares and of 64 elements whose mean is 0.5
+    stats[..., 0], stats[..., 32] = (
+        [64.0, 16.0, 15.0],
+        32.0,
+    )  # sums of squares and of 64 elements whose mean is 0.5
     x = np.ones((1, 1, 3, 64), np.float32)
     given = put(one, x, BF16), put(one, stats, BF16)
     wide, narrow = (held(ops.layer_norm_post_all_gather(*given, epsilon=e))[0, 0, :, 0] for e in (0.25, 1e-3))
