@@ -137,11 +137,13 @@ def test_a_record_that_is_too_long_keeps_the_last_calls() -> None:
 def test_the_last_call_is_readable_from_its_label() -> None:
     row = two_rows()[4]
     assert row.label() == ""
-    row.write_label(5, "all_gather() at p.py:3")
+    row.write_label(5, "all_gather()", "p.py:3")
     row.words[LABEL], row.words[CALLS] = 5, 1
     assert row.label() == "all_gather() at p.py:3"
-    row.write_label(5, "é" * 400)
-    assert len(row.label()) <= 256
+    row.write_label(5, f"all_gather({'é' * 400})", "p.py:3")
+    assert len(row.label()) <= 256 and row.label().endswith(" ...) at p.py:3")
+    row.write_label(5, "all_gather()", "/p" * 300)
+    assert row.label().startswith(" ...) at /p/p")
 
 
 def test_labels_keep_the_latest_calls() -> None:

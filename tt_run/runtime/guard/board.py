@@ -18,6 +18,7 @@ _WORDS = 16
 RUNNING, WAITING, ENDED, RAISED = range(4)
 
 _LABEL_BYTES = 256
+_SHORTENED = b" ...)"
 _TEXT_BYTES = {"record": 32768, "answer": 8192, "verdict": 16384}
 _LABELS_AT = _WORDS * 8
 _TEXTS_AT = _LABELS_AT + Labels.CAPACITY * _LABEL_BYTES
@@ -41,9 +42,14 @@ class BoardRow:
             self._texts[name] = (at, size)
             at += size
 
-    def write_label(self, index: int, text: str) -> None:
-        """Store the text of a call."""
-        self._write(_LABELS_AT + index * _LABEL_BYTES, _LABEL_BYTES, text.encode(errors="surrogateescape"))
+    def write_label(self, index: int, call: str, site: str) -> None:
+        """Store the text of a call: where it is stays whole, of many arguments the last ones go."""
+        end = f" at {site}".encode(errors="surrogateescape")
+        text = call.encode(errors="surrogateescape")
+        room = _LABEL_BYTES - 8 - len(end)
+        if len(text) > room:
+            text = text[: max(room - len(_SHORTENED), 0)] + _SHORTENED
+        self._write(_LABELS_AT + index * _LABEL_BYTES, _LABEL_BYTES, text + end)
 
     def label(self) -> str:
         """The text of the call it is in, or was in last; empty before the first."""

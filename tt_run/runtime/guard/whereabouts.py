@@ -59,7 +59,7 @@ class Whereabouts:
 
     def label(self, call: SignedCall) -> None:
         """Store the text of a call that is made for the first time."""
-        self._mine.write_label(call.slot, f"{call.signature} at {call.site}")
+        self._mine.write_label(call.slot, str(call.signature), call.site)
 
     def publish(self, state: int, wait: Wait | None, call: SignedCall | None = None, **extra: object) -> None:
         """Say where this rank is, with all that a report may need."""
