@@ -15,6 +15,7 @@ from tt_run.runtime.ccl.collectives import result
 from tt_run.runtime.ccl.exchange import gather
 from tt_run.runtime.ccl.plans import planned, written_into
 from tt_run.runtime.ccl.record import Collective, Intent
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.enums import Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
@@ -25,6 +26,7 @@ from tt_run.runtime.tensor.tensor import Tensor
 
 
 @operation("ttnn.experimental.all_to_all_async", family=families.COLLECTIVE)
+@whole_call
 def all_to_all_async(
     input_tensor: Tensor,
     persistent_intermediate_buffer: Tensor,
@@ -50,6 +52,7 @@ def all_to_all_async(
 
 
 @operation("ttnn.experimental.all_to_all_async_generic", family=families.COLLECTIVE)
+@whole_call
 def all_to_all_async_generic(
     input_tensor: Tensor,
     in_dim: int,

@@ -12,6 +12,7 @@ from tt_run.runtime.ccl import checks, form_checks, memory_checks
 from tt_run.runtime.ccl.collectives import gather_as, scatter_as, sum_as
 from tt_run.runtime.ccl.forms import choose
 from tt_run.runtime.ccl.plans import on_subdevice
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.enums import DataType, ReduceType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
@@ -216,6 +217,7 @@ def _reduce_on_axis(
     )
 
 
+@whole_call
 def _reduce_buffered(
     input_tensor: Tensor,
     buffer_tensor: Tensor,

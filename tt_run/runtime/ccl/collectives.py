@@ -248,7 +248,13 @@ def all_broadcast(
         input_tensor,
         cluster_axis,
         None,
-        (topology, num_links, memory_config, on_subdevice(subdevice_id)),
+        (
+            topology,
+            num_links,
+            memory_config,
+            on_subdevice(subdevice_id),
+            (None, None, None, use_l1_small_for_semaphores),
+        ),
     )
     found = pieces(plan, input_tensor)
     return [

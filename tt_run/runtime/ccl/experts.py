@@ -20,6 +20,7 @@ from tt_run.runtime.ccl.exchange.gather import every_shard
 from tt_run.runtime.ccl.exchange.groups import DeviceGroup
 from tt_run.runtime.ccl.plans import planned, written_into
 from tt_run.runtime.ccl.record import Collective, Intent
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.declaration import families
@@ -33,6 +34,7 @@ Array = npt.NDArray[Any]
 
 
 @operation("ttnn.all_to_all_dispatch", family=families.COLLECTIVE, golden=expert_goldens.dispatch)
+@whole_call
 def all_to_all_dispatch(
     input_tensor: Tensor,
     expert_indices_tensor: Tensor,
@@ -98,6 +100,7 @@ DISPATCH = Collective(
 
 
 @operation("ttnn.experimental.all_to_all_dispatch_metadata", family=families.COLLECTIVE)
+@whole_call
 def all_to_all_dispatch_metadata(
     input_tensor: Tensor,
     expert_indices_tensor: Tensor,
@@ -179,6 +182,7 @@ DISPATCH_METADATA = Collective(
 
 
 @operation("ttnn.all_to_all_combine", family=families.COLLECTIVE, golden=expert_goldens.combine)
+@whole_call
 def all_to_all_combine(
     input_tensor: Tensor,
     expert_metadata_tensor: Tensor,

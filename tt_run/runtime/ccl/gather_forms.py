@@ -16,6 +16,7 @@ from tt_run.runtime.ccl.exchange import gather
 from tt_run.runtime.ccl.forms import choose
 from tt_run.runtime.ccl.plans import planned, written_into
 from tt_run.runtime.ccl.record import Collective
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.enums import Layout, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
@@ -118,6 +119,7 @@ def all_gather_async_reversed(*args: Any, **kwargs: Any) -> Tensor:
 
 
 @operation("ttnn.experimental.strided_all_gather_async", family=families.COLLECTIVE)
+@whole_call
 def strided_all_gather_async(
     input_tensor: Tensor,
     persistent_output_buffer: Tensor | None,
@@ -141,6 +143,7 @@ def strided_all_gather_async(
 
 
 @operation("ttnn.experimental.ring_attention_all_gather_async", family=families.COLLECTIVE)
+@whole_call
 def ring_attention_all_gather_async(
     input_tensor: Sequence[Tensor],
     persistent_output_buffer: Sequence[Tensor],
@@ -169,6 +172,7 @@ def ring_attention_all_gather_async(
 
 
 @operation("ttnn.experimental.all_gather_concat", family=families.COLLECTIVE)
+@whole_call
 def all_gather_concat(
     input_tensor: Tensor,
     buffer_tensor: Tensor,

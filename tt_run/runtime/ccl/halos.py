@@ -18,6 +18,7 @@ from tt_run.runtime.ccl.exchange import gather
 from tt_run.runtime.ccl.exchange.shard_locations import ShardRows
 from tt_run.runtime.ccl.plans import Tuning, planned
 from tt_run.runtime.ccl.record import Collective, Intent
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.enums import Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import borders
@@ -35,6 +36,7 @@ MODES = ("zeros", "replicate")
 
 
 @operation("ttnn.experimental.neighbor_pad_async", family=families.COLLECTIVE)
+@whole_call
 def neighbor_pad_async(
     input_tensor: Tensor,
     dim: Sequence[int],
@@ -182,6 +184,7 @@ NEIGHBOR_PAD = Collective(
 
 
 @operation("ttnn.experimental.neighbor_pad_halo", family=families.COLLECTIVE)
+@whole_call
 def neighbor_pad_halo(
     input: Tensor,
     halo_buffer: Tensor,
@@ -299,6 +302,7 @@ def _folded(padded: Array, before: Array, height: int, above: int, beside: int, 
 
 
 @operation("ttnn.experimental.slice_reshard_async", family=families.COLLECTIVE)
+@whole_call
 def slice_reshard_async(
     input_tensor: Tensor,
     dim: int,

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.ccl import form_checks
 from tt_run.runtime.ccl.collectives import gather_as, result
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.declaration import families
@@ -24,6 +25,7 @@ _NAME = "high_bw_all_gather"
 
 
 @operation("ttnn.experimental.high_bw_all_gather", family=families.COLLECTIVE)
+@whole_call
 def high_bw_all_gather(
     input_tensor: Tensor,
     dim: int,

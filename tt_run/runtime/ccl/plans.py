@@ -13,6 +13,7 @@ from tt_run.runtime.ccl.exchange import fabric
 from tt_run.runtime.ccl.exchange.lanes import Lane, Lanes, lanes_of
 from tt_run.runtime.ccl.exchange.shard_locations import Outline
 from tt_run.runtime.ccl.record import Collective
+from tt_run.runtime.ccl.whole_calls import arguments_of_call, memory_text
 from tt_run.runtime.comm.world import Group
 from tt_run.runtime.enums import DataType, FabricConfig, Topology
 from tt_run.runtime.errors import ArgumentMismatch, type_name
@@ -141,6 +142,7 @@ def planned(
         name,
         settings.CONFIG.strict_ccl_topology,
         bool(captures.covering) and is_captured(device),
+        arguments_of_call(),
     )
     plan: Plan
     found = known.get(key)
@@ -186,7 +188,7 @@ def _plan(
             else []
         ),
     ]
-    detail = ", ".join((*words, f"on {mesh_text(device)}"))
+    detail = ", ".join((*words, f"on {mesh_text(device)}", *_further(words)))
     # -1 and NumPy's 1 name the axis that 1 names.
     axis = None if cluster_axis is None else int(cluster_axis) % device.shape.dims()
     signature = guard.Signature(name or collective.name, axis, tuple(spec.shape), spec.dtype.name, detail)
@@ -260,7 +262,9 @@ def mesh_text(device: MeshDevice) -> str:
 def _tuning(spec: TensorSpec, tuning: Tuning | None) -> list[str]:
     """What ranks must agree on although no value depends on it, as items `name value`."""
     items = (
-        [] if spec.memory_config == DRAM_MEMORY_CONFIG else [f"input memory {_memory(spec.memory_config)}"]
+        []
+        if spec.memory_config == DRAM_MEMORY_CONFIG
+        else [f"input memory {memory_text(spec.memory_config)}"]
     )
     for word, value in zip(_TUNING, tuning or (), strict=False):
         if word == "workers":
@@ -273,12 +277,11 @@ def _tuning(spec: TensorSpec, tuning: Tuning | None) -> list[str]:
     return items
 
 
+def _further(words: list[str]) -> list[str]:
+    """The other arguments of a call that makes more of it than a collective, but for what is said already."""
+    told = arguments_of_call()
+    return [item for item in told.split(", ") if item not in words] if told else []
+
+
 def _shown(value: Any) -> Any:
-    return _memory(value) if isinstance(value, MemoryConfig) else getattr(value, "name", value)
-
-
-def _memory(memory: MemoryConfig) -> str:
-    """A memory configuration in few words without commas, which part the items of a signature."""
-    parts = [memory.buffer_type.name, memory.memory_layout.name]
-    parts += [str(spec).replace(", ", "x") for spec in (memory.shard_spec, memory.nd_shard_spec) if spec]
-    return " ".join(parts)
+    return memory_text(value) if isinstance(value, MemoryConfig) else getattr(value, "name", value)

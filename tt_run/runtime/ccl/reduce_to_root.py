@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime.ccl import checks
 from tt_run.runtime.ccl.collectives import result
 from tt_run.runtime.ccl.single_shards import carry
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.enums import BufferType, DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
@@ -34,6 +35,7 @@ LENGTH = 4
 
 
 @operation("ttnn.reduce_to_root", family=families.COLLECTIVE, golden=mesh_goldens.reduce_to_root)
+@whole_call
 def reduce_to_root(
     input_tensor_l: Tensor,
     input_tensor_s: Tensor,

@@ -10,6 +10,7 @@ from typing import Any
 
 from tt_run.runtime.ccl import checks, form_checks
 from tt_run.runtime.ccl.collectives import scatter_as, sum_as
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.enums import DataType, Layout, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
@@ -25,6 +26,7 @@ Three = tuple[Tensor, Tensor, Tensor]
 
 
 @operation("ttnn.experimental.strided_reduce_scatter_async", family=families.COLLECTIVE)
+@whole_call
 def strided_reduce_scatter_async(
     input_tensor: Tensor,
     persistent_output_buffers: Sequence[Tensor] | None = None,
@@ -59,6 +61,7 @@ def strided_reduce_scatter_async(
 
 
 @operation("ttnn.experimental.reduce_scatter_minimal_direct", family=families.COLLECTIVE)
+@whole_call
 def reduce_scatter_minimal_direct(
     input_tensor: Tensor,
     dim: int,
@@ -138,6 +141,7 @@ def reduce_scatter_minimal_async_create_intermediate_buffer(
 
 
 @operation("ttnn.experimental.llama_reduce_scatter", family=families.COLLECTIVE)
+@whole_call
 def llama_reduce_scatter(
     input_tensor: Tensor,
     intermediate_packet_buffer: Tensor,
@@ -158,6 +162,7 @@ def llama_reduce_scatter(
 
 
 @operation("ttnn.experimental.all_reduce_create_qkv_heads", family=families.COLLECTIVE)
+@whole_call
 def all_reduce_create_qkv_heads(
     input_tensor: Tensor,
     buffer_tensor: Tensor,
@@ -193,6 +198,7 @@ def all_reduce_create_qkv_heads(
 
 
 @operation("ttnn.experimental.deepseek_moe_reduce_scatter", family=families.COLLECTIVE)
+@whole_call
 def deepseek_moe_reduce_scatter(
     input_tensors: Sequence[Tensor],
     output_memory_config: MemoryConfig,

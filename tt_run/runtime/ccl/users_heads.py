@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.ccl import checks
 from tt_run.runtime.ccl.collectives import scatter_as
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.core_work import num_cores_to_corerangeset_in_subcoregrids
 from tt_run.runtime.enums import Layout, ShardOrientation, Topology
 from tt_run.runtime.errors import fatal
@@ -24,6 +25,7 @@ USERS = 32
 
 
 @operation("ttnn.experimental.llama_rs_create_heads", family=families.COLLECTIVE)
+@whole_call
 def llama_rs_create_heads(
     input_tensor: Tensor,
     intermediate_packet_buffer: Tensor,

@@ -18,6 +18,7 @@ from tt_run.runtime.ccl.exchange.gather import every_shard
 from tt_run.runtime.ccl.fused.expert_groups import in_groups
 from tt_run.runtime.ccl.plans import planned
 from tt_run.runtime.ccl.record import Collective, Intent
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.kernels.elementwise import finish
@@ -55,6 +56,7 @@ EXCHANGE = Collective(
 
 
 @operation("ttnn.experimental.deepseek_prefill.compressor_state_exchange", family=families.COLLECTIVE)
+@whole_call
 def compressor_state_exchange(
     local_kv_state: Tensor,
     local_score_state: Tensor,
@@ -109,6 +111,7 @@ COMPRESSOR = Collective(
 
 
 @operation("ttnn.experimental.deepseek_prefill.csa_compressor", family=families.COLLECTIVE)
+@whole_call
 def csa_compressor(
     kv: Tensor,
     gate: Tensor,

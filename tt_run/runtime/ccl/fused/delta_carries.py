@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.ccl.collectives import gather_as
 from tt_run.runtime.ccl.fused.ring_places import number
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.errors import fatal, in_range
 from tt_run.runtime.ops.attention.chronology import Chronology, chronology, on_each_rank
@@ -29,6 +30,7 @@ _TOLD = 2 * HISTORY
 
 
 @operation("ttnn.experimental.kda.select_final_carry", family=families.COLLECTIVE)
+@whole_call
 def select_final_carry(
     rank_final: Tensor,
     prefix_final: Tensor,
@@ -76,6 +78,7 @@ def select_final_carry(
 
 
 @operation("ttnn.experimental.kda.qkv_causal_conv1d_silu_with_carry", family=families.COLLECTIVE)
+@whole_call
 def qkv_causal_conv1d_silu_with_carry(
     input: Tensor,
     history: Tensor,

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.ccl.collectives import gather_as
 from tt_run.runtime.ccl.plans import on_subdevice
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.enums import DataType, Layout, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import ordered_sums
@@ -37,6 +38,7 @@ Array = npt.NDArray[Any]
 
 
 @operation("ttnn.experimental.dit_fused_distributed_rmsnorm", family=families.COLLECTIVE)
+@whole_call
 def dit_fused_distributed_rmsnorm(
     input_tensor: Tensor,
     cluster_axis: int | None,
@@ -78,6 +80,7 @@ def dit_fused_distributed_rmsnorm(
 
 
 @operation("ttnn.experimental.dit_fused_distributed_layernorm", family=families.COLLECTIVE)
+@whole_call
 def dit_fused_distributed_layernorm(
     input_tensor: Tensor,
     cluster_axis: int | None,
@@ -314,6 +317,7 @@ def _scratch(x: Tensor, mesh_device: MeshDevice, axis: int, each: int) -> Tensor
 
 
 @operation("ttnn.experimental.dit_fused_distributed_groupnorm", family=families.COLLECTIVE)
+@whole_call
 def dit_fused_distributed_groupnorm(
     input_tensor: Tensor,
     *,

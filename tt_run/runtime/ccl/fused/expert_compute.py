@@ -25,6 +25,7 @@ from tt_run.runtime.ccl.fused.expert_returns import (
 )
 from tt_run.runtime.ccl.plans import planned
 from tt_run.runtime.ccl.record import Collective
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import (
     BufferType,
@@ -64,6 +65,7 @@ class _Work(NamedTuple):
 
 
 @operation("ttnn.experimental.moe_compute", family=families.COLLECTIVE)
+@whole_call
 def moe_compute(
     tilize_input_tensor: Tensor,
     tilize_expert_indices_tensor: Tensor,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tt_run.runtime.ccl.collectives import gather_as
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
@@ -16,6 +17,7 @@ from tt_run.runtime.values.shards import Array, Shards
 
 
 @operation("ttnn.experimental.deepseek_prefill.offset_cumsum", family=families.COLLECTIVE)
+@whole_call
 def offset_cumsum(
     input_tensor: Tensor,
     cluster_axis: int,

@@ -18,6 +18,7 @@ from tt_run.runtime.ccl.exchange.gather import every_shard
 from tt_run.runtime.ccl.fused.expert_groups import in_groups, shards_found
 from tt_run.runtime.ccl.plans import Plan, planned
 from tt_run.runtime.ccl.record import Collective, Intent
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.cores import CoreCoord, CoreRangeSet
 from tt_run.runtime.enums import DataType, Layout, ShardOrientation, TensorMemoryLayout, Topology
 from tt_run.runtime.errors import fatal
@@ -34,6 +35,7 @@ Array = npt.NDArray[Any]
 
 
 @operation("ttnn.experimental.selective_reduce_combine", family=families.COLLECTIVE)
+@whole_call
 def selective_reduce_combine(
     dense_input_tensor: Tensor,
     dense_activations_tensor: Tensor,

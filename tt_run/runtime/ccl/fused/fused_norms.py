@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tt_run.runtime.ccl.collectives import gather_as
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
@@ -21,6 +22,7 @@ from tt_run.runtime.tensor.tensor import Tensor
 
 
 @operation("ttnn.fused_rms_minimal", family=families.COLLECTIVE, golden=norm_goldens.fused_rms)
+@whole_call
 def fused_rms_minimal(
     input_tensor: Tensor,
     program_config: object,

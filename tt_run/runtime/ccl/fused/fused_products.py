@@ -18,6 +18,7 @@ from tt_run.runtime.ccl.fused.product_parts import (
     fused_product,
     in_chunks,
 )
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.enums import DataType, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.activations import Activation
@@ -36,6 +37,7 @@ Array = npt.NDArray[Any]
 
 
 @operation("ttnn.experimental.all_gather_matmul_async", family=families.COLLECTIVE)
+@whole_call
 def all_gather_matmul_async(
     input_tensor: Tensor,
     weight_tensor: Tensor,
@@ -82,6 +84,7 @@ def all_gather_matmul_async(
 
 
 @operation("ttnn.experimental.llama_all_gather_matmul_async", family=families.COLLECTIVE)
+@whole_call
 def llama_all_gather_matmul_async(
     input_tensor0: Tensor,
     input_tensor1: Tensor,
@@ -110,6 +113,7 @@ def llama_all_gather_matmul_async(
 
 
 @operation("ttnn.experimental.all_gather_minimal_matmul_async", family=families.COLLECTIVE)
+@whole_call
 def all_gather_minimal_matmul_async(
     input_tensor: Tensor,
     weight_tensor: Tensor,
@@ -176,6 +180,7 @@ def all_gather_minimal_matmul_async(
 
 
 @operation("ttnn.experimental.strided_all_gather_minimal_matmul_async", family=families.COLLECTIVE)
+@whole_call
 def strided_all_gather_minimal_matmul_async(
     input_tensor: Tensor,
     weight_tensor: Tensor,
@@ -213,6 +218,7 @@ def strided_all_gather_minimal_matmul_async(
 
 
 @operation("ttnn.experimental.matmul_reduce_scatter_async", family=families.COLLECTIVE)
+@whole_call
 def matmul_reduce_scatter_async(
     input_tensor: Tensor,
     weight_tensor: Tensor,
@@ -258,6 +264,7 @@ def matmul_reduce_scatter_async(
 
 
 @operation("ttnn.experimental.minimal_matmul_strided_reduce_scatter_async", family=families.COLLECTIVE)
+@whole_call
 def minimal_matmul_strided_reduce_scatter_async(
     input_tensor: Tensor | Sequence[Tensor],
     weight_tensor: Tensor,
@@ -309,6 +316,7 @@ def minimal_matmul_strided_reduce_scatter_async(
 
 
 @operation("ttnn.experimental.llama_rs_matmul", family=families.COLLECTIVE)
+@whole_call
 def llama_rs_matmul(
     input_tensor: Tensor,
     weight_tensor: Tensor,

@@ -24,6 +24,7 @@ from tt_run.runtime.ccl.fused.expert_groups import (
 )
 from tt_run.runtime.ccl.plans import Plan, on_subdevice, planned
 from tt_run.runtime.ccl.record import Collective, Intent
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.enums import DataType, Layout, Topology, cpp
 from tt_run.runtime.errors import fatal, in_range
 from tt_run.runtime.mesh.device import MeshDevice
@@ -44,6 +45,7 @@ _NOTE = 64
 
 
 @operation("ttnn.experimental.deepseek_prefill.combine", family=families.COLLECTIVE)
+@whole_call
 def combine(
     dispatched_buffer: Tensor,
     dispatched_metadata: Tensor,
@@ -96,6 +98,7 @@ def _check_fp8(buffer: Tensor) -> None:
 
 
 @operation("ttnn.experimental.deepseek_prefill.combine_fabric2d", family=families.COLLECTIVE)
+@whole_call
 def combine_fabric2d(
     dispatched_buffer: Tensor,
     dispatched_metadata: Tensor,
@@ -198,6 +201,7 @@ def _combined(
 
 
 @operation("ttnn.experimental.deepseek_prefill.hybrid_routed_expert_moe", family=families.COLLECTIVE)
+@whole_call
 def hybrid_routed_expert_moe(
     dispatched_buffer: Tensor,
     expert_region_offsets: Tensor,

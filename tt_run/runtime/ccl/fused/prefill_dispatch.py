@@ -24,6 +24,7 @@ from tt_run.runtime.ccl.fused.expert_groups import (
 )
 from tt_run.runtime.ccl.plans import Plan, on_subdevice, planned
 from tt_run.runtime.ccl.record import Collective, Intent
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.enums import DataType, Layout, Topology, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
@@ -50,6 +51,7 @@ class _Asked(NamedTuple):
 
 
 @operation("ttnn.experimental.deepseek_prefill.dispatch", family=families.COLLECTIVE)
+@whole_call
 def dispatch(
     input_tensor: Tensor,
     indices_tensor: Tensor,
@@ -127,6 +129,7 @@ def _in_fp8(rows: Tensor) -> Tensor:
 
 
 @operation("ttnn.experimental.deepseek_prefill.dispatch_fabric2d", family=families.COLLECTIVE)
+@whole_call
 def dispatch_fabric2d(
     input_tensor: Tensor,
     indices_tensor: Tensor,

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from tt_run.runtime.ccl.collectives import gather_as
 from tt_run.runtime.ccl.plans import on_subdevice
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.enums import DataType, Layout, Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import ordered_sums
@@ -25,6 +26,7 @@ Array = npt.NDArray[Any]
 
 
 @operation("ttnn.experimental.deepseek_prefill.attn_res_gather_softmax", family=families.COLLECTIVE)
+@whole_call
 def attn_res_gather_softmax(
     partial: Tensor,
     running_sum: Tensor,

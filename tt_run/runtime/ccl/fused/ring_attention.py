@@ -21,6 +21,7 @@ from tt_run.runtime.ccl.fused.ring_places import (
     first_query_places,
     number,
 )
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.enums import Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import gemm
@@ -155,6 +156,7 @@ def _only(name: str, **options: object) -> None:
     family=families.COLLECTIVE,
     golden=ring_goldens.joint,
 )
+@whole_call
 def ring_joint_scaled_dot_product_attention(
     input_tensor_q: Tensor,
     input_tensor_k: Tensor,
@@ -259,6 +261,7 @@ def ring_joint_scaled_dot_product_attention(
     family=families.COLLECTIVE,
     golden=ring_goldens.joint,
 )
+@whole_call
 def exp_ring_joint_scaled_dot_product_attention(
     input_tensor_q: Tensor,
     input_tensor_k: Tensor,
@@ -299,6 +302,7 @@ def exp_ring_joint_scaled_dot_product_attention(
 
 
 @operation("ttnn.transformer.ring_mla", family=families.COLLECTIVE, golden=ring_goldens.latent)
+@whole_call
 def ring_mla(
     input_tensor_q: Tensor,
     input_tensor_kv: Tensor,

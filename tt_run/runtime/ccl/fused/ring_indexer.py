@@ -8,6 +8,7 @@ from typing import Any
 
 from tt_run.runtime.ccl.collectives import gather_as
 from tt_run.runtime.ccl.plans import on_subdevice
+from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.enums import Topology
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.attention import indexer
@@ -20,6 +21,7 @@ from tt_run.runtime.values.shards import Shards
 
 
 @operation("ttnn.experimental.ring_indexer_score_dsa", family=families.COLLECTIVE)
+@whole_call
 def ring_indexer_score_dsa(
     q: Tensor,
     k: Tensor,
