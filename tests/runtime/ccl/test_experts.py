@@ -88,6 +88,9 @@ def test_dispatch_gives_each_device_the_tokens_of_its_experts(device, tokens, ax
     assert [each.spec for each in bare] == [sparse.spec, metadata.spec]
     asked = experts._check_dispatch(given[0], device, axis, (dim, tuple(given[1].shape)))
     assert asked.shape == tuple(sparse.shape)  # which a rank without devices in it goes by
+    assert asked.elements == words[0].size + chosen[0].size  # the choices travel with the tokens
+    asked = experts._check_metadata(given[0], device, axis, tuple(given[1].shape))
+    assert asked.elements == words[0].size + 2 * chosen[0].size  # and their scores
 
 
 @pytest.mark.parametrize("axis", [0, 1])

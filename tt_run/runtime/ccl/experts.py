@@ -86,12 +86,14 @@ def all_to_all_dispatch(
 
 
 def _check_dispatch(tensor: Tensor, device: MeshDevice, cluster_axis: int | None, asked: Any) -> Intent:
-    concat, _ = asked
+    concat, choices = asked
     members = checks.members_of(tensor, device, cluster_axis, any_ring=True)
     batch, length, width = _tokens(tuple(tensor.shape), "input_tensor")
     shape = [1, batch, length, width]
     shape[concat] *= members
-    return Intent(tuple(shape), concat, (batch, length, width))
+    # The indices, in two bytes as the tokens are, go with them.
+    sent = batch * length * (width + choices[-1])
+    return Intent(tuple(shape), concat, (batch, length, width), elements=sent)
 
 
 DISPATCH = Collective(
@@ -169,7 +171,8 @@ def _check_metadata(
             "input_tensor and expert_indices_tensor must have the same batch and sequence",
             hint=f"{tensor.shape} and {list(choices)} differ before their last dimension",
         )
-    return Intent((1, members * batch * length, width), None, (width,))
+    sent = batch * length * (width + 2 * choices[-1])  # the indices and the scores go with the tokens
+    return Intent((1, members * batch * length, width), None, (width,), elements=sent)
 
 
 DISPATCH_METADATA = Collective(
