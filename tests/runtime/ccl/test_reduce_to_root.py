@@ -15,6 +15,7 @@ from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.creation.from_shape import full_like
 from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh
 from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config
+from tt_run.runtime.values import shapes
 
 CORES, ROWS, WIDTH, KEYS = 2, 8, 16, 24
 TILE = 4  # columns that one core has of s and m
@@ -102,6 +103,16 @@ def test_results_go_into_output_tensors(line):
     assert all(a.storage is b.storage for a, b in zip(found, outputs, strict=True))
     assert np.allclose(outputs[0].shards.of(1), wanted, rtol=0.05, atol=0.02)
     assert np.all(outputs[0].shards.of(3) == 5.0)
+
+
+def test_sums_of_zero_are_divided_by_in_silence(line):
+    """As a device does it; in shapes all sums are zero."""
+    zeros = [np.zeros_like(part) for part in partial_results()[0]]
+    with shapes.only():
+        bare = reduce_to_root(*on_line(line, zeros), MeshCoordinate(1, 0))
+    found = reduce_to_root(*on_line(line, zeros), MeshCoordinate(1, 0))
+    assert np.isnan(found[0].shards.of(1)).all()
+    assert [tensor.spec for tensor in bare] == [tensor.spec for tensor in found]
 
 
 def message(error):
