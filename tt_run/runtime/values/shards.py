@@ -181,7 +181,13 @@ class Shards:
         """Apply a function of the stack (distinct, *shape) -> (distinct, *new shape); replicas are computed once. `either` as in `combine`."""
         if shapes.active():
             return self.holding(shapes.result(function, [self.data]))
-        return self.holding(function(self.stack if either else self.data))
+        stack = self.stack if either else self.data
+        try:
+            return self.holding(function(stack))
+        except ValueError:
+            if len(stack):
+                raise
+            return self.holding(shapes.result(function, [stack])[:0])
 
 
 class _Halves(Shards):
@@ -214,7 +220,12 @@ def combine(function: Callable[..., Array], *operands: Shards, either: bool = Fa
     index, stacks = paired(*operands, either=either)
     if shapes.active():
         return Shards(shapes.result(function, stacks), index)
-    data = function(*stacks)
+    try:
+        data = function(*stacks)
+    except ValueError:
+        if all(map(len, stacks)):
+            raise
+        data = shapes.result(function, stacks)[:0]  # on a rank that hosts no device of the mesh
     if data.itemsize == 2 and data.dtype == BFLOAT16:
         return Shards.of_halves(data, index)
     return Shards.unchecked(data, index) if len(data) == len(stacks[0]) else Shards(data, index)

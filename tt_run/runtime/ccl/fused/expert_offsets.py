@@ -45,11 +45,8 @@ def offset_cumsum(
         offsets = np.cumsum(table, 0) - table + region
         own = offsets[coord[cluster_axis]]
         each.append([a.astype(np.uint32) for a in (own[None], total[None], region[None], offsets)])
-    like = (
-        [np.empty((0, *part.shape), np.uint32) for part in each[0]]
-        if each
-        else [np.empty((0, 1, experts), np.uint32)] * 4
-    )
+    lengths = (1, 1, 1, gathered.shape[-1] // experts)
+    like = [np.empty((0, length, experts), np.uint32) for length in lengths]
     return [
         settle(
             (gathered,),

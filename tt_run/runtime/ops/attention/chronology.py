@@ -96,7 +96,8 @@ def on_each_rank(
     """The results of `function(chronology, shard, …)` on each device; `bounds` are the start, or start and end."""
     members = members_along(name, given[0], axis)
     _check_bounds(name, bounds)
-    places = Shards.from_each([np.array([at[axis]]) for at in given[0].site.local_coords])
+    coords = given[0].site.local_coords
+    places = Shards.from_each([np.array([at[axis]]) for at in coords], like=np.empty((0, 1), np.intp))
 
     def one(place: Array, *shards: Array) -> Sequence[Array]:
         numbers = [int(shard.reshape(-1)[0]) for shard in shards[: len(bounds)]]
