@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tt_run.runtime import catalog
 from tt_run.runtime.ccl.asynchronous import (
     all_gather_async,
     all_reduce_async,
@@ -111,3 +112,20 @@ def test_refusals(device, x, semaphores):
         all_gather_async(x, 3, semaphores, num_links=-1)
     with pytest.raises(TypeError, match="needs dim"):
         reduce_scatter_minimal_async(x)
+
+
+@pytest.mark.parametrize("wrong", ["semaphore", 3, [1, 2]])
+def test_semaphores_are_semaphores(device, x, semaphores, wrong):
+    """One, several or none; what is no such thing was ignored."""
+    text = r"must be (of type )?GlobalSemaphore \| Sequence\[GlobalSemaphore\], not"
+    for call in (
+        lambda s: all_gather_async(x, None, 3, s, cluster_axis=1),
+        lambda s: all_gather_async(x, None, 3, semaphores, cluster_axis=1, barrier_semaphore=s),
+        lambda s: reduce_scatter_minimal_async(x, None, 3, s, cluster_axis=1),
+        lambda s: all_reduce_async(x, 1, device, s, semaphores, semaphores, ReduceType.Sum),
+        lambda s: catalog.find("ttnn.experimental.strided_all_gather_async")(x, None, 3, s, cluster_axis=1),
+    ):
+        with pytest.raises(TypeError, match=text):
+            call(wrong)
+        for right in (None, semaphores[0], semaphores):
+            call(right)

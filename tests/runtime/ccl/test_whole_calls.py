@@ -128,6 +128,15 @@ def test_a_call_that_failed_says_nothing_of_the_next(mesh: MeshDevice) -> None:
     assert whole_calls.arguments_of_call() == ""
 
 
+def test_what_a_call_takes_is_read_where_it_is_written(mesh: MeshDevice) -> None:
+    """Annotations name classes of the operation's module, not of the one that goes around it."""
+    operation = catalog.find("ttnn.reduce_to_root")
+    assert operation is not None
+    x = put(mesh, 8, 32)
+    with pytest.raises(TypeError, match="root_coord must be of type MeshCoordinate, not int"):
+        operation(x, x, x, 1)
+
+
 DIVERGE = """
 import numpy as np
 import ttnn
@@ -146,7 +155,7 @@ ttnn.all_to_all_dispatch(tokens, chosen, mapping, cluster_axis=1)
 def test_another_shape_of_a_further_tensor_is_another_call() -> None:
     """Its rows would be read as what the own ones are."""
     env = {"TT_MESH_GRAPH_DESC_PATH": str(ROOT / "configs" / "mgd" / "t3k_2x4_two_hosts.textproto")}
-    done = run_ranks(2, DIVERGE, env=env, timeout=25)
+    done = run_ranks(2, DIVERGE, env=env, timeout=60)
     report = done.ranks[0].stderr
     assert done.returncode == 1
     assert "error[TTG001]: ranks 0 and 1 disagree on call 2: expert_indices_tensor" in report

@@ -10,6 +10,7 @@ from tt_run.runtime.enums import ReduceType
 from tt_run.runtime.errors import type_name
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.native.arguments import nearest
+from tt_run.runtime.ops.declaration.argument_kinds import Kind, kind_by_name
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -76,8 +77,20 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 def _told(name: str) -> str:
+    signal = _signal(name)
+    if signal is not None:
+        return signal.text
     return " or ".join("None" if kind is type(None) else kind.__name__ for kind in _KINDS[name])
 
 
 def _fits(name: str, value: Any) -> bool:
-    return name not in _KINDS or isinstance(value, _KINDS[name])
+    if name in _KINDS:
+        return isinstance(value, _KINDS[name])
+    kind = _signal(name)
+    return kind is None or kind.takes(value)
+
+
+def _signal(name: str) -> Kind | None:
+    """The kind of an argument that only says how devices signal each other, and would be ignored whatever it is."""
+    told = name == "subdevice_id" or name.endswith(("semaphore", "semaphores"))
+    return kind_by_name(name) if told else None

@@ -43,6 +43,7 @@ def whole_call(compute: Function) -> Function:
         finally:
             del _under_way[thread]
 
+    call.written_in = compute.__globals__  # type: ignore[attr-defined]  # what its annotations name
     return call  # type: ignore[return-value]
 
 

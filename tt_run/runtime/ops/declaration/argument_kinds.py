@@ -126,9 +126,10 @@ class Kinds(NamedTuple):
 def kinds_of(function: Callable[..., Any], operation: str = "") -> Kinds:
     """The kinds that a function's annotations tell, or else the names of its parameters. `operation`: its name below `ttnn`."""
     parameters = inspect.signature(function).parameters.values()
-    space = getattr(function, "__globals__", {})
+    # Of a function around another one, where the annotations were written.
+    space = getattr(function, "written_in", None) or getattr(function, "__globals__", {})
     found = {
-        p.name: _narrowed(_asked(p, _kind(p.annotation, space)) or _by_name(p.name), operation, p.name)
+        p.name: _narrowed(_asked(p, _kind(p.annotation, space)) or kind_by_name(p.name), operation, p.name)
         for p in parameters
     }
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -396,9 +397,24 @@ _BY_NAME = {
     ),
 }
 """Kinds of parameters by their names; most only tune hardware, and would be ignored whatever they are."""
-_BY_ENDING = {"memory_config": _named("MemoryConfig"), "topology": _named("Topology")}
+_SEMAPHORE = _is_a("GlobalSemaphore", "GlobalSemaphoreArg", "global_semaphore")
 
 
-def _by_name(name: str) -> Kind | None:
+def _semaphores(value: Any) -> bool:
+    """One or several, as each device has a collective signal with."""
+    return _SEMAPHORE(value) or (_sequence(value) and all(map(_SEMAPHORE, value)))
+
+
+_SIGNALS = Kind(frozenset({type(None)}), _semaphores, "GlobalSemaphore | Sequence[GlobalSemaphore]")
+_BY_ENDING = {
+    "memory_config": _named("MemoryConfig"),
+    "topology": _named("Topology"),
+    "semaphore": _SIGNALS,
+    "semaphores": _SIGNALS,
+}
+
+
+def kind_by_name(name: str) -> Kind | None:
+    """What a parameter takes that is called so in every operation; None where its name does not tell."""
     ending = next((kind for ending, kind in _BY_ENDING.items() if name.endswith(ending)), None)
     return _BY_NAME.get(name) or ending
