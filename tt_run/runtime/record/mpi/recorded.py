@@ -257,9 +257,7 @@ class _Recorder:
                 return real(comm, *args, **kwargs)
             at = self._at(comm)
             made, target = start(at, name, words, lambda *a, **k: real(comm, *a, **k), args, kwargs)
-            found = made if type(made) is kind else kind(made)
-            if (waits := getattr(made, "_tt_run", None)) is not None:
-                found._tt_run = waits
+            found = _of_kind(kind, made)
             found._target = target
             found._prepared = Prepared(at, name, named_words(words, args, kwargs))
             return found
@@ -293,9 +291,7 @@ class _Recorder:
             def cross() -> Any:
                 made, request = real(comm, *args, **kwargs)
                 kind = self._kind_of(comm)
-                kept.extend((self._kinds[kind](made), self._request(request)))
-                if (waits := getattr(request, "_tt_run", None)) is not None:
-                    kept[1]._tt_run = waits
+                kept.extend((self._kinds[kind](made), _of_kind(self._request, request)))
                 return _members(self._mpi, comm, kind.__name__, "")  # it cannot be asked itself yet
 
             record_result(self._at(comm), name, cross)
@@ -365,6 +361,11 @@ class _Recorder:
             return found
 
         return _named_as(method, name, real)
+
+
+def _of_kind(kind: Any, request: Any) -> Any:
+    """A request that is recorded. One that says what its wait is for is of that kind already, and another made of it would not say so."""
+    return request if type(request) is kind else kind(request)
 
 
 def _members(mpi: Any, comm: Any, kind: str, name: str) -> tuple[Any, ...]:
