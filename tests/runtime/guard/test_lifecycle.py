@@ -215,6 +215,21 @@ def test_a_forked_child_is_no_rank() -> None:
 
 
 @pytest.mark.parametrize(
+    ("own", "is_over", "tells"), [(True, False, True), (True, True, False), (False, False, False), (False, True, False)]
+)
+def test_a_rank_that_shuts_mpi_down_says_once_that_it_ends(own: bool, is_over: bool, tells: bool) -> None:
+    """A forked child is no rank, and after the first time nobody listens; what the library says to it is the program's."""
+    job = Job()
+    job.world.mpi = SimpleNamespace(Is_finalized=lambda: is_over)
+    made = Lifecycle(job.world, job.guard)
+    made._finalize, made._pid = lambda: job.told.append("shut down"), os.getpid() if own else -1
+    made._on_finalize()
+    told = [word[:3] if isinstance(word, tuple) else word for word in job.told]
+    assert told == [("end", ENDED, "")] * tells + ["shut down"]
+    assert made._is_shut == tells
+
+
+@pytest.mark.parametrize(
     ("status", "code", "said"),
     [(None, 0, ""), (0, 0, ""), (3, 3, "exit code 3"), ("no more", 1, "exit code 1"), ("", 1, "exit code 1")],
 )
