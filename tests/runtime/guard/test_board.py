@@ -280,6 +280,15 @@ def test_a_record_may_fill_its_room(more: int, kept: bool) -> None:
     assert row.read("record") == (record if kept else {"error": "x" * 8192, "histories": record["histories"]})
 
 
+@pytest.mark.parametrize(("more", "kept"), [(0, True), (1, False)])
+def test_the_last_call_of_each_group_may_fill_it_too(more: int, kept: bool) -> None:
+    row = two_rows()[4]
+    room = 32768 - 8 - len(json.dumps({"error": "", "histories": {"g": {"1": ["", ""]}}}))
+    last = {"1": ["", "s" * (room + more)]}
+    row.write("record", {"error": "", "histories": {"g": {"0": ["", ""], **last}}})
+    assert row.read("record") == {"error": "", "histories": {"g": last} if kept else {}}
+
+
 def test_a_long_wait_is_a_file_while_it_lasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(long_wait, "_now", lambda: now[0])

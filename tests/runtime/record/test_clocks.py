@@ -57,6 +57,8 @@ print(os.times(), os.times().user, resource.getrusage(resource.RUSAGE_SELF), res
 import random
 random.seed()
 print(random.random())
+began = time.gmtime(0)
+print(time.strftime("%Y %H:%M:%S"), time.asctime(), "and", time.strftime("%Y", began), time.asctime(began))
 """
 
 
@@ -66,5 +68,6 @@ def test_a_program_whose_classes_hold_clocks_and_that_sows_anew(tmp_path: Path) 
     program.write_text(PROGRAM + "import ttnn\nttnn.open_mesh_device(ttnn.MeshShape(1, 1))\n")
     ran = tt_run("--emulate", "--record", record, "--log-dir", logs, "python", program, cwd=tmp_path).check()
     assert "Error" not in ran.err and "which holds a clock" in ran.out
+    assert "and 1970 Thu Jan  1 00:00:00 1970" in ran.out  # a moment that is given is that moment
     again = tt_run("replay", record, cwd=tmp_path).check()
     assert again.out == (logs / "rank-0000.out").read_text()

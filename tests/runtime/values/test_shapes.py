@@ -83,3 +83,13 @@ def test_a_word_that_the_variable_does_not_know(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv(contract.SHAPES_ONLY, "maybe")
     with pytest.raises(RuntimeError, match="TT_RUN_SHAPES_ONLY='maybe'"):
         shapes.active()
+
+
+@pytest.mark.parametrize("count", [2, 3, 64])
+def test_zeros_of_several_elements_have_no_memory_of_their_own(count: int) -> None:
+    stands_for = shapes.zeros((1, count), np.float32)
+    assert shapes.without_memory(stands_for) and not shapes.without_memory(stands_for.copy())
+
+
+def test_one_element_is_its_own_memory() -> None:
+    assert not shapes.without_memory(shapes.zeros((1, 1), np.float32))

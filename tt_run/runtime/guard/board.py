@@ -6,6 +6,7 @@ The words are written on every collective; the texts only when a rank waits long
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from tt_run.runtime.guard.signature import Labels
@@ -62,16 +63,10 @@ class BoardRow:
     def write(self, name: str, value: dict[str, Any]) -> None:
         """Publish a record, an answer or a verdict; what is too long loses all but the last calls of its history first."""
         at, size = self._texts[name]
-        data = json.dumps(value).encode()
-        if len(data) > size - 8:
-            shorter = {k: v[: size // 4] if isinstance(v, str) else v for k, v in value.items()}
-            # That a rank has come to a call, which excuses it, is in the last one.
-            last = {
-                group: dict(list(calls.items())[-1:]) for group, calls in value.get("histories", {}).items()
-            }
-            data = json.dumps({**shorter, "histories": last}).encode()
-            if len(data) > size - 8:
-                data = json.dumps({**shorter, "histories": {}}).encode()
+        for form in _ever_shorter(value, size // 4):
+            data = json.dumps(form).encode()
+            if len(data) <= size - 8:
+                break
         self._write(at, size, data)
 
     def read(self, name: str) -> dict[str, Any] | None:
@@ -106,6 +101,15 @@ class BoardRow:
     def _read(self, at: int, size: int) -> bytes:
         length = int.from_bytes(self._memory[at : at + 8], "little")
         return bytes(self._memory[at + 8 : at + 8 + min(length, size - 8)])
+
+
+def _ever_shorter(value: dict[str, Any], text: int) -> Iterator[dict[str, Any]]:
+    """A value whole; then with so many characters of each text and the last call of each group, which may excuse a rank; then without calls."""
+    yield value
+    shorter = {k: v[:text] if isinstance(v, str) else v for k, v in value.items()}
+    last = {group: dict(list(calls.items())[-1:]) for group, calls in value.get("histories", {}).items()}
+    yield {**shorter, "histories": last}
+    yield {**shorter, "histories": {}}
 
 
 def rows(memory: memoryview, ranks: tuple[int, ...]) -> dict[int, BoardRow]:

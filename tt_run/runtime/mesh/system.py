@@ -159,7 +159,7 @@ def _source(environment: Mapping[str, str], ranks: World) -> str | System:
         system = find(environment.get(contract.SYSTEM) or contract.DEFAULT_SYSTEM)
     except UnknownSystem as error:
         raise fatal(f"{contract.SYSTEM}: {error}", hint="mgd systems lists them") from None
-    if ranks.size > 1 or system.hosts > 1 or not system.cluster_type or system.mesh_count > 1:
+    if ranks.size > 1 or system.hosts > 1 or not system.cluster_type:
         return str(system.path)
     return system
 
