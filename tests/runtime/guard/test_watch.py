@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -124,7 +125,7 @@ def test_calls_that_agree_in_meaning_wait_for_one_that_is_late(monkeypatch: pyte
     ("timeout", "looks", "code", "culprits"),
     [
         (60.0, [(OPEN, None, False), (OPEN, None, True)], "TTG006", (2,)),
-        (-1.0, [(OPEN, None, False)], "TTG005", (2,)),
+        (0.2, [(OPEN, None, False)], "TTG005", (2,)),
         (60.0, [(OTHER, None, False)], "TTG001", (0, 1)),
         (60.0, [(OPEN, None, False), (OPEN, OTHER, False)], "TTG001", (0, 1, 2)),
     ],
@@ -134,7 +135,66 @@ def test_what_keeps_them_from_meeting_is_told(
 ) -> None:
     board, found = meeting(monkeypatch, timeout, *looks)
     assert found is not None and (found.code, found.culprits) == (code, culprits)
-    assert board.asked == ((2,) if timeout < 0 else ())
+    assert board.asked == ((2,) if timeout < 1 else ()), "who runs is asked half a second before the deadline"
+
+
+class Absent(Board):
+    """Rank 1 runs and answers nobody."""
+
+    def __init__(self, clock: list[float]) -> None:
+        super().__init__((None, None, False))
+        self.clock = clock
+        self.asked_at: list[float] = []
+        self.looked_into_at: list[float] = []
+        self.still: list[tuple[float, int]] = []
+
+    def publish(self, state: int, wait: Wait, call: SignedCall | None, *, still: int = 0) -> None:  # type: ignore[override]
+        self._own = RankState(0, state, wait=wait)
+        self.still.append((self.clock[0], still))
+
+    def known(self) -> dict[int, RankState]:
+        return {0: self._own, 1: RankState(1)}
+
+    def ask(self, ranks: tuple[int, ...]) -> None:
+        self.asked_at += [self.clock[0]] * (ranks == (1,))
+
+    def have_answered(self, ranks: tuple[int, ...]) -> bool:
+        return not self.asked_at
+
+    def look_into(self, ranks: tuple[int, ...]) -> None:
+        self.looked_into_at += [self.clock[0]] * (ranks == (1,))
+
+    def publish_running(self) -> None:
+        pass
+
+
+def test_a_rank_that_does_not_answer_is_asked_before_the_deadline_and_looked_into_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [100.0]
+
+    def conclude(_: Any, finding: Finding, known: dict[int, RankState]) -> None:
+        raise InterruptedError(finding.code)
+
+    def sleep(seconds: float) -> None:
+        clock[0] += max(seconds, 0.01)
+
+    monkeypatch.setattr(watch.Guard, "conclude", conclude)
+    monkeypatch.setattr(watch.Guard, "make_progress", lambda _: False)
+    monkeypatch.setattr(watch, "_now", lambda: clock[0])
+    monkeypatch.setattr(watch, "Patience", partial(watch.Patience, lambda: clock[0]))
+    monkeypatch.setattr(watch.time, "sleep", sleep)
+    guard, board = watch.Guard.__new__(watch.Guard), Absent(clock)
+    facts = {"rank": 0, "timeout": 8.0, "whereabouts": board, "error": None}
+    guard.__dict__.update(facts, _generation=0, _leaving=[], _pause=lambda: sleep(0))
+    wait = Wait("collective", "all_gather()", "p.py:3", (0, 1), 4, (1,))
+    with pytest.raises(InterruptedError, match=r"^TTG005$"):
+        guard.wait_until(lambda: False, lambda: wait)
+    assert board.asked_at == [pytest.approx(107.5, abs=0.1)]
+    assert board.looked_into_at == [pytest.approx(110, abs=0.1)]
+    # Ranks of other hosts hear from the wait again each second, but only past the deadline.
+    assert {still for at, still in board.still if at < 107.9} == {0}
+    assert {still for at, still in board.still if 108.1 < at < 109.9} == {8, 9}
 
 
 class Author:
