@@ -121,6 +121,7 @@ def part(x, dim, memory):
         (exchange, (2, 1), (1, 4, 80, 128), TILE, None),
         (gather, (0,), (64,), TILE, "AllGatherAsync requires tensor of rank 2 or greater"),
         (blocks, (2,), (1, 1, 128, 128), TILE, "strided_reduce_scatter_async only supports dim=3 (W), but got dim=2"),
+        (blocks, (4,), (1, 1, 128, 128), TILE, "Invalid scatter dim 4 for rank 4 tensor"),
         (blocks, (3,), (1, 2, 128, 128), TILE, "strided_reduce_scatter_async requires a 4D tensor with C=1, but got shape Shape([1, 2, 128, 128])"),
         (blocks, (3,), (1, 1, 128, 64), TILE, "Number of tiles at dimension 3 must be divisible by ring_size"),
         (blocks, (-1,), (8, 1, 64, 128), TILE, None),

@@ -33,14 +33,28 @@ def call(name: str, *words: Any, **named: Any) -> Any:
     return operation(*words, **named)
 
 
-def image(mesh: MeshDevice) -> Tensor:
+def image(mesh: MeshDevice, values: Any = IMAGE) -> Tensor:
     mapper = ShardTensor2dMesh(mesh, mesh_shape=(2, 2), dims=(2, 3))
-    return from_torch(IMAGE, DataType.FLOAT32, layout=Layout.ROW_MAJOR, device=mesh, mesh_mapper=mapper)
+    return from_torch(values, DataType.FLOAT32, layout=Layout.ROW_MAJOR, device=mesh, mesh_mapper=mapper)
 
 
 def semaphores(mesh: MeshDevice) -> list[Any]:
     core = CoreRangeSet({CoreRange(CoreCoord(0, 0), CoreCoord(0, 0))})
     return [create_global_semaphore(mesh, core, 0) for _ in range(3)]
+
+
+@pytest.mark.parametrize(("batch", "frames"), [(1, 1), (1, 3), (2, 1), (2, 3)])
+def test_frames_come_in_front_of_one_batch(mesh: MeshDevice, batch: int, frames: int) -> None:
+    """(batch, frames, rows, columns, channels): two frames of zeros before those of one."""
+    tensor = image(mesh, np.tile(IMAGE, (batch, frames, 1, 1, 1)))
+    words = [2], [1], [1], "zeros", [0], semaphores(mesh)[:1], semaphores(mesh)[:1]
+    if batch == 1:
+        found = call("neighbor_pad_async", tensor, *words, t_front_pad=2)
+        assert tuple(found.shape) == (1, frames + 2, 4, 4, 2)
+        assert not found.shards.data[:, :, :2].any() and found.shards.data[:, :, 2:].any()
+    else:
+        with pytest.raises(RuntimeError, match="t_front_pad only supports B=1 tensors, got B=2"):
+            call("neighbor_pad_async", tensor, *words, t_front_pad=2)
 
 
 @pytest.mark.parametrize(

@@ -192,6 +192,8 @@ cached = [as_tensor(ar(16, 2) + i, mesh_mapper=ShardTensorToMesh(md, 0), cache_f
 out["cached"] = [c.to_numpy(ConcatMeshToTensor(md, 0))[0, 0].item() for c in cached]
 dump_tensor(sys.argv[1] + "/own.tensorbin", tensor, DumpTensorMode.LOCAL)
 own = load_tensor(sys.argv[1] + "/own.tensorbin", device=md)
+os.makedirs(f"{sys.argv[1]}/of{md.group.rank}")  # as a host of its own, which no other rank sees
+dump_tensor(f"{sys.argv[1]}/of{md.group.rank}/y.tensorbin", tensor)
 out["own"] = own.to_numpy(ConcatMeshToTensor(md, 0)).tolist() == out["values"]
 """
     found = answers(2, body, str(tmp_path))
@@ -200,8 +202,11 @@ out["own"] = own.to_numpy(ConcatMeshToTensor(md, 0)).tolist() == out["values"]
         assert rank["topology"] and rank["own"]
         assert rank["rows"] == rows
         assert rank["cached"] == [0.0, 0.0]
-    assert sorted(p.name for p in tmp_path.iterdir()) == [
+    assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*")) == [
         "c_dtype_None_layout_ROW_MAJOR.tensorbin",
+        "of0",
+        "of0/y.tensorbin",
+        "of1",
         "own.rank0.tensorbin",
         "own.rank1.tensorbin",
         "x.tensorbin",

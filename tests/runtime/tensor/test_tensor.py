@@ -146,6 +146,7 @@ def test_host_tensors_outlive_their_mesh() -> None:
     row = buffer.get_shard(MeshCoordinate(0, 1))
     assert row is not None
     assert np.from_dlpack(row).view(np.float32).tolist() == [2, 3]
+    assert len(row) == 8 and len(type(row)()) == 0
     with pytest.raises(
         RuntimeError,
         match=r"(?s)help: from MeshCoordinate\(\[0, 0\]\) to MeshCoordinate\(\[0, 1\]\)\n.*"

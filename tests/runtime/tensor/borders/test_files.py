@@ -123,6 +123,15 @@ def damaged(path: Path, **changes: Any) -> None:
     path.write_bytes(data[:8] + len(text).to_bytes(8, "little") + text + data[16 + length :])
 
 
+def test_what_a_file_of_before_does_not_say_is_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "x.tensorbin"
+    tensor = made(ar(3, 5))
+    in_our_own_format(path, tensor)
+    damaged(path, created_with_nd_shard_spec=None, transpose_tile=None, nd_shard_spec=None)
+    loaded = load_tensor(path)
+    assert loaded.spec == tensor.spec and loaded.memory_config().created_with_nd_shard_spec is False
+
+
 @pytest.mark.parametrize("changes", [
     {"shape": [3, 4]}, {"dtype": "FLOAT64"}, {"dtype": None}, {"index": [7]}, {"rows": "many"}, {"placements": 3}, {"tile": [1]},
 ])  # fmt: skip

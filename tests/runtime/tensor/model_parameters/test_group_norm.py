@@ -46,6 +46,20 @@ def test_masks() -> None:
         group_norm.create_group_norm_input_mask(96, 5, 1)
 
 
+@pytest.mark.parametrize(
+    ("channels", "size", "tiles"), [(64, 32, 1), (96, 24, 2), (33, 33, 2), (64, 64, 2), (65, 65, 3), (1, 1, 1)]
+)
+def test_the_most_tiles_that_a_group_touches(channels: int, size: int, tiles: int) -> None:
+    assert group_norm.find_max_tile_span(channels, size, 32) == tiles
+
+
+def test_a_mask_of_one_channel() -> None:
+    mask = held(group_norm.create_group_norm_input_mask(1, 1, 1, F32))
+    assert mask.shape == (1, 1, 32, 32) and np.flatnonzero(mask[0, 0, 0]).tolist() == [0]
+    with pytest.raises(RuntimeError, match="W needs to be greater than 0 and is 0"):
+        group_norm.create_group_norm_input_mask(0, 1, 1)
+
+
 def test_the_norm_reads_chunks(one: MeshDevice) -> None:
     x = np.random.default_rng(1).standard_normal((1, 1, 32, 64)).astype(np.float32)
     weight, bias = torch.rand(64), torch.rand(64)
