@@ -16,6 +16,7 @@ from tt_run.runtime.tensor.conversion.layouts import to_layout
 from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG
 from tt_run.runtime.values import shapes
+from tt_run.runtime.values.dtypes import convert
 
 MESH, DEVICES, EXPERTS = (2, 4), 8, 16
 BATCH, SEQUENCE, WIDTH, CHOICES = 2, 3, 8, 4
@@ -224,7 +225,7 @@ def test_tokens_of_a_submesh_name_its_own_devices(device):
 
 
 def test_a_blackhole_sends_rows_in_fp8(device, monkeypatch):
-    """The values are small whole numbers, which FP8 holds."""
+    """Small whole numbers, which FP8 holds, and others, which are rounded once."""
     submesh = device.create_submesh(MeshShape(1, 4), MeshCoordinate(0, 0))
     _, (plain, notes) = prefilled(submesh)
     monkeypatch.setattr(type(submesh), "arch", lambda self: Arch.BLACKHOLE)
@@ -240,6 +241,12 @@ def test_a_blackhole_sends_rows_in_fp8(device, monkeypatch):
     for p in range(4):
         assert np.array_equal(buffer.shards.of(p), plain.shards.of(p))
         assert wanted.shards.of(p).any() and np.array_equal(found.shards.of(p), wanted.shards.of(p))
+    finer = tiled.derive(tiled.shards.map(lambda values: convert(values * np.float32(1.1), DataType.BFLOAT16)))
+    wanted = call("combine", finer, notes, counts, regions, **back)
+    found = call("combine", finer, notes, counts, regions, use_fp8_combine=True, **back)
+    for p in range(4):
+        rounded = convert(wanted.shards.of(p), DataType.FP8_E4M3)
+        assert np.array_equal(found.shards.of(p), rounded) and not np.array_equal(rounded, wanted.shards.of(p))
     with pytest.raises(RuntimeError, match="requires TILE-layout dispatched buffer"):
         call("combine", plain, notes, counts, regions, use_fp8_combine=True, **back)
 

@@ -124,12 +124,13 @@ def damaged(path: Path, **changes: Any) -> None:
 
 
 def test_what_a_file_of_before_does_not_say_is_as_it_was(tmp_path: Path) -> None:
-    path = tmp_path / "x.tensorbin"
-    tensor = made(ar(3, 5))
-    in_our_own_format(path, tensor)
-    damaged(path, created_with_nd_shard_spec=None, transpose_tile=None, nd_shard_spec=None)
-    loaded = load_tensor(path)
-    assert loaded.spec == tensor.spec and loaded.memory_config().created_with_nd_shard_spec is False
+    path, grid = tmp_path / "x.tensorbin", CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(3, 0))])
+    pieces = ShardSpec(grid, [32, 8], ShardOrientation.ROW_MAJOR)
+    memory = MemoryConfig(TensorMemoryLayout.WIDTH_SHARDED, BufferType.L1, pieces)
+    in_our_own_format(path, made(ar(32, 32), memory_config=memory))
+    damaged(path, created_with_nd_shard_spec=None, transpose_tile=None)
+    found = load_tensor(path).memory_config()
+    assert found == memory and found.created_with_nd_shard_spec is False
 
 
 @pytest.mark.parametrize("changes", [
