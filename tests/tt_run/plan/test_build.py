@@ -335,6 +335,13 @@ def test_descriptors_side_by_side(sandbox: Sandbox) -> None:
     assert plan.ranks[2].env["TT_RUN_SUBCONTEXT_SIZES"].value == "2,1"
 
 
+def test_one_descriptor_alone_makes_no_subcontext(sandbox: Sandbox) -> None:
+    sandbox.write("one.textproto", MESH_2X4_TWO_HOSTS)
+    plan = sandbox.plan(mesh_graph_descriptor="one.textproto", emulate=True)
+    assert [rank.subcontext_id for rank in plan.ranks] == [None, None]
+    assert not [name for rank in plan.ranks for name in rank.env if "SUBCONTEXT" in name]
+
+
 # --- what is refused -------------------------------------------------------------------------------------------------------
 
 
