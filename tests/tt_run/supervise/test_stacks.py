@@ -19,6 +19,7 @@ from tt_run.supervise.looking.stacks import (
     collect,
     grouped,
     parse_stack,
+    read_frame,
     rank_list,
     registered_pids,
 )
@@ -36,6 +37,18 @@ Current thread 0x00007f2 (most recent call first):
   File "/project/train.py", line 12 in step
   File "/project/train.py", line 30 in <module>
 """
+
+
+@pytest.mark.parametrize(
+    ("text", "frame"),
+    [
+        ("/p/train.py:12 in step: x = 1", Frame("/p/train.py", 12, "step", "x = 1")),
+        ("/p/train.py:12 in step", Frame("/p/train.py", 12, "step", "")),
+        ("a line of another debugger", Frame("a line of another debugger", 0, "")),
+    ],
+)
+def test_a_frame_is_read_from_its_words(text: str, frame: Frame) -> None:
+    assert read_frame(text) == frame
 
 
 def test_the_main_thread_is_read() -> None:
