@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from tt_run.launch import backend
-from tt_run.launch.backend import scratch_folder
+from tt_run.launch.backend import Start, scratch_folder
+from tt_run.launch.keeper import Order
+from tt_run.launch.line import LaunchLine
 
 
 def parent(environ: dict[str, str], memory: Path, *, here: bool = True) -> str:
@@ -33,3 +35,28 @@ def test_on_disk_where_there_is_none(tmp_path: Path) -> None:
 
 def test_on_disk_for_ranks_of_other_hosts(tmp_path: Path) -> None:
     assert parent({}, tmp_path, here=False) == "/tmp"
+
+
+@pytest.mark.parametrize(
+    ("words", "environ", "own"),
+    [
+        ((), {}, {"btl_sm", "osc_sm"}),
+        (("--mca", "btl_sm_backing_directory", "/mine"), {}, {"osc_sm"}),
+        ((), {"OMPI_MCA_osc_sm_backing_directory": "/mine"}, {"btl_sm"}),
+        ((), {"TMPDIR": "/mine"}, set()),
+        ((), {"PRTE_MCA_prte_tmpdir_base": "/mine"}, set()),
+    ],
+)
+def test_the_memory_that_ranks_share_goes_with_the_job(
+    words: tuple[str, ...], environ: dict[str, str], own: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside mpirun's other files where these are in memory; what the user has set stays."""
+    orders: list[Order] = []
+    monkeypatch.setattr(backend, "KeptJob", lambda order, _: orders.append(order))
+    monkeypatch.setattr(backend, "ROOM", 0)
+    monkeypatch.setattr(backend, "FILES", 0)
+    line = LaunchLine("mpirun", words, ("true",))
+    backend.MpirunBackend().start(Start(line, (), 1, tmp_path, tmp_path / "log", environ))
+    (order,) = orders
+    added = {name: value for name, value in order.environ.items() if "backing" in name and name not in environ}
+    assert added == {f"OMPI_MCA_{name}_backing_directory": str(order.scratch) for name in own}

@@ -247,6 +247,43 @@ def test_a_broken_sitecustomize_is_told_as_by_python_itself(hooked: HookedPython
     assert "No module named 'not_there'" in hooked.run("pass").stderr
 
 
+BORROWED = """
+import faulthandler, json, sys, time
+told, clock = [], [100.0]
+faulthandler.dump_traceback_later = lambda seconds, **words: told.append((seconds, words))
+faulthandler.cancel_dump_traceback_later = lambda: told.append("off")
+time.monotonic = lambda: clock[0]
+asked, before, during = {words}
+sys.modules["sitecustomize"]._remember_dumps(faulthandler)
+if asked is not None:
+    faulthandler.dump_traceback_later(asked[0], **asked[1])
+clock[0] += before
+told.clear()
+give_back = faulthandler.dump_traceback_later.tt_run_borrow(60.0)
+clock[0] += during
+give_back()
+print(json.dumps(told))
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "before", "during", "left"),
+    [
+        (None, 0.0, 1.0, None),
+        ((9.0, {}), 2.0, 3.0, 4.0),
+        ((9.0, {}), 2.0, 30.0, 0.001),  # it is over by now: at once
+        ((9.0, {}), 10.0, 1.0, None),  # it was over before
+        ((9.0, {"repeat": True}), 10.0, 1.0, 9.0),
+    ],
+)
+def test_the_programs_own_timer_goes_on_while_it_is_borrowed(
+    hooked: HookedPython, asked: Any, before: float, during: float, left: float | None
+) -> None:
+    ran = hooked.run(BORROWED.replace("{words}", repr((asked, before, during))))
+    wanted = [[60.0, {"exit": True, "file": 2}], "off"] + [[left, asked and asked[1]]] * (left is not None)
+    assert json.loads(ran.stdout) == wanted, ran.stderr
+
+
 def test_children_report_for_themselves_alone(hooked: HookedPython) -> None:
     text = """
 import os

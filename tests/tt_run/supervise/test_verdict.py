@@ -609,6 +609,8 @@ def test_a_run_folder_that_a_host_does_not_have() -> None:
     found = judge(statuses, dataclasses.replace(ENDED, launcher_code=127), {}, True, absent=("h2",))
     assert found.exit_code == Exit.NO_LAUNCHER
     assert found.sentence == "the run folder is not there on host h2: no rank could start on it"
+    found = judge(statuses, dataclasses.replace(ENDED, launcher_code=127), {}, True, absent=("h2", "h3"))
+    assert found.sentence == "the run folder is not there on hosts h2, h3: no rank could start on them"
 
 
 def test_a_rank_that_the_guard_holds_at_fault_was_not_killed_with_its_wrapper() -> None:
