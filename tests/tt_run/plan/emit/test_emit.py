@@ -187,6 +187,7 @@ def test_a_manifest_starts_the_same_ranks(tmp_path: Path) -> None:
     expected = ranks(tt_run("--dry-run", "--format", "json", *line, cwd=tmp_path, env=env).check().out)
     manifest = yaml.safe_load(tt_run("--emit=mpijob", *line, cwd=tmp_path, env=env).check().out)
     assert (manifest["apiVersion"], manifest["kind"]) == ("kubeflow.org/v2beta1", "MPIJob")
+    assert [*manifest["spec"]] == ["slotsPerWorker", "runPolicy", "mpiReplicaSpecs"], "as people write it"
     assert manifest["metadata"]["name"] == "app"
     assert manifest["spec"]["slotsPerWorker"] == 2
     count, worker = pods(manifest, "Worker")
