@@ -60,3 +60,19 @@ def test_the_memory_that_ranks_share_goes_with_the_job(
     (order,) = orders
     added = {name: value for name, value in order.environ.items() if "backing" in name and name not in environ}
     assert added == {f"OMPI_MCA_{name}_backing_directory": str(order.scratch) for name in own}
+
+
+@pytest.mark.parametrize(("repeat", "several", "named"), [(True, False, True), (True, True, False), (False, False, False)])
+def test_mpirun_has_a_name_of_its_own_where_process_numbers_repeat(
+    repeat: bool, several: bool, named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Daemons of other hosts find it by the name that it gives itself."""
+    orders: list[Order] = []
+    monkeypatch.setattr(backend, "KeptJob", lambda order, _: orders.append(order))
+    monkeypatch.setattr(backend, "_numbers_repeat", lambda: repeat)
+    monkeypatch.setattr(backend, "_own_name", lambda: {"NAME": "own"})
+    line = LaunchLine("mpirun", (), ("true",))
+    backend.MpirunBackend().start(Start(line, (), 1, tmp_path, tmp_path / "log", {}, is_multi_host=several))
+    (order,) = orders
+    assert ("NAME" in order.environ) is named
+    assert (order.scratch is not None and order.scratch.parent == Path("/tmp")) or not several
