@@ -20,7 +20,7 @@ from tt_run.runtime.record.mpi.failures import ReplayedError
 from tt_run.runtime.record.mpi.local import UNDEFINED, Grid, Group, Status
 from tt_run.runtime.record.mpi.ops import PREDEFINED
 from tt_run.runtime.record.mpi.recorded import _datatype
-from tt_run.runtime.record.mpi.replayed import NoParts, _refuse_handles
+from tt_run.runtime.record.mpi.replayed import NoParts, _refuse_handles, _ReplayedModule
 from tt_run.runtime.record.mpi.replayed_communicators import Own, ReplayedIntra
 from tt_run.runtime.record.play import words_of
 from tt_run.runtime.record.replaying import raised_again
@@ -275,6 +275,24 @@ def test_a_status_comes_back_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (odd.source, odd.tag, odd.error, odd.Get_count(), odd.Is_cancelled()) == (-1, -1, 0, 0, False)  # as the library's
     odd.say(0, 0, 12)
     assert (odd.Get_count(DOUBLE), odd.Get_count(), odd.Get_elements(byte)) == (UNDEFINED, 12, 12)
+
+
+@pytest.mark.parametrize(
+    ("known", "name", "there"),
+    [
+        ("BOTTOM ERRORS_RETURN", "BOTTOM", True),
+        ("BOTTOM ERRORS_RETURN", "ODD", False),  # as the library of the run
+        ("", "BOTTOM", True),  # a record that does not know its names
+        ("", "__wrapped__", False),
+        ("__wrapped__ BOTTOM", "__wrapped__", False),  # asked by inspection, and no name of MPI
+    ],
+)
+def test_names_of_the_library_that_was_used(known: str, name: str, there: bool) -> None:
+    module = _ReplayedModule("mpi4py.MPI")
+    module._known = frozenset(known.split())
+    assert hasattr(module, name) is there
+    if there:
+        assert repr(getattr(module, name)) == f"MPI.{name}" and getattr(module, name) is getattr(module, name)
 
 
 def test_datatypes_that_a_library_lacks_are_left_out() -> None:
