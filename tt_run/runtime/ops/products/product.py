@@ -30,6 +30,7 @@ from tt_run.runtime.ops.products.operands import (
     check_tile,
 )
 from tt_run.runtime.ops.products.place_checks import check_places
+from tt_run.runtime.ops.products.program_activation import in_program
 from tt_run.runtime.ops.products.program_call import ProductCall, in_l1
 from tt_run.runtime.ops.products.program_checks import check_program
 from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
@@ -227,7 +228,13 @@ def _adds_after(call: ProductCall) -> bool:
     return not call.a.is_sharded() and any(near)
 
 
-def fused_activation(activation: Activation | None, program_config: object) -> Function | None:
-    """The activation of a call: its own, or the one that its program config fuses."""
-    chosen = activation if activation is not None else getattr(program_config, "fused_activation", None)
-    return None if chosen is None else function_of(chosen)
+def fused_activation(
+    activation: Activation | None, program_config: object, core_grid: CoreGrid | None = None
+) -> Function | None:
+    """What is done to a product: what its program computes, and then the activation of the call, which a grid alone puts into the program."""
+    fused = getattr(program_config, "fused_activation", None)
+    first = None if fused is None else in_program(fused)
+    if activation is None:
+        return first
+    own = (function_of if core_grid is None or program_config is not None else in_program)(activation)
+    return own if first is None else lambda values: own(first(values))
