@@ -50,6 +50,15 @@ def test_heads_are_joined_on_their_cores(one: MeshDevice, given: Any, asked: Any
     assert where(found) == wanted
 
 
+def test_heads_on_cores_are_joined_into_pages(one: MeshDevice):
+    x = numbers(2, 4, 64, 64)
+    join = named("transformer.concatenate_heads")
+    for place in ((HEIGHT, (3, 0), (128, 64)), (HEIGHT, (7, 0), (64, 64))):
+        found = join(cut(one, x, *place), memory_config=DRAM_MEMORY_CONFIG)
+        assert np.array_equal(held(found), x.swapaxes(1, 2).reshape(2, 64, 256))
+        assert found.memory_config() == DRAM_MEMORY_CONFIG
+
+
 SPLIT = "experimental.split_query_key_value_and_split_heads"
 
 

@@ -180,6 +180,9 @@ _enter(
 _enter(
     "experimental.nlp_concat_heads experimental.nlp_concat_heads_boltz transformer.concatenate_heads",
     Place("bad optional access", result_cut=False, whole=True),
+)
+_enter(
+    "experimental.nlp_concat_heads experimental.nlp_concat_heads_boltz",
     Place("Sharded input requires a sharded output memory config but got {asked}", if_cut=True),
 )
 _enter("tilize", Place(named=True, layout=_TILES, whole=True))

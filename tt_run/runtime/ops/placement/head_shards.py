@@ -26,13 +26,13 @@ def of_split(
 def of_join(
     tensor: Tensor, memory_config: MemoryConfig | None, rows: int | None = None
 ) -> MemoryConfig | None:
-    """On the cores of `tensor`, each with the heads that it has beside one another, whichever cores are asked for.
+    """On the cores of `tensor`, each with the heads that it has beside one another, whichever cores are asked for; pages are pages.
 
     A head has `rows`, if they are not those of a matrix. Raises RuntimeError for pieces that are less than one.
     """
     memory = tensor.memory_config()
     held = memory.shard_spec
-    if held is None:
+    if held is None or (memory_config is not None and not memory_config.is_sharded()):
         return memory_config
     length, depth = rows or tensor.padded_shape[-2], held.shape[1]
     heads = held.shape[0] // length
