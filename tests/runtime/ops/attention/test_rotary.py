@@ -20,6 +20,7 @@ from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.data_movement.conversions import to_memory_config
 from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tuning.compute import WormholeComputeKernelConfig
 
 ONE, HF, PAIRS, BOTH = (
     f"experimental.rotary_embedding{word}" for word in ("", "_hf", "_llama", "_llama_fused_qk")
@@ -116,6 +117,19 @@ def test_pairs_of_a_token_of_each_user(one: MeshDevice):
     assert np.array_equal(held(both[0]), held(alone))
     near(both[1], of_pairs(k, cos[:, 4:], sin[:, 4:]))
     assert [tensor.memory_config().shard_spec.grid.bounding_box().end.x for tensor in both] == [3, 7]
+
+
+def test_wide_heads_have_no_room_for_sums_in_32_bits(one: MeshDevice):
+    x, cos, sin = (put(one, sample(BF16, 1, heads, 32, 160), BF16) for heads in (2, 1, 1))
+    turn, wide = put(one, pair_turn(), BF16), WormholeComputeKernelConfig(fp32_dest_acc_en=True)
+    words = "If head_dim is > 128, fp32_dest_acc_en must be False"
+    with pytest.raises(RuntimeError, match=words):
+        named(PAIRS)(x, cos, sin, turn, compute_kernel_config=wide)
+    narrow = WormholeComputeKernelConfig(fp32_dest_acc_en=False)
+    assert named(PAIRS)(x, cos, sin, turn, compute_kernel_config=narrow).shape == x.shape
+    q, caches = by_core(one, sample(BF16, 1, 4, 8, 160)), by_core(one, sample(BF16, 1, 8, 1, 160))
+    with pytest.raises(RuntimeError, match=words):
+        named(BOTH)(q, q, caches, caches, turns(one, 8), compute_kernel_config=wide)
 
 
 BY_FOUR: tuple[Any, ...] = (HEIGHT, (3, 0), (32, 64))

@@ -104,7 +104,7 @@ def rotary_embedding_llama(
     """
     tensors = (input_tensor, cos_cache, sin_cache, trans_mat)
     on_device(*tensors, kind="rotary embedding")
-    rotary_checks.check_pairs(*tensors, is_decode_mode, memory_config)
+    rotary_checks.check_pairs(*tensors, is_decode_mode, memory_config, compute_kernel_config)
     return turned_pairs(*tensors, is_decode_mode, memory_config)
 
 
@@ -156,7 +156,9 @@ def rotary_embedding_llama_fused_qk(
 ) -> tuple[Tensor, Tensor]:
     """`rotary_embedding_llama` in decode mode of queries and keys at once; caches (1, 2 batch, 32, D) have the queries' half first."""
     on_device(q_input_tensor, k_input_tensor, cos_cache, sin_cache, trans_mat, kind="rotary embedding")
-    rotary_checks.check_apart(q_input_tensor, k_input_tensor, cos_cache, sin_cache, trans_mat)
+    rotary_checks.check_apart(
+        q_input_tensor, k_input_tensor, cos_cache, sin_cache, trans_mat, compute_kernel_config
+    )
     halves = [chunk.compute(cache, 2, 1) for cache in (cos_cache, sin_cache)]
     first, second = (
         turned_pairs(x, halves[0][i], halves[1][i], trans_mat, True)

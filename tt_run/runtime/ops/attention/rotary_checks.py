@@ -14,6 +14,9 @@ _BY_USER = "ttnn.to_memory_config(tensor, ttnn.create_sharded_memory_config(…,
 MOST = 256
 """How wide a head of `rotary_embedding_llama` may be."""
 
+WIDEST_IN_32 = 128
+"""How wide it may be where sums are kept in 32 bits."""
+
 
 def check_halves(x: Tensor, cos: Tensor, sin: Tensor, token: int | None) -> None:
     """What `rotary_embedding` refuses."""
@@ -106,10 +109,17 @@ def check_by_user(x: Tensor, cos: Tensor, sin: Tensor, memory_config: MemoryConf
 
 
 def check_pairs(
-    x: Tensor, cos: Tensor, sin: Tensor, turn: Tensor, decode: bool, memory_config: MemoryConfig | None
+    x: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    turn: Tensor,
+    decode: bool,
+    memory_config: MemoryConfig | None,
+    kernel: object,
 ) -> None:
     """What `rotary_embedding_llama` refuses."""
     four_dims(x)
+    _check_sums(x.shape[-1], kernel)
     if cos.shape != sin.shape:
         raise fatal(
             "Cos and Sin dims must match",
@@ -184,8 +194,19 @@ def check_pairs(
         )
 
 
-def check_apart(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, turn: Tensor) -> None:
+def _check_sums(depth: int, kernel: object) -> None:
+    """Raises RuntimeError for wide heads whose sums a program asks to be kept in 32 bits, for which there is no room."""
+    if depth > WIDEST_IN_32 and getattr(kernel, "fp32_dest_acc_en", False) is True:
+        raise fatal(
+            f"If head_dim is > {WIDEST_IN_32}, fp32_dest_acc_en must be False",
+            f"got {depth}",
+            hint="compute_kernel_config=ttnn.WormholeComputeKernelConfig(fp32_dest_acc_en=False), or none",
+        )
+
+
+def check_apart(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, turn: Tensor, kernel: object) -> None:
     """What `rotary_embedding_llama_fused_qk` refuses of places."""
+    _check_sums(q.shape[-1], kernel)
     check_on_cores(("Q input tensor", q), ("K input tensor", k))
     check_on_cores(("Cos tensor", cos), ("Sin tensor", sin), ("Trans mat tensor", turn))
     if q.shape[-1] != k.shape[-1]:
