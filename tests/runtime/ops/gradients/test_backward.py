@@ -223,6 +223,7 @@ def test_integers_are_refused_by_the_step_that_does_not_take_them(
         ("pow_bw", {"exponent": -0.01}, "negative exponents are not supported; use recip"),
         ("gelu_bw", {"variant": GeluVariant.FastLut}, "GELU_BW does not support GeluVariant::FAST_LUT"),
         ("bias_gelu_bw", {"bias": 1.0, "variant": GeluVariant.FastLut}, "no matching backward kernel"),
+        ("polygamma_bw", {"n": 11}, r"polygamma order must be in range \[1, 11\], got 12"),
     ],
 )
 def test_forms_without_a_gradient(one: MeshDevice, name: str, arguments: dict[str, Any], words: str):
@@ -437,6 +438,25 @@ def test_product_of_everything_reads_the_first_of_its_gradient(one: MeshDevice):
     values = np.arange(1.0, 7.0).reshape(1, 1, 2, 3)
     (found,) = catalog.find("ttnn.prod_bw")(put(one, given), put(one, values))
     assert np.allclose(held(found), 2 * 720 / values)
+
+
+@pytest.mark.parametrize("dim", [2, 3, -1, -2])
+def test_product_of_rows_or_columns_reads_the_first_of_its_gradient(one: MeshDevice, dim: int):
+    """So it is along the last two dimensions, where the first of a tile's rows or columns counts."""
+    rng = np.random.default_rng(1)
+    given, values = rng.uniform(-1, 1, (2, 1, 4, 6)), rng.uniform(1, 2, (2, 1, 4, 6))
+    (found,) = catalog.find("ttnn.prod_bw")(put(one, given), put(one, values), dim=dim)
+    slope = values.prod(dim, keepdims=True) / values * np.take(given, [0], dim)
+    assert np.allclose(held(found), slope, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "name", ["add_bw", "addalpha_bw", "assign_bw", "concat_bw", "div_bw", "rsub_bw", "sub_bw", "subalpha_bw"]
+)
+def test_calls_for_no_gradient_at_all(one: MeshDevice, name: str):
+    x, operation = put(one, np.ones((1, 1, 32, 32))), catalog.find(f"ttnn.{name}")
+    with pytest.raises(RuntimeError, match="At least one gradient is expected to be calculated"):
+        operation(x, x, x, are_required_outputs=[False, False])
 
 
 def test_rows_that_no_gradient_is_written_into(one: MeshDevice):

@@ -26,12 +26,17 @@ _ORDERS = 11
 """The highest derivative of the digamma function."""
 
 
-def _check_order(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
-    if not 1 <= arguments["k"] <= _ORDERS:
+def check_order(order: int) -> None:
+    """Raises RuntimeError for a derivative of the digamma function that is not computed."""
+    if not 1 <= order <= _ORDERS:
         raise fatal(
-            f"polygamma order must be in range [1, {_ORDERS}], got {arguments['k']}",
-            hint="ttnn.digamma(tensor) is of order 0" if arguments["k"] == 0 else f"k=1 to {_ORDERS}",
+            f"polygamma order must be in range [1, {_ORDERS}], got {order}",
+            hint="ttnn.digamma(tensor) is of order 0" if order == 0 else f"k=1 to {_ORDERS}",
         )
+
+
+def _check_order(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:
+    check_order(arguments["k"])
 
 
 def _polygamma(x: Any, order: int) -> Any:

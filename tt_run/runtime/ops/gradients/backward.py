@@ -193,6 +193,10 @@ def _product(x: Any, dim: int | None = None) -> Any:
 def _product_slope(gradient: Any, x: Any, dim: int | None = None) -> Any:
     if dim is None:  # the product of everything is one number, so a device reads one of its gradient
         gradient = gradient.flatten()[:1].reshape((1,) * x.ndim)
+    elif (
+        dim % x.ndim >= x.ndim - 2 and gradient.ndim == x.ndim
+    ):  # of a gradient in tiles, the first row or column
+        gradient = gradient.narrow(dim, 0, 1)
     return gradients(_product)(gradient, x, dim)
 
 

@@ -7,12 +7,18 @@ from typing import Any
 
 from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.elementwise.special import check_order
 from tt_run.runtime.ops.gradients import gradient_layouts
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, is_float
 
 _COPIES = frozenset({"add_bw", "assign_bw", "sub_bw"})
 """They copy the gradient for each operand, whose shape is therefore the gradient's."""
+
+_NEVER_NONE = frozenset(
+    {"add_bw", "addalpha_bw", "assign_bw", "concat_bw", "div_bw", "rsub_bw", "sub_bw", "subalpha_bw"}
+)
+"""They refuse to compute no gradient at all."""
 
 _OF_A_COPY = "Input tensor shape {gradient} does not match output tensor shape {operand}"
 _OF_THE_SECOND = {
@@ -136,6 +142,13 @@ def _check_form(name: str, arguments: Mapping[str, Any]) -> None:
             "negative exponents are not supported; use recip(pow(input,abs(exponent)))",
             "exponent >= 0.0",
             hint=f"ttnn.reciprocal_bw after ttnn.pow_bw(…, {-arguments['exponent']})",
+        )
+    if name == "polygamma_bw":
+        check_order(arguments["n"] + 1)
+    if name in _NEVER_NONE and not any(arguments.get("are_required_outputs") or (True,)):
+        raise fatal(
+            "At least one gradient is expected to be calculated.",
+            hint=f"are_required_outputs={list(arguments['are_required_outputs'])}: leave out the call of ttnn.{name}",
         )
     if getattr(arguments.get("variant"), "name", "") == "FastLut":
         raise fatal(
