@@ -453,11 +453,28 @@ def test_images_are_turned(one: MeshDevice):
         call("rotate", put(one, x, F32, ROW), 45.0, expand=True)
 
 
+@pytest.mark.parametrize("dtype", [BF16, F32])
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(1.001, 2.0), (-2.0, -1.001), (1.001, 1.012), (0.0, 5e-7), (-float(np.finfo(np.float32).tiny), 0.0)],
+)
+def test_random_numbers_stay_within_their_bounds(one: MeshDevice, dtype: DataType, low: float, high: float):
+    found = held(call("uniform", put(one, np.zeros((64, 64)), dtype), low, high, 17)).astype(float)
+    assert low <= found.min()
+    assert found.max() < high
+
+
 def test_random_numbers_are_refused(one: MeshDevice):
     with pytest.raises(RuntimeError, match="Uniform: Input tensor must be Float32 or Bfloat16"):
         call("uniform", put(one, np.ones((32, 32)), BFP8))
     with pytest.raises(RuntimeError, match=r"must be less than upper bound, got \[1, 1\)"):
         call("uniform", put(one, np.ones((32, 32))), 1.0, 1.0)
+    with pytest.raises(
+        RuntimeError, match=r"\[1.001, 1.002\) contains no value representable in the output dtype"
+    ):
+        call("uniform", put(one, np.ones((32, 32)), BF16), 1.001, 1.002)
+    with pytest.raises(RuntimeError, match="is too wide for a finite FP32 scale"):
+        call("rand", (32, 32), one, low=-3e38, high=3e38)
     with pytest.raises(TypeError, match="seed must be a whole number from 0, got -1"):
         call("bernoulli", put(one, np.ones((32, 32))), -1)
     with pytest.raises(RuntimeError, match="Dropout operation requires tensor to be in Tile layout"):

@@ -21,6 +21,7 @@ from tt_run.runtime.errors import ArgumentMismatch, fatal
 from tt_run.runtime.native.arguments import public
 from tt_run.runtime.tensor.borders.arrays import from_array
 from tt_run.runtime.tensor.creation.allocation import mesh_replicated
+from tt_run.runtime.tensor.creation.uniform_range import check_range, first_at_least, last_below
 from tt_run.runtime.tensor.distribution.configs import MeshMapperConfig
 from tt_run.runtime.tensor.distribution.mappers import TensorToMesh
 from tt_run.runtime.tensor.spec import sharding
@@ -225,24 +226,15 @@ def random_source(seed: int | None) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(seed or (next(_unseeded) << 32)))
 
 
-def check_range(low: float, high: float) -> None:
-    """Raises RuntimeError for bounds with nothing between them (reference library 0.81.1)."""
-    if not low < high:
-        raise fatal(
-            f"Uniform range lower bound must be less than upper bound, got [{low:g}, {high:g})",
-            hint="exchange the bounds, or use ttnn.full for one value",
-        )
-
-
 def uniform_values(
     source: np.random.Generator, dims: Sequence[int], low: float, high: float, dtype: DataType
 ) -> npt.NDArray[np.float32]:
-    """Uniform values that stay below the upper bound when they are rounded to the type; RuntimeError for bounds with nothing between."""
-    check_range(low, high)
+    """Uniform values that stay within the bounds when they are rounded to the type; RuntimeError for bounds with nothing between."""
     stored: Any = ml_dtypes.bfloat16 if dtype is DataType.BFLOAT16 else np.float32
-    last = np.float32(np.nextafter(stored(high), stored(-np.inf)))
+    check_range(low, high, stored)
+    first, last = first_at_least(low, stored), last_below(high, stored)
     values = source.random(tuple(dims), np.float32) * np.float32(high - low) + np.float32(low)
-    return np.minimum(values, max(last, np.float32(low)))
+    return np.clip(values, np.float32(first), np.float32(last))
 
 
 def values_for_every_device(
