@@ -367,6 +367,15 @@ def test_embedding(one: MeshDevice):
         ops.embedding(put(one, [[40]], U32, ROW), four)
 
 
+def test_ids_on_cores_are_refused(one: MeshDevice):
+    cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(0, 1))])
+    spec = ShardSpec(cores, (4, 8), ShardOrientation.ROW_MAJOR)
+    place = MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1, spec)
+    ids = ops.to_memory_config(put(one, np.zeros((8, 8)), U32, ROW), place)
+    with pytest.raises(RuntimeError, match="Embedding does not currently support sharded inputs"):
+        ops.embedding(ids, put(one, np.zeros((32, 64)), BF16, ROW), memory_config=DRAM_MEMORY_CONFIG)
+
+
 def test_kinds_of_tables(one: MeshDevice):
     """A padded table names its padding, a binary one has two rows; rows that are cut over cores are cut by rows."""
     ids, table = put(one, np.zeros((1, 32)), U32, ROW), put(one, np.zeros((64, 64)), BF16, ROW)

@@ -62,6 +62,11 @@ def embedding(
 
     if own is not DataType.BFLOAT16:
         raise fatal("Weights tensor must have BFLOAT16 dtype", hint="ttnn.typecast(weight, ttnn.bfloat16)")
+    if input_tensor.memory_config().is_sharded():
+        raise fatal(
+            "Embedding does not currently support sharded inputs",
+            hint="ttnn.sharded_to_interleaved(ids)",
+        )
     if target is not own and (layout or weight.layout) is not Layout.TILE:
         raise fatal(
             "Can only typecast output embeddings when producing TILE_LAYOUT output",
