@@ -72,21 +72,44 @@ def test_counts_of_chosen_experts(one: MeshDevice) -> None:
 
 
 def test_sums_over_a_tokens_experts(one: MeshDevice) -> None:
-    x, w = sample(F32, 1, 1, 8, 4, 32), sample(F32, 1, 1, 8, 4, seed=1)
+    x, w = sample(BF16, 1, 1, 8, 4, 32), sample(BF16, 1, 1, 8, 4, 1, seed=1)
     x[0, 0, 2, 1] = np.nan  # what nobody wrote
     w[0, 0, 2, 1] = 0
-    out = call(PREFILL + "post_combine_reduce", put(one, x, F32, ROW), put(one, w, F32, ROW))
-    near(out, (np.nan_to_num(x) * w[..., None]).sum(3), steps=8)
-    ids = np.tile(np.arange(4), (1, 1, 8, 1))
-    table = np.array([0, -1, 0, -1])
-    given = [put(one, a, DataType.INT32, ROW) for a in (ids, table)]
+    rows = put(one, x, BF16, ROW), put(one, w, BF16, ROW)
+    out = call(PREFILL + "post_combine_reduce", *rows)
+    near(out, rounded((np.nan_to_num(x) * w).sum(3).astype(np.float32), BF16), steps=1)
+    ids = put(one, np.tile(np.arange(4), (1, 1, 8, 1)), DataType.UINT16, ROW)
+    table = put(one, np.array([0, -1, 0, -1]), DataType.INT32, ROW)
     near(
-        call(PREFILL + "post_combine_reduce", put(one, x, F32, ROW), put(one, w, F32, ROW), *given),
-        (x * w[..., None])[..., [0, 2], :].sum(3),
-        steps=8,
+        call(PREFILL + "post_combine_reduce", *rows, ids, table),
+        rounded((x * w)[..., [0, 2], :].sum(3).astype(np.float32), BF16),
+        steps=1,
     )
     with pytest.raises(RuntimeError, match="given together"):
-        call(PREFILL + "post_combine_reduce", put(one, x, F32, ROW), put(one, w, F32, ROW), given[0])
+        call(PREFILL + "post_combine_reduce", *rows, ids)
+    signed = put(one, np.zeros((1, 1, 8, 4)), DataType.INT32, ROW)
+    for given, words in (
+        ((put(one, x, F32, ROW), rows[1]), "combine_output must be bfloat16"),
+        ((put(one, x, BF16), put(one, w, BF16)), "combine_output must be ROW_MAJOR"),
+        (
+            (*rows, signed, table),
+            r"indices must be uint16 \(matching moe_grouped_topk output\), got DataType::INT32",
+        ),
+        ((*rows, ids, ids), "expert_dispatch_table must be int32"),
+        (
+            (rows[0], put(one, w[..., 0], BF16, ROW)),
+            "weights rank must match combine_output rank: got weights rank 4 and",
+        ),
+        (
+            (rows[0], put(one, w[:, :, :, :2], BF16, ROW)),
+            r"weights padded_shape\[3\] \(2\) must match combine_output",
+        ),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            call(PREFILL + "post_combine_reduce", *given)
+
+
+def test_sums_of_fused_parts(one: MeshDevice) -> None:
     experts, scores = sample(F32, 3, 1, 32, 64), sample(F32, 32, 1, 1, 2, seed=2)
     parts = call(
         "experimental.deepseek_moe_fast_reduce_nc_fused", put(one, experts), put(one, scores, F32, ROW), put(one, scores, F32, ROW), 0,

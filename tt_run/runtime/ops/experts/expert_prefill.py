@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout
+from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.declaration import families
@@ -110,6 +110,35 @@ def masked_bincount(
     return settle(given, one_on_each_device(count, *given), DataType.UINT32, layout=Layout.ROW_MAJOR)
 
 
+def _check_combined(x: Tensor, weights: Tensor, indices: Tensor | None, table: Tensor | None) -> None:
+    """What `post_combine_reduce` refuses of its operands."""
+    if len(weights.shape) != len(x.shape):
+        raise fatal(
+            f"weights rank must match combine_output rank: got weights rank {len(weights.shape)} and combine_output rank {len(x.shape)}",
+            hint=f"ttnn.reshape(weights, {[*tuple(x.shape)[:-1], 1]})",
+        )
+    for dim, (own, wanted) in enumerate(zip(tuple(weights.padded_shape)[:-1], x.padded_shape, strict=False)):
+        if own != wanted:
+            raise fatal(
+                f"weights padded_shape[{dim}] ({own}) must match combine_output padded_shape[{dim}] ({wanted})",
+                hint="a weight for each expert of each token, in rows as combine_output",
+            )
+    kinds: list[tuple[str, Tensor | None, DataType, str]] = [
+        ("combine_output", x, DataType.BFLOAT16, ""),
+        ("weights", weights, DataType.BFLOAT16, ""),
+        ("indices", indices, DataType.UINT16, " (matching moe_grouped_topk output), got {}"),
+        ("expert_dispatch_table", table, DataType.INT32, ""),
+    ]
+    for name, tensor, dtype, more in kinds:
+        if tensor is not None and tensor.dtype is not dtype:
+            raise fatal(
+                f"{name} must be {dtype.name.lower()}{more.format(cpp(tensor.dtype))}",
+                hint=f"ttnn.typecast({name}, ttnn.{dtype.name.lower()})",
+            )
+        if tensor is not None and tensor.layout is not Layout.ROW_MAJOR:
+            raise fatal(f"{name} must be ROW_MAJOR", hint=f"ttnn.to_layout({name}, ttnn.ROW_MAJOR_LAYOUT)")
+
+
 @operation("ttnn.experimental.deepseek_prefill.post_combine_reduce", family=families.EXPERTS)
 def post_combine_reduce(
     combine_output: Tensor,
@@ -131,6 +160,7 @@ def post_combine_reduce(
         )
     given = tuple(t for t in (combine_output, weights, indices, expert_dispatch_table) if t is not None)
     on_device(*given, kind="reduce")
+    _check_combined(combine_output, weights, indices, expert_dispatch_table)
 
     def reduce(x: Array, w: Array, *chosen: Array) -> Array:
         weight = w.reshape(x.shape[:-1]).astype(np.float32)
