@@ -241,12 +241,16 @@ def test_a_blackhole_sends_rows_in_fp8(device, monkeypatch):
     for p in range(4):
         assert np.array_equal(buffer.shards.of(p), plain.shards.of(p))
         assert wanted.shards.of(p).any() and np.array_equal(found.shards.of(p), wanted.shards.of(p))
-    finer = tiled.derive(tiled.shards.map(lambda values: convert(values * np.float32(1.1), DataType.BFLOAT16)))
+    finer = tiled.derive(
+        tiled.shards.map(lambda values: convert(values * np.float32(1.1), DataType.BFLOAT16))
+    )
     wanted = call("combine", finer, notes, counts, regions, **back)
     found = call("combine", finer, notes, counts, regions, use_fp8_combine=True, **back)
     for p in range(4):
         rounded = convert(wanted.shards.of(p), DataType.FP8_E4M3)
-        assert np.array_equal(found.shards.of(p), rounded) and not np.array_equal(rounded, wanted.shards.of(p))
+        assert np.array_equal(found.shards.of(p), rounded) and not np.array_equal(
+            rounded, wanted.shards.of(p)
+        )
     with pytest.raises(RuntimeError, match="requires TILE-layout dispatched buffer"):
         call("combine", plain, notes, counts, regions, use_fp8_combine=True, **back)
 

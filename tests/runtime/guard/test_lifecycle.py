@@ -215,7 +215,8 @@ def test_a_forked_child_is_no_rank() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "is_over", "tells"), [(True, False, True), (True, True, False), (False, False, False), (False, True, False)]
+    ("own", "is_over", "tells"),
+    [(True, False, True), (True, True, False), (False, False, False), (False, True, False)],
 )
 def test_a_rank_that_shuts_mpi_down_says_once_that_it_ends(own: bool, is_over: bool, tells: bool) -> None:
     """A forked child is no rank, and after the first time nobody listens; what the library says to it is the program's."""

@@ -272,7 +272,13 @@ def test_a_status_comes_back_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     fill_status(again, None)
     assert status_facts(None) is None and again.tag == 7
     odd = Status()
-    assert (odd.source, odd.tag, odd.error, odd.Get_count(), odd.Is_cancelled()) == (-1, -1, 0, 0, False)  # as the library's
+    assert (odd.source, odd.tag, odd.error, odd.Get_count(), odd.Is_cancelled()) == (
+        -1,
+        -1,
+        0,
+        0,
+        False,
+    )  # as the library's
     odd.say(0, 0, 12)
     assert (odd.Get_count(DOUBLE), odd.Get_count(), odd.Get_elements(byte)) == (UNDEFINED, 12, 12)
 

@@ -34,5 +34,7 @@ def test_what_was_started_is_named_and_its_ranks_alone(tmp_path: Path) -> None:
     words = ("--record", "record", "--emulate", "--system", "t3000", "--split", "1x4")
     ran = tt_run(*words, "python", "program.py", cwd=tmp_path, env={"TT_RUN_GUARD_TIMEOUT": "4"}, timeout=60)
     assert ran.code == 1
-    assert "rank 1 did not come to MPI Waitall of MPI Idup, MPI Recv_init, MPI irecv within 4 s" in ran.err, ran.err
+    assert "rank 1 did not come to MPI Waitall of MPI Idup, MPI Recv_init, MPI irecv within 4 s" in ran.err, (
+        ran.err
+    )
     assert "rank 0: in MPI Waitall of MPI Idup, MPI Recv_init, MPI irecv at" in ran.err

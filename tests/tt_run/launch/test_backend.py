@@ -48,7 +48,11 @@ def test_on_disk_for_ranks_of_other_hosts(tmp_path: Path) -> None:
     ],
 )
 def test_the_memory_that_ranks_share_goes_with_the_job(
-    words: tuple[str, ...], environ: dict[str, str], own: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, ...],
+    environ: dict[str, str],
+    own: set[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Beside mpirun's other files where these are in memory; what the user has set stays."""
     orders: list[Order] = []
@@ -58,11 +62,15 @@ def test_the_memory_that_ranks_share_goes_with_the_job(
     line = LaunchLine("mpirun", words, ("true",))
     backend.MpirunBackend().start(Start(line, (), 1, tmp_path, tmp_path / "log", environ))
     (order,) = orders
-    added = {name: value for name, value in order.environ.items() if "backing" in name and name not in environ}
+    added = {
+        name: value for name, value in order.environ.items() if "backing" in name and name not in environ
+    }
     assert added == {f"OMPI_MCA_{name}_backing_directory": str(order.scratch) for name in own}
 
 
-@pytest.mark.parametrize(("repeat", "several", "named"), [(True, False, True), (True, True, False), (False, False, False)])
+@pytest.mark.parametrize(
+    ("repeat", "several", "named"), [(True, False, True), (True, True, False), (False, False, False)]
+)
 def test_mpirun_has_a_name_of_its_own_where_process_numbers_repeat(
     repeat: bool, several: bool, named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,8 +19,8 @@ from tt_run.supervise.looking.stacks import (
     collect,
     grouped,
     parse_stack,
-    read_frame,
     rank_list,
+    read_frame,
     registered_pids,
 )
 from tt_run.supervise.verdict.hang import HangFinding, HangWatch, stack_lines, stranded

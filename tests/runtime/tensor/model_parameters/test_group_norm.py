@@ -47,7 +47,8 @@ def test_masks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("channels", "size", "tiles"), [(64, 32, 1), (96, 24, 2), (33, 33, 2), (64, 64, 2), (65, 65, 3), (1, 1, 1)]
+    ("channels", "size", "tiles"),
+    [(64, 32, 1), (96, 24, 2), (33, 33, 2), (64, 64, 2), (65, 65, 3), (1, 1, 1)],
 )
 def test_the_most_tiles_that_a_group_touches(channels: int, size: int, tiles: int) -> None:
     assert group_norm.find_max_tile_span(channels, size, 32) == tiles
