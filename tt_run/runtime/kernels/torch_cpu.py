@@ -85,14 +85,14 @@ def _aligned(array: Array) -> Array:
     return copy
 
 
-def array_of(tensor: Any, *, halves: bool = False) -> Array:
+def array_of(tensor: Any, *, keeps_bfloat16: bool = False) -> Array:
     """The values of a torch tensor as an array of its shape: float32 and integers as they are, bfloat16 and float16 as float32.
 
-    `halves`: bfloat16 as such elements.
+    `keeps_bfloat16`: bfloat16 as such elements.
     """
     torch = library()
     tensor = tensor.detach()
-    if halves and tensor.dtype is torch.bfloat16:
+    if keeps_bfloat16 and tensor.dtype is torch.bfloat16:
         bits: Array = tensor.contiguous().view(torch.int16).numpy()
         return bits.view(BFLOAT16)
     if tensor.is_floating_point() and tensor.dtype not in (torch.float32, torch.float64):
@@ -106,13 +106,13 @@ def on_each(
     stacks: Sequence[Array | None],
     *arguments: Any,
     gradients: bool = False,
-    halves: bool = False,
+    keeps_bfloat16: bool = False,
     **options: Any,
 ) -> tuple[Array, ...]:
     """`function(tensor, …, *arguments, **options)` on row k of every stack, for each k; the results stacked, one array per result.
 
     A stack without rows gives results without rows, of the shapes and element types that the function would make: it runs on
-    tensors without storage then. None stands for an operand that is left out. `halves`: results of bfloat16 stay such elements.
+    tensors without storage then. None stands for an operand that is left out. `keeps_bfloat16`: results of bfloat16 stay such elements.
     """
     rows = next(len(s) for s in stacks if s is not None)
     with quiet(gradients=gradients) as torch:
@@ -123,7 +123,7 @@ def on_each(
         for row in range(rows):
             given = [None if s is None else tensor_of(s[row, ...]) for s in stacks]
             found = [
-                _own(array_of(t, halves=halves), stacks)
+                _own(array_of(t, keeps_bfloat16=keeps_bfloat16), stacks)
                 for t in _many(function(*given, *arguments, **options))
             ]
             if not outs:

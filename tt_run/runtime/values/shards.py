@@ -39,8 +39,8 @@ class Shards:
     index: tuple[int, ...]
     bits: Array | None = None
     """The same values in 16 bits each, where whoever rounded `data` to bfloat16 has kept them."""
-    halves: ClassVar[Array | None] = None
-    """The stack as bfloat16 elements, in place of `data` until somebody asks for that: see `of_halves`."""
+    bfloat16: ClassVar[Array | None] = None
+    """The stack as bfloat16 elements, in place of `data` until somebody asks for that: see `of_bfloat16`."""
 
     def __post_init__(self) -> None:
         if shapes.active():
@@ -60,40 +60,40 @@ class Shards:
         return made
 
     @classmethod
-    def of_halves(cls, halves: Array, index: tuple[int, ...]) -> Shards:
+    def of_bfloat16(cls, bfloat16: Array, index: tuple[int, ...]) -> Shards:
         """Shards of bfloat16 elements in 16 bits each, for an index that is known to fit.
 
-        `data` is made when it is asked for first, and the halves are let go then. Who can work on either form asks for `stack`.
+        `data` is made when it is asked for first, and they are let go then. Who can work on either form asks for `stack`.
         """
-        made: Shards = object.__new__(_Halves)
+        made: Shards = object.__new__(_Bfloat16)
         _set_index(made, index)
         _set_bits(made, None)
-        _set_halves(made, halves)
+        _set_bfloat16(made, bfloat16)
         return made
 
     @classmethod
     def made(cls, stack: Array, index: tuple[int, ...]) -> Shards:
         """Shards over a stack in either form, as an operation has made it."""
         if stack.itemsize == 2 and stack.dtype == BFLOAT16:
-            return cls.of_halves(stack, index)
+            return cls.of_bfloat16(stack, index)
         return cls(stack, index)
 
     def holding(self, data: Array) -> Shards:
         """As many other shards in the same places; `data` in either form."""
-        index, halves = self.index, self.halves
-        if shapes.active() or len(data) != len(self.data if halves is None else halves):
+        index, bfloat16 = self.index, self.bfloat16
+        if shapes.active() or len(data) != len(self.data if bfloat16 is None else bfloat16):
             return Shards(data, index)
         if data.itemsize == 2 and data.dtype == BFLOAT16:
-            return Shards.of_halves(data, index)
+            return Shards.of_bfloat16(data, index)
         return Shards.unchecked(data, index)
 
     def placed(self, index: tuple[int, ...]) -> Shards:
         """The same stack, whose rows other devices hold. Raises ValueError as the constructor does."""
-        halves = self.halves
-        if halves is None:
+        bfloat16 = self.bfloat16
+        if bfloat16 is None:
             return Shards(self.data, index)
-        Shards(halves, index)  # for its check
-        return Shards.of_halves(halves, index)
+        Shards(bfloat16, index)  # for its check
+        return Shards.of_bfloat16(bfloat16, index)
 
     @classmethod
     def replicated(cls, array: Array, devices: int) -> Shards:
@@ -130,14 +130,14 @@ class Shards:
     @property
     def stack(self) -> Array:
         """The stack in the form that is there: `data`, or bfloat16 elements. For its shape, and for who can work on both."""
-        halves = self.halves
-        return self.data if halves is None else halves
+        bfloat16 = self.bfloat16
+        return self.data if bfloat16 is None else bfloat16
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Logical shape of one shard."""
-        halves = self.halves
-        return (self.data if halves is None else halves).shape[1:]
+        bfloat16 = self.bfloat16
+        return (self.data if bfloat16 is None else bfloat16).shape[1:]
 
     @property
     def bare(self) -> bool:
@@ -190,25 +190,25 @@ class Shards:
             return self.holding(shapes.result(function, [stack])[:0])
 
 
-class _Halves(Shards):
+class _Bfloat16(Shards):
     """Shards whose `data` is not there yet. A class of its own, since reading a field of one with `__getattr__` takes three times as long."""
 
-    __slots__ = ("halves",)
+    __slots__ = ("bfloat16",)
 
     def __getattr__(self, name: str) -> Array:
-        halves = self.halves if name == "data" else None
-        if halves is None:
+        bfloat16 = self.bfloat16 if name == "data" else None
+        if bfloat16 is None:
             found: Array = object.__getattribute__(self, name)  # which another thread has made meanwhile
             return found
-        data = from_wire(halves.view(np.uint16))
+        data = from_wire(bfloat16.view(np.uint16))
         _set_data(self, data)
-        _set_halves(self, None)
+        _set_bfloat16(self, None)
         return data
 
 
 # What sets a field of a frozen object soonest.
 _set_data, _set_index, _set_bits = (vars(Shards)[name].__set__ for name in ("data", "index", "bits"))
-_set_halves = vars(_Halves)["halves"].__set__
+_set_bfloat16 = vars(_Bfloat16)["bfloat16"].__set__
 
 
 def combine(function: Callable[..., Array], *operands: Shards, either: bool = False) -> Shards:
@@ -227,7 +227,7 @@ def combine(function: Callable[..., Array], *operands: Shards, either: bool = Fa
             raise
         data = shapes.result(function, stacks)[:0]  # on a rank that hosts no device of the mesh
     if data.itemsize == 2 and data.dtype == BFLOAT16:
-        return Shards.of_halves(data, index)
+        return Shards.of_bfloat16(data, index)
     return Shards.unchecked(data, index) if len(data) == len(stacks[0]) else Shards(data, index)
 
 

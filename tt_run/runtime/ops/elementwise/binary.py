@@ -18,7 +18,7 @@ from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Activation, chain, counted
 from tt_run.runtime.kernels.elementwise import ANSWERS, CLOSED, SUMS, evaluate
-from tt_run.runtime.kernels.torch_halves import pair
+from tt_run.runtime.kernels.torch_bfloat16 import pair
 from tt_run.runtime.ops.declaration import families, small_tiles
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Golden, Operation, no_tensor, operation
@@ -415,8 +415,8 @@ def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operan
     rounds, whole = not (kernel in ANSWERS or (short and kernel in CLOSED)), short and kernel in SUMS
     if len(ours) == len(theirs):
         if left.index is right.index or left.index == right.index:
-            if left.halves is not None and right.halves is not None and dtype is DataType.BFLOAT16:
-                found = pair(kernel, left.halves, right.halves)
+            if left.bfloat16 is not None and right.bfloat16 is not None and dtype is DataType.BFLOAT16:
+                found = pair(kernel, left.bfloat16, right.bfloat16)
                 if found is not None:
                     return left.holding(found)
             first, second = _cast(left.data, compute), _cast(right.data, compute)

@@ -32,7 +32,7 @@ def _halves(x: Array, dim: int) -> tuple[Array, Array]:
 
 def _extent(tensor: Tensor) -> Sequence[int]:
     """The lengths that are cut in two: tiles are with their padding."""
-    return tensor.padded_shape if tensor.layout is Layout.TILE else tensor.shape
+    return (tensor.padded_shape if tensor.layout is Layout.TILE else tensor.shape).dims
 
 
 def _check_halves(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any]) -> None:

@@ -23,7 +23,7 @@ from tt_run.runtime.kernels.activations import (
 )
 from tt_run.runtime.kernels.bfloat16_tables import look_up, table_pays
 from tt_run.runtime.kernels.elementwise import evaluate
-from tt_run.runtime.kernels.torch_halves import single
+from tt_run.runtime.kernels.torch_bfloat16 import single
 from tt_run.runtime.native.classes import native
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import Operation, operation
@@ -76,8 +76,8 @@ def apply(
     shards, dtype = input_tensor.shards, input_tensor.dtype
     check_unary_room(input_tensor, output_tensor)
     found = None
-    if shards.halves is not None and not isinstance(output_tensor, Tensor):
-        found = _of_halves(function, shards.halves)
+    if shards.bfloat16 is not None and not isinstance(output_tensor, Tensor):
+        found = _of_bfloat16(function, shards.bfloat16)
     if found is not None:
         result = shards.holding(found)
     else:
@@ -96,11 +96,11 @@ def apply(
     return settle((input_tensor,), result, dtype, memory_config=place, output_tensor=output_tensor)
 
 
-def _of_halves(function: Function, halves: Array) -> Array | None:
+def _of_bfloat16(function: Function, elements: Array) -> Array | None:
     """`function` of bfloat16 elements as such elements, by PyTorch or by table; None where neither has it."""
-    found = single(function, halves)
-    if found is None and not is_closed(function) and table_pays(function, halves.size):
-        return look_up(function, halves)
+    found = single(function, elements)
+    if found is None and not is_closed(function) and table_pays(function, elements.size):
+        return look_up(function, elements)
     return found
 
 

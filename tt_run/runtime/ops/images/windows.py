@@ -12,7 +12,7 @@ from tt_run.runtime.enums import BufferType, DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.elementwise import finish
-from tt_run.runtime.kernels.torch_halves import has_nan
+from tt_run.runtime.kernels.torch_bfloat16 import has_nan
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
@@ -108,8 +108,8 @@ def each_of(function: Function, *given: Tensor, picks: bool = False) -> list[Sha
     """The function on the shards of each device. `picks`: what it gives first are elements, of bfloat16 ones such."""
     on_device(*given, kind="pool")
     shards = [t.shards for t in given]
-    if picks and all(each.halves is not None for each in shards):
-        picked = partial(torch_cpu.on_each, function, halves=True)
+    if picks and all(each.bfloat16 is not None for each in shards):
+        picked = partial(torch_cpu.on_each, function, keeps_bfloat16=True)
         found = combine_all(lambda *stacks: picked(stacks), *shards, either=True)
         if not has_nan(found[0].stack):  # the NaN that PyTorch picks of such elements is one of its own
             return found

@@ -126,9 +126,9 @@ def from_array(
 def _alone(array: Array, dtype: DataType) -> Shards:
     """The one shard of an array that is not distributed; many bfloat16 elements stay what they are."""
     if array.dtype == BFLOAT16 and dtype is DataType.BFLOAT16 and array.size > BLOCK and not shapes.active():
-        halves = empty((1, *array.shape), BFLOAT16)
-        np.copyto(halves[0], array)
-        return Shards.of_halves(halves, (0,))
+        elements = empty((1, *array.shape), BFLOAT16)
+        np.copyto(elements[0], array)
+        return Shards.of_bfloat16(elements, (0,))
     return Shards.replicated(own_copy(array, dtype), 1)
 
 
@@ -295,10 +295,10 @@ def to_torch(
     `dtype` converts the result, `torch_rank` drops leading dimensions of length 1 down to that rank.
     Raises RuntimeError for a tensor of several shards without a composer, or dimensions that cannot be dropped.
     """
-    halves = None if mesh_composer is not None else _halves_here(tensor)
-    if halves is not None and _has_torch():
+    elements = None if mesh_composer is not None else _bfloat16_here(tensor)
+    if elements is not None and _has_torch():
         torch = importlib.import_module("torch")
-        values = torch.from_numpy(halves.view(np.int16)).view(torch.bfloat16).clone()
+        values = torch.from_numpy(elements.view(np.int16)).view(torch.bfloat16).clone()
     else:
         # The 16 bits of bfloat16 are a copy of their own; other types need one.
         values = _as_torch(
@@ -315,12 +315,12 @@ def to_torch(
     return values.astype(dtype) if isinstance(values, np.ndarray) else values.to(dtype=dtype)
 
 
-def _halves_here(tensor: Tensor) -> Array | None:
+def _bfloat16_here(tensor: Tensor) -> Array | None:
     """The bfloat16 elements of a tensor of one shard, where they are kept so and nobody else need be asked."""
     if not isinstance(tensor, Tensor) or not holds_everything(tensor.site):
         return None
     shards = own_shards(tensor)
-    return None if shards.halves is None or len(shards.index) > 1 else shards.halves[0, ...]
+    return None if shards.bfloat16 is None or len(shards.index) > 1 else shards.bfloat16[0, ...]
 
 
 def _has_torch() -> bool:

@@ -136,9 +136,9 @@ def _tensor(row: Array) -> Any:
     return torch.from_numpy(row.view(np.int16)).view(torch.bfloat16)
 
 
-def has_nan(halves: Array) -> bool:
+def has_nan(elements: Array) -> bool:
     """Whether any of contiguous bfloat16 elements is none: by the largest of those with and without a sign, read as integers."""
-    bits = halves.reshape(-1).view(np.uint16)
+    bits = elements.reshape(-1).view(np.uint16)
     return bool(np.maximum.reduce(bits.view(np.int16)) > _INFINITE or np.maximum.reduce(bits) > _LOWEST)
 
 
@@ -175,11 +175,11 @@ def _twin_of_pair(kernel: Kernel) -> Twin | None:
 
 def _agrees(twin: Twin, kernel: Kernel, closed: bool, *operands: npt.NDArray[np.uint16]) -> bool:
     """Whether both make the same numbers, and something that is no number of the same operands."""
-    halves = [bits.view(BFLOAT16) for bits in operands]
-    wanted = _by_kernel(kernel, closed, *halves).view(np.uint16)
+    elements = [bits.view(BFLOAT16) for bits in operands]
+    wanted = _by_kernel(kernel, closed, *elements).view(np.uint16)
     found = np.empty(wanted.size, np.uint16)
     try:
-        twin(*map(_tensor, halves), out=_tensor(found))
+        twin(*map(_tensor, elements), out=_tensor(found))
     except (AttributeError, RuntimeError, TypeError):
         return False
     numbers = (wanted & _MAGNITUDE) <= _INFINITE

@@ -65,7 +65,7 @@ def test_what_comes_from_torch_goes_back_bit_for_bit(one: MeshDevice):
 
     given = torch.arange(-(1 << 15), 1 << 15, dtype=torch.int16).repeat(8).view(torch.bfloat16)
     tensor = from_torch(given, device=one)
-    assert tensor.shards.halves is not None
+    assert tensor.shards.bfloat16 is not None
     first = to_torch(tensor)
     assert np.array_equal(bits(first), bits(given))
     first.zero_()  # it belongs to the caller
@@ -74,12 +74,12 @@ def test_what_comes_from_torch_goes_back_bit_for_bit(one: MeshDevice):
     assert np.array_equal(bits(to_torch(tensor)), given_bits)
 
 
-def test_every_device_has_the_halves_of_one(mesh: MeshDevice):
+def test_every_device_has_the_elements_of_one(mesh: MeshDevice):
     import torch
 
     given = torch.randn(512, 512).bfloat16()
     tensor = from_torch(given, layout=Layout.TILE, device=mesh)
-    assert len(tensor.shards.index) > 1 and tensor.shards.halves is not None
+    assert len(tensor.shards.index) > 1 and tensor.shards.bfloat16 is not None
     doubled = ops.add(tensor, tensor)
-    assert doubled.shards.halves is not None and doubled.dtype is DataType.BFLOAT16
+    assert doubled.shards.bfloat16 is not None and doubled.dtype is DataType.BFLOAT16
     assert np.array_equal(doubled.shards.data[0], (given + given).float().numpy())

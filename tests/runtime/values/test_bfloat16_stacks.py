@@ -17,60 +17,60 @@ from tt_run.runtime.values.storage import Buffer
 Array = npt.NDArray[Any]
 
 
-def halves(*shape: int) -> Array:
+def elements(*shape: int) -> Array:
     """Bits of every kind, NaN among them."""
     return np.random.default_rng(0).integers(0, 1 << 16, shape, np.uint16).view(BFLOAT16)
 
 
 def test_they_are_widened_once_when_they_are_read():
-    given = halves(2, 300)
-    shards = Shards.of_halves(given, (0, 1, 1))
+    given = elements(2, 300)
+    shards = Shards.of_bfloat16(given, (0, 1, 1))
     assert (shards.shape, shards.stack is given, shards.bare) == ((300,), True, False)
-    assert shards.halves is given
+    assert shards.bfloat16 is given
     data = shards.data
     assert np.array_equal(data.view(np.uint32), given.view(np.uint16).astype(np.uint32) << 16)
-    assert shards.halves is None and shards.data is data and shards.stack is data
+    assert shards.bfloat16 is None and shards.data is data and shards.stack is data
 
 
 def test_made_tells_both_forms_apart():
-    assert Shards.made(halves(1, 4), (0,)).halves is not None
+    assert Shards.made(elements(1, 4), (0,)).bfloat16 is not None
     for other in (np.zeros((1, 4), np.float32), np.zeros((1, 4), np.uint16)):
         assert Shards.made(other, (0,)).data is other
 
 
 def test_a_name_that_is_not_there_is_an_error():
     with pytest.raises(AttributeError, match="nothing"):
-        _ = Shards.of_halves(halves(1, 4), (0,)).nothing  # type: ignore[attr-defined]
+        _ = Shards.of_bfloat16(elements(1, 4), (0,)).nothing  # type: ignore[attr-defined]
 
 
-def test_other_devices_hold_the_same_halves():
-    shards = Shards.of_halves(halves(2, 4), (0, 1))
-    assert shards.placed((1, 0, -1)).halves is shards.halves
+def test_other_devices_hold_the_same_elements():
+    shards = Shards.of_bfloat16(elements(2, 4), (0, 1))
+    assert shards.placed((1, 0, -1)).bfloat16 is shards.bfloat16
     with pytest.raises(ValueError, match="does not fit"):
         shards.placed((2,))
 
 
 def test_functions_get_either_form_only_where_they_ask_for_it():
-    given = halves(2, 4)
+    given = elements(2, 4)
     seen: list[Any] = []
 
     def note(*stacks: Array) -> Array:
         seen.extend(stack.dtype for stack in stacks)
         return stacks[0]
 
-    shards = Shards.of_halves(given, (0, 1))
-    assert shards.map(note, either=True).halves is given
-    assert combine(note, shards, Shards.of_halves(given, (1, 0)), either=True).halves is not None
+    shards = Shards.of_bfloat16(given, (0, 1))
+    assert shards.map(note, either=True).bfloat16 is given
+    assert combine(note, shards, Shards.of_bfloat16(given, (1, 0)), either=True).bfloat16 is not None
     assert seen == [BFLOAT16] * 3
-    combine(note, shards, Shards.of_halves(given, (1, 0)))
+    combine(note, shards, Shards.of_bfloat16(given, (1, 0)))
     assert seen[3:] == [np.float32] * 2
 
 
 def test_a_buffer_counts_and_packs_them(monkeypatch: pytest.MonkeyPatch):
     dense = Dense(lambda: 1 << 30)
     monkeypatch.setattr(storage, "dense", dense)
-    given = halves(1, 1 << 19)
-    buffer = Buffer(Shards.of_halves(given, (0,)))
+    given = elements(1, 1 << 19)
+    buffer = Buffer(Shards.of_bfloat16(given, (0,)))
     assert dense.nbytes == 4 * given.size  # as they are once they are read
     assert buffer.bits is not None and np.array_equal(buffer.bits, given.view(np.uint16))
     assert buffer.pack() and buffer._shards is None
@@ -79,8 +79,8 @@ def test_a_buffer_counts_and_packs_them(monkeypatch: pytest.MonkeyPatch):
 
 def test_what_is_written_has_no_memory_of_another_buffer():
     """An optimizer writes into the bits of a parameter: they may not be those of the tensor that was copied into it."""
-    given = halves(1, 1 << 19)
-    one, other = Buffer(Shards.of_halves(given, (0,))), Buffer(Shards.of_halves(given[:, ::-1], (0,)))
+    given = elements(1, 1 << 19)
+    one, other = Buffer(Shards.of_bfloat16(given, (0,))), Buffer(Shards.of_bfloat16(given[:, ::-1], (0,)))
     other.write(one.shards)
     assert other.pack()
     bits = other.bits

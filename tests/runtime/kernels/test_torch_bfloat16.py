@@ -11,7 +11,7 @@ import pytest
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels import functions as f
-from tt_run.runtime.kernels import torch_halves
+from tt_run.runtime.kernels import torch_bfloat16
 from tt_run.runtime.kernels.activations import Applied, is_closed
 from tt_run.runtime.kernels.elementwise import BFLOAT16, CLOSED, evaluate
 from tt_run.runtime.values.bfloat16 import to_wire, widen
@@ -41,7 +41,7 @@ def _torch() -> None:
     import torch  # noqa: F401
 
 
-def halves(length: int, seed: int, *, nan: bool) -> Array:
+def elements(length: int, seed: int, *, nan: bool) -> Array:
     """Bits of every kind, or numbers alone."""
     bits = np.random.default_rng(seed).integers(0, 1 << 16, length, np.uint16)
     if not nan:
@@ -58,42 +58,42 @@ def expected(kernel: Callable[..., Array], closed: bool, *operands: Array) -> Ar
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("kernel", PAIRS, ids=lambda kernel: kernel.__name__)
 def test_pairs(kernel: Any, length: int, nan: bool):
-    a, b = halves(length, 1, nan=nan), halves(length, 2, nan=nan)
-    found = torch_halves.pair(kernel, a, b)
+    a, b = elements(length, 1, nan=nan), elements(length, 2, nan=nan)
+    found = torch_bfloat16.pair(kernel, a, b)
     if found is not None:  # a PyTorch that computes otherwise is not taken
         assert np.array_equal(found.view(np.uint16), expected(kernel, kernel in CLOSED, a, b))
 
 
 @pytest.mark.parametrize("nan", [False, True])
 @pytest.mark.parametrize("length", LENGTHS)
-@pytest.mark.parametrize("function", SINGLES, ids=str)
+@pytest.mark.parametrize("function", SINGLES, ids=lambda each: getattr(each, "__name__", "leaky_relu"))
 def test_singles(function: Any, length: int, nan: bool):
-    a = halves(length, 3, nan=nan)
-    found = torch_halves.single(function, a)
+    a = elements(length, 3, nan=nan)
+    found = torch_bfloat16.single(function, a)
     if found is not None:
         assert np.array_equal(found.view(np.uint16), expected(function, is_closed(function), a))
 
 
 def test_sums_and_products_are_taken():
-    a, b = halves(2 * BLOCK, 1, nan=False), halves(2 * BLOCK, 2, nan=False)
-    assert all(torch_halves.pair(kernel, a, b) is not None for kernel in (np.add, np.subtract, np.multiply))
-    assert torch_halves.single(f.relu, a) is not None
+    a, b = elements(2 * BLOCK, 1, nan=False), elements(2 * BLOCK, 2, nan=False)
+    assert all(torch_bfloat16.pair(kernel, a, b) is not None for kernel in (np.add, np.subtract, np.multiply))
+    assert torch_bfloat16.single(f.relu, a) is not None
 
 
 @pytest.mark.parametrize("threads", ["1", "3"])
 def test_threads_change_no_bit(threads: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", threads)
-    a, b = halves(17 * BLOCK + 5, 1, nan=True), halves(17 * BLOCK + 5, 2, nan=True)
-    found = torch_halves.pair(np.add, a, b)
+    a, b = elements(17 * BLOCK + 5, 1, nan=True), elements(17 * BLOCK + 5, 2, nan=True)
+    found = torch_bfloat16.pair(np.add, a, b)
     assert found is not None and np.array_equal(found.view(np.uint16), expected(np.add, False, a, b))
 
 
 def test_what_is_small_scattered_or_unlike_is_left_alone():
-    a = halves(2 * BLOCK, 1, nan=False)
-    assert torch_halves.pair(np.add, a[:BLOCK], a[:BLOCK]) is None
-    assert torch_halves.pair(np.add, a.reshape(-1, 2), a) is None
-    assert torch_halves.single(np.abs, a.reshape(-1, 2)[:, 0]) is None
-    assert torch_halves.pair(np.arctan2, a, a) is None and torch_halves.single(np.exp, a) is None
+    a = elements(2 * BLOCK, 1, nan=False)
+    assert torch_bfloat16.pair(np.add, a[:BLOCK], a[:BLOCK]) is None
+    assert torch_bfloat16.pair(np.add, a.reshape(-1, 2), a) is None
+    assert torch_bfloat16.single(np.abs, a.reshape(-1, 2)[:, 0]) is None
+    assert torch_bfloat16.pair(np.arctan2, a, a) is None and torch_bfloat16.single(np.exp, a) is None
 
 
 def test_a_function_that_differs_is_not_taken(monkeypatch: pytest.MonkeyPatch):
@@ -104,8 +104,8 @@ def test_a_function_that_differs_is_not_taken(monkeypatch: pytest.MonkeyPatch):
         out[5] = 7
 
     monkeypatch.setattr(torch, "abs", off)
-    torch_halves._twin.cache_clear()
+    torch_bfloat16._twin.cache_clear()
     try:
-        assert torch_halves.single(np.abs, halves(2 * BLOCK, 1, nan=False)) is None
+        assert torch_bfloat16.single(np.abs, elements(2 * BLOCK, 1, nan=False)) is None
     finally:
-        torch_halves._twin.cache_clear()
+        torch_bfloat16._twin.cache_clear()
