@@ -83,3 +83,32 @@ def test_every_device_has_the_elements_of_one(mesh: MeshDevice):
     doubled = ops.add(tensor, tensor)
     assert doubled.shards.bfloat16 is not None and doubled.dtype is DataType.BFLOAT16
     assert np.array_equal(doubled.shards.data[0], (given + given).float().numpy())
+
+
+IMAGES = (4, 40, 36, 33)
+POOLS: dict[str, Callable[[Tensor], Tensor]] = {
+    "max": lambda x: ops.max_pool2d(x, *IMAGES, [3, 3], [2, 2], [1, 1], [1, 1]),
+    "max of dilated windows, uneven borders": lambda x: ops.max_pool2d(x, *IMAGES, [3, 2], [1, 2], [1, 0, 1, 1], [2, 1]),
+    "mean": lambda x: ops.avg_pool2d(x, *IMAGES, [3, 3], [2, 2], [1, 1]),
+    "mean of what is inside": lambda x: ops.avg_pool2d(
+        x, *IMAGES, [3, 3], [2, 2], [1, 0, 1, 1], count_include_pad=False
+    ),
+    "mean by a divisor": lambda x: ops.avg_pool2d(x, *IMAGES, [2, 5], [1, 1], [1, 2], divisor_override=7),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("nan", [False, True])
+@pytest.mark.parametrize("name", POOLS)
+def test_pools_of_such_elements(name: str, nan: bool, one: MeshDevice):
+    """The bits of pools of float32, as which the tensor is read by then."""
+    import torch
+
+    batch, height, width, channels = IMAGES
+    given = torch.randn(1, 1, batch * height * width, channels).bfloat16()
+    if nan:
+        given.view(torch.int16)[0, 0, 500, 3] = -63  # a NaN with a sign and digits
+    x = from_torch(given, device=one)
+    assert x.shards.bfloat16 is not None
+    first = bits(to_torch(POOLS[name](x)))
+    assert x.shards.data.dtype == np.float32 and x.shards.bfloat16 is None
+    assert np.array_equal(bits(to_torch(POOLS[name](x))), first)

@@ -7,7 +7,8 @@ reference's. How images are spread over cores changes no value; `placement/poole
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 from tt_run.runtime.enums import BufferType, DataType, Layout, TensorMemoryLayout
 from tt_run.runtime.errors import fatal
@@ -53,16 +54,23 @@ def _rows(
     scheme: TensorMemoryLayout | None,
     pooling: Pooling,
     tables_in_dram: bool,
+    rounds_alike: Callable[[], bool] = bool,
 ) -> tuple[Tensor, list[Shards]]:
-    """A pool's first result, rows of pixels on the cores that they are pooled on, and its others."""
+    """A pool's first result, rows of pixels on the cores that they are pooled on, and its others.
+
+    `rounds_alike`: whether the function of bfloat16 elements gives what it gives of float32, rounded.
+    """
     check_pooled(image, dtype, layout, scheme, memory_config)
     device = image.device()
     if device is not None and not tables_in_dram:
         need_l1_small(device, "a pool", "config_tensor_in_dram=True")
     pooling = pooling._replace(size=4 if image.dtype in (DataType.INT32, DataType.UINT32) else 2)
     # The largest of rounded numbers is one of them.
-    is_rounded = not pooling.mean and image.dtype is dtype is DataType.BFLOAT16
-    first, *others = each_of(function, image, picks=is_rounded)
+    short = image.dtype is dtype is DataType.BFLOAT16
+    is_rounded = short and not pooling.mean
+    alike = is_rounded or (short and image.shards.bfloat16 is not None and rounds_alike())
+    first, *others = each_of(function, image, short=alike)
+    is_rounded = is_rounded or first.bfloat16 is not None
     rows, channels = first.shape[-2:]
     place = memory_config or of_pool(image, rows, channels, layout, dtype, scheme, pooling)
     done = first if is_rounded else Shards.made(finish(first.data, dtype, either=True), first.index)
@@ -193,30 +201,58 @@ def avg_pool2d(
     kernel, steps, sides = pair("kernel_size", kernel_size), pair("stride", stride), borders(padding)
     check_pool((batch_size, input_h, input_w, channels), kernel, steps, sides)
 
-    def forward(x: Any) -> Any:
-        planes = to_planes(real(x), batch_size, input_h, input_w, channels)
-        around, rest = _sides(planes, sides, 0.0)
-        pool = torch_cpu.torch_function("nn.functional.avg_pool2d")
-        if sides.even or count_include_pad or divisor_override:
-            means = pool(around, kernel, steps, rest, ceil_mode, count_include_pad, divisor_override)
-        else:
-            inside, _ = _sides(planes.new_ones((1, 1, input_h, input_w)), sides, 0.0)
-            total, count = (pool(v, kernel, steps, rest, ceil_mode, True, 1) for v in (around, inside))
-            means = total / count
-        return to_rows(_begun_inside(means, sides, steps, (input_h, input_w)))
-
     size = (input_h, input_w)
+    windows = _Means((*size, channels), kernel, steps, sides, ceil_mode, count_include_pad, divisor_override)
+    forward = partial(_means, windows, batch_size)
     whole = kernel == size and not sides.any and not _in_parts(input_tensor, input_h * input_w)
     if whole and applied_shard_scheme is None:
         pooled = _whole(forward, input_tensor, output_layout, memory_config)
     else:
         pooled, _ = _rows(
             forward, input_tensor, dtype, output_layout, memory_config, applied_shard_scheme,
-            Pooling(kernel[0] * kernel[1], mean=True), config_tensor_in_dram,
+            Pooling(kernel[0] * kernel[1], mean=True), config_tensor_in_dram, partial(_rounds_alike, windows, min(batch_size, 2)),
         )  # fmt: skip
     if deallocate_input and lies_in_l1(input_tensor):
         input_tensor.deallocate()
     return pooled
+
+
+class _Means(NamedTuple):
+    """Windows over images of a size (height, width, channels), and what their sums are divided by."""
+
+    size: tuple[int, int, int]
+    kernel: Pair
+    steps: Pair
+    sides: Borders
+    ceil_mode: bool
+    count_include_pad: bool
+    divisor: int | None
+
+
+def _means(windows: _Means, batch: int, x: Any) -> Any:
+    height, width, channels = windows.size
+    _, kernel, steps, sides, ceil_mode, counts_borders, divisor = windows
+    planes = to_planes(real(x), batch, height, width, channels)
+    around, rest = _sides(planes, sides, 0.0)
+    pool = torch_cpu.torch_function("nn.functional.avg_pool2d")
+    if sides.even or counts_borders or divisor:
+        means = pool(around, kernel, steps, rest, ceil_mode, counts_borders, divisor)
+    else:
+        inside, _ = _sides(planes.new_ones((1, 1, height, width)), sides, 0.0)
+        total, count = (pool(v, kernel, steps, rest, ceil_mode, True, 1) for v in (around, inside))
+        means = total / count
+    return to_rows(_begun_inside(means, sides, steps, (height, width)))
+
+
+@lru_cache(maxsize=64)
+def _rounds_alike(windows: _Means, batch: int) -> bool:
+    """Whether PyTorch's means of bfloat16 elements are those of float32 rounded once, tried with random numbers at first use."""
+    height, width, channels = windows.size
+    with torch_cpu.quiet() as torch:
+        random = torch.Generator().manual_seed(0)
+        x = torch.randn((1, 1, batch * height * width, channels), generator=random).bfloat16()
+        wide, short = (_means(windows, batch, each) for each in (x.float(), x))
+        return bool(torch.equal(wide.bfloat16(), short))
 
 
 def _in_parts(image: Tensor, pixels: int) -> bool:
