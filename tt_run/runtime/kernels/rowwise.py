@@ -92,8 +92,9 @@ def _fill(function: RowFunction, places: list[tuple[_Part, int]], step: int, rou
                 cut = slice(start, start + step)
                 source, out = part.source[cut], part.out[cut]
                 if source.dtype == BFLOAT16:
-                    room = scratch("rows", 1, max(source.size, BLOCK))[0][: source.size]
-                    wide = room.reshape(source.shape)
+                    wide = scratch("rows read", 1, max(source.size, BLOCK))[0][: source.size].reshape(
+                        source.shape
+                    )
                     np.copyto(wide, source)
                     source = wide
                 sides = [s if len(s) == 1 else s[cut] for s in part.sides]
