@@ -18,7 +18,7 @@ from tt_run.runtime.values.bfloat16 import to_wire, widen
 from tt_run.runtime.values.scratch_arrays import BLOCK
 
 Array = npt.NDArray[Any]
-PAIRS = [np.add, np.subtract, np.multiply, np.maximum, np.minimum]
+PAIRS = [np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum]
 SINGLES = [
     f.relu,
     np.negative,
@@ -72,6 +72,24 @@ def test_singles(function: Any, length: int, nan: bool):
     found = torch_bfloat16.single(function, a)
     if found is not None:
         assert np.array_equal(found.view(np.uint16), expected(function, is_closed(function), a))
+
+
+@pytest.mark.parametrize("number", [0.0, -0.0, 1.5, -3.0, 1e38, 2.0**-130, float("inf")])
+@pytest.mark.parametrize("kernel", PAIRS, ids=lambda kernel: kernel.__name__)
+def test_beside_numbers(kernel: Any, number: float):
+    a, value = elements(2 * BLOCK + 3, 1, nan=True), np.float32(BFLOAT16.type(number))
+    found = torch_bfloat16.beside_number(kernel, a, value)
+    if found is not None:
+        values = evaluate(
+            lambda x: kernel(x, value), DataType.BFLOAT16, widen(a), rounds=kernel not in CLOSED
+        )
+        assert np.array_equal(found.view(np.uint16), to_wire(values))
+
+
+def test_a_number_of_more_digits_is_left_alone():
+    a = elements(2 * BLOCK, 1, nan=False)
+    assert torch_bfloat16.beside_number(np.add, a, np.float32(1.7)) is None
+    assert torch_bfloat16.beside_number(np.add, a, np.float32(1.5)) is not None
 
 
 def test_sums_and_products_are_taken():

@@ -44,6 +44,7 @@ _PAIRS: dict[Kernel, str] = {
     np.add: "add",
     np.subtract: "sub",
     np.multiply: "mul",
+    np.divide: "div",
     np.maximum: "maximum",
     np.minimum: "minimum",
 }
@@ -61,6 +62,16 @@ def pair(kernel: Kernel, a: Array, b: Array) -> Array | None:
     """`kernel` of two arrays of bfloat16 elements, of one shape; None where it is not for PyTorch."""
     twin = _twin_of_pair(kernel) if kernel in _PAIRS and _fit(a, b) and is_ready() else None
     return None if twin is None else _computed(twin, partial(_by_kernel, kernel, kernel in CLOSED), a, b)
+
+
+def beside_number(kernel: Kernel, a: Array, number: Any) -> Array | None:
+    """`kernel` of an array of bfloat16 elements and a number of that type; None where it is not for PyTorch."""
+    known = kernel in _PAIRS and _fit(a) and BFLOAT16.type(number) == number and is_ready()
+    if not known or not _takes_numbers(kernel):
+        return None
+    return _computed(
+        _twin_beside(kernel, number), partial(_by_kernel, _beside(kernel, number), kernel in CLOSED), a
+    )
 
 
 def single(function: Function, a: Array) -> Array | None:
@@ -171,6 +182,27 @@ def _twin_of_pair(kernel: Kernel) -> Twin | None:
     # Numbers of about the same size, and zeros of both signs, which seldom meet by chance.
     near = (each ^ np.uint16(0x8000), each ^ np.uint16(1), each & np.uint16(0x8000), each)
     return twin if all(_agrees(twin, kernel, kernel in CLOSED, each, other) for other in near) else None
+
+
+def _twin_beside(kernel: Kernel, number: Any) -> Twin:
+    call = getattr(sys.modules["torch"], _PAIRS[kernel])
+    return lambda x, *, out: call(x, float(number), out=out)
+
+
+def _beside(kernel: Kernel, number: Any) -> Kernel:
+    return lambda x: kernel(x, np.float32(number))
+
+
+@lru_cache(maxsize=64)
+def _takes_numbers(kernel: Kernel) -> bool:
+    """Whether PyTorch gives the same of all elements beside some numbers."""
+    each = np.arange(1 << 16, dtype=np.uint16)
+    chosen = np.random.default_rng(0).choice(each[(each & _MAGNITUDE) <= _INFINITE], _TRIALS).view(BFLOAT16)
+    numbers = [*chosen.astype(np.float32), np.float32(0), np.float32(-0.0), np.float32(1.5)]
+    return all(
+        _agrees(_twin_beside(kernel, number), _beside(kernel, number), kernel in CLOSED, each)
+        for number in numbers
+    )
 
 
 def _agrees(twin: Twin, kernel: Kernel, closed: bool, *operands: npt.NDArray[np.uint16]) -> bool:

@@ -18,7 +18,7 @@ from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Activation, chain, counted
 from tt_run.runtime.kernels.elementwise import ANSWERS, CLOSED, SUMS, evaluate
-from tt_run.runtime.kernels.torch_bfloat16 import pair
+from tt_run.runtime.kernels.torch_bfloat16 import beside_number, pair
 from tt_run.runtime.ops.declaration import families, small_tiles
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Golden, Operation, no_tensor, operation
@@ -396,14 +396,26 @@ def _tensors(name: str, a: Operand, b: Operand) -> tuple[Tensor, ...]:
     return (tensor,) if isinstance(tensor, Tensor) else ()
 
 
+_EITHER_WAY = frozenset({np.add, np.multiply})
+"""Kernels of two operands in any order."""
+
+
 def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operand, b: Operand) -> Shards:
     if not isinstance(b, Tensor):
         value, left = _scalar(b, compute), a.shards  # type: ignore[union-attr]
+        if left.bfloat16 is not None and dtype is DataType.BFLOAT16:
+            found = beside_number(kernel, left.bfloat16, value)
+            if found is not None:
+                return left.holding(found)
         return left.holding(
             evaluate(kernel, dtype, _cast(left.data, compute), value, rounds=kernel not in ANSWERS)
         )
     if not isinstance(a, Tensor):
         value, right = _scalar(a, compute), b.shards
+        if right.bfloat16 is not None and dtype is DataType.BFLOAT16 and kernel in _EITHER_WAY:
+            found = beside_number(kernel, right.bfloat16, value)
+            if found is not None:
+                return right.holding(found)
         return right.holding(
             evaluate(kernel, dtype, value, _cast(right.data, compute), rounds=kernel not in ANSWERS)
         )
