@@ -17,7 +17,7 @@ from tt_run.faults import read_fault
 from tt_run.runtime import catalog, events, guard
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.faults.injector import Injector, attach
-from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.mesh import MeshCoordinate, MeshDevice
 
 
 class Ended(Exception):
@@ -225,6 +225,29 @@ def test_a_link_that_is_cut_fails_what_crosses_it_and_nothing_else(mesh: MeshDev
     assert {fault["call"] for fault in noted} == {
         before + 1
     }  # alone, a process makes no call together with others
+
+
+@pytest.mark.parametrize(("link", "hit"), [("0-1", False), ("1-5", True), ("6-7", True), ("2-3", False)])
+def test_links_on_the_way_of_a_transfer_are_its_own(
+    mesh: MeshDevice, inject: Any, link: str, hit: bool
+) -> None:
+    """From device 1 to device 7; what was looked at is the way between the first two devices of the mesh."""
+    x, send = put(mesh, np.ones((32, 32), np.float32)), catalog.find("ttnn.point_to_point")
+    assert send is not None
+    inject(f"cut=link:{link}")
+    with pytest.raises(RuntimeError, match="is cut, and point_to_point needs it") if hit else nullcontext():
+        send(x, MeshCoordinate(0, 1), MeshCoordinate(1, 3))
+
+
+@pytest.mark.parametrize(("link", "hit"), [("0-1", False), ("4-5", True), ("5-6", True)])
+def test_links_of_other_rows_are_no_concern_of_a_broadcast(
+    mesh: MeshDevice, inject: Any, link: str, hit: bool
+) -> None:
+    x, send = put(mesh, np.ones((32, 32), np.float32)), catalog.find("ttnn.broadcast")
+    assert send is not None
+    inject(f"cut=link:{link}")
+    with pytest.raises(RuntimeError, match="is cut, and broadcast needs it") if hit else nullcontext():
+        send(x, MeshCoordinate(1, 1), cluster_axis=1)
 
 
 def test_a_fault_at_a_time_notes_where_the_program_is(tmp_path: Path) -> None:

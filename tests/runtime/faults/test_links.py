@@ -53,7 +53,7 @@ def test_links_of_a_collective(fault: str, met: tuple[int, int, float] | None) -
     loads = {(0, 1): 10, (1, 0): 5, (1, 2): 7, (3, 2): 9, (3, 4): 50}
     plan = SimpleNamespace(
         device=SimpleNamespace(positions=(0, 1, 2, 3), owner_ranks=(0, 0, 1, 1), mesh_id=5),
-        lanes=SimpleNamespace(groups=((0, 1, 2, 3),)),
+        moved=((0, 1, 2, 3),),
         nbytes=10,
         collective=SimpleNamespace(
             traffic=SimpleNamespace(

@@ -43,7 +43,7 @@ def pieces(plan: Plan, tensor: Tensor) -> list[Any]:
             begun.fail(error)
         raise
     if begun is not None:
-        begun.end(None, _draft(plan, begun, plan.lanes.groups))
+        begun.end(None, _draft(plan, begun))
     return found
 
 
@@ -91,15 +91,14 @@ class CallContext:
     """The same as a `with` block around an algorithm that is not for each exchange by itself.
 
     Entering waits until every rank of the mesh makes the same call, and the guard raises when one does not. Leaving tells the listeners
-    over which groups data moved: all of the axis, unless the block sets `moved`. It is a class and no generator because a generator
+    over which groups data moved. It is a class and no generator because a generator
     would put its frames between the guard and the user's line.
     """
 
-    __slots__ = ("_begun", "moved", "plan", "tensor")
+    __slots__ = ("_begun", "plan", "tensor")
 
     def __init__(self, plan: Plan, tensor: Tensor) -> None:
         self.plan, self.tensor = plan, tensor
-        self.moved: Sequence[DeviceGroup] = plan.lanes.groups
         self._begun: events.Begun | None = None
 
     def __enter__(self) -> CallContext:
@@ -127,7 +126,7 @@ class CallContext:
         if self._begun is None:
             return
         if error is None:
-            self._begun.end(None, _draft(self.plan, self._begun, self.moved))
+            self._begun.end(None, _draft(self.plan, self._begun))
         else:
             self._begun.fail(error)
 
@@ -136,11 +135,11 @@ def _begin(plan: Plan, tensor: Tensor) -> events.Begun:
     return events.begin("collective", plan.collective.name, plan, (tensor,))
 
 
-def _draft(plan: Plan, begun: events.Begun, moved: Sequence[DeviceGroup]) -> events.Draft:
+def _draft(plan: Plan, begun: events.Begun) -> events.Draft:
     device = plan.device
     ended, where = events.now(), events.place(3)
     return (
-        collective_event, plan, begun.start, ended, *where, moved, device.positions, device.local_positions
+        collective_event, plan, begun.start, ended, *where, plan.moved, device.positions, device.local_positions
     )  # fmt: skip
 
 

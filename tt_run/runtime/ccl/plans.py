@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -10,6 +10,7 @@ from mgd.lean import dataclass
 from tt_run.runtime import guard, settings
 from tt_run.runtime.ccl import checks, memory_checks
 from tt_run.runtime.ccl.exchange import fabric
+from tt_run.runtime.ccl.exchange.groups import DeviceGroup
 from tt_run.runtime.ccl.exchange.lanes import Lane, Lanes, lanes_of
 from tt_run.runtime.ccl.exchange.shard_locations import Outline
 from tt_run.runtime.ccl.record import Collective
@@ -40,7 +41,7 @@ class PlannedExchange:
 class Plan:
     """A collective on tensors of one kind.
 
-    `lanes` are those of the axis; `parts` the exchanges of this rank, on each of which it runs `algorithm(rows, *arguments)` when the
+    `lanes` are those of the axis, `moved` the groups over which data moves; `parts` the exchanges of this rank, on each of which it runs `algorithm(rows, *arguments)` when the
     ranks of `group` agree on `signature`. `spec` and `topology` are the result's, `nbytes` is what each device contributes. `whole`: one exchange has all devices of this rank. `by_rows`: the elements of a result are
     rounded in whole rows, once they are added; `sharded`: its buffer is cut over the cores of a device. `links` and `line` are what the program asks
     of the fabric, which no value depends on: so many channels, and no way round.
@@ -49,6 +50,7 @@ class Plan:
     collective: Collective
     device: MeshDevice
     lanes: Lanes
+    moved: Sequence[DeviceGroup]
     parts: tuple[PlannedExchange, ...]
     group: Group | None
     signature: guard.Signature
@@ -204,6 +206,7 @@ def _plan(
         collective,
         device,
         lanes,
+        lanes.groups if collective.moving is None else collective.moving(lanes.groups, intent.arguments),
         tuple(PlannedExchange(lane.in_halves() if halves else lane, {}) for lane in lanes.parts),
         lanes.group,
         signature,

@@ -39,6 +39,9 @@ Placing = Callable[[Tensor, MeshDevice, int | None, int | None], TensorTopology]
 Fitting = Callable[[Tensor, Sequence[int], int | None, MemoryConfig, int], None]
 """(tensor, shape of the result, dimension, memory of the result, devices of a group). Raises what the reference refuses of places."""
 
+Moving = Callable[[Sequence[Sequence[int]], Sequence[Any]], Sequence[tuple[int, ...]]]
+"""(groups of the axis, arguments of the algorithm) to the groups over which data moves, the sender first."""
+
 
 @dataclass(frozen=True, eq=False)
 class Collective:
@@ -58,6 +61,8 @@ class Collective:
     """What is refused of where the tensor lies and the result is to lie."""
     from_one: bool = False
     """Whether the shard of one device is sent: what the others hold does not count, even where they should hold the same."""
+    moving: Moving | None = None
+    """Between which devices data moves, where that is not all of each group."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.traffic, Pattern):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +55,6 @@ def broadcast(
     device = plan.device
     with CallContext(plan, input_tensor) as call:
         (group,) = [group for group in plan.lanes.groups if sender in group]
-        call.moved = [(sender, *(p for p in group if p != sender))]
         row = plan.collective.algorithm(call, sender, sorted({device.owner_ranks[p] for p in group}))
         shards = input_tensor.shards
         if row is not None:
@@ -121,7 +121,6 @@ def carry(
         )
     device, owners = plan.device, plan.device.owner_ranks
     with CallContext(plan, tensor) as call:
-        call.moved = [(sender, receiver)]
         row = plan.collective.algorithm(call, sender, sorted({owners[sender], owners[receiver]}))
         shards = _zeros(tensor) if output_tensor is None else output_tensor.shards
         if row is not None and receiver in device.local_positions:
@@ -253,6 +252,12 @@ def _carried(call: CallContext, sender: int, ranks: list[int]) -> Array | None:
     return row
 
 
+def _from_sender(groups: Sequence[Sequence[int]], arguments: Sequence[Any]) -> list[tuple[int, ...]]:
+    """The group of the sender, which comes first in it."""
+    (sender,) = arguments
+    return [(sender, *(p for p in group if p != sender)) for group in groups if sender in group]
+
+
 BROADCAST = Collective(
     "broadcast",
     _check_broadcast,
@@ -261,6 +266,7 @@ BROADCAST = Collective(
     result_topology.replicated,
     fitting=memory_checks.check_broadcast,
     from_one=True,
+    moving=_from_sender,
 )
 POINT_TO_POINT = Collective(
     "point_to_point",
@@ -269,6 +275,7 @@ POINT_TO_POINT = Collective(
     traffic.DIRECT,
     result_topology.unchanged,
     from_one=True,
+    moving=lambda _, ends: [(ends[0], ends[1])],
 )
 
 

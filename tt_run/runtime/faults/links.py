@@ -49,7 +49,7 @@ class BrokenLinks:
         """Bytes by link, both directions together; a plan is kept with them, so that its number stays its own."""
         if id(plan) not in self._loads:
             positions = plan.device.positions
-            groups = [tuple(positions[p] for p in group) for group in plan.lanes.groups]
+            groups = [tuple(positions[p] for p in group) for group in plan.moved]
             loads = plan.collective.traffic.loads(groups, plan.nbytes, self._fabric)
             links: dict[Link, float] = {}
             for (a, b), load in loads.items():

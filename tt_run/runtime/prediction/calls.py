@@ -175,7 +175,7 @@ def of_collective(
     `channels` are those of a whole link, `usual` as many as a collective takes that asks for no number of them.
     """
     positions = plan.device.positions
-    groups = [tuple(positions[p] for p in group) for group in plan.lanes.groups]
+    groups = [tuple(positions[p] for p in group) for group in plan.moved]
     size = max(map(len, groups), default=1)
     pattern = plan.collective.traffic
     try:
