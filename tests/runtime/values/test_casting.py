@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.values.casting import cast
+from tt_run.runtime.values.casting import cast, reinterpret
 
 F32, BF16, BFP8 = DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B
 I32, U32, U16, U8, I8 = (
@@ -75,3 +75,13 @@ def test_what_is_no_number():
 def test_nothing_is_copied_without_need():
     values = np.array([1, 2], np.uint16)
     assert cast(values, U16, U16) is values
+
+
+def test_bits_of_one_type_are_those_of_another() -> None:
+    numbers = np.array([1.0, -2.0, 0.0], np.float32)
+    halves = reinterpret(numbers, DataType.BFLOAT16, DataType.UINT16)
+    assert halves.tolist() == [0x3F80, 0xC000, 0]
+    assert reinterpret(halves, DataType.UINT16, DataType.BFLOAT16).tolist() == numbers.tolist()
+    words = reinterpret(numbers, DataType.FLOAT32, DataType.UINT32)
+    assert words.tolist() == [0x3F800000, 0xC0000000, 0]
+    assert reinterpret(words, DataType.UINT32, DataType.FLOAT32).tolist() == numbers.tolist()

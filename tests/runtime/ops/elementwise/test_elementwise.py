@@ -567,6 +567,9 @@ def test_quotients_and_limits_that_leave_the_integers(one: MeshDevice):
     ("activation", "wanted"),
     [
         ((UnaryOpType.ADD_UNARY_SFPU, 7), [9.0, 11.0]),
+        ((UnaryOpType.SUB_UNARY_SFPU, 7), [-5.0, -3.0]),
+        ((UnaryOpType.MUL_UNARY_SFPU, 7), [14.0, 28.0]),
+        ((UnaryOpType.DIV_UNARY_SFPU, 8), [0.25, 0.5]),
         ((UnaryOpType.POWER, 3), [8.0, 64.0]),
         ((UnaryOpType.RELU, 1), [2.0, 4.0]),
     ],

@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import basic_indices
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.conversion.framing import frame_of
 from tt_run.runtime.tensor.conversion.layouts import to_dtype, to_layout, to_memory_config, typecast
 from tt_run.runtime.tensor.conversion.shaping import take
 from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
@@ -207,3 +208,12 @@ def test_typecast_and_memory(mesh: MeshDevice) -> None:
     assert typecast(tensor, DataType.INT32, output_tensor=target).storage is target.storage
     assert target.shards.of(0).tolist() == [[0, 1], [2, 3]]  # type: ignore[union-attr]
     assert to_memory_config(tensor, L1_MEMORY_CONFIG).memory_config() == L1_MEMORY_CONFIG
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (32, 33), (32, 64)])
+def test_a_frame_has_the_padding_of_its_tiles(shape: tuple[int, int]) -> None:
+    tensor = made(ar(*shape) + 1, layout=Layout.TILE)
+    (frame,) = frame_of(tensor).data
+    assert frame.shape == tuple(tensor.padded_shape)
+    assert np.array_equal(frame[: shape[0], : shape[1]], ar(*shape) + 1) and np.count_nonzero(frame) == np.prod(shape)
+    assert frame_of(made(ar(*shape))).data.shape[1:] == shape
