@@ -215,5 +215,7 @@ def test_a_frame_has_the_padding_of_its_tiles(shape: tuple[int, int]) -> None:
     tensor = made(ar(*shape) + 1, layout=Layout.TILE)
     (frame,) = frame_of(tensor).data
     assert frame.shape == tuple(tensor.padded_shape)
-    assert np.array_equal(frame[: shape[0], : shape[1]], ar(*shape) + 1) and np.count_nonzero(frame) == np.prod(shape)
+    assert np.array_equal(frame[: shape[0], : shape[1]], ar(*shape) + 1) and np.count_nonzero(
+        frame
+    ) == np.prod(shape)
     assert frame_of(made(ar(*shape))).data.shape[1:] == shape
