@@ -14,6 +14,7 @@ from mgd.expanding.patterns import PatternError, read_pattern
 @pytest.mark.parametrize(
     ("text", "chosen"),
     [
+        (r"1|\0", [1]),
         ("3", [3]),
         ("0,2,4-6", [0, 2, 4, 5, 6]),
         (" 7 , 1 ", [1, 7]),

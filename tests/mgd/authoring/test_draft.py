@@ -91,6 +91,10 @@ def test_meshes_of_different_shapes_and_links_between_devices() -> None:
             Wishes(shapes=((2, 4),), hosts=((3, 1),)),
             "2 rows cannot be cut over 3 hosts: 1, 2 would do, as in --hosts 2x1",
         ),
+        (
+            Wishes(shapes=((1, 130),), hosts=((1, 3),)),
+            "130 columns cannot be cut over 3 hosts: 1, 2, 5, 10, 13, 26 would do",
+        ),
         (Wishes(meshes=2, links=("0-2",)), "names mesh 2: there are 2 (0 to 1)"),
         (Wishes(meshes=2, links=("0.1-1.0",)), "names device 1 of mesh 0: there are 1 (0 to 0)"),
         (

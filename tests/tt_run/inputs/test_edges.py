@@ -12,7 +12,7 @@ from mgd.diagnostics import Diagnostic, Label, Position, Severity
 from tests.tt_run.sandbox import Sandbox, codes, only, places
 from tt_run.inputs.clusters.descriptor import parse_cluster
 from tt_run.inputs.document import read_document, read_text
-from tt_run.inputs.findings import counted, folded, list_numbers
+from tt_run.inputs.findings import all_ranks, counted, folded, list_numbers
 from tt_run.inputs.github import workflow_command
 from tt_run.inputs.hosts import nodelist
 from tt_run.inputs.hosts.lists import MOST_SLOTS, parse_hosts
@@ -246,3 +246,8 @@ def parse_cluster_key(key: str) -> Diagnostic:
     )
     [found] = parse_cluster(text, "c.yaml").warnings
     return found
+
+
+@pytest.mark.parametrize(("number", "words"), [(1, "rank 0 alone"), (2, "ranks 0 to 1"), (8, "ranks 0 to 7")])
+def test_all_ranks_in_words(number: int, words: str) -> None:
+    assert all_ranks(number) == words

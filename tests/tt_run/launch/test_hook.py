@@ -131,6 +131,8 @@ def test_a_better_record_is_kept(hooked: HookedPython) -> None:
         ("sys.exit(256)", 1),  # 0 to the system
         ("raise SystemExit(-512)", 1),
         ("sys.exit(1 << 70)", 255),
+        ("sys.exit(3 - (1 << 63))", 3),
+        ("sys.exit(3 - (1 << 64))", 255),
         ("exit_later = lambda: sys.exit(4)\nexit_later()", 4),
     ],
 )
