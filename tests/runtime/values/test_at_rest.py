@@ -79,7 +79,15 @@ def test_small_buffers_do_not_count(room_for_two: Dense):
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"), [("4GiB", 4 << 30), ("512M", 512 << 20), ("100", 100), ("2 kb", None)]
+    ("text", "wanted"),
+    [
+        ("4GiB", 4 << 30),
+        ("512M", 512 << 20),
+        ("64K", 64 << 10),
+        ("2t", 2 << 40),
+        ("100", 100),
+        ("2 kb", None),
+    ],
 )
 def test_the_limit_is_read(monkeypatch: pytest.MonkeyPatch, text: str, wanted: int | None):
     at_rest.limit.cache_clear()
