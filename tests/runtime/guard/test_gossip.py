@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tt_run.runtime.guard.board import RUNNING
-from tt_run.runtime.guard.gossip import Gossip, Told
+from tt_run.runtime.guard.gossip import Gossip, News
 
 
 class Message:
@@ -91,7 +91,7 @@ def test_what_arrives_is_the_last_news_or_a_verdict() -> None:
     for news in ([RUNNING, 3, "add", {}], [RUNNING, 4, "sub", {"error": "x"}]):
         control.incoming.append((1, json.dumps({"news": news}).encode()))
     said.poll()
-    assert said.heard == {1: Told(RUNNING, 4, "sub", {"error": "x"})} and said.verdict is None
+    assert said.heard == {1: News(RUNNING, 4, "sub", {"error": "x"})} and said.verdict is None
     control.incoming.append((2, json.dumps({"verdict": {"code": "TTG004"}}).encode()))
     said.poll()
     assert said.verdict == {"code": "TTG004"} and 2 not in said.heard
