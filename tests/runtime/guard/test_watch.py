@@ -148,7 +148,7 @@ class Absent(Board):
         self.looked_into_at: list[float] = []
         self.still: list[tuple[float, int]] = []
 
-    def publish(self, state: int, wait: Wait, call: SignedCall | None, *, still: int = 0) -> None:  # type: ignore[override]
+    def publish(self, state: int, wait: Wait, call: SignedCall | None, *, still: int = 0) -> None:
         self._own = RankState(0, state, wait=wait)
         self.still.append((self.clock[0], still))
 
