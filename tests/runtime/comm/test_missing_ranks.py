@@ -25,6 +25,10 @@ Current thread 0x2 (most recent call first):
 """
 
 
+GONE = 2**22 + 1
+"""A process number beyond those that there can be."""
+
+
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """Ranks 0, 3 and 12 on this host, 1 on another; 2 has not said where it is."""
@@ -78,10 +82,15 @@ def test_without_a_run_folder_no_rank_is_known(environment: dict[str, str], with
 
 
 def test_the_last_process_of_a_rank_is_the_one_that_runs(environment: dict[str, str]) -> None:
-    stacks(environment, 0, "# registered pid=71\n")
-    stacks(environment, 3, "# registered pid=5\nnoise\n# registered pid=72\n")
-    stacks(environment, 1, "# registered pid=73\n")
-    assert processes_of([0, 1, 2], environment) == [71, 72]
+    mine, parent = os.getpid(), os.getppid()
+    stacks(environment, 0, f"# registered pid={parent}\n")
+    stacks(
+        environment,
+        3,
+        f"# registered pid={parent}\nnoise\n# registered pid={mine}\n# registered pid={GONE}\n",
+    )
+    stacks(environment, 1, f"# registered pid={mine}\n")
+    assert processes_of([0, 1, 2], environment) == [parent, mine]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +106,7 @@ def test_the_place_of_a_rank_is_the_users_line(
     environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, dump: str, place: str
 ) -> None:
     """It is asked by a signal; what stood in its file before is of an earlier question."""
-    path = stacks(environment, 3, f"# registered pid=72\n{DUMP.replace('12', '99')}")
+    path = stacks(environment, 3, f"# registered pid={os.getpid()}\n{DUMP.replace('12', '99')}")
     asked: list[int] = []
 
     def ask(pid: int) -> bool:
@@ -111,10 +120,10 @@ def test_the_place_of_a_rank_is_the_users_line(
     monkeypatch.setattr(missing_ranks.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(missing_ranks.time, "sleep", lambda seconds: None)
     assert place_of(3, environment) == place
-    assert asked == [72]
+    assert asked == [os.getpid()]
 
 
 def test_a_rank_that_is_gone_or_has_no_hook_has_no_place(environment: dict[str, str]) -> None:
     assert place_of(3, environment) == ""
-    stacks(environment, 3, f"# registered pid={2**22 + os.getpid()}\n")
+    stacks(environment, 3, f"# registered pid={GONE}\n")
     assert place_of(3, environment) == ""
