@@ -227,27 +227,30 @@ def test_a_link_that_is_cut_fails_what_crosses_it_and_nothing_else(mesh: MeshDev
     }  # alone, a process makes no call together with others
 
 
-@pytest.mark.parametrize(("link", "hit"), [("0-1", False), ("1-5", True), ("6-7", True), ("2-3", False)])
-def test_links_on_the_way_of_a_transfer_are_its_own(
-    mesh: MeshDevice, inject: Any, link: str, hit: bool
-) -> None:
-    """From device 1 to device 7; what was looked at is the way between the first two devices of the mesh."""
-    x, send = put(mesh, np.ones((32, 32), np.float32)), catalog.find("ttnn.point_to_point")
-    assert send is not None
-    inject(f"cut=link:{link}")
-    with pytest.raises(RuntimeError, match="is cut, and point_to_point needs it") if hit else nullcontext():
-        send(x, MeshCoordinate(0, 1), MeshCoordinate(1, 3))
+TRANSFER = "point_to_point", (MeshCoordinate(0, 1), MeshCoordinate(1, 3)), {}
+BROADCAST = "broadcast", (MeshCoordinate(1, 1),), {"cluster_axis": 1}
 
 
-@pytest.mark.parametrize(("link", "hit"), [("0-1", False), ("4-5", True), ("5-6", True)])
-def test_links_of_other_rows_are_no_concern_of_a_broadcast(
-    mesh: MeshDevice, inject: Any, link: str, hit: bool
+@pytest.mark.parametrize(
+    ("call", "link", "hit"),
+    [
+        *(
+            (TRANSFER, link, hit)
+            for link, hit in (("0-1", False), ("1-5", True), ("6-7", True), ("2-3", False))
+        ),
+        *((BROADCAST, link, hit) for link, hit in (("0-1", False), ("4-5", True), ("5-6", True))),
+    ],
+)
+def test_links_on_the_way_of_a_sender_are_its_own(
+    mesh: MeshDevice, inject: Any, call: Any, link: str, hit: bool
 ) -> None:
-    x, send = put(mesh, np.ones((32, 32), np.float32)), catalog.find("ttnn.broadcast")
+    """From device 1 to device 7, and along the second row; what was looked at is the way between the first devices of the mesh."""
+    name, places, words = call
+    x, send = put(mesh, np.ones((32, 32), np.float32)), catalog.find(f"ttnn.{name}")
     assert send is not None
     inject(f"cut=link:{link}")
-    with pytest.raises(RuntimeError, match="is cut, and broadcast needs it") if hit else nullcontext():
-        send(x, MeshCoordinate(1, 1), cluster_axis=1)
+    with pytest.raises(RuntimeError, match=f"is cut, and {name} needs it") if hit else nullcontext():
+        send(x, *places, **words)
 
 
 def test_a_fault_at_a_time_notes_where_the_program_is(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ class _Cut:
 
 @dataclass(frozen=True)
 class _Call:
-    """What the cuts of a call share: q times scale, k^T, v and the result, each with its heads first, and what changes the scores."""
+    """What the parts of a call share: q times scale, k, v and the result, each with its heads first, and what changes the scores."""
 
     q: Array
     keys: Array
@@ -70,7 +70,7 @@ def attend(
     """softmax(scale q k^T + mask) v of one user: q (heads, Sq, D), k and v (kv heads, Sk, D) -> (heads, Sq, D) in float32.
 
     Query heads share key heads in order, and value heads, of which there may be others. `mask` (1 or heads, Sq, Sk) is added; `sink`
-    (heads), times scale, takes weight and gives nothing.
+    (heads), times scale, takes weight and gives nothing. The result is written to `out` where that is given.
     """
     (heads, queries, _), keys = q.shape, k.shape[-2]
     q = np.multiply(q, np.float32(scale), order="C")
@@ -144,7 +144,7 @@ def _by_cuts(call: _Call) -> None:
     """Every head a cut of its queries at a time, shared among the threads."""
     # Copies in order where they are not, so that no routine of a BLAS sees another one.
     k, v = np.ascontiguousarray(call.keys), np.ascontiguousarray(call.values)
-    call = _Call(call.q, k.swapaxes(-1, -2), v, call.out, call.mask, call.sink)
+    call = _Call(call.q, k, v, call.out, call.mask, call.sink)
     places = [(head, cut) for cut in _cuts(call) for head in range(len(call.q))]
     pieces = thread_count()
     with single_threaded():
@@ -153,7 +153,7 @@ def _by_cuts(call: _Call) -> None:
 
 def _fill(call: _Call, places: list[tuple[int, _Cut]]) -> None:
     """The results of some cuts; threads keep error states of their own."""
-    width = call.keys.shape[-1]
+    width = call.keys.shape[1]
     room = empty((max(cut.queries.stop - cut.queries.start for _, cut in places) * width,), np.float32)
     before = silence()
     try:
@@ -167,8 +167,8 @@ def _fill(call: _Call, places: list[tuple[int, _Cut]]) -> None:
 def _fill_cut(call: _Call, head: int, cut: _Cut, room: Array) -> None:
     count, width = cut.queries.stop - cut.queries.start, cut.seen.stop - cut.seen.start
     scores = room[: count * width].reshape(count, width)
-    keys = call.keys[_shared(head, call.keys, call)][:, cut.seen]
-    np.matmul(call.q[head, cut.queries], keys, out=scores)
+    keys = call.keys[_shared(head, call.keys, call), cut.seen]
+    np.matmul(call.q[head, cut.queries], keys.T, out=scores)
     if call.mask is not None and cut.changed.stop > cut.changed.start:
         mask = call.mask[head if len(call.mask) > 1 else 0]
         changed = scores[:, cut.changed.start - cut.seen.start : cut.changed.stop - cut.seen.start]
@@ -186,7 +186,7 @@ def _shared(head: int, held: Array, call: _Call) -> int:
 
 def _cuts(call: _Call) -> list[_Cut]:
     """How the queries are cut. Nothing is hidden where keys or values are not all finite: what a weight of 0 makes of those is not 0."""
-    queries, keys, mask = call.q.shape[1], call.keys.shape[-1], call.mask
+    queries, keys, mask = call.q.shape[1], call.keys.shape[1], call.mask
     rows = max(_STEP, min(_TALLEST, _SCORES // keys), _FEW // keys) // _STEP * _STEP
     starts = [*range(0, queries, rows)]
     if queries - starts[-1] < _STEP and len(starts) > 1:  # a few rows alone go to other routines

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from mgd.lean import dataclass
 from tt_run.runtime.values import shapes
-from tt_run.runtime.values.bfloat16 import BFLOAT16, from_wire
+from tt_run.runtime.values.bfloat16 import BFLOAT16, widen
 
 Array = npt.NDArray[np.generic]
 _set = object.__setattr__
@@ -200,7 +200,7 @@ class _Bfloat16(Shards):
         if bfloat16 is None:
             found: Array = object.__getattribute__(self, name)  # which another thread has made meanwhile
             return found
-        data = from_wire(bfloat16.view(np.uint16))
+        data = widen(bfloat16)
         _set_data(self, data)
         _set_bfloat16(self, None)
         return data

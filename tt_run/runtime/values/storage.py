@@ -167,7 +167,7 @@ class Buffer:
         self.seen = None
         self._packed: tuple[Packed, tuple[int, ...]] | None = None
         self.writes = 0
-        if (shards.data if shards.bfloat16 is None else shards.bfloat16).nbytes >= SMALLEST:
+        if (shards.data if (short := shards.bfloat16) is None else short).nbytes >= SMALLEST:
             dense.used(self, _bytes_of(shards))
         self._sharers: Refs = ()
 
@@ -181,7 +181,7 @@ class Buffer:
             packed, index = self._packed
             # The packed form stays: nothing writes into shards, so it need not be made a second time.
             shards = self._shards = Shards.unchecked(unpack(packed), index)
-        if (shards.data if shards.bfloat16 is None else shards.bfloat16).nbytes >= SMALLEST:
+        if (shards.data if (short := shards.bfloat16) is None else short).nbytes >= SMALLEST:
             dense.used(self, _bytes_of(shards))
         return shards
 
@@ -201,7 +201,8 @@ class Buffer:
         shards = self._shards
         if shards is None:
             return None
-        return shards.bits if shards.bfloat16 is None else shards.bfloat16.view(np.uint16)
+        short = shards.bfloat16
+        return shards.bits if short is None else short.view(np.uint16)
 
     def hold_bits(self) -> None:
         """Have what was written into `bits` as the content: only what was written before has bits that nobody else has."""
@@ -261,7 +262,7 @@ class Buffer:
         self._shards = shards if shards.bits is None else Shards.unchecked(data, shards.index)
         self._packed, self.lasting = None, False
         self.writes += 1
-        if (shards.data if shards.bfloat16 is None else shards.bfloat16).nbytes >= SMALLEST:
+        if data.nbytes >= SMALLEST:
             dense.used(self, _bytes_of(shards))
 
     def free(self) -> None:
@@ -301,8 +302,9 @@ class Buffer:
 
 def _bytes_of(shards: Shards) -> int:
     """Bytes of a stack's own once it is read in float32: none of a view that shows one number everywhere."""
-    if shards.bfloat16 is not None:
-        return 2 * shards.bfloat16.nbytes
+    short = shards.bfloat16
+    if short is not None:
+        return 2 * short.nbytes
     return shards.data.nbytes if any(shards.data.strides) else 0
 
 

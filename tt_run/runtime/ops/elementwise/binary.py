@@ -403,8 +403,9 @@ _EITHER_WAY = frozenset({np.add, np.multiply})
 def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operand, b: Operand) -> Shards:
     if not isinstance(b, Tensor):
         value, left = _scalar(b, compute), a.shards  # type: ignore[union-attr]
-        if left.bfloat16 is not None and dtype is DataType.BFLOAT16:
-            found = beside_number(kernel, left.bfloat16, value)
+        elements = left.bfloat16
+        if elements is not None and dtype is DataType.BFLOAT16:
+            found = beside_number(kernel, elements, value)
             if found is not None:
                 return left.holding(found)
         return left.holding(
@@ -412,8 +413,9 @@ def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operan
         )
     if not isinstance(a, Tensor):
         value, right = _scalar(a, compute), b.shards
-        if right.bfloat16 is not None and dtype is DataType.BFLOAT16 and kernel in _EITHER_WAY:
-            found = beside_number(kernel, right.bfloat16, value)
+        elements = right.bfloat16
+        if elements is not None and dtype is DataType.BFLOAT16 and kernel in _EITHER_WAY:
+            found = beside_number(kernel, elements, value)
             if found is not None:
                 return right.holding(found)
         return right.holding(
@@ -427,8 +429,9 @@ def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operan
     rounds, whole = not (kernel in ANSWERS or (short and kernel in CLOSED)), short and kernel in SUMS
     if len(ours) == len(theirs):
         if left.index is right.index or left.index == right.index:
-            if left.bfloat16 is not None and right.bfloat16 is not None and dtype is DataType.BFLOAT16:
-                found = pair(kernel, left.bfloat16, right.bfloat16)
+            elements, others = left.bfloat16, right.bfloat16
+            if elements is not None and others is not None and dtype is DataType.BFLOAT16:
+                found = pair(kernel, elements, others)
                 if found is not None:
                     return left.holding(found)
             first, second = _cast(left.data, compute), _cast(right.data, compute)

@@ -76,8 +76,9 @@ def apply(
     shards, dtype = input_tensor.shards, input_tensor.dtype
     check_unary_room(input_tensor, output_tensor)
     found = None
-    if shards.bfloat16 is not None and not isinstance(output_tensor, Tensor):
-        found = _of_bfloat16(function, shards.bfloat16)
+    elements = shards.bfloat16
+    if elements is not None and not isinstance(output_tensor, Tensor):
+        found = _of_bfloat16(function, elements)
     if found is not None:
         result = shards.holding(found)
     else:

@@ -320,7 +320,8 @@ def _bfloat16_here(tensor: Tensor) -> Array | None:
     if not isinstance(tensor, Tensor) or not holds_everything(tensor.site):
         return None
     shards = own_shards(tensor)
-    return None if shards.bfloat16 is None or len(shards.index) > 1 else shards.bfloat16[0, ...]
+    elements = shards.bfloat16
+    return None if elements is None or len(shards.index) > 1 else elements[0, ...]
 
 
 def _has_torch() -> bool:
