@@ -22,6 +22,10 @@ _KEPT = 2 * BLOCK
 
 _here = threading.local()
 
+# The C library asks the system for memory of every array beyond 128 KiB and gives it back with it, at a page fault per 4 KiB: two thirds
+# of the time of functions that make an array per step. Once it has freed one of this size it keeps twice as much for the next ones.
+np.empty(16 * BLOCK * 4, np.uint8)
+
 
 def scratch(purpose: str, count: int, elements: int = BLOCK) -> list[Float32]:
     """`count` arrays of `elements` float32 numbers, uninitialised; whoever asks for the same purpose on this thread gets the same ones.
