@@ -481,3 +481,22 @@ def test_rows_that_no_gradient_is_written_into(one: MeshDevice):
         with pytest.raises(RuntimeError, match="Ternary operation requires tensor to be in Tile layout"):
             call()
     assert held(catalog.find("ttnn.clamp")(rows, rows, rows)).all()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["neg", "deg2rad", "rad2deg", "square", "pow", "squared_difference", "rsub", "mul"],
+)
+def test_formulas_have_the_bits_of_differentiation(one: MeshDevice, name: str):
+    """Where shapes are one, gradients come of formulas; of a gradient with a dimension more they come of PyTorch."""
+    count = 2 if name in ("squared_difference", "rsub", "mul") else 1
+    random = np.random.default_rng(3)
+    gradient, *operands = [random.standard_normal((64, 33), np.float32) * 3 for _ in range(count + 1)]
+    given = [put(one, operand, F32) for operand in operands]
+    call, rest = catalog.find(f"ttnn.{name}_bw"), [3.0] if name == "pow" else []
+    found = call(put(one, gradient, F32), *given, *rest)
+    wanted = call(put(one, gradient[None], F32), *given, *rest)
+    assert len(found) == len(wanted) == count
+    for first, second in zip(found, wanted, strict=True):
+        assert tuple(first.shape) == (64, 33) and tuple(second.shape) == (1, 64, 33)
+        assert held(first).tobytes() == held(second).tobytes()

@@ -43,34 +43,75 @@ def _declared(*rows: Row) -> dict[str, Operation]:
     return declare(families.BACKWARD, *placed, check=gradient_shapes.check)
 
 
-def _unary(name: str, forward: Function | str, extra: str = "", tail: str = "", doc: str = "") -> Row:
+def _unary(
+    name: str,
+    forward: Function | str,
+    extra: str = "",
+    tail: str = "",
+    doc: str = "",
+    slopes: Callable[..., list[Any]] | None = None,
+) -> Row:
     """A row whose result is the gradient of one operand. `extra`: parameters after the operands, `tail`: after the star."""
     head = _ONE + (f", {extra}" if extra else "")
     placed = _INTO if name in _ROOMS else _TAIL
     signature = f"({head}, {placed})" if not tail else f"({head}, *, {tail}, {placed[3:]})"
     text = f"The gradient of `{name}`'s operand{doc}."
-    return Row(f"{name}_bw", signature, gradients(forward), text, integers=False)
+    backward = gradients(forward) if slopes is None else _alike(slopes, forward)
+    return Row(f"{name}_bw", signature, backward, text, integers=False)
 
 
-def _binary(name: str, forward: Function | str, doc: str = "", extra: str = "", into: str = _TAIL) -> Row:
+def _binary(
+    name: str,
+    forward: Function | str,
+    doc: str = "",
+    extra: str = "",
+    into: str = _TAIL,
+    slopes: Callable[..., list[Any]] | None = None,
+) -> Row:
     """A row whose results are the gradients of two tensors. `into`: the parameters that say where they go."""
     head = _TWO + (f", {extra}" if extra else "")
     text = f"The gradients of `{name}`'s two operands{doc}."
-    return Row(f"{name}_bw", f"({head}, {into})", gradients(forward, 2), text, integers=False)
+    backward = gradients(forward, 2) if slopes is None else _alike(slopes, forward, 2)
+    return Row(f"{name}_bw", f"({head}, {into})", backward, text, integers=False)
 
 
 def _either(
-    name: str, forward: Function, extra: str = "", operands: str = _OTHER, into: str = _INTO_OTHER
+    name: str,
+    forward: Function,
+    extra: str = "",
+    operands: str = _OTHER,
+    into: str = _INTO_OTHER,
+    slopes: Callable[..., list[Any]] | None = None,
 ) -> Row:
     """A row whose second operand is a tensor (two gradients) or a number (one)."""
 
     def backward(gradient: Any, first: Any, other: Any, *rest: Any) -> Any:
         count = 2 if hasattr(other, "requires_grad") else 1
+        if slopes is not None and count == 2:
+            return _alike(slopes, forward, 2)(gradient, first, other, *rest)
         return gradients(forward, count)(gradient, first, other, *rest)
 
     signature = f"({operands}{f', {extra}' if extra else ''}, {into})"
     text = f"The gradients of `{name}`'s operands; of the first alone where the second is a number."
     return Row(f"{name}_bw", signature, backward, text, integers=False)
+
+
+def _alike(slopes: Callable[..., list[Any]], forward: Function | str, count: int = 1) -> Function:
+    """Gradients by their formula where all shapes are one, which saves the forward function; else by differentiation, with the same bits."""
+    differentiated = gradients(forward, count)
+
+    def backward(gradient: Any, *values: Any) -> list[Any]:
+        operands = [value for value in values if hasattr(value, "shape")]
+        if len(operands) == count and all(x.shape == gradient.shape for x in operands):
+            return slopes(gradient, *values)
+        return differentiated(gradient, *values)
+
+    return backward
+
+
+def _squares(gradient: Any, x: Any, y: Any) -> list[Any]:
+    slope = gradient * (2 * (x - y))
+    return [slope, -slope]
 
 
 def _zeros(gradient: Any, *_: Any) -> Any:
@@ -113,13 +154,20 @@ def _divided_or_nothing(gradient: Any, x: Any, scalar: float) -> list[Any]:
     return [found.masked_fill(found.isnan(), 0)]
 
 
+def _slope_of_power(gradient: Any, x: Any, exponent: float) -> list[Any]:
+    return [gradient * (exponent * x.pow(exponent - 1)) if exponent else library().zeros_like(x)]
+
+
+_raised = _alike(_slope_of_power, "pow")
+
+
 def _power(gradient: Any, x: Any, exponent: float) -> Any:
-    (found,) = gradients("pow")(gradient, x, exponent)
+    (found,) = _raised(gradient, x, exponent)
     return [found.masked_fill(x < 0, float("inf"))] if exponent else [found]
 
 
 def _power_of(gradient: Any, x: Any, exponent: float) -> Any:
-    (found,) = gradients("pow")(gradient, x, exponent)
+    (found,) = _raised(gradient, x, exponent)
     return [found.masked_fill(x < 0, float("nan"))] if exponent else [found]
 
 
@@ -244,8 +292,15 @@ _PLAIN = {
     "sqrt": "sqrt", "square": "square", "tan": "tan", "tanhshrink": _F + "tanhshrink", "frac": "frac",
 }  # fmt: skip
 
+_SLOPES: dict[str, Callable[..., list[Any]]] = {
+    "neg": lambda gradient, x: [-gradient],
+    "deg2rad": lambda gradient, x: [library().deg2rad(gradient)],
+    "rad2deg": lambda gradient, x: [library().rad2deg(gradient)],
+    "square": lambda gradient, x: [gradient * (2 * x)],
+}
+
 UNARY = _declared(
-    *(_unary(name, path) for name, path in _PLAIN.items()),
+    *(_unary(name, path, slopes=_SLOPES.get(name)) for name, path in _PLAIN.items()),
     *map(_zero, ("ceil", "floor", "round", "sign", "trunc", "fill", "fill_zero")),
     _unary("multigammaln", lambda x: x.mvlgamma(4)),
     _unary("celu", _F + "celu", tail="alpha: float = 1.0"),
@@ -289,15 +344,15 @@ BINARY = _declared(
     _binary("logaddexp2", "logaddexp2"),
     _binary("max", "max"),
     _binary("min", "min"),
-    _binary("squared_difference", lambda x, y: (x - y).square()),
+    _binary("squared_difference", lambda x, y: (x - y).square(), slopes=_squares),
     _binary("xlogy", "xlogy"),
-    _binary("rsub", lambda x, y: y - x, into=_INTO_OTHER),
+    _binary("rsub", lambda x, y: y - x, into=_INTO_OTHER, slopes=lambda gradient, x, y: [-gradient, gradient]),
     _binary("addalpha", _with_alpha("add"), extra="alpha: float = 1.0", into=_INTO_AB),
     _binary("subalpha", _with_alpha("sub"), extra="alpha: float = 1.0", into=_INTO_OTHER),
     _binary("concat", lambda x, y, dim=0: library().concat((x, y), dim), extra="dim: int = 0", into=_INTO_AB),
-    _either("add", lambda x, y: x + y),
-    _either("sub", lambda x, y: x - y),
-    _either("mul", lambda x, y: x * y),
+    _either("add", lambda x, y: x + y, slopes=lambda gradient, x, y: [gradient, gradient]),
+    _either("sub", lambda x, y: x - y, slopes=lambda gradient, x, y: [gradient, -gradient]),
+    _either("mul", lambda x, y: x * y, slopes=lambda gradient, x, y: [gradient * y, gradient * x]),
     _either("div", _divided, "rounding_mode: str | None = None"),
     _either("fmod", lambda x, y: library().fmod(x, y), operands=f"{_TWO} | float", into=_TAIL),
     _either("remainder", lambda x, y: library().remainder(x, y), operands=f"{_TWO} | float", into=_TAIL),
