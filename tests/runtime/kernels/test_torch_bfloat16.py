@@ -16,9 +16,11 @@ from tt_run.runtime.kernels.activations import Applied, is_closed
 from tt_run.runtime.kernels.elementwise import BFLOAT16, CLOSED, evaluate
 from tt_run.runtime.values.bfloat16 import to_wire, widen
 from tt_run.runtime.values.scratch_arrays import BLOCK
+from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
 PAIRS = [np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum]
+BESIDE = [*PAIRS, f.subtract_from]
 SINGLES = [
     f.relu,
     np.negative,
@@ -29,6 +31,16 @@ SINGLES = [
     f.rsqrt,
     Applied(f.leaky_relu, (0.01,)),
     Applied(f.leaky_relu, (-2.0,)),
+    *(np.rint, np.floor, np.ceil, np.trunc, np.deg2rad, np.rad2deg, f.frac, f.sign, f.hardsigmoid),
+    Applied(f.prelu, (np.float32(0.25),)),
+    Applied(f.threshold, (0.5, -0.0)),
+    Applied(f.threshold, (0.5, 0.0)),
+    Applied(f.clamped, (-0.5, None)),
+    Applied(f.clamped, (-0.5, 2.0)),
+    Applied(f.at_least, (0.5,)),
+    Applied(f.hardshrink, (0.5,)),
+    Applied(f.softshrink, (0.5,)),
+    *(Applied(f.power, (np.float32(exponent),)) for exponent in (2, 0.5, -0.5, -1, 3)),
 ]
 LENGTHS = [BLOCK + 1, 2 * BLOCK, 9 * BLOCK + 77]
 
@@ -66,7 +78,11 @@ def test_pairs(kernel: Any, length: int, nan: bool):
 
 @pytest.mark.parametrize("nan", [False, True])
 @pytest.mark.parametrize("length", LENGTHS)
-@pytest.mark.parametrize("function", SINGLES, ids=lambda each: getattr(each, "__name__", "leaky_relu"))
+@pytest.mark.parametrize(
+    "function",
+    SINGLES,
+    ids=lambda each: getattr(each, "__name__", "") or f"{each.function.__name__} {each.params}",
+)
 def test_singles(function: Any, length: int, nan: bool):
     a = elements(length, 3, nan=nan)
     found = torch_bfloat16.single(function, a)
@@ -75,7 +91,7 @@ def test_singles(function: Any, length: int, nan: bool):
 
 
 @pytest.mark.parametrize("number", [0.0, -0.0, 1.5, -3.0, 1e38, 2.0**-130, float("inf")])
-@pytest.mark.parametrize("kernel", PAIRS, ids=lambda kernel: kernel.__name__)
+@pytest.mark.parametrize("kernel", BESIDE, ids=lambda kernel: kernel.__name__)
 def test_beside_numbers(kernel: Any, number: float):
     a, value = elements(2 * BLOCK + 3, 1, nan=True), np.float32(BFLOAT16.type(number))
     found = torch_bfloat16.beside_number(kernel, a, value)
@@ -90,6 +106,26 @@ def test_a_number_of_more_digits_is_left_alone():
     a = elements(2 * BLOCK, 1, nan=False)
     assert torch_bfloat16.beside_number(np.add, a, np.float32(1.7)) is None
     assert torch_bfloat16.beside_number(np.add, a, np.float32(1.5)) is not None
+
+
+def test_a_zero_beside_the_larger_one_is_left_alone():
+    """Of two zeros PyTorch chooses another one."""
+    a = elements(2 * BLOCK, 1, nan=False)
+    for number in (0.0, -0.0):
+        assert torch_bfloat16.beside_number(np.maximum, a, np.float32(number)) is None
+    assert torch_bfloat16.beside_number(np.maximum, a, np.float32(0.5)) is not None
+
+
+@pytest.mark.parametrize("held", ["16 bits", "32 bits"])
+def test_functions_with_parameters_are_taken_in_either_form(held: str):
+    """By PyTorch where it has them, else by table: never element by element."""
+    a = elements(3 * BLOCK, 4, nan=True)[None]
+    shards = Shards.of_bfloat16(a, (0,)) if held == "16 bits" else Shards(widen(a), (0,))
+    for function in (Applied(f.threshold, (0.5, 1.0)), Applied(f.power, (np.float32(3),)), f.gelu):
+        found = torch_bfloat16.of_one(function, shards)
+        assert found is not None
+        assert np.array_equal(to_wire(found.data), expected(function, is_closed(function), a))
+    assert torch_bfloat16.of_one(np.exp, Shards(np.zeros((1, 8), np.float32), (0,))) is None
 
 
 def test_sums_and_products_are_taken():

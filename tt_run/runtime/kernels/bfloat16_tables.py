@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.kernels.activations import FUNCTIONS, INTEGER_FUNCTIONS, Applied, Function
+from tt_run.runtime.kernels.activations import FUNCTIONS, IN_BFLOAT16, INTEGER_FUNCTIONS, Applied, Function
 from tt_run.runtime.kernels.elementwise import BFLOAT16, BLOCK, evaluate
 from tt_run.runtime.kernels.workers import run_tasks, thread_count
 from tt_run.runtime.values.bfloat16 import to_wire
@@ -40,7 +40,9 @@ _CHEAP = INTEGER_FUNCTIONS | frozenset(
         "isfinite",
     ]
 )
-_TABLED = frozenset(function for name, function in FUNCTIONS.items() if name not in _CHEAP)
+_TABLED = frozenset(
+    [function for name, function in FUNCTIONS.items() if name not in _CHEAP] + list(IN_BFLOAT16.values())
+)
 _HIGH_HALF = 1 if sys.byteorder == "little" else 0
 
 
@@ -51,20 +53,26 @@ def table_pays(function: Function, elements: int) -> bool:
     return isinstance(function, Applied) or function in _TABLED
 
 
+def key_of(function: Function) -> str:
+    """What tells a function from one that is equal to it: numbers are equal to such of another sign or type."""
+    return repr(function.params) if isinstance(function, Applied) else ""
+
+
 @lru_cache(maxsize=64)
-def _table(function: Function) -> Array:
+def _table(function: Function, key: str) -> Array:
     values = (np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)).view(np.float32)
     return evaluate(function, DataType.BFLOAT16, values)
 
 
 @lru_cache(maxsize=64)
-def _short_table(function: Function) -> Array:
-    return to_wire(_table(function)).view(BFLOAT16)
+def _short_table(function: Function, key: str) -> Array:
+    return to_wire(_table(function, key)).view(BFLOAT16)
 
 
 def look_up(function: Function, stack: Array) -> Array:
     """`function` of a stack that holds bfloat16 values, rounded to bfloat16; of bfloat16 elements such elements."""
-    table = _short_table(function) if stack.dtype == BFLOAT16 else _table(function)
+    of_elements = _short_table if stack.dtype == BFLOAT16 else _table
+    table = of_elements(function, key_of(function))
     source = np.ascontiguousarray(stack).reshape(-1)
     out: Array = empty(source.shape, table.dtype)
     starts = range(0, source.size, BLOCK)

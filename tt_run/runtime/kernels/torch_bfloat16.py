@@ -10,26 +10,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels import functions as f
+from tt_run.runtime.kernels import torch_twins as twins
 from tt_run.runtime.kernels.activations import Applied, Function, is_closed
-from tt_run.runtime.kernels.bfloat16_tables import look_up
+from tt_run.runtime.kernels.bfloat16_tables import key_of, look_up, table_pays
 from tt_run.runtime.kernels.elementwise import BFLOAT16, CLOSED, Kernel, evaluate
+from tt_run.runtime.kernels.torch_twins import Twin
 from tt_run.runtime.kernels.workers import run_tasks, thread_count
 from tt_run.runtime.values.bfloat16 import to_wire, widen
+from tt_run.runtime.values.float_warnings import restore, silence
 from tt_run.runtime.values.recycled_arrays import empty
 from tt_run.runtime.values.scratch_arrays import BLOCK
+from tt_run.runtime.values.shards import Shards
 from tt_run.runtime.values.torch_rounding import PIECE, is_ready, threads_of_torch
 
 Array = npt.NDArray[Any]
-Twin = Callable[..., object]
-"""Torch tensors of the operands, and `out`."""
-
 _SPREAD = 1 << 20
 _STEP = 4 * BLOCK
 """Elements between two looks for a NaN: still near in memory, and so many that the calls cost little."""
@@ -40,50 +41,59 @@ _INFINITE, _LOWEST, _MAGNITUDE = np.uint16(0x7F80), np.uint16(0xFF80), np.uint16
 
 _ZEROS = np.zeros(BLOCK, np.int16)
 
-_PAIRS: dict[Kernel, str] = {
-    np.add: "add",
-    np.subtract: "sub",
-    np.multiply: "mul",
-    np.divide: "div",
-    np.maximum: "maximum",
-    np.minimum: "minimum",
-}
-_SINGLES: dict[Function, str] = {
-    np.negative: "neg",
-    np.abs: "abs",
-    np.square: "square",
-    np.sqrt: "sqrt",
-    np.reciprocal: "reciprocal",
-    f.rsqrt: "rsqrt",
-}
-
 
 def pair(kernel: Kernel, a: Array, b: Array) -> Array | None:
     """`kernel` of two arrays of bfloat16 elements, of one shape; None where it is not for PyTorch."""
-    twin = _twin_of_pair(kernel) if kernel in _PAIRS and _fit(a, b) and is_ready() else None
+    twin = _twin_of_pair(kernel) if kernel in twins.PAIRS and _fit(a, b) and is_ready() else None
     return None if twin is None else _computed(twin, partial(_by_kernel, kernel, kernel in CLOSED), a, b)
 
 
 def beside_number(kernel: Kernel, a: Array, number: Any) -> Array | None:
     """`kernel` of an array of bfloat16 elements and a number of that type; None where it is not for PyTorch."""
-    known = kernel in _PAIRS and _fit(a) and BFLOAT16.type(number) == number and is_ready()
+    known = kernel in twins.BESIDE and _fit(a) and BFLOAT16.type(number) == number and is_ready()
+    known = known and (number != 0 or kernel not in twins.SIGNED)
     if not known or not _takes_numbers(kernel):
         return None
-    return _computed(
-        _twin_beside(kernel, number), partial(_by_kernel, _beside(kernel, number), kernel in CLOSED), a
-    )
+    twin = twins.BESIDE[kernel](sys.modules["torch"], float(number))
+    return _computed(twin, partial(_by_kernel, _beside(kernel, number), kernel in CLOSED), a)
 
 
 def single(function: Function, a: Array) -> Array | None:
     """`function` of an array of bfloat16 elements; None where it is not for PyTorch."""
     if function is f.relu and _fit(a):
         return _relu(a)
-    known = function in _SINGLES or isinstance(function, Applied)
-    twin = _twin(function) if known and _fit(a) and is_ready() else None
+    twin = _twin(function, key_of(function)) if _fit(a) and _known(function) else None
     if twin is None:
         return None
     ours = partial(_by_kernel, function, True) if is_closed(function) else partial(look_up, function)
     return _computed(twin, ours, a)
+
+
+def of_one(function: Function, shards: Shards) -> Shards | None:
+    """`function` of shards of BFLOAT16 as such shards, by PyTorch or by table; None where to compute every element takes less."""
+    elements, closed = shards.bfloat16, is_closed(function)
+    stack = shards.data if elements is None else elements
+    tabled = not closed and table_pays(function, stack.size)
+    if elements is None and not tabled:
+        return None
+    found = None
+    if elements is not None or _known(function):
+        found = single(function, _elements(shards))
+    if found is not None:
+        return shards.holding(found)
+    return shards.holding(look_up(function, stack)) if tabled else None
+
+
+def _elements(shards: Shards) -> Array:
+    elements, data = shards.bfloat16, cast("Array", shards.stack)
+    return to_wire(data).view(BFLOAT16) if elements is None else elements
+
+
+def _known(function: Function) -> bool:
+    """Whether PyTorch may have a function."""
+    if not is_ready():
+        return False
+    return function.function in twins.APPLIED if isinstance(function, Applied) else function in twins.SINGLES
 
 
 def _relu(a: Array) -> Array:
@@ -137,9 +147,14 @@ def _fill(twin: Twin, ours: Callable[..., Array], rows: list[Array]) -> None:
 def _by_kernel(kernel: Kernel, closed: bool, *operands: Array) -> Array:
     """What the kernel makes of arrays of bfloat16 elements."""
     wide = [widen(operand) for operand in operands]
+    if not closed:
+        return to_wire(evaluate(kernel, DataType.BFLOAT16, *wide)).view(BFLOAT16)
     # What is not rounded keeps its NaN, as in a large stack.
-    values = kernel(*wide) if closed else evaluate(kernel, DataType.BFLOAT16, *wide)
-    return to_wire(values).view(BFLOAT16)
+    before = silence()
+    try:
+        return to_wire(kernel(*wide)).view(BFLOAT16)
+    finally:
+        restore(before)
 
 
 def _tensor(row: Array) -> Any:
@@ -153,27 +168,23 @@ def has_nan(elements: Array) -> bool:
     return bool(np.maximum.reduce(bits.view(np.int16)) > _INFINITE or np.maximum.reduce(bits) > _LOWEST)
 
 
-@lru_cache(maxsize=64)
-def _twin(function: Function) -> Twin | None:
+@lru_cache(maxsize=256)
+def _twin(function: Function, key: str) -> Twin | None:
     """What PyTorch has for a function of one element, if it gives the same of all of them."""
-    torch: Any = sys.modules["torch"]
+    torch = sys.modules["torch"]
+    twin: Twin | None
     if isinstance(function, Applied):
-        if function.function is not f.leaky_relu or len(function.params) != 1:
-            return None
-        twin: Twin = partial(_leaky_relu, torch._C._nn.leaky_relu, float(np.float32(function.params[0])))
+        twin = twins.APPLIED[function.function](torch, *function.params)
     else:
-        twin = getattr(torch, _SINGLES[function])
-    return twin if _agrees(twin, function, is_closed(function), np.arange(1 << 16, dtype=np.uint16)) else None
-
-
-def _leaky_relu(call: Twin, slope: float, x: Any, *, out: Any) -> None:
-    call(x, slope, out=out)
+        twin = twins.found(torch, twins.SINGLES[function])
+    every = np.arange(1 << 16, dtype=np.uint16)
+    return twin if twin is not None and _agrees(twin, function, is_closed(function), every) else None
 
 
 @lru_cache(maxsize=64)
 def _twin_of_pair(kernel: Kernel) -> Twin | None:
     """What PyTorch has for a function of two elements, if it gives the same of each with some others."""
-    twin: Twin = getattr(sys.modules["torch"], _PAIRS[kernel])
+    twin = twins.found(sys.modules["torch"], twins.PAIRS[kernel])
     random = np.random.default_rng(0)
     each = np.arange(1 << 16, dtype=np.uint16)
     for _ in range(_TRIALS):
@@ -182,11 +193,6 @@ def _twin_of_pair(kernel: Kernel) -> Twin | None:
     # Numbers of about the same size, and zeros of both signs, which seldom meet by chance.
     near = (each ^ np.uint16(0x8000), each ^ np.uint16(1), each & np.uint16(0x8000), each)
     return twin if all(_agrees(twin, kernel, kernel in CLOSED, each, other) for other in near) else None
-
-
-def _twin_beside(kernel: Kernel, number: Any) -> Twin:
-    call = getattr(sys.modules["torch"], _PAIRS[kernel])
-    return lambda x, *, out: call(x, float(number), out=out)
 
 
 def _beside(kernel: Kernel, number: Any) -> Kernel:
@@ -198,9 +204,11 @@ def _takes_numbers(kernel: Kernel) -> bool:
     """Whether PyTorch gives the same of all elements beside some numbers."""
     each = np.arange(1 << 16, dtype=np.uint16)
     chosen = np.random.default_rng(0).choice(each[(each & _MAGNITUDE) <= _INFINITE], _TRIALS).view(BFLOAT16)
-    numbers = [*chosen.astype(np.float32), np.float32(0), np.float32(-0.0), np.float32(1.5)]
+    zeros = () if kernel in twins.SIGNED else (np.float32(0), np.float32(-0.0))
+    numbers = [*chosen.astype(np.float32), *zeros, np.float32(1.5)]
+    torch = sys.modules["torch"]
     return all(
-        _agrees(_twin_beside(kernel, number), _beside(kernel, number), kernel in CLOSED, each)
+        _agrees(twins.BESIDE[kernel](torch, float(number)), _beside(kernel, number), kernel in CLOSED, each)
         for number in numbers
     )
 

@@ -112,7 +112,8 @@ def _triangle(keep: Any) -> Any:
     def compute(x: Array, diagonal: int) -> Array:
         # A vector is a matrix of one row, a number one of one element.
         matrix = x.reshape(len(x), *(1,) * (3 - x.ndim), *x.shape[1:])
-        kept: Array = np.where(keep(np.ones(matrix.shape[-2:], bool), diagonal), matrix, x.dtype.type(0))
+        kept: Array = np.zeros(matrix.shape, x.dtype)
+        np.copyto(kept, matrix, where=keep(np.ones(matrix.shape[-2:], bool), diagonal))
         return kept.reshape(x.shape)
 
     return compute

@@ -6,6 +6,7 @@ Source: reference library 0.81.1.
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any
 
 import numpy as np
@@ -80,14 +81,29 @@ def gather(
         region = tuple(
             builtins.slice(0, n) if d != axis else builtins.slice(None) for d, n in enumerate(places.shape)
         )
+        if axis == places.ndim - 1:
+            return _of_rows(np.ascontiguousarray(values[region]), places)
         return in_c_order(np.take_along_axis(values[region], places.astype(np.int64), axis=axis), input.dtype)
 
-    shards = combine(picked, input.shards, index.shards)
+    shards = combine(picked, input.shards, index.shards, either=True)
     if axis < rank and out is None:
         place: MemoryConfig | None = index.memory_config()  # to where it is turned back, whatever is asked
     else:
         place = memory_config if out is not None else _place(input, index, memory_config)
     return settle((input, index), shards, input.dtype, memory_config=place, output_tensor=out)
+
+
+def _of_rows(values: Array, places: Array) -> Array:
+    """Elements of rows by their places in them: by places in all rows, which takes half of the time. Raises IndexError as NumPy does."""
+    width = values.shape[-1]
+    if places.size and (places.max() >= width or places.min() < -width):
+        np.take_along_axis(values, places.astype(np.int64), axis=-1)  # for its words
+    rows = math.prod(places.shape[:-1])
+    flat = places.reshape(rows, places.shape[-1]).astype(np.int64)
+    if flat.dtype.kind == "i" and places.dtype.kind == "i":
+        flat %= width
+    flat += np.arange(0, rows * width, width)[:, None]
+    return np.take(values, flat).reshape(places.shape)
 
 
 def _place(input: Tensor, index: Tensor, asked: MemoryConfig | None) -> MemoryConfig | None:

@@ -20,7 +20,9 @@ from mgd.lean import dataclass, replace
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
+from tt_run.runtime.kernels.activations import Applied
 from tt_run.runtime.kernels.elementwise import BFLOAT16, evaluate, finish
+from tt_run.runtime.kernels.torch_bfloat16 import of_one
 from tt_run.runtime.ops.declaration import families, whole_numbers
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.carriers import Carrier, carrier_of
@@ -395,7 +397,7 @@ def torch_shards(
     def on_stacks(*stacks: Array) -> list[Array]:
         if target is None:
             return list(torch_cpu.on_each(noted, [s.astype(np.float64) for s in stacks]))
-        return [finish(a, target) for a in torch_cpu.on_each(noted, [_real(s) for s in stacks])]
+        return [finish(a, target, either=True) for a in torch_cpu.on_each(noted, [_real(s) for s in stacks])]
 
     return combine_all(on_stacks, *(t.shards for t in given)), several
 
@@ -422,6 +424,11 @@ def elements(
     """
     for other in given[1:]:
         check_broadcast(given[0].shape, other.shape)
+    if len(given) == 1 and values[0] is given[0] and given[0].dtype is target is DataType.BFLOAT16:
+        params = tuple(tuple(value) if isinstance(value, list) else value for value in values[1:])
+        made = of_one(Applied(function, params), given[0].shards)
+        if made is not None:
+            return [made], False
     rank = max(len(t.shape) for t in given)
     real = target is None or is_float(target) or any(is_float(t.dtype) for t in given)
     compute = np.dtype(np.float32) if real else stored_dtype(given[0].dtype)

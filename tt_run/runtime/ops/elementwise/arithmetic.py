@@ -35,13 +35,20 @@ _DIVISIONS = {
     None: BinaryFunction(
         "divide", np.divide, "a / b.", real=True, widens=_SIGNED, promotes=WIDE, follows=True
     ),
-    "floor": BinaryFunction("floor_div", f.floor_divide, "The floor of a / b.", promotes=WIDE, follows=True),
+    "floor": BinaryFunction(
+        "floor_div",
+        f.floor_divide,
+        "The floor of a / b.",
+        promotes=WIDE,
+        follows=True,
+        stepwise=f.short_floor_divide,
+    ),
     "trunc": BinaryFunction(
         "div_trunc", f.trunc_divide, "a / b cut towards zero.", promotes=WIDE, follows=True
     ),
 }
 _FLOOR = replace(_DIVISIONS["floor"], widens=WIDE)
-_RSUB = BinaryFunction("rsub", lambda a, b: np.subtract(b, a), "b - a.", narrows=True)
+_RSUB = BinaryFunction("rsub", f.subtract_from, "b - a.", narrows=True)
 _MAXIMUM = BinaryFunction("maximum", np.maximum, "The larger of a and b.")
 _MINIMUM = BinaryFunction("minimum", np.minimum, "The smaller of a and b.")
 _POWER = BinaryFunction("pow", f.power, "a to the power of b.", real=True, narrows=True)

@@ -16,9 +16,9 @@ from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels import functions as f
-from tt_run.runtime.kernels.activations import Activation, chain, counted
+from tt_run.runtime.kernels.activations import Activation, Applied, chain, counted
 from tt_run.runtime.kernels.elementwise import ANSWERS, CLOSED, SUMS, evaluate
-from tt_run.runtime.kernels.torch_bfloat16 import beside_number, pair
+from tt_run.runtime.kernels.torch_bfloat16 import beside_number, of_one, pair
 from tt_run.runtime.ops.declaration import families, small_tiles
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Golden, Operation, no_tensor, operation
@@ -70,7 +70,7 @@ class BinaryFunction:
     compares: bool = False
     # A number beside a BFLOAT16 tensor is rounded to it first, as the golden function and a device have it.
     narrows: bool = False
-    # The kernel of BFLOAT16, where golden functions and a device round the first step of several.
+    # The kernel of BFLOAT16: where golden functions and a device round the first step of several, or where 16 bits allow a quicker one.
     stepwise: Kernel | None = None
 
 
@@ -115,9 +115,16 @@ def _shifted_down(a: Any, b: Any) -> Array:
     first, amount = np.asarray(a), np.asarray(b)
     if first.dtype == np.uint32:
         return _shifted_down(first.view(np.int32), amount.view(np.int32)).view(np.uint32)
+    if amount.dtype == first.dtype and _all_below(amount, 32):
+        return np.asarray(np.right_shift(first, amount))
     if first.dtype.kind == "u":
         return np.asarray(np.right_shift(first, np.minimum(amount, first.dtype.type(31))))
     return np.asarray(np.right_shift(first, np.where((amount >= 0) & (amount < 32), amount, 31)))
+
+
+def _all_below(amount: Array, bits: int) -> bool:
+    """Whether counts are from 0 to `bits`, without it, as they mostly are."""
+    return bool(amount.size) and int(amount.view(f"u{amount.dtype.itemsize}").max()) < bits
 
 
 def _shifted(shift: Kernel) -> Kernel:
@@ -127,6 +134,8 @@ def _shifted(shift: Kernel) -> Kernel:
         first, amount = np.asarray(a), np.asarray(b)
         bits = first.dtype.itemsize * 8
         unsigned = first.view(f"u{first.dtype.itemsize}")
+        if amount.dtype == first.dtype and _all_below(amount, bits):
+            return np.asarray(shift(unsigned, amount.view(unsigned.dtype))).view(first.dtype)
         moved = shift(unsigned, amount.astype(unsigned.dtype) % unsigned.dtype.type(bits))
         inside = (amount >= 0) & (amount < bits)
         return np.where(inside, moved, unsigned.dtype.type(0)).view(first.dtype)
@@ -157,8 +166,22 @@ RULES = {
             stepwise=_squared_in_steps,
         ),
         BinaryFunction("ldexp", lambda a, b: a * np.exp2(b), "a * 2**b.", real=True),
-        BinaryFunction("logaddexp", np.logaddexp, "log(exp(a) + exp(b)).", real=True, narrows=True),
-        BinaryFunction("logaddexp2", np.logaddexp2, "log2(2**a + 2**b).", real=True, narrows=True),
+        BinaryFunction(
+            "logaddexp",
+            np.logaddexp,
+            "log(exp(a) + exp(b)).",
+            real=True,
+            narrows=True,
+            stepwise=f.log_of_sum,
+        ),
+        BinaryFunction(
+            "logaddexp2",
+            np.logaddexp2,
+            "log2(2**a + 2**b).",
+            real=True,
+            narrows=True,
+            stepwise=f.log2_of_sum,
+        ),
         BinaryFunction("hypot", np.hypot, "sqrt(a*a + b*b).", real=True),
         BinaryFunction("atan2", np.arctan2, "The angle of the point (b, a).", real=True),
         BinaryFunction(
@@ -200,12 +223,14 @@ RULES = {
             np.remainder,
             "What is left of a after the floor of a / b times b.",
             promotes=(DataType.INT32,),
+            stepwise=f.short_remainder,
         ),
         BinaryFunction(
             "fmod",
             np.fmod,
             "What is left of a after a / b cut towards zero times b.",
             promotes=(DataType.INT32,),
+            stepwise=f.short_fmod,
         ),
     )
 }
@@ -398,29 +423,30 @@ def _tensors(name: str, a: Operand, b: Operand) -> tuple[Tensor, ...]:
 
 _EITHER_WAY = frozenset({np.add, np.multiply})
 """Kernels of two operands in any order."""
+_COSTLY = frozenset(
+    {
+        *(f.power, f.short_floor_divide, f.trunc_divide, f.short_remainder, f.short_fmod),
+        *(f.log_of_sum, f.log2_of_sum, _xlogy_in_steps),
+    }
+)
+"""Kernels of bfloat16 that take longer than reading a table, which has all of them beside one number."""
+
+
+@dataclass(frozen=True)
+class _After:
+    """A kernel whose number comes first."""
+
+    kernel: Kernel
+
+    def __call__(self, x: Array, number: Any) -> Array:
+        return self.kernel(number, x)
 
 
 def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operand, b: Operand) -> Shards:
     if not isinstance(b, Tensor):
-        value, left = _scalar(b, compute), a.shards  # type: ignore[union-attr]
-        elements = left.bfloat16
-        if elements is not None and dtype is DataType.BFLOAT16:
-            found = beside_number(kernel, elements, value)
-            if found is not None:
-                return left.holding(found)
-        return left.holding(
-            evaluate(kernel, dtype, _cast(left.data, compute), value, rounds=kernel not in ANSWERS)
-        )
+        return _beside(kernel, dtype, compute, a, b, first=False)  # type: ignore[arg-type]
     if not isinstance(a, Tensor):
-        value, right = _scalar(a, compute), b.shards
-        elements = right.bfloat16
-        if elements is not None and dtype is DataType.BFLOAT16 and kernel in _EITHER_WAY:
-            found = beside_number(kernel, elements, value)
-            if found is not None:
-                return right.holding(found)
-        return right.holding(
-            evaluate(kernel, dtype, value, _cast(right.data, compute), rounds=kernel not in ANSWERS)
-        )
+        return _beside(kernel, dtype, compute, b, a, first=True)
     left, right = a.shards, b.shards
     ours, theirs = left.shape, right.shape
     if ours != theirs:
@@ -447,6 +473,25 @@ def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operan
         return evaluate(kernel, dtype, x, y, rounds=rounds, whole_units=whole)
 
     return combine(on_stacks, left, right)
+
+
+def _beside(
+    kernel: Kernel, dtype: DataType, compute: np.dtype[Any], tensor: Tensor, number: Operand, *, first: bool
+) -> Shards:
+    """A kernel of a tensor and a number, which comes `first` or second."""
+    value, shards = _scalar(number, compute), tensor.shards
+    elements = shards.bfloat16
+    if elements is not None and dtype is DataType.BFLOAT16 and (not first or kernel in _EITHER_WAY):
+        found = beside_number(kernel, elements, value)
+        if found is not None:
+            return shards.holding(found)
+    if kernel in _COSTLY and tensor.dtype is dtype is DataType.BFLOAT16:
+        made = of_one(Applied(_After(kernel) if first else kernel, (value,)), shards)
+        if made is not None:
+            return made
+    data = _cast(shards.data, compute)
+    operands = (value, data) if first else (data, value)
+    return shards.holding(evaluate(kernel, dtype, *operands, rounds=kernel not in ANSWERS))
 
 
 def _cast(values: Array, dtype: np.dtype[Any]) -> Array:

@@ -52,7 +52,9 @@ def _no_nan(a: Array, b: Any, value: float | None) -> Array:
     if (b is None) is (value is None):
         raise ArgumentMismatch("div_no_nan divides by input_tensor_b or by value, not both")
     divisor = np.asarray(b if value is None else value, np.float32)
-    return np.where(divisor == 0, np.float32(0), a / divisor)
+    found = np.asarray(a / divisor)
+    np.copyto(found, np.float32(0), where=divisor == 0)
+    return found
 
 
 def _no_nan_golden(a: Any, b: Any = None, value: float | None = None, **_: Any) -> Any:
@@ -365,7 +367,7 @@ def prelu(
     if not isinstance(weight, Tensor):
         (slope,) = in_bfloat16([weight], [input_tensor_a])
     return ternary(
-        lambda x, w: np.where(x > 0, x, w * x),
+        f.prelu,
         (input_tensor_a, slope),
         input_tensor_a.dtype,
         memory_config,

@@ -21,8 +21,11 @@ from tt_run.runtime.ops.declaration.rows import PLACED, UNARY_TAIL, Row, declare
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.activation import OF_INTEGERS, UnaryOpType, UnaryWithParam
+from tt_run.runtime.values.bfloat16 import BFLOAT16
 from tt_run.runtime.values.casting import BITS, cast, reinterpret
 from tt_run.runtime.values.dtypes import convert
+from tt_run.runtime.values.recycled_arrays import empty
+from tt_run.runtime.values.scratch_arrays import BLOCK
 from tt_run.runtime.values.shards import Shards
 
 Array = npt.NDArray[Any]
@@ -143,6 +146,18 @@ def _in_steps(
     return [given[0].shards.map(on_stacks)], False
 
 
+def _all_alike(
+    function: Callable[..., Any], values: Sequence[Any], given: Sequence[Tensor], target: DataType | None
+) -> tuple[list[Shards], bool]:
+    """`elements`, but of one value everywhere, which large BFLOAT16 tensors hold in their 16 bits."""
+    shards, value = given[0].shards, BFLOAT16.type(values[1]) if target is DataType.BFLOAT16 else None
+    if value is None or shards.stack.size <= BLOCK or value != value:
+        return elements(function, values, given, target)
+    whole = empty(shards.stack.shape, BFLOAT16)
+    whole.view(np.uint16).fill(value.view(np.uint16))
+    return [shards.holding(whole)], False
+
+
 def _golden_logit(x: Any, eps: float | None = None, **_: Any) -> Any:
     if eps is not None and eps > 0.5:
         x, eps = x.clamp(1 - eps, eps), None
@@ -198,14 +213,19 @@ PARAMETRIC = declare(
     Row("rpow", f"(input_tensor: Tensor, exponent: float, {UNARY_TAIL})",
         f.rpow, "`exponent` to the power of x.",
         golden=lambda x, exponent, **_: x.new_full(x.shape, exponent).pow(x), numbers=in_bfloat16),
-    Row("fill", f"(input_tensor: Tensor, fill_value: float, {UNARY_TAIL})", _filled,
-        "A tensor like the input with one value everywhere.", golden="full_like"),
     Row("bitwise_not", f"(input_tensor: Tensor, {UNARY_TAIL})", np.invert, "The bits that x has not.",
         golden="bitwise_not"),
     Row("polyval", f"(input_tensor_a: Tensor, coeffs: Sequence[float], *, {PLACED})", polyval,
         "The polynomial with these coefficients, highest power first, of every element.",
         integers=False, golden=_golden_polyval),
     engine=elements,
+)  # fmt: skip
+
+PARAMETRIC |= declare(
+    families.UNARY,
+    Row("fill", f"(input_tensor: Tensor, fill_value: float, {UNARY_TAIL})", _filled,
+        "A tensor like the input with one value everywhere.", golden="full_like"),
+    engine=_all_alike,
 )  # fmt: skip
 
 PARAMETRIC |= declare(

@@ -18,6 +18,7 @@ from tt_run.runtime.errors import fatal, in_tiles, throw
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Applied
 from tt_run.runtime.kernels.elementwise import evaluate
+from tt_run.runtime.kernels.torch_bfloat16 import of_one
 from tt_run.runtime.ops.declaration import families, small_tiles
 from tt_run.runtime.ops.declaration.broadcast import align, check_all_broadcast, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
@@ -33,10 +34,11 @@ from tt_run.runtime.ops.placement import fitted_shards, larger_shards
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import is_float, stored_dtype
-from tt_run.runtime.values.shards import combine
+from tt_run.runtime.values.shards import Shards, combine
 
 Array = npt.NDArray[Any]
 Limit = Tensor | float
+_FLOAT32: Any = np.float32
 
 
 def ternary(
@@ -64,7 +66,7 @@ def ternary(
     """
     tensors = [t for t in operands if isinstance(t, Tensor)]
     on_device(*tensors, kind="eltwise ternary")
-    shape = tensors[0].shape
+    first, shape = tensors[0], tensors[0].shape
     if any(other.shape != shape for other in tensors[1:]):
         if fused:
             check_all_broadcast(fused, [tensor.shape for tensor in tensors])
@@ -90,10 +92,12 @@ def ternary(
         given = [next(arrays) if isinstance(o, Tensor) else compute.type(o) for o in operands]
         return evaluate(kernel, dtype, *given, rounds=not chosen_as_they_are)
 
-    shards = combine(on_stacks, *(t.shards for t in tensors))
+    shards = _of_numbers(kernel, operands, dtype) if len(tensors) == 1 else None
+    if shards is None:
+        shards = combine(on_stacks, *(t.shards for t in tensors))
     if chosen:
         shards = in_rank_of(output_tensor, shards)
-    first, free = tensors[0], memory_config is None and output_tensor is None
+    free = memory_config is None and output_tensor is None
     layout = _layout(tensors, memory_config, chosen=as_pair or (in_tiles and len(tensors) == 2))
     cut = [t for t in tensors if t.is_sharded()]
     held = first if beside_first or first.is_sharded() or not cut else larger_shards.on_most_cores(cut)
@@ -110,6 +114,14 @@ def ternary(
     return settle(
         tensors, shards, dtype, memory_config=memory_config, output_tensor=output_tensor, layout=layout
     )
+
+
+def _of_numbers(kernel: Callable[..., Array], operands: Sequence[Operand], dtype: DataType) -> Shards | None:
+    """A kernel of a tensor and numbers after it as a function of one element; None where to compute every element takes less."""
+    tensor, *numbers = operands
+    if not isinstance(tensor, Tensor) or not tensor.dtype is dtype is DataType.BFLOAT16:
+        return None
+    return of_one(Applied(kernel, tuple([_FLOAT32(number) for number in numbers])), tensor.shards)
 
 
 def _layout(tensors: Sequence[Tensor], asked: MemoryConfig | None, chosen: bool) -> Layout | None:
@@ -296,7 +308,9 @@ def _between_ends(a: Any, b: Any, weight: Any) -> Array:
     way = b - a
     if not np.ndim(weight):
         return a + weight * way if abs(weight) < 0.5 else b - way * (1 - weight)
-    return np.where(np.abs(weight) < 0.5, a + weight * way, b - way * (1 - weight))
+    found: Array = b - way * (1 - weight)
+    np.copyto(found, a + weight * way, where=np.abs(weight) < 0.5)
+    return found
 
 
 @operation("ttnn.clamp", family=families.TERNARY, golden=goldens.clamp)

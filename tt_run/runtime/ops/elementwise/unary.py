@@ -21,9 +21,8 @@ from tt_run.runtime.kernels.activations import (
     check_vector_mode,
     is_closed,
 )
-from tt_run.runtime.kernels.bfloat16_tables import look_up, table_pays
 from tt_run.runtime.kernels.elementwise import evaluate
-from tt_run.runtime.kernels.torch_bfloat16 import single
+from tt_run.runtime.kernels.torch_bfloat16 import of_one
 from tt_run.runtime.native.classes import native
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import Operation, operation
@@ -75,34 +74,20 @@ def apply(
     on_device(input_tensor, kind="unary")
     shards, dtype = input_tensor.shards, input_tensor.dtype
     check_unary_room(input_tensor, output_tensor)
-    found = None
-    elements = shards.bfloat16
-    if elements is not None and not isinstance(output_tensor, Tensor):
-        found = _of_bfloat16(function, elements)
-    if found is not None:
-        result = shards.holding(found)
-    else:
+    result = None
+    another = isinstance(output_tensor, Tensor) and output_tensor.dtype is not dtype
+    if dtype is DataType.BFLOAT16 and not another:
+        result = of_one(function, shards)
+    if result is None:
         data = shards.data
         if data.dtype != np.float32:
             check_unary(name, dtype, integers)
-        closed = is_closed(function)
-        if isinstance(output_tensor, Tensor) and output_tensor.dtype is not dtype:
-            dtype, closed = output_tensor.dtype, False
-            result = Shards(evaluate(function, dtype, data), shards.index)
-        elif dtype is DataType.BFLOAT16 and not closed and table_pays(function, data.size):
-            result = Shards(look_up(function, data), shards.index)
-        else:
-            result = Shards(evaluate(function, dtype, data, rounds=not closed), shards.index)
+        if another:
+            dtype = output_tensor.dtype  # type: ignore[union-attr]
+        rounds = another or not is_closed(function)
+        result = Shards(evaluate(function, dtype, data, rounds=rounds), shards.index)
     place = like_operand(input_tensor, memory_config)
     return settle((input_tensor,), result, dtype, memory_config=place, output_tensor=output_tensor)
-
-
-def _of_bfloat16(function: Function, elements: Array) -> Array | None:
-    """`function` of bfloat16 elements as such elements, by PyTorch or by table; None where neither has it."""
-    found = single(function, elements)
-    if found is None and not is_closed(function) and table_pays(function, elements.size):
-        return look_up(function, elements)
-    return found
 
 
 _TOLD = {
@@ -293,7 +278,8 @@ def round(
     sub_core_grids: CoreRangeSet | None = None,
 ) -> Tensor:
     """x rounded to `decimals` places, ties to even; what is whole already (2**23 and more) stays, and is not scaled past the largest."""
-    return apply(input_tensor, Applied(f.rounded, (decimals,)), memory_config, output_tensor, name="round")
+    function = Applied(f.rounded, (decimals,)) if decimals else np.rint
+    return apply(input_tensor, function, memory_config, output_tensor, name="round")
 
 
 @operation("ttnn.leaky_relu", family=families.UNARY, golden=goldens.leaky_relu)

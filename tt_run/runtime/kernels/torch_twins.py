@@ -1,0 +1,117 @@
+"""Which function of PyTorch stands for a kernel of bfloat16 elements: candidates, which `torch_bfloat16` compares with the kernel before one is taken.
+
+Only what PyTorch has in less time than reading a table takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tt_run.runtime.kernels import functions as f
+
+Twin = Callable[..., Any]
+"""Takes torch tensors of the operands, and `out`."""
+Kernel = Callable[..., Any]
+
+PAIRS: dict[Kernel, str] = {
+    np.add: "add",
+    np.subtract: "sub",
+    np.multiply: "mul",
+    np.divide: "div",
+    np.maximum: "maximum",
+    np.minimum: "minimum",
+}
+"""Of two elements."""
+
+SINGLES: dict[Kernel, str] = {
+    np.negative: "neg",
+    np.abs: "abs",
+    np.square: "square",
+    np.sqrt: "sqrt",
+    np.reciprocal: "reciprocal",
+    np.rint: "round",
+    np.floor: "floor",
+    np.ceil: "ceil",
+    np.trunc: "trunc",
+    np.deg2rad: "deg2rad",
+    np.rad2deg: "rad2deg",
+    f.rsqrt: "rsqrt",
+    f.frac: "frac",
+    f.sign: "sign",
+    f.hardsigmoid: "_C._nn.hardsigmoid",
+}
+"""Of one element."""
+
+
+def found(torch: Any, path: str) -> Twin:
+    """The function under a path. Raises AttributeError where a release has none."""
+    for name in path.split("."):
+        torch = getattr(torch, name)
+    return torch
+
+
+def _given(path: str) -> Callable[..., Twin]:
+    """A function that takes its parameters after the tensor."""
+
+    def bind(torch: Any, *params: Any) -> Twin:
+        call = found(torch, path)
+        return lambda x, *, out: call(x, *params, out=out)
+
+    return bind
+
+
+def _leaky_relu(torch: Any, slope: float = 0.01) -> Twin:
+    # A double would multiply the elements by other digits than the kernel's.
+    return _given("_C._nn.leaky_relu")(torch, float(np.float32(slope)))
+
+
+def _limited(torch: Any, low: float | None = None, high: float | None = None) -> Twin:
+    return partial(torch.clamp, min=low, max=high)
+
+
+def _from_number(torch: Any, number: float) -> Twin:
+    first = torch.tensor(number, dtype=torch.bfloat16)
+    return lambda x, *, out: torch.sub(first, x, out=out)
+
+
+_POWERS = {2: "square", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
+
+
+def _power(torch: Any, exponent: float) -> Twin:
+    if exponent in _POWERS:
+        return found(torch, _POWERS[exponent])
+    return _given("pow")(torch, float(exponent))
+
+
+BESIDE: dict[Kernel, Callable[..., Twin]] = {
+    np.add: _given("add"),
+    np.subtract: _given("sub"),
+    np.multiply: _given("mul"),
+    np.divide: _given("div"),
+    np.maximum: _given("clamp_min"),
+    np.minimum: _given("clamp_max"),
+    f.subtract_from: _from_number,
+}
+"""Of an element and a number that bfloat16 holds, alike for every number (but zeros for those of `SIGNED`)."""
+
+SIGNED = frozenset({np.maximum, np.minimum})
+"""Kernels that choose another zero than PyTorch of two with different signs."""
+
+APPLIED: dict[Kernel, Callable[..., Twin | None]] = {
+    f.leaky_relu: _leaky_relu,
+    f.prelu: _leaky_relu,
+    f.threshold: _given("threshold"),
+    f.hardtanh: _limited,
+    f.limited: _limited,
+    f.clamped: _limited,
+    f.at_least: _given("clamp_min"),
+    f.at_most: _given("clamp_max"),
+    f.hardshrink: _given("hardshrink"),
+    f.softshrink: _given("_C._nn.softshrink"),
+    f.power: _power,
+}
+"""Of an element and parameters."""
