@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
@@ -21,8 +22,7 @@ from tt_run.runtime.enums import (
     TensorMemoryLayout,
 )
 from tt_run.runtime.errors import fatal
-from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.ops.placement.sharded_results import on_first_cores
+from tt_run.runtime.ops.placement.sharded_results import on_first_cores, on_first_of
 from tt_run.runtime.ops.placement.walked_cores import check_walk
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
@@ -80,31 +80,47 @@ def of_pool(
         return None
     device = tensor.device()
     assert device is not None
+    grid = device.compute_with_storage_grid_size()
+    return _leanest((grid.x, grid.y), rows, channels, tensor.layout, layout, dtype, scheme, pooling)
+
+
+@lru_cache(maxsize=1024)
+def _leanest(
+    grid: tuple[int, int],
+    rows: int,
+    channels: int,
+    before: Layout,
+    layout: Layout,
+    dtype: DataType,
+    scheme: TensorMemoryLayout | None,
+    pooling: Pooling,
+) -> MemoryConfig | None:
+    """The place of a result on a grid, in the scheme that a call names or in the one that holds least on a core. `before`: the layout of the operand."""
     high = TILE_SIZE if layout is Layout.TILE else 1
-    narrow = layout is Layout.ROW_MAJOR and (tensor.layout is Layout.ROW_MAJOR or channels <= _FACE)
+    narrow = layout is Layout.ROW_MAJOR and (before is Layout.ROW_MAJOR or channels <= _FACE)
     wide = _FACE if narrow else TILE_SIZE
     if scheme is not None:
         # Rows that become tiles are cut where channels are whole units of L1, too.
-        units = layout is Layout.TILE and tensor.layout is Layout.ROW_MAJOR
+        units = layout is Layout.TILE and before is Layout.ROW_MAJOR
         also = -(-channels // _UNIT) if units and scheme is BLOCK_SHARDED else 0
-        cut = _cut(device, scheme, rows, channels, high, wide, also)
+        cut = _cut(grid, scheme, rows, channels, high, wide, also)
     else:
         # What is left to the reference cuts blocks at tiles of channels, and less than one tile not at all.
-        cuts = [_cut(device, HEIGHT_SHARDED, rows, channels, high, wide)]
+        cuts = [_cut(grid, HEIGHT_SHARDED, rows, channels, high, wide)]
         if layout is Layout.ROW_MAJOR or channels >= TILE_SIZE:
             cuts += [
-                _cut(device, WIDTH_SHARDED, rows, channels, high, wide),
-                _cut(device, BLOCK_SHARDED, rows, channels, high, TILE_SIZE, -(-channels // wide)),
+                _cut(grid, WIDTH_SHARDED, rows, channels, high, wide),
+                _cut(grid, BLOCK_SHARDED, rows, channels, high, TILE_SIZE, -(-channels // wide)),
             ]
         cut = min(cuts, key=lambda one: _held(one, rows, channels, layout, dtype, pooling))
     if cut.scheme is not BLOCK_SHARDED:
-        return on_first_cores(device, cut.down * cut.across, cut.scheme, cut.piece)
+        return on_first_of(CoreCoord(*grid), cut.down * cut.across, cut.scheme, cut.piece)
     cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(cut.across - 1, cut.down - 1))])
     return MemoryConfig(BLOCK_SHARDED, BufferType.L1, ShardSpec(cores, cut.piece, ShardOrientation.ROW_MAJOR))
 
 
 def _cut(
-    device: MeshDevice,
+    grid: tuple[int, int],
     scheme: TensorMemoryLayout,
     rows: int,
     channels: int,
@@ -113,9 +129,9 @@ def _cut(
     also: int = 0,
 ) -> Cut:
     """A scheme's pieces, whose rows are a multiple of `high` and whose channels are one of `wide`, in a number of pieces that divides `also`."""
-    grid = device.compute_with_storage_grid_size()
-    shares, cores = -(-channels // wide), grid.x * grid.y
-    most = {HEIGHT_SHARDED: (cores, 1), WIDTH_SHARDED: (1, cores)}.get(scheme, (grid.y, grid.x))
+    x, y = grid
+    shares, cores = -(-channels // wide), x * y
+    most = {HEIGHT_SHARDED: (cores, 1), WIDTH_SHARDED: (1, cores)}.get(scheme, (y, x))
     if scheme is BLOCK_SHARDED and wide == _FACE and channels % _FACE:
         also = 1  # channels that do not fill faces are not cut
     across = _divisor(math.gcd(shares, also), most[1])

@@ -22,7 +22,13 @@ def on_first_cores(
     device: MeshDevice, count: int, layout: TensorMemoryLayout, shard: tuple[int, int], behind: int = 0
 ) -> MemoryConfig | None:
     """One piece on each of the first `count` cores `behind` so many, row by row; None where the device has fewer."""
-    grid = device.compute_with_storage_grid_size()
+    return on_first_of(device.compute_with_storage_grid_size(), count, layout, shard, behind)
+
+
+def on_first_of(
+    grid: CoreCoord, count: int, layout: TensorMemoryLayout, shard: tuple[int, int], behind: int = 0
+) -> MemoryConfig | None:
+    """`on_first_cores` of a grid."""
     if behind + count > grid.x * grid.y:
         return None
     cores = num_cores_to_corerangeset(behind + count, grid, row_wise=True)
