@@ -134,3 +134,19 @@ def test_many_scores_of_few_queries_go_head_by_head(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(attention, "_MOST", 1000)
     found = attend(q, k, v, 0.2, mask, sink)
     assert np.allclose(found, wanted(q, k, v, 0.2, mask, sink), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["none", "causal", "rows that see nothing", "bias"])
+@pytest.mark.parametrize("loudness", [0.05, 30.0])
+def test_scores_that_need_no_largest_one_are_known_by_their_lengths(
+    loudness: float, kind: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Quiet ones go without it unless a mask is added to them; loud ones do not, and would overflow."""
+    q, k, v = operands(200, 400, 32)
+    q, mask = q * np.float32(loudness), mask_of(kind, 200, 400)
+    seen = []
+    weigh = attention._weigh
+    monkeypatch.setattr(attention, "_weigh", lambda *given: (seen.append(given[2]), weigh(*given))[1])
+    found = attend(q, k, v, 1.0, mask, None)
+    assert set(seen) == {loudness < 1 and kind != "bias"}
+    assert np.allclose(found, wanted(q, k, v, 1.0, mask, None), rtol=1e-3, atol=1e-3)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mgd.lean import dataclass
-from tt_run.runtime.kernels import gemm
+from tt_run.runtime.kernels import gemm, ordered_sums
 from tt_run.runtime.kernels.blas import single_threaded
 from tt_run.runtime.kernels.elementwise import Buffers
 from tt_run.runtime.kernels.rowwise import buffer_of
@@ -44,6 +44,8 @@ class _Cut:
     queries: slice
     seen: slice
     changed: slice
+    only_hides: bool
+    """Whether the mask changes no score that it leaves."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class _Call:
     out: Array
     mask: Array | None
     sink: Array | None
+    small: bool = False
+    """Whether no score reaches `_SAFE`: see `_all_small`."""
 
 
 def attend(
@@ -124,8 +128,10 @@ def _of_heads(held: Array, heads: slice, call: _Call) -> Array:
     return held[first : first + 1]
 
 
-def _weigh(scores: Array, sink: Any) -> Array:
-    """Make weights of rows of scores, still to be divided by what is returned: their sums, 1 for a row that sees nothing."""
+def _weigh(scores: Array, sink: Any, small: bool = False) -> Array:
+    """Make weights of rows of scores, still to be divided by what is returned: their sums, 1 for a row that sees nothing. `small` as in `_Call`."""
+    if small:
+        return _summed(scores, sink)
     top = scores.max(axis=-1, keepdims=True)
     if sink is not None:
         top = np.maximum(top, sink)
@@ -133,8 +139,12 @@ def _weigh(scores: Array, sink: Any) -> Array:
         top = np.where(np.isneginf(top), np.float32(0), top)
         np.subtract(scores, top, scores)
         sink = None if sink is None else sink - top
+    return _summed(scores, sink)
+
+
+def _summed(scores: Array, sink: Any) -> Array:
     np.exp(scores, scores)
-    sums = np.add.reduce(scores, axis=-1, keepdims=True)
+    sums = ordered_sums.of_rows(scores) if scores.ndim == 2 else np.add.reduce(scores, -1, keepdims=True)
     if sink is not None:
         sums = sums + np.exp(sink)
     return np.where(sums == 0, np.float32(1), sums)
@@ -144,7 +154,7 @@ def _by_cuts(call: _Call) -> None:
     """Every head a cut of its queries at a time, shared among the threads."""
     # Copies in order where they are not, so that no routine of a BLAS sees another one.
     k, v = np.ascontiguousarray(call.keys), np.ascontiguousarray(call.values)
-    call = _Call(call.q, k, v, call.out, call.mask, call.sink)
+    call = _Call(call.q, k, v, call.out, call.mask, call.sink, _all_small(call))
     places = [(head, cut) for cut in _cuts(call) for head in range(len(call.q))]
     pieces = thread_count()
     with single_threaded():
@@ -173,10 +183,24 @@ def _fill_cut(call: _Call, head: int, cut: _Cut, room: Array) -> None:
         mask = call.mask[head if len(call.mask) > 1 else 0]
         changed = scores[:, cut.changed.start - cut.seen.start : cut.changed.stop - cut.seen.start]
         np.add(changed, mask[cut.queries, cut.changed], changed)
-    sums = _weigh(scores, None if call.sink is None else call.sink[head])
+    sums = _weigh(scores, None if call.sink is None else call.sink[head], call.small and cut.only_hides)
     out = call.out[head, cut.queries]
     np.matmul(scores, call.values[_shared(head, call.values, call), cut.seen], out=out)
     np.divide(out, sums, out)
+
+
+def _all_small(call: _Call) -> bool:
+    """Whether the lengths of queries and keys say that no row's largest score needs to be looked for: none is more than their product."""
+    before = silence()
+    try:
+        largest = [
+            np.maximum.reduce(np.einsum("ijk,ijk->ij", rows, rows), None) for rows in (call.q, call.keys)
+        ]
+        if not float(largest[0]) * float(largest[1]) <= _SAFE**2:
+            return False
+        return call.sink is None or bool((np.abs(call.sink) <= _SAFE).all())
+    finally:
+        restore(before)
 
 
 def _shared(head: int, held: Array, call: _Call) -> int:
@@ -194,14 +218,16 @@ def _cuts(call: _Call) -> list[_Cut]:
     whole = slice(0, keys)
     spans = [slice(*span) for span in zip(starts, [*starts[1:], queries], strict=True)]
     if mask is None:
-        return [_Cut(span, whole, slice(0, 0)) for span in spans]
+        return [_Cut(span, whole, slice(0, 0), True) for span in spans]
     if not (_is_finite(call.keys) and _is_finite(call.values)):
-        return [_Cut(span, whole, whole) for span in spans]
+        return [_Cut(span, whole, whole, False) for span in spans]
     cuts = []
     for span in spans:
         part = mask[:, span]
         seen = _range((part != -np.inf).any((0, 1)), whole) or whole
-        cuts.append(_Cut(span, seen, _range((part[..., seen] != 0).any((0, 1)), seen) or slice(0, 0)))
+        changed = _range((part[..., seen] != 0).any((0, 1)), seen) or slice(0, 0)
+        left = part[..., changed]
+        cuts.append(_Cut(span, seen, changed, bool(((left == 0) | (left == -np.inf)).all())))
     return cuts
 
 
