@@ -31,6 +31,20 @@ PROGRAMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "quotients": lambda a, b: ops.multiply(0.5, ops.divide(a, b)),
     "a product": lambda a, b: ops.rms_norm(ops.matmul(a, ops.transpose(b, 1, 2))),
     "another shape": lambda a, b: ops.abs(ops.reshape(ops.add(a, b), (600, 512))),
+    "a norm alone": lambda a, b: ops.concat([ops.layer_norm(a), ops.rms_norm(b)], 0),
+    "powers": lambda a, b: ops.add(ops.pow(a, 2.0), ops.multiply(ops.pow(b, 3), ops.pow(2.0, a))),
+    "roots": lambda a, b: ops.add(ops.pow(a, 0.5), ops.pow(b, -1.0)),
+    "what is left": lambda a, b: ops.add(
+        ops.remainder(a, b), ops.multiply(ops.fmod(a, 0.3), ops.floor_div(a, b))
+    ),
+    "what is left of a number": lambda a, b: ops.add(ops.floor_div(a, 0.3), ops.remainder(b, -1.5)),
+    "limits": lambda a, b: ops.maximum(ops.minimum(ops.clamp(a, -1.0, 1.0), 0.5), -0.0),
+    "steps": lambda a, b: ops.add(ops.threshold(a, 0.5, -0.0), ops.prelu(b, 0.1)),
+    "a shrunk one": lambda a, b: ops.multiply(ops.hardshrink(a, lambd=0.3), ops.softshrink(b, lambd=0.3)),
+    "rounded": lambda a, b: ops.add(ops.round(ops.multiply(a, 7.0)), ops.deg2rad(ops.frac(b))),
+    "one value": lambda a, b: ops.add(ops.fill(a, 0.3), b),
+    "sums of exponentials": lambda a, b: ops.add(ops.logaddexp(a, b), ops.logaddexp2(a, 0.5)),
+    "angles": lambda a, b: ops.add(ops.asin(a), ops.acos(b)),
     "in place": lambda a, b: ops.add(a, b, output_tensor=ops.clone(b)),
 }
 

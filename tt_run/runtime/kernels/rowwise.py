@@ -26,6 +26,7 @@ from tt_run.runtime.values.torch_rounding import is_ready
 
 Array = npt.NDArray[Any]
 RowFunction = Callable[..., object]
+"""Writes rows to `out`; may return True where it has seen to it that there is no NaN among them."""
 
 _SPREAD = 1 << 20
 
@@ -102,9 +103,9 @@ def _fill(function: RowFunction, places: list[tuple[_Part, int]], step: int, rou
                     function(out, source, *sides)
                     continue
                 room = scratch("rows", 1, max(source.size, BLOCK))[0][: source.size]
-                function(room.reshape(source.shape), source, *sides)
+                said = function(room.reshape(source.shape), source, *sides)
                 if out.dtype == BFLOAT16:
-                    narrow(room, out.reshape(-1))
+                    narrow(room, out.reshape(-1), all_numbers=said is True)
                 else:
                     round_blocks(room, out.reshape(-1))
     finally:

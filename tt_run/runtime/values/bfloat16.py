@@ -82,9 +82,9 @@ def round_by_torch(values: Float32, out: Float32, bits: Bits | None = None) -> b
     return True
 
 
-def narrow(values: Float32, halves: npt.NDArray[Any]) -> None:
-    """Write contiguous values rounded as bfloat16 elements, under the caller's error state."""
-    if not narrow_into(values, halves):
+def narrow(values: Float32, halves: npt.NDArray[Any], *, all_numbers: bool = False) -> None:
+    """Write contiguous values rounded as bfloat16 elements, under the caller's error state. `all_numbers`: there is no NaN among them."""
+    if not narrow_into(values, halves, all_numbers=all_numbers):
         np.copyto(halves, values, casting="unsafe")
 
 

@@ -141,7 +141,7 @@ def _normalised(
     norm_checks.check_program(x, program, memory_config)
     tiny, length = np.float32(epsilon), np.float32(max(width, 1))
 
-    def rows(out: Array, values: Array, *others: Array) -> None:
+    def rows(out: Array, values: Array, *others: Array) -> bool:
         rest = list(others)
         if residual is not None:
             values = np.add(values, rest.pop(0), out)
@@ -154,6 +154,8 @@ def _normalised(
             np.multiply(out, rest.pop(0), out)
         if bias is not None:
             np.add(out, rest.pop(0), out)
+        # A square of what is no number, or infinite, leaves no number in the sum.
+        return not others and bool(np.isfinite(power).all() and tiny > 0)
 
     def compute(stack: Array, *others: Array) -> Array:
         shape, dims = stack.shape, max(stack.ndim - 1, 1)
