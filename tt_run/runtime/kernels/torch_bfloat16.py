@@ -71,17 +71,41 @@ def single(function: Function, a: Array) -> Array | None:
 
 def of_one(function: Function, shards: Shards) -> Shards | None:
     """`function` of shards of BFLOAT16 as such shards, by PyTorch or by table; None where to compute every element takes less."""
-    elements, closed = shards.bfloat16, is_closed(function)
-    stack = shards.data if elements is None else elements
-    tabled = not closed and table_pays(function, stack.size)
-    if elements is None and not tabled:
+    elements, stack = shards.bfloat16, shards.stack
+    if stack.size <= BLOCK:
         return None
-    found = None
-    if elements is not None or _known(function):
+    closed = is_closed(function)
+    tabled, found = not closed and table_pays(function, stack.size), None
+    if elements is not None or (not closed and _known(function)):
         found = single(function, _elements(shards))
-    if found is not None:
-        return shards.holding(found)
-    return shards.holding(look_up(function, stack)) if tabled else None
+    if found is None and tabled:
+        found = look_up(function, stack)
+    return None if found is None else shards.holding(found)
+
+
+def of_pair(kernel: Kernel, a: Shards, b: Shards) -> Shards | None:
+    """`kernel` of shards of BFLOAT16 in the same places; None as in `of_one`."""
+    if not _pays(kernel, a, b) or kernel not in twins.PAIRS or a.shape != b.shape:
+        return None
+    found = pair(kernel, _elements(a), _elements(b)) if _twin_of_pair(kernel) is not None else None
+    return None if found is None else a.holding(found)
+
+
+def of_number(kernel: Kernel, shards: Shards, number: Any) -> Shards | None:
+    """`kernel` of shards of BFLOAT16 and a number; None as in `of_one`."""
+    if not _pays(kernel, shards) or kernel not in twins.BESIDE or BFLOAT16.type(number) != number:
+        return None
+    found = beside_number(kernel, _elements(shards), number)
+    return None if found is None else shards.holding(found)
+
+
+def _pays(kernel: Kernel, *operands: Shards) -> bool:
+    """Whether PyTorch is to have a kernel: it pays to bring operands into 16 bits for it where a result would still have to be rounded."""
+    if operands[0].stack.size <= BLOCK or not is_ready():
+        return False
+    # NumPy chooses between an array and one number in the time of both conversions.
+    numbered = len(operands) == 1 and kernel in twins.SIGNED
+    return kernel not in CLOSED or numbered or all(each.bfloat16 is not None for each in operands)
 
 
 def _elements(shards: Shards) -> Array:

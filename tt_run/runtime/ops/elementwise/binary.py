@@ -18,7 +18,7 @@ from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels.activations import Activation, Applied, chain, counted
 from tt_run.runtime.kernels.elementwise import ANSWERS, CLOSED, SUMS, evaluate
-from tt_run.runtime.kernels.torch_bfloat16 import beside_number, of_one, pair
+from tt_run.runtime.kernels.torch_bfloat16 import of_number, of_one, of_pair
 from tt_run.runtime.ops.declaration import families, small_tiles
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Golden, Operation, no_tensor, operation
@@ -455,11 +455,9 @@ def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operan
     rounds, whole = not (kernel in ANSWERS or (short and kernel in CLOSED)), short and kernel in SUMS
     if len(ours) == len(theirs):
         if left.index is right.index or left.index == right.index:
-            elements, others = left.bfloat16, right.bfloat16
-            if elements is not None and others is not None and dtype is DataType.BFLOAT16:
-                found = pair(kernel, elements, others)
-                if found is not None:
-                    return left.holding(found)
+            made = of_pair(kernel, left, right) if short and dtype is DataType.BFLOAT16 else None
+            if made is not None:
+                return made
             first, second = _cast(left.data, compute), _cast(right.data, compute)
             return left.holding(evaluate(kernel, dtype, first, second, rounds=rounds, whole_units=whole))
         rank = None
@@ -480,13 +478,10 @@ def _beside(
 ) -> Shards:
     """A kernel of a tensor and a number, which comes `first` or second."""
     value, shards = _scalar(number, compute), tensor.shards
-    elements = shards.bfloat16
-    if elements is not None and dtype is DataType.BFLOAT16 and (not first or kernel in _EITHER_WAY):
-        found = beside_number(kernel, elements, value)
-        if found is not None:
-            return shards.holding(found)
-    if kernel in _COSTLY and tensor.dtype is dtype is DataType.BFLOAT16:
-        made = of_one(Applied(_After(kernel) if first else kernel, (value,)), shards)
+    if tensor.dtype is dtype is DataType.BFLOAT16:
+        made = of_number(kernel, shards, value) if not first or kernel in _EITHER_WAY else None
+        if made is None and kernel in _COSTLY:
+            made = of_one(Applied(_After(kernel) if first else kernel, (value,)), shards)
         if made is not None:
             return made
     data = _cast(shards.data, compute)
