@@ -41,6 +41,7 @@ from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tuning.activation import UnaryOpType, UnaryWithParam
 from tt_run.runtime.values.bfloat16 import BFLOAT16, round_bfloat16
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, is_float, stored_dtype
+from tt_run.runtime.values.scratch_arrays import BLOCK
 from tt_run.runtime.values.shards import Shards, combine
 
 Array = npt.NDArray[Any]
@@ -455,9 +456,10 @@ def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operan
     rounds, whole = not (kernel in ANSWERS or (short and kernel in CLOSED)), short and kernel in SUMS
     if len(ours) == len(theirs):
         if left.index is right.index or left.index == right.index:
-            made = of_pair(kernel, left, right) if short and dtype is DataType.BFLOAT16 else None
-            if made is not None:
-                return made
+            if short and dtype is DataType.BFLOAT16 and left.stack.size > BLOCK:
+                made = of_pair(kernel, left, right)
+                if made is not None:
+                    return made
             first, second = _cast(left.data, compute), _cast(right.data, compute)
             return left.holding(evaluate(kernel, dtype, first, second, rounds=rounds, whole_units=whole))
         rank = None
@@ -478,7 +480,7 @@ def _beside(
 ) -> Shards:
     """A kernel of a tensor and a number, which comes `first` or second."""
     value, shards = _scalar(number, compute), tensor.shards
-    if tensor.dtype is dtype is DataType.BFLOAT16:
+    if tensor.dtype is dtype is DataType.BFLOAT16 and shards.stack.size > BLOCK:
         made = of_number(kernel, shards, value) if not first or kernel in _EITHER_WAY else None
         if made is None and kernel in _COSTLY:
             made = of_one(Applied(_After(kernel) if first else kernel, (value,)), shards)

@@ -32,7 +32,7 @@ from tt_run.runtime.tensor.spec.memory_config import CoreGrid, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 from tt_run.runtime.values.copying import lines
-from tt_run.runtime.values.scratch_arrays import scratch
+from tt_run.runtime.values.scratch_arrays import BLOCK, scratch
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
@@ -154,8 +154,8 @@ def _normalised(
             np.multiply(out, rest.pop(0), out)
         if bias is not None:
             np.add(out, rest.pop(0), out)
-        # A square of what is no number, or infinite, leaves no number in the sum.
-        return not others and bool(np.isfinite(power).all() and tiny > 0)
+        # A square of what is no number, or infinite, leaves no number in the sum; few rows are looked through as quickly.
+        return out.size >= BLOCK and not others and bool(np.isfinite(power).all() and tiny > 0)
 
     def compute(stack: Array, *others: Array) -> Array:
         shape, dims = stack.shape, max(stack.ndim - 1, 1)
