@@ -8,6 +8,7 @@ import pkgutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -420,6 +421,42 @@ def test_completion_in_a_shell_lists_operations():
         timeout=60,
     )
     assert done.stdout.startswith("ttnn.digamma"), done.stderr
+
+
+IPYTHON = """
+from IPython.core.completer import provisionalcompleter
+from IPython.core.interactiveshell import InteractiveShell
+
+shell = InteractiveShell.instance()
+shell.run_cell("import ttnn, ttml").raise_error()
+with provisionalcompleter():
+    for line in sys.argv[1:]:
+        print(*[found.text for found in shell.Completer.completions(line, len(line))])
+"""
+
+
+def test_completion_in_ipython(tmp_path: Path):
+    """As `ttnn.<tab>` does: operations, namespaces, classes and their methods, arguments of a call."""
+    pytest.importorskip("IPython")
+    wanted = {
+        "ttnn.digamm": "digamma",
+        "ttnn.experimental.all_gather_as": "all_gather_async",
+        "ttnn.transformer.scaled_dot_product_attention_dec": "scaled_dot_product_attention_decode",
+        "ttnn.MeshSh": "MeshShape",
+        "ttnn.Tensor.memory_c": "memory_config",
+        "ttnn.add(output_t": "output_tensor=",
+        "ttml.autog": "autograd",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{IPYTHON}", *wanted],
+        env={"PYTHONPATH": f"{SHIMS}:{ROOT}", "PATH": "", "IPYTHONDIR": str(tmp_path), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    found = dict(zip(wanted, map(str.split, done.stdout.splitlines()), strict=True))
+    assert {line: name for line, name in wanted.items() if name not in found[line]} == {}, found
 
 
 def test_native_modules_have_the_classes_of_their_operations(ttnn: ModuleType) -> None:
