@@ -121,7 +121,7 @@ def evaluate(
                 shape = np.broadcast_shapes(shape, operand.shape)
                 size = math.prod(shape)
     if size <= BLOCK or not real:
-        return _whole(kernel, dtype, operands, shape or ())
+        return _whole(kernel, dtype, operands, shape or (), rounds)
     return _blocked(kernel, dtype, operands, shape or (), rounds, whole_units, kept)
 
 
@@ -181,7 +181,9 @@ def _shares(length: int) -> list[slice]:
     return [slice(length * p // pieces, length * (p + 1) // pieces) for p in range(pieces)]
 
 
-def _whole(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tuple[int, ...]) -> Array:
+def _whole(
+    kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tuple[int, ...], rounds: bool
+) -> Array:
     """Small results and integers: one call."""
     given: Sequence[Any] = operands
     if kernel not in EXACT:
@@ -192,6 +194,8 @@ def _whole(kernel: Kernel, dtype: DataType, operands: tuple[Any, ...], shape: tu
         if values.shape != shape or not values.flags.c_contiguous:
             values = np.ascontiguousarray(np.broadcast_to(values, shape))
         if dtype is DataType.BFLOAT16:
+            if not rounds and values.dtype == np.float32:  # a NaN keeps its bits, as in blocks
+                return values.copy() if any(values is o for o in given) else values
             if values.size > SMALL:
                 return round_bfloat16(values)
             # A cast there and back: faster than anything else on a small array, and always a new one.

@@ -1,6 +1,8 @@
 """Mathematical functions of float32 blocks that NumPy does not have: the activations and their kin.
 
-All of them are compositions of NumPy and SciPy calls, so a value has the same bits wherever it lies in a block.
+All of them are compositions of NumPy and SciPy calls, so a value has the same bits wherever it lies in a block. In sums and products
+what was computed on the way comes first: NumPy writes over it if it is large, for which it would turn the operands round, and of two NaN the
+first one counts.
 """
 
 from __future__ import annotations
@@ -196,7 +198,7 @@ def softplus(x: Array, beta: float = 1.0, threshold: float = 20.0) -> Array:
 
 def mish(x: Array) -> Array:
     """x * tanh(softplus(x))."""
-    return x * np.tanh(softplus(x))
+    return np.tanh(softplus(x)) * x
 
 
 def hardsigmoid(x: Array) -> Array:
@@ -206,7 +208,7 @@ def hardsigmoid(x: Array) -> Array:
 
 def hardswish(x: Array) -> Array:
     """x * hardsigmoid(x)."""
-    return x * hardsigmoid(x)
+    return hardsigmoid(x) * x
 
 
 def hardtanh(x: Array, min_val: float = -1.0, max_val: float = 1.0) -> Array:
@@ -303,7 +305,7 @@ def number(x: Array, value: Any) -> Any:
 
 def hardmish(x: Array) -> Array:
     """x times x / 2 + 1 limited to [0, 1]."""
-    return x * limited(x * np.float32(0.5) + np.float32(1), 0, 1)
+    return limited(x * np.float32(0.5) + np.float32(1), 0, 1) * x
 
 
 def xielu(x: Array, alpha_p: float, alpha_n: float) -> Array:

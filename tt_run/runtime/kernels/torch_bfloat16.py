@@ -55,7 +55,8 @@ def beside_number(kernel: Kernel, a: Array, number: Any) -> Array | None:
     if not known or not _takes_numbers(kernel):
         return None
     twin = twins.BESIDE[kernel](sys.modules["torch"], float(number))
-    return _computed(twin, partial(_by_kernel, _beside(kernel, number), kernel in CLOSED), a)
+    # Results beside a number are rounded always, their NaN too.
+    return _computed(twin, partial(_by_kernel, _beside(kernel, number), False), a)
 
 
 def single(function: Function, a: Array) -> Array | None:

@@ -91,13 +91,13 @@ def _squared_in_steps(a: Any, b: Any) -> Array:
 
 
 def _xlogy(a: Any, b: Any) -> Array:
-    return np.where((a == 0) & ~np.isnan(b), np.float32(0), a * np.log(b))
+    return np.where((a == 0) & ~np.isnan(b), np.float32(0), np.log(b) * a)
 
 
 def _xlogy_in_steps(a: Any, b: Any) -> Array:
     with np.errstate(all="ignore"):
         logarithm = round_bfloat16(np.log(np.asarray(b)))
-    return np.where((a == 0) & ~np.isnan(b), np.float32(0), a * logarithm)
+    return np.where((a == 0) & ~np.isnan(b), np.float32(0), logarithm * a)
 
 
 def _gelu_of_sum(a: Any, b: Any) -> Array:
@@ -166,7 +166,7 @@ RULES = {
             narrows=True,
             stepwise=_squared_in_steps,
         ),
-        BinaryFunction("ldexp", lambda a, b: a * np.exp2(b), "a * 2**b.", real=True),
+        BinaryFunction("ldexp", lambda a, b: np.exp2(b) * a, "a * 2**b.", real=True),
         BinaryFunction(
             "logaddexp",
             np.logaddexp,

@@ -142,8 +142,8 @@ COMPLEX = {
     "conj": conj,
     "polar": _to_complex(
         "polar",
-        lambda r, t: r * np.cos(t),
-        lambda r, t: r * np.sin(t),
+        lambda r, t: np.cos(t) * r,
+        lambda r, t: np.sin(t) * r,
         "The complex number of a radius, the real part, and an angle, the imaginary one.",
         lambda z, **_: z.real * (z.imag * 1j).exp(),
     ),

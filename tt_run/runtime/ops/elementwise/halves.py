@@ -65,7 +65,7 @@ def _as_half(given: Sequence[Tensor]) -> MemoryConfig | None:
 def _gated(function: Any) -> Any:
     def compute(x: Array, dim: int, *variant: Any) -> Array:
         values, gate = _halves(x, dim)
-        return np.asarray(values * function(gate, *variant))
+        return np.asarray(function(gate, *variant) * values)
 
     return compute
 

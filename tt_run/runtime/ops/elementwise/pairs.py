@@ -182,7 +182,7 @@ def _no_nan_place(
 
 PAIRS = declare(
     families.BINARY,
-    Row("addalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a + a.dtype.type(alpha) * b,
+    Row("addalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a.dtype.type(alpha) * b + a,
         "a + alpha b.", check=_check_alpha, golden=goldens.scaled("add"), beside=larger_shards.of_pair, any_room=True, numbers=in_bfloat16),
     Row("subalpha", f"{_PAIR}, alpha: float, *, {WRITTEN})", lambda a, b, alpha: a - a.dtype.type(alpha) * b,
         "a - alpha b.", check=_check_alpha, golden=goldens.scaled("sub"), beside=larger_shards.of_pair, any_room=True, numbers=in_bfloat16),
@@ -242,7 +242,7 @@ TRIPLES = declare(
         "sub_core_grids: CoreRangeSet | None = None)", lambda a, b, c: a * b + c, "a b + c.",
         type_of=_summed, check=_check_mac, golden=goldens.rounded_once(lambda a, b, c, **_: a * b + c), any_room=True),
     Row("snake_beta", f"(input_tensor: Tensor, alpha: Tensor, beta: Tensor, *, {WRITTEN})",
-        lambda x, alpha, beta: x + np.square(np.sin(alpha * x)) / beta, "x + sin(alpha x)² / beta.",
+        lambda x, alpha, beta: np.square(np.sin(alpha * x)) / beta + x, "x + sin(alpha x)² / beta.",
         integers=False, check=_check_snake, golden=lambda x, alpha, beta, **_: x + (alpha * x).sin() ** 2 / beta),
     engine=elements,
 )  # fmt: skip

@@ -161,7 +161,7 @@ def addcmul(
     checks.check_addcmul([t.dtype for t in (input_a, input_b, input_c)])
     factor = _factor(value, input_a.dtype)
     return ternary(
-        lambda a, b, c: a + factor * b * c,
+        lambda a, b, c: factor * b * c + a,
         (input_a, input_b, input_c),
         input_a.dtype,
         memory_config,
@@ -186,7 +186,7 @@ def addcdiv(
     dtype = checks.quotient_type([t.dtype for t in (input_a, input_b, input_c)])
     factor = np.float32(value)
     return ternary(
-        lambda a, b, c: a + factor * b / c,
+        lambda a, b, c: factor * b / c + a,
         (input_a, input_b, input_c),
         dtype,
         memory_config,
@@ -307,9 +307,9 @@ def _between_ends(a: Any, b: Any, weight: Any) -> Array:
     """From the nearer end, as torch does: at weight 1 the result is `b` itself."""
     way = b - a
     if not np.ndim(weight):
-        return a + weight * way if abs(weight) < 0.5 else b - way * (1 - weight)
+        return weight * way + a if abs(weight) < 0.5 else b - way * (1 - weight)
     found: Array = b - way * (1 - weight)
-    np.copyto(found, a + weight * way, where=np.abs(weight) < 0.5)
+    np.copyto(found, weight * way + a, where=np.abs(weight) < 0.5)
     return found
 
 
