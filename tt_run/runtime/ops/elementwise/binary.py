@@ -445,9 +445,23 @@ class _After:
 
 def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operand, b: Operand) -> Shards:
     if not isinstance(b, Tensor):
-        return _beside(kernel, dtype, compute, a, b, first=False)  # type: ignore[arg-type]
+        value, left = _scalar(b, compute), a.shards  # type: ignore[union-attr]
+        if left.bfloat16 is not None or left.data.size > BLOCK:
+            made = _beside(kernel, dtype, a, value, first=False)  # type: ignore[arg-type]
+            if made is not None:
+                return made
+        return left.holding(
+            evaluate(kernel, dtype, _cast(left.data, compute), value, rounds=kernel not in ANSWERS)
+        )
     if not isinstance(a, Tensor):
-        return _beside(kernel, dtype, compute, b, a, first=True)
+        value, right = _scalar(a, compute), b.shards
+        if right.bfloat16 is not None or right.data.size > BLOCK:
+            made = _beside(kernel, dtype, b, value, first=True)
+            if made is not None:
+                return made
+        return right.holding(
+            evaluate(kernel, dtype, value, _cast(right.data, compute), rounds=kernel not in ANSWERS)
+        )
     left, right = a.shards, b.shards
     ours, theirs = left.shape, right.shape
     if ours != theirs:
@@ -475,20 +489,15 @@ def _computed(kernel: Kernel, dtype: DataType, compute: np.dtype[Any], a: Operan
     return combine(on_stacks, left, right)
 
 
-def _beside(
-    kernel: Kernel, dtype: DataType, compute: np.dtype[Any], tensor: Tensor, number: Operand, *, first: bool
-) -> Shards:
-    """A kernel of a tensor and a number, which comes `first` or second."""
-    value, shards = _scalar(number, compute), tensor.shards
-    if tensor.dtype is dtype is DataType.BFLOAT16 and shards.stack.size > BLOCK:
-        made = of_number(kernel, shards, value) if not first or kernel in _EITHER_WAY else None
-        if made is None and kernel in _COSTLY:
-            made = of_one(Applied(_After(kernel) if first else kernel, (value,)), shards)
-        if made is not None:
-            return made
-    data = _cast(shards.data, compute)
-    operands = (value, data) if first else (data, value)
-    return shards.holding(evaluate(kernel, dtype, *operands, rounds=kernel not in ANSWERS))
+def _beside(kernel: Kernel, dtype: DataType, tensor: Tensor, value: Any, *, first: bool) -> Shards | None:
+    """A kernel of a large tensor and a number, which comes `first` or second; None where to compute every element takes less."""
+    if not tensor.dtype is dtype is DataType.BFLOAT16:
+        return None
+    shards = tensor.shards
+    made = of_number(kernel, shards, value) if not first or kernel in _EITHER_WAY else None
+    if made is None and kernel in _COSTLY:
+        return of_one(Applied(_After(kernel) if first else kernel, (value,)), shards)
+    return made
 
 
 def _cast(values: Array, dtype: np.dtype[Any]) -> Array:
