@@ -13,6 +13,7 @@ import pytest
 
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels import functions as f
+from tt_run.runtime.kernels import short_functions as short
 from tt_run.runtime.kernels.activations import Applied
 from tt_run.runtime.kernels.bfloat16_tables import look_up
 from tt_run.runtime.kernels.elementwise import BFLOAT16, evaluate
@@ -21,13 +22,13 @@ from tt_run.runtime.values.scratch_arrays import BLOCK
 Array = npt.NDArray[Any]
 SPECIAL = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 3, -3, 1e-40, -1e-40, 0.1, 7e5], np.float32)
 QUOTIENTS: list[tuple[Callable[..., Array], Callable[..., Array]]] = [
-    (f.short_fmod, np.fmod),
-    (f.short_remainder, np.remainder),
-    (f.short_floor_divide, np.floor_divide),
+    (short.fmod, np.fmod),
+    (short.remainder, np.remainder),
+    (short.floor_divide, np.floor_divide),
 ]
 SUMS: list[tuple[Callable[..., Array], Callable[..., Array]]] = [
-    (f.log_of_sum, np.logaddexp),
-    (f.log2_of_sum, np.logaddexp2),
+    (short.log_of_sum, np.logaddexp),
+    (short.log2_of_sum, np.logaddexp2),
 ]
 
 
@@ -78,8 +79,8 @@ def test_a_table_knows_the_sign_of_a_parameter():
     [
         Applied(f.power, (np.float32(3),)),
         Applied(f.prelu, (np.float32(0.1),)),
-        Applied(f.short_remainder, (np.float32(1.5),)),
-        Applied(f.short_floor_divide, (np.float32(-0.75),)),
+        Applied(short.remainder, (np.float32(1.5),)),
+        Applied(short.floor_divide, (np.float32(-0.75),)),
     ],
     ids=lambda applied: applied.function.__name__,
 )
@@ -92,6 +93,7 @@ FAULTS = """
 import resource
 import numpy as np
 from tt_run.runtime.kernels import functions as f
+from tt_run.runtime.kernels import short_functions as short
 from tt_run.runtime.values.scratch_arrays import BLOCK
 
 x = np.full(BLOCK, 0.5, np.float32)

@@ -19,7 +19,7 @@ from tt_run.runtime.kernels import bfloat16_tables, blas, gemm, ordered_sums, wi
 from tt_run.runtime.kernels.activations import FUNCTIONS
 from tt_run.runtime.kernels.elementwise import BLOCK, evaluate
 from tt_run.runtime.kernels.rowwise import along_last
-from tt_run.runtime.ops.elementwise.binary import RULES
+from tt_run.runtime.ops.elementwise.binary_functions import RULES
 from tt_run.runtime.ops.normalisation import softmax_rows
 
 ODD_SHAPES = [

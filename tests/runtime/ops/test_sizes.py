@@ -13,7 +13,7 @@ from tests.sweep import sweep
 from tt_run.runtime import catalog
 from tt_run.runtime.kernels.activations import FUNCTIONS
 from tt_run.runtime.mesh import MeshDevice
-from tt_run.runtime.ops.elementwise.binary import RULES
+from tt_run.runtime.ops.elementwise.binary_functions import RULES
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.scratch_arrays import BLOCK
 

@@ -17,12 +17,15 @@ from mgd.lean import replace
 from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels import functions as f
+from tt_run.runtime.kernels import short_functions as short
 from tt_run.runtime.kernels.activations import Activation
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Operation, operation
 from tt_run.runtime.ops.declaration.element_types import check_nearest, check_unary
 from tt_run.runtime.ops.declaration.places import check_cores, like_operand
-from tt_run.runtime.ops.elementwise.binary import BINARY, WIDE, BinaryFunction, Operand, apply, check_tensor
+from tt_run.runtime.ops.elementwise.binary import BINARY, apply, check_tensor
+from tt_run.runtime.ops.elementwise.binary_functions import WIDE, BinaryFunction
+from tt_run.runtime.ops.elementwise.binary_stacks import Operand
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -41,7 +44,7 @@ _DIVISIONS = {
         "The floor of a / b.",
         promotes=WIDE,
         follows=True,
-        stepwise=f.short_floor_divide,
+        stepwise=short.floor_divide,
     ),
     "trunc": BinaryFunction(
         "div_trunc", f.trunc_divide, "a / b cut towards zero.", promotes=WIDE, follows=True

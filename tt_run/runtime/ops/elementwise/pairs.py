@@ -21,7 +21,7 @@ from tt_run.runtime.ops.declaration.layouts import check_room
 from tt_run.runtime.ops.declaration.operands import on_device
 from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.declaration.rows import PLACED, WRITTEN, Row, declare, elements, in_bfloat16, stacks
-from tt_run.runtime.ops.elementwise.binary import WIDE
+from tt_run.runtime.ops.elementwise.binary_functions import WIDE
 from tt_run.runtime.ops.elementwise.ternary import ternary
 from tt_run.runtime.ops.elementwise.triple_checks import check_tiled_room, summed_type
 from tt_run.runtime.ops.goldens import common as goldens

@@ -28,7 +28,7 @@ from tt_run.runtime.ops.declaration.operands import in_rank_of, on_device, room_
 from tt_run.runtime.ops.declaration.places import like_operand
 from tt_run.runtime.ops.elementwise import triple_checks as checks
 from tt_run.runtime.ops.elementwise import unary
-from tt_run.runtime.ops.elementwise.binary import Operand
+from tt_run.runtime.ops.elementwise.binary_stacks import Operand
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import fitted_shards, larger_shards
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig

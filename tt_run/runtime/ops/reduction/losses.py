@@ -17,7 +17,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
 from tt_run.runtime.ops.declaration.dispatch import Operation, operation
 from tt_run.runtime.ops.declaration.operands import floating, on_device, settle
-from tt_run.runtime.ops.elementwise.binary import squared_difference
+from tt_run.runtime.ops.elementwise.binary_functions import squared_difference
 from tt_run.runtime.ops.placement import larger_shards
 from tt_run.runtime.ops.reduction.reductions import layout_of_total, place_of_total
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
