@@ -95,24 +95,16 @@ def _check_tiles(x: Tensor, residual: Tensor | None, gamma: Tensor | None, beta:
             )
 
 
-def _normalised(
-    x: Tensor,
-    epsilon: float,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    residual: Tensor | None,
-    memory_config: MemoryConfig | None,
-    program: object,
-    centre: bool,
-    *,
-    rows_too: bool = False,
-) -> Tensor:
+def _check(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, residual: Tensor | None, *, rows_too: bool
+) -> None:
+    """Raises RuntimeError for tensors that are not normalised, or not together. `rows_too`: rows without tiles are."""
     width = x.shape[-1] if len(x.shape) else 1
     given = [t for t in (residual, weight, bias) if t is not None]
     on_device(x, *given, kind="layernorm")
     check_normed(x)
     floating("layernorm", *given)
-    if not centre and not rows_too and x.layout is not Layout.TILE:
+    if not rows_too and x.layout is not Layout.TILE:
         raise fatal(
             "ttnn::rms_norm does not support ROW_MAJOR input tensors. Use TILE layout.",
             hint=in_tiles("tensor"),
@@ -138,6 +130,23 @@ def _normalised(
         norm_checks.check_parameter(x, bias, "beta")
     if weight is not None and bias is not None and weight.layout is not bias.layout:
         raise fatal("Gamma and beta must have the same layout!", hint="give both in tiles, of shape [1, W]")
+
+
+def _normalised(
+    x: Tensor,
+    epsilon: float,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    residual: Tensor | None,
+    memory_config: MemoryConfig | None,
+    program: object,
+    centre: bool,
+    *,
+    rows_too: bool = False,
+) -> Tensor:
+    width = x.shape[-1] if len(x.shape) else 1
+    given = [t for t in (residual, weight, bias) if t is not None]
+    _check(x, weight, bias, residual, rows_too=centre or rows_too)
     norm_checks.check_program(x, program, memory_config)
     tiny, length = np.float32(epsilon), np.float32(max(width, 1))
 
