@@ -15,7 +15,7 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels import short_functions as short
 from tt_run.runtime.kernels.activations import Applied
-from tt_run.runtime.kernels.bfloat16_tables import look_up
+from tt_run.runtime.kernels.bfloat16_tables import Unrounded, look_up
 from tt_run.runtime.kernels.elementwise import BFLOAT16, evaluate
 from tt_run.runtime.values.scratch_arrays import BLOCK
 
@@ -87,6 +87,18 @@ def test_a_table_knows_the_sign_of_a_parameter():
 def test_a_table_gives_the_bits_of_the_computation(applied: Applied):
     every = np.tile((np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32), 2)[None]
     assert look_up(applied, every).tobytes() == evaluate(applied, DataType.BFLOAT16, every).tobytes()
+
+
+@pytest.mark.parametrize(
+    "function", [f.silu, f.gelu, np.tanh, Applied(f.elu, (0.5,))], ids=["silu", "gelu", "tanh", "elu"]
+)
+def test_a_table_of_what_is_not_rounded_yet_has_the_bits_of_the_function(function: Callable[..., Array]):
+    every = np.tile((np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32), 3)[None]
+    with np.errstate(all="ignore"):
+        assert Unrounded(function)(every).tobytes() == function(every).tobytes()
+        assert Unrounded(function)(every[:, :100]).tobytes() == function(every[:, :100]).tobytes()
+    whole = np.arange(1 << 18, dtype=np.int32)
+    assert Unrounded(np.negative)(whole).tobytes() == (-whole).tobytes()
 
 
 FAULTS = """

@@ -13,6 +13,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_torch
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tuning.activation import UnaryOpType
 from tt_run.runtime.values import torch_rounding
 
 pytestmark = pytest.mark.torch
@@ -21,6 +22,8 @@ SHAPE = (2, 300, 512)
 PROGRAMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "a residual": lambda a, b: ops.layer_norm(ops.add(ops.relu(a), b)),
     "a gate": lambda a, b: ops.multiply(ops.silu(a), ops.sigmoid(b)),
+    "a fused gate": lambda a, b: ops.multiply(a, b, input_tensor_a_activations=[UnaryOpType.SILU]),
+    "halves": lambda a, b: ops.geglu(ops.reshape(ops.add(a, b), (1, 2, 300, 512)), 3),
     "distances": lambda a, b: ops.sqrt(ops.square(ops.subtract(a, b))),
     "roots of anything": lambda a, b: ops.maximum(ops.rsqrt(a), ops.reciprocal(b)),
     "weights": lambda a, b: ops.softmax(ops.leaky_relu(ops.minimum(a, b), 0.01)),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.activations import FUNCTIONS, IN_BFLOAT16, INTEGER_FUNCTIONS, Applied, Function
 from tt_run.runtime.kernels.elementwise import BFLOAT16, BLOCK, evaluate
@@ -60,8 +61,7 @@ def key_of(function: Function) -> str:
 
 @lru_cache(maxsize=64)
 def _table(function: Function, key: str) -> Array:
-    values = (np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)).view(np.float32)
-    return evaluate(function, DataType.BFLOAT16, values)
+    return evaluate(function, DataType.BFLOAT16, _every_value())
 
 
 @lru_cache(maxsize=64)
@@ -79,6 +79,29 @@ def look_up(function: Function, stack: Array) -> Array:
     pieces = thread_count() if source.size >= _SPREAD else 1
     run_tasks([partial(_fill, table, source, out, starts[p::pieces]) for p in range(pieces)])
     return out.reshape(stack.shape)
+
+
+@dataclass(frozen=True)
+class Unrounded:
+    """A function of float32 blocks that hold bfloat16 values, which other functions of what it gives follow before anything is rounded."""
+
+    function: Function
+
+    def __call__(self, block: Array) -> Array:
+        """The results in float32, of large blocks by table."""
+        function = self.function
+        if block.dtype != np.float32 or not table_pays(function, block.size):
+            return function(block)
+        return read(_unrounded_table(function, key_of(function)), np.ascontiguousarray(block))
+
+
+@lru_cache(maxsize=16)
+def _unrounded_table(function: Function, key: str) -> Array:
+    return np.asarray(function(_every_value()), np.float32)
+
+
+def _every_value() -> Array:
+    return (np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)).view(np.float32)
 
 
 def read(table: Array, block: Array) -> Array:

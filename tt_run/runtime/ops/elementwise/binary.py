@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from tt_run.runtime.enums import DataType, Layout, cpp
 from tt_run.runtime.errors import fatal, in_tiles
-from tt_run.runtime.kernels.activations import Activation, chain, counted
+from tt_run.runtime.kernels.activations import Activation, Function, chain, counted
+from tt_run.runtime.kernels.bfloat16_tables import Unrounded
 from tt_run.runtime.ops.declaration import families, small_tiles
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, Golden, Operation, no_tensor, operation
 from tt_run.runtime.ops.declaration.element_types import (
@@ -93,7 +94,8 @@ def apply(
     if rule.stepwise is not None and all(tensor.dtype is DataType.BFLOAT16 for tensor in tensors):
         kernel = rule.stepwise
     if activations or a_activations or b_activations:
-        kernel = _fused(kernel, chain(_packed(activations)), chain(a_activations), chain(b_activations))
+        on_a, on_b = _on_operand(a_activations, a), _on_operand(b_activations, b)
+        kernel = _fused(kernel, chain(_packed(activations)), on_a, on_b)
     plain = dtype is memory_config is output_tensor is None and not nearest and _says_all(tensors)
     if plain:
         known = _outcomes.get((id(rule), id(tensors[0].spec), id(tensors[-1].spec), len(tensors)))
@@ -244,6 +246,14 @@ def _packed(activations: Sequence[Activation]) -> Sequence[Activation]:
     fused = UnaryWithParam.of(activations[0]) if len(activations) == 1 else None
     alone = isinstance(fused, UnaryWithParam) and fused.op_type is UnaryOpType.RELU
     return [UnaryOpType.RELU] if alone else activations
+
+
+def _on_operand(activations: Sequence[Activation], operand: Operand) -> Function | None:
+    """What is done to an operand before the kernel sees it."""
+    function = chain(activations)
+    if function is None or len(activations) > 1 or not isinstance(operand, Tensor):
+        return function
+    return Unrounded(function) if operand.dtype is DataType.BFLOAT16 else function
 
 
 def _fused(kernel: Kernel, after: Any, on_a: Any, on_b: Any) -> Kernel:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import functions as f
+from tt_run.runtime.kernels.bfloat16_tables import Unrounded
 from tt_run.runtime.ops.declaration import families, small_tiles
 from tt_run.runtime.ops.declaration.operands import axis_of
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare, stacks
@@ -63,15 +64,12 @@ def _as_half(given: Sequence[Tensor]) -> MemoryConfig | None:
 
 
 def _gated(function: Any) -> Any:
-    def compute(x: Array, dim: int, *variant: Any) -> Array:
+    def compute(x: Array, dim: int, dtype: DataType, variant: Any = None) -> Array:
+        chosen = f.gelu_tanh if getattr(variant, "name", "") == "Tanh" else function
         values, gate = _halves(x, dim)
-        return np.asarray(function(gate, *variant) * values)
+        return np.asarray((Unrounded(chosen) if dtype is DataType.BFLOAT16 else chosen)(gate) * values)
 
     return compute
-
-
-def _gelu(x: Array, variant: Any) -> Array:
-    return f.gelu_tanh(x) if getattr(variant, "name", "") == "Tanh" else f.gelu(x)
 
 
 def _golden_glu(path: str) -> Any:
@@ -90,7 +88,8 @@ def _with_padding(
 ) -> tuple[list[Shards], bool]:
     """`stacks` of tiles with their padding, which the halves then have as elements."""
     whole = given[0].derive(framing.frame_of(given[0])) if given[0].layout is Layout.TILE else given[0]
-    return stacks(function, [whole if isinstance(v, Tensor) else v for v in values], [whole], target)
+    tensor, dim, *variant = values
+    return stacks(function, [whole, dim, tensor.dtype, *variant], [whole], target)
 
 
 _GLU = f"(input_tensor: Tensor, dim: int = -1, *, {PLACED})"
@@ -103,7 +102,7 @@ HALVES = declare(
         golden=_golden_glu("relu"), check=_check_halves, place=_as_half),
     Row("swiglu", _GLU, _gated(f.silu), "The first half along `dim` times the silu of the second.",
         integers=False, golden=_golden_glu("nn.functional.silu"), check=_check_halves, place=_as_half),
-    Row("geglu", f"(input_tensor: Tensor, dim: int = -1, *, {PLACED}, variant: Any = None)", _gated(_gelu),
+    Row("geglu", f"(input_tensor: Tensor, dim: int = -1, *, {PLACED}, variant: Any = None)", _gated(f.gelu),
         "The first half along `dim` times the gelu of the second; `variant` chooses the form by tanh.",
         integers=False, golden=_golden_glu("nn.functional.gelu"), check=_check_halves, place=_as_half),
     engine=_with_padding,
