@@ -110,7 +110,7 @@ class _Reader:
     def take(self) -> None:
         """Reads one option with its value, or one other word."""
         word = self.left.pop(0)
-        name, equals, rest = word.partition("=") if word.startswith("-") else (word, "", "")
+        name, equals, rest = word.partition("=")
         inline = rest if equals else None
         if word == ":":
             help = "leave ':' out: tt-run makes one part for each rank"

@@ -116,6 +116,16 @@ CHANGES: list[dict[str, str | None]] = [
     {AWAY: "[[" + LEAVING + "],\n  [{chip: 2, chan: 8}, {remote_chip_id: 77, chan: 15}]]"},
     {AWAY: "[[" + LEAVING + "],\n  x]"},
     {AWAY: "[[" + LEAVING + "],\n  [{chip: 0, chan: -1}, {remote_chip_id: 77}]]"},
+    dict.fromkeys(
+        ("ethernet_connections", AWAY),
+        "[x,\n  [{chip: 0, chan: -1}, {chip: 1, chan: 0}],\n  [{chip: 0, chan: 0}, 3],\n  [{chip: 9, chan: 0}, {chip: 0, chan: 0}]]",
+    ),
+    {
+        "arch": "{0: wormhole_b0, 1: wormhole_b0, 2: wormhole_b0}",
+        "boards": "[[{board_id: 0}, {board_type: n300}, {chips: [0, 1]}], [{board_id: 9}, {board_type: ubb}, {chips: [2]}]]",
+        "chips_with_mmio": "[0, 2]",
+        "chip_to_bus_id": "{2: 0xc1}",
+    },
 ]
 
 

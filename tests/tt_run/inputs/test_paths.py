@@ -39,6 +39,35 @@ def test_tt_metal_home_comes_first_and_is_told(sandbox: Sandbox) -> None:
     assert str(sandbox.cwd / "f.yaml") in only(sandbox.findings.judged, "TTR118").help
 
 
+def test_what_tt_metal_home_hides_is_told_where_it_is_named(sandbox: Sandbox) -> None:
+    metal, own = sandbox.root / "METAL", sandbox.write("f.yaml", "")
+    metal.mkdir()
+    (metal / "f.yaml").write_text("")
+    sandbox.set(TT_METAL_HOME=str(metal))
+    assert sandbox.search.find("f.yaml", "file", Position("in.yaml", 2, 3)) == metal / "f.yaml"
+    assert sandbox.search.find("f.yaml", "file") == metal / "f.yaml"
+    named, typed = ([(str(at.position), at.text) for at in each.labels] for each in sandbox.findings.judged)
+    assert named == [("in.yaml:2:3", "f.yaml is named here"), *typed]
+    assert typed == [
+        (str(metal / "f.yaml"), "used: $TT_METAL_HOME is searched first"),
+        (str(own), "not used"),
+    ]
+
+
+def test_nothing_is_hidden_by_the_same_file_or_by_a_folder_that_comes_first(sandbox: Sandbox) -> None:
+    own, first = sandbox.write("f.yaml", ""), sandbox.write("first/f.yaml", "").parent
+    metal = sandbox.root / "METAL"
+    metal.mkdir()
+    (metal / "f.yaml").symlink_to(own)
+    sandbox.set(TT_METAL_HOME=str(metal))
+    assert sandbox.search.find("f.yaml", "file") == own
+    assert sandbox.search.find("f.yaml", "file", first=first) == first / "f.yaml"
+    (metal / "f.yaml").unlink()
+    (metal / "f.yaml").write_text("")
+    assert sandbox.search.find("f.yaml", "file", first=metal) == metal / "f.yaml"
+    assert not sandbox.findings.judged
+
+
 def test_what_is_no_regular_file_is_told_apart(sandbox: Sandbox) -> None:
     os.mkfifo(sandbox.cwd / "pipe")
     (sandbox.cwd / "link").symlink_to("gone")

@@ -123,6 +123,7 @@ PINNINGS = (
     group(M00, "a 0", "b 1") + "- {mesh_host_ranks: 3, host_placements: []}\n- x\n- {mesh_host_ranks: [x]}\n",
     group("{mesh_id: 0}, {mesh_host_rank: x, mesh_id: 1}", "a 0", "b 1"),
     "mesh_host_pinnings:\n- {mesh_host_ranks: [3], host_placements: [{hostname: a}, 4, {TT_VISIBLE_DEVICES: '0'}]}\n",
+    "mesh_host_pinnings:\n- {host_placements: []}\n- {mesh_host_ranks: [], host_placements: [{hostname: a, TT_VISIBLE_DEVICES: '0'}]}\n",
     "mesh_host_pinnings: []\n",
     "mesh_host_pinnings: 3\n",
     "{}\n",
@@ -138,6 +139,11 @@ MPI_ARGS = (
     "--host=-a,b --mca btl",
     "--host",
     "'open",
+    "--host a:999999999,b:1234567890,c:*,d:x,:4,fe80::1,fe80::1:2,::1 a=b --x=y=z -H e:",
+    "--mca --mca",
+    "-np 2 --np 3 -c x --n=4 -n",
+    "-x A=1 -x A -x A=2",
+    "--map-by RANKFILE:pe=2,FILE=r:oversubscribe",
 )
 TRACY = (
     "",

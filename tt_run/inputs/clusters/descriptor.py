@@ -89,10 +89,10 @@ def _described(sections: Sections, file: str, host: str | None) -> ClusterDescri
 
 
 def _check_places(sections: Sections, chips: Mapping[int, Chip]) -> None:
-    seats: dict[tuple[int, int, int], int] = {}
+    seats: dict[tuple[int, int, int | None], int] = {}
     for chip in chips.values():
         galaxy = chip.board_type in GALAXY_TRAYS
-        seat = (chip.tray, chip.location, 0 if galaxy else chip.board_id)
+        seat = (chip.tray, chip.location, None if galaxy else chip.board_id)
         if seat in seats:
             hint = (
                 "give each chip its chip_to_bus_id" if galaxy else "check chips_with_mmio and asic_locations"
