@@ -88,6 +88,31 @@ def test_a_session_through_a_process() -> None:
     assert last == {"jsonrpc": "2.0", "id": 2, "result": None}
 
 
+@pytest.mark.parametrize(
+    ("capability", "method", "params"),
+    [
+        ("hoverProvider", "hover", {}),
+        ("completionProvider", "completion", {}),
+        ("definitionProvider", "definition", {}),
+        ("referencesProvider", "references", {"context": {"includeDeclaration": True}}),
+        ("documentHighlightProvider", "documentHighlight", {}),
+        ("documentSymbolProvider", "documentSymbol", {}),
+        ("renameProvider", "rename", {"newName": "M1"}),
+        ("documentFormattingProvider", "formatting", {}),
+        ("codeActionProvider", "codeAction", {}),
+    ],
+)
+def test_an_editor_is_told_of_each_thing_that_is_answered(
+    capability: str, method: str, params: dict[str, Any]
+) -> None:
+    told = ask("", "initialize")["capabilities"]
+    assert told[capability] and (capability != "renameProvider" or told[capability]["prepareProvider"])
+    assert told["textDocumentSync"] == {"openClose": True, "change": 1}
+    text, place = at(GOOD.replace('"M0"', '"M|0"', 1))
+    answer = ask(text, f"textDocument/{method}", position=place, **params)
+    assert not isinstance(answer, dict) or "code" not in answer
+
+
 def test_what_is_no_message_ends_nothing_and_what_is_unknown_is_told() -> None:
     assert ask(GOOD, "textDocument/typeDefinition") == {
         "code": -32601,
