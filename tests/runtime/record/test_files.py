@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tt_run.runtime.record import files, reopened
+from tt_run.runtime.record import files, reopened, start
 from tt_run.runtime.record.files import Read
 from tt_run.runtime.record.numbers import RecordedNumber
 from tt_run.runtime.record.reopened import Reopened
@@ -169,6 +170,37 @@ def test_a_changed_program_reads_what_it_wrote(tmp_path: Path) -> None:
     reopened._written.add(str(path))
     assert content(replayed(read), path) == b"as recorded"
     assert content(replayed(read, unchanged=False), path) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "lines", "unchanged"),
+    [
+        ("python prog.py 1", "as recorded", True),
+        ("/other/python prog.py 1", "as recorded", True),
+        ("python prog.py 2", "as recorded", False),
+        ("python other.py 1", "as recorded", False),
+        ("python prog.py 1", "edited", False),
+        ("python prog.py 2", "edited", False),
+    ],
+)
+def test_a_program_is_another_one_with_other_words_or_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, lines: str, unchanged: bool
+) -> None:
+    program, path, read, made = tmp_path / "prog.py", tmp_path / "a", Read(), list[Reopened]()
+    program.write_text("as recorded")
+    digest = hashlib.sha256(program.read_bytes()).hexdigest()
+    header = {"argv": ["python", "prog.py", "1"], "program": {"path": str(program), "sha256": digest}}
+    path.write_text("of the run")
+    read.opens(path)
+    path.write_text("of the replay")
+    program.write_text(lines)
+    reopened._written.add(str(path))
+    monkeypatch.setattr(sys, "orig_argv", words.split())
+    monkeypatch.setattr(RecordedNumber, "install", lambda _: None)
+    monkeypatch.setattr(reopened, "install", made.append)
+    start._reopen(header, 0.0, read.waiting)
+    [found] = made
+    assert content(found, path) == (b"of the run" if unchanged else None)
 
 
 def test_facts_of_what_it_wrote_are_those_of_the_run(tmp_path: Path) -> None:
