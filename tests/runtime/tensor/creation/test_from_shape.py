@@ -203,7 +203,7 @@ def test_like(mesh: MeshDevice) -> None:
         assert tensor.spec == source.spec
         assert tensor.device() is mesh
         assert str(tensor.tensor_topology()) == str(source.tensor_topology())
-        assert np.all(tensor.to_numpy(ConcatMeshToTensor(mesh, 0)) == value)
+        assert np.array_equal(tensor.to_numpy(ConcatMeshToTensor(mesh, 0)), np.full((8, 32), value))
     other = ones_like(source, dtype=DataType.FLOAT32, layout=Layout.ROW_MAJOR)
     assert (other.dtype, other.layout, str(other.tensor_topology().placements())) == (
         DataType.FLOAT32,
@@ -211,3 +211,9 @@ def test_like(mesh: MeshDevice) -> None:
         "[PlacementReplicate()]",
     )
     assert ones_like(zeros([2])).device() is None
+    far = from_torch(
+        np.zeros((8, 32), np.float32), dtype=DataType.BFLOAT16, layout=Layout.TILE, mesh_mapper=ShardTensorToMesh(mesh, 0)
+    )  # fmt: skip
+    moved = ones_like(far, device=mesh)
+    assert str(moved.tensor_topology().placements()) == "[PlacementReplicate()]"
+    assert all(np.all(np.asarray(moved.shards.of(rank), np.float32) == 1) for rank in range(8))
