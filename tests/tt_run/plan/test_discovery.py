@@ -107,6 +107,31 @@ def test_a_mock_cluster_has_a_file_more(described: Sandbox, mock: str | None, wh
     assert asked.is_known == whole
 
 
+@pytest.mark.parametrize(
+    ("changed", "fields"),
+    [
+        ("mesh.textproto", {}),
+        ("one.yaml", {"mock_cluster_rank_binding": "mock.yaml"}),
+        ("map.yaml", {"mesh_graph_descriptor_mapping": "map.yaml", "mesh_graph_descriptor": None}),
+        ("factory", {"factory_system_descriptor": "factory"}),
+        ("pins", {"rank_pinning_file": "pins"}),
+    ],
+)
+def test_each_input_has_a_part_in_the_fingerprint(
+    described: Sandbox, changed: str, fields: dict[str, str | None]
+) -> None:
+    for name in ("factory", "pins"):
+        described.write(name, "rank_pinnings: []")
+    first = discovery(described, **fields)
+    assert first.key == discovery(described, **fields).key
+    path = described.cwd / changed
+    path.write_text(path.read_text() + "# more\n")
+    assert discovery(described, **fields).key != first.key
+    if fields:
+        none = dict.fromkeys(fields, None)
+        assert first.key != discovery(described, **{**none, "mesh_graph_descriptor": "mesh.textproto"}).key
+
+
 OTHER = "f" * 64
 
 

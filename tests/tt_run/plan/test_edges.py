@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from typing import Any
 
 import pytest
 
@@ -355,3 +356,99 @@ def test_variables_that_stay_behind_are_told_one_by_one(sandbox: Sandbox, count:
     told = [each for each in made.findings if each.code == "TTR224"]
     assert [each.message.split()[0] for each in told] == names[:6]
     assert [note for each in told for note in each.notes] == ([f"also: {also}"] if also else [])
+
+
+SUBCONTEXTS_OF = "subcontext_id_to_mesh_graph_descriptor"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a: 1\n", f"TTR105 the mapping must contain {SUBCONTEXTS_OF!r} | 1:1 | add {SUBCONTEXTS_OF}: {{0: FILE.textproto}}"),
+        (f"{SUBCONTEXTS_OF}: {{}}\n", f"TTR109 {SUBCONTEXTS_OF} must not be empty | 1:41 | write {SUBCONTEXTS_OF}: {{0: FILE.textproto}}"),
+        (f"{SUBCONTEXTS_OF}: {{0: mesh.textproto, 2: mesh.textproto}}\n", f"TTR112 {SUBCONTEXTS_OF}: keys must be dense, 0..1, not 0, 2 | 1:41 | number the sub-contexts 0, 1, 2, …"),
+        (f"{SUBCONTEXTS_OF}: {{1: mesh.textproto}}\n", f"TTR112 {SUBCONTEXTS_OF}: keys must be dense, 0..0, not 1 | 1:41 | number the sub-contexts 0, 1, 2, …"),
+        (f"{SUBCONTEXTS_OF}: {{x: mesh.textproto}}\n", f"TTR104 a key of {SUBCONTEXTS_OF} must be a whole number | 1:42 | write digits, such as 0"),
+        (f"{SUBCONTEXTS_OF}: {{0: [m]}}\n", f"TTR104 {SUBCONTEXTS_OF}[0] must be text | 1:45 | write \"m\""),
+        (f"{SUBCONTEXTS_OF}: {{0: none.textproto}}\n", "TTR101 mesh graph descriptor not found: none.textproto | 1:45 | write an absolute path, or a path from the launch directory"),
+        (f"{SUBCONTEXTS_OF}: 3\n", f"TTR104 {SUBCONTEXTS_OF} must be a mapping | 1:41 | write it as a line key: value for each key"),
+    ],
+)  # fmt: skip
+def test_what_a_mapping_of_descriptors_may_not_say(sandbox: Sandbox, text: str, told: str) -> None:
+    sandbox.write("mesh.textproto", MESH_2X4_TWO_HOSTS)
+    sandbox.write("map.yaml", text)
+    found = sandbox.refusal(mesh_graph_descriptor_mapping="map.yaml", hosts="a,b", emulate=True)
+    words = [
+        f"{each.code} {each.message} | {str(each.position).removeprefix('map.yaml:')} | {each.help}"
+        for each in found
+        if each.is_error
+    ]
+    assert words == [told]
+
+
+def test_descriptors_of_a_mapping_are_taken_by_number_from_its_folder(sandbox: Sandbox) -> None:
+    sandbox.write("mesh.textproto", "broken {")
+    sandbox.write("sub/mesh.textproto", MESH_2X4_TWO_HOSTS)
+    sandbox.write("sub/three.textproto", THREE_MESHES)
+    sandbox.write("sub/map.yaml", f"{SUBCONTEXTS_OF}: {{1: three.textproto, 0: mesh.textproto}}\n")
+    plan = sandbox.plan(mesh_graph_descriptor_mapping="sub/map.yaml", emulate=True)
+    assert [rank.mesh_id for rank in plan.ranks] == [0, 0, 0, 1, 2]
+
+
+def test_a_descriptor_that_is_not_there_is_told_before_what_its_option_asks_for(sandbox: Sandbox) -> None:
+    assert codes(sandbox.refusal(mesh_graph_descriptor="mesh.textproto")) == ["TTR101"]
+    sandbox.write("mesh.textproto", MESH_2X4_TWO_HOSTS)
+    assert codes(sandbox.refusal(mesh_graph_descriptor="mesh.textproto")) == ["TTR011"]
+
+
+def test_a_hostfile_that_is_not_there(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    assert (
+        only(sandbox.refusal(mpi_args="--hostfile none.txt"), "TTR101").message
+        == "hostfile not found: none.txt"
+    )
+
+
+def test_a_file_of_another_kind_is_no_list_of_hosts_or_ranks(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    for name, text, kind, instead in (
+        ("a", "import os\n", "a Python program", "write {option} FILE"),
+        ("b", TWO_RANKS, "rank bindings", "write --rank-binding b in place of {option}"),
+        (
+            "mesh.textproto",
+            MESH_2X4_TWO_HOSTS,
+            "a mesh graph descriptor",
+            "write -m mesh.textproto in place of {option}",
+        ),
+    ):
+        sandbox.write(name, text)
+        for option in ("--hostfile", "--rankfile"):
+            [found] = [each for each in sandbox.refusal(mpi_args=f"{option} {name}") if each.is_error]
+            assert (found.code, found.message) == ("TTR028", f"{option} {name}: the file holds {kind}")
+            assert found.help == instead.format(option=option) and str(found.position) == name
+
+
+@pytest.mark.parametrize(
+    ("request_", "told"),
+    [
+        ({"rank_binding": "a", "system": "t3000"}, "TTR001 --rank-binding and --system are mutually exclusive | do not combine them: keep --rank-binding"),
+        ({"system": "t3000", "mock_cluster_rank_binding": "m"}, "TTR026 --system and --mock-cluster-rank-binding are mutually exclusive: a system brings chips of its own | write -m FILE in place of --system"),
+        ({"system": "t3000", "split": "0x2", "emulate": True}, "TTR008 --split 0x2: each side has at least one host | write --split 1x2"),
+        ({"system": "t3000", "split": "2x00", "emulate": True}, "TTR008 --split 2x00: each side has at least one host | write --split 1x2"),
+        ({"system": "t3000", "split": "2x", "emulate": True}, "TTR008 --split 2x: not of the form ROWSxCOLUMNS | write --split 1x2"),
+        ({"rank_binding": "rb.yaml", "split": "1x2"}, "TTR008 --split is for --system: rank bindings say themselves how the mesh is cut | leave --split out, or write --system t3000 in place of --rank-binding"),
+        ({"rank_binding": "rb.yaml", "meshes": 2}, "TTR008 --meshes needs --system | add --system t3000, or leave --meshes out"),
+        ({"rank_binding": None, "emulate": True, "split": "1x2"}, "TTR008 --split needs --system | add --system t3000, or leave --split out"),
+        ({"rank_binding": None, "program": ("./prog.py",)}, "TTR002 nothing says which ranks to start: one of --rank-binding, --rank-bindings-mapping, --mesh-graph-descriptor, --mesh-graph-descriptor-mapping, --system must be specified | write tt-run --emulate --system t3000 python prog.py without hardware, or name your bindings: --rank-binding FILE"),
+        ({"rank_binding": None, "program": ("sh", "my prog.py"), "split": "1x2"}, "TTR002 nothing says which ranks to start: one of --rank-binding, --rank-bindings-mapping, --mesh-graph-descriptor, --mesh-graph-descriptor-mapping, --system must be specified | write tt-run --emulate --system t3000 --split 1x2 sh 'my prog.py' without hardware, or name your bindings: --rank-binding FILE"),
+        ({"program": ()}, "TTR003 no program to start | add it after the options: tt-run … python script.py"),
+        ({"program": ("", "x")}, "TTR003 no program to start | add it after the options: tt-run … python script.py"),
+        ({"clean_env": True, "inherit_env": True}, "TTR025 --clean-env and --inherit-env are mutually exclusive | keep one of them: --clean-env"),
+        ({"rank_pinning_file": "p"}, "TTR016 --rank-pinning-file needs an allocation: -m or -M, with --hosts or a mock cluster | add them, or leave it out: rank bindings with a rankfile say themselves where ranks go"),
+    ],
+)  # fmt: skip
+def test_words_on_requests_that_contradict_themselves(
+    sandbox: Sandbox, request_: dict[str, Any], told: str
+) -> None:
+    sandbox.two_ranks()
+    assert [f"{each.code} {each.message} | {each.help}" for each in sandbox.refusal(**request_)] == [told]
