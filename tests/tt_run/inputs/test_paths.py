@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 
+import pytest
+
 from mgd.diagnostics import Position
 from mgd.resources import configs_root
 from tests.tt_run.sandbox import Sandbox, codes, only
@@ -140,6 +142,33 @@ def test_a_file_that_names_a_ready_one_by_its_name_is_told_its_path(sandbox: San
     assert sandbox.search.find("t3000", "mesh graph descriptor", named_at=place) is None
     [finding] = sandbox.findings.broken
     assert finding.help == f"write {configs_root()}/mgd/t3k_mesh_graph_descriptor.textproto"
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "help"),
+    [
+        ("nowhere", "rankfile", "write the path of a file, or the name of a ready one: RANKFILES"),
+        ("nowhere", "mesh graph descriptor", "write the path of a file, or a name that mgd systems lists"),
+        ("nowhere", "file", "write an absolute path, or a path from the launch directory"),
+        (
+            "gone/galaxi",
+            "mesh graph descriptor",
+            "write the path of a file, or a name that mgd systems lists",
+        ),
+        ("t3k_2x4_two_host", "rank-binding file", "did you mean t3k_2x4_two_hosts, which comes with tt-run?"),
+        ("sub/mehs.textproto", "mesh graph descriptor", "did you mean sub/mesh.textproto?"),
+        ("mehs", "mesh graph descriptor", "did you mean mesh.textproto?"),
+        ("mehs.yaml", "mesh graph descriptor", "did you mean mesh.textproto?"),
+        ("dta", "file", "did you mean data?"),
+        ("dta.yaml", "file", "write an absolute path, or a path from the launch directory"),
+    ],
+)
+def test_what_is_said_of_a_name_that_no_file_has(sandbox: Sandbox, name: str, what: str, help: str) -> None:
+    for file in ("mesh.textproto", "sub/mesh.textproto", "data"):
+        sandbox.write(file, "")
+    assert sandbox.search.find(name, what) is None
+    ready = ", ".join(sorted(path.stem for path in (configs_root() / "rankfiles").glob("*.txt")))
+    assert only(sandbox.findings.broken, "TTR101").help == help.replace("RANKFILES", ready)
 
 
 def test_endings_do_not_make_names_similar(sandbox: Sandbox) -> None:

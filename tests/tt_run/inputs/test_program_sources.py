@@ -27,3 +27,9 @@ def test_a_name_has_its_first_place_in_the_script_or_in_what_it_imports(sandbox:
 @pytest.mark.parametrize("module", ["/", ".", "..", "", "a..b", "nothing.of.it"])
 def test_no_module_is_no_source(sandbox: Sandbox, module: str) -> None:
     assert list(texts(("python", "-m", module), sandbox.site)) == []
+
+
+def test_a_file_that_is_no_text_is_no_source(sandbox: Sandbox) -> None:
+    sandbox.write("x.py", "X")
+    (sandbox.cwd / "weights").write_bytes(b"\xff\xfe")
+    assert list(texts(("weights", "x.py"), sandbox.site)) == ["X"]

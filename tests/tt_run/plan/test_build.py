@@ -265,6 +265,9 @@ def test_a_repeated_bare_host_is_oversubscribed(sandbox: Sandbox) -> None:
         ("--oversubscribe", "--mca", "mpi_yield_when_idle", "1")
     ]
     assert sandbox.plan(mpi_args="--host a:1,a:1").defaults == ()
+    assert sandbox.plan(mpi_args="--host a,a --oversubscribe").defaults == ()
+    [told] = sandbox.plan(mpi_args="--host a,b,b,c,c --mca mpi_yield_when_idle 0").defaults
+    assert (told.words, told.why) == (("--oversubscribe",), "--host repeats b")
 
 
 # --- systems and descriptors without files -------------------------------------------------------------------------------

@@ -9,18 +9,19 @@ from typing import Any
 import pytest
 
 from mgd.diagnostics import Diagnostic, Label, Position, Severity
+from mgd.lean import replace
 from tests.tt_run.plan.test_checks import bindings
 from tests.tt_run.plan.test_pins import THREE_MESHES
 from tests.tt_run.sandbox import MESH_2X4_TWO_HOSTS, TWO_RANKS, Sandbox, codes, only
 from tt_run.inputs.hosts.pinnings import RankPin
 from tt_run.plan.build import starting_site
 from tt_run.plan.emit.job import BatchJob
-from tt_run.plan.environment import _origin
+from tt_run.plan.environment import _origin, shims_folder
 from tt_run.plan.model import Placement
 from tt_run.plan.named_system import _generated_path
 from tt_run.plan.placement.explain import _and
 from tt_run.plan.rank_pins import other_orders
-from tt_run.plan.render import diagnostic_json
+from tt_run.plan.render import diagnostic_json, environment_view
 from tt_run.plan.slots import Seat, Seating
 from tt_run.plan.wrong_files import wrong_files
 
@@ -452,3 +453,88 @@ def test_words_on_requests_that_contradict_themselves(
 ) -> None:
     sandbox.two_ranks()
     assert [f"{each.code} {each.message} | {each.help}" for each in sandbox.refusal(**request_)] == [told]
+
+
+@pytest.mark.parametrize(
+    ("given", "seen", "origin"),
+    [
+        ("/mine", "SHIMS:/mine", "--emulate, then global_env"),
+        ("SHIMS:/mine", "SHIMS:/mine", "global_env"),
+        ("/mine:SHIMS", "SHIMS:/mine:SHIMS", "--emulate, then global_env"),
+        ("", "SHIMS", "--emulate, then global_env"),
+    ],
+)
+def test_emulated_packages_come_first_once(sandbox: Sandbox, given: str, seen: str, origin: str) -> None:
+    path = given.replace("SHIMS", str(shims_folder()))
+    sandbox.two_ranks(TWO_RANKS + f'global_env: {{PYTHONPATH: "{path}"}}\n')
+    made = sandbox.plan(emulate=True).ranks[0].env["PYTHONPATH"]
+    assert made.value == seen.replace("SHIMS", str(shims_folder())) and made.origin.startswith(origin)
+
+
+@pytest.mark.parametrize(
+    ("request_", "last"),
+    [
+        ({"clean_env": True}, "# nothing else, besides what MPI tells a rank"),
+        ({}, "# removed from the launching shell's environment: TT_MESH_HOST_RANK"),
+    ],
+)
+def test_what_a_rank_does_not_see_is_told_last(sandbox: Sandbox, request_: dict[str, Any], last: str) -> None:
+    sandbox.two_ranks()
+    plan = sandbox.plan(**request_)
+    absent = [name for name in plan.unset if name not in plan.ranks[0].env]
+    told = environment_view(plan, 0).splitlines()[-1]
+    assert told == (last if request_ else last.replace("TT_MESH_HOST_RANK", " ".join(absent))) and absent
+    none = replace(plan, unset=("TT_MESH_ID",), is_exact=False)
+    assert not environment_view(none, 0).splitlines()[-1].startswith("#")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("#!/usr/bin/env python3\n", ""),
+        ("#!/bin/sh\n", ""),
+        ("#!/usr/bin/env -S python3 -u\n", ""),
+        ("#!/usr/bin/env A=b python3\n", ""),
+        ("#!\n", ""),
+        ("echo\n", ""),
+        ("#!/bin/sh\r\n", "run has the line ends of Windows, which its first line takes for part of a name | sed -i 's/\\r$//' run"),
+        ("#!/no/such/shell -x\n", "run is for /no/such/shell, as its first line says, which is not on this machine | write the interpreter before it, such as bash run"),
+        ("#!/usr/bin/env no-such-python\n", "run is for no-such-python, as its first line says, which is not on this machine | write python run"),
+    ],
+)  # fmt: skip
+def test_the_first_line_of_a_script(sandbox: Sandbox, text: str, told: str) -> None:
+    sandbox.two_ranks()
+    path = sandbox.write("bin/run", text)
+    path.chmod(0o755)
+    sandbox.set(PATH=f"{path.parent}:/usr/bin:/bin")
+    found = [each for each in sandbox.plan(check="warn", program=("run",)).findings if each.code == "TTR014"]
+    assert [f"{each.message} | {each.help}" for each in found] == ([told] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        ("folder", "the program ./folder is a directory | name the file to start in it"),
+        ("a.py", "a.py is a file here, but no command on PATH | write python a.py"),
+        ("a.ipynb", "a.ipynb is a file here, but no command on PATH | jupyter nbconvert --to script a.ipynb writes the program of a notebook"),
+        ("run", "run is a file here, but no command on PATH | write ./run"),
+        ("./a.py", "the program ./a.py is not executable | write python ./a.py"),
+    ],
+)  # fmt: skip
+def test_files_that_are_no_programs(sandbox: Sandbox, program: str, told: str) -> None:
+    sandbox.two_ranks()
+    for name in ("folder/x", "a.py", "a.ipynb", "run"):
+        sandbox.write(name, "")
+    word = "./folder" if program == "folder" else program
+    found = [each for each in sandbox.plan(check="warn", program=(word,)).findings if each.code == "TTR014"]
+    assert [f"{each.message} | {each.help}" for each in found] == [told]
+
+
+def test_what_quotes_make_one_word(sandbox: Sandbox) -> None:
+    sandbox.two_ranks()
+    for word, help in (
+        ("true x", "leave the quotes out: tt-run … true x"),
+        ("no-such x", "check the name, or add --skip-executable-check if only the hosts have it"),
+        ("--x", "write the options of tt-run before --"),
+    ):
+        assert only(sandbox.refusal(program=(word,)), "TTR013").help == help
