@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from mgd.expanding.connections import InterLink
 from mgd.graph import Mesh, MeshGraph, PinGroup
 from tests.tt_run.plan.placement.machines import galaxy, plain_grid, t3000_yaml
@@ -100,6 +102,8 @@ CASES: dict[str, tuple[PhysicalGraph, MeshGraph]] = {
     "one block across hosts": (BARE, MeshGraph((mesh(1, 2, channels=1),))),
     "one block that no host has, nor all": (BARE, MeshGraph((mesh(1, 2, channels=2, policy="STRICT"),))),
     "neither strict nor relaxed": (HALVES, MeshGraph((mesh(1, 5, channels=1, policy="STRICT"),))),
+    "no place, and nothing to drop": (HALVES, MeshGraph((mesh(1, 5, channels=1),))),
+    "both rings, and a pin to nothing": (GRID, MeshGraph((mesh(3, 4, wraps="RR", arch="BLACKHOLE", channels=1),), pins=(PinGroup(0, (0,), ((9, 9),)),))),
     "hosts that turn": (GALAXIES, MeshGraph((mesh(16, 4, hosts=(1, 2), channels=4),))),
     "hosts that cannot turn": (GALAXIES, MeshGraph((mesh(3, 4, hosts=(1, 2), channels=4),))),
     "hosts that could turn": (GALAXIES, MeshGraph((mesh(2, 3, hosts=(2, 1), channels=9, policy="STRICT"),))),
@@ -176,3 +180,15 @@ def test_what_is_named_where_no_file_is() -> None:
         placed = place(CASES["relaxed"][1], T3K)
         [found] = shortfall_findings(placed, file)
         assert [str(label.position) for label in found.labels] == labels
+
+
+def test_a_rank_pin_that_is_in_the_way() -> None:
+    machine = build([card("a"), card("b", channels=1)])
+    graph = MeshGraph((mesh(2, 4, policy="STRICT"),))
+    assert place(graph, machine, hosts={0: "a"}).meshes[0].host_of(0) == "a"
+    with pytest.raises(RefusedError) as caught:
+        place(graph, machine, hosts={0: "b"}, seconds=600)
+    assert [f"{each.code} {each.message} | {each.help}" for each in caught.value.diagnostics] == [
+        "TTR173 mesh 0 would fit with fewer than 2 channels on some links | policy: RELAXED",
+        "TTR175 mesh 0 would fit on another host than b | change its rank pin",
+    ]
