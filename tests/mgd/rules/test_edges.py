@@ -248,3 +248,19 @@ def test_the_names_of_graphs_are_compared_in_so_many_steps(monkeypatch: pytest.M
     for most, codes in ((3, []), (2, ["MGD090"])):
         monkeypatch.setattr(references, "MOST_STEPS", most)
         assert [each.code for each in check(loads(text)) if each.is_error] == codes
+
+
+@pytest.mark.parametrize(
+    ("count", "who"),
+    [
+        (3, "each of 3 meshes (0, 1, 2), which have"),
+        (4, "each of 4 meshes (0, 1, 2, 3), which have"),
+        (5, "each of 5 meshes (0, 1, 2, 3 and 1 more), which have"),
+        (7, "each of 7 meshes (0, 1, 2, 3 and 3 more), which have"),
+    ],
+)
+def test_meshes_that_ask_for_too_many_channels_are_told_together(count: int, who: str) -> None:
+    ring = "".join(link(str(a), str((a + 1) % count), "count: 21") for a in range(count))
+    [told] = [each for each in check(loads(mesh() + fabric(count, ring))) if each.code == "MGD072"]
+    assert told.message == f"42 channels are asked of {who} 40 ports"
+    assert len(told.labels) == min(count, 4)
