@@ -45,6 +45,17 @@ def link(a: str, b: str, rest: str) -> str:
     return f"connections {{ {nodes} {rest} }}"
 
 
+def listed(*channels: str) -> str:
+    """Links of two meshes in one list."""
+    links = (link("mesh_id: 0", "mesh_id: 1", each).removeprefix("connections ") for each in channels)
+    return connected(f"connections [{', '.join(links)}]")
+
+
+def between(*channels: str) -> str:
+    """Links of the same two devices."""
+    return connected(*(link("mesh_id: 0 device_id: 3", "mesh_id: 1 device_id: 0", each) for each in channels))
+
+
 # code, text before, text after
 CASES = [
     (
@@ -103,6 +114,22 @@ CASES = [
         "MGD113",
         MESH + PAIR.replace(f"{LINK}\n", "  graph_topology { layout_type: RING }\n  channels { count: 3 }\n"),
         MESH + PAIR.replace(f"{LINK}\n", "  graph_topology { layout_type: RING  channels { count: 3 } }\n"),
+    ),
+    (
+        "MGD113",
+        MESH
+        + PAIR.replace(
+            f"{LINK}\n",
+            "  graph_topology { layout_type: RING channels { count: 2 } }\n  channels { count: 3 }\n",
+        ),
+        MESH + PAIR.replace(f"{LINK}\n", "  graph_topology { layout_type: RING channels { count: 2 } }\n"),
+    ),
+    ("MGD113", MESH + PAIR.replace("  type:", "  channels { count: 3 }\n  type:"), MESH + PAIR),
+    ("MGD066", listed("channels { count: 2 }", "channels { count: 4 }"), listed("channels { count: 4 }")),
+    (
+        "MGD066",
+        between("channels { count: 0x1 }", "channels { count: 0X1 }"),
+        between("channels { count: 2 }"),
     ),
 ]
 
