@@ -194,9 +194,13 @@ def test_nothing_is_completed_where_anything_may_stand(text: str) -> None:
 
 
 def test_a_field_says_its_type_and_a_mistake_its_rule() -> None:
-    plain, position = at(GOOD.replace("dims: [2", "di|ms: [2"))
-    told = ask(plain, "textDocument/hover", position=position)["contents"]["value"]
-    assert told == "`dims`: list of int32, a field of TorusTopology"
+    for mark in ("|dims: [2", "di|ms: [2", "dims|: [2"):
+        plain, position = at(GOOD.replace("dims: [2", mark, 1))
+        told = ask(plain, "textDocument/hover", position=position)["contents"]["value"]
+        assert told == "`dims`: list of int32, a field of TorusTopology"
+    for mark in ("dims:| [2", "dims: |[2"):
+        plain, position = at(GOOD.replace("dims: [2", mark, 1))
+        assert ask(plain, "textDocument/hover", position=position) is None
     plain, position = at(GOOD.replace("[1, 1]", "[1, |3]"))
     told = ask(plain, "textDocument/hover", position=position)["contents"]["value"]
     assert told.startswith("### MGD012: uneven host split") and "<a" not in told
