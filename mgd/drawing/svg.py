@@ -145,8 +145,8 @@ def _line(line: LineAt, number: int, marks: Marks, traffic: Traffic | None) -> I
     told = "\n".join([line.label, *words[:24], *([f"and {len(words) - 24} more"] if len(words) > 24 else [])])
     if traffic:
         told = f"{traffic.shown(amount)}\n{told}"
-        colour, name = heat(amount / traffic.most if traffic.most else 0), ""
-        width = 2 + 4 * (amount / traffic.most if traffic.most else 0)
+        share = amount / traffic.most if traffic.most else 0
+        colour, name, width = heat(share), "", 2 + 4 * share
     else:
         colour, name, width = light(kind), f" s-{kind}", 2.0 if count == 1 else 3.0
     dash = ' stroke-dasharray="7 4"' if kind == "z" else ""

@@ -182,6 +182,15 @@ def test_traffic_colours_and_widens_links() -> None:
     assert "stroke-width:2.8" in first.get("style", "")
 
 
+def test_links_without_any_traffic_are_thin_and_cold() -> None:
+    graph = MeshGraph((mesh(0), mesh(1)), (InterLink(0, 1, 1, "STRICT"),))
+    root = ElementTree.fromstring(draw_svg(graph, traffic=Traffic()))
+    [line] = with_class(root, "path", "far")
+    assert (line.get("stroke-width"), line.get("stroke")) == ("2.0", HEAT[0])
+    inside = [each.get("style", "") for each in root.iter(f"{SVG}line") if each.get("data-link")]
+    assert inside and all(f"stroke:{HEAT[0]}" in each and "stroke-width:2.0" in each for each in inside)
+
+
 @pytest.mark.parametrize(
     ("share", "colour"),
     [(-1, HEAT[0]), (0, HEAT[0]), (1 / 3, HEAT[1]), (1, HEAT[3]), (2, HEAT[3]), (1 / 6, "#5e8bcb")],
