@@ -69,7 +69,7 @@ def test_a_name_that_is_there_is_never_taken(monkeypatch: pytest.MonkeyPatch, tm
         shared_memory._new_file(str(tmp_path))
 
 
-@pytest.mark.parametrize("refusal", [errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM])
+@pytest.mark.parametrize("refusal", [errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EINVAL])
 def test_where_nothing_can_be_reserved_it_is_written(monkeypatch: pytest.MonkeyPatch, refusal: int) -> None:
     def refuse(descriptor: int, begin: int, count: int) -> None:
         raise OSError(refusal, os.strerror(refusal))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -64,3 +65,27 @@ def test_memory_that_others_reach_and_that_goes_with_its_window(exposed: list[An
     goes.close(lambda: freed.append("goes"))
     stays.close(lambda: freed.append("stays"))
     assert (goes.memory(), len(stays.memory()), exposed, freed) == ([], 1, [], ["goes", "stays"])
+
+
+@pytest.mark.parametrize("window", [SimpleNamespace(), SimpleNamespace(_open=None)])
+def test_a_window_that_is_not_recorded_goes_to_the_library(window: Any, exposed: list[Any]) -> None:
+    told: list[Any] = []
+
+    def real(name: str) -> Any:
+        return lambda self, *words, **named: told.append((name, *words, *named))
+
+    windows._attaching(real("Attach"))(window, 1)
+    windows._detaching(real("Detach"))(window, 2)
+    windows._recorded("Put", real("Put"), None)(window, 3, target=4)
+    windows._freed(real("Free"))(window)
+    assert (told, exposed) == ([("Attach", 1), ("Detach", 2), ("Put", 3, "target"), ("Free",)], [])
+
+
+def test_what_is_attached_to_a_window_is_looked_at_until_it_is_detached() -> None:
+    told: list[str] = []
+    window: Any = SimpleNamespace(_open=Open(None))
+    memory = np.zeros(2)
+    windows._attaching(lambda self, given: told.append("Attach"))(window, memory)
+    assert [each.ctypes.data for each in window._open.memory()] == [memory.ctypes.data]
+    windows._detaching(lambda self, given: told.append("Detach"))(window, memory)
+    assert (window._open.memory(), told) == ([], ["Attach", "Detach"])
