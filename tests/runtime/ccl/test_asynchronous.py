@@ -1,5 +1,7 @@
 """The forms with semaphores give what the plain collectives give."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from tt_run.runtime.ccl.asynchronous import (
     reduce_scatter_minimal_async,
 )
 from tt_run.runtime.ccl.collectives import all_gather, all_reduce, reduce_scatter
+from tt_run.runtime.ccl.gather_forms import all_gather_async_reversed
 from tt_run.runtime.ccl.semaphores import (
     create_global_semaphore,
     get_global_semaphore_address,
@@ -112,6 +115,26 @@ def test_refusals(device, x, semaphores):
         all_gather_async(x, 3, semaphores, num_links=-1)
     with pytest.raises(TypeError, match="needs dim"):
         reduce_scatter_minimal_async(x)
+
+
+@pytest.mark.parametrize(
+    ("operation", "topologies"),
+    [
+        (all_gather_async, ["Topology.Ring", "Topology.Ring", "None"]),
+        (all_gather_async_reversed, ["Topology.Ring", "Topology.Ring"]),
+        (all_reduce_async, ["Topology.Linear", "Topology.Linear", "Topology.Linear"]),
+        (reduce_scatter_minimal_async, ["Topology.Ring"]),
+    ],
+)
+def test_a_refusal_shows_what_each_form_takes_for_what_is_left_out(operation, topologies):
+    """No flag is on, and nothing is chosen but the topology and the sum."""
+    with pytest.raises(TypeError) as refused:
+        operation(1)
+    shown = re.findall(r"(\w+): [^,=]+ = ([\w.]+)", str(refused.value))
+    assert [default for name, default in shown if name == "topology"] == topologies
+    left = {(name, default) for name, default in shown if default != "None" and name != "topology"}
+    flags = "use_noc1_only", "use_optimal_ccl_for_llama", "fp32_dest_acc", "use_broadcast"
+    assert left <= {*((name, "False") for name in flags), ("math_op", "ReduceType.Sum")}
 
 
 @pytest.mark.parametrize("wrong", ["semaphore", 3, [1, 2]])
