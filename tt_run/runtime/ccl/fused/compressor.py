@@ -147,7 +147,7 @@ def csa_compressor(
         raise fatal("csa_compressor takes bfloat16 tensors", hint=as_type("tensor", "bfloat16"))
     if first_token_position % _RATE or seq_len_actual < 0:
         raise fatal(
-            f"first_token_position {first_token_position} must be a multiple of {_RATE}",
+            f"first_token_position {first_token_position} must be a multiple of {_RATE}, and seq_len_actual {seq_len_actual} at least 0",
             hint=f"first_token_position={first_token_position // _RATE * _RATE}, and seq_len_actual=0 or more",
         )
     asked = (depth, seq_len_actual, first_token_position)

@@ -12,7 +12,7 @@ from tt_run.runtime.ccl.collectives import gather_as
 from tt_run.runtime.ccl.fused.ring_places import number
 from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.errors import fatal, in_range
+from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.attention.chronology import Chronology, chronology, on_each_rank
 from tt_run.runtime.ops.attention.delta_checks import HISTORY, check_convolution
 from tt_run.runtime.ops.attention.delta_transitions import convolved
@@ -51,7 +51,7 @@ def select_final_carry(
     if not 0 <= axis < len(extents):
         raise fatal(
             f"{name}: sequence_parallel_axis {axis} is out of range for a {len(extents)}-D mesh",
-            hint=in_range("sequence_parallel_axis", len(extents)),
+            hint=f"sequence_parallel_axis is 0 to {len(extents) - 1}",
         )
     heads, *state = rank_final.shape
     if [heads, *state[-2:]] != list(prefix_final.shape) or len(rank_final.shape) not in (3, 4):

@@ -67,7 +67,8 @@ def dit_fused_distributed_rmsnorm(
     x [..., S, W]; with several heads [1, B, S, W] -> [B, heads, S, W/heads]. Weight and bias are a row, or rows for each token, which
     affine_tile_row_map picks from a table of tile rows. persistent_output_buffer is scratch. Raises RuntimeError for shapes that do not fit.
     """
-    affine = _affine_of(input_tensor, weight, bias, affine_tile_row_map)
+    heads = max(num_heads_per_device, 1) if per_head_norm else 1
+    affine = _affine_of(input_tensor, weight, bias, affine_tile_row_map, heads)
     x = _in_heads(input_tensor, num_heads_per_device) if per_head_norm else input_tensor
     tuning = topology, num_preferred_links, None, on_subdevice(subdevice_id)
     axis = None if per_head_norm else _cut(x, mesh_device, cluster_axis)
@@ -104,7 +105,7 @@ def dit_fused_distributed_layernorm(
     reciprocals: Tensor | None = None,
 ) -> Tensor:
     """As `dit_fused_distributed_rmsnorm` with a layer norm: (x - mean) / sqrt(variance + epsilon). Reciprocals only save divisions."""
-    affine = _affine_of(input_tensor, weight, bias, None)
+    affine = _affine_of(input_tensor, weight, bias, None, 1)
     tuning = topology, num_preferred_links, None, on_subdevice(subdevice_id)
     axis = _cut(input_tensor, mesh_device, cluster_axis)
     sums = _statistics(input_tensor, True, axis, "dit_fused_distributed_layernorm", tuning)
@@ -172,9 +173,9 @@ def _normalised(x: Tensor, stats: Tensor, epsilon: np.float32, centre: bool) -> 
 
 
 def _affine_of(
-    x: Tensor, weight: Tensor | None, bias: Tensor | None, rows: Tensor | None
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, rows: Tensor | None, heads: int
 ) -> tuple[Tensor | None, Tensor | None]:
-    """Weight and bias as rows of float32: one, or one for each token."""
+    """Weight and bias as rows of float32: one, or one for each token, as wide as those of x or as one of the heads that are normed by themselves."""
     tokens, width = tuple(x.shape)[-2:]
 
     def laid_out(table: Array, *chosen: Array) -> Array:
@@ -196,10 +197,7 @@ def _affine_of(
         given = (tensor,) if rows is None else (tensor, rows)
         on_device(x, *given, kind="layernorm")
         shards = combine(laid_out, *(t.shards for t in given))
-        if (shards.shape[-1] not in (width, 1) and width % shards.shape[-1]) or shards.shape[-2] not in (
-            1,
-            tokens,
-        ):
+        if shards.shape[-1] not in (width, width // heads) or shards.shape[-2] not in (1, tokens):
             raise fatal(
                 f"weight or bias {tensor.shape} is no row of {width} values, nor one for each of {tokens} tokens",
                 hint=f"[1, 1, 1, {width}] is a row for all tokens, [1, 1, {tokens}, {width}] one for each",
@@ -211,10 +209,10 @@ def _affine_of(
 def _in_heads(x: Tensor, heads: int) -> Tensor:
     """[1, B, S, W] as [B, heads, S, W/heads]."""
     shape = tuple(x.shape)
-    if len(shape) != 4 or shape[0] != 1 or shape[-1] % max(heads, 1):
+    if heads < 1 or len(shape) != 4 or shape[0] != 1 or shape[-1] % heads:
         raise fatal(
             f"{x.shape} is not (1, B, S, W) with W in {heads} heads",
-            hint=f"ttnn.reshape(x, (1, B, S, W)) with W a multiple of {heads}, or another num_heads_per_device",
+            hint=f"ttnn.reshape(x, (1, B, S, W)) with W a multiple of {max(heads, 1)}, or another num_heads_per_device",
         )
     split: Tensor = permute.compute(
         reshape.compute(x, (*shape[1:3], heads, shape[-1] // heads)), (0, 2, 1, 3)

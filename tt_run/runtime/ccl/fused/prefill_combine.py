@@ -26,7 +26,7 @@ from tt_run.runtime.ccl.plans import Plan, on_subdevice, planned
 from tt_run.runtime.ccl.record import Collective, Intent
 from tt_run.runtime.ccl.whole_calls import whole_call
 from tt_run.runtime.enums import DataType, Layout, Topology, cpp
-from tt_run.runtime.errors import fatal, in_range
+from tt_run.runtime.errors import fatal
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.hardware import Arch
 from tt_run.runtime.ops.declaration import families
@@ -145,7 +145,7 @@ def _check_combine(
         )
     if length < 1 or choices < 1:
         raise fatal(
-            "seq_len_per_chip and num_experts_per_tok must be positive",
+            f"seq_len_per_chip {length} and num_experts_per_tok {choices} must be positive",
             hint="seq_len_per_chip and num_experts_per_tok as they were given to dispatch",
         )
     return Intent(arguments=(length, choices), detail=f"{choices} experts a token")
@@ -277,7 +277,7 @@ def hybrid_routed_expert_moe_forwarding_buffer(
     if not 0 <= combine_axis < len(extents):
         raise fatal(
             f"combine_axis {combine_axis} is no axis of {extents}",
-            hint=in_range("combine_axis", len(extents)),
+            hint=f"combine_axis is 0 to {len(extents) - 1}",
         )
     members = extents[combine_axis]
     page = 2 * emb_dim + _NOTE
@@ -286,10 +286,15 @@ def hybrid_routed_expert_moe_forwarding_buffer(
             f"combine_fabric2d: forwarding page {page} B must be {_NOTE}-byte aligned for DRAM",
             hint=f"emb_dim={-(-emb_dim // 32) * 32}",
         )
-    if members < 4 or min(experts_per_chip, num_experts_per_tok, seq_len_per_chip, combine_num_links) < 1:
+    sizes = {
+        "experts_per_chip": experts_per_chip, "num_experts_per_tok": num_experts_per_tok, "seq_len_per_chip": seq_len_per_chip,
+        "combine_num_links": combine_num_links,
+    }  # fmt: skip
+    if members < 4 or min(sizes.values()) < 1:
+        told = ", ".join(f"{name} {size}" for name, size in sizes.items())
         raise fatal(
-            f"hybrid_routed_expert_moe_forwarding_buffer: {members} devices along axis {combine_axis} hand nothing on",
-            hint="an axis of 4 devices or more, or leave forwarding_buffer out",
+            f"hybrid_routed_expert_moe_forwarding_buffer: {members} devices along axis {combine_axis} hand nothing on with {told}",
+            hint="an axis of 4 devices or more and sizes of at least 1, or leave forwarding_buffer out",
         )
     half = members // 2
     tokens = num_experts_per_tok * seq_len_per_chip // combine_num_links

@@ -201,7 +201,7 @@ def _check_dispatch(tensor: Tensor, device: MeshDevice, cluster_axis: int | None
         )
     if asked.capacity < 1 or asked.per_chip < 1:
         raise fatal(
-            "max_dispatch_buffer_token_size and experts_per_chip must be positive",
+            f"max_dispatch_buffer_token_size {asked.capacity} and experts_per_chip {asked.per_chip} must be positive",
             hint=f"max_dispatch_buffer_token_size={length * members} has room for every token; experts_per_chip=1 or more",
         )
     words = f"{asked.experts} experts, capacity {asked.capacity}, metadata_len {asked.fields}"
