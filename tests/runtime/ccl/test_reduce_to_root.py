@@ -12,9 +12,14 @@ from tt_run.runtime.cores import CoreGrid
 from tt_run.runtime.enums import DataType, Layout, ShardStrategy
 from tt_run.runtime.mesh import MeshCoordinate, MeshShape, open_mesh_device
 from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.conversion.layouts import to_memory_config
 from tt_run.runtime.tensor.creation.from_shape import full_like
 from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh
-from tt_run.runtime.tensor.spec.memory_config import create_sharded_memory_config
+from tt_run.runtime.tensor.spec.memory_config import (
+    DRAM_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+    create_sharded_memory_config,
+)
 from tt_run.runtime.values import shapes
 
 CORES, ROWS, WIDTH, KEYS = 2, 8, 16, 24
@@ -48,17 +53,17 @@ def side_by_side(parts):
     return np.moveaxis(parts, 1, 2).reshape(*parts.shape[:1], ROWS, -1)
 
 
-def on_line(device, parts, dtype=DataType.BFLOAT16):
+def on_line(device, parts, dtype=DataType.BFLOAT16, lead=()):
     return [
         from_torch(
-            part.reshape(-1, part.shape[-1]),
+            part.reshape(*lead, -1, part.shape[-1]),
             dtype,
             layout=Layout.ROW_MAJOR,
             device=device,
             memory_config=create_sharded_memory_config(
-                (ROWS, part.shape[-1]), CoreGrid(x=CORES, y=1), ShardStrategy.WIDTH
+                part.shape[-2:], CoreGrid(x=CORES, y=1), ShardStrategy.WIDTH
             ),
-            mesh_mapper=ShardTensorToMesh(device, dim=0),
+            mesh_mapper=ShardTensorToMesh(device, dim=len(lead)),
         )
         for part in parts
     ]
@@ -71,13 +76,13 @@ def line():
     device.close()
 
 
-@pytest.mark.parametrize("root", [1, 2])
-def test_the_root_has_the_attention_over_all_keys(line, root):
+@pytest.mark.parametrize(("root", "lead"), [(1, ()), (2, ()), (1, (1, 1))])
+def test_the_root_has_the_attention_over_all_keys(line, root, lead):
     parts, wanted = partial_results()
-    inputs = on_line(line, parts)
+    inputs = on_line(line, parts, lead=lead)
     output, total, top = reduce_to_root(*inputs, MeshCoordinate(root, 0))
-    assert np.allclose(output.shards.of(root), wanted, rtol=0.05, atol=0.02)
-    assert np.array_equal(top.shards.of(root), reference.bfloat16(parts[2]).max(0))
+    assert np.allclose(output.shards.of(root), wanted.reshape(*lead, *wanted.shape), rtol=0.05, atol=0.02)
+    assert np.array_equal(top.shards.of(root).reshape(parts[2][0].shape), reference.bfloat16(parts[2]).max(0))
     assert (output.spec, total.spec, top.spec) == tuple(tensor.spec for tensor in inputs)
     assert not any(np.any(output.shards.of(other)) for other in range(4) if other != root)
 
@@ -123,9 +128,6 @@ def test_refusals(line):
     parts, _ = partial_results()
     inputs = on_line(line, parts)
     with pytest.raises(RuntimeError) as error:
-        reduce_to_root(*inputs, MeshCoordinate(0, 0))
-    assert message(error) == "Root device must have both forward and backward neighbors in reduce_to_root op"
-    with pytest.raises(RuntimeError) as error:
         reduce_to_root(*inputs, MeshCoordinate(1, 0), input_mux_cores=[1])
     assert message(error) == "Input mux cores size must be 4, got 1"
     with pytest.raises(RuntimeError, match="must be bfloat16 and sharded in L1"):
@@ -151,6 +153,46 @@ def test_refusals(line):
     with pytest.raises(RuntimeError, match="a line of 4 devices"):
         reduce_to_root(*on_line(square, parts), MeshCoordinate(1, 0))
     square.close()
+
+
+@pytest.mark.parametrize("lead", [(), (1, 1)])
+def test_l_s_and_m_have_the_same_rows_and_cores(line, lead):
+    parts, _ = partial_results()
+    inputs, longer = (
+        on_line(line, parts, lead=lead),
+        on_line(line, [part.repeat(2, 1) for part in parts], lead=lead),
+    )
+    refused = pytest.raises(
+        RuntimeError, match="l, s and m must have the same rows and cores, s and m one shape"
+    )
+    for given in ((longer[0], *inputs[1:]), (inputs[0], *longer[1:])):
+        with refused:
+            reduce_to_root(*given, MeshCoordinate(1, 0))
+    one = create_sharded_memory_config(parts[0].shape[-2:], CoreGrid(x=1, y=1), ShardStrategy.WIDTH)
+    with refused:
+        reduce_to_root(to_memory_config(inputs[0], one), *inputs[1:], MeshCoordinate(1, 0))
+
+
+@pytest.mark.parametrize("place", [L1_MEMORY_CONFIG, DRAM_MEMORY_CONFIG])
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_l_s_and_m_lie_on_cores(line, place, number):
+    inputs = on_line(line, partial_results()[0])
+    inputs[number] = to_memory_config(inputs[number], place)
+    with pytest.raises(RuntimeError, match=f"input {'lsm'[number]} must be bfloat16 and sharded in L1, got"):
+        reduce_to_root(*inputs, MeshCoordinate(1, 0))
+
+
+def test_the_root_has_two_neighbours(line):
+    inputs = on_line(line, partial_results()[0])
+    for root in (0, 3):
+        with pytest.raises(RuntimeError, match="must have both forward and backward neighbors"):
+            reduce_to_root(*inputs, MeshCoordinate(root, 0))
+    other = line.create_submesh(MeshShape(4, 1))
+    for number in (1, 2):
+        given = list(inputs)
+        given[number] = on_line(other, partial_results()[0])[number]
+        with pytest.raises(RuntimeError, match="need to be on the same device"):
+            reduce_to_root(*given, MeshCoordinate(1, 0))
 
 
 PROGRAM = """
