@@ -10,6 +10,7 @@ from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout, Topology
 from tt_run.runtime.mesh import MeshShape, open_mesh_device
 from tt_run.runtime.tensor.borders.arrays import from_torch
+from tt_run.runtime.tensor.conversion.layouts import to_memory_config
 from tt_run.runtime.tensor.distribution.mappers import ShardTensorToMesh
 from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,
@@ -213,6 +214,36 @@ def test_what_does_not_fit_is_refused(one):
         computed(far)
     with pytest.raises(RuntimeError, match="gives device 0 5 experts, its weights have 3"):
         computed(more)
+    beyond = put(one, np.maximum(CHOSEN, 3 * (CHOSEN == 2)).astype(np.uint16), DataType.UINT16)
+    with pytest.raises(RuntimeError, match="a token has expert 3, and the mapping 3 of them"):
+        computed([given[0], beyond, *given[2:]])
+    by_width = MemoryConfig(
+        TensorMemoryLayout.WIDTH_SHARDED,
+        BufferType.L1,
+        ShardSpec(
+            CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(1, 0))]),
+            (CHOICES * TOKENS, HIDDEN // 2),
+            ShardOrientation.ROW_MAJOR,
+        ),
+    )
+    for words in (
+        {"output_memory_config": by_width},
+        {"optional_output_tensor": put(one, np.zeros((CHOICES, TOKENS, HIDDEN), np.float32), place=by_width)},
+    ):
+        with pytest.raises(RuntimeError, match="must be INTERLEAVED or HEIGHT_SHARDED, not"):
+            computed(given, cluster_axis=0, **words)
+
+
+def test_tokens_divide_by_the_devices_of_the_axis(trio):
+    with pytest.raises(RuntimeError, match="4 tokens do not divide by the 3 devices of axis 1"):
+        given = operands(trio)
+        computed(
+            [
+                *(each.derive(each.shards.map(lambda values: values[..., :4, :])) for each in given[:3]),
+                *given[3:],
+            ],
+            cluster_axis=1,
+        )
 
 
 def test_a_combination_over_devices_needs_room_for_its_semaphores():
@@ -244,9 +275,11 @@ def test_a_run_in_shapes_gives_the_same_shapes():
     mesh.close()
 
 
-def test_rows_come_back_from_cores_in_columns_of_a_grid():
-    """Two experts a device, eight tokens of two devices, rows of 40 elements in two parts of 32: the last eight are filled up."""
-    mesh = open_mesh_device(MeshShape(1, 2), l1_small_size=16384)
+def in_columns(mesh):
+    """What `selective_reduce_combine` is called with, by name, the experts of each token, and each expert's rows.
+
+    Two experts a device, eight tokens of two devices, rows of 40 elements in two parts of 32: the last eight are filled up.
+    """
     rng = np.random.default_rng(5)
     tokens, hidden, part, experts = 8, 40, 32, 2
     chosen = np.stack([rng.permutation(4)[:CHOICES] for _ in range(tokens)])
@@ -283,15 +316,58 @@ def test_rows_come_back_from_cores_in_columns_of_a_grid():
     spec = ShardSpec(grid, (experts * tokens // 2, part), ShardOrientation.ROW_MAJOR)
     place = MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1, spec)
     by_columns = [CoreCoord(x, y) for x in range(2) for y in range(2)]
-    found = call(
-        "selective_reduce_combine",
-        each(dense.reshape(4, 2, experts, tokens // 2, part), DataType.BFLOAT16, place),
-        each(lines.reshape(2, -1), DataType.UINT32), each(lists.reshape(4, -1), DataType.UINT32),
-        each(counts.reshape(2, 4), DataType.UINT32), hidden, tokens, 1, CHOICES, 1, Topology.Linear, 1, 2, 2,
-        by_columns, CoreRangeSet([]),
-    )  # fmt: skip
+    words = {
+        "dense_input_tensor": each(dense.reshape(4, 2, experts, tokens // 2, part), DataType.BFLOAT16, place),
+        "dense_activations_tensor": each(lines.reshape(2, -1), DataType.UINT32),
+        "dense_token_maps_tensor": each(lists.reshape(4, -1), DataType.UINT32),
+        "dense_token_counts_tensor": each(counts.reshape(2, 4), DataType.UINT32),
+        "hidden_size": hidden, "batch_size": tokens, "seq_size": 1, "select_experts_k": CHOICES, "cluster_axis": 1,
+        "topology": Topology.Linear, "num_links": 1, "token_parallel_core_dim": 2, "data_parallel_core_dim": 2,
+        "worker_cores": by_columns, "mux_core_range_set": CoreRangeSet([]),
+    }  # fmt: skip
+    return words, chosen, every
+
+
+@pytest.fixture
+def trio():
+    device = open_mesh_device(MeshShape(1, 3), l1_small_size=16384)
+    yield device
+    device.close()
+
+
+@pytest.fixture
+def pair():
+    device = open_mesh_device(MeshShape(1, 2), l1_small_size=16384)
+    yield device
+    device.close()
+
+
+def test_rows_come_back_from_cores_in_columns_of_a_grid(pair):
+    words, chosen, every = in_columns(pair)
+    found = call("selective_reduce_combine", **words)
     for device in range(2):
-        for slot, row in np.ndindex(CHOICES, tokens // 2):
+        for slot, row in np.ndindex(CHOICES, 4):
             token = device * 4 + row
             assert np.array_equal(found.shards.of(device)[slot, row], every[chosen[token, slot], token])
-    mesh.close()
+
+
+def test_a_separate_combination_names_what_does_not_fit(pair):
+    words, _, _ = in_columns(pair)
+    dense, maps, counts = (words[f"dense_{name}_tensor"] for name in ("input", "token_maps", "token_counts"))
+    few = counts.derive(counts.shards.map(lambda values: values + 1))
+    for changed, text in (
+        ({"dense_input_tensor": to_memory_config(dense, DRAM_MEMORY_CONFIG)}, "must be in height over the worker cores"),
+        ({"worker_cores": words["worker_cores"][:3]}, "3 worker_cores are not 2 x 2"),
+        ({"token_parallel_core_dim": 1}, "4 worker_cores are not 1 x 2"),
+        (
+            {"worker_cores": [*words["worker_cores"][:3], CoreCoord(2, 0)]},
+            "has 4 pieces on .*, none of them on 2-0",
+        ),
+        ({"dense_token_maps_tensor": maps.derive(maps.shards.map(lambda values: values[..., :32]))}, "must have 4 words for each of 8 tokens"),
+        ({"batch_size": 7}, r"aligned 2 \* experts_per_device \+ 1 elements per token"),
+        ({"dense_token_counts_tensor": few}, "selective_reduce_combine: "),
+        ({"select_experts_k": 0}, "8 tokens of 0 choices do not divide by the 2 devices of axis 1"),
+        ({"hidden_size": 0}, "8 tokens of 2 choices do not divide by the 2 devices of axis 1"),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match=text):
+            call("selective_reduce_combine", **{**words, **changed})

@@ -81,22 +81,18 @@ def attend(device: MeshDevice, name: str, given: tuple[Any, ...], words: dict[st
         f"persistent_output_buffer_{word}": on(device, np.zeros((rows, *given[1].shape[1:]), np.float32))
         for word in words_of
     }
-    if name == JOINT:
-        buffers["joint_strategy"] = "rear"
+    options: dict[str, Any] = {"joint_strategy": "rear"} if name == JOINT else {}
+    options |= {"program_config": None, "dim": 2, "num_links": 1, "cluster_axis": 1} | words
     ring = 2 if name == MLA else 3
     return operation(
         *(on(device, tensor, 2) for tensor in given[:ring]),
         *(on(device, tensor) for tensor in given[ring:]),
-        program_config=None,
-        dim=2,
-        num_links=1,
-        cluster_axis=1,
         multi_device_global_semaphore=[],
         mesh_device=device,
         topology=Topology.Ring,
         ccl_core_grid_offset=CoreCoord(0, 0),
         **buffers,
-        **{word: on(device, value) for word, value in words.items()},
+        **{word: on(device, value) for word, value in options.items()},
     )
 
 
@@ -140,23 +136,57 @@ def test_a_balanced_sequence_has_the_rows_of_one_in_order(ring: MeshDevice, name
         np.testing.assert_allclose(np.concatenate(held(other), 2), wanted, rtol=1e-5, atol=1e-6)
 
 
+JOINED = dict(zip(("joint_tensor_q", "joint_tensor_k", "joint_tensor_v"), BEHIND, strict=True))
+ALONE = {name: part[:1] for name, part in JOINED.items()}
+
+
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("name", "words", "text"),
     [
-        ({"slot_id": np.array([1], INT)}, "slot_id and kv_actual_isl_tensor must be given together"),
-        ({"kv_cache_batch_idx": 6}, "row 6 is outside of the cache's 6"),
-        ({"kv_cache_batch_idx": 0, "circular_kv_cache": True}, "needs kv_actual_isl and sliding_window_size"),
-        ({"is_balanced": True}, "is_balanced goes with causal attention"),
-        ({"is_cross": True, "is_causal": True}, "is_cross goes with attention that is not causal"),
+        (JOINT, {"slot_id": np.array([1], INT)}, "slot_id and kv_actual_isl_tensor must be given together"),
+        (JOINT, {"kv_actual_isl_tensor": np.array([1], INT)}, "slot_id and kv_actual_isl_tensor must be given together"),
+        *((JOINT, {"slot_id": np.array([1], INT), "kv_actual_isl_tensor": np.array([1], INT), **more}, text) for more, text in (
+            ({"kv_cache_batch_idx": 1}, "stand in the place of kv_cache_batch_idx and kv_actual_isl"),
+            ({"kv_actual_isl": 1}, "stand in the place of kv_cache_batch_idx and kv_actual_isl"),
+            ({"kv_cache_num_layers": 3, "kv_cache_layer_idx": 3}, "kv_cache_layer_idx must be below kv_cache_num_layers 3, got 3"),
+            ({"kv_cache_layer_idx": 1}, "kv_cache_layer_idx must be below kv_cache_num_layers 1, got 1"),
+        )),
+        (JOINT, {"kv_cache_batch_idx": 6}, "row 6 is outside of the cache's 6"),
+        (JOINT, {"kv_cache_batch_idx": 0, "circular_kv_cache": True}, "needs kv_actual_isl and sliding_window_size"),
+        (JOINT, {"kv_cache_batch_idx": 0, "kv_actual_isl": 4, "circular_kv_cache": True}, "needs kv_actual_isl and sliding_window_size"),
+        (JOINT, {"is_balanced": True}, "is_balanced goes with causal attention"),
+        (JOINT, {"is_balanced": True, "is_causal": True, "kv_actual_isl": 4}, "is_balanced does not go with kv_actual_isl"),
+        (JOINT, {"is_balanced": True, "is_causal": True, **ALONE}, "is_balanced does not go with joined tensors"),
+        (JOINT, {"is_cross": True, "is_causal": True}, "is_cross goes with attention that is not causal"),
+        (JOINT, {"kv_actual_isl": 4, **ALONE}, "kv_actual_isl does not go with joined tensors"),
+        (JOINT, {"kv_valid_end_tensor": np.array([1], INT)}, "kv_valid_end_tensor is not emulated"),
+        (JOINT, {"joint_strategy": "front"}, "joint_strategy must be rear, got front"),
+        (JOINT, {"dim": 1}, "gathers along the sequence, dim 2, got dim 1"),
+        (JOINT, {"kv_cache_batch_idx": 0, "joint_tensor_q": BEHIND[0][:1]}, "go together or not at all"),
+        (JOINT, {"kv_cache_batch_idx": 0, "logical_n": 0}, "logical_n must be 1 to 256, where the gathered keys end, got 0"),
+        (JOINT, {"kv_cache_batch_idx": 0, "logical_n": 257}, "logical_n must be 1 to 256, where the gathered keys end, got 257"),
         (
+            JOINT,
             {"kv_cache_batch_idx": 0, "kv_actual_isl": 384, "circular_kv_cache": True, "sliding_window_size": 200, "is_causal": True},
             "does not lie in a circular cache of 256 rows",
         ),
+        (MLA, {"kv_valid_end_tensor": np.array([1], INT)}, "kv_valid_end_tensor is not emulated"),
+        (MLA, {"cluster_axis": None}, "a ring without cluster_axis is not emulated"),
+        (MLA, {"dim": 3}, "gathers along the sequence, dim 2, got dim 3"),
+        (MLA, {"is_balanced": True, "kv_actual_isl": 4}, "is_balanced does not go with kv_actual_isl"),
     ],
 )  # fmt: skip
-def test_what_is_refused(ring: MeshDevice, words: dict[str, Any], text: str) -> None:
+def test_what_is_refused(ring: MeshDevice, name: str, words: dict[str, Any], text: str) -> None:
+    given = (ONE, LATENTS) if name == MLA else (ONE, *HELD)
+    words = {"logical_n": 512 if "kv_actual_isl" in words else 256, **words}
     with pytest.raises(RuntimeError, match=text):
-        attend(ring, JOINT, (ONE, *HELD), {"logical_n": 512 if "kv_actual_isl" in words else 256, **words})
+        attend(ring, name, given, {**words, **({"head_dim_v": 16} if name == MLA else {})})
+
+
+def test_a_balanced_sequence_has_two_pieces_on_each_device(ring: MeshDevice) -> None:
+    odd = [draw(1, 2, 4 * 31, 32) for _ in range(3)]
+    with pytest.raises(RuntimeError, match="has two pieces of one length on each device, not 31 rows"):
+        attend(ring, JOINT, tuple(odd), {"logical_n": 124, "is_balanced": True, "is_causal": True})
 
 
 def test_a_joined_sequence_of_no_rows_comes_back_as_it_was(ring: MeshDevice) -> None:

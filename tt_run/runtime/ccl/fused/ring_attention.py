@@ -316,7 +316,7 @@ def ring_mla(
     dim: int,
     multi_device_global_semaphore: Sequence[object],
     num_links: int,
-    cluster_axis: int,
+    cluster_axis: int | None,
     mesh_device: MeshDevice,
     topology: Topology,
     subdevice_id: Any = None,
