@@ -1,0 +1,147 @@
+"""The first meeting of ranks on several hosts, with a barrier that comes through when the test says so."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tt_run import contract
+from tt_run.runtime.comm.arrival import ENDED_EARLY, NOT_COME, NOT_STARTED, NotArrived
+from tt_run.runtime.guard import first_meeting
+
+
+class Sign:
+    """That of a rank whose host has so many; it notes what it is asked."""
+
+    def __init__(self, local_size: int, missing: list[int]) -> None:
+        self.local_size, self._missing = local_size, missing
+        self.asked: list[Any] = []
+
+    def await_others(self, seconds: float, call: str, tell: Callable[[list[int]], None]) -> None:
+        self.asked.append((seconds, call))
+        tell(self._missing)
+
+
+def ranks_of(size: int, sign: Sign | None, through: Callable[[], bool]) -> Any:
+    barrier = SimpleNamespace(Test=through)
+    return SimpleNamespace(
+        rank=0,
+        size=size,
+        arrive=lambda: sign,
+        mpi=SimpleNamespace(COMM_WORLD=SimpleNamespace(Ibarrier=lambda: barrier)),
+    )
+
+
+@pytest.fixture(autouse=True)
+def job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The run folder of a job of which ranks 0 and 1 are here; who waits is told at once, and for a fifth of a second."""
+    for name, value in (
+        (contract.RUN_DIR, str(tmp_path)),
+        (contract.GUARD_TIMEOUT, "0.1"),
+        ("OMPI_COMM_WORLD_RANK", "0"),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", "2"),
+    ):
+        monkeypatch.setenv(name, value)
+    for rank in (0, 1):
+        (tmp_path / f"rank-{rank:04d}.status").write_text("host=here\n")
+    monkeypatch.setattr(first_meeting, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(first_meeting, "_GRACE", 0.1)
+    monkeypatch.setattr("tt_run.runtime.guard.long_wait.LONG_SECONDS", 0.02)
+    return tmp_path
+
+
+def mine(folder: Path) -> Path:
+    return folder / contract.WAIT_FILE.format(rank=0)
+
+
+def tell(folder: Path, rank: int, call: str) -> None:
+    facts = {"call": call, "number": 0, "site": f"p.py:{rank}", "waited": 4.0, "missing": [2]}
+    (folder / contract.WAIT_FILE.format(rank=rank)).write_text(json.dumps(facts))
+
+
+def test_where_all_are_on_this_host_its_signs_are_enough() -> None:
+    sign = Sign(2, [1])
+    first_meeting.await_all(ranks_of(2, sign, lambda: pytest.fail("asked MPI")), "MPI recv at p.py:3")
+    assert sign.asked == [(0.1, "MPI recv at p.py:3")]
+
+
+@pytest.mark.parametrize("sign", [None, Sign(2, [])])
+def test_ranks_of_other_hosts_are_waited_for_in_mpi(job: Path, sign: Sign | None) -> None:
+    over, told = time.perf_counter() + 0.15, []
+
+    def through() -> bool:
+        if mine(job).exists():
+            told.append(json.loads(mine(job).read_text()))
+        return time.perf_counter() > over
+
+    first_meeting.await_all(ranks_of(4, sign, through), "MPI Bcast at p.py:3")
+    assert told and not mine(job).exists(), "told while it lasts"
+    facts = told[0]
+    assert (facts["call"], facts["site"], facts["missing"]) == ("MPI Bcast", "p.py:3", [2, 3])
+    assert 0.02 <= facts["waited"] < 1
+
+
+def test_the_start_of_the_runtime_is_told_by_its_line(job: Path) -> None:
+    over, told = time.perf_counter() + 0.1, []
+
+    def through() -> bool:
+        if mine(job).exists():
+            told.append(json.loads(mine(job).read_text()))
+        return time.perf_counter() > over
+
+    first_meeting.await_all(ranks_of(4, None, through), "")
+    assert told[0]["call"] == "the start of the runtime" and told[0]["site"].startswith(f"{__file__}:")
+
+
+@pytest.mark.parametrize(
+    ("size", "waiting", "call", "code", "words", "culprits"),
+    [
+        (4, {}, "", NOT_STARTED, "one of ranks 2, 3, on other hosts, did not start the runtime within 0.1 s", (2, 3)),
+        (3, {}, "", NOT_STARTED, "rank 2, on another host, did not start the runtime within 0.1 s", (2,)),
+        (4, {2: "the start of the runtime"}, "", NOT_STARTED, "rank 3, on another host, did not", (3,)),
+        (4, {2: "MPI Bcast"}, "", NOT_STARTED, "one of ranks 2, 3, on other hosts, did not", (2, 3)),
+        (4, {2: "MPI Bcast"}, "MPI Bcast at p.py:3", NOT_COME, "rank 3, on another host, did not come to MPI Bcast at p.py:3", (3,)),
+        # Who all wait there themselves cannot be told from each other.
+        (4, {2: "MPI Bcast", 3: "MPI Bcast"}, "MPI Bcast", NOT_COME, "one of ranks 2, 3, on other hosts,", (2, 3)),
+    ],
+)  # fmt: skip
+def test_who_does_not_come_is_named(
+    job: Path, size: int, waiting: dict[int, str], call: str, code: str, words: str, culprits: tuple[int, ...]
+) -> None:
+    for rank, where in waiting.items():
+        tell(job, rank, where)
+    began = time.perf_counter()
+    with pytest.raises(NotArrived) as caught:
+        first_meeting.await_all(ranks_of(size, None, lambda: False), call)
+    assert f"error[{code}]: {words}" in str(caught.value)
+    assert (caught.value.code, caught.value.culprits) == (code, culprits)
+    assert time.perf_counter() - began > 0.2, "the deadline, and what other hosts get to say so"
+    assert not mine(job).exists()
+
+
+@pytest.mark.parametrize(("call", "ended"), [("MPI recv", [3]), ("MPI recv", [2, 3]), ("", [3])])
+def test_who_has_ended_is_not_waited_for(job: Path, call: str, ended: list[int]) -> None:
+    """Before the runtime's start it may still be a launcher of others."""
+    for rank in ended:
+        (job / contract.ENDING_FILE.format(rank=rank)).write_text("pid=1 mpi=open\n")
+    with pytest.raises(NotArrived) as caught:
+        first_meeting.await_all(ranks_of(4, None, lambda: False), call)
+    if call:
+        told = ", ".join(map(str, ended))
+        assert f"error[{ENDED_EARLY}]: rank {told} ended before MPI recv" in str(caught.value)
+        assert caught.value.culprits == tuple(ended)
+    else:
+        assert caught.value.code == NOT_STARTED
+
+
+def test_without_a_run_folder_all_others_may_be_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(contract.RUN_DIR)
+    monkeypatch.delenv("OMPI_COMM_WORLD_LOCAL_SIZE")
+    with pytest.raises(NotArrived, match="one of ranks 1, 2, on other hosts, did not start the runtime"):
+        first_meeting.await_all(ranks_of(3, None, lambda: False), "")
