@@ -405,6 +405,54 @@ def test_a_thread_waits_as_long_as_anything_moves(
     assert not waits._waits
 
 
+def test_a_question_is_over_once_all_have_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = Others(RankState(1), looks=3)
+    began = time.perf_counter()
+    assert ThreadWaits(others)._asked()[1] == RankState(1)  # type: ignore[arg-type]
+    assert (others.told, others.looks) == ([[1]], -1) and time.perf_counter() - began < 1.5
+    monkeypatch.setattr(thread_waits, "_ANSWER_SECONDS", 0.05)
+    silent = Others(RankState(1), looks=1 << 30)
+    began = time.perf_counter()
+    ThreadWaits(silent)._asked()  # type: ignore[arg-type]
+    assert 0.05 <= time.perf_counter() - began < 1.5 and silent.looks < (1 << 30) - 2
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_naps_grow_where_nothing_moves(monkeypatch: pytest.MonkeyPatch, moves: bool) -> None:
+    """A thread, and a rank before the first meeting: no longer than two milliseconds, and at once again where messages move."""
+    naps: list[float] = []
+    for module in (thread_waits, early_waits):
+        monkeypatch.setattr(module.time, "sleep", naps.append)
+        monkeypatch.setattr(module, "_INSPECT_SECONDS", 60)
+    monkeypatch.setattr(thread_waits.own_traffic, "moves", lambda: moves)
+    wanted = [min(0.0001 * 1.5**n, 0.002) for n in range(12)]
+
+    def done() -> bool:
+        return len(naps) == 12
+
+    ThreadWaits(SimpleNamespace()).until(done, lambda: IN_VAIN)  # type: ignore[arg-type]
+    assert naps == pytest.approx([0.0001] * 12 if moves else wanted)
+    naps.clear()
+    early_waits.until(done, "recv", lambda: (1,))
+    assert naps == pytest.approx(wanted)
+
+
+def test_the_job_is_looked_at_now_and_then_before_the_ranks_have_met(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(contract.RUN_DIR, str(tmp_path))
+    monkeypatch.setattr(early_waits, "_INSPECT_SECONDS", 0.1)
+    looks: list[int] = []
+    over = time.perf_counter() + 0.35
+
+    def peers() -> tuple[int, ...]:
+        looks.append(1)
+        return (1,)
+
+    early_waits.until(lambda: time.perf_counter() > over, "recv", peers)
+    assert 1 <= len(looks) <= 3
+
+
 def test_what_comes_at_once_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thread_waits.time, "sleep", lambda _: pytest.fail("slept"))
     looks: list[int] = []

@@ -433,3 +433,28 @@ def test_what_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (sys.excepthook, sys.unraisablehook) == (made.on_exception, made._on_unraisable)
     assert (threading.excepthook, sys.exit) == (made._on_thread_exception, made._on_sys_exit)
     assert registered == [made.on_exit]
+
+
+@pytest.mark.parametrize(("looks", "told"), [(3, False), (400, True)])
+def test_a_rank_that_waits_long_for_the_others_says_that_its_program_is_over(
+    clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, looks: int, told: bool
+) -> None:
+    monkeypatch.setenv(contract.RUN_DIR, str(tmp_path))
+    job, seen = Job(), []
+    path = tmp_path / contract.ENDING_FILE.format(rank=2)
+
+    def gone() -> bool:
+        seen.append((clock.now - 100, path.exists()))
+        return len(seen) > looks
+
+    job.guard.others_gone = gone
+    Lifecycle(job.world, job.guard)._wait_for_others(None)
+    assert path.exists() is told
+    if told:
+        assert path.read_text() == f"pid={os.getpid()} mpi=open\n"
+        assert (
+            max(now for now, there in seen if not there)
+            <= 5.05
+            <= min(now for now, there in seen if there) + 0.05
+        )
+    assert clock.naps[:3] == pytest.approx([0.0005, 0.00075, 0.001125]) and max(clock.naps) <= 0.05
