@@ -134,7 +134,10 @@ def test_biases_and_layers(one):
 def test_tables_say_who_goes_where(one):
     counts, lines, lists, _, _ = computed(operands(one), compute_only=True)
     grid = one.compute_with_storage_grid_size()
+    every = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(grid.x - 1, grid.y - 1))])
     assert counts.shape == (grid.x * grid.y, 4)
+    place = counts.memory_config()
+    assert (place.shard_spec.grid, tuple(place.shard_spec.shape)) == (every, (1, 4))
     assert np.array_equal(counts.shards.of(0)[:, :EXPERTS], np.tile([5, 3, 4], (grid.x * grid.y, 1)))
     tokens = lists.shards.of(0).reshape(EXPERTS, TOKENS + 1, 4)[:, :, 0]
     for expert in range(EXPERTS):
@@ -153,6 +156,9 @@ def test_the_last_two_experts_rows_lie_in_the_combine_cores(one):
     found = computed(operands(one))
     cores = call("get_moe_combine_cores", one, 4, 2, HIDDEN)
     grid = one.compute_with_storage_grid_size()
+    for slot in (3, 4):
+        place = found[slot].memory_config().shard_spec
+        assert place.grid.num_cores() == grid.x * grid.y and tuple(place.shape) == (64, HIDDEN)
     rooms = found[4].shards.of(0)[[core.y * grid.x + core.x for core in cores]].reshape(4, 2, 2, 64, 32)
     back = found[5].shards.of(0)
     for expert, buffer in ((1, 1), (2, 0)):

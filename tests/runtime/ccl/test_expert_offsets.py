@@ -59,5 +59,7 @@ def test_tokens_come_back_from_one_on(row: MeshDevice, length: int, choices: int
     if taken:
         assert tuple(combine(*given, **sizes).shape) == (1, 1, 1, 1, 32)
     else:
-        with pytest.raises(RuntimeError, match=r"seq_len_per_chip \d+ and num_experts_per_tok \d+ must be positive"):
+        with pytest.raises(
+            RuntimeError, match=r"seq_len_per_chip \d+ and num_experts_per_tok \d+ must be positive"
+        ):
             combine(*given, **sizes)

@@ -120,6 +120,9 @@ def part(x, dim, memory):
         (exchange, (3, 1), (1, 4, 64, 48), TILE, "3 dimension doesn't support padding, so must be divisible by 32. Input tensor shape Shape([1, 4, 64, 48]) , but has 16 padding"),
         (exchange, (2, 1), (1, 4, 80, 128), TILE, None),
         (gather, (0,), (64,), TILE, "AllGatherAsync requires tensor of rank 2 or greater"),
+        *((form, (dim,), (1, 1, 64, 128), TILE, f"Invalid {word} dim {dim} for {told} tensor") for form, word, told in (
+            (scatter, "scatter", "rank 4"), (at_once, "scatter", "rank 4"), (gather, "gather", "4D input"),
+        ) for dim in (4, -5)),
         (blocks, (2,), (1, 1, 128, 128), TILE, "strided_reduce_scatter_async only supports dim=3 (W), but got dim=2"),
         (blocks, (4,), (1, 1, 128, 128), TILE, "Invalid scatter dim 4 for rank 4 tensor"),
         (blocks, (3,), (1, 2, 128, 128), TILE, "strided_reduce_scatter_async requires a 4D tensor with C=1, but got shape Shape([1, 2, 128, 128])"),
