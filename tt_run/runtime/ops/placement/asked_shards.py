@@ -63,8 +63,8 @@ def of_reshape(
     held = tensor.memory_config()
     pieces = held.nd_shard_spec if held.shard_spec is None else None
     if memory_config is None and pieces is not None and tensor.device() is not None and 0 not in shape:
-        row = [1] * (2 - len(shape)) + list(shape) if tensor.layout is Layout.TILE else shape
-        return _as_many(tensor, pieces, row) if len(shape) else viewed_shards.of_view(tensor, shape)
+        row = [1] * ((2 if tensor.layout is Layout.TILE else 1) - len(shape)) + list(shape)
+        return _as_many(tensor, pieces, row)
     if memory_config is None and not len(shape) and tensor.is_sharded() and tensor.layout is Layout.TILE:
         return viewed_shards.of_view(tensor, shape)
     if memory_config is None and stays:

@@ -6,13 +6,18 @@ own. Source: memory configurations and refusals of reference library 0.81.1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from tt_run.runtime.enums import WIDTH_SHARDED, DataType, Layout
-from tt_run.runtime.ops.placement import fitted_shards, reordered_shards, scaled_shards
+from tt_run.runtime.ops.data_movement.movement import stays
+from tt_run.runtime.ops.declaration.operands import settle
+from tt_run.runtime.ops.placement import asked_shards, fitted_shards, reordered_shards, scaled_shards
 from tt_run.runtime.tensor.spec import sharding
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec
+from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -43,19 +48,18 @@ def of_total(
     if not place.is_sharded():
         return None
     if batches and first:
-        # A program of its own sums them, one after the other, and turns nothing.
+        # A program of its own sums them, one after the other, and turns nothing; what follows goes where it has put them.
         if now.layout is not Layout.TILE:
-            now = _fitted(tensor, now.shape, place)
+            now = _tiled(tensor, now, place)
         for axis in batches:
             now = _fitted(tensor, _with_one(now.shape, axis), place)
-        batches = []
+        batches, place = [], asked or now.place
     for axis in inner:
-        now = _in_four(tensor, _viewed(tensor, now, rank), axis - rank, place)
+        now = _in_four(tensor, now, axis - rank, place, asked is None)
     for axis in batches:
-        turned = _turned(tensor, _viewed(tensor, now, rank), axis, place)
-        now = _turned(tensor, _viewed(tensor, _in_four(tensor, turned, -2, place), rank), axis, place)
-        now = now if rank == _RANK else now._replace(place=sharding.of_matrix(now.place))
-    return now if rank <= _RANK else _viewed(tensor, now, rank)
+        turned = _in_four(tensor, _turned(tensor, now, axis, place), -2, place, asked is None)
+        now = _turned(tensor, turned, axis, place)
+    return now
 
 
 def of_spread(tensor: Tensor, axes: Sequence[int], asked: MemoryConfig | None) -> Step | None:
@@ -86,33 +90,51 @@ def _fitted(tensor: Tensor, shape: Sequence[int], place: MemoryConfig, layout: L
     return Step(tuple(shape), sharding.on_cores(place, padded, layout, tensor.tile.edges), layout)
 
 
-def _reduced(tensor: Tensor, now: Step, axes: Collection[int], place: MemoryConfig) -> Step:
+def _reduced(
+    tensor: Tensor, now: Step, axes: Collection[int], place: MemoryConfig, kept_first: bool = False
+) -> Step:
+    """One reduction; `kept_first`: rows are in tiles first where they lie, else where they are reduced to."""
     columns = now.place.memory_layout is WIDTH_SHARDED  # of which each has all rows
     if now.layout is not Layout.TILE and not columns:
-        now = _fitted(tensor, now.shape, now.place if place.nameless else place)
+        now = _tiled(tensor, now, now.place if kept_first or place.nameless else place)
     kept, rank = _with_one(now.shape, *axes), len(now.shape)
     back = [axis - rank for axis in axes if axis >= rank - 2]
     found = fitted_shards.of_reduction(tensor, kept, Layout.TILE, place, back, now.place)
     return _fitted(tensor, kept, found or place)
 
 
-def _in_four(tensor: Tensor, now: Step, axis: int, place: MemoryConfig) -> Step:
-    """A matrix reduced along one of its dimensions, with ones in front up to four dimensions."""
-    whole = now._replace(shape=(1,) * (_RANK - len(now.shape)) + now.shape)
-    return _reduced(tensor, whole, [len(whole.shape) + axis], place)
+def _tiled(tensor: Tensor, now: Step, place: MemoryConfig) -> Step:
+    """Rows in tiles, in no more than four dimensions."""
+    there = _viewed(tensor, now, _four(now.shape) if len(now.shape) > _RANK else now.shape)
+    return _viewed(tensor, _fitted(tensor, there.shape, place), now.shape)
 
 
-def _viewed(tensor: Tensor, now: Step, rank: int) -> Step:
-    """The same in another number of dimensions, where four have ones in front or have others joined in the first."""
-    beyond, pieces = max(len(now.shape) - rank, 0), now.place.nd_shard_spec
-    if rank == _RANK:
+def _in_four(tensor: Tensor, now: Step, axis: int, place: MemoryConfig, kept_first: bool) -> Step:
+    """A tensor reduced along its rows or columns in four dimensions."""
+    kept = _with_one(now.shape, len(now.shape) + axis)
+    there = _viewed(tensor, now, _four(now.shape))
+    return _viewed(tensor, _reduced(tensor, there, [_RANK + axis], place, kept_first), kept)
+
+
+def _four(shape: Sequence[int]) -> tuple[int, ...]:
+    """The same in four dimensions: with ones in front, or the first ones as one."""
+    whole = (1,) * (_RANK - len(shape)) + tuple(shape)
+    return (math.prod(whole[: 1 - _RANK]), *whole[1 - _RANK :])
+
+
+def _viewed(tensor: Tensor, now: Step, shape: Sequence[int]) -> Step:
+    """The same in another number of dimensions, where `reshape` puts it."""
+    if len(shape) == len(now.shape):
         return now
-    place = sharding.of_matrix(now.place)
-    if pieces is not None and place.shard_spec is None and beyond:
-        lengths = ((1,) * rank + tuple(pieces.shard_shape))[-rank:]
-        spec = NdShardSpec(lengths, pieces.grid, pieces.orientation, pieces.shard_distribution_strategy)
-        place = MemoryConfig(buffer_type=place.buffer_type, nd_shard_spec=spec)
-    return _fitted(tensor, now.shape[beyond:], place, now.layout)
+    return Step(tuple(shape), reshaped(tensor, now, shape, tensor.dtype), now.layout)
+
+
+def reshaped(tensor: Tensor, now: Step, shape: Sequence[int], dtype: DataType) -> MemoryConfig:
+    """Where `reshape` puts a step's tensor."""
+    nothing = tensor.shards.map(lambda stack: np.broadcast_to(stack.dtype.type(0), (len(stack), *now.shape)))
+    whole = settle((tensor,), nothing, dtype, memory_config=now.place, layout=now.layout)
+    found = asked_shards.of_reshape(whole, None, shape, stays(whole, shape))
+    return found or sharding.of_matrix(whole.memory_config())
 
 
 def _turned(tensor: Tensor, now: Step, axis: int, place: MemoryConfig) -> Step:
@@ -121,7 +143,10 @@ def _turned(tensor: Tensor, now: Step, axis: int, place: MemoryConfig) -> Step:
     order[axis], order[-2] = order[-2], order[axis]
     if axis + max(0, _RANK - len(order)) == _TURNED and len(order) <= _RANK:
         after = [now.shape[d] for d in order]
-        return _fitted(tensor, after, _named(tensor, now, after, place), now.layout)
+        there = _viewed(tensor, now, _four(now.shape))
+        whole = _four(after)
+        done = _fitted(tensor, whole, _named(tensor, there, whole, place), now.layout)
+        return _viewed(tensor, done, after)
     return _ordered(tensor, now, order, place)
 
 

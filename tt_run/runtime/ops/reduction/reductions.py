@@ -16,14 +16,13 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.kernels import ordered_sums
 from tt_run.runtime.kernels.elementwise import finish
-from tt_run.runtime.ops.data_movement.movement import stays
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import Operation, operation
 from tt_run.runtime.ops.declaration.operands import axes_of, axis_of, on_device, settle
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import asked_shards, fitted_shards
 from tt_run.runtime.ops.reduction.product_places import of_product
-from tt_run.runtime.ops.reduction.reduced_places import Step, of_spread, of_total
+from tt_run.runtime.ops.reduction.reduced_places import Step, of_spread, of_total, reshaped
 from tt_run.runtime.ops.reduction.reduction_checks import (
     check_argmax,
     check_prod,
@@ -32,7 +31,6 @@ from tt_run.runtime.ops.reduction.reduction_checks import (
     check_total,
     has_nothing_to_reduce,
 )
-from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, convert, convert_each, is_float, quantize
@@ -112,10 +110,7 @@ def _left(
     tensor: Tensor, kept: Shaped, left: Shaped, dtype: DataType, layout: Layout, place: MemoryConfig
 ) -> MemoryConfig:
     """Where a total in this place lies once its ones are taken out: a reshape to what is `left`."""
-    nothing = tensor.shards.map(lambda stack: np.broadcast_to(stack.dtype.type(0), (len(stack), *kept)))
-    whole = settle((tensor,), nothing, dtype, memory_config=place, layout=layout)
-    found = asked_shards.of_reshape(whole, None, left, stays(whole, left))
-    return found or sharding.of_matrix(whole.memory_config())
+    return reshaped(tensor, Step(kept, place, layout), left, dtype)
 
 
 def place_of_total(name: str, tensor: Tensor, asked: MemoryConfig | None) -> MemoryConfig | None:

@@ -119,12 +119,17 @@ def of_matrix(config: MemoryConfig) -> MemoryConfig:
 
 
 def in_both_forms(config: MemoryConfig, padded: Sequence[int], layout: Layout) -> MemoryConfig:
-    """The configuration with the pieces of a matrix as pieces of any rank, and with those of any rank as pieces of a matrix where there are such."""
+    """The configuration with the pieces of a matrix as pieces of any rank, and with those of any rank as pieces of a matrix where there are such.
+
+    One that names both, as that of another tensor does, keeps its pieces of a matrix where those of any rank are none of this shape.
+    """
     if not config.created_with_nd_shard_spec:
         fitted = config.shard_spec is None or config.nd_shard_spec is not None
         return config if fitted else config.recast(nd_shard_spec=_as_pieces(config, len(padded)))
     pieces = config.nd_shard_spec
     same = _as_matrix(pieces, padded, layout) if pieces is not None and len(pieces.shard_shape) else None
+    if same is None and config.shard_spec is not None:
+        return config
     if pieces is None or same is None:
         return config.recast(memory_layout=TensorMemoryLayout.ND_SHARDED, shard_spec=None)
     kind, shape = same
@@ -195,7 +200,7 @@ def settled(
     """
     if not config.is_sharded():
         return config
-    if config.created_with_nd_shard_spec:
+    if config.created_with_nd_shard_spec and config.shard_spec is None:
         check_any_rank(config, layout, tile)
     elif config.shard_spec is None:
         raise fatal(
