@@ -14,7 +14,7 @@ from tests.runtime.mpi import mpirun, run_ranks
 from tests.runtime.ops.tensors import BF16, F32, TILE, held, put, rounded
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice, MeshShape, open_mesh_device
-from tt_run.runtime.ops.data_movement.indexing import slice_write
+from tt_run.runtime.ops.data_movement.written_parts import slice_write
 from tt_run.runtime.ops.products.minimal import unchecked
 from tt_run.runtime.ops.products.minimal_checks import MinimalCall
 from tt_run.runtime.tensor.borders.arrays import from_torch, to_numpy

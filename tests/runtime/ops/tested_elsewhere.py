@@ -142,7 +142,7 @@ ELSEWHERE: dict[str, str] = {
     "ops/reduction/test_outer_dims.py": "experimental.fast_reduce_nc",
     "ops/attention/test_model_heads.py": "experimental.nlp_create_qkv_heads_falcon7b",
     "ops/attention/test_caches.py": "experimental.paged_fused_update_cache",
-    "ops/data_movement/test_indexing.py": "experimental.slice_write",
+    "ops/data_movement/test_written_parts.py": "experimental.slice_write",
     "ops/test_more_rows.py": """
     ema alt_complex_rotate90 angle angle_bw batch_norm bcast bernoulli bitcast conj conj_bw dequantize experimental.broadcast_to
     experimental.complex_mul experimental.dropout experimental.isin experimental.fft experimental.ifft experimental.intimg

@@ -76,6 +76,7 @@ MODULES = (
     "elementwise.bcast",
     "data_movement.padding",
     "data_movement.indexing",
+    "data_movement.written_parts",
     "data_movement.narrowing",
     "reduction.losses",
     "reduction.statistics",

@@ -16,9 +16,8 @@ from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.data_movement import picking
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
-from tt_run.runtime.ops.declaration.operands import axis_of, keep_label, on_device, settle, volume
+from tt_run.runtime.ops.declaration.operands import axis_of, on_device, settle, volume
 from tt_run.runtime.ops.declaration.rows import PLACED, Row, declare, stacks
-from tt_run.runtime.ops.goldens import creation_goldens
 from tt_run.runtime.tensor.conversion.layouts import check_whole_tiles
 from tt_run.runtime.tensor.spec.memory_config import CoreRangeSet, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
@@ -274,31 +273,3 @@ def scatter_add(
         input, dim, index, src, memory_config=memory_config, reduce="add"
     )
     return result
-
-
-@operation("ttnn.experimental.slice_write", family=families.MOVEMENT, golden=creation_goldens.written_slice)
-def slice_write(
-    input_tensor: Tensor, output_tensor: Tensor, start: Sequence[int], end: Sequence[int], step: Sequence[int]
-) -> Tensor:
-    """The input into a part of the output tensor, in place; returns the output tensor. Raises RuntimeError when it does not fit."""
-    on_device(input_tensor, output_tensor, kind="slice write")
-    if min(map(int, step), default=1) < 1:
-        raise fatal("Step must be greater than 0", hint=f"step is {list(step)}")
-    everywhere = (
-        slice(None),
-        *(slice(int(a), int(b), int(s)) for a, b, s in zip(start, end, step, strict=True)),
-    )
-
-    def write(values: Any, held: Any) -> Any:
-        result = held.copy()
-        place = result[everywhere]
-        if place.shape != values.shape:
-            raise fatal(
-                f"slice_write: {list(values.shape[1:])} does not fit a part of {list(place.shape[1:])}",
-                hint=f"ttnn.reshape or ttnn.slice the input to {list(place.shape[1:])}, or other begins and ends",
-            )
-        place[...] = values
-        return result
-
-    output_tensor.overwrite(combine(write, input_tensor.shards, output_tensor.shards))
-    return keep_label(output_tensor, (input_tensor,))

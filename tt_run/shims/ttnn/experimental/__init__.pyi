@@ -428,7 +428,7 @@ def slice_reshard_async(input_tensor: _Tensor, dim: int, output_dim_offset: int,
     """Of rows that are cut along `dim`, the first one, over an axis, `output_dim_shape` rows from `output_dim_offset` on, cut over the axis anew."""
     ...
 def slice_write(input_tensor: _Tensor, output_tensor: _Tensor, start: _Sequence[int], end: _Sequence[int], step: _Sequence[int]) -> _Tensor:
-    """The input into a part of the output tensor, in place; returns the output tensor. Raises RuntimeError when it does not fit."""
+    """The input into a part of the output tensor, in place; returns the output tensor. One that lies on cores may be flat, rows below rows."""
     ...
 def split_query_key_value_and_split_heads(input_tensor: _Tensor, compute_with_storage_grid_size: _CoreCoord | None = None, *, memory_config: _MemoryConfig | None = None, num_heads: int = 16, output_tensors: _Sequence[_Tensor | None] | None = None) -> tuple[_Tensor, _Tensor, _Tensor]:
     """[B, 1, S, q | k | v] -> query [B, H, S, D], key [B, H, D, S], value [B, H, S, D], of BERT-large's 7 to 9 users."""

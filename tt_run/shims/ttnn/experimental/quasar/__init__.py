@@ -4,7 +4,7 @@ from tt_run.runtime.exports import publish as _publish
 
 _TABLE: dict[str, str] = {
     "tt_run.runtime.ops.data_movement.sharded_movement": "padded_slice",
-    "tt_run.runtime.ops.data_movement.indexing": "slice_write",
+    "tt_run.runtime.ops.data_movement.written_parts": "slice_write",
 }
 
 _SUBMODULES = ("transformer",)

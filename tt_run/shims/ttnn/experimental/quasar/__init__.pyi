@@ -99,5 +99,5 @@ def padded_slice(input_tensor: _Tensor, padded_slice_start: _Sequence[int], padd
     """A slice of `(N, H, W, C)` as rows `(1, 1, N*H*W, C)` over cores; over the height of it with `pad_value` up to the width of a shard."""
     ...
 def slice_write(input_tensor: _Tensor, output_tensor: _Tensor, start: _Sequence[int], end: _Sequence[int], step: _Sequence[int]) -> _Tensor:
-    """The input into a part of the output tensor, in place; returns the output tensor. Raises RuntimeError when it does not fit."""
+    """The input into a part of the output tensor, in place; returns the output tensor. One that lies on cores may be flat, rows below rows."""
     ...

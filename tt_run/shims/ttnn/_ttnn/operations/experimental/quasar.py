@@ -5,7 +5,7 @@ from tt_run.runtime.exports import publish as _publish
 _TABLE: dict[str, str] = {
     "ttnn.experimental.quasar": "transformer",
     "tt_run.runtime.ops.data_movement.sharded_movement": "padded_slice",
-    "tt_run.runtime.ops.data_movement.indexing": "slice_write",
+    "tt_run.runtime.ops.data_movement.written_parts": "slice_write",
     "tt_run.runtime.tuning.matmul": """
         MatmulMultiCoreReuseProgramConfig MatmulMultiCoreReuseMultiCastProgramConfig
         MatmulMultiCoreReuseMultiCast1DProgramConfig MatmulMultiCoreReuseMultiCastDRAMShardedProgramConfig
