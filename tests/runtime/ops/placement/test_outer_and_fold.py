@@ -80,3 +80,28 @@ def test_folded_images_whose_blocks_are_parted(one: MeshDevice):
         named("fold")(lying(one, TEN, BLOCK, (1, 1), (64, 32), ROW), 5, 5)
     with pytest.raises(RuntimeError, match=r"logical H \(16\) must be divisible by stride_h \(5\)"):
         named("fold")(lying(one, IMAGE, BLOCK, (1, 1), (160, 32), ROW), 5, 5)
+
+
+NARROW = (1, 16, 16, 16)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("kind", "last", "piece"), [(WIDTH, (3, 0), (256, 4)), (BLOCK, (3, 1), (128, 4))])
+@pytest.mark.parametrize("more", [{}, {"collapse_output": True}, {"padding": [1, 1]}])
+def test_crooked_rows_are_folded_off_their_cores(
+    one: MeshDevice, kind: Any, last: Any, piece: Any, more: dict[str, Any]
+):
+    images = lying(one, NARROW, kind, last, piece, ROW)
+    folded = named("fold")(images, 2, 2, **more)
+    assert folded.memory_config() == L1_MEMORY_CONFIG
+    again = named("fold")(named("to_memory_config")(images, L1_MEMORY_CONFIG), 2, 2, **more)
+    assert held(folded).tolist() == held(again).tolist()
+
+
+@pytest.mark.torch
+def test_pieces_of_columns_of_padded_images_are_refused(one: MeshDevice):
+    images = lying(one, IMAGE, WIDTH, (3, 0), (256, 16), ROW)
+    with pytest.raises(
+        RuntimeError, match="Shard height 256 must match physical height 324 for width sharded"
+    ):
+        named("fold")(images, 2, 2, padding=[1, 1])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tt_run.runtime.enums import DataType, Layout, cpp
+from tt_run.runtime.enums import BLOCK_SHARDED, WIDTH_SHARDED, DataType, Layout, cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.ops.data_movement import picking
 from tt_run.runtime.ops.declaration import families
@@ -77,6 +77,26 @@ def _check_value(name: str, given: Sequence[Tensor], arguments: Mapping[str, Any
             f"Index fill: Value type must match input tensor dtype. Got {cpp(dtype)} input dtype with {word} value type",
             "(is_float_dtype && value_is_float) || (is_int_dtype && value_is_int)",
             hint="a whole number for int32, 1.0 for bfloat16 and float32",
+        )
+    if len(given[1].shape) != 1:
+        raise fatal("Index fill: Index tensor must be 1D", hint="ttnn.reshape(index, (-1,))")
+    _check_columns(given[0], arguments.get("memory_config"))
+
+
+def _check_columns(tensor: Tensor, asked: MemoryConfig | None) -> None:
+    """Raises RuntimeError for rows that are parted elsewhere in the result than in the operand."""
+    own = tensor.memory_config()
+    parted = (WIDTH_SHARDED, BLOCK_SHARDED)
+    if asked is None or own.memory_layout not in parted or asked.memory_layout not in parted:
+        return
+    if own.shard_spec is None or asked.shard_spec is None:
+        return
+    widths = own.shard_spec.shape[1], asked.shard_spec.shape[1]
+    if widths[0] != widths[1]:
+        raise fatal(
+            "Index fill: When input and output are both column-sharded (WIDTH/BLOCK), their column shard width (shard_spec.shape[1]) "
+            f"must match; got input={widths[0]} output={widths[1]}",
+            hint=f"shards of {widths[0]} columns",
         )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy.typing as npt
 
 from tt_run.runtime.cores import CoreCoord, CoreRangeSet
-from tt_run.runtime.enums import DataType, Layout, ShardOrientation, TensorMemoryLayout
+from tt_run.runtime.enums import DataType, Layout, ShardOrientation, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal, in_tiles, throw
 from tt_run.runtime.ops.data_movement import conversions, joining, movement
 from tt_run.runtime.ops.declaration import families, small_tiles
@@ -187,6 +187,10 @@ def fill_implicit_tile_padding(
             "FillPad should only be used for tile layout",
             "input_tensor.layout() == TILE_LAYOUT",
             hint=in_tiles("tensor"),
+        )
+    if padded and result.dtype is DataType.UINT8:
+        raise fatal(
+            f"Unsupported datatype {cpp(result.dtype)}", hint="ttnn.typecast(input_tensor, ttnn.uint16)"
         )
     check_filled(result)
     return framing.fill_padding(result, fill_value) if padded else result

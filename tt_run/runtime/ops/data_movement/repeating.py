@@ -10,7 +10,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import as_type, fatal
 from tt_run.runtime.ops.data_movement.movement import check_moves, moved, same_or_seen_as, unmoved
 from tt_run.runtime.ops.declaration import families
-from tt_run.runtime.ops.declaration.dispatch import operation
+from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
 from tt_run.runtime.ops.declaration.operands import axis_of, ints, on_device, place_of, settle, volume
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.ops.placement import fitted_shards, larger_shards
@@ -122,6 +122,7 @@ def roll(
     """Elements moved by `shifts` along `dim`, coming in again at the other end; the flattened tensor without a dim."""
     on_device(input_tensor, kind="data movement")
     rank = len(input_tensor.shape)
+    _check_pairs(shifts, dim)
     if dim is None:
         if input_tensor.is_sharded():
             raise fatal(
@@ -155,6 +156,19 @@ def roll(
         return moved(input_tensor, lambda s: np.roll(s, amounts, axis=axes), memory_config=memory_config)
     shards = input_tensor.shards.map(lambda s: np.roll(s, amounts, axis=axes))
     return settle((input_tensor,), shards, dtype, memory_config=memory_config)
+
+
+def _check_pairs(shifts: int | Sequence[int], dim: int | Sequence[int] | None) -> None:
+    """Raises TypeError for one number beside several, RuntimeError for more of the ones than of the others, or none."""
+    if isinstance(shifts, int) != (dim is None or isinstance(dim, int)):
+        raise ArgumentMismatch("shifts and dim must both be numbers, or both sequences of as many")
+    if isinstance(shifts, int) or dim is None or isinstance(dim, int):
+        return
+    if len(shifts) != len(dim) or not shifts:
+        raise fatal(
+            f"Roll expects shifts {len(shifts)} and dims {len(dim)} to have the same length",
+            hint=f"a shift for each dimension; shifts={list(shifts)}, dim={list(dim)}",
+        )
 
 
 def _rolled_type(tensor: Tensor, dims: Sequence[int], amounts: Sequence[int]) -> DataType:

@@ -22,10 +22,11 @@ from tt_run.runtime.enums import (
     TensorMemoryLayout,
 )
 from tt_run.runtime.errors import fatal
+from tt_run.runtime.ops.placement.row_widths import whole_rows
 from tt_run.runtime.ops.placement.sharded_results import on_first_cores, on_first_of
 from tt_run.runtime.ops.placement.walked_cores import check_walk
 from tt_run.runtime.tensor.spec import sharding
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, ShardSpec
+from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE
 
@@ -185,8 +186,15 @@ def of_fold(
         return MemoryConfig(
             kind, memory.buffer_type, ShardSpec(spec.grid, (high // pixels, channels), spec.orientation)
         )
+    if tensor.layout is Layout.ROW_MAJOR and not whole_rows(tensor):
+        return L1_MEMORY_CONFIG  # crooked rows are folded once they have left their cores
     piece = (high // pixels, spec.shape[1] * pixels)
     if kind is WIDTH_SHARDED:
+        if padded and tensor.layout is Layout.ROW_MAJOR and high != rows * columns * pixels:
+            raise fatal(
+                f"Shard height {high} must match physical height {rows * columns * pixels} for width sharded",
+                hint="ttnn.sharded_to_interleaved(input) first",
+            )
         piece = (rows * columns, piece[1])
     elif high % pixels and -(-rows * columns // piece[0]) <= _lines(memory):
         raise fatal(

@@ -37,6 +37,13 @@ def check_whole(tensor: Tensor, memory: MemoryConfig) -> None:
         )
 
 
+def whole_rows(tensor: Tensor) -> bool:
+    """Whether the pieces of a tensor's rows are whole multiples of what the memory they lie in reads at once."""
+    memory = tensor.memory_config()
+    step = ALIGNMENT if memory.buffer_type is BufferType.L1 else _DRAM_ALIGNMENT
+    return _width(memory) * element_size(tensor.dtype) % step == 0
+
+
 def check_cast(tensor: Tensor) -> None:
     """Raises RuntimeError for a tensor in rows whose pieces are too narrow for another element type to be made of them."""
     memory = tensor.memory_config()
