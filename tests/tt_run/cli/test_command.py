@@ -95,8 +95,8 @@ def test_options_without_effect_in_this_plan(
 def test_options_with_an_effect_in_this_plan(launch_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (launch_folder / "rf.txt").write_text("rank 0=localhost slot=0\nrank 1=localhost slot=1\n")
     (launch_folder / "train.py").write_text("")
-    words = "--rankfile-syntax mca --mpi-args '--rankfile rf.txt' --warm json --tcp-interface lo --check-only python train.py"
-    assert run([*BINDING, *shlex.split(words)]) == Exit.OK
+    words = "--rankfile-syntax mca --mpi-args '--rankfile rf.txt' --warm json --tcp-interface lo --check-only"
+    assert run([*BINDING, *shlex.split(words), sys.executable, "train.py"]) == Exit.OK
     assert "TTR024" not in capsys.readouterr().err
 
 

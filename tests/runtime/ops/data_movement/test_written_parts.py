@@ -165,7 +165,9 @@ def test_what_does_not_fit_is_refused(
 
 def test_a_part_beyond_the_target_is_refused(one: MeshDevice) -> None:
     source, out = (put(one, np.zeros((2, n, 8, 32), np.float32), F32, ROW) for n in (8, 16))
-    with pytest.raises(RuntimeError, match="Ends 17 must be less than or equal to the shape of the tensor 16"):
+    with pytest.raises(
+        RuntimeError, match="Ends 17 must be less than or equal to the shape of the tensor 16"
+    ):
         call("experimental.slice_write", source, out, [0, 9, 0, 0], [2, 17, 8, 32], ONES)
 
 

@@ -225,7 +225,11 @@ def test_a_result_of_another_shape_is_cut_as_that_shape_says(one: MeshDevice) ->
     there = to_memory_config(put(one, np.ones((1, 4, 64, 64)), BF16, TILE), in_pieces(1, 3, 64, 64))
     assert told(there) == ("HEIGHT_SHARDED", [192, 64], [1, 3, 64, 64])
     many = there.derive(there.shards.map(lambda stack: np.concatenate([stack, stack], 1)))
-    assert told(many) == ("HEIGHT_SHARDED", [192, 64], [1, 3, 64, 64])  # pieces that are none of it keep what they were
+    assert told(many) == (
+        "HEIGHT_SHARDED",
+        [192, 64],
+        [1, 3, 64, 64],
+    )  # pieces that are none of it keep what they were
 
 
 def test_pieces_that_no_tensor_has(one: MeshDevice) -> None:
