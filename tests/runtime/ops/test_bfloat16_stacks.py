@@ -31,7 +31,7 @@ PROGRAMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "masked weights": lambda a, b: ops.scale_mask_softmax(a, 0.3, ops.slice(b, [0, 0, 0], [1, 1, 512])),
     "a norm with its residual": lambda a, b: ops.layer_norm(a, residual_input_tensor=b),
     "numbers": lambda a, b: ops.add(ops.multiply(a, 1.7), ops.rsub(ops.divide(ops.subtract(2.5, b), 0.3), 4)),
-    "quotients": lambda a, b: ops.multiply(0.5, ops.divide(a, b)),
+    "quotients": lambda a, b: ops.multiply(0.5, ops.rsub(ops.divide(a, b), a)),
     "a product": lambda a, b: ops.rms_norm(ops.matmul(a, ops.transpose(b, 1, 2))),
     "another shape": lambda a, b: ops.abs(ops.reshape(ops.add(a, b), (600, 512))),
     "a norm alone": lambda a, b: ops.concat([ops.layer_norm(a), ops.rms_norm(b)], 0),

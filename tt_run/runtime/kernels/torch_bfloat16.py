@@ -86,6 +86,8 @@ def of_one(function: Function, shards: Shards) -> Shards | None:
 
 def of_pair(kernel: Kernel, a: Shards, b: Shards) -> Shards | None:
     """`kernel` of shards of BFLOAT16 in the same places; None as in `of_one`."""
+    if kernel is f.subtract_from:
+        kernel, a, b = np.subtract, b, a
     if not _pays(kernel, a, b) or kernel not in twins.PAIRS or a.shape != b.shape:
         return None
     found = pair(kernel, _elements(a), _elements(b)) if _twin_of_pair(kernel) is not None else None
@@ -101,12 +103,12 @@ def of_number(kernel: Kernel, shards: Shards, number: Any) -> Shards | None:
 
 
 def _pays(kernel: Kernel, *operands: Shards) -> bool:
-    """Whether PyTorch is to have a kernel: it pays to bring operands into 16 bits for it where a result would still have to be rounded."""
+    """Whether PyTorch is to have a kernel: to bring one of two operands into 16 bits for it pays where the result would still have to be rounded."""
     if operands[0].stack.size <= BLOCK or not is_ready():
         return False
+    short = [each.bfloat16 is not None for each in operands]
     # NumPy chooses between an array and one number in the time of both conversions.
-    numbered = len(operands) == 1 and kernel in twins.SIGNED
-    return kernel not in CLOSED or numbered or all(each.bfloat16 is not None for each in operands)
+    return all(short) or (any(short) and kernel not in CLOSED) or (len(short) == 1 and kernel in twins.SIGNED)
 
 
 def _elements(shards: Shards) -> Array:
