@@ -16,7 +16,9 @@ from tt_run.runtime.ops.declaration.operands import on_device, settle, volume
 from tt_run.runtime.ops.goldens import common as goldens
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.bfloat16 import BFLOAT16, widen
 from tt_run.runtime.values.dtypes import convert
+from tt_run.runtime.values.scratch_arrays import BLOCK
 from tt_run.runtime.values.shards import combine
 
 Array = npt.NDArray[Any]
@@ -54,20 +56,55 @@ def embedding(
     # A table in blocks is read as rows, which blocks have none of.
     own = DataType.BFLOAT16 if weight.dtype is DataType.BFLOAT8_B else weight.dtype
     target = dtype or own
+    kind = layout or weight.layout
+    _check(input_tensor, weight, target is own, kind)
+    _check_kind(embeddings_type, padding_idx, rows)
+    _check_place(memory_config, kind)
+    shape = _of_ids(input_tensor)
+
+    def picked(ids: Array, table: Array) -> Array:
+        if ids.size and not (ids.min() >= 0 and ids.max() < rows):
+            raise fatal(
+                f"embedding: id {int(ids.max())} is outside of the table of {rows} rows",
+                hint=f"ids are 0 to {rows - 1}: the table is shorter than the vocabulary, or an id is wrong",
+            )
+        ids = np.asarray(ids, np.int64).reshape(len(ids), *shape)
+        found = np.empty((*ids.shape, width), table.dtype)
+        for out, row, entries in zip(found, ids, table.reshape(len(table), rows, width), strict=True):
+            # Ids are checked; what checks them again takes into an array of its own first.
+            np.take(entries, row, axis=0, out=out, mode="clip")
+        if found.dtype == BFLOAT16 and (target is not own or found.size <= BLOCK):
+            found = widen(found)
+        return found if target is own else convert(found, target)
+
+    # A table of bfloat16 elements stays in its 16 bits; ids are read as numbers.
+    shards = combine(picked, input_tensor.shards, weight.shards, either=True)
+    return settle(
+        (input_tensor, weight),
+        shards,
+        target,
+        memory_config=memory_config,
+        output_tensor=output_tensor,
+        layout=kind,
+    )
+
+
+def _check(input_tensor: Tensor, weight: Tensor, is_own: bool, layout: Layout) -> None:
+    """Raises RuntimeError for ids that are not looked up, or not in this table. `is_own`: the result is of the table's type."""
     if input_tensor.dtype not in (DataType.UINT32, DataType.BFLOAT16):
         raise fatal(
             "Input must be UINT32 or BFLOAT16",
             hint=f"the ids are {input_tensor.dtype.name}: ttnn.typecast(ids, ttnn.uint32)",
         )
 
-    if own is not DataType.BFLOAT16:
+    if weight.dtype not in (DataType.BFLOAT16, DataType.BFLOAT8_B):
         raise fatal("Weights tensor must have BFLOAT16 dtype", hint="ttnn.typecast(weight, ttnn.bfloat16)")
     if input_tensor.memory_config().is_sharded():
         raise fatal(
             "Embedding does not currently support sharded inputs",
             hint="ttnn.sharded_to_interleaved(ids)",
         )
-    if target is not own and (layout or weight.layout) is not Layout.TILE:
+    if not is_own and layout is not Layout.TILE:
         raise fatal(
             "Can only typecast output embeddings when producing TILE_LAYOUT output",
             hint="layout=ttnn.TILE_LAYOUT",
@@ -82,10 +119,13 @@ def embedding(
             f"First two dimensions for the weights must be 1 but got {' and '.join(map(str, outer))}",
             hint="one table serves all ids",
         )
-    _check_kind(embeddings_type, padding_idx, rows)
+
+
+def _check_place(memory_config: MemoryConfig | None, layout: Layout) -> None:
+    """Raises RuntimeError for cuts of rows, and for one that does not say where it lies."""
     if (
         memory_config is not None
-        and (layout or weight.layout) is not Layout.TILE
+        and layout is not Layout.TILE
         and memory_config.memory_layout
         in (TensorMemoryLayout.WIDTH_SHARDED, TensorMemoryLayout.BLOCK_SHARDED)
     ):
@@ -98,37 +138,19 @@ def embedding(
             "MemoryConfig must have Shard Spec specified for sharded memory layout",
             hint="memory_config=ttnn.create_sharded_memory_config(…)",
         )
-    shape = tuple(input_tensor.shape)
-    if len(shape) > 2:
-        if volume(shape[1:-1]) != 1:
-            raise fatal(
-                f"embedding: ids of shape {input_tensor.shape}; dimensions between the first and the last must be 1",
-                hint="ttnn.reshape(ids, (batch, length))",
-            )
-        shape = (shape[0], shape[-1])
 
-    def picked(ids: Array, table: Array) -> Array:
-        if ids.size and not (ids.min() >= 0 and ids.max() < rows):
-            raise fatal(
-                f"embedding: id {int(ids.max())} is outside of the table of {rows} rows",
-                hint=f"ids are 0 to {rows - 1}: the table is shorter than the vocabulary, or an id is wrong",
-            )
-        ids = ids.reshape(len(ids), *shape)
-        found = np.empty((*ids.shape, width), table.dtype)
-        for out, row, entries in zip(found, ids, table.reshape(len(table), rows, width), strict=True):
-            # Ids are checked; what checks them again takes into an array of its own first.
-            np.take(entries, row.astype(np.int64), axis=0, out=out, mode="clip")
-        return found if target is own else convert(found, target)
 
-    shards = combine(picked, input_tensor.shards, weight.shards)
-    return settle(
-        (input_tensor, weight),
-        shards,
-        target,
-        memory_config=memory_config,
-        output_tensor=output_tensor,
-        layout=layout or weight.layout,
-    )
+def _of_ids(ids: Tensor) -> tuple[int, ...]:
+    """The shape in which ids count. Raises RuntimeError for lengths between the first and the last."""
+    shape = tuple(ids.shape)
+    if len(shape) <= 2:
+        return shape
+    if volume(shape[1:-1]) != 1:
+        raise fatal(
+            f"embedding: ids of shape {ids.shape}; dimensions between the first and the last must be 1",
+            hint="ttnn.reshape(ids, (batch, length))",
+        )
+    return shape[0], shape[-1]
 
 
 def _check_kind(kind: EmbeddingsType, padding: int | None, rows: int) -> None:
