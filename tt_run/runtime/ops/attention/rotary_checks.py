@@ -137,6 +137,21 @@ def check_pairs(
             f"got {x.shape[-1]}",
             hint=f"heads of {MOST} columns, or ttnn.experimental.rotary_embedding",
         )
+    _check_turn(turn, decode)
+    if decode:
+        _check_decoded(x, cos, sin, turn)
+    else:
+        _check_prefilled(x, cos)
+    if memory_config is not None and memory_config.memory_layout is not x.memory_config().memory_layout:
+        raise fatal(
+            "Input tensor and output tensor must have same memory layout",
+            f"{cpp(x.memory_config().memory_layout)} != {cpp(memory_config.memory_layout)}",
+            hint="leave memory_config out, and ttnn.to_memory_config the result",
+        )
+
+
+def _check_turn(turn: Tensor, decode: bool) -> None:
+    """The matrix that turns pairs: one tile."""
     if len(turn.shape) != 4 or tuple(turn.shape)[:2] != (1, 1):
         raise fatal(
             "Transformation matrix must have 1st & 2nd dim equal to 1",
@@ -155,42 +170,43 @@ def check_pairs(
             f"got {turn.shape}",
             hint="a matrix of 32 x 32",
         )
-    if decode:
-        if x.shape[0] != 1:
-            raise fatal(
-                "rotary_embedding_llama currently only supports sharded inputs in decode mode, and therefore, seq_len (in dim 0) must be 1.",
-                f"got {x.shape}",
-                hint="a call for each token",
-            )
-        check_on_cores(("Sharded inputs for RoPE", x), ("cos tensor for RoPE", cos))
-        check_on_cores(("sin tensor for RoPE", sin), ("transformation matrix for RoPE", turn))
-        if cos.shape[1] != x.shape[1]:
-            raise fatal(
-                "Cos and Sin must have the same batch size as the input",
-                f"{cos.shape[1]} != {x.shape[1]}",
-                hint=f"cos and sin of shape [1, {x.shape[1]}, 1, {x.shape[-1]}]",
-            )
-        _check_rows(x)
-    elif x.is_sharded():
+
+
+def _check_decoded(x: Tensor, cos: Tensor, sin: Tensor, turn: Tensor) -> None:
+    """One token of each user, everything on cores."""
+    if x.shape[0] != 1:
+        raise fatal(
+            "rotary_embedding_llama currently only supports sharded inputs in decode mode, and therefore, seq_len (in dim 0) must be 1.",
+            f"got {x.shape}",
+            hint="a call for each token",
+        )
+    check_on_cores(("Sharded inputs for RoPE", x), ("cos tensor for RoPE", cos))
+    check_on_cores(("sin tensor for RoPE", sin), ("transformation matrix for RoPE", turn))
+    if cos.shape[1] != x.shape[1]:
+        raise fatal(
+            "Cos and Sin must have the same batch size as the input",
+            f"{cos.shape[1]} != {x.shape[1]}",
+            hint=f"cos and sin of shape [1, {x.shape[1]}, 1, {x.shape[-1]}]",
+        )
+    _check_rows(x)
+
+
+def _check_prefilled(x: Tensor, cos: Tensor) -> None:
+    """Interleaved tokens, of which each has its angle."""
+    if x.is_sharded():
         raise fatal(
             "Input tensor must be interleaved in prefill mode",
             hint="ttnn.sharded_to_interleaved(input_tensor)",
         )
-    elif cos.shape[-2] < x.shape[-2]:
+    if cos.shape[-2] < x.shape[-2]:
         raise fatal(
             f"cos and sin of {cos.shape[-2]} positions do not cover {x.shape[-2]}",
             hint=f"cos and sin of [1, 1, at least {x.shape[-2]}, {x.shape[-1]}]",
         )
-    elif cos.shape[1] not in (1, x.shape[1]):
+    if cos.shape[1] not in (1, x.shape[1]):
         raise fatal(
             f"Num heads in cos/sin must match input tensor num heads or be 1. Expected {x.shape[1]}, got {cos.shape[1]}",
             hint=f"cos and sin of [1, 1, S, {x.shape[-1]}]",
-        )
-    if memory_config is not None and memory_config.memory_layout is not x.memory_config().memory_layout:
-        raise fatal(
-            "Input tensor and output tensor must have same memory layout",
-            f"{cpp(x.memory_config().memory_layout)} != {cpp(memory_config.memory_layout)}",
-            hint="leave memory_config out, and ttnn.to_memory_config the result",
         )
 
 

@@ -323,21 +323,8 @@ def check_topk(
             f"Input tensor must be BFLOAT16, BFLOAT8_B, or FLOAT32, got: {cpp(tensor.dtype)}",
             hint=as_type("tensor", "bfloat16"),
         )
-    if places is not None and places.dtype not in _TOPK_PLACES:
-        raise fatal(
-            f"Optional indices tensor must be UINT16, UINT32, or INT32, got: {cpp(places.dtype)}",
-            hint=as_type("indices", "uint16", "uint32", "int32"),
-        )
-    if places is not None and dim % max(rank, 1) != max(rank, 1) - 1:
-        raise fatal(
-            f"Indices tensor is only supported for a reduction on the last dimension, got dim={dim} for rank {rank}",
-            hint="ttnn.transpose both to the last dimension, or leave indices_tensor out",
-        )
-    if places is not None and places.shape != tensor.shape:
-        raise fatal(
-            f"Indices tensor has incorrect shape! Got : {places.shape}, expected: {tensor.shape}",
-            hint="indices of the tensor's shape, or leave indices_tensor out",
-        )
+    if places is not None:
+        _check_indices(tensor, places, dim)
     wide = tensor.dtype is DataType.FLOAT32 or size > 1 << 16
     if outputs is not None:
         _topk_output_types(tensor, outputs[0].dtype, outputs[1].dtype, wide)
@@ -353,6 +340,26 @@ def check_topk(
                 f"Only one core range is supported right now, got {len(cores.ranges())}",
                 hint="name one rectangle: ttnn.CoreRangeSet([ttnn.CoreRange(first, last)])",
             )
+
+
+def _check_indices(tensor: Tensor, places: Tensor, dim: int) -> None:
+    """Indices that a caller gives to the largest elements: of a type that holds them, one for each element of the rows."""
+    rank = max(len(tensor.shape), 1)
+    if places.dtype not in _TOPK_PLACES:
+        raise fatal(
+            f"Optional indices tensor must be UINT16, UINT32, or INT32, got: {cpp(places.dtype)}",
+            hint=as_type("indices", "uint16", "uint32", "int32"),
+        )
+    if dim % rank != rank - 1:
+        raise fatal(
+            f"Indices tensor is only supported for a reduction on the last dimension, got dim={dim} for rank {len(tensor.shape)}",
+            hint="ttnn.transpose both to the last dimension, or leave indices_tensor out",
+        )
+    if places.shape != tensor.shape:
+        raise fatal(
+            f"Indices tensor has incorrect shape! Got : {places.shape}, expected: {tensor.shape}",
+            hint="indices of the tensor's shape, or leave indices_tensor out",
+        )
 
 
 def _topk_output_types(tensor: Tensor, values: DataType, indices: DataType, wide: bool) -> None:
