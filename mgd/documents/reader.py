@@ -66,7 +66,8 @@ class Document:
             if isinstance(node, Sequence) and isinstance(step, int) and step < len(node.items):
                 node = node.items[step]
             elif isinstance(node, Mapping):
-                node = node.get(str(step))
+                field = _field(node, step)
+                node = None if field is None else field[1]
             else:
                 return None
         return node
@@ -76,8 +77,8 @@ class Document:
         for length in range(len(path), 0, -1):
             *above, last = path[:length]
             holder = self.find(*above)
-            if isinstance(holder, Mapping) and str(last) in holder.fields:
-                return self.position(holder.fields[str(last)][0])
+            if isinstance(holder, Mapping) and (field := _field(holder, last)) is not None:
+                return self.position(field[0])
             if isinstance(holder, Sequence) and isinstance(last, int) and last < len(holder.items):
                 return self.position(holder.items[last])
         return self.position(self.root)
@@ -85,6 +86,16 @@ class Document:
     def value(self) -> Any:
         """The whole file as plain Python, as yaml.safe_load gives it; None when empty."""
         return None if self.root is None else self.root.value()
+
+
+def _field(holder: Mapping, key: str | int) -> tuple[Scalar, Node] | None:
+    """A field by its key as written; by a number or `true` also where that is written in another way, such as 0x1."""
+    found = holder.fields.get(str(key))
+    if found is None and isinstance(key, int):
+        meant = ("bool" if isinstance(key, bool) else "int", key)
+        same = (each for each in holder.fields.values() if (each[0].kind, each[0].value()) == meant)
+        found = next(same, None)
+    return found
 
 
 def read(source: str | bytes, *, file: str = "", deepest: int = DEEPEST, largest: int = LARGEST) -> Document:

@@ -184,3 +184,20 @@ def test_an_empty_text_is_an_empty_document() -> None:
     document = read("# nothing\n")
     assert isinstance(document, Document) and document.root is None and document.value() is None
     assert isinstance(read("[]").root, Sequence)
+
+
+def test_a_number_finds_its_key_however_it_is_written() -> None:
+    document = read("a: {0x1: one, 02: two, 3: three, four: 4, '5': five, yes: six}\n", file="f.yaml")
+    found = [document.find("a", number) for number in (1, 2, 3, 4, 5, 6, True, False)]
+    assert [node and node.value() for node in found] == [
+        "one",
+        "two",
+        "three",
+        None,
+        "five",
+        None,
+        "six",
+        None,
+    ]
+    places = [str(document.place("a", number)) for number in (1, 2, 3, 6)]
+    assert places == ["f.yaml:1:5", "f.yaml:1:15", "f.yaml:1:24", "f.yaml:1:1"]
