@@ -145,3 +145,17 @@ def test_without_a_run_folder_all_others_may_be_elsewhere(monkeypatch: pytest.Mo
     monkeypatch.delenv("OMPI_COMM_WORLD_LOCAL_SIZE")
     with pytest.raises(NotArrived, match="one of ranks 1, 2, on other hosts, did not start the runtime"):
         first_meeting.await_all(ranks_of(3, None, lambda: False), "")
+
+
+def test_naps_grow_and_looks_are_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(contract.GUARD_TIMEOUT, "30")
+    monkeypatch.setattr(first_meeting, "_LOOK_SECONDS", 0.1)
+    looks, over = [], time.perf_counter() + 0.35
+    monkeypatch.setattr(first_meeting, "_elsewhere", lambda ranks: looks.append(1) or [2, 3])
+    first_meeting.await_all(ranks_of(4, None, lambda: time.perf_counter() > over), "MPI recv")
+    assert 1 <= len(looks) <= 3
+    naps: list[float] = []
+    monkeypatch.setattr(first_meeting, "_LOOK_SECONDS", 60)
+    monkeypatch.setattr(first_meeting.time, "sleep", naps.append)
+    first_meeting.await_all(ranks_of(4, None, lambda: len(naps) == 16), "MPI recv")
+    assert naps == pytest.approx([min(0.0001 * 1.5**n, 0.02) for n in range(16)])
