@@ -369,3 +369,17 @@ def test_a_dump_is_read_when_it_grows_no_more(
     written = "".join(pieces[: pieces.index("", pieces.index("ab"))] if "ab" in pieces else [])
     assert blocked_interpreter._what_comes(path, 6) == written
     assert now[0] == pytest.approx(seconds, abs=0.025)
+
+
+def test_what_one_rank_alone_gives_is_no_part_of_what_all_agree_on() -> None:
+    told = Signature("MPI Gather", detail="root 1, sends 8+16, bytes 4")
+    assert told.alike.detail == "root 1, bytes 4"
+    assert code_of(told) == code_of(told._replace(detail="root 1, sends 9, bytes 4")) != 0
+    assert (
+        told.firm
+        == told._replace(detail="root 1, bytes 5, sends 9").firm
+        == code_of(told._replace(detail="root 1"))
+    )
+    assert told.firm != told._replace(detail="root 2").firm
+    own = Signature("all_gather", detail="dim 3, bytes 4, composed 2x4")
+    assert own.firm == code_of(own._replace(detail="dim 3, bytes 4")) != code_of(own._replace(detail="dim 3"))
