@@ -161,7 +161,12 @@ def test_naps_grow_and_looks_are_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_meeting, "_LOOK_SECONDS", 0.1)
     looks: list[int] = []
     over = time.perf_counter() + 0.35
-    monkeypatch.setattr(first_meeting, "_elsewhere", lambda ranks: looks.append(1) or [2, 3])
+
+    def elsewhere(ranks: Any) -> list[int]:
+        looks.append(1)
+        return [2, 3]
+
+    monkeypatch.setattr(first_meeting, "_elsewhere", elsewhere)
     first_meeting.await_all(ranks_of(4, None, lambda: bool(looks) and time.perf_counter() > over), "MPI recv")
     assert 1 <= len(looks) <= 3
     naps: list[float] = []
