@@ -13,7 +13,7 @@ from tt_run.runtime.enums import Layout
 from tt_run.runtime.ops.reduction.placement_checks import check_within_program
 from tt_run.runtime.tensor.spec import sharding
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig, NdShardSpec
-from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
+from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 
 _RANK = 4
@@ -31,21 +31,23 @@ def of_product(
     if at in _IN_FRONT:
         order = _IN_FRONT[at]
         turned = [shape[i] for i in order]
-        _fits(_turned(place, order), tensor, turned, tensor.layout)
+        _fits(_turned(place, order), turned, tensor.layout)
         shape = [1, *turned[1:]]
     else:
         shape[at] = 1
+    _fits(place, shape, Layout.TILE)
     padded = padded_shape(tuple(shape), Layout.TILE, tensor.tile).dims
     check_within_program("Prod_nc", place, tensor, math.prod(padded) // math.prod(tensor.tile.edges))
     if at in _IN_FRONT:
         order = _IN_FRONT[at]
         shape = [shape[order.index(i)] for i in range(_RANK)]
-    _fits(place, tensor, shape, Layout.TILE)
+    _fits(place, shape, Layout.TILE)
     return _of_rank(place, rank - (not keepdim))
 
 
-def _fits(place: MemoryConfig, tensor: Tensor, shape: Sequence[int], layout: Layout) -> None:
-    sharding.settled(place, padded_shape(tuple(shape), layout, tensor.tile).dims, layout, tensor.tile.edges)
+def _fits(place: MemoryConfig, shape: Sequence[int], layout: Layout) -> None:
+    """Raises RuntimeError where a step's result does not fit: it is in whole tiles, whatever its operand's."""
+    sharding.settled(place, padded_shape(tuple(shape), layout, DEFAULT_TILE).dims, layout, DEFAULT_TILE.edges)
 
 
 def _turned(place: MemoryConfig, order: Sequence[int]) -> MemoryConfig:

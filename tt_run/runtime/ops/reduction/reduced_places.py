@@ -16,9 +16,10 @@ from tt_run.runtime.enums import WIDTH_SHARDED, DataType, Layout
 from tt_run.runtime.ops.data_movement.movement import stays
 from tt_run.runtime.ops.declaration.operands import settle
 from tt_run.runtime.ops.placement import asked_shards, fitted_shards, reordered_shards, scaled_shards
+from tt_run.runtime.tensor.conversion.layouts import check_same_tile
 from tt_run.runtime.tensor.spec import sharding
-from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
-from tt_run.runtime.tensor.spec.tensor_spec import padded_shape
+from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig
+from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, padded_shape
 from tt_run.runtime.tensor.tensor import Tensor
 
 _BATCHES_FIRST = (DataType.BFLOAT16, DataType.BFLOAT8_B)
@@ -47,6 +48,9 @@ def of_total(
     first = name == "sum" and tensor.dtype in _BATCHES_FIRST and scalar == 1.0
     if not place.is_sharded():
         return None
+    if rank != _RANK and not (batches and first) and now.place.is_sharded() and now.place.shard_spec is None:
+        check_same_tile(tensor, DEFAULT_TILE)  # it leaves its cores to be seen in four dimensions
+    tensor = in_full_tiles(tensor)
     if batches and first:
         # A program of its own sums them, one after the other, and turns nothing; what follows goes where it has put them.
         if now.layout is not Layout.TILE:
@@ -67,6 +71,10 @@ def of_spread(tensor: Tensor, axes: Sequence[int], asked: MemoryConfig | None) -
     place, rank = asked or tensor.memory_config(), len(tensor.shape)
     if not place.is_sharded():
         return None
+    pieces = tensor.memory_config().is_sharded() and tensor.memory_config().shard_spec is None
+    if pieces and rank < _RANK and any(tensor.shape[axis] > 1 for axis in axes):
+        check_same_tile(tensor, DEFAULT_TILE)
+    tensor = in_full_tiles(tensor)
     now = Step(tuple(tensor.shape), tensor.memory_config(), tensor.layout)
     if all(tensor.shape[axis] == 1 for axis in axes):
         return _fitted(tensor, now.shape, place)  # of which nothing is read
@@ -78,6 +86,14 @@ def of_spread(tensor: Tensor, axes: Sequence[int], asked: MemoryConfig | None) -
         now = _ordered(tensor, now, [d for d in order if d not in axes] + list(axes), place)
         return _reduced(tensor, now, range(rank - len(axes), rank), place)
     return _reduced(tensor, now, axes, place)
+
+
+def in_full_tiles(tensor: Tensor) -> Tensor:
+    """A tensor in smaller tiles as one that steps make of it: results of reductions are in whole ones."""
+    if tensor.tile == DEFAULT_TILE:
+        return tensor
+    nothing = tensor.shards.map(lambda stack: np.broadcast_to(stack.dtype.type(0), stack.shape))
+    return settle((tensor,), nothing, tensor.dtype, memory_config=L1_MEMORY_CONFIG, layout=tensor.layout)
 
 
 def _with_one(shape: Sequence[int], *axes: int) -> list[int]:
@@ -126,6 +142,9 @@ def _viewed(tensor: Tensor, now: Step, shape: Sequence[int]) -> Step:
     """The same in another number of dimensions, where `reshape` puts it."""
     if len(shape) == len(now.shape):
         return now
+    tiled = now.layout is Layout.TILE and now.place.shard_spec is not None
+    if tiled and tuple(now.shape[-2:]) == tuple(shape[-2:]):
+        return Step(tuple(shape), sharding.of_matrix(now.place), now.layout)  # which takes no more than that
     return Step(tuple(shape), reshaped(tensor, now, shape, tensor.dtype), now.layout)
 
 

@@ -79,7 +79,11 @@ def check_spread(
     nothing_varies = has_nothing_to_reduce(tensor) or [tensor.shape[axis] for axis in axes] == [1]
     if not nothing_varies:
         _made_into_tiles(tensor)
-        small_tiles.check("spread", tensor)
+        turned = (
+            len(axes) == 1 and axes[0] < len(tensor.shape) - 2
+        )  # a batch dimension is brought where rows are first, in whole tiles
+        if not turned:
+            small_tiles.check("spread", tensor)
     if tensor.dtype not in _FLOATS and not nothing_varies:
         raise fatal(
             f"Only FLOAT32, BFLOAT16, and BFLOAT8_B are supported for Std/Var reduction - got {cpp(tensor.dtype)}",
