@@ -8,12 +8,22 @@ import pytest
 from tests.runtime.ops.attention.test_attention import sample
 from tests.runtime.ops.attention.test_latent_attention import call
 from tests.runtime.ops.tensors import BF16, F32, I32, ROW, U16, held, near, put
+from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
+from tt_run.runtime.tensor.spec.memory_config import CoreGrid
+from tt_run.runtime.tuning.matmul import (
+    MatmulMultiCoreReuseMultiCast1DProgramConfig,
+    MatmulMultiCoreReuseMultiCastProgramConfig,
+)
 
 pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("float32_too")]
 pytest.importorskip("torch")
 WIDE = "float64"
+_SIZES = {"in0_block_w": 1, "out_subblock_h": 1, "out_subblock_w": 1, "per_core_M": 1, "per_core_N": 1}
+PROGRAM = MatmulMultiCoreReuseMultiCast1DProgramConfig(
+    compute_with_storage_grid_size=CoreCoord(4, 1), fuse_batch=False, fused_activation=None, mcast_in0=True, **_SIZES
+)  # fmt: skip
 
 
 def test_gates(one: MeshDevice) -> None:
@@ -74,16 +84,18 @@ def test_masks_of_experts_that_a_sum_gives(one: MeshDevice) -> None:
 def test_products_with_chosen_experts(one: MeshDevice) -> None:
     a, b = sample(F32, 2, 3, 32, 64), sample(F32, 1, 4, 64, 32, seed=1)
     sparsity = (np.random.default_rng(2).random((2, 3, 1, 4)) > 0.5).astype(np.float32)
-    found = call("sparse_matmul", put(one, a), put(one, b), sparsity=put(one, sparsity, BF16, ROW), nnz=None)
+    found = call("sparse_matmul", put(one, a), put(one, b), sparsity=put(one, sparsity, BF16, ROW), nnz=None, program_config=PROGRAM)  # fmt: skip
     wanted = a[:, :, None, None].astype(WIDE) @ b[0] * sparsity[..., None, None]
     assert tuple(found.shape) == (2, 3, 1, 4, 32, 32)
     near(found, wanted.astype(np.float32), steps=64)
     counts = put(one, sparsity, U16, ROW)  # as `moe_expert_token_remap` leaves it
     near(
-        call("sparse_matmul", put(one, a), put(one, b), sparsity=counts), wanted.astype(np.float32), steps=64
+        call("sparse_matmul", put(one, a), put(one, b), sparsity=counts, program_config=PROGRAM),
+        wanted.astype(np.float32),
+        steps=64,
     )
     rows = call("sparse_matmul", put(one, wanted[0, 0].astype(np.float32)), put(one, sample(F32, 1, 4, 32, 16, seed=3)),
-                sparsity=put(one, sparsity[:1, :1], BF16, ROW), is_input_a_sparse=True, is_input_b_sparse=False)  # fmt: skip
+                sparsity=put(one, sparsity[:1, :1], BF16, ROW), is_input_a_sparse=True, is_input_b_sparse=False, program_config=PROGRAM)  # fmt: skip
     assert tuple(rows.shape) == (1, 4, 32, 16)
     for of_a, of_b, words in (
         (False, False, "at least one of is_input_a_sparse or is_input_b_sparse to be true"),
@@ -91,7 +103,23 @@ def test_products_with_chosen_experts(one: MeshDevice) -> None:
     ):  # fmt: skip
         with pytest.raises(RuntimeError, match=words):
             call("sparse_matmul", put(one, a), put(one, b), sparsity=put(one, sparsity, BF16, ROW), is_input_a_sparse=of_a,
-                 is_input_b_sparse=of_b)  # fmt: skip
+                 is_input_b_sparse=of_b, program_config=PROGRAM)  # fmt: skip
+
+
+def test_programs_of_products_with_experts(one: MeshDevice) -> None:
+    a, b = put(one, sample(F32, 1, 3, 32, 64)), put(one, sample(F32, 1, 4, 64, 32, seed=1))
+    sparsity = put(one, np.ones((1, 3, 1, 4), np.float32), BF16, ROW)
+    with pytest.raises(TypeError, match="missing a required argument: 'program_config'"):
+        call("sparse_matmul", a, b, sparsity=sparsity)
+    other = MatmulMultiCoreReuseMultiCastProgramConfig(
+        compute_with_storage_grid_size=CoreCoord(4, 1), transpose_mcast=False, fused_activation=None, **_SIZES
+    )
+    for words, given in (
+        ("std::get: wrong index for variant", {"program_config": other}),
+        ("Cannot use both user core grid", {"program_config": PROGRAM, "core_grid": CoreGrid(y=1, x=4)}),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            call("sparse_matmul", a, b, sparsity=sparsity, **given)
 
 
 def test_maps_between_experts_and_devices(mesh: MeshDevice) -> None:

@@ -26,6 +26,7 @@ from tt_run.runtime.ops.goldens import expert_goldens
 from tt_run.runtime.ops.reduction.choice_checks import check_moe
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseMultiCast1DProgramConfig
 from tt_run.runtime.values.dtypes import is_float
 from tt_run.runtime.values.shards import Shards, combine_all
 
@@ -99,6 +100,7 @@ def _check_sparse(name: str, given: Sequence[Tensor], arguments: Mapping[str, An
             f"{name} requires at least one of is_input_a_sparse or is_input_b_sparse to be true",
             hint="is_input_a_sparse=True or is_input_b_sparse=True; ttnn.matmul takes two dense ones",
         )
+    check_sparse_program(arguments["program_config"], arguments.get("core_grid"))
     sparsity = arguments["sparsity"]
     pairs = [math.prod(arguments[f"input_tensor_{letter}"].shape.dims[:-2]) for letter in "ab"]
     count = pairs[0] if of_a else math.prod(pairs)
@@ -108,6 +110,20 @@ def _check_sparse(name: str, given: Sequence[Tensor], arguments: Mapping[str, An
             f"sparsity logical_volume ({sparsity.logical_volume()}) must equal batch_length ({count}) "
             f"[sparsity_shape={sparsity.shape}, {words}]",
             hint=f"a sparsity with an entry for each of {count} products",
+        )
+
+
+def check_sparse_program(program: object, grid: object) -> None:
+    """Raises RuntimeError for cores beside a program, and for another program than the one that products with experts have."""
+    if grid is not None:
+        raise fatal(
+            "Cannot use both user core grid/coordinates and a program config",
+            hint="leave core_grid out: the program config names its cores",
+        )
+    if not isinstance(program, MatmulMultiCoreReuseMultiCast1DProgramConfig):
+        raise fatal(
+            "std::get: wrong index for variant",
+            hint=f"program_config is a {type(program).__name__}, give a ttnn.MatmulMultiCoreReuseMultiCast1DProgramConfig",
         )
 
 
@@ -131,7 +147,7 @@ MOE = declare(
     ),
     Row(
         "sparse_matmul",
-        f"(input_tensor_a: Tensor, input_tensor_b: Tensor, {SPARSE}, program_config: object = None, {PLACED}, dtype: DataType | None = None, "
+        f"(input_tensor_a: Tensor, input_tensor_b: Tensor, {SPARSE}, program_config: object, {PLACED}, dtype: DataType | None = None, "
         "compute_kernel_config: object = None, core_grid: object = None, output_tile: object = None, "
         "optional_output_tensor: Tensor | None = None, global_cb: object = None, sub_device_id: object = None)",
         _sparse, "Products of groups of rows with experts; those whose entry in sparsity is zero give zeros.", golden=_sparse,
