@@ -9,6 +9,7 @@ from tt_run.runtime.ccl.gather_forms import all_gather_async_reversed, ring_atte
 from tt_run.runtime.ccl.halos import neighbor_pad_async, slice_reshard_async
 from tt_run.runtime.ccl.part_gathers import high_bw_all_gather
 from tt_run.runtime.ccl.scatter_forms import reduce_scatter_minimal_direct, strided_reduce_scatter_async
+from tt_run.runtime.ccl.semaphores import create_global_semaphore
 from tt_run.runtime.ccl.single_shards import mesh_partition
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
@@ -42,6 +43,11 @@ def mesh():
     device.close()
 
 
+def some(x, count):
+    cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(0, 0))])
+    return [create_global_semaphore(x.device(), cores, 0) for _ in range(count)]
+
+
 def pad(x, dim, axis=1):
     return neighbor_pad_async(x, [dim], [1], [1], "zeros", [axis], [], [])
 
@@ -55,15 +61,15 @@ def exchange(x, join, split):
 
 
 def gather(x, dim, **words):
-    return all_gather_async(x, None, dim, [], cluster_axis=1, **words)
+    return all_gather_async(x, None, dim, some(x, 2), cluster_axis=1, **words)
 
 
 def backward(x, dim, **words):
-    return all_gather_async_reversed(x, None, dim, [], cluster_axis=1, **words)
+    return all_gather_async_reversed(x, None, dim, some(x, 2), cluster_axis=1, **words)
 
 
 def scatter(x, dim, **words):
-    return reduce_scatter_minimal_async(x, None, dim, [], cluster_axis=1, **words)
+    return reduce_scatter_minimal_async(x, None, dim, some(x, 3), cluster_axis=1, **words)
 
 
 def blocks(x, dim):
@@ -91,7 +97,7 @@ def banks(x, dim):
 def around(x, dim, **words):
     words = {"cluster_axis": 1, "mesh_device": x.device(), "topology": None, **words}
     return ring_attention_all_gather_async(
-        [x], [room(x, dim)], dim, multi_device_global_semaphore=[], **words
+        [x], [room(x, dim)], dim, multi_device_global_semaphore=some(x, 2), **words
     )
 
 

@@ -110,7 +110,9 @@ import ttnn
 E = ttnn.experimental
 mesh = ttnn.open_mesh_device(ttnn.MeshShape(2, 4))
 rank = int(ttnn.distributed_context_get_rank()) if ttnn.distributed_context_is_initialized() else 0
-x, s = ttnn.zeros((1, 1, 32, 32), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh), []
+x = ttnn.zeros((1, 1, 32, 32), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=mesh)
+core = ttnn.CoreCoord(0, 0)
+s = [ttnn.create_global_semaphore(mesh, ttnn.CoreRangeSet([ttnn.CoreRange(core, core)]), 0) for _ in range(2)]
 rows = ttnn.zeros((1, 1, 32, 32), dtype=ttnn.bfloat16, layout=ttnn.ROW_MAJOR_LAYOUT, device=mesh)
 ttnn.all_reduce(x)
 if rank:

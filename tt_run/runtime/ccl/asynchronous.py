@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt_run.runtime.ccl import checks, form_checks, memory_checks
+from tt_run.runtime.ccl import checks, form_checks, memory_checks, semaphore_counts
 from tt_run.runtime.ccl.collectives import gather_as, scatter_as, sum_as
 from tt_run.runtime.ccl.forms import choose
 from tt_run.runtime.ccl.plans import on_subdevice
@@ -38,6 +38,7 @@ def _gather_plain(
     num_workers_per_link: int | None = None,
     num_buffers_per_channel: int | None = None,
 ) -> Tensor:
+    semaphore_counts.check_gather(input_tensor, dim, multi_device_global_semaphore)
     return gather_as(
         "all_gather_async",
         input_tensor,
@@ -77,6 +78,8 @@ def _gather_persistent(
         raise ArgumentMismatch("all_gather_async needs dim")
     workers = chunks_per_sync, num_workers_per_link, num_buffers_per_channel
     memory = form_checks.place_of_gather(input_tensor, dim, memory_config, persistent_output_buffer)
+    given = multi_device_global_semaphore
+    semaphore_counts.check_gather(input_tensor, dim, given, broadcast=use_broadcast)
     tuning = topology, num_links, memory, on_subdevice(subdevice_id), workers
     return gather_as(
         "all_gather_async", input_tensor, dim, cluster_axis, tuning, persistent_output_buffer, is_result=True
@@ -101,6 +104,8 @@ def _gather_on_axis(
     sub_core_grids: Any = None,
 ) -> Tensor:
     memory = form_checks.place_of_gather(input_tensor, dim, memory_config, persistent_output_tensor)
+    given = multi_device_global_semaphore
+    semaphore_counts.check_gather(input_tensor, dim, given, broadcast=use_broadcast)
     tuning = topology, num_links, memory, on_subdevice(subdevice_id)
     return gather_as(
         "all_gather_async",
@@ -147,6 +152,7 @@ def reduce_scatter_minimal_async(
     device = checks.device_of(input_tensor, "reduce_scatter_minimal_async")
     members = checks.members_of(input_tensor, device, cluster_axis, any_ring=True)
     form_checks.check_scatter(input_tensor, dim, memory_config, output, members)
+    semaphore_counts.check_scatter(input_tensor, dim, members, multi_device_global_semaphore)
     workers = (
         chunks_per_sync,
         num_workers_per_link,
@@ -182,6 +188,8 @@ def _reduce_all(
             hint=f"distribute it with ttnn.MeshMapperConfig([...], ttnn.MeshShape(1, {num_devices}))",
         )
     memory_checks.check_summand(input_tensor, devices)
+    given = barrier_semaphores, rs_global_semaphores, ag_global_semaphores
+    semaphore_counts.check_sum(input_tensor, devices, *given)
     return sum_as(
         "all_reduce_async",
         input_tensor,
@@ -206,9 +214,10 @@ def _reduce_on_axis(
 ) -> Tensor:
     _only_sums(math_op)
     device = checks.device_of(input_tensor, "all_reduce_async")
-    memory_checks.check_summand(
-        input_tensor, checks.members_of(input_tensor, device, cluster_axis, any_ring=True)
-    )
+    members = checks.members_of(input_tensor, device, cluster_axis, any_ring=True)
+    memory_checks.check_summand(input_tensor, members)
+    given = barrier_semaphores, rs_global_semaphores, ag_global_semaphores
+    semaphore_counts.check_sum(input_tensor, members, *given)
     return sum_as(
         "all_reduce_async",
         input_tensor,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tt_run.runtime import traffic
-from tt_run.runtime.ccl import form_checks, result_topology
+from tt_run.runtime.ccl import form_checks, result_topology, semaphore_counts
 from tt_run.runtime.ccl.calls import run
 from tt_run.runtime.ccl.collectives import ALL_GATHER, gather_as, result
 from tt_run.runtime.ccl.exchange import gather
@@ -61,6 +61,7 @@ def _reversed_plain(
     num_workers_per_link: int | None = None,
     num_buffers_per_channel: int | None = None,
 ) -> Tensor:
+    semaphore_counts.check_gather(input_tensor, dim, multi_device_global_semaphore)
     return _reversed(input_tensor, dim, None, (topology, num_links, memory_config))
 
 
@@ -85,6 +86,8 @@ def _reversed_persistent(
 ) -> Tensor:
     if dim is None:
         raise ArgumentMismatch("all_gather_async_reversed needs dim")
+    given = multi_device_global_semaphore
+    semaphore_counts.check_gather(input_tensor, dim, given, broadcast=use_broadcast)
     tuning = topology, num_links, memory_config
     return _reversed(input_tensor, dim, cluster_axis, tuning, persistent_output_buffer)
 
@@ -108,6 +111,8 @@ def _reversed_on_axis(
     num_workers_per_link: int | None = None,
     num_buffers_per_channel: int | None = None,
 ) -> Tensor:
+    given = multi_device_global_semaphore
+    semaphore_counts.check_gather(input_tensor, dim, given, broadcast=use_broadcast)
     tuning = topology, num_links, memory_config
     return _reversed(input_tensor, dim, cluster_axis, tuning, persistent_output_tensor)
 
@@ -137,6 +142,7 @@ def strided_all_gather_async(
     mm_block_wt: int | None = None,
 ) -> Tensor:
     """`all_gather` read in the order of a following product's blocks."""
+    semaphore_counts.check_pair(multi_device_global_semaphore)
     tuning = topology, num_links, memory_config
     name = "strided_all_gather_async"
     return gather_as(name, input_tensor, dim, cluster_axis, tuning, persistent_output_buffer)
@@ -164,6 +170,7 @@ def ring_attention_all_gather_async(
             hint="leave persistent_output_buffer out, or give one for each tensor",
         )
     form_checks.check_ring_gather(input_tensor, persistent_output_buffer, memory_config)
+    semaphore_counts.check_pair(multi_device_global_semaphore)
     tuning, name = (topology, num_links, memory_config), "ring_attention_all_gather_async"
     return [
         gather_as(name, tensor, dim, cluster_axis, tuning, output, mesh_device)

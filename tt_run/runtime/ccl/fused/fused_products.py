@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from tt_run.runtime.ccl import semaphore_counts
 from tt_run.runtime.ccl.collectives import gather_as, scatter_as
 from tt_run.runtime.ccl.fused.product_parts import (
     Gathered,
@@ -65,6 +66,7 @@ def all_gather_matmul_async(
     num_buffers_per_channel: int | None = None,
 ) -> list[Tensor]:
     """[gathered input, gathered input @ weight + bias]."""
+    semaphore_counts.check_gather(input_tensor, dim, multi_device_global_semaphore)
     tuning = topology, num_links, memory_config_ag
     gathered = gather_as("all_gather_matmul_async", input_tensor, dim, None, tuning, persistent_output_buffer)
     return [
