@@ -19,6 +19,7 @@ from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.each_device import one_on_each_device
 from tt_run.runtime.ops.declaration.operands import on_device, settle
 from tt_run.runtime.ops.experts import routing
+from tt_run.runtime.ops.experts.prefill_checks import check_counted, check_expert, check_room
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 from tt_run.runtime.tile import TILE_SIZE, whole_tiles
@@ -50,11 +51,8 @@ def extract(
     """
     given = (global_tensor, start, counts, global_expert_idx_table)
     on_device(*given, kind="extract")
-    if max_dispatched_tokens_per_expert % TILE_SIZE:
-        raise fatal(
-            f"max_dispatched_tokens_per_expert {max_dispatched_tokens_per_expert} is no multiple of {TILE_SIZE}",
-            hint=f"max_dispatched_tokens_per_expert={-(-max_dispatched_tokens_per_expert // TILE_SIZE) * TILE_SIZE}",
-        )
+    check_expert(global_tensor, start, counts, global_expert_idx_table, local_expert_id)
+    check_room(max_dispatched_tokens_per_expert)
 
     def take(buffer: Array, first: Array, number: Array, table: Array) -> Array:
         rows = buffer[rows_of_expert(first, number, table, local_expert_id)]
@@ -83,6 +81,7 @@ def insert(
     """Write the tokens of a local expert back to their rows of `global_tensor`, which is returned: the inverse of `extract`."""
     given = (global_tensor, local_tensor, start, counts, global_expert_idx_table)
     on_device(*given, kind="insert")
+    check_expert(global_tensor, start, counts, global_expert_idx_table, local_expert_id, local_tensor)
 
     def put(buffer: Array, rows: Array, first: Array, number: Array, table: Array) -> Array:
         out = buffer.copy()
@@ -101,6 +100,7 @@ def masked_bincount(
     """How many tokens chose each expert: a row of uint32. Experts whose entry in the mask is negative count zero."""
     given = (input_tensor, expert_mask)
     on_device(*given, kind="bincount")
+    check_counted(input_tensor, expert_mask, n_routed_experts, num_experts_per_token)
 
     def count(chosen: Array, mask: Array) -> Array:
         ids = chosen[..., :num_experts_per_token].reshape(-1).astype(np.int64)

@@ -19,6 +19,7 @@ from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.dispatch import operation
 from tt_run.runtime.ops.declaration.each_device import on_each_device
 from tt_run.runtime.ops.declaration.operands import floating, on_device, settle
+from tt_run.runtime.ops.experts.prefill_checks import check_groups, check_looked_up
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.tensor import Tensor
 
@@ -170,9 +171,10 @@ def moe_hash_gate(
     _check_padding(padding_config)
     if score_func not in SCORES:
         raise fatal(
-            f"score_func must be one of {', '.join(SCORES)}, not {score_func!r}",
+            f"Unsupported score_func '{score_func}'. Expected 'sigmoid' or 'sqrtsoftplus'.",
             hint=f"score_func={next(iter(SCORES))!r}",
         )
+    check_looked_up(scores, input_ids, tid2eid, n_activated_experts)
     shape = (*tuple(scores.shape)[:-1], n_activated_experts)
 
     def gate(x: Array, ids: Array, table: Array, config: Array | None = None) -> tuple[Array, Array]:
@@ -285,9 +287,15 @@ def moe_grouped_topk(
         )
     if score_func not in SCORES:
         raise fatal(
-            f"score_func must be one of {', '.join(SCORES)}, not {score_func!r}",
+            f"Unsupported score_func '{score_func}'. Expected 'sigmoid' or 'sqrtsoftplus'.",
             hint=f"score_func={next(iter(SCORES))!r}",
         )
+    choices = {
+        "summed_experts_per_group": summed_experts_per_group,
+        "topk_groups": topk_groups,
+        "n_activated_experts": n_activated_experts,
+    }
+    check_groups(scores, bias, n_groups, choices)
 
     def gate(x: Array, b: Array, config: Array | None = None) -> list[Array]:
         plain = SCORES[score_func](x.astype(np.float32))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tt_run.runtime.enums import cpp
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels.elementwise import finish
 from tt_run.runtime.ops.declaration import families
@@ -29,11 +30,14 @@ def _transformed(
 ) -> tuple[Tensor, Tensor]:
     if precision not in ("precise", "fast"):
         raise fatal(
-            f"{name}: precision is 'precise' or 'fast', got {precision!r}", hint="precision='precise'"
+            "ttnn.experimental.fft / ttnn.experimental.ifft: precision must be 'precise' or 'fast' "
+            f"(got {precision!r}).",
+            hint="precision='precise'",
         )
     given = [real] if imag is None else [real, imag]
     on_device(*given, kind=name)
     floating(name, *given)
+    _check_parts(name, real, imag)
 
     def on_stacks(a: Array, b: Array | None = None) -> list[Array]:
         found = function(a.astype(np.float64) if b is None else a + 1j * b.astype(np.float64))
@@ -42,6 +46,25 @@ def _transformed(
     parts = combine_all(on_stacks, *(t.shards for t in given))
     first, second = (settle(given, Shards(finish(p.data, real.dtype), p.index), real.dtype) for p in parts)
     return first, second
+
+
+def _check_parts(name: str, real: Tensor, imag: Tensor | None) -> None:
+    """Raises RuntimeError for parts that differ, and for signals of less than two numbers."""
+    if imag is not None and tuple(imag.shape) != tuple(real.shape):
+        raise fatal(
+            f"ttnn::experimental::{name}: input_real and input_imag must share shape.",
+            hint=f"real {real.shape}, imaginary {imag.shape}",
+        )
+    if imag is not None and imag.dtype is not real.dtype:
+        raise fatal(
+            f"ttnn::experimental::{name}: input_real/input_imag dtype mismatch (real={real.dtype.value}, imag={imag.dtype.value}).",
+            hint=f"ttnn.typecast(imag, {cpp(real.dtype)})",
+        )
+    if not len(real.shape) or real.shape[-1] < 2:
+        raise fatal(
+            f"ttnn::experimental::{name}: last-dim length N must be >= 2 (got N={real.shape[-1] if len(real.shape) else 1}).",
+            hint="one number is its own transform",
+        )
 
 
 @operation("ttnn.experimental.fft", family=families.COMPLEX)
