@@ -12,7 +12,8 @@ from tests.runtime.ops.placement.test_larger_shards import BLOCK, HEIGHT, WIDTH,
 from tests.runtime.ops.placement.test_reordered_shards import BY_ROW
 from tests.runtime.ops.tensors import BF16, ROW, TILE, held, put
 from tt_run.runtime import catalog
-from tt_run.runtime.enums import BufferType, Layout
+from tt_run.runtime.cores import corerange_to_cores
+from tt_run.runtime.enums import BufferType, Layout, ShardOrientation
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig, ShardSpec
 
@@ -131,3 +132,32 @@ def test_parts_of_several_pieces(one: MeshDevice, cut: Any, layout: Layout, word
         RuntimeError, match=f"Narrowing on {side} dimension for L1 sharded tensor only supports"
     ):
         narrow(lying(one, cut, layout), *words)
+
+
+@pytest.mark.parametrize(
+    ("shape", "high", "words", "places", "piece"),
+    [
+        ((1, 4, 128, 64), 64, (2, 64, 64), [1, 3, 5, 7], 64),
+        ((1, 4, 128, 64), 64, (2, 96, 32), [1, 3, 5, 7], 32),
+        ((1, 4, 128, 64), 64, (1, 1, 2), [2, 3, 4, 5], 64),
+        ((2, 4, 64, 64), 64, (1, 2, 2), [2, 3, 6, 7], 64),
+    ],
+)
+@pytest.mark.parametrize("by_row", [True, False])
+def test_parts_of_every_piece_of_rows(
+    one: MeshDevice, shape: Any, high: int, words: Any, places: list[int], piece: int, by_row: bool
+):
+    order = ShardOrientation.ROW_MAJOR if by_row else ShardOrientation.COL_MAJOR
+    grid = cores((3, 1))
+    memory = MemoryConfig(HEIGHT, BufferType.L1, ShardSpec(grid, [high, 64], order))
+    tensor = ops.to_memory_config(put(one, numbered(shape), BF16, TILE), memory)
+    part = narrow(tensor, *words)
+    axis, start, length = words
+    assert np.array_equal(held(part), np.take(numbered(shape), range(start, start + length), axis))
+    spec = part.memory_config().shard_spec
+    assert spec.shape == [piece, 64]
+    walked, taken = corerange_to_cores(grid, None, by_row), corerange_to_cores(spec.grid, None, by_row)
+    wanted = [walked[place] for place in places]
+    # Cores that are counted by columns are named one by one, others as rectangles.
+    assert set(taken) == set(wanted) if by_row else taken == wanted
+    assert by_row or len(spec.grid.ranges()) == len(places)

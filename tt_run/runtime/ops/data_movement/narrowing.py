@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy.typing as npt
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet, corerange_to_cores
 from tt_run.runtime.enums import (
     BLOCK_SHARDED,
+    HEIGHT_SHARDED,
     WIDTH_SHARDED,
     BufferType,
     Layout,
@@ -150,6 +152,20 @@ def _of_pieces(tensor: Tensor, axis: int, start: int, length: int) -> MemoryConf
         return MemoryConfig(
             memory.memory_layout, memory.buffer_type, ShardSpec(cores, [high, wide], spec.orientation)
         )
+    if not alone and memory.memory_layout is HEIGHT_SHARDED and not span % edge:
+        whole = not (first % edge or many % edge)
+        if whole or inside:
+            places = [
+                front * (span // edge) + first // edge + each
+                for front in range(math.prod(padded[:axis]))
+                for each in range(many // edge if whole else 1)
+            ]
+            piece = [high if whole else many, wide]
+            return MemoryConfig(
+                memory.memory_layout,
+                memory.buffer_type,
+                ShardSpec(_at(spec, places), piece, spec.orientation),
+            )
     contiguous = not last or (tensor.layout is Layout.TILE and high == tensor.tile.edges[0])
     if not (inside and contiguous and (alone or span == edge)):
         word = "last" if last else "non-last"
@@ -179,6 +195,13 @@ def _taken(spec: ShardSpec, memory: MemoryConfig, first: int, many: int, last: b
         )
         return CoreRangeSet([CoreRange(begin, end)])
     if last != (memory.memory_layout is WIDTH_SHARDED):
-        return spec.grid
-    cores = corerange_to_cores(spec.grid, None, by_row)[first : first + many]
-    return CoreRangeSet().merge(CoreRangeSet([CoreRange(core, core) for core in cores]))
+        return spec.grid if by_row else _at(spec, range(spec.grid.num_cores()))
+    return _at(spec, range(first, first + many))
+
+
+def _at(spec: ShardSpec, places: Iterable[int]) -> CoreRangeSet:
+    """The cores of these pieces. Those that are counted by columns stay apart."""
+    by_row = spec.orientation is ShardOrientation.ROW_MAJOR
+    cores = corerange_to_cores(spec.grid, None, by_row)
+    ranges = CoreRangeSet([CoreRange(cores[place], cores[place]) for place in places if place < len(cores)])
+    return CoreRangeSet().merge(ranges) if by_row else ranges
