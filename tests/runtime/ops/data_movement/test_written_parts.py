@@ -191,3 +191,19 @@ def test_types_layouts_and_targets_on_cores_are_refused(one: MeshDevice) -> None
         with pytest.raises(RuntimeError) as refusal:
             call("experimental.slice_write", source, target, *bounds)
         assert words in message(refusal.value)
+
+
+def test_padded_slices_are_cut_of_what_lies_on_no_cores(one: MeshDevice) -> None:
+    values = sample(F32, 2, 4, 8, 32)
+    tensor = put(one, values, F32, ROW)
+    bounds = ([0, 1, 0, 0], [2, 3, 8, 32], ONES)
+    lying = on_cores(tensor, HEIGHT_SHARDED, (16, 32), (3, 0))
+    memory = MemoryConfig(
+        HEIGHT_SHARDED,
+        BufferType.L1,
+        ShardSpec(lying.memory_config().shard_spec.grid, [8, 32], ShardOrientation.ROW_MAJOR),
+    )
+    found = call("experimental.padded_slice", tensor, *bounds, memory_config=memory)
+    assert np.array_equal(held(found), values[:, 1:3].reshape(1, 1, 32, 32))
+    with pytest.raises(RuntimeError, match="padded_slice does not support sharded inputs"):
+        call("experimental.padded_slice", lying, *bounds, memory_config=memory)

@@ -62,6 +62,10 @@ def padded_slice(
             "Output Memory Config must be sharded. Use slice for non-sharded outputs.",
             hint="ttnn.slice(…), or ttnn.create_sharded_memory_config(…)",
         )
+    if input_tensor.is_sharded():
+        raise fatal(
+            "padded_slice does not support sharded inputs.", hint="ttnn.sharded_to_interleaved(input_tensor)"
+        )
     found = joining.slice.compute(
         input_tensor, padded_slice_start, padded_slice_end, memory_config=DRAM_MEMORY_CONFIG
     )
