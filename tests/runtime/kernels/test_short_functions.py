@@ -16,7 +16,8 @@ from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels import short_functions as short
 from tt_run.runtime.kernels.activations import Applied
 from tt_run.runtime.kernels.bfloat16_tables import Unrounded, look_up
-from tt_run.runtime.kernels.elementwise import BFLOAT16, evaluate
+from tt_run.runtime.kernels.elementwise import evaluate
+from tt_run.runtime.values.bfloat16 import BFLOAT16
 from tt_run.runtime.values.scratch_arrays import BLOCK
 
 Array = npt.NDArray[Any]

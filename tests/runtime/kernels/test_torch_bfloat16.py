@@ -13,8 +13,8 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels import torch_bfloat16
 from tt_run.runtime.kernels.activations import Applied, is_closed
-from tt_run.runtime.kernels.elementwise import BFLOAT16, CLOSED, evaluate
-from tt_run.runtime.values.bfloat16 import to_wire, widen
+from tt_run.runtime.kernels.elementwise import CLOSED, evaluate
+from tt_run.runtime.values.bfloat16 import BFLOAT16, to_wire, widen
 from tt_run.runtime.values.scratch_arrays import BLOCK
 from tt_run.runtime.values.shards import Shards
 

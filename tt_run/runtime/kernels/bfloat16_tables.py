@@ -16,9 +16,9 @@ import numpy.typing as npt
 from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.activations import FUNCTIONS, IN_BFLOAT16, INTEGER_FUNCTIONS, Applied, Function
-from tt_run.runtime.kernels.elementwise import BFLOAT16, BLOCK, evaluate
+from tt_run.runtime.kernels.elementwise import BLOCK, evaluate
 from tt_run.runtime.kernels.workers import run_tasks, thread_count
-from tt_run.runtime.values.bfloat16 import to_wire
+from tt_run.runtime.values.bfloat16 import BFLOAT16, to_wire
 from tt_run.runtime.values.recycled_arrays import empty
 
 Array = npt.NDArray[Any]

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -20,6 +19,7 @@ from tt_run.runtime.enums import DataType
 from tt_run.runtime.kernels.functions import relu, relu6
 from tt_run.runtime.kernels.workers import run_tasks, thread_count
 from tt_run.runtime.values.bfloat16 import (
+    BFLOAT16,
     SMALL,
     narrow,
     round_bfloat16,
@@ -35,9 +35,6 @@ from tt_run.runtime.values.torch_rounding import is_ready
 
 Array = npt.NDArray[Any]
 Kernel = Callable[..., Array]
-
-BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-"""NumPy's type of bfloat16 elements: casting to it rounds to nearest, ties to even."""
 
 # NumPy's buffer in elements, where functions of one element each broadcast.
 _BUFFER = 1024

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from mgd.lean import dataclass
 from tt_run.runtime.enums import DataType
-from tt_run.runtime.kernels.elementwise import BFLOAT16, BLOCK, Buffers, finish
+from tt_run.runtime.kernels.elementwise import BLOCK, Buffers, finish
 from tt_run.runtime.kernels.ordering import in_order
 from tt_run.runtime.kernels.workers import run_tasks, thread_count
-from tt_run.runtime.values.bfloat16 import narrow, round_blocks
+from tt_run.runtime.values.bfloat16 import BFLOAT16, narrow, round_blocks
 from tt_run.runtime.values.float_warnings import restore, silence
 from tt_run.runtime.values.recycled_arrays import empty
 from tt_run.runtime.values.scratch_arrays import scratch

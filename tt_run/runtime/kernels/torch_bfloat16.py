@@ -20,10 +20,10 @@ from tt_run.runtime.kernels import functions as f
 from tt_run.runtime.kernels import torch_twins as twins
 from tt_run.runtime.kernels.activations import Applied, Function, is_closed
 from tt_run.runtime.kernels.bfloat16_tables import key_of, look_up, table_pays
-from tt_run.runtime.kernels.elementwise import BFLOAT16, CLOSED, Kernel, evaluate
+from tt_run.runtime.kernels.elementwise import CLOSED, Kernel, evaluate
 from tt_run.runtime.kernels.torch_twins import Twin
 from tt_run.runtime.kernels.workers import run_tasks, thread_count
-from tt_run.runtime.values.bfloat16 import to_wire, widen
+from tt_run.runtime.values.bfloat16 import BFLOAT16, to_wire, widen
 from tt_run.runtime.values.float_warnings import restore, silence
 from tt_run.runtime.values.recycled_arrays import empty
 from tt_run.runtime.values.scratch_arrays import BLOCK

@@ -23,7 +23,7 @@ from tt_run.runtime.values.torch_rounding import narrow_into, narrowed
 Float32 = npt.NDArray[np.float32]
 Bits = npt.NDArray[np.uint16]
 BFLOAT16: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
-"""A value in its own 16 bits."""
+"""NumPy's type of elements in their own 16 bits: casting to it rounds to nearest, ties to even."""
 
 _SPLIT = np.float32(65537)
 _LOWER = np.uint32(0xFFFF)

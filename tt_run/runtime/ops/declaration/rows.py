@@ -21,7 +21,7 @@ from tt_run.runtime.enums import DataType, Layout
 from tt_run.runtime.errors import fatal
 from tt_run.runtime.kernels import torch_cpu
 from tt_run.runtime.kernels.activations import Applied
-from tt_run.runtime.kernels.elementwise import BFLOAT16, evaluate, finish
+from tt_run.runtime.kernels.elementwise import evaluate, finish
 from tt_run.runtime.kernels.torch_bfloat16 import of_one
 from tt_run.runtime.ops.declaration import families, whole_numbers
 from tt_run.runtime.ops.declaration.broadcast import align, check_broadcast
@@ -37,6 +37,7 @@ from tt_run.runtime.ops.declaration.signatures import with_signature
 from tt_run.runtime.tensor.spec.memory_config import MemoryConfig
 from tt_run.runtime.tensor.spec.sharding import of_matrix
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.bfloat16 import BFLOAT16
 from tt_run.runtime.values.dtypes import BLOCK_FLOATS, is_float, stored_dtype
 from tt_run.runtime.values.shards import Shards, combine, combine_all
 

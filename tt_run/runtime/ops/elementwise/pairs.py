@@ -12,7 +12,6 @@ import numpy.typing as npt
 from tt_run.runtime.enums import DataType, Layout, TensorMemoryLayout, cpp
 from tt_run.runtime.errors import fatal, in_tiles
 from tt_run.runtime.kernels import functions as f
-from tt_run.runtime.kernels.elementwise import BFLOAT16
 from tt_run.runtime.ops.declaration import families
 from tt_run.runtime.ops.declaration.broadcast import align, check_all_broadcast
 from tt_run.runtime.ops.declaration.dispatch import ArgumentMismatch, operation
@@ -29,6 +28,7 @@ from tt_run.runtime.ops.placement import fitted_shards, larger_shards
 from tt_run.runtime.tensor.spec.memory_config import L1_MEMORY_CONFIG, MemoryConfig
 from tt_run.runtime.tensor.spec.tensor_spec import spec_of
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.bfloat16 import BFLOAT16
 from tt_run.runtime.values.dtypes import is_float
 
 Array = npt.NDArray[Any]
