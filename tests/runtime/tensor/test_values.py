@@ -32,7 +32,6 @@ from tt_run.runtime.tensor.spec.memory_config import (
 )
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, TensorSpec, Tile
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard, TensorTopology
-from tt_run.runtime.values.shards import Shards, combine
 
 TAIL = "nd_shard_spec=std::nullopt,created_with_nd_shard_spec=0,per_core_allocation=0,range_lockstep_allocation=0)"
 
@@ -237,27 +236,6 @@ def test_specs_tell_what_they_are() -> None:
     assert spec.text().startswith(
         "TensorSpec(logical_shape=Shape([2, 3]),tensor_layout=TensorLayout(dtype=DataType::BFLOAT16,"
     )
-
-
-def test_shards_are_computed_once_per_combination() -> None:
-    import numpy as np
-
-    a = Shards(np.array([[1.0], [2.0]]), (0, 0, 1, 1))
-    b = Shards(np.array([[10.0], [20.0]]), (0, 1, 0, -1))
-    sums = combine(np.add, a, b)
-    assert [None if s is None else s.item() for s in sums.each()] == [11, 21, 12, None]
-    assert len(sums.data) == 3
-    with pytest.raises(ValueError, match="does not fit"):
-        Shards(np.zeros((1, 2)), (1,))
-
-
-def test_shards_drop_rows_that_nobody_holds() -> None:
-    import numpy as np
-
-    shards = Shards(np.arange(6.0).reshape(3, 2), (2, -1, 0)).compact()
-    assert shards.index == (1, -1, 0)
-    assert shards.data.tolist() == [[0, 1], [4, 5]]
-    assert shards.compact() is shards
 
 
 GRID = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(3, 1))])

@@ -11,11 +11,15 @@ from tt_run.runtime.values.dtypes import (
     check_layout,
     chosen_dtype,
     convert,
+    convert_each,
     default_layout,
     element_size,
     float_text,
     is_float,
+    quantize,
+    quantize_padded,
     stored_dtype,
+    tile_bytes,
 )
 
 FLOATS = np.array([-1.5, -0.4, 0.0, 0.9, 2.5, 254.9, 255.9, 256.5, 65535.9, 70000.0, 1e10], np.float32)
@@ -98,12 +102,63 @@ def test_layouts_of_block_floats() -> None:
         check_layout(DataType.BFLOAT4_B, Layout.ROW_MAJOR)
 
 
-def test_sizes() -> None:
-    assert [element_size(d) for d in (DataType.BFLOAT16, DataType.FLOAT32, DataType.UINT8, DataType.BFLOAT8_B)] == [
-        2, 4, 1, 1,
-    ]  # fmt: skip
-    assert is_float(DataType.BFLOAT8_B)
-    assert not is_float(DataType.UINT16)
+SIZES = {
+    DataType.FLOAT32: (4, 4096),
+    DataType.UINT32: (4, 4096),
+    DataType.INT32: (4, 4096),
+    DataType.BFLOAT16: (2, 2048),
+    DataType.UINT16: (2, 2048),
+    DataType.UINT8: (1, 1024),
+    DataType.INT8: (1, 1024),
+    DataType.FP8_E4M3: (1, 1024),
+    DataType.BFLOAT8_B: (1, 1088),
+    DataType.BFLOAT4_B: (1, 576),
+}
+
+
+@pytest.mark.parametrize("dtype", SIZES, ids=str)
+def test_sizes(dtype: DataType) -> None:
+    """Of an element and of a tile, with the exponents that 16 elements of a block float share."""
+    assert (element_size(dtype), tile_bytes(1024, dtype)) == SIZES[dtype]
+    floats = {DataType.FLOAT32, DataType.BFLOAT16, DataType.FP8_E4M3, DataType.BFLOAT8_B, DataType.BFLOAT4_B}
+    assert is_float(dtype) == (dtype in floats)
+
+
+def test_what_is_no_type_and_no_layout() -> None:
+    with pytest.raises(
+        TypeError, match=r"dtype must be a ttnn.DataType such as ttnn.bfloat16, got 'float32'"
+    ):
+        stored_dtype("float32")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="got \\[1]"):
+        stored_dtype([1])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"layout must be ttnn.TILE_LAYOUT or ttnn.ROW_MAJOR_LAYOUT, got 1"):
+        check_layout(DataType.BFLOAT16, 1)  # type: ignore[arg-type]
+    for dtype, layout in ((DataType.BFLOAT8_B, Layout.TILE), (DataType.UINT8, Layout.ROW_MAJOR)):
+        check_layout(dtype, layout)
+
+
+def test_shards_that_are_numbers_share_no_exponent() -> None:
+    numbers = np.array([1.40625, 40.0], np.float32)
+    assert convert(numbers, DataType.BFLOAT8_B).tolist() == [1.5, 40.0]
+    assert convert_each(numbers, DataType.BFLOAT8_B).tolist() == numbers.tolist()
+    assert convert_each(numbers[None], DataType.BFLOAT8_B).tolist() == [[1.5, 40.0]]
+    assert convert_each(np.array([1.001, 40.0], np.float32), DataType.BFLOAT16).tolist() == [1.0, 40.0]
+
+
+def test_results_are_rounded_to_floating_types_and_left_in_others() -> None:
+    values = np.array([1.40625, 40.0, 1000.0], np.float32)
+    assert quantize(values, DataType.FLOAT32) is values
+    assert quantize(values, DataType.BFLOAT8_B).tolist() == [0, 40, 1000]
+    assert quantize(values, DataType.BFLOAT4_B).tolist() == [0, 0, 896]  # at most 7 units of 128
+    assert quantize(values[:2], DataType.BFLOAT4_B).tolist() == [0, 40]
+    assert quantize_padded(values[:2], DataType.BFLOAT8_B, 1000.0).tolist() == [0, 40]
+    assert np.isnan(quantize(np.array([1e6], np.float32), DataType.FP8_E4M3)).all()
+
+
+def test_floats_to_a_signed_byte() -> None:
+    values = np.array([-300.0, -128.9, -1.5, 126.9, 300.0], np.float32)
+    found = convert(values, DataType.INT8).tolist()
+    assert found == [-128, -128, -1, 126, 127]
 
 
 @pytest.mark.parametrize(
