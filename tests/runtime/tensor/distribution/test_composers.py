@@ -92,8 +92,16 @@ def test_overrides_take_a_corner_an_offset_or_the_first_devices(mesh: MeshDevice
 def test_fewer_shards_than_devices(mesh: MeshDevice) -> None:
     tensor = mapped(ar(10, 2), ShardTensorToMesh(mesh, 0))
     assert np.array_equal(tensor.to_numpy(ConcatMeshToTensor(mesh, 0)), ar(10, 2))
-    with pytest.raises(RuntimeError, match="ND composition requires the number of tensors 5"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"(?s)mesh_shape_override=…\) of 5 devices.*requires the number of tensors 5 to match the mesh shape MeshShape\(\[2, 4\]\)",
+    ):
         tensor.to_numpy(ConcatMesh2dToTensor(mesh, (2, 4), (0, 1)))
+    last = create_mesh_composer(mesh, MeshComposerConfig([0, 1], MeshShape(1, 2), MeshCoordinate(1, 2)))
+    with pytest.raises(RuntimeError, match="holds no shard at the coordinates that the composer reads"):
+        tensor.to_numpy(last)
+    one = create_mesh_composer(mesh, MeshComposerConfig([0, 1], MeshShape(1, 2), MeshCoordinate(1, 0)))
+    assert tensor.to_numpy(one).tolist() == ar(10, 2)[8:].tolist()  # of two devices one holds a shard
 
 
 def test_composers_that_do_not_fit(mesh: MeshDevice) -> None:

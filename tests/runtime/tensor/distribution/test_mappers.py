@@ -25,6 +25,7 @@ from tt_run.runtime.tensor.distribution.mappers import (
 )
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values.dtypes import convert
 
 
 def ar(*shape: int) -> np.ndarray:
@@ -134,6 +135,8 @@ def test_an_override_that_fits_is_the_corner_of_the_mesh(mesh: MeshDevice) -> No
     tensor = mapped(array, create_mesh_mapper(mesh, moved))
     assert held(tensor) == [None, [[0.0]], [[1.0]], None, None, [[2.0]], [[3.0]], None]
     assert topology(tensor)[2] == [(0, 1), (0, 2), (1, 1), (1, 2)]
+    last = MeshMapperConfig(0, 1, MeshShape(2, 2), MeshCoordinate(0, 2))
+    assert topology(mapped(array, create_mesh_mapper(mesh, last)))[2] == [(0, 2), (0, 3), (1, 2), (1, 3)]
 
 
 def test_other_overrides_read_the_mesh_row_major(mesh: MeshDevice) -> None:
@@ -157,9 +160,45 @@ def test_mappers_that_do_not_fit_the_mesh(mesh: MeshDevice) -> None:
         RuntimeError, match="mesh_offset_override is only supported when the distribution fits"
     ):
         create_mesh_mapper(mesh, offset)
-    outside = MeshMapperConfig(0, 1, MeshShape(2, 2), MeshCoordinate(1, 0))
-    with pytest.raises(RuntimeError, match="does not fit within the mesh"):
-        create_mesh_mapper(mesh, outside)
+    for corner in (MeshCoordinate(1, 0), MeshCoordinate(0, 3), MeshCoordinate([0])):
+        outside = MeshMapperConfig(0, 1, MeshShape(2, 2), corner)
+        with pytest.raises(RuntimeError, match="does not fit within the mesh"):
+            create_mesh_mapper(mesh, outside)
+    with pytest.raises(RuntimeError, match=r"a mesh_shape of at most 8 devices, such as \(2, 4\)"):
+        create_mesh_mapper(mesh, MeshMapperConfig(0, 1, MeshShape(3, 3)))
+    with pytest.raises(TypeError, match="a mesh mapper or composer needs a MeshDevice first, got int"):
+        ShardTensor2dMesh(3, (2, 4), dims=(0, 1))  # type: ignore[arg-type]
+
+
+def test_a_mapper_over_a_shape_makes_every_shard_on_the_host() -> None:
+    config = MeshMapperConfig(0, 1)
+    for mapper in (
+        create_mesh_mapper(MeshShape(2, 4), config),
+        create_mesh_mapper(config=config, mesh_shape=MeshShape(2, 4)),
+    ):
+        tensor = mapped(ar(2, 4), mapper)
+        assert held(tensor) == [[[float(i)]] for i in range(8)] and tensor.device() is None
+
+
+def test_nothing_is_not_cut(mesh: MeshDevice) -> None:
+    with pytest.raises(RuntimeError, match="No chunks were produced"):
+        mapped(ar(0, 4), ShardTensorToMesh(mesh, 0))
+    assert mapped(ar(0, 4), ReplicateTensorToMesh(mesh)).shape == [0, 4]
+
+
+@pytest.mark.parametrize("dtype", [DataType.BFLOAT16, DataType.FLOAT32, DataType.UINT16])
+def test_shards_are_in_the_form_of_their_type(mesh: MeshDevice, dtype: DataType) -> None:
+    array = ar(8, 3) * np.float32(1.001)
+    for found in (
+        held(mapped(array, ShardTensorToMesh(mesh, 0), dtype=dtype)),
+        held(from_torch(array, dtype)),
+    ):
+        assert np.concatenate(found).tolist() == convert(array, dtype).tolist()
+
+
+def test_a_number_is_on_every_device(mesh: MeshDevice) -> None:
+    tensor = mapped(np.array(3.0, np.float32), ReplicateTensorToMesh(mesh))
+    assert (tensor.shape, held(tensor)) == ([], [3.0] * 8)
 
 
 def test_dimensions_are_checked_when_used(mesh: MeshDevice) -> None:
