@@ -52,9 +52,27 @@ def test_a_whole_system_is_a_ring_from_anywhere() -> None:
         assert sum(abs(a - b) for a, b in zip(line[-1], line[0], strict=True)) == 1
 
 
-def test_a_long_line_goes_row_by_row_and_one_dimension_has_an_end() -> None:
-    whole = line_from(MeshShape(32, 32), (0, 0), 1024)
-    assert whole is not None
-    assert whole[31:33] == [(0, 31), (1, 31)]
-    assert line_from(MeshShape(1, 4), (0, 2), 2) == [(0, 2), (0, 3)]
-    assert line_from(MeshShape(1, 4), (0, 2), 3) is None
+def test_a_long_line_goes_row_by_row_every_other_one_backwards() -> None:
+    large = MeshShape(32, 32)
+    whole = line_from(large, (0, 0), 1024)
+    assert whole is not None and len(set(whole)) == 1024
+    assert whole[31:33] == [(0, 31), (1, 31)] and whole[-1] == (31, 0)
+    steps = [abs(a[0] - b[0]) + abs(a[1] - b[1]) for a, b in itertools.pairwise(whole)]
+    assert set(steps) == {1}
+    assert line_from(large, (0, 0), 513) == whole[:513]
+    assert line_from(large, (0, 1), 513) is None
+
+
+def test_the_longest_line_that_is_searched_for_is_a_ring() -> None:
+    ring = line_from(MeshShape(32, 32), (0, 0), 512)
+    assert ring is not None and len(set(ring)) == 512 and ring[32] == (1, 31)
+    assert sum(abs(a - b) for a, b in zip(ring[-1], ring[0], strict=True)) == 1
+
+
+def test_one_dimension_has_an_end_and_two_rows_have_none() -> None:
+    for shape, turned in ((MeshShape(1, 4), False), (MeshShape(4, 1), True)):
+        found = line_from(shape, (2, 0) if turned else (0, 2), 2)
+        assert found == ([(2, 0), (3, 0)] if turned else [(0, 2), (0, 3)])
+        assert line_from(shape, (2, 0) if turned else (0, 2), 3) is None
+    assert line_from(MeshShape(2, 3), (1, 1), 6) == [(1, 1), (1, 0), (0, 0), (0, 1), (0, 2), (1, 2)]
+    assert line_from(MeshShape(3, 2), (2, 0), 4) == [(2, 0), (1, 0), (0, 0), (0, 1)]

@@ -133,12 +133,38 @@ if r == 1:
 assert distributed_context_subcontext_count() == 1 and distributed_context_subcontext_id() is None
 assert distributed_context_subcontext_sizes() == [n] and int(distributed_context_subcontext_size(0)) == n
 assert int(distributed_context_local_to_world_rank(0, 1)) == 1
-for wrong in (lambda: distributed_context_send_bytes(b"", n), lambda: distributed_context_send_bytes(b"", r),
-              lambda: distributed_context_subcontext_size(1), lambda: distributed_context_local_to_world_rank(0, n)):
+own, another = distributed_context_duplicate(), distributed_context_duplicate()
+assert (own.rank(), own.size()) == (r, n) and (type(own.rank()), type(own.size())) == (int, int)
+if r == 0:
+    own.send(b"first", 1, 65535)
+    another.send(b"second", 1)
+    distributed_context_send_bytes(b"", 1)
+    distributed_context_send_bytes(b"four", 1)
+if r == 1:
+    assert own.recv(5, 0, 65535) == b"first" and another.recv(6, 0, 0) == b"second"
+    assert distributed_context_recv_bytes(0, 0) == b""
+    try:
+        distributed_context_recv_bytes(3, 0)
+    except RuntimeError as error:
+        assert "rank 0 sent 4 bytes at " in str(error) and "rank 1 receives 3 bytes" in str(error)
+        assert "ttnn.distributed_context_recv_bytes(4, 0)" in str(error)
+    else:
+        raise AssertionError("no error")
+for wrong, text in (
+    (lambda: distributed_context_send_bytes(b"", n), f"Invalid rank {n}: the context has {n} ranks."),
+    (lambda: distributed_context_send_bytes(b"", -1), "Invalid rank -1"),
+    (lambda: distributed_context_send_bytes(b"", r), f"Rank {r} cannot exchange bytes with itself."),
+    (lambda: own.send(b"", n - 1 - r, -1), "Invalid tag -1: tags of a context are 0 to 65535."),
+    (lambda: own.send(b"", n - 1 - r, 65536), "Invalid tag 65536"),
+    (lambda: distributed_context_subcontext_size(1), "Invalid subcontext id 1: there are 1 subcontexts."),
+    (lambda: distributed_context_subcontext_size(-1), "Invalid subcontext id -1"),
+    (lambda: distributed_context_local_to_world_rank(0, n), f"Invalid local rank {n}: subcontext 0 has {n} ranks."),
+    (lambda: distributed_context_local_to_world_rank(0, -1), "Invalid local rank -1"),
+):
     try:
         wrong()
     except RuntimeError as error:
-        assert "info:" in str(error)
+        assert "info:" in str(error) and text in str(error), error
     else:
         raise AssertionError("no error")
 print("done")

@@ -105,12 +105,12 @@ def _connections(
             yield [{"chip": chip, "chan": next(free[chip])} for chip in link]
 
 
-def _next(here: tuple[int, ...], axis: int, extent: int, wraps: bool) -> tuple[int, ...] | None:
-    """The neighbour further along an axis; on a ring the last has the first, which two have already."""
+def _next(here: tuple[int, ...], axis: int, extent: int, wraps: bool) -> tuple[int, ...]:
+    """The place further along an axis, where a line ends one outside; on a ring the last has the first, which two have already."""
     step = here[axis] + 1
-    if step == extent:
-        step = 0 if wraps and extent > 2 else extent
-    return tuple(step if d == axis else value for d, value in enumerate(here)) if step < extent else None
+    if step == extent and wraps and extent > 2:
+        step = 0
+    return tuple(step if d == axis else value for d, value in enumerate(here))
 
 
 def _flow(value: object) -> str:

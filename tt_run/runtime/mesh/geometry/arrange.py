@@ -69,7 +69,7 @@ def snake(outer: MeshShape) -> list[Place]:
     rows, columns = outer
     if columns == 2 and rows > 2:
         return [(0, 0), *((r, 1) for r in range(rows)), *((r, 0) for r in range(rows - 1, 0, -1))]
-    return [(r, c if r % 2 == 0 else columns - 1 - c) for r in range(rows) for c in range(columns)]
+    return line_layouts.row_by_row(rows, columns)
 
 
 def tile(outer: MeshShape, inner: MeshShape) -> list[MeshCoordinate]:

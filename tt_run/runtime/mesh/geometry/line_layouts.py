@@ -27,9 +27,7 @@ def line_from(outer: MeshShape, start: Place, length: int) -> list[Place] | None
         return [border[(at + i) % len(border)] for i in range(length)]
     if length > _LONGEST:
         return None if start != (0, 0) else row_by_row(rows, columns)[:length]
-    ring = (
-        _Search(rows, columns, start, length, closed=True).found() if length % 2 == 0 and length > 2 else None
-    )
+    ring = _Search(rows, columns, start, length, closed=True).found() if length % 2 == 0 else None
     return ring or _Search(rows, columns, start, length, closed=False).found()
 
 
