@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from operator import eq, ne
 
 import pytest
 
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
-from tt_run.runtime.mesh import MeshCoordinate, MeshDevice
+from tt_run.runtime.mesh import (
+    MeshCoordinate,
+    MeshDevice,
+    MeshShape,
+    device_queries,
+    opening,
+    system,
+    transfer_rules,
+)
 from tt_run.runtime.mesh.device_queries import apply_device_delay, get_num_devices, pcie_device_id
 from tt_run.runtime.mesh.geometry.ranges import MeshCoordinateRange
+from tt_run.runtime.mesh.hardware import ClusterType, DispatchCoreAxis, get_cluster_type
+from tt_run.runtime.mesh.machine import machine_of
+from tt_run.runtime.mesh.opening import open_mesh_device
+from tt_run.runtime.mesh.system import SystemMeshDescriptor
 
 
 def test_coordinates_are_equal_or_not() -> None:
@@ -50,8 +63,9 @@ def test_a_delay_for_each_device(mesh: MeshDevice, delays: list[list[int]], take
 def test_devices_beyond_those_on_pcie_are_reached_through_them(mesh: MeshDevice) -> None:
     """A T3000 has four cards of two chips: the second of each is reached through the first."""
     assert [pcie_device_id(device) for device in range(get_num_devices())] == [0, 1, 2, 3, 0, 1, 2, 3]
-    with pytest.raises(RuntimeError, match="Device 8 not found"):
-        pcie_device_id(8)
+    for unknown in (8, -1):
+        with pytest.raises(RuntimeError, match=f"(?s)the ids are 0 to 7.*Device {unknown} not found"):
+            pcie_device_id(unknown)
 
 
 @pytest.mark.parametrize(
@@ -84,10 +98,24 @@ def test_each_dram_bank_has_a_worker(mesh: MeshDevice) -> None:
 
 def test_a_core_lies_on_the_grid(mesh: MeshDevice) -> None:
     grid = mesh.compute_with_storage_grid_size()
-    mesh.worker_core_from_logical_core(CoreCoord(grid.x - 1, grid.y - 1))
+    for x, y in ((0, 0), (1, 2), (grid.x - 1, grid.y - 1)):
+        place = mesh.worker_core_from_logical_core(CoreCoord(x, y))
+        assert (place.x, place.y) == (18 + x, 18 + y)
+        assert mesh.logical_core_from_worker_core(place) == CoreCoord(x, y)
     for x, y in ((grid.x, 0), (0, grid.y)):
-        with pytest.raises(RuntimeError):
+        with pytest.raises(RuntimeError, match=rf"location: \({x}, {y}, TENSIX, LOGICAL\)"):
             mesh.worker_core_from_logical_core(CoreCoord(x, y))
+    for x, y in ((17, 18), (26, 18), (18, 17), (18, 18 + grid.y)):
+        with pytest.raises(RuntimeError, match=rf"location: \({x}, {y}, TENSIX, TRANSLATED\)"):
+            mesh.logical_core_from_worker_core(CoreCoord(x, y))
+
+
+def test_a_bank_of_dram_lies_where_its_number_says(mesh: MeshDevice) -> None:
+    for bank in (0, 11):
+        assert mesh.dram_core_from_logical_core(CoreCoord(bank, 0)) == CoreCoord(bank, 0)
+    for x, y in ((12, 0), (0, 1)):
+        with pytest.raises(RuntimeError, match="outside of logical_grid_size=12-1"):
+            mesh.dram_core_from_logical_core(CoreCoord(x, y))
 
 
 def test_each_bank_of_dram_has_a_worker_of_its_own(mesh: MeshDevice) -> None:
@@ -97,3 +125,70 @@ def test_each_bank_of_dram_has_a_worker_of_its_own(mesh: MeshDevice) -> None:
     assert len(set(workers)) == len(workers)
     assert {x for x, _ in workers[:half]} == {0} and len({x for x, _ in workers[half:]}) == 1
     assert [y for _, y in workers[:half]] == [y for _, y in workers[half:]] == list(range(half))
+
+
+def test_the_kind_of_chip(mesh: MeshDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    for device in (mesh, None):
+        assert device_queries.is_wormhole_b0(device) and not device_queries.is_blackhole(device)
+    assert device_queries.dispatch_core_axis(mesh) is DispatchCoreAxis.ROW
+    assert (device_queries.dram_alignment(), device_queries.l1_alignment()) == (32, 16)
+    assert get_cluster_type() is ClusterType.T3K
+    other = replace(system.system_mesh(), machine=machine_of("BLACKHOLE", (2, 4), "P150_X8"))
+    for module in (system, opening, device_queries):
+        monkeypatch.setattr(module, "system_mesh", lambda: other)
+    assert device_queries.is_blackhole() and not device_queries.is_wormhole_b0()
+    assert (device_queries.dram_alignment(), device_queries.l1_alignment()) == (64, 16)
+    assert device_queries.is_wormhole_b0(mesh)  # its own chips count
+    assert get_cluster_type() is ClusterType.P150_X8
+
+
+def test_what_is_fixed_about_a_machine(mesh: MeshDevice) -> None:
+    assert device_queries.physical_mesh_shapes() == {0: (2, 4)}
+    assert device_queries.fabric_payload_bytes() == 4352
+    assert device_queries.latest_programs_perf_data() == {}
+    assert device_queries.dram_bank_workers(mesh, 0) == mesh.dram_bank_workers()
+
+
+def test_what_is_accepted_needs_an_open_mesh() -> None:
+    mesh = open_mesh_device(MeshShape(1, 2))
+    calls = (
+        device_queries.read_device_profiler,
+        device_queries.begin_fast_dispatch,
+        device_queries.end_fast_dispatch,
+        device_queries.enable_asynchronous_slow_dispatch,
+        device_queries.disable_asynchronous_slow_dispatch,
+        MeshDevice.quiesce_devices,
+    )
+    for call in calls:
+        call(mesh)
+    with device_queries.setup_fast_dispatch(mesh):
+        assert mesh.is_open
+    assert not device_queries.is_asynchronous_slow_dispatch_enabled(mesh)
+    device_queries.enable_asynchronous_slow_dispatch(mesh)
+    assert device_queries.is_asynchronous_slow_dispatch_enabled(mesh)
+    device_queries.disable_asynchronous_slow_dispatch(mesh)
+    assert not device_queries.is_asynchronous_slow_dispatch_enabled(mesh)
+    mesh.close()
+    for call in calls:
+        with pytest.raises(RuntimeError, match="is closed"):
+            call(mesh)
+    with pytest.raises(RuntimeError, match="is closed"), device_queries.setup_fast_dispatch(mesh):
+        pass
+
+
+def test_the_system_mesh_as_programs_ask_for_it() -> None:
+    found = SystemMeshDescriptor()
+    assert (found.shape(), found.local_shape(), found.all_local()) == (MeshShape(2, 4), MeshShape(2, 4), True)
+    assert found.is_local(MeshCoordinate(1, 3)) and found.get_device_id(MeshCoordinate(1, 3)) == 7
+    for outside in (MeshCoordinate(2, 0), MeshCoordinate(0, 4), MeshCoordinate([0]), MeshCoordinate(0, 0, 0)):
+        with pytest.raises(RuntimeError, match=r"out of bounds for shape MeshShape\(\[2, 4\]\)"):
+            found.is_local(outside)
+
+
+def test_rules_on_transfers_hold_until_they_are_taken_back(mesh: MeshDevice) -> None:
+    seen: list[tuple[MeshDevice, str]] = []
+    end = transfer_rules.add_rule(lambda device, way: seen.append((device, way)))
+    transfer_rules.check(mesh, "read")
+    end()
+    transfer_rules.check(mesh, "write")
+    assert seen == [(mesh, "read")]

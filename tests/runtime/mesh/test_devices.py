@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 from math import prod
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -85,6 +86,21 @@ def test_how_a_mesh_lies_on_the_system(
             MeshCoordinate(2, 0),
             "The specified offset MeshCoordinate([2, 0]) is out of bounds",
         ),
+        (
+            MeshShape(1, 2),
+            MeshCoordinate(0, 4),
+            "The specified offset MeshCoordinate([0, 4]) is out of bounds",
+        ),
+        (
+            MeshShape(2, 2),
+            MeshCoordinate(0, 4),
+            "Requested mesh is too big and is not rotatable: MeshShape([2, 2])",
+        ),
+        (
+            MeshShape(2, 2),
+            MeshCoordinate([1]),
+            "Provided offset dimensions mismatch: MeshCoordinate([1]) != 2",
+        ),
     ],
 )
 def test_what_does_not_fit_is_an_error(shape: MeshShape, offset: MeshCoordinate | None, text: str) -> None:
@@ -96,8 +112,13 @@ def test_what_does_not_fit_is_an_error(shape: MeshShape, offset: MeshCoordinate 
 def test_queues_shapes_and_chosen_devices_are_checked() -> None:
     with pytest.raises(RuntimeError, match="command queues"):
         open_mesh_device(MeshShape(1, 1), num_command_queues=3)
+    with pytest.raises(RuntimeError, match="must be 1 or 2, got 0"):
+        open_mesh_device(MeshShape(1, 1), num_command_queues=0)
+    assert open_mesh_device(MeshShape(1, 1), num_command_queues=2).queues == 2
     with pytest.raises(TypeError, match=r"open_mesh_device\(\): incompatible"):
         open_mesh_device((2, 4))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"open_mesh_device\(\): incompatible"):
+        open_mesh_device(MeshShape(1, 1), offset=(0, 1))  # type: ignore[arg-type]
     chosen = open_mesh_device(MeshShape(1, 2), physical_device_ids=[3, 7])
     assert chosen.get_device_ids() == [3, 7]
     for ids, text in (
@@ -184,6 +205,8 @@ def test_submeshes(mesh: MeshDevice) -> None:
         (MeshShape(1, 2), MeshCoordinate(1, 3), "Submesh shape MeshShape([1, 2]) and offset MeshCoordinate([1, 3]) does not fit within parent mesh (MeshShape([2, 4]))."),
         (MeshShape(3, 1), None, "Submesh shape MeshShape([3, 1]) and offset std::nullopt does not fit within parent mesh (MeshShape([2, 4]))."),
         (MeshShape(0, 2), None, "Invalid submesh shape: (MeshShape([0, 2])). All dimensions must be positive."),
+        (MeshShape(1, 2), MeshCoordinate([1]), "Submesh shape MeshShape([1, 2]) and offset MeshCoordinate([1]) must have the same number of dimensions."),
+        (MeshShape(2, 1), MeshCoordinate(1, 0), "Submesh shape MeshShape([2, 1]) and offset MeshCoordinate([1, 0]) does not fit within parent mesh (MeshShape([2, 4]))."),
     ],
 )  # fmt: skip
 def test_submeshes_that_do_not_fit(
@@ -204,6 +227,10 @@ def test_submeshes_must_divide_the_mesh(mesh: MeshDevice) -> None:
         mesh.create_submesh(MeshShape([2]))
     with pytest.raises(RuntimeError, match="same number of dimensions"):
         tile(MeshShape(2, 4), MeshShape([2]))
+    with pytest.raises(RuntimeError, match="All dimensions must be positive"):
+        tile(MeshShape(2, 4), MeshShape(1, 0))
+    with pytest.raises(RuntimeError, match="along dimension 1 write one of 1, 2, 4"):
+        mesh.create_submeshes(MeshShape(1, 3))
 
 
 def test_groups_along_the_axes(mesh: MeshDevice) -> None:
@@ -440,6 +467,70 @@ def test_programs_may_say_which_cores_dispatch() -> None:
     mesh.remove_sub_device_manager(layout)
     with pytest.raises(RuntimeError, match="Sub device manager does not exist"):
         mesh.load_sub_device_manager(layout)
+
+
+def test_a_closed_mesh_is_asked_nothing_more() -> None:
+    mesh = open_mesh_device(MeshShape(1, 2))
+    part = mesh.create_submesh(MeshShape(1, 1), MeshCoordinate(0, 1))
+    assert MeshDevice.any_open() and mesh in MeshDevice.roots() and part not in MeshDevice.roots()
+    told: list[MeshDevice] = []
+    MeshDevice.closing.append(told.append)
+    try:
+        mesh.close()
+        mesh.close()
+    finally:
+        MeshDevice.closing.remove(told.append)
+    assert told == [part, mesh] and mesh not in MeshDevice.roots()
+    for use in (
+        lambda: mesh.reshape(MeshShape(2, 1)),
+        lambda: mesh.create_submesh(MeshShape(1, 1)),
+        lambda: part.require_open("read"),
+    ):
+        with pytest.raises(RuntimeError, match="is closed"):
+            use()
+    assert part.get_device_ids() == [0]  # its layout is still there
+
+
+def test_what_is_no_coordinate_and_no_shape(mesh: MeshDevice) -> None:
+    for ask in (mesh._index_of, lambda wrong: mesh.reshape(wrong)):
+        with pytest.raises(TypeError, match=r"must be a MeshCoordinate|must be a MeshShape"):
+            ask((2, 4))
+    with pytest.raises(RuntimeError, match=r"Coordinate MeshCoordinate\(\[0, 4\]\) not found"):
+        mesh.get_fabric_node_id(MeshCoordinate(0, 4))
+
+
+def test_a_mesh_waits_for_all_of_its_parts_again(mesh: MeshDevice) -> None:
+    layout = mesh.create_sub_device_manager([SubDevice([]), SubDevice([])])
+    mesh.load_sub_device_manager(layout)
+    mesh.set_sub_device_stall_group([SubDeviceId(1)])
+    mesh.reset_sub_device_stall_group()
+    assert mesh.sub_devices.stall_group == () and mesh.sub_devices.loaded == layout
+
+
+@pytest.mark.parametrize(
+    ("cores", "apart"),
+    [
+        ([((0, 0), (1, 1)), ((2, 0), (3, 1))], True),
+        ([((0, 0), (1, 1)), ((1, 1), (2, 2))], False),
+        ([((0, 0), (0, 0)), ((1, 0), (1, 0)), ((1, 0), (2, 0))], False),
+    ],
+)
+def test_parts_of_a_device_have_no_core_in_common(mesh: MeshDevice, cores: list[Any], apart: bool) -> None:
+    parts = [SubDevice([CoreRangeSet({CoreRange(CoreCoord(*a), CoreCoord(*b))})]) for a, b in cores]
+    if apart:
+        mesh.create_sub_device_manager(parts)
+    else:
+        with pytest.raises(RuntimeError, match="SubDevices specified for SubDeviceManager intersect"):
+            mesh.create_sub_device_manager(parts)
+
+
+def test_a_layout_is_a_list_of_parts(mesh: MeshDevice) -> None:
+    with pytest.raises(RuntimeError, match="must not be empty"):
+        mesh.sub_devices.create([])
+    with pytest.raises(TypeError, match="sub_devices must be a list of SubDevice, not int"):
+        mesh.sub_devices.create(3)
+    with pytest.raises(TypeError, match="must be a SubDeviceManagerId, not int"):
+        mesh.sub_devices.load(3)  # type: ignore[arg-type]
 
 
 def test_a_closed_device_is_no_default() -> None:

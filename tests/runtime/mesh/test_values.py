@@ -182,3 +182,85 @@ def test_nothing_has_arithmetic(symbol: str, operation: Any) -> None:
         assert str(error.value) == (
             f"unsupported operand type(s) for {symbol}: 'ttnn._ttnn.multi_device.{name}' and 'int'"
         )
+
+
+@pytest.mark.parametrize(
+    "arguments", [{}, {"start": MeshCoordinate(0, 0)}, {"shape": MeshShape(2, 2), "rows": 2}]
+)
+def test_a_range_needs_both_corners_or_a_shape(arguments: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=r"__init__\(\): incompatible"):
+        MeshCoordinateRange(**arguments)
+
+
+def test_forms_of_a_range() -> None:
+    whole = MeshCoordinateRange(MeshShape(2, 4))
+    corners = {"start": MeshCoordinate(0, 0), "end": MeshCoordinate(1, 3)}
+    assert whole == MeshCoordinateRange(**corners) == MeshCoordinateRange(shape=MeshShape(2, 4))
+    assert whole == MeshCoordinateRange(MeshCoordinate(0, 0), end=MeshCoordinate(1, 3))
+    assert (whole.dims(), hash(whole)) == (2, hash(MeshCoordinateRange(**corners)))
+    empty = MeshCoordinateRange(MeshShape(0, 1, 3))
+    assert (empty.start, empty.end) == (MeshCoordinate(0, 0, 0), MeshCoordinate(0, 0, 2))
+    point = MeshCoordinateRange(MeshCoordinate(1, 2), MeshCoordinate(1, 2))
+    assert list(point) == [MeshCoordinate(1, 2)] and point.shape() == MeshShape(1, 1)
+    assert not point.contains(MeshCoordinate(1, 1)) and not point.contains(MeshCoordinate(2, 2))
+
+
+def range_of(a: tuple[int, int], b: tuple[int, int]) -> MeshCoordinateRange:
+    return MeshCoordinateRange(MeshCoordinate(a), MeshCoordinate(b))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "joined"),
+    [
+        (((0, 0), (0, 1)), ((0, 2), (0, 3)), [((0, 0), (0, 3))]),
+        (((0, 2), (0, 3)), ((0, 0), (0, 1)), [((0, 0), (0, 3))]),
+        (((0, 0), (0, 1)), ((0, 3), (0, 3)), [((0, 0), (0, 1)), ((0, 3), (0, 3))]),
+        (((0, 0), (1, 3)), ((1, 1), (1, 2)), [((0, 0), (1, 3))]),
+        (((1, 1), (1, 2)), ((0, 0), (1, 3)), [((0, 0), (1, 3))]),
+        (((0, 0), (0, 1)), ((1, 0), (1, 2)), [((0, 0), (0, 1)), ((1, 0), (1, 2))]),
+        (((0, 0), (0, 2)), ((0, 1), (0, 3)), [((0, 0), (0, 3))]),
+        (((0, 0), (1, 1)), ((1, 1), (2, 2)), [((0, 0), (0, 1)), ((1, 0), (1, 2)), ((2, 1), (2, 2))]),
+    ],
+)
+def test_what_becomes_of_two_ranges(first: Any, second: Any, joined: list[Any]) -> None:
+    merged = MeshCoordinateRangeSet(range_of(*first), range_of(*second))
+    assert merged.ranges() == [range_of(*one) for one in joined]
+    assert merged == MeshCoordinateRangeSet(*(range_of(*one) for one in joined))
+    assert hash(merged) == hash(MeshCoordinateRangeSet(*(range_of(*one) for one in reversed(joined))))
+    assert merged != MeshCoordinateRangeSet(range_of((0, 0), (0, 0))) and merged != merged.ranges()
+    assert str(merged) == f"MeshCoordinateRangeSet([{', '.join(str(range_of(*one)) for one in joined)}])"
+
+
+def test_ranges_of_other_dimensions_and_other_things_are_no_part_of_a_set() -> None:
+    held = MeshCoordinateRangeSet(range_of((0, 0), (0, 1)))
+    with pytest.raises(RuntimeError, match="Cannot merge ranges of 2 and 3 dimensions"):
+        held.merge(MeshCoordinateRange(MeshShape(1, 1, 1)))
+    with pytest.raises(TypeError, match=r"merge\(\): incompatible"):
+        held.merge(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"__init__\(\): incompatible"):
+        MeshCoordinateRangeSet(3)  # type: ignore[arg-type]
+    assert held.ranges() == [range_of((0, 0), (0, 1))]
+
+
+def test_forms_of_a_shape_and_of_a_coordinate() -> None:
+    assert MeshShape(s0=1, s1=2, s2=3) == MeshShape(1, 2, s2=3) == MeshShape(MeshShape(1, 2, 3))
+    assert MeshCoordinate(c0=1, c1=2, c2=3) == MeshCoordinate(coords=[1, 2, 3]) == MeshCoordinate(1, 2, 3)
+    assert MeshShape(2**32 - 1, 1)[0] == 2**32 - 1
+    for wrong in (
+        lambda: MeshShape(2**32, 1),
+        lambda: MeshShape(1, 2, 3, 4),
+        lambda: MeshShape(y=2, s0=2),
+        lambda: MeshShape(1, s0=2),
+        lambda: MeshShape({1: 2}),
+        lambda: MeshShape(b"12"),
+        lambda: MeshCoordinate(MeshShape(1, 2)),
+        lambda: MeshCoordinate([1], c1=2),
+        lambda: MeshShape(2, 4)["a"],
+    ):
+        with pytest.raises(TypeError, match="incompatible"):
+            wrong()
+    assert MeshShape(2, 4) != MeshShape(4, 2) and not MeshShape(2, 4) != MeshShape(2, 4)  # noqa: SIM202
+    for compared in (lambda: MeshShape(2, 4) != 8, lambda: MeshCoordinate(0, 1) == 1):
+        with pytest.raises(TypeError, match="incompatible"):
+            compared()
+    assert pickle.loads(pickle.dumps(MeshCoordinate(1, 2))) == MeshCoordinate(1, 2)
