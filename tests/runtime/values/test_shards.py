@@ -106,6 +106,11 @@ def test_new_shards_over_those_that_were_there() -> None:
     assert held(first.over(Shards(stack(7, 8), (0, -1)))) == [7, 5]
 
 
+def test_they_are_told_apart_as_objects() -> None:
+    shards, same = Shards(stack(1, 2), (0, 1)), Shards(stack(1, 2), (0, 1))
+    assert shards != same and len({shards, same, shards}) == 2
+
+
 def test_replicas_are_one_object() -> None:
     shards = Shards.replicated(TWO, 3)
     assert shards.index == (0, 0, 0) and len(shards.data) == 1
