@@ -9,7 +9,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tt_run.runtime.enums import DataType, Layout, StorageType
+from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
+from tt_run.runtime.enums import (
+    BufferType,
+    DataType,
+    Layout,
+    ShardOrientation,
+    StorageType,
+    TensorMemoryLayout,
+)
 from tt_run.runtime.mesh.device import MeshDevice
 from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
 from tt_run.runtime.mesh.geometry.shape import MeshShape
@@ -17,9 +25,15 @@ from tt_run.runtime.mesh.opening import open_mesh_device
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.borders.files import dump_tensor
 from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
-from tt_run.runtime.tensor.spec.memory_config import DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG, MemoryConfig
+from tt_run.runtime.tensor.distribution.per_device import get_device_tensors
+from tt_run.runtime.tensor.spec.memory_config import (
+    DRAM_MEMORY_CONFIG,
+    L1_MEMORY_CONFIG,
+    MemoryConfig,
+    ShardSpec,
+)
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, TensorSpec, Tile
-from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.tensor.tensor import Tensor, next_tensor_id, observe
 from tt_run.runtime.values.shards import Shards
 
 FORMS = "incompatible function arguments. The following argument types are supported"
@@ -186,6 +200,116 @@ def test_a_closed_mesh_gives_nothing_and_takes_nothing(tmp_path: Path) -> None:
             use()
 
 
+def test_what_a_tensor_shares_with_others(mesh: MeshDevice) -> None:
+    tensor = host(np.zeros(4, np.float32), device=mesh)
+    assert tensor.buffer_unique_id() == tensor.alias().buffer_unique_id() is not None
+    assert not tensor.shared()  # the other one is gone
+    other = tensor.alias()
+    assert tensor.shared() and other.shared() and other.buffer_address() == tensor.buffer_address()
+    tensor.deallocate()
+    assert tensor.is_allocated()
+    tensor.deallocate(force=True)
+    assert not other.is_allocated() and other.buffer_unique_id() is None
+    on_host = host(np.zeros(4, np.float32))
+    on_host.deallocate(force=True)
+    assert on_host.is_allocated() and on_host.buffer_unique_id() is None
+    twin = on_host.twin()
+    assert twin.storage is on_host.storage and twin.tensor_id == on_host.tensor_id + 1
+    twin.tensor_id = 7
+    assert twin.tensor_id == 7 and next_tensor_id() + 1 == host(np.ones(1, np.float32)).tensor_id
+
+
+def test_addresses_of_each_core_are_those_of_the_buffer(mesh: MeshDevice) -> None:
+    memory = MemoryConfig(buffer_type=L1_MEMORY_CONFIG.buffer_type)
+    plain = host(np.zeros(4, np.float32), device=mesh, memory_config=L1_MEMORY_CONFIG)
+    assert not plain.is_per_core_allocated() and not plain.is_range_lockstep_allocated()
+    memory.experimental_set_per_core_allocation(True)
+    own = host(np.zeros(4, np.float32), device=mesh, memory_config=memory)
+    assert own.is_per_core_allocated() and not own.is_range_lockstep_allocated()
+    address = own.experimental_per_core_buffer_address(MeshCoordinate(0, 0), CoreCoord(0, 0))
+    assert address == own.buffer_address()
+
+
+def test_who_asks_is_told_of_every_tensor() -> None:
+    seen: list[Tensor] = []
+    other: list[Tensor] = []
+    leave, leave_other = observe(seen.append), observe(other.append)
+    first = host(np.ones(1, np.float32))
+    leave()
+    second = host(np.ones(1, np.float32))
+    leave_other()
+    host(np.ones(1, np.float32))
+    assert seen == [first] and other == [first, second]
+
+
+def test_bits_are_there_for_bfloat16_that_nobody_else_sees(mesh: MeshDevice) -> None:
+    values = np.arange(1 << 17, dtype=np.float32).astype(ml_dtypes.bfloat16)
+    tensor = host(values.astype(np.float32), dtype=DataType.BFLOAT16, device=mesh, layout=Layout.TILE)
+    assert tensor.bits_at_rest() is None
+    tensor.rest()
+    bits = tensor.bits_at_rest()
+    assert bits is not None and np.array_equal(bits.reshape(-1), values.view(np.uint16))
+    assert tensor.shard_index == (0,) * 8
+    bits[...] = 0x4000
+    tensor.written_at_rest()
+    assert set(get_device_tensors(tensor)[7].to_numpy().tolist()) == {2.0}
+    other = host(np.zeros(1 << 17, np.int32), device=mesh)
+    other.rest()
+    assert other.bits_at_rest() is None and not get_device_tensors(other)[0].to_numpy().any()
+
+
+@pytest.mark.parametrize(
+    ("corner", "memory", "text"),
+    [
+        ((7, 7), "L1", ""),
+        ((8, 0), "L1", "has no L1 bank"),
+        ((11, 0), "DRAM", ""),
+        ((12, 0), "DRAM", "has no DRAM bank"),
+    ],
+)
+def test_pieces_lie_on_cores_that_there_are(
+    mesh: MeshDevice, corner: tuple[int, int], memory: str, text: str
+) -> None:
+    cores = CoreRangeSet([CoreRange(CoreCoord(*corner), CoreCoord(*corner))])
+    spec = ShardSpec(cores, [32, 32], ShardOrientation.ROW_MAJOR)
+    config = MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType[memory], spec)
+    array = np.zeros((32, 32), np.float32)
+    tensor = host(array, layout=Layout.TILE, device=mesh)
+    for make in (
+        lambda: host(array, layout=Layout.TILE, device=mesh, memory_config=config),
+        lambda: tensor.derive(tensor.shards, memory_config=config),
+        lambda: Tensor.of(
+            tensor.shards,
+            dtype=tensor.dtype,
+            layout=Layout.TILE,
+            device=mesh,
+            memory_config=config,
+            fits=True,
+        ),
+    ):
+        if text:
+            with pytest.raises(RuntimeError, match=text):
+                make()
+        else:
+            assert make().memory_config() == config and make().is_sharded()
+    assert not host(array, layout=Layout.TILE, memory_config=config).is_sharded()  # the host has no cores
+
+
+def test_shards_that_name_no_cores_lie_where_the_operand_does(mesh: MeshDevice) -> None:
+    tensor = host(np.zeros((256, 64), np.float32), layout=Layout.TILE, device=mesh)
+    made = tensor.derive(
+        tensor.shards, memory_config=MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1)
+    )
+    spec = made.memory_config().shard_spec
+    assert spec is not None and (spec.shape, spec.num_cores()) == ([32, 64], 8)
+    rows = host(np.zeros((3, 64), np.float32), device=mesh)
+    made = rows.derive(
+        rows.shards, memory_config=MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1)
+    )
+    spec = made.memory_config().shard_spec
+    assert spec is not None and (spec.shape, spec.num_cores()) == ([1, 64], 3)
+
+
 def test_tensors_are_told_apart_as_objects() -> None:
     a, b = host([1], dtype=DataType.INT32), host([1], dtype=DataType.INT32)
     assert a.tensor_id != b.tensor_id
@@ -271,8 +395,21 @@ def test_col_tilize_swaps_the_last_dimensions() -> None:
     array = np.arange(6, dtype=np.float32).reshape(2, 3)
     tensor = host(array, dtype=DataType.BFLOAT8_B, col_tilize=True)
     assert tensor.to_list() == array.T.tolist()
-    with pytest.raises(RuntimeError, match="requires BFP dtype"):
-        host(array, col_tilize=True)
+    assert host(array, dtype=DataType.BFLOAT4_B, layout=Layout.TILE, col_tilize=True).shape == [3, 2]
+    spec = TensorSpec(Shape([2, 3]), DataType.BFLOAT8_B, Layout.TILE)
+    for options, text in (
+        ({}, "requires BFP dtype"),
+        ({"dtype": DataType.BFLOAT16}, "requires BFP dtype"),
+        (
+            {"dtype": DataType.BFLOAT8_B, "layout": Layout.ROW_MAJOR},
+            "requires layout to be None or ttnn.TILE_LAYOUT",
+        ),
+        ({"dtype": DataType.BFLOAT8_B, "spec": spec}, "col_tilize=True is not supported with spec"),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            host(array, col_tilize=True, **options)
+    with pytest.raises(RuntimeError, match=r"requires tensor\.ndim >= 2"):
+        host(array[0], dtype=DataType.BFLOAT8_B, col_tilize=True)
     many = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     made = Tensor(many, data_type=DataType.FLOAT32, col_tilize=True)
     assert made.to_list() == many.swapaxes(1, 2).tolist()
@@ -286,6 +423,11 @@ def test_to_torch_without_torch_gives_numpy(monkeypatch: pytest.MonkeyPatch) -> 
     values = arrays.to_torch(tensor, torch_rank=1)
     assert (type(values), values.dtype, values.shape) == (np.ndarray, np.float32, (2,))
     assert arrays.to_torch(tensor, np.float64).dtype == np.float64
+    assert (
+        arrays.to_torch(tensor, torch_rank=3).shape
+        == arrays.to_torch(tensor, torch_rank=4).shape
+        == (1, 1, 2)
+    )
     with pytest.raises(RuntimeError, match="ttnn: Unable to squeeze to desired rank!"):
         arrays.to_torch(host(np.ones((2, 2), np.float32)), torch_rank=1)
 

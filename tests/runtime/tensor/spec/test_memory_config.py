@@ -115,7 +115,8 @@ def test_equal_ones_have_the_same_place_and_pieces() -> None:
     )
     assert any_rank != SHARDED and any_rank != elsewhere
     both = memory_of(TensorMemoryLayout.BLOCK_SHARDED, BufferType.L1, MATRIX, PIECES, made_of_any_rank=False)
-    assert both == SHARDED and hash(both) == hash(SHARDED) and both != any_rank
+    assert both == SHARDED and hash(both) == hash(SHARDED)
+    assert both == any_rank and hash(both) == hash(any_rank)  # of the same pieces of any rank
 
 
 def test_it_keeps_what_it_was_made_of() -> None:
