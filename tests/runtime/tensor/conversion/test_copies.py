@@ -11,6 +11,8 @@ from tests.runtime.tensor.made import ar, made, sharded
 from tt_run.runtime.cores import CoreCoord, CoreRange, CoreRangeSet
 from tt_run.runtime.enums import BufferType, Layout, ShardOrientation, TensorMemoryLayout
 from tt_run.runtime.mesh.device import MeshDevice
+from tt_run.runtime.mesh.geometry.coordinate import MeshCoordinate
+from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.ops.data_movement.conversions import to_memory_config
 from tt_run.runtime.ops.data_movement.movement import unsqueeze
 from tt_run.runtime.ops.data_movement.padding import copy_host_to_device_tensor_partial
@@ -20,7 +22,7 @@ from tt_run.runtime.tensor.conversion.copies import (
     deallocate,
     deallocate_buffers,
 )
-from tt_run.runtime.tensor.conversion.devices import moved_to, to_device
+from tt_run.runtime.tensor.conversion.devices import from_device, moved_to, to_device, to_one_device
 from tt_run.runtime.tensor.conversion.layouts import to_layout
 from tt_run.runtime.tensor.creation.allocation import allocate_tensor_on_host
 from tt_run.runtime.tensor.distribution.composers import ConcatMeshToTensor
@@ -42,6 +44,14 @@ def test_copy_host_to_device_checks_specs(mesh: MeshDevice) -> None:
         copy_host_to_device_tensor(made(ar(3)), device)
     with pytest.raises(RuntimeError, match="Host tensor has different dtype"):
         copy_host_to_device_tensor(made(ar(1).astype(np.int32)), device)
+    with pytest.raises(
+        RuntimeError, match=r"(?s)ttnn.ROW_MAJOR_LAYOUT.*Host tensor has different page config"
+    ):
+        copy_host_to_device_tensor(to_layout(made(ar(1)), Layout.TILE), device)
+    with pytest.raises(RuntimeError, match="Destination tensor is not on device"):
+        copy_host_to_device_tensor(made(ar(1)), made(ar(1)))
+    with pytest.raises(RuntimeError, match="Source tensor is not on host"):
+        copy_host_to_device_tensor(device, device)
     copy_host_to_device_tensor(made(ar(1) + 5), device)
     assert device.to_numpy(ConcatMeshToTensor(mesh, 0)).tolist() == [5] * 8
 
@@ -108,6 +118,10 @@ def test_copy_device_to_host(mesh: MeshDevice) -> None:
     host = allocate_tensor_on_host(device.spec, mesh)
     copy_device_to_host_tensor(device, host)
     assert [p.item() for p in get_device_tensors(host)] == list(range(8))
+    with pytest.raises(RuntimeError, match="Source tensor is not on device"):
+        copy_device_to_host_tensor(host, host)
+    with pytest.raises(RuntimeError, match="Host tensor has different shape"):
+        copy_device_to_host_tensor(device, made(ar(2)))
     single = made(np.zeros(1, np.float32))
     with pytest.raises(RuntimeError, match="Host tensor has one shard, device tensor has several"):
         copy_device_to_host_tensor(device, single)
@@ -176,3 +190,38 @@ def test_all_buffers_of_a_device(mesh: MeshDevice) -> None:
     first, second, host = sharded(mesh), sharded(mesh), made(ar(3))
     deallocate_buffers(mesh)
     assert [tensor.is_allocated() for tensor in (first, second, host)] == [False, False, True]
+
+
+def test_a_copy_of_one_device_and_of_replicas_that_differ(mesh: MeshDevice, one: MeshDevice) -> None:
+    single = made(np.zeros(3, np.float32))
+    copy_device_to_host_tensor(made(ar(3) + 1, device=one), single)
+    assert single.to_list() == [1, 2, 3]
+    replicas = made(ar(3), device=mesh)
+    copy_host_to_device_tensor(made(ar(3) + 7), get_device_tensors(replicas)[5])
+    with pytest.raises(RuntimeError, match="Host tensor has one shard, device tensor has several"):
+        copy_device_to_host_tensor(replicas, single)
+
+
+def test_on_one_device_of_a_mesh(mesh: MeshDevice) -> None:
+    tensor = to_one_device(made(ar(3), memory_config=L1_MEMORY_CONFIG), mesh, MeshCoordinate(1, 2))
+    device = tensor.device()
+    assert device is not None and device.get_device_ids() == [3] and device.shape == MeshShape(1, 1)
+    assert tensor.memory_config() == L1_MEMORY_CONFIG and tensor.to_list() == [0, 1, 2]
+    with pytest.raises(RuntimeError, match="does not fit within parent mesh"):
+        to_one_device(made(ar(3)), mesh, MeshCoordinate(2, 0))
+
+
+def test_what_is_spread_stays_so_on_devices_and_back(mesh: MeshDevice, row: MeshDevice) -> None:
+    spread = sharded(mesh, device=False)
+    there = to_device(spread, mesh)
+    assert there.tensor_topology() == spread.tensor_topology() and there.shards is spread.shards
+    back = from_device(there)
+    assert back.tensor_topology() == spread.tensor_topology() and from_device(back).storage is back.storage
+    with pytest.raises(RuntimeError, match=r"distributed over mesh shape MeshShape\(\[2, 4\]\) does not fit"):
+        to_device(spread, row)
+    with pytest.raises(TypeError, match=r"incompatible|expected a MeshDevice"):
+        to_device(spread, 3)  # type: ignore[arg-type]
+    alone = to_device(made(ar(3)), mesh.create_submesh(MeshShape(1, 1)))
+    assert alone.tensor_topology() == made(ar(3)).tensor_topology()
+    everywhere = to_device(made(ar(3)), mesh).tensor_topology()
+    assert everywhere.distribution_shape() == MeshShape([8]) and len(everywhere.mesh_coords()) == 8

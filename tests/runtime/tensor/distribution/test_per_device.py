@@ -114,8 +114,40 @@ def test_combining_device_shards(mesh: MeshDevice) -> None:
     assert tensor.to_numpy(ConcatMeshToTensor(mesh, 0)).tolist() == [0, 1, 2]
     with pytest.raises(RuntimeError, match="All tensor shards must be on device"):
         combine_device_tensors(tensors=[parts[0], made(ar(1))])
+    for first, second in ((made(ar(1)), parts[0]), (made(ar(1)), made(ar(1)))):
+        with pytest.raises(RuntimeError, match="All tensor shards must be on device"):
+            combine_device_tensors(tensors=[first, second])
+    with pytest.raises(RuntimeError, match="At least one tensor shard must be provided"):
+        combine_device_tensors(tensors=[])
+    elsewhere = made(ar(1), device=mesh.create_submesh(MeshShape(1, 1)))
+    with pytest.raises(RuntimeError, match="All tensor shards must be on the same mesh device"):
+        combine_device_tensors(tensors=[parts[0], elsewhere])
+    with pytest.raises(RuntimeError, match="All tensor shards must have the same tensor spec"):
+        combine_device_tensors(tensors=[parts[0], made(ar(2), device=mesh)])
     with pytest.raises(TypeError, match="incompatible function arguments"):
         combine_device_tensors(parts)  # type: ignore[misc]
+
+
+def test_parts_of_several_tensors_are_copied_together(mesh: MeshDevice) -> None:
+    first, second = (
+        get_device_tensors(sharded(mesh)),
+        get_device_tensors(made(ar(8) + 10, mesh_mapper=ShardTensorToMesh(mesh, 0), device=mesh)),
+    )
+    joined = combine_device_tensors(tensors=[*first[:3], *second[3:]])
+    assert joined.to_numpy(ConcatMeshToTensor(mesh, 0)).tolist() == [0, 1, 2, 13, 14, 15, 16, 17]
+    twice = combine_device_tensors(
+        tensors=[*first[:7], first[0]]
+    )  # as many as there are devices, not all of them
+    assert twice.to_numpy(ConcatMeshToTensor(mesh, 0)).tolist() == list(range(7))
+    assert twice.buffer_address() != first[0].buffer_address()
+
+
+def test_parts_of_a_part_are_that_part(mesh: MeshDevice) -> None:
+    part = get_device_tensors(sharded(mesh))[3]
+    (again,) = get_device_tensors(part)
+    assert again.item() == 3 and again.device_coords() == [MeshCoordinate(0, 3)]
+    (on_host,) = get_device_tensors(part.cpu())
+    assert on_host.item() == 3 and on_host.host_buffer().shape() == MeshShape(1, 1)
 
 
 def test_from_host_shards(mesh: MeshDevice) -> None:
@@ -129,6 +161,8 @@ def test_from_host_shards(mesh: MeshDevice) -> None:
         from_host_shards([made(ar(2))] * 3, MeshShape(2, 4))
     with pytest.raises(RuntimeError, match="All tensor shards must have the same tensor spec"):
         from_host_shards([made(ar(2)), made(ar(3))], MeshShape(1, 2))
+    with pytest.raises(RuntimeError, match="All tensor shards must be on host"):
+        from_host_shards([made(ar(2)), made(ar(2), device=mesh)], MeshShape(1, 2))
 
 
 def test_the_same_host_shard_twice_is_stored_once() -> None:

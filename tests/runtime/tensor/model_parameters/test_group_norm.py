@@ -42,8 +42,19 @@ def test_masks() -> None:
     assert last.shape == (1, 8, 32, 64)
     assert np.array_equal(last[:, 4:, :5], mask[:, :, :5])
     assert not last[:, 4:, 5:].any()
-    with pytest.raises(RuntimeError, match="96 channels, 5 groups"):
-        group_norm.create_group_norm_input_mask(96, 5, 1)
+    for arguments, text in (
+        ((96, 5, 1), "96 channels, 5 groups"),
+        ((96, 0, 1), "96 channels, 0 groups"),
+        ((96, 4, 0), "num_cores_across_channel must be > 0"),
+        ((96, 4, 3), r"num_groups \(4\) must be divisible by num_cores_across_channel \(3\)"),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            group_norm.create_group_norm_input_mask(*arguments)
+    for rows in (-1, 32):
+        with pytest.raises(
+            RuntimeError, match=rf"rows_in_last_tile \({rows}\) must be in \[0, tile_height=32\)"
+        ):
+            group_norm.create_group_norm_input_mask(96, 4, 2, F32, rows_in_last_tile=rows)
 
 
 @pytest.mark.parametrize(
@@ -99,8 +110,23 @@ def test_grids_that_share_tiles_evenly(
 def test_on_a_mesh(mesh: MeshDevice) -> None:
     values = torch.arange(1.0, 257.0)
     weight, mask = group_norm.dram_group_norm_params_from_torch(values, 64, 2, mesh, mesh_axis=1)
-    with pytest.raises(RuntimeError, match="divisible by 32 and groups_per_device 0"):
-        group_norm.dram_group_norm_params_from_torch(values, 64, 0, mesh, mesh_axis=1)
+    for channels, groups in ((64, 0), (48, 2), (64, 5)):
+        with pytest.raises(
+            RuntimeError, match=f"{channels} must be divisible by 32 and groups_per_device {groups}"
+        ):
+            group_norm.dram_group_norm_params_from_torch(values, channels, groups, mesh, mesh_axis=1)
+    with pytest.raises(RuntimeError, match=r"256 values over 4 devices are not 32 channels each"):
+        group_norm.dram_group_norm_params_from_torch(values, 32, 1, mesh, mesh_axis=1)
+    alone = group_norm.dram_group_norm_params_from_torch(values, 256, 2, mesh, return_mask=False)
+    assert (
+        held(alone, 0).reshape(-1).tolist()
+        == held(alone, 7).reshape(-1).tolist()
+        == values.bfloat16().tolist()
+    )
+    both = group_norm.dram_group_norm_params_from_torch(
+        [values, -values], 128, 2, mesh, mesh_axis=0, return_mask=False
+    )
+    assert [held(one, 4).reshape(-1)[0] for one in both] == [129, -129]
     assert held(weight, 1).reshape(-1)[0] == 65
     assert tuple(mask.shape) == (1, 2, 32, 32)
     grid = group_norm.determine_expected_group_norm_dram_grid_size(
@@ -136,3 +162,46 @@ def test_dictionaries_with_attributes() -> None:
     del made.c
     with pytest.raises(KeyError):
         _ = made.c
+
+
+@pytest.mark.parametrize(
+    ("width", "channels", "groups", "columns"),
+    [(8, 64, 2, 2), (8, 96, 4, 1), (1, 64, 2, 1), (3, 256, 8, 2), (8, 48, 3, 0), (8, 256, 8, 8)],
+)
+def test_columns_that_channels_are_cut_over(width: int, channels: int, groups: int, columns: int) -> None:
+    assert group_norm.virtual_columns(width, groups, channels) == columns
+    grid = CoreGrid(x=width, y=3)
+    assert group_norm.virtual_rows(grid, groups, channels) == (width // columns * 3 if columns else 0)
+    if columns:
+        assert group_norm.dram_group_norm_virtual_columns(grid, channels, groups) == columns
+    else:
+        with pytest.raises(
+            RuntimeError, match=f"no number of columns up to {width} cuts {channels} channels"
+        ):
+            group_norm.dram_group_norm_virtual_columns(grid, channels, groups)
+
+
+@pytest.mark.parametrize(
+    ("rows", "tiles", "images", "fits"),
+    [
+        (1, 1, 1, True),
+        (0, 4, 1, False),
+        (2, 4, 1, True),
+        (3, 4, 1, False),
+        (2, 4, 3, True),
+        (4, 8, 2, True),
+        (4, 8, 3, False),
+        (3, 6, 3, True),
+    ],
+)
+def test_rows_that_share_tiles_evenly(rows: int, tiles: int, images: int, fits: bool) -> None:
+    assert group_norm.shares_evenly(rows, tiles, images) is fits
+
+
+def test_values_of_channels_that_are_no_chunks_are_the_first() -> None:
+    rows = np.arange(1.0, 101.0).reshape(2, 50)
+    assert group_norm.channel_values(rows, 40).tolist() == rows[:, :40].tolist()
+    assert group_norm.channel_values(rows, 50).tolist() == rows.tolist()
+    chunks = np.zeros((1, 2, 32))
+    chunks[0, :, :20] = np.arange(40).reshape(2, 20)
+    assert group_norm.channel_values(chunks, 40).tolist() == [list(range(40))]
