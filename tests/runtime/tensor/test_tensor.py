@@ -24,7 +24,11 @@ from tt_run.runtime.mesh.geometry.shape import MeshShape
 from tt_run.runtime.mesh.opening import open_mesh_device
 from tt_run.runtime.tensor.borders.arrays import from_torch
 from tt_run.runtime.tensor.borders.files import dump_tensor
-from tt_run.runtime.tensor.distribution.mappers import ReplicateTensorToMesh, ShardTensorToMesh
+from tt_run.runtime.tensor.distribution.mappers import (
+    ReplicateTensorToMesh,
+    ShardTensor2dMesh,
+    ShardTensorToMesh,
+)
 from tt_run.runtime.tensor.distribution.per_device import get_device_tensors
 from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,
@@ -34,6 +38,7 @@ from tt_run.runtime.tensor.spec.memory_config import (
 )
 from tt_run.runtime.tensor.spec.tensor_spec import Shape, TensorSpec, Tile
 from tt_run.runtime.tensor.tensor import Tensor, next_tensor_id, observe
+from tt_run.runtime.values.scratch_arrays import BLOCK
 from tt_run.runtime.values.shards import Shards
 
 FORMS = "incompatible function arguments. The following argument types are supported"
@@ -385,8 +390,15 @@ def test_from_torch_options() -> None:
         host(array[:1], spec=spec)
     with pytest.raises(RuntimeError, match="Shard spec must not be None for sharded tensors"):
         host(array, memory_config=MemoryConfig(type(DRAM_MEMORY_CONFIG.memory_layout).HEIGHT_SHARDED))
-    with pytest.raises(TypeError, match=r"a NumPy array, got list\nhelp: write numpy\.array\(values"):
-        from_torch([1, 2])
+    for numbers in ([1, 2], (1, 2), 1, 1.5):
+        with pytest.raises(TypeError, match=r"a NumPy array, got \w+\nhelp: write numpy\.array\(values"):
+            from_torch(numbers)
+    with pytest.raises(TypeError, match=r"a NumPy array, got dict$"):
+        from_torch({})
+    with pytest.raises(
+        RuntimeError, match=r"(?s)a NumPy array of float16 is not taken.*ndarray_import failed"
+    ):
+        host(np.zeros(2, np.float16))
     with pytest.raises(RuntimeError, match="Layout must be Layout::TILE for bfloat8_b or bfloat4_b!"):
         host(array, dtype=DataType.BFLOAT8_B, layout=Layout.ROW_MAJOR)
 
@@ -430,6 +442,37 @@ def test_to_torch_without_torch_gives_numpy(monkeypatch: pytest.MonkeyPatch) -> 
     )
     with pytest.raises(RuntimeError, match="ttnn: Unable to squeeze to desired rank!"):
         arrays.to_torch(host(np.ones((2, 2), np.float32)), torch_rank=1)
+
+
+@pytest.mark.parametrize(
+    ("placements", "hint"),
+    [
+        ((None, None), "every device holds a copy: ttnn.get_device_tensors(tensor)[0] is the first"),
+        ((None, 1), "mesh_composer=ttnn.ConcatMeshToTensor(mesh_device, dim=1), or ttnn.get_device_tensors"),
+        (
+            (0, 1),
+            "mesh_composer=ttnn.ConcatMesh2dToTensor(mesh_device, dims=(0, 1), mesh_shape=mesh_device.shape), or",
+        ),
+    ],
+)
+def test_reading_several_shards_names_what_puts_them_together(
+    mesh: MeshDevice, placements: Any, hint: str
+) -> None:
+    tensor = host(np.zeros((2, 4), np.float32), mesh_mapper=ShardTensor2dMesh(mesh, (2, 4), placements))
+    with pytest.raises(RuntimeError) as refused:
+        tensor.to_numpy()
+    assert f"help: {hint}" in str(refused.value)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_bfloat16_elements_are_taken_as_they_are(mesh: MeshDevice, more: int) -> None:
+    """From a block of elements on they stay in their 16 bits."""
+    values = np.arange(BLOCK + more).astype(ml_dtypes.bfloat16)
+    tensor = host(values)
+    assert (tensor.dtype, tensor.shards.bfloat16 is not None) == (DataType.BFLOAT16, bool(more))
+    values[:] = 1
+    assert tensor.to_numpy()[:3].tolist() == [0, 1, 2] and len(tensor.to_numpy()) == BLOCK + more
+    assert host(values, dtype=DataType.FLOAT32).shards.bfloat16 is None
 
 
 def test_scalars_over_a_mesh(mesh: MeshDevice) -> None:

@@ -78,16 +78,35 @@ def test_shapes_compare_with_sequences() -> None:
 def test_shapes_change_rank() -> None:
     assert Shape([2, 3]).to_rank(4) == [1, 1, 2, 3]
     assert Shape([1, 1, 2, 3]).to_rank(2) == [2, 3]
-    with pytest.raises(RuntimeError, match="Can't convert shape rank"):
-        Shape([2, 3]).to_rank(1)
+    assert Shape([2, 3]).to_rank(2) == [2, 3] and Shape([2, 3]).volume() == 6
+    for dims in ([2, 3], [2, 1, 3], [0, 3]):
+        with pytest.raises(RuntimeError, match="Can't convert shape rank"):
+            Shape(dims).to_rank(1)
 
 
 def test_shape_indices_reach_into_the_padding() -> None:
     assert Shape([2, 3])[-4] == 1
     with pytest.raises(RuntimeError, match=r"ShapeBase\[\] index out of range. 2 not in \[-4, 2\)"):
         _ = Shape([2, 3])[2]
+    assert Shape([2, 3])[-2] == 2 and Shape([2, 3, 4, 5, 6])[-5] == 2
+    for index in (-5, 2):
+        with pytest.raises(RuntimeError, match=rf"{index} not in \[-4, 2\)"):
+            _ = Shape([2, 3])[index]
+    with pytest.raises(RuntimeError, match=r"-6 not in \[-5, 5\)"):
+        _ = Shape([2, 3, 4, 5, 6])[-6]
+
+
+def test_what_shapes_are_made_of() -> None:
+    assert Shape([2**32 - 1, 0]).volume() == 0 and Shape([]) == () and Shape(Shape([2])) == [2]
+    for lengths in ([-1], [2**32], [3, -1, 3]):
+        with pytest.raises(TypeError, match="a Shape holds lengths from 0 to 4294967295, got"):
+            Shape(lengths)
+    for wrong in (7, "12", b"12", {0: 1}):
+        with pytest.raises(TypeError, match="a Shape is made of a sequence, not of"):
+            Shape(wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
-        Shape([-1])
+        Shape([1.5])  # type: ignore[list-item]
+    assert Shape([1, 2]) != 12 and Shape([1, 2]) != [2, 1]
 
 
 def test_memory_configurations() -> None:

@@ -45,6 +45,12 @@ def test_errors_of_a_kernel_are_the_programs() -> None:
         Shards(np.ones((1, 3), np.float32), (0,)).map(refuse)
 
 
+def test_how_many_rows_a_new_stack_has() -> None:
+    assert (shapes.rows(), shapes.rows(0), shapes.rows(3)) == (1, 0, 3)
+    with shapes.only():
+        assert (shapes.rows(), shapes.rows(3)) == (0, 0)
+
+
 def test_with_values_again_after_the_block() -> None:
     with shapes.only():
         bare = Shards.replicated(np.ones((2, 2), np.float32), 2)
@@ -70,11 +76,16 @@ def test_strict_names_the_line() -> None:
     shapes.values_read((2, 3))
 
 
-@pytest.mark.parametrize(("word", "active"), [("", False), ("0", False), ("on", True), ("1", True)])
+@pytest.mark.parametrize(
+    ("word", "active"),
+    [("", False), ("0", False), ("off", False), ("on", True), ("1", True), (" STRICT ", True)],
+)
 def test_the_variable(word: str, active: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shapes, "_known", False)
     monkeypatch.setattr(shapes, "_mode", None)
     monkeypatch.setenv(contract.SHAPES_ONLY, word)
+    assert shapes.active() is active
+    monkeypatch.setenv(contract.SHAPES_ONLY, "maybe")  # which is read once
     assert shapes.active() is active
 
 

@@ -53,7 +53,7 @@ def test_the_same_numbers_lie_in_one_memory(tmp_path: Path, dtype: DataType):
     plain = weight(dtype=dtype)
     first, second = shared(weight(dtype=dtype)), shared(weight(dtype=dtype))
     (link,) = links(tmp_path)
-    assert link.stat().st_size == plain.nbytes
+    assert link.stat().st_size == plain.nbytes and link.parent.stat().st_mode & 0o777 == 0o700
     for found in (first, second):
         assert found.shape == plain.shape and not found.elements.flags.writeable
         assert unpack(found).tobytes() == unpack(plain).tobytes()
