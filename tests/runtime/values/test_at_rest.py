@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -86,7 +90,11 @@ def test_small_buffers_do_not_count(room_for_two: Dense):
         ("64K", 64 << 10),
         ("2t", 2 << 40),
         ("100", 100),
+        ("3KB", 3 << 10),
+        (" 1 ", 1),
         ("2 kb", None),
+        ("many", None),
+        ("-1", None),
     ],
 )
 def test_the_limit_is_read(monkeypatch: pytest.MonkeyPatch, text: str, wanted: int | None):
@@ -94,7 +102,7 @@ def test_the_limit_is_read(monkeypatch: pytest.MonkeyPatch, text: str, wanted: i
     monkeypatch.setenv(DENSE_MEMORY, text)
     try:
         if wanted is None:
-            with pytest.raises(RuntimeError, match="must be a number of bytes, got '2 kb'"):
+            with pytest.raises(RuntimeError, match=f"must be a number of bytes, got '{text}'"):
                 at_rest.limit()
         else:
             assert at_rest.limit() == wanted
@@ -114,3 +122,72 @@ def test_ranks_of_a_host_share_its_memory(monkeypatch: pytest.MonkeyPatch):
 
 
 SMALL = 1 << 20
+
+
+def test_a_rank_has_two_fifths_of_what_it_may_count_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv(DENSE_MEMORY, raising=False)
+    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "0")  # of which there is one at least
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    allowed = tmp_path / "memory.max"
+    monkeypatch.setattr(at_rest, "Path", lambda _: allowed)
+    for text, memory in ((None, whole), ("max\n", whole), ("1000000\n", 1000000), (f"{4 * whole}", whole)):
+        if text is not None:
+            allowed.write_text(text)
+        at_rest.limit.cache_clear()
+        assert at_rest.limit() == int(0.4 * memory)
+    at_rest.limit.cache_clear()
+
+
+class Thing:
+    """What can be packed."""
+
+    packed = 0
+
+    def pack(self) -> bool:
+        self.packed += 1
+        return True
+
+
+def test_bytes_are_those_of_the_last_use() -> None:
+    dense = Dense(lambda: 100)
+    first, second = Thing(), Thing()
+    dense.used(first, 60)
+    dense.used(first, 40)
+    assert dense.nbytes == 40
+    dense.used(second, 60)
+    assert (dense.nbytes, first.packed) == (100, 0)  # as many as there may be
+    dense.used(second, 61)
+    assert (dense.nbytes, first.packed, second.packed) == (61, 1, 0)
+    dense.used(second, 500)
+    assert (dense.nbytes, second.packed) == (500, 0)  # the one in use stays
+    dense.forget(id(second))
+    dense.forget(id(second))
+    assert dense.nbytes == 0
+
+
+def test_a_training_step_keeps_little_dense() -> None:
+    dense = Dense(lambda: 1 << 40)
+    first, second = Thing(), Thing()
+    dense.is_tight = True
+    dense.used(first, at_rest.TIGHT - 1)
+    dense.used(second, 1)
+    assert first.packed == 0
+    dense.used(second, 2)
+    assert first.packed == 1
+    small = Dense(lambda: 10)
+    small.is_tight = True  # and never more than there is room for
+    small.used(first, 6)
+    small.used(second, 6)
+    assert first.packed == 2
+
+
+def test_one_that_is_gone_counts_no_more() -> None:
+    dense = Dense(lambda: 100)
+    gone, kept = Thing(), Thing()
+    dense.used(gone, 60)
+    dense.used(kept, 40)
+    del gone
+    gc.collect()
+    assert dense.nbytes == 40

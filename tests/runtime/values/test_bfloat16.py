@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 from tests.runtime.train.pytorch import torch_or_skip
 from tt_run.runtime.values import torch_rounding
-from tt_run.runtime.values.bfloat16 import SMALL, from_wire, round_bfloat16, split, to_wire
+from tt_run.runtime.values.bfloat16 import (
+    SMALL,
+    from_wire,
+    narrow,
+    round_bfloat16,
+    round_block,
+    split,
+    to_wire,
+    widen,
+)
 from tt_run.runtime.values.scratch_arrays import BLOCK
 
 
@@ -165,3 +174,33 @@ def test_pytorch_is_never_imported_for_it() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
     assert ran.stdout == "False\n"
+
+
+@pytest.mark.parametrize("size", [100, SMALL, SMALL + 1, BLOCK, BLOCK + 1])
+@pytest.mark.parametrize("odd", [1.0, np.nan, 1e-40])
+def test_the_16_bits_come_along(size: int, odd: float) -> None:
+    values = np.random.default_rng(9).standard_normal((2, size)).astype(np.float32)
+    values[1, size // 2] = odd
+    wanted = by_bits(values).view(np.uint32) >> np.uint32(16)
+    bits = np.zeros(values.shape, np.uint16)
+    assert same_bits(round_bfloat16(values, bits=bits), by_bits(values))
+    assert np.array_equal(bits, wanted)
+    in_place = values.copy()
+    round_bfloat16(in_place, out=in_place, bits=bits)
+    assert same_bits(in_place, by_bits(values)) and np.array_equal(bits, wanted)
+    halves = np.zeros(values.size, ml_dtypes.bfloat16)
+    narrow(values.reshape(-1), halves)
+    assert np.array_equal(halves.view(np.uint16), wanted.reshape(-1))
+    assert same_bits(widen(halves), by_bits(values).reshape(-1))
+
+
+@pytest.mark.parametrize("odd", [1.0, 3e38, np.inf, np.nan, 1e-40])
+def test_a_block_is_rounded_or_left_to_the_cast(engine: str, odd: float) -> None:
+    values = np.random.default_rng(10).standard_normal(BLOCK - 5).astype(np.float32)
+    values[7] = odd
+    rest, out, bits = np.empty_like(values), np.empty_like(values), np.zeros(values.size, np.uint16)
+    with np.errstate(all="ignore"):
+        done = round_block(values, rest, out, bits=bits)
+    assert done == ((engine == "PyTorch" and odd == odd) or odd == 1.0)
+    if done:
+        assert same_bits(out, by_bits(values)) and np.array_equal(bits, to_wire(by_bits(values)))

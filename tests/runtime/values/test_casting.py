@@ -85,3 +85,15 @@ def test_bits_of_one_type_are_those_of_another() -> None:
     words = reinterpret(numbers, DataType.FLOAT32, DataType.UINT32)
     assert words.tolist() == [0x3F800000, 0xC0000000, 0]
     assert reinterpret(words, DataType.UINT32, DataType.FLOAT32).tolist() == numbers.tolist()
+    assert reinterpret(words, DataType.UINT32, DataType.INT32).tolist() == [0x3F800000, -0x40000000, 0]
+    same = reinterpret(numbers[::2], DataType.FLOAT32, DataType.FLOAT32)
+    assert same.tolist() == [1, 0] and not np.may_share_memory(same, numbers)
+
+
+def test_what_lies_beyond_every_range() -> None:
+    far = np.array([1e30, -1e30, 2**32, 2.0**31], np.float32)
+    assert cast(far, F32, U32).tolist() == [2**32 - 1, 0, 2**32 - 1, 2**31]
+    assert cast(far[:2], F32, U16).tolist() == [65535, 0]
+    assert cast(np.array([True, False]), U8, U16).tolist() == [1, 0]
+    assert cast(np.array([200, 5], np.uint8), U8, I8).tolist() == [-56, 5]
+    assert cast(np.array([-3], np.int8), I8, U8).tolist() == [253]

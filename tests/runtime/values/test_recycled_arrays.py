@@ -3,6 +3,7 @@
 import gc
 
 import numpy as np
+import pytest
 
 from tt_run.runtime.values import recycled_arrays
 
@@ -73,3 +74,57 @@ def test_what_is_kept_and_used_is_what_was_used_at_most(monkeypatch):
     gc.collect()
     assert (recycled_arrays._used, recycled_arrays._kept) == (0, 8 * size)
     assert len(recycled_arrays._free[size]) == 4
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "room"),
+    [
+        (1, 4096),
+        (4097, 8192),
+        (256 << 10, 256 << 10),
+        ((256 << 10) + 1, 288 << 10),
+        ((1 << 20) - 1, 1 << 20),
+        (1 << 20, 1 << 20),
+        ((1 << 20) + 1, (1 << 20) + (128 << 10)),
+        (15 << 20, 15 << 20),
+        ((15 << 20) + 1, 16 << 20),
+    ],
+)
+def test_sizes_are_eighths_of_a_power_of_two(nbytes, room):
+    assert recycled_arrays.room_for(nbytes) == room
+
+
+@pytest.mark.parametrize(("fewer", "recycled"), [(0, True), (1, False)])
+def test_large_arrays_begin_in_the_middle_of_a_page(fewer, recycled):
+    array = recycled_arrays.empty((recycled_arrays.SMALLEST - fewer,), np.uint8)
+    assert (array.base is not None) == recycled
+    assert not recycled or address(array) % 4096 == 2048
+
+
+def test_what_came_back_longest_ago_goes_first(monkeypatch):
+    for name, value in {"_free": {}, "_last": {}, "_kept": 0, "_used": 0, "_most": 0, "SPARE": 0}.items():
+        monkeypatch.setattr(recycled_arrays, name, value)
+    size = recycled_arrays.SMALLEST
+    held = [recycled_arrays.empty((n * size,), np.uint8) for n in (1, 2, 4)]
+    for n in (1, 0, 2):  # the order in which they come back
+        held[n] = None
+    gc.collect()
+    assert recycled_arrays._kept == 7 * size
+    recycled_arrays._shrink(5 * size)
+    assert {n: len(blocks) for n, blocks in recycled_arrays._free.items()} == {
+        size: 1,
+        2 * size: 0,
+        4 * size: 1,
+    }
+    recycled_arrays._shrink(4 * size)
+    assert recycled_arrays._kept == 4 * size and not recycled_arrays._free[size]
+    monkeypatch.setattr(recycled_arrays, "_kept", 10 * size)  # more than there is
+    recycled_arrays._shrink(0)
+    assert not any(recycled_arrays._free.values())
+
+
+def test_an_array_row_by_row_is_not_copied():
+    rows = np.arange(1 << 18, dtype=np.float32).reshape(512, 512)
+    assert recycled_arrays.contiguous(rows) is rows
+    turned = recycled_arrays.contiguous(rows.T)
+    assert turned.flags.c_contiguous and np.array_equal(turned, rows.T)
