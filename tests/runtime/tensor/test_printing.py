@@ -129,3 +129,34 @@ def test_a_freed_tensor_says_so(row: MeshDevice) -> None:
     assert tensor is not None
     tensor.deallocate()
     assert str(tensor).startswith("ttnn.Tensor(<buffer is not allocated>, shape=Shape([1])")
+
+
+@pytest.mark.parametrize("size", [4, 5])
+def test_what_is_shown_of_a_long_dimension(size: int) -> None:
+    shown = values_text(np.arange(size))
+    assert shown == ("[    0,     1,     2,     3]" if size == 4 else "[    0,     1,  ...,     3,     4]")
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([1e8], "[100000000.0000]"),
+        ([1.5e-4, 1e-4 * 1.001], "[ 0.0002,  0.0001]"),
+        ([-5000.0, 1.0], "[-5.0000e+03,  1.0000e+00]"),
+        ([np.nan, 2000.0, 1.0], "[        nan,  2.0000e+03,  1.0000e+00]"),
+    ],
+)
+def test_the_range_of_numbers_decides(values: list[float], shown: str) -> None:
+    assert values_text(np.array(values, np.float32)) == shown
+
+
+@pytest.mark.parametrize("mode", ["default", "DEFAULT", None])
+def test_options_go_back(mode: str | None) -> None:
+    for scientific in (True, "enable", "True"):
+        set_printoptions(profile="FULL", sci_mode=scientific)
+        assert values_text(np.array([1.0], np.float32)) == "[ 1.0000e+00]"
+    for plain in (False, "disable", "false"):
+        set_printoptions(profile="short", sci_mode=plain)
+        assert values_text(np.array([1e9], np.float32)) == "[1000000000.0000]"
+    set_printoptions(profile="short", sci_mode=mode)
+    assert values_text(np.array([1e9], np.float32)) == "[ 1.0000e+09]"

@@ -76,7 +76,17 @@ def test_bad_indices() -> None:
         tensor[..., ...]
     with pytest.raises(TypeError, match="Invalid slice type"):
         tensor["a"]
-    assert tensor[1, -1].to_list() == 5.0
+    assert tensor[1, -1].to_list() == 5.0 and tensor[-2, 0].to_list() == 0.0
+    for key in (2, -3):
+        with pytest.raises(IndexError, match=f"Index {key} .* is out of bounds for dimension 0 of size 2"):
+            take(tensor, key)
+    with pytest.raises(TypeError, match="'NoneType' object is not iterable"):
+        take(tensor, None)
+    with pytest.raises(TypeError, match="counts from the start: write 0:1 for dimension 0"):
+        take(tensor, slice(None, -1))
+    assert take(tensor, (..., slice(0, 1))).to_list() == [[0], [3]]
+    with pytest.raises(IndexError, match="Too many indices for tensor of dimension 2"):
+        take(tensor, (0, 0, ..., 0))
 
 
 def test_iteration_ends() -> None:
@@ -98,8 +108,12 @@ def test_bad_reshapes() -> None:
         tensor.reshape([-1, -1])
     with pytest.raises(RuntimeError, match="elements"):
         tensor.reshape([5, 5])
-    with pytest.raises(RuntimeError, match="cannot reshape 24 elements into shape"):
-        tensor.reshape([5, -1])
+    for shape in ([5, -1], [0, -1]):
+        with pytest.raises(RuntimeError, match="lengths beside -1 must divide 24"):
+            tensor.reshape(shape)
+    with pytest.raises(RuntimeError, match=r"shape \[2, 13\] has 26 elements, tensor has 24"):
+        tensor.reshape([2, 13])
+    assert made(ar(0, 3)).reshape([-1, 2]).shape == [0, 2]
 
 
 def test_reshape_rounds_block_floats_anew() -> None:
