@@ -109,8 +109,12 @@ def test_arange(arguments: tuple[int, ...]) -> None:
 def test_bad_ranges() -> None:
     with pytest.raises(RuntimeError, match="Step must be nonzero"):
         arange(0, 5, 0)
-    with pytest.raises(RuntimeError, match="does not lead from 5 to 0"):
-        arange(5, 0, 1)
+    for first, last, step, hint in ((5, 0, 1, "step=-1,"), (0, 5, -1, "step=1,")):
+        with pytest.raises(RuntimeError, match=f"(?s){hint}.*does not lead from {first} to {last}"):
+            arange(first, last, step)
+    assert arange(3, 3, -1).shape == [0]
+    with pytest.raises(RuntimeError, match="Unsupported dtype"):
+        arange(3, dtype=DataType.UINT8)
 
 
 def test_empty_and_rand_need_a_device(mesh: MeshDevice) -> None:
