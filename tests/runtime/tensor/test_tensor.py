@@ -535,3 +535,17 @@ def test_devices_without_a_new_shard_keep_theirs(mesh: MeshDevice) -> None:
     assert [np.array(tensor.shards.of(position)).tolist() for position in range(8)] == [
         [n if n != 1 else 9] for n in range(8)
     ]
+
+
+def test_tensors_follow_their_devices_through_a_reshape() -> None:
+    device = open_mesh_device(MeshShape(2, 2))
+    tensor = host(np.arange(4, dtype=np.float32), mesh_mapper=ShardTensorToMesh(device, 0), device=device)
+    part, seen = get_device_tensors(tensor)[3], tensor.alias()
+    device.reshape(MeshShape(1, 4))
+    order = [0, 1, 3, 2]  # along the snake
+    assert [one.item() for one in get_device_tensors(tensor)] == list(range(4))
+    assert [int(shard.item()) for shard in tensor.shards.each() if shard is not None] == order
+    assert [int(shard.item()) for shard in seen.shards.each() if shard is not None] == order  # moved once
+    assert part.item() == 3 and part.device_coords() == [MeshCoordinate(0, 2)]
+    assert tensor.tensor_topology().mesh_coords() == [MeshCoordinate(0, column) for column in (0, 1, 3, 2)]
+    device.close()

@@ -171,10 +171,13 @@ def test_pages_of_a_buffer(mesh: MeshDevice) -> None:
 def test_padding_needs_the_host_and_room(mesh: MeshDevice) -> None:
     with pytest.raises(RuntimeError, match="needs a tensor in host memory"):
         made(ar(2, 2), device=mesh).pad([3, 3], [0, 0], 0)
-    with pytest.raises(RuntimeError, match="does not fit"):
-        made(ar(2, 2)).pad([2, 2], [1, 0], 0)
-    with pytest.raises(RuntimeError, match="is not inside"):
-        made(ar(2, 2)).unpad([0, 0], [3, 2])
+    for shape, starts in (([2, 2], [1, 0]), ([3, 3], [-1, 0]), ([3, 3], [0, 2]), ([3, 3, 3], [0, 0])):
+        with pytest.raises(RuntimeError, match="does not fit"):
+            made(ar(2, 2)).pad(shape, starts, 0)
+    for starts, ends in (([0, 0], [3, 2]), ([-1, 0], [1, 1]), ([1, 0], [0, 1]), ([0], [1])):
+        with pytest.raises(RuntimeError, match="is not inside"):
+            made(ar(2, 2)).unpad(starts, ends)
+    assert made(ar(2, 2)).unpad([1, 1], [1, 2]).shape == [0, 1]
 
 
 def test_to_layout(mesh: MeshDevice) -> None:

@@ -30,6 +30,7 @@ from tt_run.runtime.tensor.distribution.mappers import (
 )
 from tt_run.runtime.tensor.spec.topology import PlacementReplicate, PlacementShard
 from tt_run.runtime.tensor.tensor import Tensor
+from tt_run.runtime.values import shapes
 from tt_run.runtime.values.dtypes import convert
 
 
@@ -182,3 +183,23 @@ def test_round_trip(mesh: MeshDevice, case: Any, dtype: DataType, on_device: boo
         repeats[dim] = 1 if cuts else size
     composer = create_mesh_composer(mesh, MeshComposerConfig(dims, MeshShape(grid)))
     assert np.array_equal(tensor.to_numpy(composer), np.tile(convert(array, dtype), repeats))
+
+
+def test_in_a_run_in_shapes_what_is_put_together_is_zeros(mesh: MeshDevice) -> None:
+    with shapes.only():
+        tensor = mapped(ar(8, 3), ShardTensorToMesh(mesh, 0))
+        assert (tensor.shape, tensor.shards.data.shape, tensor.shards.index) == ([1, 3], (0, 1, 3), (0,) * 8)
+        found = tensor.to_numpy(ConcatMeshToTensor(mesh, 0))
+        fewer = mapped(ar(5, 3), ShardTensorToMesh(mesh, 0))
+    assert found.shape == (8, 3) and not found.any() and found.flags.writeable
+    assert fewer.shards.index == (0,) * 5 + (-1,) * 3
+
+
+def test_a_composer_tells_its_configuration(mesh: MeshDevice) -> None:
+    config = MeshComposerConfig([0, 1], MeshShape(1, 4))
+    composer = create_mesh_composer(mesh, config)
+    assert composer.config() is config and repr(composer).startswith(
+        "<ttnn._ttnn.multi_device.CppMeshToTensor object at"
+    )
+    with pytest.raises(TypeError, match=r"create_mesh_composer\(\): incompatible"):
+        create_mesh_composer(mesh, [0, 1])  # type: ignore[arg-type]
