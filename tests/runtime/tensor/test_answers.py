@@ -266,9 +266,12 @@ def test_block_floats_as_bytes_and_back() -> None:
     for wrong in (packed[:-1], packed + b"\0"):
         with pytest.raises(RuntimeError, match=f"{len(wrong)} bytes are not the {6 * 1088}"):
             tensor_from_bfp8_bytes(wrong, values.shape)
-    for height, width in ((33, 32), (32, 33)):
-        with pytest.raises(RuntimeError, match="not whole tiles"):
+    for height, width, padded in ((33, 32, "64x32"), (32, 33, "32x64")):
+        with pytest.raises(RuntimeError, match=f"(?s)pad both to whole tiles: {padded}\n.*not whole tiles"):
             tilize_and_pack_bfp8_b(np.zeros((height, width), np.float32), height, width)
+    for edges in ((8, 32), (32, 8)):
+        with pytest.raises(RuntimeError, match=r"(?s)tile_h and tile_w are multiples of 16.*not whole tiles"):
+            tilize_and_pack_bfp8_b(np.zeros((32, 32), np.float32), 32, 32, *edges)
 
 
 @pytest.mark.parametrize(

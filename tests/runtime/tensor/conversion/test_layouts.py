@@ -17,6 +17,7 @@ from tt_run.runtime.tensor.spec.memory_config import (
     DRAM_MEMORY_CONFIG,
     L1_MEMORY_CONFIG,
     MemoryConfig,
+    NdShardSpec,
     ShardSpec,
 )
 from tt_run.runtime.tensor.spec.tensor_spec import DEFAULT_TILE, Tile
@@ -233,3 +234,21 @@ def test_several_matrices_do_not_leave_their_padding_in_pieces_of_columns(one: M
         assert values(to_layout(whole, ROW, memory_config=asked)) == ar(2, 32, 64).tolist()
         single = to_memory_config(there(one, 1, 63, 64, layout=TILE), memory)
         assert values(to_layout(single, ROW, memory_config=asked)) == ar(1, 63, 64).tolist()
+
+
+def test_pieces_of_columns_asked_for_lose_the_padding_of_tiles_that_lay_in_no_pieces(one: MeshDevice) -> None:
+    def columns(rows: int) -> MemoryConfig:
+        cores = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(1, 0))])
+        spec = ShardSpec(cores, [rows, 32], ShardOrientation.ROW_MAJOR)
+        return MemoryConfig(TensorMemoryLayout.WIDTH_SHARDED, BufferType.L1, spec)
+
+    tensor = there(one, 2, 31, 64, layout=TILE)
+    found = to_layout(tensor, ROW, memory_config=columns(64))
+    assert found.memory_config() == columns(62) and values(found) == ar(2, 31, 64).tolist()
+    assert to_layout(tensor, ROW, memory_config=columns(62)).memory_config() == columns(62)
+    line = CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(3, 0))])
+    any_rank = MemoryConfig(BufferType.L1, NdShardSpec([1, 32, 32], line))
+    pieces = to_memory_config(tensor, any_rank)
+    assert pieces.memory_config().shard_spec is None  # no pieces of a matrix
+    with pytest.raises(RuntimeError, match="Shard height 64 must match physical height 62"):
+        to_layout(pieces, ROW, memory_config=columns(64))

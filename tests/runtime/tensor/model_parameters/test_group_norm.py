@@ -38,6 +38,15 @@ def test_masks() -> None:
     ]
     other = held(group_norm.create_group_norm_input_negative_mask(96, 4, 2, F32))
     assert np.array_equal(other, 1 - mask)
+    low = [
+        make(96, 4, 2, F32, 1)
+        for make in (
+            group_norm.create_group_norm_input_mask,
+            group_norm.create_group_norm_input_negative_mask,
+        )
+    ]
+    assert [tuple(one.shape) for one in low] == [(1, 4, 1, 64)] * 2
+    assert np.array_equal(held(low[0]), mask[:, :, :1]) and np.array_equal(held(low[1]), other[:, :, :1])
     last = held(group_norm.create_group_norm_input_mask(96, 4, 2, F32, rows_in_last_tile=5))
     assert last.shape == (1, 8, 32, 64)
     assert np.array_equal(last[:, 4:, :5], mask[:, :, :5])
@@ -144,6 +153,10 @@ def test_on_a_mesh(mesh: MeshDevice) -> None:
     )
     assert place.shard_spec is not None
     assert place.shard_spec.shape == [32, 64]
+    blocks, _ = group_norm.determine_expected_group_norm_sharded_config_and_grid_size(
+        device=mesh, num_channels=64, num_groups=2, input_nhw=1024, is_height_sharded=False
+    )
+    assert blocks.shard_spec is not None and blocks.shard_spec.orientation is ShardOrientation.COL_MAJOR
 
 
 def test_how_many_cores_share_the_channels() -> None:

@@ -83,6 +83,10 @@ def test_a_batch_norm_folds_into_its_convolution() -> None:
     x = torch.randn(2, 3, 16, 16)
     folded = torch.nn.functional.conv2d(x, weight, bias, stride=2, padding=1)
     torch.testing.assert_close(folded, model.norm(model.stem(x)), rtol=1e-4, atol=1e-5)
+    model.stem.bias = None
+    weight, bias = arguments.fold_batch_norm2d_into_conv2d(model.stem, model.norm)
+    folded = torch.nn.functional.conv2d(x, weight, bias, stride=2, padding=1)
+    torch.testing.assert_close(folded, model.norm(model.stem(x)), rtol=1e-4, atol=1e-5)
     with pytest.raises(RuntimeError, match="track_running_stats"):
         arguments.fold_batch_norm2d_into_conv2d(
             model.stem, torch.nn.BatchNorm2d(8, track_running_stats=False)
