@@ -113,6 +113,27 @@ def test_one_that_rounds_otherwise_is_not_taken(unseen: Any, monkeypatch: pytest
     assert not is_ready()  # and not asked again
 
 
+@pytest.mark.parametrize("pattern", [0x3F808001, 0xBF818000, 0x00017FFF, 0x7F7F8000])
+def test_one_wrong_number_is_enough(unseen: Any, monkeypatch: pytest.MonkeyPatch, pattern: int) -> None:
+    def cast(values: Array) -> Array:
+        made = values.astype(BFLOAT16)
+        made.view(np.uint16)[values.view(np.uint32) == pattern] ^= 1
+        return made
+
+    monkeypatch.setattr(torch_rounding, "_cast", cast)
+    assert not is_ready()
+
+
+def test_another_nan_is_no_wrong_number(unseen: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cast(values: Array) -> Array:
+        made = values.astype(BFLOAT16)
+        made.view(np.uint16)[values != values] = 0x7F81
+        return made
+
+    monkeypatch.setattr(torch_rounding, "_cast", cast)
+    assert is_ready()
+
+
 def test_one_without_the_functions_is_not_taken(unseen: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as changed:
         changed.delattr(unseen, "from_numpy")
