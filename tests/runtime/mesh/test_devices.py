@@ -234,7 +234,7 @@ def test_submeshes_must_divide_the_mesh(mesh: MeshDevice) -> None:
 
 
 def test_groups_along_the_axes(mesh: MeshDevice) -> None:
-    assert mesh.axis_groups(0) == ((0, 4), (1, 5), (2, 6), (3, 7))
+    assert mesh.axis_groups(0) == mesh.axis_groups(-2) == ((0, 4), (1, 5), (2, 6), (3, 7))
     assert mesh.axis_groups(1) == mesh.axis_groups(-1) == ((0, 1, 2, 3), (4, 5, 6, 7))
     assert mesh.axis_groups(None) == (tuple(range(8)),)
     with pytest.raises(RuntimeError, match=r"2 not in \[-4, 2\)"):

@@ -76,3 +76,14 @@ def test_one_dimension_has_an_end_and_two_rows_have_none() -> None:
         assert line_from(shape, (2, 0) if turned else (0, 2), 3) is None
     assert line_from(MeshShape(2, 3), (1, 1), 6) == [(1, 1), (1, 0), (0, 0), (0, 1), (0, 2), (1, 2)]
     assert line_from(MeshShape(3, 2), (2, 0), 4) == [(2, 0), (1, 0), (0, 0), (0, 1)]
+
+
+def test_where_there_is_no_line_there_is_none() -> None:
+    """Of nine places every line over all begins at a corner or in the middle."""
+    small = MeshShape(3, 3)
+    assert line_from(small, (0, 1), 9) is None and line_from(small, (1, 2), 9) is None
+    for start in ((0, 0), (1, 1), (2, 2)):
+        line = line_from(small, start, 9)
+        assert line is not None and len(set(line)) == 9 and line[0] == start
+    ring = line_from(small, (1, 1), 8)
+    assert ring is not None and abs(ring[-1][0] - 1) + abs(ring[-1][1] - 1) == 1
