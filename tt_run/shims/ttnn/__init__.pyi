@@ -1722,7 +1722,7 @@ def softsign_bw(grad_tensor: _Tensor, input_tensor: _Tensor, *, memory_config: _
 def sort(input_tensor: _Tensor, dim: int = -1, descending: bool = False, stable: bool = False, *, memory_config: _MemoryConfig | None = None, out: tuple[_Tensor, _Tensor] | None = None) -> list[_Tensor]:
     """All elements along `dim` in order, and their places."""
     ...
-def sparse_matmul(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, sparsity: _Tensor, nnz: int | None = None, is_input_a_sparse: bool = False, is_input_b_sparse: bool = True, indices: _Tensor | None = None, bias: _Tensor | None = None, program_config: object = None, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None, core_grid: object = None, output_tile: object = None, optional_output_tensor: _Tensor | None = None, global_cb: object = None, sub_device_id: object = None) -> _Tensor:
+def sparse_matmul(input_tensor_a: _Tensor, input_tensor_b: _Tensor, *, sparsity: _Tensor, nnz: int | None = None, is_input_a_sparse: bool = False, is_input_b_sparse: bool = True, indices: _Tensor | None = None, bias: _Tensor | None = None, program_config: object, memory_config: _MemoryConfig | None = None, dtype: _DataType | None = None, compute_kernel_config: object = None, core_grid: object = None, output_tile: object = None, optional_output_tensor: _Tensor | None = None, global_cb: object = None, sub_device_id: object = None) -> _Tensor:
     """Products of groups of rows with experts; those whose entry in sparsity is zero give zeros."""
     ...
 def split(input_tensor: _Tensor, split_size: int | _Sequence[int], dim: int = 0, *, memory_config: _MemoryConfig | None = None) -> list[_Tensor]:
