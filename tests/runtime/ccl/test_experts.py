@@ -174,6 +174,23 @@ def test_tiles_and_other_numbers_are_refused(device, tokens):
         all_to_all_combine(words, chosen, numbers, cluster_axis=0)
 
 
+@pytest.mark.parametrize(
+    ("held", "experts", "reduced", "words"),
+    [
+        (3, 16, False, "Expected input shape dim 0: 3 to be equal to expert mapping dim 2: 16"),
+        (2, 15, False, "Experts 15 must be evenly divisible by devices"),
+        (2, 16, True, "Expecting input dim 0 equal to num devices: 8, got: 2"),
+    ],
+)
+def test_results_of_other_experts_than_there_are_are_refused(device, held, experts, reduced, words):
+    sent, chosen = (held, 16, 1, 32), (1, 16, 1, 4)
+    mapping = on(device, [np.zeros((1, 1, experts, 8), np.uint16)] * 8, DataType.UINT16)
+    results = on(device, [np.zeros(sent, np.float32)] * 8, DataType.BFLOAT16)
+    choices = on(device, [np.zeros(chosen, np.uint16)] * 8, DataType.UINT16)
+    with pytest.raises(RuntimeError, match=words):
+        all_to_all_combine(results, choices, mapping, cluster_axis=0, local_reduce=reduced)
+
+
 def prefilled(submesh, dtype=DataType.BFLOAT16, **words):
     """Eight tokens a device of a row of four, each to experts t and t + 1 of eight, two experts a device."""
     rng = np.random.default_rng(1)

@@ -207,7 +207,9 @@ def all_to_all_combine(
     first of the device's experts that the token chose, in the order of experts. Raises RuntimeError for shapes that do not fit.
     """
     mapping = expert_mapping_tensor
-    form_checks.check_combine(input_tensor, expert_metadata_tensor, mapping, cluster_axis, output_shard_dim)
+    form_checks.check_combine(
+        input_tensor, expert_metadata_tensor, mapping, cluster_axis, output_shard_dim, local_reduce
+    )
     asked = (output_shard_dim, tuple(expert_metadata_tensor.shape))
     plan = planned(
         COMBINE,

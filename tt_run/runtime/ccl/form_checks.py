@@ -217,9 +217,17 @@ def check_dispatch(tokens: Tensor, choices: Tensor, dim: int | None) -> None:
 
 
 def check_combine(
-    results: Tensor, choices: Tensor, mapping: Tensor, axis: int | None, dim: int | None
+    results: Tensor,
+    choices: Tensor,
+    mapping: Tensor,
+    axis: int | None,
+    dim: int | None,
+    reduced: bool = False,
 ) -> None:
-    """Raises RuntimeError for other than rows, of bfloat16 results, uint16 numbers and a uint16 mapping, and without an axis."""
+    """Raises RuntimeError for other than rows, of bfloat16 results, uint16 numbers and a uint16 mapping, and without an axis.
+
+    The results are those of as many experts as each device has; they are `reduced` to one.
+    """
     _check_types((("Input", results, DataType.BFLOAT16), ("Metadata", choices, DataType.UINT16)), mapping)
     if mapping.dtype is not DataType.UINT16:
         raise fatal(
@@ -233,6 +241,25 @@ def check_combine(
             f"Output shard dimension must be 1 or 2, got {dim}. Output shard dimension is used to determine the dimension to "
             "shard the output tokens along.",
             hint="output_shard_dim=1 for the batch, 2 for the sequence",
+        )
+    device = results.device()
+    assert device is not None
+    devices, experts = device.get_num_devices(), mapping.shape[-2]
+    if experts % devices:
+        raise fatal(
+            f"Experts {experts} must be evenly divisible by devices",
+            hint=f"a multiple of {devices} experts in expert_mapping_tensor",
+        )
+    held = results.shape[0]
+    if reduced and held != 1:
+        raise fatal(
+            f"Expecting input dim 0 equal to num devices: {devices}, got: {held}",
+            hint="one sum for each token of a device; local_reduce=False for one result of each expert",
+        )
+    if not reduced and held * devices != experts:
+        raise fatal(
+            f"Expected input shape dim 0: {held} to be equal to expert mapping dim 2: {experts}",
+            hint=f"results of the {experts // devices} experts of each device",
         )
 
 
