@@ -9,6 +9,7 @@ import pytest
 
 from tests.runtime.ops.tensors import BF16, BFP8, F32, I32, ROW, U16, held, put
 from tt_run.runtime import catalog
+from tt_run.runtime.cores import CoreCoord
 from tt_run.runtime.enums import DataType
 from tt_run.runtime.mesh import MeshDevice
 from tt_run.runtime.ops.elementwise.unary import GeluVariant
@@ -17,6 +18,7 @@ from tt_run.runtime.tools.tensor_ids import (
     default_preprocess_golden_function_inputs,
     merge_local_golden_metadata,
 )
+from tt_run.runtime.tuning.matmul import MatmulMultiCoreReuseMultiCast1DProgramConfig
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -183,6 +185,12 @@ def test_a_slice_takes_the_type_of_what_it_is_written_over(one: MeshDevice) -> N
     assert set(held(whole).flatten().tolist()) == {0.0, 1024.0}
 
 
+PROGRAM = MatmulMultiCoreReuseMultiCast1DProgramConfig(
+    compute_with_storage_grid_size=CoreCoord(1, 1), in0_block_w=2, out_subblock_h=1, out_subblock_w=1, out_block_h=1, out_block_w=1,
+    per_core_M=1, per_core_N=1, fuse_batch=False, fused_activation=None, mcast_in0=True,
+)  # fmt: skip
+
+
 def test_products_with_experts_by_number_and_in_a_small_room(one: MeshDevice) -> None:
     random = np.random.default_rng(0)
     a, b = random.standard_normal((1, 2, 32, 64)), random.standard_normal((1, 4, 64, 32))
@@ -194,6 +202,7 @@ def test_products_with_experts_by_number_and_in_a_small_room(one: MeshDevice) ->
         put(one, b),
         sparsity=put(one, sparsity[:, :1], BF16, ROW),
         indices=put(one, np.array([[[[3, 1]]]]), U16, ROW),
+        program_config=PROGRAM,
     )
     np.testing.assert_allclose(held(chosen)[0, 0, 0], a[0, 0] @ b[0, [3, 1]], rtol=1e-4, atol=1e-4)
     room = put(one, np.zeros((1, 2, 32, 32)))
@@ -203,7 +212,13 @@ def test_products_with_experts_by_number_and_in_a_small_room(one: MeshDevice) ->
         sparsity=put(one, sparsity, BF16, ROW),
         nnz=2,
         optional_output_tensor=room,
+        program_config=PROGRAM,
     )
     np.testing.assert_allclose(held(room)[0], a[0] @ b[0, [3, 1]], rtol=1e-4, atol=1e-4)
     with pytest.raises(RuntimeError, match="does not support integer input dtype"):
-        operation(put(one, np.ones((1, 1, 32, 64)), I32), put(one, b), sparsity=put(one, sparsity, BF16, ROW))
+        operation(
+            put(one, np.ones((1, 1, 32, 64)), I32),
+            put(one, b),
+            sparsity=put(one, sparsity, BF16, ROW),
+            program_config=PROGRAM,
+        )
