@@ -98,6 +98,7 @@ class Decoder:
         self.memory = ttnn.L1_MEMORY_CONFIG
         cores = ttnn.CoreRangeSet({ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(7, 7))})
         self.semaphore = ttnn.create_global_semaphore(device, cores, 0)
+        self.pair = [self.semaphore, ttnn.create_global_semaphore(device, cores, 0)]
         each = (model.users,)
         self.choice = (
             self.placed(torch.full(each, 32, dtype=torch.int32), ttnn.uint32, {}, ttnn.ROW_MAJOR_LAYOUT),
@@ -217,7 +218,7 @@ class Decoder:
                 heads,
                 weight,
                 dim=3,
-                multi_device_global_semaphore=self.semaphore,
+                multi_device_global_semaphore=self.pair,
                 memory_config_ag=self.memory,
                 memory_config_mm=self.memory,
             )[1]
@@ -413,7 +414,7 @@ class FusedDecoder(Decoder):
             cluster_axis=1,
             mesh_device=self.device,
             topology=ttnn.Topology.Ring,
-            multi_device_global_semaphore=self.semaphore,
+            multi_device_global_semaphore=self.pair,
             memory_config=self.spread(layer["down"].shape[-2]),
         )
         return self.reduced(self.product(product, layer["down"]), 0)
@@ -444,7 +445,7 @@ class FusedDecoder(Decoder):
                 cluster_axis=0,
                 mesh_device=self.device,
                 topology=ttnn.Topology.Ring,
-                multi_device_global_semaphore=self.semaphore,
+                multi_device_global_semaphore=self.pair,
                 memory_config=self.memory,
             )
             for t in (values, indices)

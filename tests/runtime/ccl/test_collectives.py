@@ -407,13 +407,15 @@ def test_wrong_keywords_and_kinds_list_the_signature(device):
 
 def test_ranks_must_agree_on_the_sub_device(device):
     tensor, _ = sharded(device, (1, 1, 32, 32), 0)
+    core = CoreRangeSet({CoreRange(CoreCoord(0, 0), CoreCoord(0, 0))})
+    pair = [create_global_semaphore(device, core, 0) for _ in range(2)]
     calls = (
         lambda **more: all_gather(tensor, 3, **more),
         lambda **more: all_reduce(tensor, **more),
         lambda **more: reduce_scatter(tensor, 2, **more),
         lambda **more: broadcast(tensor, MeshCoordinate(0, 0), cluster_axis=1, **more),
         lambda **more: all_broadcast(tensor, **more),
-        lambda **more: all_gather_async(tensor, 3, [], **more),
+        lambda **more: all_gather_async(tensor, 3, pair, **more),
     )
     for call in calls:
         device.known.clear()
