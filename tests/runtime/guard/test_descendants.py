@@ -17,7 +17,11 @@ def test_whoever_asks_a_forked_guard_is_refused() -> None:
         ForkedGuard(17).collective()
 
 
-@pytest.mark.parametrize(("said", "taken"), [("", True), (str(os.getpid()), True), ("17", False)])
+@pytest.mark.parametrize(
+    ("said", "taken"),
+    [("", True), (str(os.getpid()), True), ("17", False)],
+    ids=["nothing", "itself", "another process"],
+)
 def test_a_process_that_a_rank_has_started_is_none(
     monkeypatch: pytest.MonkeyPatch, said: str, taken: bool
 ) -> None:
