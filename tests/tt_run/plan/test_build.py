@@ -565,6 +565,14 @@ def test_a_file_of_another_kind_is_told_with_its_option(
     assert finding.help == said
 
 
+def test_a_descriptor_of_another_kind_in_a_mapping_is_told_at_its_own_place(sandbox: Sandbox) -> None:
+    sandbox.write("other.textproto", TWO_RANKS)
+    sandbox.write("map.yaml", "subcontext_id_to_mesh_graph_descriptor: {0: other.textproto}\n")
+    (finding,) = sandbox.refusal(InputError, mesh_graph_descriptor_mapping="map.yaml", emulate=True)
+    assert "not a mesh graph descriptor" in finding.message
+    assert [str(label.position) for label in finding.labels] == ["other.textproto:1:1"]
+
+
 def test_a_shell_that_exports_a_descriptor_changes_no_launch_that_names_one(sandbox: Sandbox) -> None:
     sandbox.two_ranks()
     sandbox.set(TT_MESH_GRAPH_DESC_PATH="other.textproto")

@@ -126,6 +126,13 @@ def test_fewest_hosts_are_used(four_galaxies: PhysicalGraph) -> None:
     assert len({node.host for found in placed.meshes for node in found.nodes}) == 2
 
 
+def test_a_region_is_on_every_host_of_its_chips(four_galaxies: PhysicalGraph) -> None:
+    placed = place(MeshGraph((mesh(16, 4, hosts=(2, 1), channels=4),)), four_galaxies).meshes[0]
+    region = regions.region_of(tuple(node.index for node in placed.nodes), four_galaxies)
+    assert region.hosts == sum(1 << host for host in {node.host_index for node in placed.nodes})
+    assert region.hosts.bit_count() == 2
+
+
 def test_relaxed_takes_the_smallest_shortfall_and_tells_it() -> None:
     weak = build([parse_cluster(t3000_yaml(channels=1), "weak.yaml")])
     placed = place(MeshGraph((mesh(2, 4, channels=2),)), weak)
