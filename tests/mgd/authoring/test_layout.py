@@ -85,6 +85,15 @@ def test_where_comments_go(messy: str, tidy: str) -> None:
     assert formatted(tidy) == tidy
 
 
+@pytest.mark.parametrize("text", ["x: -5", "x: - 5", "x:-   5"])
+def test_a_sign_stays_before_its_number(text: str) -> None:
+    assert formatted(text) == "x: -5\n"
+
+
+def test_an_unknown_field_of_scalars_and_messages_keeps_all_of_them() -> None:
+    assert formatted("x: [1, { a: 2 }, -3]") == "x: 1\nx { a: 2 }\nx: -3\n"
+
+
 @pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n", "# one\n\n# two\n"])
 def test_texts_without_fields(text: str) -> None:
     assert formatted(text) == text.strip("\n") + "\n" * bool(text.strip())

@@ -103,6 +103,20 @@ def test_what_is_no_message_ends_nothing_and_what_is_unknown_is_told() -> None:
     assert Server(io.BytesIO(b""), io.BytesIO()).serve() == 1
 
 
+def test_an_exit_that_no_shutdown_announced_is_told_by_its_code() -> None:
+    assert Server(io.BytesIO(framed({"method": "exit"})), io.BytesIO()).serve() == 1
+
+
+def test_what_is_saved_stays_open_and_what_is_closed_has_no_mistakes() -> None:
+    events = ("Open", "Save", "Close")
+    document = {"uri": URI, "text": GOOD.replace("[1, 1]", "[1, 3]")}
+    session = [{"method": f"textDocument/did{each}", "params": {"textDocument": document}} for each in events]
+    target = io.BytesIO()
+    Server(io.BytesIO(framed(*session)), target).serve()
+    told = [each["params"]["diagnostics"] for each in unframed(target.getvalue())]
+    assert [[found["code"] for found in each] for each in told] == [["MGD012"], ["MGD012"], []]
+
+
 @pytest.mark.parametrize(
     "params",
     [
@@ -132,7 +146,8 @@ def test_a_message_may_have_other_headers_besides_its_length() -> None:
     assert Server(io.BytesIO(source), target).serve() == 0
     assert [each["id"] for each in unframed(target.getvalue())] == [1]
     target = io.BytesIO()
-    assert Server(io.BytesIO(b"Content-Length: many\r\n\r\n{}"), target).serve() == 1
+    unread = b"Content-Length: many\r\n\r\n" + b"".join(messages)
+    assert Server(io.BytesIO(unread), target).serve() == 1
     assert [each["error"]["code"] for each in unframed(target.getvalue())] == [-32700]
 
 
